@@ -1,0 +1,93 @@
+# Propeller for Kubernetes: `make help` says what there is.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+
+# A flavour has its own object tree, so that plain and sanitizer builds stand side by side.
+FLAVOUR ?= plain
+OUT := build/$(FLAVOUR)
+
+CC ?= gcc
+LIBS := libcurl openssl libmicrohttpd libcjson yaml-0.1 libmosquitto
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+            -Wvla -Wwrite-strings -Wformat=2 -Wundef -Werror
+HARDENING := -fstack-protector-strong -fPIE -fno-common -D_FORTIFY_SOURCE=2
+OPTIMISE := -O2
+SANITIZE_plain :=
+SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE_tsan := -fsanitize=thread -fno-omit-frame-pointer
+ifneq ($(FLAVOUR),plain)
+HARDENING := -fPIE -fno-common
+OPTIMISE := -O1
+endif
+
+CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(OPTIMISE) $(WARNINGS) $(HARDENING) $(SANITIZE_$(FLAVOUR)) -pthread -I. \
+             -include common/base/banned.h -DPROPELLER_VERSION='"$(VERSION)"' -MMD -MP $(LIBS_CFLAGS) $(CFLAGS)
+LDFLAGS_ALL = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE_$(FLAVOUR)) $(LDFLAGS)
+LIBS_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+LDLIBS_ALL := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
+
+COMMON_SRC := $(filter-out common/tests/%,$(wildcard common/*/*.c))
+CONTROLLER_SRC := $(filter-out controller/main.c,$(wildcard controller/*.c controller/*/*.c))
+CONTROLLER_SRC := $(filter-out controller/tests/%,$(CONTROLLER_SRC))
+TEST_SUPPORT_SRC := $(filter-out common/tests/test_%,$(wildcard common/tests/*.c))
+TEST_SRC := $(wildcard common/tests/test_*.c controller/tests/test_*.c)
+FUZZ_SRC := $(wildcard common/tests/fuzz/fuzz_*.c)
+
+objects = $(patsubst %.c,$(OUT)/%.o,$(1))
+TESTS := $(patsubst %.c,$(OUT)/%,$(TEST_SRC))
+FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
+BINARIES := $(if $(wildcard controller/main.c),$(OUT)/bin/propeller-controller)
+
+.PHONY: all
+all: $(BINARIES) ## build the programs into build/bin
+ifeq ($(FLAVOUR),plain)
+	@mkdir -p build && ln -sfn plain/bin build/bin
+endif
+
+$(OUT)/bin/propeller-controller: $(OUT)/controller/main.o $(OUT)/libcontroller.a $(OUT)/libcommon.a
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+
+$(OUT)/libcommon.a: $(call objects,$(COMMON_SRC))
+$(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC))
+$(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
+$(OUT)/%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	@ar rcs $@ $(filter %.o,$^)
+
+$(OUT)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+# Tests and fuzz targets: one program a file, linked with everything it may need.
+TEST_ARCHIVES = $(OUT)/libtestsupport.a $(OUT)/libcontroller.a $(OUT)/libcommon.a
+.SECONDARY: $(call objects,$(TEST_SRC) $(FUZZ_SRC))
+$(OUT)/common/tests/test_% $(OUT)/controller/tests/test_%: LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
+$(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+$(FUZZERS): $(OUT)/%: $(OUT)/%.o $(OUT)/common/tests/fuzz/replay.o $(TEST_ARCHIVES)
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+
+-include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c))
+
+.PHONY: unit
+unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
+	@e2e/tools/unit.sh $(OUT)
+
+.PHONY: check
+check: ## unit tests plain, under address+undefined and under thread sanitizer
+	@for flavour in plain asan tsan; do $(MAKE) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
+
+.PHONY: clean
+clean: ## remove build/ (the control plane's cache outside the tree stays)
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'

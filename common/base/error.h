@@ -1,0 +1,40 @@
+/* Errors as values: a code to branch on and a message to log, on the caller's stack. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/compiler.h"
+
+enum error_code {
+    ERROR_NONE = 0,
+    ERROR_INVALID,     /* the input is wrong: retrying cannot help */
+    ERROR_NOT_FOUND,   /* the object does not exist */
+    ERROR_EXISTS,      /* the object exists already */
+    ERROR_CONFLICT,    /* the object changed since it was read */
+    ERROR_FORBIDDEN,   /* RBAC says no, or the token is not accepted */
+    ERROR_GONE,        /* the resourceVersion is too old: list again */
+    ERROR_TIMEOUT,     /* no answer in time: the request may have been executed */
+    ERROR_UNAVAILABLE, /* refused before execution: network, 429, 503 */
+    ERROR_TOO_LARGE,   /* the request or a buffer is over its limit: retrying cannot help */
+    ERROR_CANCELED,    /* this process is shutting down, or is not the leader any more */
+    ERROR_INTERNAL,    /* a reply nobody promised, or a broken invariant */
+};
+
+struct error {
+    enum error_code code;
+    uint32_t retry_after_ms; /* 0: the sender named no time */
+    char message[240]; /* cut at a character; names its subject in single quotes, no full stop */
+};
+
+/* Both return -code. A NULL err is fine. error_wrap puts "context: " before what is there already.
+ */
+int error_set(struct error *err, enum error_code code, const char *format, ...) PRINTF_LIKE(3, 4);
+int error_wrap(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* True for what may be different when tried again: CONFLICT, TIMEOUT, UNAVAILABLE, GONE, INTERNAL.
+ */
+bool error_is_transient(const struct error *err);
+
+/* "Conflict", "NotFound", …: for log fields and metrics. */
+const char *error_code_name(enum error_code code);

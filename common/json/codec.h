@@ -1,0 +1,104 @@
+/* Tables that say how a JSON object and a C struct correspond; one table reads, writes and
+ * documents it. */
+#pragma once
+
+#include <stddef.h>
+
+#include "common/json/json.h"
+
+/*
+ * What a field is in C. Absent in JSON (or null) leaves the zeroed member: NULL, 0, !set. Writing
+ * leaves absent what is zero, but for FIELD_ENUM whose names[0] is not NULL, and FIELD_COUNT, which
+ * are always written.
+ *
+ *   FIELD_STRING     const char *                        string
+ *   FIELD_BOOL       bool                                false is absent
+ *   FIELD_OPT_BOOL   struct json_opt_bool                an explicit false stays
+ *   FIELD_COUNT      int64_t                             integer, 0 is written
+ *   FIELD_OPT_INT    struct json_opt_int                 integer, an explicit 0 stays
+ *   FIELD_ENUM       an enum (int)                       string out of names[], ended by a NULL
+ * after index 0 FIELD_TIME       int64_t wall-clock µs               RFC 3339, whole seconds
+ * written FIELD_MICROTIME  int64_t wall-clock µs               RFC 3339 with six digits written
+ *   FIELD_STRINGS    struct json_strings                 array of strings
+ *   FIELD_MAP        const cJSON * (object)              object of strings
+ *   FIELD_OBJECT     pointer to the struct of .members   object
+ *   FIELD_OBJECTS    struct json_objects of .members     array of objects
+ *   FIELD_ANY        const cJSON *                       any value, as it is
+ *   FIELD_ARRAY      const cJSON * (array)               array of any values, as it is
+ */
+enum json_field_type {
+    FIELD_STRING,
+    FIELD_BOOL,
+    FIELD_OPT_BOOL,
+    FIELD_COUNT,
+    FIELD_OPT_INT,
+    FIELD_ENUM,
+    FIELD_TIME,
+    FIELD_MICROTIME,
+    FIELD_STRINGS,
+    FIELD_MAP,
+    FIELD_OBJECT,
+    FIELD_OBJECTS,
+    FIELD_ANY,
+    FIELD_ARRAY,
+};
+
+struct json_opt_bool {
+    bool set;
+    bool value;
+};
+struct json_opt_int {
+    bool set;
+    int64_t value;
+};
+struct json_strings {
+    const char **items;
+    size_t len;
+};
+struct json_objects {
+    void *items; /* array of the member struct */
+    size_t len;
+};
+
+struct json_struct;
+struct json_field {
+    const char *name;
+    enum json_field_type type;
+    size_t offset;
+    const char *const *names;          /* FIELD_ENUM */
+    const struct json_struct *members; /* FIELD_OBJECT, FIELD_OBJECTS */
+};
+struct json_struct {
+    size_t size;
+    const struct json_field *fields;
+    size_t len;
+};
+
+#define JSON_FIELD(kind, type_name, member, json_name)                                             \
+    {                                                                                              \
+        .name = (json_name), .type = (kind), .offset = offsetof(type_name, member)                 \
+    }
+#define JSON_FIELD_ENUM(type_name, member, json_name, name_table)                                  \
+    {                                                                                              \
+        .name = (json_name), .type = FIELD_ENUM, .offset = offsetof(type_name, member),            \
+        .names = (name_table)                                                                      \
+    }
+#define JSON_FIELD_NESTED(kind, type_name, member, json_name, member_table)                        \
+    {                                                                                              \
+        .name = (json_name), .type = (kind), .offset = offsetof(type_name, member),                \
+        .members = (member_table)                                                                  \
+    }
+#define JSON_STRUCT(type_name, field_table)                                                        \
+    {                                                                                              \
+        .size = sizeof(type_name), .fields = (field_table), .len = ARRAY_LEN(field_table)          \
+    }
+
+/*
+ * ret must be zeroed. Strings and FIELD_ANY borrow from json, which must live as long; the rest is
+ * in the arena. Unknown members are ignored. ERROR_INVALID names the path: "spec.priority: must be
+ * an integer".
+ */
+int json_decode(struct arena *arena, const struct json_struct *table, const cJSON *json, void *ret,
+                struct error *err) MUST_CHECK;
+/* A new tree of its own, owned by the arena; FIELD_ANY values are copied. */
+cJSON *json_encode(struct arena *arena, const struct json_struct *table, const void *value);

@@ -1,0 +1,64 @@
+/* The verbs of the Kubernetes API, with typed errors. */
+#pragma once
+
+#include "common/kube/object.h"
+#include "common/kube/transport.h"
+
+struct kube_client;
+
+/* config must outlive the client. Any number of threads. */
+struct kube_client *kube_client_create(struct kube_config *config, uint32_t timeout_ms);
+struct kube_client *kube_client_create_with(http_roundtrip_fn *roundtrip,
+                                            void *ctx); /* the seam for tests */
+void kube_client_destroy(struct kube_client *client);
+void kube_client_cancel(
+    struct kube_client *client); /* see transport_cancel; no effect on create_with clients */
+
+/* Asked before every write (POST, PUT, PATCH, DELETE); false: ERROR_CANCELED, nothing is sent. Set
+ * before use. */
+void kube_client_set_guard(struct kube_client *client, bool (*may_write)(void *ctx), void *ctx);
+
+enum kube_subresource { KUBE_MAIN, KUBE_STATUS };
+enum kube_patch_type { KUBE_PATCH_JSON, KUBE_PATCH_MERGE };
+
+/*
+ * Status codes become: 400, 422 INVALID; 401, 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason
+ * AlreadyExists) or CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too
+ * large"); 429, 503 UNAVAILABLE with Retry-After; 504 TIMEOUT; other 5xx, a reply that does not
+ * parse INTERNAL. Messages are "<METHOD> <resource> '<ns>/<name>': <the server's message>". ret may
+ * be NULL where the reply is not wanted.
+ */
+int kube_get(struct kube_client *client, const struct kube_kind *kind, const struct kube_name *name,
+             struct kube_object **ret, struct error *err) MUST_CHECK;
+/* The namespace is taken from metadata.namespace. */
+int kube_create(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
+                struct kube_object **ret, struct error *err) MUST_CHECK;
+int kube_update(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
+                struct kube_object **ret, struct error *err) MUST_CHECK;
+/* Server-side apply, force: true. */
+int kube_apply(struct kube_client *client, const struct kube_kind *kind, const char *manager,
+               const cJSON *object, struct kube_object **ret, struct error *err) MUST_CHECK;
+int kube_patch(struct kube_client *client, const struct kube_kind *kind,
+               const struct kube_name *name, enum kube_subresource subresource,
+               enum kube_patch_type type, const cJSON *patch, struct kube_object **ret,
+               struct error *err) MUST_CHECK;
+/* uid and resource_version are preconditions (NULL: none of that sort); propagation Background. */
+int kube_delete(struct kube_client *client, const struct kube_kind *kind,
+                const struct kube_name *name, const char *uid, const char *resource_version,
+                struct error *err) MUST_CHECK;
+
+/* Pages of 500 until the end. Items are borrowed, and parsed one at a time. metadata_only asks for
+ * PartialObjectMetadata. */
+typedef int kube_item_fn(void *ctx, const cJSON *item,
+                         struct error *err); /* < 0 ends the list with that error */
+struct kube_list_options {
+    const char *ns; /* NULL or "": all */
+    const char *label_selector;
+    bool metadata_only;
+};
+int kube_list(struct kube_client *client, const struct kube_kind *kind,
+              const struct kube_list_options *options, kube_item_fn *item, void *ctx,
+              struct error *err) MUST_CHECK;
+
+/* GET of any path that answers 200 (e.g. "/readyz"); the body is dropped. */
+int kube_probe(struct kube_client *client, const char *path, struct error *err) MUST_CHECK;

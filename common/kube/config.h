@@ -1,0 +1,41 @@
+/* Where the API server is and who we are: from a kubeconfig or from inside a pod. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/base/compiler.h"
+#include "common/base/error.h"
+
+/*
+ * PEM is held in memory whatever the source, so that a bad file is told at start, with its name,
+ * and never later. token_file is read again when its content changes (bound tokens rotate within
+ * the hour).
+ */
+struct kube_config;
+
+/*
+ * path: a kubeconfig, or NULL: $KUBECONFIG's first file if set, else in-cluster when
+ * KUBERNETES_SERVICE_HOST is set, else ~/.kube/config. Understands certificate-authority(-data),
+ * client-certificate/-key(-data), token, tokenFile, insecure-skip-tls-verify, tls-server-name,
+ * proxy-url, context namespace. exec and auth-provider plug-ins are refused by name. ERROR_INVALID
+ * messages name the file and the field.
+ */
+int kube_config_load(const char *path, struct kube_config **ret, struct error *err) MUST_CHECK;
+void kube_config_destroy(struct kube_config *config);
+DEFINE_CLEANUP(struct kube_config *, kube_config_destroy)
+
+const char *kube_config_server(const struct kube_config *config); /* "https://198.51.100.1:6443" */
+const char *
+kube_config_namespace(const struct kube_config *config); /* of the context or pod; "default" */
+const char *
+kube_config_source(const struct kube_config *config); /* for messages: the file, or "in-cluster" */
+
+/* For transport.c and watch_loop.c. PEM text or NULL. */
+const char *kube_config_ca(const struct kube_config *config);
+const char *kube_config_client_cert(const struct kube_config *config);
+const char *kube_config_client_key(const struct kube_config *config);
+const char *kube_config_tls_server_name(const struct kube_config *config);
+const char *kube_config_proxy(const struct kube_config *config);
+bool kube_config_insecure(const struct kube_config *config);
+/* The bearer token of now, copied (NULL: none); any thread. The caller frees it. */
+int kube_config_token(struct kube_config *config, char **ret, struct error *err) MUST_CHECK;

@@ -1,0 +1,62 @@
+/* Names, kinds and shared immutable objects of the Kubernetes API. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/json/json.h"
+
+/* What a path needs to know of a kind. Constants (kinds.h): there is no discovery. */
+struct kube_kind {
+    const char *group; /* "" for the core group */
+    const char *version;
+    const char *kind;
+    const char *plural;
+    bool namespaced;
+};
+
+/* A value: never allocated, compared with kube_name_equal. */
+struct kube_name {
+    char ns[64]; /* "" for cluster-scoped objects */
+    char name[254];
+};
+
+bool kube_name_set(struct kube_name *ret, const char *ns, const char *name); /* false: too long */
+bool kube_name_equal(const struct kube_name *a, const struct kube_name *b);
+/* "ns/name" or "name": map keys and messages. */
+#define KUBE_KEY_LEN 320
+const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN]);
+
+/*
+ * One allocation: header and compact JSON text. Immutable and counted; any thread may hold a
+ * reference. A tree at rest would cost 4 to 5 KiB an object, so it is parsed into the arena of the
+ * unit of work that needs it.
+ */
+struct kube_object {
+    const char *text;
+    uint32_t text_len;
+    struct kube_name name;
+    const char *uid;
+    const char *resource_version;
+    int64_t generation;
+    bool deleting; /* metadata.deletionTimestamp is set */
+};
+
+/* Copies what it needs of json; ERROR_INVALID without metadata.name. */
+int kube_object_create(const cJSON *json, struct kube_object **ret, struct error *err) MUST_CHECK;
+struct kube_object *kube_object_ref(struct kube_object *object); /* NULL gives NULL */
+void kube_object_unref(struct kube_object *object);              /* NULL is fine */
+DEFINE_CLEANUP(struct kube_object *, kube_object_unref)
+
+/* The tree, parsed from the text; dies with the arena. Aborts only on a bug, the text came from a
+ * tree. */
+const cJSON *kube_object_json(struct arena *arena, const struct kube_object *object);
+
+/*
+ * resourceVersions of one resource, compared as the API server lets clients do (KEP-5504): as
+ * decimal numbers of any length. < 0, 0, > 0; anything that is not a number counts as older.
+ */
+int kube_version_compare(const char *a, const char *b);
+
+/* The controller owner reference's uid, or NULL. */
+const char *kube_controller_uid(const cJSON *object);

@@ -1,0 +1,86 @@
+/* One MQTT 3.1.1 connection on libmosquitto with a loop of our own: acknowledging at once, or after
+ * the write. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/compiler.h"
+#include "common/base/error.h"
+
+/*
+ * Both drivers run libmosquitto's loop themselves (mosquitto_loop_start re-sends and reconnects on
+ * its own). After a disconnect the guard is asked, a new handle is made (nothing queued in the old
+ * one may leave later; unfinished publishes fail), then it connects, with jittered back-off 1 s …
+ * 30 s.
+ *
+ * settle == NULL: received messages are acknowledged as they are read.
+ * settle != NULL: mosquitto_threaded_set queues PUBACKs until the next mosquitto_loop_write; that
+ * is called only after settle() said that everything read so far is durable. Until then nothing
+ * more is read, so the broker's in-flight window is the batch. If the write takes longer than the
+ * keep-alive the broker delivers again: wanted.
+ */
+struct mqtt_options {
+    const char *host;
+    uint16_t port;
+    const char *client_id;
+    const char *user_name;     /* NULL: none */
+    const char *password;      /* or */
+    const char *password_file; /* read at every connect */
+    bool tls;
+    const char *ca_file, *cert_file, *key_file; /* read at every connect */
+    bool clean_session;
+    uint16_t keep_alive_s;
+    uint32_t max_packet; /* larger incoming messages are acknowledged, counted and dropped */
+    /* Asked before connect, publish and acknowledgement; false ends the connection without a
+     * DISCONNECT being owed. */
+    bool (*may_act)(void *ctx);
+    void *may_act_ctx;
+    /* Events thread: true when all messages handed over are durable; waits at most timeout_ms. */
+    bool (*settle)(void *ctx, uint32_t timeout_ms);
+    void *settle_ctx;
+};
+
+/* The connection's thread. Must not block, must not publish: store the message, enqueue a name,
+ * return. */
+typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, size_t len,
+                             bool duplicate);
+/* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80). */
+typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
+/* The connection's thread: CONNACK came (session_present) or the connection ended (why, one line).
+ */
+typedef void mqtt_state_fn(void *ctx, bool connected, bool session_present, const char *why);
+
+struct mqtt_handlers {
+    void *ctx;
+    mqtt_message_fn *message;
+    mqtt_subscribed_fn *subscribed; /* may be NULL */
+    mqtt_state_fn *state;           /* may be NULL */
+};
+
+struct mqtt;
+/* scheme tcp|mqtt|ssl|tls|mqtts, port optional (1883, 8883). "tcp://host:1883", "mqtts://[::1]".
+ * host must be freed. */
+int mqtt_address_parse(const char *address, char **ret_host, uint16_t *ret_port, bool *ret_tls,
+                       struct error *err) MUST_CHECK;
+
+struct mqtt *mqtt_create(const struct mqtt_options *options, const struct mqtt_handlers *handlers);
+void mqtt_destroy(struct mqtt *mqtt);
+int mqtt_start(struct mqtt *mqtt, struct error *err) MUST_CHECK;
+void mqtt_stop(struct mqtt *mqtt); /* flushes acknowledgements that are due, DISCONNECT, joins */
+
+/* Any thread. The set of filters is kept and subscribed again after every connect; at once if
+ * connected. */
+void mqtt_subscribe(struct mqtt *mqtt, const char *filter, int qos);
+void mqtt_unsubscribe(struct mqtt *mqtt, const char *filter);
+
+/*
+ * Any thread but the connection's. QoS 0: handed to the socket; QoS >= 1: waits for the
+ * PUBACK/PUBCOMP. ERROR_UNAVAILABLE: surely not sent (not connected). ERROR_TIMEOUT: may have been
+ * sent. ERROR_TOO_LARGE, ERROR_CANCELED.
+ */
+int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size_t len, int qos,
+                 uint32_t timeout_ms, struct error *err) MUST_CHECK;
+bool mqtt_connected(struct mqtt *mqtt, char *why,
+                    size_t size); /* why: the last failure, "" if connected */

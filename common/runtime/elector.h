@@ -1,0 +1,48 @@
+/* Leader election on a Lease with client-go's algorithm (tools/leaderelection). */
+#pragma once
+
+#include "common/base/clock.h"
+#include "common/kube/client.h"
+
+struct elector_options {
+    const char *identity;       /* "<hostname>_<uuid>", < 128 */
+    struct kube_name lease;     /* coordination.k8s.io/v1 */
+    uint32_t lease_duration_ms; /* 15000 */
+    uint32_t renew_deadline_ms; /* 10000 < lease_duration */
+    uint32_t retry_period_ms;   /* 2000; renew_deadline > 1.2 × retry_period */
+};
+
+/* What was seen of the Lease; observed_ms is our own boot clock when `version` was seen first. */
+struct lease_view {
+    bool exists;
+    char holder[128];
+    char version[64];
+    int64_t observed_ms;
+    uint32_t duration_ms;
+    int64_t transitions;
+};
+enum lease_action { LEASE_CREATE, LEASE_TAKE, LEASE_RENEW, LEASE_WAIT };
+enum lease_action lease_decide(const struct lease_view *view, const struct elector_options *options,
+                               int64_t now_ms);
+
+/* Callbacks run on the lease thread. ended: another holder was seen, or four lease durations
+ * without a renewal: exit. */
+struct elector_callbacks {
+    void *ctx;
+    void (*started)(void *ctx); /* we lead */
+    void (*ended)(void *ctx, const char *why);
+};
+
+/* client: of its own, with a time-out of half the renew deadline. Strings of options are copied. */
+struct elector;
+struct elector *elector_create(const struct elector_options *options, struct kube_client *client,
+                               const struct clock *clock,
+                               const struct elector_callbacks *callbacks);
+void elector_destroy(struct elector *elector);
+int elector_start(struct elector *elector, struct error *err) MUST_CHECK;
+/* Any thread, no lock, no I/O: we hold the Lease and its local renew deadline has not passed. The
+ * guard of every write, connect, publish and acknowledgement. */
+bool elector_may_act(void *elector);
+bool elector_is_leader(struct elector *elector);
+void elector_stop(struct elector *elector,
+                  bool release); /* joins; release only if all work has ended */

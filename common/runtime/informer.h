@@ -1,0 +1,22 @@
+/* watch -> store -> subscribers: the cache of one kind. */
+#pragma once
+
+#include "common/kube/watch.h"
+#include "common/runtime/store.h"
+
+/* Watch loop thread (or the writer's, for informer_observed). old NULL: created; current NULL:
+ * deleted. Must not block. */
+typedef void informer_fn(void *ctx, struct kube_object *old, struct kube_object *current);
+
+struct informer;
+struct informer *informer_create(struct watch_loop *loop, const struct watch_options *options);
+void informer_destroy(struct informer *informer); /* after watch_loop_stop */
+struct store *informer_store(struct informer *informer);
+void informer_subscribe(struct informer *informer, informer_fn *function,
+                        void *ctx); /* before start */
+bool informer_synced(struct informer *informer);
+bool informer_wait_synced(struct informer *informer, uint32_t timeout_ms);
+
+/* The reply to an own write: projected, kept if newer, subscribers told. So a reconcile never acts
+ * on an object older than its last write. */
+void informer_observed(struct informer *informer, const struct kube_object *object);

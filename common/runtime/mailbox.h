@@ -1,0 +1,39 @@
+/* Messages from outside for objects, kept until what they say is written: peek, write, acknowledge.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+
+/* Bounds: a put that would go over a key's or the total limit is refused, and the caller counts it.
+ */
+struct mailbox_limits {
+    size_t key_messages, total_messages, total_bytes;
+};
+struct mail {
+    uint64_t sequence;  /* rises over the whole mailbox */
+    const char *kind;   /* "result", "create", … */
+    const char *source; /* where it came from: the channel, "m/<domain>/c/<channel>" */
+    const char *body;   /* NUL-terminated */
+    size_t body_len;
+};
+
+struct mailbox;
+struct mailbox *mailbox_create(const struct mailbox_limits *limits);
+void mailbox_destroy(struct mailbox *mailbox);
+/* Any thread; copies. *ret_sequence may be NULL. */
+bool mailbox_put(struct mailbox *mailbox, const char *key, const struct mail *mail,
+                 uint64_t *ret_sequence);
+/* Oldest first, copied into the arena. */
+size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *key,
+                    struct mail **ret);
+void mailbox_ack(struct mailbox *mailbox, const char *key,
+                 uint64_t up_to_sequence);      /* after the API write */
+void mailbox_drop_all(struct mailbox *mailbox); /* leadership ended: the broker has them still */
+size_t mailbox_len(struct mailbox *mailbox);
+/* Blocks until nothing waits, or cancelled, or the time is over; true: empty. The events thread,
+ * before it acknowledges. */
+bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms);
+void mailbox_wake(struct mailbox *mailbox); /* ends a wait early */

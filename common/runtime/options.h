@@ -1,0 +1,43 @@
+/* --flags and PROPELLER_* environment from one table. */
+#pragma once
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "common/base/log.h"
+
+enum option_type {
+    OPTION_STRING,   /* const char * */
+    OPTION_STRINGS,  /* struct option_strings, repeatable */
+    OPTION_BOOL,     /* bool; --flag alone is true, --flag=false */
+    OPTION_INT,      /* int64_t, min..max */
+    OPTION_DOUBLE,   /* double, min..max */
+    OPTION_DURATION, /* int64_t milliseconds, min..max; Go syntax */
+    OPTION_CHOICE,   /* const char *, one of choices */
+};
+struct option_strings {
+    const char **items;
+    size_t len;
+};
+struct option {
+    const char *name; /* without dashes */
+    enum option_type type;
+    size_t offset;          /* in the struct that options_parse fills */
+    const char *fallback;   /* as written on the command line; NULL: zero */
+    const char *value_name; /* "ADDRESS": for --help */
+    const char *help;
+    int64_t min, max;           /* both 0: no limits */
+    const char *const *choices; /* NULL-terminated */
+    const char
+        *environment; /* another variable that is read too, e.g. WATCH_NAMESPACE; NULL: none */
+    bool secret;      /* its value is never printed */
+};
+
+/*
+ * Command line wins over environment (PROPELLER_<NAME>, - as _) wins over fallback. --help and
+ * --version print and return 1 (exit 0). An unknown flag, a missing or unusable value:
+ * ERROR_INVALID, one line naming the flag and what is allowed; the caller prints it and exits
+ * with 2. Strings live in the arena or in argv.
+ */
+int options_parse(struct arena *arena, const char *program, const char *about,
+                  const struct option *table, size_t len, int argc, char *const *argv, void *ret,
+                  struct error *err) MUST_CHECK;
