@@ -6,22 +6,46 @@
 #include "common/kube/object.h"
 
 /*
- *              +--------- Gone, or the stream cannot be resumed ---------+
- *              v                                                         |
- *   LIST (pages) --last page--> WATCH --end, error, time-out--> back-off -+--> WATCH from the last
- * version
+ *              +------- Gone, unreadable, not found: the stream cannot be resumed ------+
+ *              v                                                                        |
+ *   LIST (pages) --last page--> WATCH --end--> (back-off after a failure) --------------+
+ *                                 ^                                                     |
+ *                                 +------------------ from the last version ------------+
  *
- *  INIT, then INIT_APPLY for each item, then INIT_DONE: the complete set; what it lacks is gone.
- *  APPLY, DELETE: changes after it. Every sink call is made by watch_machine_feed, in the API
- * server's order.
+ * The first list is taken from the API server's cache (resourceVersion=0), a later one is not older
+ * than what was told before; if the server cannot do that, it is a fresh one.
+ *
+ *  INIT, then INIT_APPLY for each item, then INIT_DONE: the complete set; what it lacks is gone. A
+ *  second INIT before INIT_DONE starts the set over.
+ *  APPLY, DELETE: changes after it. BOOKMARK: nothing but the version.
+ *
+ * version is that of the set (INIT_DONE), of the change or of the bookmark: everything up to it has
+ * been told. It is NULL with INIT and INIT_APPLY. Every sink call is made by watch_machine_feed, in
+ * the API server's order.
+ *
+ * What cannot be kept (larger than WATCH_MAX_ITEM, or not decodable: a string with a NUL, nesting
+ * beyond JSON_MAX_DEPTH) is left out of a list with a warning, so that one object cannot hold up
+ * all others. A change that is not decodable is passed over, and the stream is followed by a list;
+ * one that is too large ends the stream with an error, and the list comes after the back-off.
  */
-enum watch_event_type { WATCH_INIT, WATCH_INIT_APPLY, WATCH_INIT_DONE, WATCH_APPLY, WATCH_DELETE };
+enum watch_event_type {
+    WATCH_INIT,
+    WATCH_INIT_APPLY,
+    WATCH_INIT_DONE,
+    WATCH_APPLY,
+    WATCH_DELETE,
+    WATCH_BOOKMARK
+};
 typedef void watch_sink_fn(void *ctx, enum watch_event_type type,
-                           struct kube_object *object); /* borrowed */
+                           struct kube_object *object /* borrowed */, const char *version);
 
 /* Removes from the tree what nobody reads; runs on each item before it is kept.
  * metadata.managedFields always goes. */
 typedef void watch_project_fn(cJSON *object);
+
+/* What is kept of an object: the tree is projected (project may be NULL) and made a kube_object. */
+int watch_keep(watch_project_fn *project, cJSON *tree, struct kube_object **ret,
+               struct error *err) MUST_CHECK;
 
 struct watch_options {
     const struct kube_kind *kind;
@@ -32,32 +56,45 @@ struct watch_options {
     uint32_t watch_timeout_s;   /* 0: 290, asked of the server */
 };
 
-/* An event or item larger than this ends the stream with an error; the list starts again after
- * back-off. */
 #define WATCH_MAX_ITEM (4u << 20)
 
+/* After failures a request waits a random time between half of these and the whole, doubling. */
+#define WATCH_BACKOFF_MIN_MS 1600
+#define WATCH_BACKOFF_MAX_MS 30000
+/* A stream that ends sooner than this without a word counts as a failure. */
+#define WATCH_HASTY_MS 1000
+/* A stream that lasted so long makes the failures before it forgotten. */
+#define WATCH_STEADY_MS 10000
+/* A list that takes longer than this is given up. */
+#define WATCH_LIST_TIMEOUT_MS 60000
+
 struct watch_request {
-    char *path; /* owned by the machine, valid until the next call of watch_machine_next */
+    const char *path; /* owned by the machine, valid until the next call of watch_machine_next */
     int64_t not_before_ms;
     uint32_t timeout_ms; /* the client gives up after it: watch time + 5 s */
 };
 
+/* Not for several threads at once. Order: next, then feed any number of times, then finish. */
 struct watch_machine;
 struct watch_machine *watch_machine_create(const struct watch_options *options, watch_sink_fn *sink,
                                            void *ctx);
 void watch_machine_destroy(struct watch_machine *machine);
 void watch_machine_next(struct watch_machine *machine, int64_t now_ms, struct watch_request *ret);
-/* Bytes of a 200 reply as they come, split anywhere. < 0: end the transfer; finish() is still
- * called. */
+/* Bytes of a 200 reply as they come, split anywhere; none (len 0) when it has begun. < 0: end the
+ * transfer; finish() is still called. */
 int watch_machine_feed(struct watch_machine *machine, const char *bytes, size_t len,
                        struct error *err) MUST_CHECK;
-/* The transfer ended. status: HTTP status, 0 without one. body: the reply if it was not 200 (NULL
- * otherwise). */
-void watch_machine_finish(struct watch_machine *machine, int status, const char *body,
+/*
+ * The transfer ended. status: HTTP status; 0 if there was none, or if the reply broke off. text:
+ * the reply if the status was neither 200 nor 0, why it broke off if 0, else NULL.
+ */
+void watch_machine_finish(struct watch_machine *machine, int status, const char *text,
                           int64_t now_ms);
-/* Since the last success: NULL, or why the machine is not getting anywhere ("Forbidden: …"). For
- * readyz and logs. */
+/* Since the last success: NULL, or why the machine is not getting anywhere ("list tasks.x:
+ * Forbidden: …"). For readyz and logs. Valid until the next call of feed or finish. */
 const char *watch_machine_problem(const struct watch_machine *machine);
+/* "tasks.propeller.example.org" or "pods": for logs. */
+const char *watch_machine_resource(const struct watch_machine *machine);
 
 /* One thread, one CURLM, all watches on one HTTP/2 connection. */
 struct watch_loop;

@@ -5,7 +5,8 @@
 #include "common/runtime/store.h"
 
 /* Watch loop thread (or the writer's, for informer_observed). old NULL: created; current NULL:
- * deleted. Must not block. */
+ * deleted. Must not block. Calls for one name may come in another order than the changes when a
+ * writer and the API server tell of it at the same time: read the store for what is. */
 typedef void informer_fn(void *ctx, struct kube_object *old, struct kube_object *current);
 
 struct informer;

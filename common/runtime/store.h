@@ -7,11 +7,12 @@
 
 /*
  * Invariants
- *  1. An object is replaced only by a newer one (kube_version_compare), but for store_replace's
- * complete set.
+ *  1. An object is replaced only by a newer one (kube_version_compare).
  *  2. Every index holds exactly the objects of the store, under the values its function gave for
  * them.
  *  3. Objects never change; what a reader holds stays as it was.
+ *  4. The seen version never goes back. An object that is not there at or below it is deleted, and
+ * does not come back through a late put.
  */
 struct store;
 
@@ -41,20 +42,27 @@ size_t store_count(struct store *store, const char *index,
 bool store_name_of_uid(struct store *store, const char *uid, struct kube_name *ret);
 
 /*
- * put: false if the store holds that version or a newer one; *ret_old (may be NULL) gets the
- * replaced object. A deleted object does not come back through a late put of an older version: its
- * version is remembered for a while.
+ * The reply to a write, or a change told by the API server. false: the store holds that version or
+ * a newer one, or the object is deleted (invariant 4). *ret_old (may be NULL) gets a reference to
+ * what was replaced, or NULL.
  */
 bool store_put(struct store *store, struct kube_object *object, struct kube_object **ret_old);
+/* A reference to what was removed; NULL if there was none, or one that is newer than version. */
 struct kube_object *store_remove(struct store *store, const struct kube_name *name,
                                  const char *version);
+/* The API server has told every change up to version. */
+void store_seen(struct store *store, const char *version);
 
-/* What is not in the set of names marked since store_mark_begin is gone; calls gone(ctx, old) with
- * no lock held. */
-typedef void store_gone_fn(void *ctx, struct kube_object *old);
-void store_mark_begin(struct store *store);
-void store_mark_sweep(struct store *store, store_gone_fn *gone, void *ctx);
-
-/* The uid is there at `version` or newer, or was removed since. For catching up with a quorum list.
+/*
+ * A complete set: begin, add for each of its objects (which returns as store_put does, but knows no
+ * deleted ones), sweep at the version of the set. What was not added and is not newer than the set
+ * is gone: calls gone(ctx, old) with no lock held. Another begin starts over.
  */
+typedef void store_gone_fn(void *ctx, struct kube_object *old);
+void store_set_begin(struct store *store);
+bool store_set_add(struct store *store, struct kube_object *object, struct kube_object **ret_old);
+void store_set_sweep(struct store *store, const char *version, store_gone_fn *gone, void *ctx);
+
+/* The uid is there at `version` or newer, or was removed since: the seen version is not older. For
+ * catching up with a quorum list. */
 bool store_has_seen(struct store *store, const char *uid, const char *version);

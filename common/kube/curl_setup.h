@@ -1,0 +1,26 @@
+/* What every libcurl handle towards the API server has in common: address, TLS, token, keep-alive.
+ */
+#pragma once
+
+#include <curl/curl.h>
+
+#include "common/kube/config.h"
+
+/* The part of the configuration that does not change, worked out once. Shared by any threads. */
+struct curl_setup;
+struct curl_setup *curl_setup_create(struct kube_config *config); /* config must outlive it */
+void curl_setup_destroy(struct curl_setup *setup);
+
+/*
+ * A new easy handle, NULL when libcurl refuses: TLS from memory, proxy, HTTP/2 on a shared
+ * connection (PIPEWAIT), connect time-out, TCP keep-alive, no signals, no redirects. setup must
+ * outlive it.
+ */
+#define CURL_SETUP_CONNECT_TIMEOUT_MS 10000
+/* A peer that acknowledges nothing for so long is dead: its connection ends, with all streams. */
+#define CURL_SETUP_DEAD_PEER_MS 30000
+CURL *curl_setup_handle(const struct curl_setup *setup);
+
+/* Points the handle to a path from "/" and gives it the bearer token of now. */
+int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *path,
+                       struct error *err) MUST_CHECK;
