@@ -30,7 +30,8 @@ void log_write(enum log_level level, const char *message, ...) NULL_TERMINATED;
 #define LOG_INT(value) log_int((value), (char[24]){ 0 })
 const char *log_int(int64_t value, char ret[static 24]);
 
-/* Pairs that every line of this thread carries from now on, copied; at most 8. log_fields_clear()
- * ends it. */
+/* Pairs that every line of this thread carries from now on, besides those set before; copied (keys
+ * up to 31 bytes, values up to 383). A key set again gets the new value. At most 8 keys;
+ * log_fields_clear() ends them all. */
 void log_fields_set(const char *key, ...) NULL_TERMINATED;
 void log_fields_clear(void);

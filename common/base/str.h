@@ -19,6 +19,8 @@ bool str_to_bool(const char *s, bool *ret); /* true false 1 0 */
 /* Go's time.ParseDuration: "1h2m3.5s", "300ms"; negative refused. Milliseconds, rounded up. */
 bool str_to_duration_ms(const char *s, int64_t *ret_ms);
 
+/* Bytes of the UTF-8 character that starts here; 0: none does. */
+size_t str_utf8_char(const char *bytes, size_t len);
 bool str_is_utf8(const char *bytes, size_t len);
 /* The longest prefix of at most max bytes that does not cut a UTF-8 character. */
 size_t str_utf8_cut(const char *bytes, size_t len, size_t max);

@@ -1,0 +1,53 @@
+#include "common/base/alloc.h"
+
+#include <unistd.h>
+
+static _Noreturn void out_of_memory(void)
+{
+    static const char LINE[] = "out of memory\n";
+    ssize_t ignored = write(STDERR_FILENO, LINE, sizeof(LINE) - 1);
+
+    (void)ignored;
+    _exit(1);
+}
+
+static void *checked(void *pointer)
+{
+    if (!pointer)
+        out_of_memory();
+    return pointer;
+}
+
+void *xmalloc(size_t size)
+{
+    return checked(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    size_t total;
+
+    if (__builtin_mul_overflow(count, size, &total))
+        out_of_memory();
+    return checked(calloc(1, total ? total : 1));
+}
+
+void *xrealloc(void *pointer, size_t size)
+{
+    return checked(realloc(pointer, size ? size : 1));
+}
+
+char *xstrdup(const char *s)
+{
+    return xstrndup(s, strlen(s));
+}
+
+char *xstrndup(const char *s, size_t len)
+{
+    size_t used = strnlen(s, len);
+    char *copy = xmalloc(used + 1);
+
+    memcpy(copy, s, used);
+    copy[used] = '\0';
+    return copy;
+}

@@ -1,0 +1,91 @@
+#include "common/base/error.h"
+
+#include <assert.h>
+#include <stdarg.h>
+
+#include "common/base/str.h"
+
+static const char *const NAMES[] = {
+    [ERROR_NONE] = "None",
+    [ERROR_INVALID] = "Invalid",
+    [ERROR_NOT_FOUND] = "NotFound",
+    [ERROR_EXISTS] = "AlreadyExists",
+    [ERROR_CONFLICT] = "Conflict",
+    [ERROR_FORBIDDEN] = "Forbidden",
+    [ERROR_GONE] = "Gone",
+    [ERROR_TIMEOUT] = "Timeout",
+    [ERROR_UNAVAILABLE] = "Unavailable",
+    [ERROR_TOO_LARGE] = "TooLarge",
+    [ERROR_CANCELED] = "Canceled",
+    [ERROR_INTERNAL] = "Internal",
+};
+
+/* The bytes of text that a message may take: all, or up to the last whole character that fits. */
+static void store(struct error *err, const char *text, size_t len)
+{
+    size_t used = str_utf8_cut(text, len, sizeof(err->message) - 1);
+
+    memcpy(err->message, text, used);
+    err->message[used] = '\0';
+}
+
+int error_set(struct error *err, enum error_code code, const char *format, ...)
+{
+    assert(code != ERROR_NONE);
+    if (!err)
+        return -(int)code;
+
+    /* Not straight into the message: the arguments may point into it. Four bytes more, so that
+     * the cut sees the whole of the last character. */
+    char text[sizeof(err->message) + 4];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+
+    err->code = code;
+    err->retry_after_ms = 0;
+    store(err, text, strlen(text));
+    return -(int)code;
+}
+
+int error_wrap(struct error *err, const char *format, ...)
+{
+    if (!err)
+        return -(int)ERROR_INTERNAL; /* nobody knows better */
+    if (err->code == ERROR_NONE)
+        err->code = ERROR_INTERNAL;
+
+    char text[2 * sizeof(err->message) + 2];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(err->message) + 4, format, args);
+    va_end(args);
+
+    size_t len = str_utf8_cut(text, strlen(text), sizeof(err->message) - 1);
+    (void)snprintf(text + len, sizeof(text) - len, "%s%s", err->message[0] ? ": " : "",
+                   err->message);
+    store(err, text, strlen(text));
+    return -(int)err->code;
+}
+
+bool error_is_transient(const struct error *err)
+{
+    switch (err->code) {
+    case ERROR_CONFLICT:
+    case ERROR_TIMEOUT:
+    case ERROR_UNAVAILABLE:
+    case ERROR_GONE:
+    case ERROR_INTERNAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+const char *error_code_name(enum error_code code)
+{
+    return (size_t)code < ARRAY_LEN(NAMES) ? NAMES[code] : "Unknown";
+}

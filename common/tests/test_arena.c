@@ -1,0 +1,135 @@
+#include <stdalign.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/tests/suite.h"
+
+static char order[8];
+
+static void note(void *ptr)
+{
+    size_t len = strlen(order);
+
+    order[len] = *(char *)ptr;
+    order[len + 1] = '\0';
+}
+
+START_TEST(memory_is_zeroed_aligned_and_disjoint)
+{
+    struct arena *arena = arena_create();
+    unsigned char *blocks[300];
+
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        size_t size = i * 7 % 1000;
+
+        blocks[i] = arena_alloc(arena, 1, size);
+        ck_assert_uint_eq((uintptr_t)blocks[i] % alignof(max_align_t), 0);
+        for (size_t k = 0; k < size; k++)
+            ck_assert_uint_eq(blocks[i][k], 0);
+        memset(blocks[i], (int)(i % 255) + 1, size);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        for (size_t k = 0; k < i * 7 % 1000; k++)
+            ck_assert_uint_eq(blocks[i][k], i % 255 + 1);
+    }
+    arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(large_memory_stands_apart_and_small_goes_on_in_the_same_chunk)
+{
+    struct arena *arena = arena_create();
+    char *before = arena_alloc(arena, 1, 8);
+    char *large = arena_alloc(arena, 1, (size_t)10 << 20);
+    char *after = arena_alloc(arena, 1, 8);
+
+    large[((size_t)10 << 20) - 1] = 'x';
+    ck_assert(after > before && after - before < 256);
+    arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(first_allocation_may_be_large)
+{
+    struct arena *arena = arena_create();
+
+    memset(arena_alloc(arena, 1000, 1000), 1, 1000000);
+    memset(arena_alloc(arena, 1, 100), 1, 100);
+    arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(owned_things_are_released_newest_first)
+{
+    struct arena *arena = arena_create();
+    char names[] = "abc";
+
+    order[0] = '\0';
+    ck_assert_ptr_eq(arena_own(arena, names, note), names);
+    (void)arena_own(arena, names + 1, note);
+    ck_assert_ptr_null(arena_own(arena, NULL, note));
+    (void)arena_own(arena, names + 2, note);
+    ck_assert_str_eq(order, "");
+    arena_destroy(arena);
+    ck_assert_str_eq(order, "cba");
+    arena_destroy(NULL);
+}
+END_TEST
+
+START_TEST(strings_are_copied)
+{
+    struct arena *arena = arena_create();
+    char text[] = "abcdef";
+    char *whole = arena_strdup(arena, text);
+    char *part = arena_strndup(arena, text, 3);
+    char *more = arena_strndup(arena, text, 100);
+
+    text[0] = 'X';
+    ck_assert_str_eq(whole, "abcdef");
+    ck_assert_str_eq(part, "abc");
+    ck_assert_str_eq(more, "abcdef");
+    ck_assert_ptr_null(arena_strdup(arena, NULL));
+    ck_assert_str_eq(arena_printf(arena, "%s-%d", "n", 42), "n-42");
+    ck_assert_uint_eq(strlen(arena_printf(arena, "%20000d", 1)), 20000);
+    arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(a_count_that_overflows_ends_the_process)
+{
+    struct arena *arena = arena_create();
+
+    (void)arena_alloc(arena, SIZE_MAX / 2, 3);
+}
+END_TEST
+
+#if defined(__SANITIZE_ADDRESS__)
+START_TEST(a_byte_behind_an_allocation_is_caught)
+{
+    struct arena *arena = arena_create();
+    volatile char *bytes = arena_alloc(arena, 1, 16);
+
+    (void)arena_alloc(arena, 1, 16);
+    bytes[16] = 1;
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    Suite *suite = suite_create("arena");
+    TCase *tcase = tcase_create("arena");
+
+    tcase_add_test(tcase, memory_is_zeroed_aligned_and_disjoint);
+    tcase_add_test(tcase, large_memory_stands_apart_and_small_goes_on_in_the_same_chunk);
+    tcase_add_test(tcase, first_allocation_may_be_large);
+    tcase_add_test(tcase, owned_things_are_released_newest_first);
+    tcase_add_test(tcase, strings_are_copied);
+    tcase_add_exit_test(tcase, a_count_that_overflows_ends_the_process, 1);
+#if defined(__SANITIZE_ADDRESS__)
+    tcase_add_exit_test(tcase, a_byte_behind_an_allocation_is_caught, 1);
+#endif
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}
