@@ -7,10 +7,11 @@
 
 #include "common/base/arena.h"
 
-/* Bounds: a put that would go over a key's or the total limit is refused, and the caller counts it.
- */
+/* Bounds, none of them 0: a put that would go over a key's or the total limit is refused, and the
+ * caller counts it. */
 struct mailbox_limits {
-    size_t key_messages, total_messages, total_bytes;
+    size_t key_messages, total_messages;
+    size_t total_bytes; /* bodies and what the mailbox itself needs for each message */
 };
 struct mail {
     uint64_t sequence;  /* rises over the whole mailbox */
@@ -33,7 +34,7 @@ void mailbox_ack(struct mailbox *mailbox, const char *key,
                  uint64_t up_to_sequence);      /* after the API write */
 void mailbox_drop_all(struct mailbox *mailbox); /* leadership ended: the broker has them still */
 size_t mailbox_len(struct mailbox *mailbox);
-/* Blocks until nothing waits, or cancelled, or the time is over; true: empty. The events thread,
- * before it acknowledges. */
+/* Blocks until nothing waits, or woken, or the time is over; true: empty. The events thread, before
+ * it acknowledges. */
 bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms);
-void mailbox_wake(struct mailbox *mailbox); /* ends a wait early */
+void mailbox_wake(struct mailbox *mailbox); /* ends the waits of this moment early */

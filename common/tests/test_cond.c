@@ -1,0 +1,48 @@
+#include "common/base/cond.h"
+
+#include "common/base/clock.h"
+#include "common/tests/suite.h"
+
+START_TEST(a_wait_ends_at_its_deadline_and_not_before)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond;
+    int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    struct timespec deadline = cond_deadline(30);
+
+    cond_init(&cond);
+    pthread_mutex_lock(&lock);
+    while (cond_wait_until(&cond, &lock, &deadline))
+        ; /* spurious wake-ups are allowed */
+    pthread_mutex_unlock(&lock);
+    ck_assert_int_ge(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, 29);
+    pthread_cond_destroy(&cond);
+}
+END_TEST
+
+START_TEST(a_deadline_is_a_valid_time_whatever_the_timeout)
+{
+    static const uint32_t TIMEOUTS[] = { 0, 1, 999, 1000, 1001, 59999, UINT32_MAX };
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+
+    struct timespec deadline = cond_deadline(TIMEOUTS[_i]);
+
+    ck_assert_int_ge(deadline.tv_nsec, 0);
+    ck_assert_int_lt(deadline.tv_nsec, 1000000000);
+    ck_assert_int_ge(deadline.tv_sec, now.tv_sec + TIMEOUTS[_i] / 1000);
+    ck_assert_int_le(deadline.tv_sec, now.tv_sec + TIMEOUTS[_i] / 1000 + 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cond");
+    TCase *tcase = tcase_create("cond");
+
+    tcase_add_test(tcase, a_wait_ends_at_its_deadline_and_not_before);
+    tcase_add_loop_test(tcase, a_deadline_is_a_valid_time_whatever_the_timeout, 0, 7);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
