@@ -1,0 +1,146 @@
+#include "common/api/proplet.h"
+
+#include "common/base/str.h"
+
+const char *const PROPLET_TYPE_NAMES[] = { NULL, "k8s", "external", NULL };
+const char *const PROPLET_LOG_LEVEL_NAMES[] = { "info", "debug", "warn", "error", NULL };
+const char *const PROPLET_DIALECT_NAMES[] = { "standard", "embedded", NULL };
+const char *const PROPLET_PHASE_NAMES[] = { "Initializing", "Running", "Offline", NULL };
+
+static const struct json_field K8S_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct proplet_k8s, image, "image"),
+    JSON_FIELD_ENUM(struct proplet_k8s, log_level, "logLevel", PROPLET_LOG_LEVEL_NAMES),
+    JSON_FIELD(FIELD_OPT_INT, struct proplet_k8s, replicas, "replicas"),
+    JSON_FIELD(FIELD_STRING, struct proplet_k8s, plugin_dir, "pluginDir"),
+    JSON_FIELD(FIELD_BOOL, struct proplet_k8s, indexed_client_ids, "indexedClientIds"),
+    JSON_FIELD(FIELD_ANY, struct proplet_k8s, pod_template, "podTemplate"),
+};
+static const struct json_struct K8S = JSON_STRUCT(struct proplet_k8s, K8S_FIELDS);
+
+static const struct json_field EXTERNAL_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct proplet_external, device_type, "deviceType"),
+    JSON_FIELD(FIELD_STRINGS, struct proplet_external, capabilities, "capabilities"),
+    JSON_FIELD_ENUM(struct proplet_external, dialect, "dialect", PROPLET_DIALECT_NAMES),
+    JSON_FIELD(FIELD_OPT_INT, struct proplet_external, max_tasks, "maxTasks"),
+};
+static const struct json_struct EXTERNAL = JSON_STRUCT(struct proplet_external, EXTERNAL_FIELDS);
+
+static const struct json_field SECRET_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct secret_key_ref, name, "name"),
+    JSON_FIELD(FIELD_STRING, struct secret_key_ref, key, "key"),
+    JSON_FIELD(FIELD_BOOL, struct secret_key_ref, optional, "optional"),
+};
+static const struct json_struct SECRET = JSON_STRUCT(struct secret_key_ref, SECRET_FIELDS);
+
+static const struct json_field CONNECTION_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct connection_config, mqtt_address, "mqttAddress"),
+    JSON_FIELD(FIELD_STRING, struct connection_config, domain_id, "domainId"),
+    JSON_FIELD(FIELD_STRING, struct connection_config, channel_id, "channelId"),
+    JSON_FIELD(FIELD_STRING, struct connection_config, client_id, "clientId"),
+    JSON_FIELD(FIELD_STRING, struct connection_config, client_key, "clientKey"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct connection_config, client_key_secret_ref,
+                      "clientKeySecretRef", &SECRET),
+    JSON_FIELD(FIELD_OPT_INT, struct connection_config, mqtt_qos, "mqttQos"),
+    JSON_FIELD(FIELD_STRING, struct connection_config, mqtt_timeout, "mqttTimeout"),
+};
+static const struct json_struct CONNECTION =
+    JSON_STRUCT(struct connection_config, CONNECTION_FIELDS);
+
+static const struct json_field SPEC_FIELDS[] = {
+    JSON_FIELD_ENUM(struct proplet_spec, type, "type", PROPLET_TYPE_NAMES),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_spec, k8s, "k8s", &K8S),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_spec, external, "external", &EXTERNAL),
+    JSON_FIELD(FIELD_ANY, struct proplet_spec, resources, "resources"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_spec, connection_config, "connectionConfig",
+                      &CONNECTION),
+    JSON_FIELD(FIELD_BOOL, struct proplet_spec, unschedulable, "unschedulable"),
+};
+const struct json_struct PROPLET_SPEC = JSON_STRUCT(struct proplet_spec, SPEC_FIELDS);
+
+static const struct json_field K8S_STATUS_FIELDS[] = {
+    JSON_FIELD(FIELD_COUNT, struct proplet_k8s_status, ready_replicas, "readyReplicas"),
+    JSON_FIELD(FIELD_COUNT, struct proplet_k8s_status, available_replicas, "availableReplicas"),
+};
+static const struct json_struct K8S_STATUS =
+    JSON_STRUCT(struct proplet_k8s_status, K8S_STATUS_FIELDS);
+
+static const struct json_field STATUS_FIELDS[] = {
+    JSON_FIELD_ENUM(struct proplet_status, phase, "phase", PROPLET_PHASE_NAMES),
+    JSON_FIELD(FIELD_BOOL, struct proplet_status, alive, "alive"),
+    JSON_FIELD(FIELD_TIME, struct proplet_status, last_seen_us, "lastSeen"),
+    JSON_FIELD(FIELD_STRINGS, struct proplet_status, alive_history, "aliveHistory"),
+    JSON_FIELD(FIELD_COUNT, struct proplet_status, task_count, "taskCount"),
+    JSON_FIELD(FIELD_COUNT, struct proplet_status, active_task_count, "activeTaskCount"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_status, available_resources,
+                      "availableResources", &RESOURCE_AMOUNTS),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_status, k8s_status, "k8sStatus", &K8S_STATUS),
+    JSON_FIELD(FIELD_ANY, struct proplet_status, metadata, "metadata"),
+    JSON_FIELD(FIELD_ANY, struct proplet_status, latest_metrics, "latestMetrics"),
+    JSON_FIELD(FIELD_ARRAY, struct proplet_status, conditions, "conditions"),
+    JSON_FIELD(FIELD_COUNT, struct proplet_status, observed_generation, "observedGeneration"),
+};
+const struct json_struct PROPLET_STATUS = JSON_STRUCT(struct proplet_status, STATUS_FIELDS);
+
+struct parts {
+    struct proplet_spec *spec;
+    struct proplet_status *status;
+};
+static const struct json_field PART_FIELDS[] = {
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, spec, "spec", &PROPLET_SPEC),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, status, "status", &PROPLET_STATUS),
+};
+static const struct json_struct PARTS = JSON_STRUCT(struct parts, PART_FIELDS);
+
+int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret, struct error *err)
+{
+    struct parts parts = { 0 };
+
+    int r = json_decode(arena, &PARTS, object, &parts, err);
+    if (r < 0)
+        return r;
+
+    *ret = (struct proplet){ 0 };
+    if (parts.spec)
+        ret->spec = *parts.spec;
+    if (parts.status)
+        ret->status = *parts.status;
+    if (!ret->spec.connection_config)
+        ret->spec.connection_config = arena_new(arena, struct connection_config);
+    return 0;
+}
+
+cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *status)
+{
+    cJSON *json = json_encode(arena, &PROPLET_STATUS, status);
+
+    json_set_bool(json, "alive", status->alive);
+    return json;
+}
+
+int64_t proplet_replicas(const struct proplet_spec *spec)
+{
+    return spec->k8s && spec->k8s->replicas.set ? spec->k8s->replicas.value
+                                                : PROPLET_DEFAULT_REPLICAS;
+}
+
+int proplet_mqtt_qos(const struct proplet_spec *spec)
+{
+    const struct connection_config *config = spec->connection_config;
+
+    return config->mqtt_qos.set ? (int)config->mqtt_qos.value : PROPLET_DEFAULT_MQTT_QOS;
+}
+
+int64_t proplet_mqtt_timeout_ms(const struct proplet_spec *spec)
+{
+    const char *text = spec->connection_config->mqtt_timeout;
+    int64_t ms = 0;
+
+    if (text && str_to_duration_ms(text, &ms) && ms > 0)
+        return ms;
+    return PROPLET_DEFAULT_MQTT_TIMEOUT_MS;
+}
+
+enum proplet_dialect proplet_dialect(const struct proplet_spec *spec)
+{
+    return spec->external ? spec->external->dialect : DIALECT_STANDARD;
+}

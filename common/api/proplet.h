@@ -1,0 +1,110 @@
+/* Proplet: one worker. Its struct, its phases, its defaults. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/api/resources.h"
+#include "common/json/codec.h"
+
+/* Index 0 of the names as in task.h. */
+enum proplet_type { PROPLET_TYPE_UNSET, PROPLET_K8S, PROPLET_EXTERNAL };
+enum proplet_log_level { PROPLET_LOG_INFO, PROPLET_LOG_DEBUG, PROPLET_LOG_WARN, PROPLET_LOG_ERROR };
+enum proplet_dialect { DIALECT_STANDARD, DIALECT_EMBEDDED };
+
+extern const char *const PROPLET_TYPE_NAMES[];
+extern const char *const PROPLET_LOG_LEVEL_NAMES[];
+extern const char *const PROPLET_DIALECT_NAMES[];
+
+struct proplet_k8s {
+    const char *image;
+    enum proplet_log_level log_level;
+    struct json_opt_int replicas;
+    const char *plugin_dir;
+    bool indexed_client_ids;
+    const cJSON *pod_template;
+};
+
+struct proplet_external {
+    const char *device_type;
+    struct json_strings capabilities;
+    enum proplet_dialect dialect;
+    struct json_opt_int max_tasks; /* unset: no limit */
+};
+
+struct secret_key_ref {
+    const char *name;
+    const char *key;
+    bool optional;
+};
+
+struct connection_config {
+    const char *mqtt_address;
+    const char *domain_id;
+    const char *channel_id;
+    const char *client_id;  /* the identity of the device: proplet_id in its messages */
+    const char *client_key; /* secret: never in messages or logs */
+    struct secret_key_ref *client_key_secret_ref;
+    struct json_opt_int mqtt_qos;
+    const char *mqtt_timeout; /* Go duration */
+};
+
+struct proplet_spec {
+    enum proplet_type type;
+    struct proplet_k8s *k8s;                     /* NULL: none */
+    struct proplet_external *external;           /* NULL: none */
+    const cJSON *resources;                      /* object of quantities */
+    struct connection_config *connection_config; /* never NULL after proplet_decode */
+    bool unschedulable;
+};
+
+/*
+ *   Initializing ──first heartbeat, or all replicas ready──> Running <──> Offline
+ */
+enum proplet_phase { PROPLET_INITIALIZING, PROPLET_RUNNING, PROPLET_OFFLINE, PROPLET_PHASES };
+extern const char *const PROPLET_PHASE_NAMES[];
+
+struct proplet_k8s_status {
+    int64_t ready_replicas;
+    int64_t available_replicas;
+};
+
+struct proplet_status {
+    enum proplet_phase phase;
+    bool alive; /* written in every case */
+    int64_t last_seen_us;
+    struct json_strings alive_history; /* RFC 3339, at most PROPLET_ALIVE_HISTORY, oldest first */
+    int64_t task_count;
+    int64_t active_task_count;
+    struct resource_amounts *available_resources; /* NULL: none */
+    struct proplet_k8s_status *k8s_status;        /* NULL: none */
+    const cJSON *metadata;
+    const cJSON *latest_metrics;
+    const cJSON *conditions;
+    int64_t observed_generation;
+};
+#define PROPLET_ALIVE_HISTORY 10
+
+struct proplet {
+    struct proplet_spec spec;
+    struct proplet_status status;
+};
+
+extern const struct json_struct PROPLET_SPEC;
+extern const struct json_struct PROPLET_STATUS;
+
+/* object: a whole Proplet; spec and status may be absent. *ret borrows from it. */
+int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret,
+                   struct error *err) MUST_CHECK;
+/* The value of "status"; owned by the arena. */
+cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *status);
+
+/* What an absent field means. */
+#define PROPLET_DEFAULT_REPLICAS 1
+#define PROPLET_DEFAULT_MQTT_QOS 1
+#define PROPLET_DEFAULT_MQTT_TIMEOUT_MS 30000
+
+int64_t proplet_replicas(const struct proplet_spec *spec);
+int proplet_mqtt_qos(const struct proplet_spec *spec);
+int64_t proplet_mqtt_timeout_ms(const struct proplet_spec *spec); /* > 0 */
+enum proplet_dialect proplet_dialect(const struct proplet_spec *spec);

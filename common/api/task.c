@@ -1,0 +1,250 @@
+#include "common/api/task.h"
+
+#include "common/base/str.h"
+
+const char *const TASK_KIND_NAMES[] = { "standard", "federated", NULL };
+const char *const PREFERRED_TYPE_NAMES[] = { "any", "k8s", "external", NULL };
+const char *const RESTART_POLICY_NAMES[] = { NULL, "Never", "OnFailure", "Always", NULL };
+const char *const TASK_MODE_NAMES[] = { NULL, "infer", "train", NULL };
+const char *const RUN_IF_NAMES[] = { NULL, "success", "failure", NULL };
+const char *const LOST_POLICY_NAMES[] = { NULL, "Reschedule", "Wait", "Fail", NULL };
+const char *const CONCURRENCY_POLICY_NAMES[] = { NULL, "Forbid", "Replace", NULL };
+const char *const TASK_PHASE_NAMES[] = {
+    [TASK_PENDING] = "pending", [TASK_SCHEDULED] = "scheduled",
+    [TASK_RUNNING] = "running", [TASK_COMPLETED] = "completed",
+    [TASK_FAILED] = "failed",   [TASK_INTERRUPTED] = "interrupted",
+    [TASK_SKIPPED] = "skipped", [TASK_PHASES] = NULL,
+};
+
+static const struct json_field SELECTOR_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct proplet_selector, proplet_id, "propletId"),
+    JSON_FIELD(FIELD_MAP, struct proplet_selector, match_labels, "matchLabels"),
+    JSON_FIELD(FIELD_STRINGS, struct proplet_selector, match_device_types, "matchDeviceTypes"),
+    JSON_FIELD(FIELD_STRINGS, struct proplet_selector, match_capabilities, "matchCapabilities"),
+};
+static const struct json_struct SELECTOR = JSON_STRUCT(struct proplet_selector, SELECTOR_FIELDS);
+
+static const struct json_field MONITORING_FIELDS[] = {
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, enabled, "enabled"),
+    JSON_FIELD(FIELD_STRING, struct monitoring_profile, interval, "interval"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, collect_cpu, "collectCpu"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, collect_memory, "collectMemory"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, collect_disk_io, "collectDiskIo"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, collect_threads, "collectThreads"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, collect_file_descriptors,
+               "collectFileDescriptors"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, export_to_mqtt, "exportToMqtt"),
+    JSON_FIELD(FIELD_OPT_BOOL, struct monitoring_profile, retain_history, "retainHistory"),
+    JSON_FIELD(FIELD_OPT_INT, struct monitoring_profile, history_size, "historySize"),
+};
+static const struct json_struct MONITORING =
+    JSON_STRUCT(struct monitoring_profile, MONITORING_FIELDS);
+
+static const struct json_field SPEC_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct task_spec, name, "name"),
+    JSON_FIELD(FIELD_STRING, struct task_spec, function_name, "functionName"),
+    JSON_FIELD_ENUM(struct task_spec, kind, "kind", TASK_KIND_NAMES),
+    JSON_FIELD(FIELD_STRING, struct task_spec, image_url, "imageUrl"),
+    JSON_FIELD(FIELD_STRING, struct task_spec, file, "file"),
+    JSON_FIELD(FIELD_STRINGS, struct task_spec, cli_args, "cliArgs"),
+    JSON_FIELD(FIELD_ARRAY, struct task_spec, inputs, "inputs"),
+    JSON_FIELD(FIELD_MAP, struct task_spec, env, "env"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_spec, proplet_selector, "propletSelector",
+                      &SELECTOR),
+    JSON_FIELD_ENUM(struct task_spec, preferred_proplet_type, "preferredPropletType",
+                    PREFERRED_TYPE_NAMES),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_spec, resource_requirements, "resourceRequirements",
+                      &RESOURCE_AMOUNTS),
+    JSON_FIELD(FIELD_BOOL, struct task_spec, daemon, "daemon"),
+    JSON_FIELD_ENUM(struct task_spec, restart_policy, "restartPolicy", RESTART_POLICY_NAMES),
+    JSON_FIELD(FIELD_BOOL, struct task_spec, broadcast, "broadcast"),
+    JSON_FIELD_ENUM(struct task_spec, mode, "mode", TASK_MODE_NAMES),
+    JSON_FIELD(FIELD_ANY, struct task_spec, metadata, "metadata"),
+    JSON_FIELD(FIELD_BOOL, struct task_spec, encrypted, "encrypted"),
+    JSON_FIELD(FIELD_STRING, struct task_spec, kbs_resource_path, "kbsResourcePath"),
+    JSON_FIELD(FIELD_STRINGS, struct task_spec, depends_on, "dependsOn"),
+    JSON_FIELD_ENUM(struct task_spec, run_if, "runIf", RUN_IF_NAMES),
+    JSON_FIELD(FIELD_STRING, struct task_spec, workflow_id, "workflowId"),
+    JSON_FIELD(FIELD_STRING, struct task_spec, job_id, "jobId"),
+    JSON_FIELD(FIELD_STRING, struct task_spec, schedule, "schedule"),
+    JSON_FIELD(FIELD_STRING, struct task_spec, timezone, "timezone"),
+    JSON_FIELD(FIELD_BOOL, struct task_spec, is_recurring, "isRecurring"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, priority, "priority"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_spec, monitoring_profile, "monitoringProfile",
+                      &MONITORING),
+    JSON_FIELD(FIELD_BOOL, struct task_spec, suspend, "suspend"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, backoff_limit, "backoffLimit"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, active_deadline_seconds, "activeDeadlineSeconds"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, ttl_seconds_after_finished,
+               "ttlSecondsAfterFinished"),
+    JSON_FIELD_ENUM(struct task_spec, proplet_lost_policy, "propletLostPolicy", LOST_POLICY_NAMES),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, proplet_lost_seconds, "propletLostSeconds"),
+    JSON_FIELD_ENUM(struct task_spec, concurrency_policy, "concurrencyPolicy",
+                    CONCURRENCY_POLICY_NAMES),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, starting_deadline_seconds,
+               "startingDeadlineSeconds"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, history_limit, "historyLimit"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_spec, broadcast_quorum, "broadcastQuorum"),
+};
+const struct json_struct TASK_SPEC = JSON_STRUCT(struct task_spec, SPEC_FIELDS);
+
+static const struct json_field TARGETS_FIELDS[] = {
+    JSON_FIELD(FIELD_COUNT, struct task_targets, total, "total"),
+    JSON_FIELD(FIELD_COUNT, struct task_targets, completed, "completed"),
+    JSON_FIELD(FIELD_COUNT, struct task_targets, failed, "failed"),
+};
+static const struct json_struct TARGETS = JSON_STRUCT(struct task_targets, TARGETS_FIELDS);
+
+static const struct json_field STATUS_FIELDS[] = {
+    JSON_FIELD_ENUM(struct task_status, phase, "phase", TASK_PHASE_NAMES),
+    JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet, "assignedProplet"),
+    JSON_FIELD(FIELD_TIME, struct task_status, created_at_us, "createdAt"),
+    JSON_FIELD(FIELD_MICROTIME, struct task_status, scheduled_at_us, "scheduledAt"),
+    JSON_FIELD(FIELD_TIME, struct task_status, started_at_us, "startedAt"),
+    JSON_FIELD(FIELD_TIME, struct task_status, finished_at_us, "finishedAt"),
+    JSON_FIELD(FIELD_TIME, struct task_status, updated_at_us, "updatedAt"),
+    JSON_FIELD(FIELD_TIME, struct task_status, next_run_us, "nextRun"),
+    JSON_FIELD(FIELD_ANY, struct task_status, results, "results"),
+    JSON_FIELD(FIELD_STRING, struct task_status, error, "error"),
+    JSON_FIELD(FIELD_STRING, struct task_status, reason, "reason"),
+    JSON_FIELD(FIELD_ARRAY, struct task_status, conditions, "conditions"),
+    JSON_FIELD(FIELD_ANY, struct task_status, latest_metrics, "latestMetrics"),
+    JSON_FIELD(FIELD_COUNT, struct task_status, observed_generation, "observedGeneration"),
+    JSON_FIELD(FIELD_COUNT, struct task_status, attempt, "attempt"),
+    JSON_FIELD(FIELD_COUNT, struct task_status, failures, "failures"),
+    JSON_FIELD(FIELD_COUNT, struct task_status, run, "run"),
+    JSON_FIELD(FIELD_ARRAY, struct task_status, history, "history"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_status, targets, "targets", &TARGETS),
+    JSON_FIELD(FIELD_ARRAY, struct task_status, broadcast_results, "broadcastResults"),
+};
+const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
+
+struct parts {
+    struct task_spec *spec;
+    struct task_status *status;
+};
+static const struct json_field PART_FIELDS[] = {
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, spec, "spec", &TASK_SPEC),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, status, "status", &TASK_STATUS),
+};
+static const struct json_struct PARTS = JSON_STRUCT(struct parts, PART_FIELDS);
+
+int task_decode(struct arena *arena, const cJSON *object, struct task *ret, struct error *err)
+{
+    struct parts parts = { 0 };
+
+    int r = json_decode(arena, &PARTS, object, &parts, err);
+    if (r < 0)
+        return r;
+
+    *ret = (struct task){ 0 };
+    if (parts.spec)
+        ret->spec = *parts.spec;
+    if (parts.status)
+        ret->status = *parts.status;
+    /* null is absence to the tables, but a device may well answer null */
+    ret->status.results = json_path(object, "status", "results", NULL);
+    return 0;
+}
+
+cJSON *task_status_encode(struct arena *arena, const struct task_status *status)
+{
+    return json_encode(arena, &TASK_STATUS, status);
+}
+
+bool task_may_become(enum task_phase from, enum task_phase to)
+{
+    static const bool MAY_BECOME[TASK_PHASES][TASK_PHASES] = {
+        [TASK_PENDING] = { [TASK_SCHEDULED] = true,
+                           [TASK_RUNNING] = true,
+                           [TASK_COMPLETED] = true,
+                           [TASK_FAILED] = true,
+                           [TASK_SKIPPED] = true },
+        [TASK_SCHEDULED] = { [TASK_RUNNING] = true,
+                             [TASK_COMPLETED] = true,
+                             [TASK_FAILED] = true,
+                             [TASK_SKIPPED] = true },
+        [TASK_RUNNING] = { [TASK_COMPLETED] = true,
+                           [TASK_FAILED] = true,
+                           [TASK_INTERRUPTED] = true },
+        [TASK_COMPLETED] = { [TASK_PENDING] = true },
+        [TASK_FAILED] = { [TASK_PENDING] = true },
+        [TASK_INTERRUPTED] = { [TASK_PENDING] = true },
+    };
+
+    return from == to || MAY_BECOME[from][to];
+}
+
+bool task_is_final(enum task_phase phase)
+{
+    return phase == TASK_COMPLETED || phase == TASK_FAILED || phase == TASK_SKIPPED;
+}
+
+static int64_t or_default(const struct json_opt_int *field, int64_t value)
+{
+    return field->set ? field->value : value;
+}
+
+int64_t task_priority(const struct task_spec *spec)
+{
+    return or_default(&spec->priority, TASK_DEFAULT_PRIORITY);
+}
+
+int64_t task_backoff_limit(const struct task_spec *spec)
+{
+    return or_default(&spec->backoff_limit, TASK_DEFAULT_BACKOFF_LIMIT);
+}
+
+int64_t task_proplet_lost_seconds(const struct task_spec *spec)
+{
+    return or_default(&spec->proplet_lost_seconds, TASK_DEFAULT_PROPLET_LOST_SECONDS);
+}
+
+int64_t task_history_limit(const struct task_spec *spec)
+{
+    return or_default(&spec->history_limit, TASK_DEFAULT_HISTORY_LIMIT);
+}
+
+const char *task_function_name(const struct task_spec *spec, const char *object_name)
+{
+    return str_is_empty(spec->function_name) ? object_name : spec->function_name;
+}
+
+const char *task_timezone(const struct task_spec *spec)
+{
+    return str_is_empty(spec->timezone) ? TASK_DEFAULT_TIMEZONE : spec->timezone;
+}
+
+enum run_if task_run_if(const struct task_spec *spec)
+{
+    return spec->run_if == RUN_IF_UNSET ? RUN_IF_SUCCESS : spec->run_if;
+}
+
+enum concurrency_policy task_concurrency_policy(const struct task_spec *spec)
+{
+    return spec->concurrency_policy == CONCURRENCY_UNSET ? CONCURRENCY_FORBID
+                                                         : spec->concurrency_policy;
+}
+
+const char *task_pinned_proplet(const struct task_spec *spec)
+{
+    const char *id = spec->proplet_selector ? spec->proplet_selector->proplet_id : NULL;
+
+    return str_is_empty(id) ? NULL : id;
+}
+
+enum lost_policy task_lost_policy(const struct task_spec *spec)
+{
+    if (spec->proplet_lost_policy != LOST_UNSET)
+        return spec->proplet_lost_policy;
+    return task_pinned_proplet(spec) ? LOST_WAIT : LOST_RESCHEDULE;
+}
+
+int64_t task_monitoring_interval_ms(const struct monitoring_profile *profile)
+{
+    int64_t ms = TASK_DEFAULT_MONITORING_INTERVAL_MS;
+
+    if (profile && profile->interval)
+        str_to_duration_ms(profile->interval, &ms);
+    return ms < 1000 ? 1000 : ms;
+}

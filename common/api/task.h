@@ -1,0 +1,179 @@
+/* Task: one WebAssembly workload. Its struct, its phases, its defaults. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/api/resources.h"
+#include "common/json/codec.h"
+
+/*
+ * In every enum of a spec, index 0 of the names is the value that an absent field means in the CRD
+ * schema too, or NULL where absence is a state of its own (..._UNSET).
+ */
+enum task_kind { TASK_KIND_STANDARD, TASK_KIND_FEDERATED };
+enum preferred_type { PREFER_ANY, PREFER_K8S, PREFER_EXTERNAL };
+enum restart_policy { RESTART_UNSET, RESTART_NEVER, RESTART_ON_FAILURE, RESTART_ALWAYS };
+enum task_mode { TASK_MODE_UNSET, TASK_MODE_INFER, TASK_MODE_TRAIN };
+enum run_if { RUN_IF_UNSET, RUN_IF_SUCCESS, RUN_IF_FAILURE };
+enum lost_policy { LOST_UNSET, LOST_RESCHEDULE, LOST_WAIT, LOST_FAIL };
+enum concurrency_policy { CONCURRENCY_UNSET, CONCURRENCY_FORBID, CONCURRENCY_REPLACE };
+
+extern const char *const TASK_KIND_NAMES[];
+extern const char *const PREFERRED_TYPE_NAMES[];
+extern const char *const RESTART_POLICY_NAMES[];
+extern const char *const TASK_MODE_NAMES[];
+extern const char *const RUN_IF_NAMES[];
+extern const char *const LOST_POLICY_NAMES[];
+extern const char *const CONCURRENCY_POLICY_NAMES[];
+
+struct proplet_selector {
+    const char *proplet_id; /* name of the Proplet object */
+    const cJSON *match_labels;
+    struct json_strings match_device_types;
+    struct json_strings match_capabilities;
+};
+
+struct monitoring_profile {
+    struct json_opt_bool enabled;
+    const char *interval; /* Go duration */
+    struct json_opt_bool collect_cpu;
+    struct json_opt_bool collect_memory;
+    struct json_opt_bool collect_disk_io;
+    struct json_opt_bool collect_threads;
+    struct json_opt_bool collect_file_descriptors;
+    struct json_opt_bool export_to_mqtt;
+    struct json_opt_bool retain_history;
+    struct json_opt_int history_size;
+};
+
+struct task_spec {
+    const char *name;
+    const char *function_name;
+    enum task_kind kind;
+    const char *image_url;
+    const char *file; /* base64; like env not in the cache: read the object for it */
+    struct json_strings cli_args;
+    const cJSON *inputs; /* strings and numbers with all their digits */
+    const cJSON *env;
+    struct proplet_selector *proplet_selector; /* NULL: none */
+    enum preferred_type preferred_proplet_type;
+    struct resource_amounts *resource_requirements; /* NULL: none */
+    bool daemon;
+    enum restart_policy restart_policy;
+    bool broadcast;
+    enum task_mode mode;
+    const cJSON *metadata;
+    bool encrypted;
+    const char *kbs_resource_path;
+    struct json_strings depends_on;
+    enum run_if run_if;
+    const char *workflow_id;
+    const char *job_id;
+    const char *schedule;
+    const char *timezone;
+    bool is_recurring;
+    struct json_opt_int priority;
+    struct monitoring_profile *monitoring_profile; /* NULL: the device's own settings */
+    bool suspend;
+    struct json_opt_int backoff_limit;
+    struct json_opt_int active_deadline_seconds;
+    struct json_opt_int ttl_seconds_after_finished;
+    enum lost_policy proplet_lost_policy;
+    struct json_opt_int proplet_lost_seconds;
+    enum concurrency_policy concurrency_policy;
+    struct json_opt_int starting_deadline_seconds;
+    struct json_opt_int history_limit;
+    struct json_opt_int broadcast_quorum;
+};
+
+/*
+ *   pending ──> scheduled ──> running ──> completed, failed, interrupted ──> pending
+ *      └─────────────┴──────────> skipped
+ *
+ * and every shorter way to an end: task_may_become is the whole table.
+ */
+enum task_phase {
+    TASK_PENDING,
+    TASK_SCHEDULED,
+    TASK_RUNNING,
+    TASK_COMPLETED,
+    TASK_FAILED,
+    TASK_INTERRUPTED,
+    TASK_SKIPPED,
+    TASK_PHASES
+};
+extern const char *const TASK_PHASE_NAMES[];
+
+/* Staying is allowed. */
+bool task_may_become(enum task_phase from, enum task_phase to);
+/* Completed, failed or skipped: nothing happens any more unless somebody or the clock asks. */
+bool task_is_final(enum task_phase phase);
+
+struct task_targets {
+    int64_t total;
+    int64_t completed;
+    int64_t failed;
+};
+
+struct task_status {
+    enum task_phase phase;
+    const char *assigned_proplet; /* name of the Proplet object */
+    int64_t created_at_us;
+    int64_t scheduled_at_us; /* with microseconds: it orders the assignments */
+    int64_t started_at_us;
+    int64_t finished_at_us;
+    int64_t updated_at_us;
+    int64_t next_run_us;
+    const cJSON *results; /* NULL: none; JSON null is a result */
+    const char *error;
+    const char *reason;
+    const cJSON *conditions;
+    const cJSON *latest_metrics;
+    int64_t observed_generation;
+    int64_t attempt;  /* 1, 2, … over the whole life; 0: never assigned */
+    int64_t failures; /* of this run */
+    int64_t run;
+    const cJSON *history;
+    struct task_targets *targets; /* NULL: no broadcast */
+    const cJSON *broadcast_results;
+};
+
+struct task {
+    struct task_spec spec;
+    struct task_status status;
+};
+
+extern const struct json_struct TASK_SPEC;
+extern const struct json_struct TASK_STATUS;
+
+/* object: a whole Task; spec and status may be absent. *ret borrows from it. */
+int task_decode(struct arena *arena, const cJSON *object, struct task *ret,
+                struct error *err) MUST_CHECK;
+/* The value of "status"; owned by the arena. */
+cJSON *task_status_encode(struct arena *arena, const struct task_status *status);
+
+/* What an absent field means. */
+#define TASK_DEFAULT_PRIORITY 50
+#define TASK_DEFAULT_TIMEZONE "UTC"
+#define TASK_DEFAULT_BACKOFF_LIMIT 0
+#define TASK_DEFAULT_PROPLET_LOST_SECONDS 120
+#define TASK_DEFAULT_HISTORY_LIMIT 3
+/* The device's own interval between two samples of a Task. */
+#define TASK_DEFAULT_MONITORING_INTERVAL_MS 10000
+
+int64_t task_priority(const struct task_spec *spec);
+int64_t task_backoff_limit(const struct task_spec *spec);
+int64_t task_proplet_lost_seconds(const struct task_spec *spec);
+int64_t task_history_limit(const struct task_spec *spec);
+/* The export to call: object_name if there is no functionName. */
+const char *task_function_name(const struct task_spec *spec, const char *object_name);
+const char *task_timezone(const struct task_spec *spec);
+enum run_if task_run_if(const struct task_spec *spec);
+enum concurrency_policy task_concurrency_policy(const struct task_spec *spec);
+/* Reschedule, but Wait for a Task pinned to one Proplet. */
+enum lost_policy task_lost_policy(const struct task_spec *spec);
+/* The Proplet that it is pinned to, or NULL. */
+const char *task_pinned_proplet(const struct task_spec *spec);
+/* profile may be NULL; never less than a second, the least that a device can be told. */
+int64_t task_monitoring_interval_ms(const struct monitoring_profile *profile);
