@@ -1,0 +1,16 @@
+/* What the API server means by a refusal: HTTP status and Status object -> error. */
+#pragma once
+
+#include "common/json/json.h"
+
+/*
+ * 400, 422 INVALID; 401, 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason AlreadyExists) or
+ * CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too large"); 429, 503
+ * UNAVAILABLE; 504 TIMEOUT, but GONE if the server does not know the resourceVersion yet; other 5xx
+ * and whatever is left INTERNAL. The message is the server's, or "HTTP <code>". retry_after_ms
+ * comes from details.retryAfterSeconds. Returns -code.
+ */
+int kube_status_error(struct error *err, int http_status, const cJSON *status);
+
+/* The same of a reply's body, which may also be plain text or nothing. */
+int kube_status_error_text(struct error *err, int http_status, const char *body, size_t len);
