@@ -1,5 +1,6 @@
 #include "common/api/proplet.h"
 
+#include "common/api/decode.h"
 #include "common/base/str.h"
 
 const char *const PROPLET_TYPE_NAMES[] = { NULL, "k8s", "external", NULL };
@@ -81,29 +82,13 @@ static const struct json_field STATUS_FIELDS[] = {
 };
 const struct json_struct PROPLET_STATUS = JSON_STRUCT(struct proplet_status, STATUS_FIELDS);
 
-struct parts {
-    struct proplet_spec *spec;
-    struct proplet_status *status;
-};
-static const struct json_field PART_FIELDS[] = {
-    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, spec, "spec", &PROPLET_SPEC),
-    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, status, "status", &PROPLET_STATUS),
-};
-static const struct json_struct PARTS = JSON_STRUCT(struct parts, PART_FIELDS);
-
 int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret, struct error *err)
 {
-    struct parts parts = { 0 };
-
-    int r = json_decode(arena, &PARTS, object, &parts, err);
+    int r =
+        api_decode(arena, object, &PROPLET_SPEC, &ret->spec, &PROPLET_STATUS, &ret->status, err);
     if (r < 0)
         return r;
 
-    *ret = (struct proplet){ 0 };
-    if (parts.spec)
-        ret->spec = *parts.spec;
-    if (parts.status)
-        ret->status = *parts.status;
     if (!ret->spec.connection_config)
         ret->spec.connection_config = arena_new(arena, struct connection_config);
     return 0;

@@ -1,5 +1,6 @@
 #include "common/api/task.h"
 
+#include "common/api/decode.h"
 #include "common/base/str.h"
 
 const char *const TASK_KIND_NAMES[] = { "standard", "federated", NULL };
@@ -119,29 +120,12 @@ static const struct json_field STATUS_FIELDS[] = {
 };
 const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
 
-struct parts {
-    struct task_spec *spec;
-    struct task_status *status;
-};
-static const struct json_field PART_FIELDS[] = {
-    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, spec, "spec", &TASK_SPEC),
-    JSON_FIELD_NESTED(FIELD_OBJECT, struct parts, status, "status", &TASK_STATUS),
-};
-static const struct json_struct PARTS = JSON_STRUCT(struct parts, PART_FIELDS);
-
 int task_decode(struct arena *arena, const cJSON *object, struct task *ret, struct error *err)
 {
-    struct parts parts = { 0 };
-
-    int r = json_decode(arena, &PARTS, object, &parts, err);
+    int r = api_decode(arena, object, &TASK_SPEC, &ret->spec, &TASK_STATUS, &ret->status, err);
     if (r < 0)
         return r;
 
-    *ret = (struct task){ 0 };
-    if (parts.spec)
-        ret->spec = *parts.spec;
-    if (parts.status)
-        ret->status = *parts.status;
     /* null is absence to the tables, but a device may well answer null */
     ret->status.results = json_path(object, "status", "results", NULL);
     return 0;

@@ -1,0 +1,100 @@
+#include "common/api/federatedjob.h"
+
+#include <assert.h>
+
+#include "common/api/decode.h"
+
+const char *const LATE_UPDATES_NAMES[] = { "Drop", "StalenessWeighted", NULL };
+const char *const FEDERATED_PHASE_NAMES[] = { "Pending", "Running", "Completed", "Failed", NULL };
+
+static const struct json_field PARTICIPANT_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct participant, proplet_id, "propletId"),
+};
+static const struct json_struct PARTICIPANT = JSON_STRUCT(struct participant, PARTICIPANT_FIELDS);
+
+static const struct json_field ROUNDS_FIELDS[] = {
+    JSON_FIELD(FIELD_OPT_INT, struct federated_rounds, total, "total"),
+    JSON_FIELD(FIELD_STRING, struct federated_rounds, strategy, "strategy"),
+};
+static const struct json_struct ROUNDS = JSON_STRUCT(struct federated_rounds, ROUNDS_FIELDS);
+
+static const struct json_field SPEC_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct federatedjob_spec, experiment_id, "experimentId"),
+    JSON_FIELD(FIELD_STRING, struct federatedjob_spec, model_ref, "modelRef"),
+    JSON_FIELD(FIELD_STRING, struct federatedjob_spec, task_wasm_image, "taskWasmImage"),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct federatedjob_spec, participants, "participants",
+                      &PARTICIPANT),
+    JSON_FIELD(FIELD_ANY, struct federatedjob_spec, hyperparams, "hyperparams"),
+    JSON_FIELD(FIELD_OPT_INT, struct federatedjob_spec, k_of_n, "kOfN"),
+    JSON_FIELD(FIELD_OPT_INT, struct federatedjob_spec, timeout_seconds, "timeoutSeconds"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct federatedjob_spec, rounds, "rounds", &ROUNDS),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct federatedjob_spec, aggregator, "aggregator",
+                      &AGGREGATOR),
+    JSON_FIELD(FIELD_BOOL, struct federatedjob_spec, suspend, "suspend"),
+    JSON_FIELD_ENUM(struct federatedjob_spec, late_updates, "lateUpdates", LATE_UPDATES_NAMES),
+    JSON_FIELD(FIELD_OPT_INT, struct federatedjob_spec, history_limit, "historyLimit"),
+};
+const struct json_struct FEDERATEDJOB_SPEC = JSON_STRUCT(struct federatedjob_spec, SPEC_FIELDS);
+
+static const struct json_field PARTICIPANT_STATUS_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct participant_status, proplet_id, "propletId"),
+    JSON_FIELD(FIELD_STRING, struct participant_status, status, "status"),
+    JSON_FIELD(FIELD_TIME, struct participant_status, last_update_us, "lastUpdate"),
+};
+static const struct json_struct PARTICIPANT_STATUS =
+    JSON_STRUCT(struct participant_status, PARTICIPANT_STATUS_FIELDS);
+
+static const struct json_field STATUS_FIELDS[] = {
+    JSON_FIELD_ENUM(struct federatedjob_status, phase, "phase", FEDERATED_PHASE_NAMES),
+    JSON_FIELD(FIELD_COUNT, struct federatedjob_status, current_round, "currentRound"),
+    JSON_FIELD(FIELD_COUNT, struct federatedjob_status, completed_rounds, "completedRounds"),
+    JSON_FIELD(FIELD_STRING, struct federatedjob_status, aggregated_model_ref,
+               "aggregatedModelRef"),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct federatedjob_status, participants, "participants",
+                      &PARTICIPANT_STATUS),
+    JSON_FIELD(FIELD_ARRAY, struct federatedjob_status, conditions, "conditions"),
+    JSON_FIELD(FIELD_COUNT, struct federatedjob_status, observed_generation, "observedGeneration"),
+};
+const struct json_struct FEDERATEDJOB_STATUS =
+    JSON_STRUCT(struct federatedjob_status, STATUS_FIELDS);
+
+int federatedjob_decode(struct arena *arena, const cJSON *object, struct federatedjob *ret,
+                        struct error *err)
+{
+    return api_decode(arena, object, &FEDERATEDJOB_SPEC, &ret->spec, &FEDERATEDJOB_STATUS,
+                      &ret->status, err);
+}
+
+cJSON *federatedjob_status_encode(struct arena *arena, const struct federatedjob_status *status)
+{
+    return json_encode(arena, &FEDERATEDJOB_STATUS, status);
+}
+
+int64_t federatedjob_rounds(const struct federatedjob_spec *spec)
+{
+    int64_t total = spec->rounds && spec->rounds->total.set ? spec->rounds->total.value : 1;
+
+    return total < 1 ? 1 : total;
+}
+
+int64_t federatedjob_k_of_n(const struct federatedjob_spec *spec)
+{
+    return spec->k_of_n.set ? spec->k_of_n.value : (int64_t)spec->participants.len;
+}
+
+int64_t federatedjob_timeout_seconds(const struct federatedjob_spec *spec)
+{
+    return spec->timeout_seconds.set ? spec->timeout_seconds.value : ROUND_DEFAULT_TIMEOUT_SECONDS;
+}
+
+int64_t federatedjob_history_limit(const struct federatedjob_spec *spec)
+{
+    return spec->history_limit.set ? spec->history_limit.value : FEDERATED_DEFAULT_HISTORY_LIMIT;
+}
+
+const struct participant *federatedjob_participant(const struct federatedjob_spec *spec,
+                                                   size_t index)
+{
+    assert(index < spec->participants.len);
+    return (const struct participant *)spec->participants.items + index;
+}
