@@ -6,8 +6,15 @@
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 #define METRIC_LABELS 4
-/* A static variable of the file that counts; registers itself at the first use. At most 200 label
- * sets a metric. */
+/* Label sets of one metric. A change of one more is not kept but counted in
+ * propeller_metrics_dropped_total{metric}. */
+#define METRIC_MAX_SERIES 200
+#define METRIC_MAX_BUCKETS 48
+/* Room for metrics_write: the caller's buffer. */
+#define METRICS_MAX_TEXT (4u << 20)
+
+/* A static variable of the file that counts; registers itself at the first use. Two metrics of one
+ * name are a bug. */
 struct metric {
     enum metric_type type;
     const char *name;
@@ -18,7 +25,8 @@ struct metric {
     struct metric_state *state;
 };
 
-/* Any thread. Then the label values, ended by NULL. */
+/* Any thread. Then a value for each label, ended by NULL. Adding 0 shows the series from then on.
+ */
 void metric_add(struct metric *metric, double amount, ...) NULL_TERMINATED;
 void metric_set(struct metric *metric, double value, ...) NULL_TERMINATED;
 void metric_observe(struct metric *metric, double value, ...) NULL_TERMINATED;
