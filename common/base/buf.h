@@ -29,3 +29,4 @@ const char *buf_string(const struct buf *buf); /* "" if nothing was appended */
 void buf_consume(struct buf *buf, size_t len); /* drops the first len bytes */
 void buf_clear(struct buf *buf);               /* keeps the memory */
 void buf_release(struct buf *buf);             /* frees it; usable again afterwards */
+DEFINE_CLEANUP_OF(struct buf, buf_release)

@@ -17,6 +17,13 @@
         function(*pointer);                                                                        \
     }
 
+/* The same for a variable that is no pointer: DEFINE_CLEANUP_OF(struct buf, buf_release). */
+#define DEFINE_CLEANUP_OF(type, function)                                                          \
+    UNUSED static inline void function##p(type *variable)                                          \
+    {                                                                                              \
+        function(variable);                                                                        \
+    }
+
 /* Hands a scope-bound pointer out of its scope: *ret = TAKE(object); */
 #define TAKE(pointer)                                                                              \
     __extension__({                                                                                \

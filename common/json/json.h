@@ -19,9 +19,10 @@ void json_init(void);
  * One JSON document and nothing after it but white space; valid UTF-8, no NUL, at most 100 levels
  * deep, no key twice in one object. The tree is owned by the arena. Numbers keep their digits: one
  * that cJSON would print differently (9007199254740993, 1e15, 1.50) becomes a cJSON_Raw node;
- * json_is_number knows both.
+ * json_is_number knows both. ERROR_INVALID names the byte, and no byte of the text but keys.
  */
 #define JSON_MAX_DEPTH 100
+#define JSON_MAX_NUMBER 63 /* characters of one number; cJSON reads no further */
 int json_parse(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                struct error *err) MUST_CHECK;
 
@@ -29,19 +30,21 @@ int json_parse(struct arena *arena, const char *text, size_t len, const cJSON **
 const cJSON *json_get(const cJSON *object, const char *key);
 const cJSON *json_path(const cJSON *object, const char *key, ...) NULL_TERMINATED;
 const char *json_string(const cJSON *item, const char *fallback);
-int64_t json_int(const cJSON *item, int64_t fallback); /* fallback unless an integer that fits */
+/* fallback unless an integer that fits; 1.0 and 1e3 are integers too */
+int64_t json_int(const cJSON *item, int64_t fallback);
 bool json_bool(const cJSON *item, bool fallback);
 double json_double(const cJSON *item, double fallback);
 bool json_is_number(const cJSON *item);
-size_t json_len(const cJSON *array_or_object); /* 0 for anything else */
+size_t json_len(const cJSON *array_or_object);         /* 0 for anything else */
+const cJSON *json_first(const cJSON *array_or_object); /* NULL: there is none */
 #define json_for_each(item, container)                                                             \
-    for (const cJSON *item = (container) ? (container)->child : NULL; item; item = item->next)
+    for (const cJSON *item = json_first(container); item; item = item->next)
 
 /* Same value: objects without regard to order, numbers by value. */
 bool json_equal(const cJSON *a, const cJSON *b);
 
 /* Building. A NULL value removes the key; setting a key again replaces it. *_int prints digits,
- * never 1e+15. */
+ * never 1e+15. Bytes of a string that are not UTF-8 become U+FFFD. */
 cJSON *json_object(struct arena *arena); /* owned by the arena */
 cJSON *json_array(struct arena *arena);  /* owned by the arena */
 void json_set(cJSON *object, const char *key,
@@ -57,7 +60,7 @@ void json_add_string(cJSON *array, const char *value);
 cJSON *json_add_object(cJSON *array);
 void json_remove(cJSON *object, const char *key); /* not there is fine */
 
-/* Compact text. json_text is owned by the arena; *ret_len may be NULL. */
+/* Compact text, "null" for NULL. json_text is owned by the arena; *ret_len may be NULL. */
 char *json_text(struct arena *arena, const cJSON *item, size_t *ret_len);
 cJSON *json_copy(const cJSON *item); /* owned by the caller; Raw numbers stay Raw */
 void json_free(void *item);          /* for arena_own and for json_copy */

@@ -8,7 +8,11 @@ struct json_patch;
 /* document is what the patch will meet (NULL: an empty object); both live as long as the patch. */
 struct json_patch *json_patch_create(struct arena *arena, const cJSON *document);
 
-/* Each takes value. Parents that the document lacks are added first, as empty objects. */
+/*
+ * Each takes value. Parents that the document lacks are added first, as empty objects; null counts
+ * as absent. A pointer through a value that has no members changes nothing: the API server refuses
+ * such a document anyway.
+ */
 void json_patch_set(struct json_patch *patch, const char *pointer,
                     cJSON *value); /* add or replace, if different */
 void json_patch_default(struct json_patch *patch, const char *pointer,
@@ -24,4 +28,5 @@ const char *json_pointer_escape(struct arena *arena, const char *token);
 void json_patch_members(struct json_patch *patch, const char *pointer, const cJSON *from,
                         const cJSON *to);
 
-const cJSON *json_patch_operations(const struct json_patch *patch); /* NULL: nothing to do */
+/* NULL: nothing to do, as tests alone change nothing. */
+const cJSON *json_patch_operations(const struct json_patch *patch);

@@ -1,0 +1,272 @@
+#include "common/json/scan.h"
+
+#include "common/base/str.h"
+
+struct scan {
+    const char *text;
+    size_t len;
+    size_t at;
+    const char *expected; /* what was not found at `at` */
+    int depth;
+    char closing[JSON_MAX_DEPTH]; /* the bracket that ends each open level */
+};
+
+static bool fail(struct scan *scan, const char *expected)
+{
+    scan->expected = expected;
+    return false;
+}
+
+/* The byte at this place; '\0' at the end, which is no byte of JSON either. */
+static char peek(const struct scan *scan)
+{
+    return scan->at < scan->len ? scan->text[scan->at] : '\0';
+}
+
+static char skip_blanks(struct scan *scan)
+{
+    while (scan->at < scan->len && strchr(" \t\r\n", scan->text[scan->at]) && peek(scan))
+        scan->at++;
+    return peek(scan);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t digits(const char *text, size_t len, size_t at)
+{
+    while (at < len && is_digit(text[at]))
+        at++;
+    return at;
+}
+
+size_t json_number_len(const char *text, size_t len)
+{
+    size_t at = len && text[0] == '-';
+    size_t whole = at;
+
+    at = digits(text, len, at);
+    if (at == whole || (text[whole] == '0' && at > whole + 1))
+        return 0;
+    if (at < len && text[at] == '.') {
+        size_t fraction = at + 1;
+
+        at = digits(text, len, fraction);
+        if (at == fraction)
+            return 0;
+    }
+    if (at < len && (text[at] == 'e' || text[at] == 'E')) {
+        size_t exponent = at + 1;
+
+        if (exponent < len && (text[exponent] == '+' || text[exponent] == '-'))
+            exponent++;
+        at = digits(text, len, exponent);
+        if (at == exponent)
+            return 0;
+    }
+    return at;
+}
+
+size_t json_next_number(const char **at, const char *end, const char **ret_token)
+{
+    const char *s = *at;
+    bool in_string = false;
+
+    for (; s < end; s++) {
+        if (*s == '"')
+            in_string = !in_string;
+        else if (in_string && *s == '\\')
+            s++;
+        else if (!in_string && (*s == '-' || is_digit(*s)))
+            break;
+    }
+    *ret_token = s;
+
+    size_t len = json_number_len(s, (size_t)(end - s));
+
+    *at = s + len;
+    return len;
+}
+
+/* Four hexadecimal digits; moves on. */
+static bool scan_hex(struct scan *scan, unsigned *ret)
+{
+    *ret = 0;
+    for (int i = 0; i < 4; i++, scan->at++) {
+        static const char HEX[] = "0123456789abcdef0123456789ABCDEF";
+        char c = peek(scan);
+        const char *found = c ? strchr(HEX, c) : NULL;
+
+        if (!found)
+            return fail(scan, "four hexadecimal digits");
+        *ret = *ret << 4 | (unsigned)((found - HEX) & 15);
+    }
+    return true;
+}
+
+static bool scan_unicode(struct scan *scan)
+{
+    unsigned high;
+    unsigned low;
+
+    if (!scan_hex(scan, &high))
+        return false;
+    if (high == 0)
+        return fail(scan, "a character other than NUL");
+    if (high < 0xd800 || high > 0xdfff)
+        return true;
+    if (high > 0xdbff || peek(scan) != '\\')
+        return fail(scan, "a pair of surrogates");
+    scan->at++;
+    if (peek(scan) != 'u')
+        return fail(scan, "a pair of surrogates");
+    scan->at++;
+    if (!scan_hex(scan, &low))
+        return false;
+    return (low >= 0xdc00 && low <= 0xdfff) || fail(scan, "a pair of surrogates");
+}
+
+static bool scan_escape(struct scan *scan)
+{
+    char c = peek(scan);
+
+    if (!c || !strchr("\"\\/bfnrtu", c))
+        return fail(scan, "an escape sequence");
+    scan->at++;
+    return c != 'u' || scan_unicode(scan);
+}
+
+static bool scan_string(struct scan *scan)
+{
+    if (peek(scan) != '"')
+        return fail(scan, "a string");
+    scan->at++;
+    while (scan->at < scan->len) {
+        char c = scan->text[scan->at];
+        size_t step = str_utf8_char(scan->text + scan->at, scan->len - scan->at);
+
+        if (!step)
+            return fail(scan, "UTF-8");
+        if ((unsigned char)c < 0x20)
+            return fail(scan, "no control character");
+        scan->at += step;
+        if (c == '"')
+            return true;
+        if (c == '\\' && !scan_escape(scan))
+            return false;
+    }
+    return fail(scan, "the end of the string");
+}
+
+static bool scan_number(struct scan *scan)
+{
+    size_t len = json_number_len(scan->text + scan->at, scan->len - scan->at);
+
+    if (!len)
+        return fail(scan, "a number");
+    if (len > JSON_MAX_NUMBER)
+        return fail(scan, "a shorter number");
+    scan->at += len;
+    return true;
+}
+
+static bool scan_scalar(struct scan *scan)
+{
+    static const char *const WORDS[] = { "true", "false", "null" };
+    char c = peek(scan);
+
+    if (c == '"')
+        return scan_string(scan);
+    if (c == '-' || is_digit(c))
+        return scan_number(scan);
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+        size_t len = strlen(WORDS[i]);
+
+        if (scan->len - scan->at >= len && memcmp(scan->text + scan->at, WORDS[i], len) == 0) {
+            scan->at += len;
+            return true;
+        }
+    }
+    return fail(scan, "a value");
+}
+
+static bool scan_key(struct scan *scan)
+{
+    (void)skip_blanks(scan);
+    if (!scan_string(scan))
+        return false;
+    if (skip_blanks(scan) != ':')
+        return fail(scan, "':'");
+    scan->at++;
+    return true;
+}
+
+static bool in_object(const struct scan *scan)
+{
+    return scan->depth && scan->closing[scan->depth - 1] == '}';
+}
+
+/* A scalar, or an opened container up to where its first value starts or its end stands. */
+static bool begin_value(struct scan *scan, bool *ret_complete)
+{
+    char c = skip_blanks(scan);
+
+    *ret_complete = true;
+    if (c != '{' && c != '[')
+        return scan_scalar(scan);
+    if (scan->depth == JSON_MAX_DEPTH)
+        return fail(scan, "at most 100 levels");
+    scan->closing[scan->depth++] = c == '{' ? '}' : ']';
+    scan->at++;
+    if (skip_blanks(scan) == scan->closing[scan->depth - 1])
+        return true; /* empty: end_values closes it */
+    *ret_complete = false;
+    return !in_object(scan) || scan_key(scan);
+}
+
+/* Closes what ends here; then a comma leads to the next value, or the document is complete. */
+static bool end_values(struct scan *scan, bool *ret_done)
+{
+    *ret_done = false;
+    while (scan->depth) {
+        char c = skip_blanks(scan);
+
+        if (c == scan->closing[scan->depth - 1]) {
+            scan->depth--;
+            scan->at++;
+            continue;
+        }
+        if (c != ',')
+            return fail(scan, in_object(scan) ? "',' or '}'" : "',' or ']'");
+        scan->at++;
+        return !in_object(scan) || scan_key(scan);
+    }
+    *ret_done = true;
+    (void)skip_blanks(scan);
+    return scan->at == scan->len || fail(scan, "nothing after the document");
+}
+
+static bool scan_document(struct scan *scan)
+{
+    bool done = false;
+
+    while (!done) {
+        bool complete;
+
+        if (!begin_value(scan, &complete) || (complete && !end_values(scan, &done)))
+            return false;
+    }
+    return true;
+}
+
+int json_scan(const char *text, size_t len, struct error *err)
+{
+    struct scan scan = { .text = text, .len = len };
+
+    if (scan_document(&scan))
+        return 0;
+    return error_set(err, ERROR_INVALID, "invalid JSON at byte %zu: expected %s", scan.at,
+                     scan.expected);
+}

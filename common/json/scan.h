@@ -1,0 +1,26 @@
+/* The text side of JSON, for this folder only: strict RFC 8259 checks and number tokens. */
+#pragma once
+
+#include "common/json/json.h"
+
+/*
+ * What json_parse promises about a text, apart from keys: cJSON alone would accept 01, control
+ * characters in strings, trailing bytes. ERROR_INVALID with the position; the text itself is never
+ * in the message, it may hold secrets.
+ */
+int json_scan(const char *text, size_t len, struct error *err) MUST_CHECK;
+
+/* Length of the JSON number that text starts with; 0: none. */
+size_t json_number_len(const char *text, size_t len);
+
+/* The next number outside strings of a scanned text; moves *at behind it and returns its length. */
+size_t json_next_number(const char **at, const char *end, const char **ret_token);
+
+/* Makes a number node keep the digits of its token: Raw where cJSON would print others. */
+void json_keep_digits(cJSON *number, const char *token, size_t len);
+
+/* A key that the object has twice, or NULL. */
+const char *json_duplicate_key(const cJSON *object);
+
+/* Members ordered by key, *ret_len of them; the caller frees the array. */
+const cJSON **json_sorted_members(const cJSON *object, size_t *ret_len);

@@ -1,0 +1,465 @@
+#include <math.h>
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "common/json/json.h"
+#include "common/tests/suite.h"
+
+static struct arena *arena;
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+static const cJSON *parsed(const char *text)
+{
+    const cJSON *json = NULL;
+    struct error err = { 0 };
+    int r = json_parse(arena, text, strlen(text), &json, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    return json;
+}
+
+static const char *printed(const cJSON *item)
+{
+    return json_text(arena, item, NULL);
+}
+
+/* What is parsed is printed again as it was, byte for byte. */
+static const char *const KEPT[] = {
+    "0",
+    "-0",
+    "42",
+    "-17",
+    "999999999999999",
+    "1000000000000000",
+    "9007199254740993",
+    "-9223372036854775808",
+    "18446744073709551616",
+    "1e15",
+    "1E5",
+    "1e+15",
+    "1.50",
+    "0.1",
+    "1.0",
+    "100e-2",
+    "1e400",
+    "3.141592653589793238462643383279",
+    "\"\"",
+    "\"9007199254740993 \\\" 1.50\"",
+    "true",
+    "false",
+    "null",
+    "{}",
+    "[]",
+    "[[],{},\"\",0]",
+    "{\"a\":1.50,\"b\":[\"1.50\",9007199254740993,{\"c\":1e2}],\"\":-1.10}",
+    "{\"key 1\":2.0,\"\\\\\":[1.0,\"\\\\\\\"2.0\",3.0]}",
+    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"",
+};
+
+START_TEST(every_digit_and_byte_is_kept)
+{
+    ck_assert_str_eq(printed(parsed(KEPT[_i])), KEPT[_i]);
+    ck_assert_str_eq(printed(arena_own(arena, json_copy(parsed(KEPT[_i])), json_free)), KEPT[_i]);
+}
+END_TEST
+
+#define REFUSED(bytes)                                                                             \
+    {                                                                                              \
+        bytes, sizeof(bytes) - 1                                                                   \
+    }
+static const struct {
+    const char *text;
+    size_t len;
+} REFUSED[] = {
+    REFUSED(""),
+    REFUSED(" "),
+    REFUSED("{"),
+    REFUSED("["),
+    REFUSED("]"),
+    REFUSED("{\"a\":1} junk"),
+    REFUSED("1 2"),
+    REFUSED("{}{}"),
+    REFUSED("null\0"),
+    REFUSED("\0null"),
+    REFUSED("\"a\0b\""),
+    REFUSED("\"a\\u0000b\""),
+    REFUSED("01"),
+    REFUSED("-01"),
+    REFUSED("+1"),
+    REFUSED(".5"),
+    REFUSED("1."),
+    REFUSED("1.e5"),
+    REFUSED("1e"),
+    REFUSED("1e+"),
+    REFUSED("-"),
+    REFUSED("--1"),
+    REFUSED("0x10"),
+    REFUSED("NaN"),
+    REFUSED("Infinity"),
+    REFUSED("-Infinity"),
+    REFUSED("nul"),
+    REFUSED("True"),
+    REFUSED("truefalse"),
+    REFUSED("[1,]"),
+    REFUSED("[,1]"),
+    REFUSED("[1 2]"),
+    REFUSED("[1}"),
+    REFUSED("{\"a\":1]"),
+    REFUSED("{\"a\":1,}"),
+    REFUSED("{,}"),
+    REFUSED("{\"a\"}"),
+    REFUSED("{\"a\" 1}"),
+    REFUSED("{a:1}"),
+    REFUSED("{1:1}"),
+    REFUSED("'a'"),
+    REFUSED("\"a"),
+    REFUSED("\"a\\\""),
+    REFUSED("\"\\x41\""),
+    REFUSED("\"\\u12\""),
+    REFUSED("\"\\u12g4\""),
+    REFUSED("\"\\ud800\""),
+    REFUSED("\"\\ud800x\""),
+    REFUSED("\"\\ud800\\n\""),
+    REFUSED("\"\\ud800\\u0041\""),
+    REFUSED("\"\\udc00\""),
+    REFUSED("\"a\tb\""),
+    REFUSED("\"a\nb\""),
+    REFUSED("\"\x80\""),
+    REFUSED("\"\xc0\x80\""),
+    REFUSED("\"\xed\xa0\x80\""),
+    REFUSED("\"\xc3\""),
+    REFUSED("\xef\xbb\xbf{}"),
+    REFUSED("\f1"),
+    REFUSED("/* c */ 1"),
+    REFUSED("{\"a\":1,\"a\":2}"),
+    REFUSED("{\"a\":1,\"\\u0061\":2}"),
+    REFUSED("[{\"b\":{\"x\":1,\"y\":2,\"x\":3}}]"),
+    REFUSED("0.0000000000000000000000000000000000000000000000000000000000000001"),
+};
+
+START_TEST(what_is_not_json_is_refused)
+{
+    const cJSON *json = NULL;
+    struct error err = { 0 };
+    int r = json_parse(arena, REFUSED[_i].text, REFUSED[_i].len, &json, &err);
+
+    ck_assert_msg(r == -ERROR_INVALID, "'%s' was accepted", REFUSED[_i].text);
+    ck_assert_int_eq(err.code, ERROR_INVALID);
+    ck_assert(err.message[0]);
+    ck_assert_ptr_null(json);
+}
+END_TEST
+
+START_TEST(the_error_names_the_byte_and_no_value)
+{
+    const cJSON *json;
+    struct error err = { 0 };
+    const char *text = "{\"token\": \"s3cret\", oops}";
+
+    ck_assert_int_eq(json_parse(arena, text, strlen(text), &json, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "invalid JSON at byte 20: expected a string");
+    text = "{\"a\":\"s3cret\",\"a\":2}";
+    ck_assert_int_eq(json_parse(arena, text, strlen(text), &json, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "key 'a' appears twice in one JSON object");
+}
+END_TEST
+
+START_TEST(white_space_around_is_fine_and_bytes_behind_len_are_not_read)
+{
+    const cJSON *json;
+
+    ck_assert_str_eq(printed(parsed(" \t\r\n{ \"a\" : [ 1 , 2 ] } \n")), "{\"a\":[1,2]}");
+    ck_assert_int_eq(json_parse(arena, "[1]]]]", 3, &json, NULL), 0);
+
+    char *exact = malloc(2); /* the address sanitizer watches its end */
+    memcpy(exact, "12", 2);
+    ck_assert_int_eq(json_parse(arena, exact, 2, &json, NULL), 0);
+    ck_assert_int_eq(json_int(json, 0), 12);
+    free(exact);
+}
+END_TEST
+
+static const cJSON *nested(int levels, int *ret)
+{
+    struct buf text = BUF_INIT((size_t)1 << 20);
+    const cJSON *json = NULL;
+
+    for (int i = 0; i < levels; i++)
+        ck_assert(buf_append_string(&text, i % 2 ? "[" : "{\"a\":"));
+    ck_assert(buf_append_string(&text, "1"));
+    for (int i = levels - 1; i >= 0; i--)
+        ck_assert(buf_append_string(&text, i % 2 ? "]" : "}"));
+    *ret = json_parse(arena, text.data, text.len, &json, NULL);
+    buf_release(&text);
+    return json;
+}
+
+START_TEST(a_hundred_levels_are_enough)
+{
+    int r;
+
+    ck_assert_ptr_nonnull(nested(JSON_MAX_DEPTH, &r));
+    ck_assert_int_eq(r, 0);
+    ck_assert_ptr_null(nested(JSON_MAX_DEPTH + 1, &r));
+    ck_assert_int_eq(r, -ERROR_INVALID);
+    (void)nested(100000, &r);
+    ck_assert_int_eq(r, -ERROR_INVALID);
+}
+END_TEST
+
+/* An algorithm of n^2 steps would run into the time limit of the suite. */
+START_TEST(an_object_of_many_keys_is_read_in_time)
+{
+    enum { KEYS = 300000 };
+    struct buf text = BUF_INIT((size_t)16 << 20);
+    const cJSON *json;
+    struct error err;
+
+    for (int i = 0; i < KEYS; i++)
+        ck_assert(buf_printf(&text, "%s\"%d\":%d", i ? "," : "{", i, i));
+    ck_assert(buf_append_string(&text, "}"));
+    ck_assert_int_eq(json_parse(arena, text.data, text.len, &json, NULL), 0);
+    ck_assert_uint_eq(json_len(json), KEYS);
+    ck_assert(json_equal(json, json));
+
+    text.data[text.len - 1] = ',';
+    ck_assert(buf_append_string(&text, "\"17\":0}"));
+    ck_assert_int_eq(json_parse(arena, text.data, text.len, &json, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "key '17' appears twice in one JSON object");
+    buf_release(&text);
+}
+END_TEST
+
+START_TEST(keys_are_compared_exactly)
+{
+    const cJSON *json = parsed("{\"SPEC\":{\"x\":1},\"spec\":{\"y\":{\"z\":\"deep\"}}}");
+
+    ck_assert_ptr_null(json_get(json, "Spec"));
+    ck_assert_ptr_null(json_path(json, "spec", "x", NULL));
+    ck_assert_str_eq(json_string(json_path(json, "spec", "y", "z", NULL), ""), "deep");
+    ck_assert_ptr_null(json_path(json, "spec", "y", "z", "more", NULL));
+    ck_assert_ptr_null(json_get(NULL, "a"));
+    ck_assert_ptr_null(json_path(NULL, "a", "b", NULL));
+    ck_assert_ptr_null(json_get(parsed("[1]"), "a"));
+}
+END_TEST
+
+START_TEST(absent_and_other_types_give_the_fallback)
+{
+    const cJSON *text = parsed("\"7\"");
+    const cJSON *number = parsed("7");
+
+    ck_assert_str_eq(json_string(NULL, "x"), "x");
+    ck_assert_str_eq(json_string(number, "x"), "x");
+    ck_assert_str_eq(json_string(text, "x"), "7");
+    ck_assert_int_eq(json_int(NULL, -1), -1);
+    ck_assert_int_eq(json_int(text, -1), -1);
+    ck_assert(json_bool(NULL, true));
+    ck_assert(json_bool(number, true));
+    ck_assert(!json_bool(parsed("false"), true));
+    ck_assert(json_bool(parsed("true"), false));
+    ck_assert_double_eq(json_double(NULL, 0.5), 0.5);
+    ck_assert_double_eq(json_double(text, 0.5), 0.5);
+    ck_assert_double_eq(json_double(number, 0.5), 7);
+    ck_assert(!json_is_number(NULL));
+    ck_assert(!json_is_number(text));
+    ck_assert_uint_eq(json_len(NULL), 0);
+    ck_assert_uint_eq(json_len(text), 0);
+    ck_assert_uint_eq(json_len(parsed("[1,2]")), 2);
+}
+END_TEST
+
+#define NO_INT INT64_C(-77)
+static const struct {
+    const char *text;
+    int64_t as_int;
+    double as_double;
+} NUMBERS[] = {
+    { "0", 0, 0 },
+    { "-0", 0, 0 },
+    { "9007199254740993", 9007199254740993, 9007199254740992.0 },
+    { "9223372036854775807", INT64_MAX, 0x1p63 },
+    { "-9223372036854775808", INT64_MIN, -0x1p63 },
+    { "9223372036854775808", NO_INT, 0x1p63 },
+    { "1e15", 1000000000000000, 1e15 },
+    { "1e+15", 1000000000000000, 1e15 },
+    { "1.0", 1, 1 },
+    { "1.50", NO_INT, 1.5 },
+    { "1.5", NO_INT, 1.5 },
+    { "1e300", NO_INT, 1e300 },
+    { "1e-3", NO_INT, 0.001 },
+};
+
+START_TEST(a_number_is_read_as_integer_only_if_it_is_one)
+{
+    const cJSON *number = parsed(NUMBERS[_i].text);
+
+    ck_assert(json_is_number(number));
+    ck_assert_int_eq(json_int(number, NO_INT), NUMBERS[_i].as_int);
+    ck_assert_double_eq(json_double(number, NAN), NUMBERS[_i].as_double);
+}
+END_TEST
+
+START_TEST(a_number_too_large_for_double_is_no_infinity)
+{
+    ck_assert_double_eq(json_double(parsed("1e400"), 5), 5);
+    ck_assert_int_eq(json_int(parsed("1e400"), 5), 5);
+}
+END_TEST
+
+static const struct {
+    const char *a;
+    const char *b;
+    bool equal;
+} PAIRS[] = {
+    { "1", "1.0", true },
+    { "1e2", "100", true },
+    { "0", "-0", true },
+    { "9007199254740993", "9007199254740992", false },
+    { "9007199254740993", "9007199254740993", true },
+    { "18446744073709551616", "18446744073709551617", false },
+    { "1e400", "1e400", true },
+    { "1e400", "1e401", false },
+    { "1.50", "1.5", true },
+    { "1.5", "1.6", false },
+    { "1", "\"1\"", false },
+    { "null", "false", false },
+    { "true", "false", false },
+    { "true", "true", true },
+    { "null", "null", true },
+    { "\"a\"", "\"\\u0061\"", true },
+    { "\"a\"", "\"A\"", false },
+    { "[1,2]", "[2,1]", false },
+    { "[1,2]", "[1,2,3]", false },
+    { "[1,2,3]", "[1,2]", false },
+    { "[]", "{}", false },
+    { "{\"a\":1,\"b\":[{}]}", "{\"b\":[{}],\"a\":1.0}", true },
+    { "{\"a\":1}", "{\"A\":1}", false },
+    { "{\"a\":1}", "{\"a\":1,\"b\":null}", false },
+    { "{\"a\":1,\"b\":2}", "{\"a\":1,\"c\":2}", false },
+};
+
+START_TEST(equality_is_by_value)
+{
+    const cJSON *a = parsed(PAIRS[_i].a);
+    const cJSON *b = parsed(PAIRS[_i].b);
+
+    ck_assert(json_equal(a, a) && json_equal(b, b));
+    ck_assert_int_eq(json_equal(a, b), PAIRS[_i].equal);
+    ck_assert_int_eq(json_equal(b, a), PAIRS[_i].equal);
+    ck_assert(!json_equal(a, NULL) && !json_equal(NULL, a) && json_equal(NULL, NULL));
+}
+END_TEST
+
+START_TEST(a_tree_is_built_and_changed_by_key)
+{
+    cJSON *object = json_object(arena);
+
+    json_set_string(object, "name", "a");
+    json_set_int(object, "count", INT64_MAX);
+    json_set_bool(object, "on", true);
+    json_add_string(json_set_array(object, "list"), "x");
+    json_set_int(json_set_object(object, "nested"), "n", -1);
+    json_set_string(object, "name", "b");
+    json_set_string(object, "NAME", "c");
+    json_set_copy(object, "copy", json_get(object, "nested"));
+    json_set_copy(object, "none", NULL);
+    json_set_int(json_add_object((cJSON *)(uintptr_t)json_get(object, "list")), "i", 0);
+    json_set_string(object, "on", NULL);
+    json_remove(object, "never there");
+    ck_assert_str_eq(printed(object), "{\"name\":\"b\",\"count\":9223372036854775807,"
+                                      "\"list\":[\"x\",{\"i\":0}],\"nested\":{\"n\":-1},"
+                                      "\"NAME\":\"c\",\"copy\":{\"n\":-1}}");
+    json_remove(object, "name");
+    ck_assert_ptr_null(json_get(object, "name"));
+    ck_assert_ptr_nonnull(json_get(object, "NAME"));
+    json_set(object, "list", NULL);
+    ck_assert_ptr_null(json_get(object, "list"));
+}
+END_TEST
+
+START_TEST(integers_are_written_as_digits)
+{
+    cJSON *object = json_object(arena);
+
+    json_set_int(object, "n", 1000000000000000);
+    ck_assert_str_eq(printed(object), "{\"n\":1000000000000000}");
+    ck_assert_int_eq(json_int(json_get(object, "n"), 0), 1000000000000000);
+    ck_assert(json_is_number(json_get(object, "n")));
+}
+END_TEST
+
+START_TEST(bytes_that_are_not_utf8_are_replaced)
+{
+    cJSON *object = json_object(arena);
+
+    json_set_string(object, "s", "a\xff\xc3\xa4\x80");
+    ck_assert_str_eq(json_string(json_get(object, "s"), NULL), "a\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd");
+    json_add_string(json_set_array(object, "s"), "\xff");
+    ck_assert_str_eq(printed(object), "{\"s\":[\"\xef\xbf\xbd\"]}");
+}
+END_TEST
+
+START_TEST(text_says_its_length)
+{
+    size_t len;
+
+    ck_assert_str_eq(json_text(arena, parsed("[1, 2]"), &len), "[1,2]");
+    ck_assert_uint_eq(len, 5);
+    ck_assert_str_eq(json_text(arena, NULL, &len), "null");
+    ck_assert_uint_eq(len, 4);
+}
+END_TEST
+
+START_TEST(a_walk_visits_items_in_order)
+{
+    int64_t sum = 0;
+    int64_t place = 1;
+
+    json_for_each (item, parsed("[1,2,3]")) {
+        sum += place * json_int(item, 0);
+        place *= 10;
+    }
+    ck_assert_int_eq(sum, 321);
+    json_for_each (item, NULL)
+        ck_abort_msg("NULL has an item: %p", (const void *)item);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("json");
+    TCase *tcase = tcase_create("json");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 20);
+    tcase_add_loop_test(tcase, every_digit_and_byte_is_kept, 0, ARRAY_LEN(KEPT));
+    tcase_add_loop_test(tcase, what_is_not_json_is_refused, 0, ARRAY_LEN(REFUSED));
+    tcase_add_test(tcase, the_error_names_the_byte_and_no_value);
+    tcase_add_test(tcase, white_space_around_is_fine_and_bytes_behind_len_are_not_read);
+    tcase_add_test(tcase, a_hundred_levels_are_enough);
+    tcase_add_test(tcase, an_object_of_many_keys_is_read_in_time);
+    tcase_add_test(tcase, keys_are_compared_exactly);
+    tcase_add_test(tcase, absent_and_other_types_give_the_fallback);
+    tcase_add_loop_test(tcase, a_number_is_read_as_integer_only_if_it_is_one, 0,
+                        ARRAY_LEN(NUMBERS));
+    tcase_add_test(tcase, a_number_too_large_for_double_is_no_infinity);
+    tcase_add_loop_test(tcase, equality_is_by_value, 0, ARRAY_LEN(PAIRS));
+    tcase_add_test(tcase, a_tree_is_built_and_changed_by_key);
+    tcase_add_test(tcase, integers_are_written_as_digits);
+    tcase_add_test(tcase, bytes_that_are_not_utf8_are_replaced);
+    tcase_add_test(tcase, text_says_its_length);
+    tcase_add_test(tcase, a_walk_visits_items_in_order);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
