@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Runs the unit tests and replays the fuzz corpora of one flavour: unit.sh build/<flavour>
+#
+# A line a program, its whole output only when it failed, and the sum at the end. With TEST_TALLY
+# set, "<suite> <passed> <failed>" is appended to the file it names.
+set -euo pipefail
+
+readonly TIME_LIMIT_S=120
+readonly PARALLEL=2
+
+# A report of a sanitizer ends the program.
+export ASAN_OPTIONS=halt_on_error=1:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+# Against hangs only: nothing is timed, and the machine may be busy.
+export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-5}
+
+# "passed failed" of a test program by check's summary. A program that ends otherwise has one failure.
+count_checks() {
+    local output=$1 status=$2 summary checks bad
+    summary=$(grep -E '^[0-9]+%: Checks: [0-9]+, Failures: [0-9]+, Errors: [0-9]+' "$output" | tail -n 1 || true)
+    if [[ $summary =~ Checks:\ ([0-9]+),\ Failures:\ ([0-9]+),\ Errors:\ ([0-9]+) ]]; then
+        checks=${BASH_REMATCH[1]}
+        bad=$((BASH_REMATCH[2] + BASH_REMATCH[3]))
+        if [[ $status -ne 0 && $bad -eq 0 ]]; then
+            echo "$checks 1" # all checks passed, and the program still failed: a leak
+        else
+            echo "$((checks - bad)) $bad"
+        fi
+    else
+        echo "0 1"
+    fi
+}
+
+# "passed failed" of a fuzz target: it names each input that it survived.
+count_inputs() {
+    local output=$1 status=$2 survived
+    survived=$(grep -c '^survived ' "$output" || true)
+    # a target without a corpus proves nothing
+    echo "$survived $((status == 0 && survived > 0 ? 0 : 1))"
+}
+
+run_one() {
+    local program=$1 results=$2 name output status=0 passed failed
+    local -a inputs=()
+    name=$(basename "$program")
+    output=$results/$name.output
+
+    if [[ $name == fuzz_* ]]; then
+        shopt -s nullglob
+        inputs=(common/tests/fuzz/corpus/"${name#fuzz_}"/*)
+    fi
+    timeout --kill-after=5 "$TIME_LIMIT_S" "$program" "${inputs[@]}" >"$output" 2>&1 </dev/null || status=$?
+
+    if [[ $name == fuzz_* ]]; then
+        read -r passed failed < <(count_inputs "$output" "$status")
+    else
+        read -r passed failed < <(count_checks "$output" "$status")
+    fi
+    echo "$passed $failed" >"$results/$name.result"
+    if [[ $failed -eq 0 ]]; then
+        printf '  %-32s %5d checks, 0 failures\n' "$name" "$passed"
+    else
+        # one write, so that the outputs of two programs do not mix
+        printf '  %-32s %5d checks, %d failures (exit status %d)\n%s\n' "$name" \
+            $((passed + failed)) "$failed" "$status" "$(sed 's/^/    /' "$output")"
+    fi
+}
+
+if [[ ${1:-} == --one ]]; then
+    run_one "$3" "$2"
+    exit 0
+fi
+
+out=${1:?usage: unit.sh build/<flavour>}
+flavour=$(basename "$out")
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+# From the sources, so that a program whose source is gone is not run, and none is forgotten.
+shopt -s nullglob
+programs=()
+for source in */tests/test_*.c common/tests/fuzz/fuzz_*.c; do
+    programs+=("$out/${source%.c}")
+done
+
+printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$PARALLEL" "$0" --one "$results"
+
+passed=0
+failed=0
+for program in "${programs[@]}"; do
+    if read -r p f 2>/dev/null <"$results/$(basename "$program").result"; then
+        passed=$((passed + p))
+        failed=$((failed + f))
+    else
+        failed=$((failed + 1))
+    fi
+done
+
+if [[ -n ${TEST_TALLY:-} ]]; then
+    echo "unit-$flavour $passed $failed" >>"$TEST_TALLY"
+fi
+echo "unit ($flavour): $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
