@@ -36,8 +36,8 @@ struct kube_object {
     const char *text;
     uint32_t text_len;
     struct kube_name name;
-    const char *uid;
-    const char *resource_version;
+    const char *uid;              /* "": not set yet */
+    const char *resource_version; /* likewise */
     int64_t generation;
     bool deleting; /* metadata.deletionTimestamp is set */
 };

@@ -1,0 +1,23 @@
+#include "common/kube/kinds.h"
+
+#define PROPELLER_KIND(kind_name, plural_name)                                                     \
+    {                                                                                              \
+        .group = PROPELLER_GROUP, .version = PROPELLER_VERSION_V1, .kind = (kind_name),            \
+        .plural = (plural_name), .namespaced = true                                                \
+    }
+
+#define BUILTIN_KIND(group_name, kind_name, plural_name)                                           \
+    {                                                                                              \
+        .group = (group_name), .version = "v1", .kind = (kind_name), .plural = (plural_name),      \
+        .namespaced = true                                                                         \
+    }
+
+const struct kube_kind KIND_TASK = PROPELLER_KIND("Task", "tasks");
+const struct kube_kind KIND_PROPLET = PROPELLER_KIND("Proplet", "proplets");
+const struct kube_kind KIND_PROPELLERJOB = PROPELLER_KIND("PropellerJob", "propellerjobs");
+const struct kube_kind KIND_FEDERATEDJOB = PROPELLER_KIND("FederatedJob", "federatedjobs");
+const struct kube_kind KIND_TRAININGROUND = PROPELLER_KIND("TrainingRound", "trainingrounds");
+const struct kube_kind KIND_LEASE = BUILTIN_KIND("coordination.k8s.io", "Lease", "leases");
+const struct kube_kind KIND_EVENT = BUILTIN_KIND("events.k8s.io", "Event", "events");
+const struct kube_kind KIND_CONFIGMAP = BUILTIN_KIND("", "ConfigMap", "configmaps");
+const struct kube_kind KIND_SECRET = BUILTIN_KIND("", "Secret", "secrets");

@@ -1,0 +1,155 @@
+#include "common/kube/object.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/str.h"
+
+/* What kube_object points into: the counter, then the header, then the texts. */
+struct object_block {
+    atomic_uint references;
+    struct kube_object object;
+    char bytes[];
+};
+
+static struct object_block *block_of(struct kube_object *object)
+{
+    return (struct object_block *)((char *)object - offsetof(struct object_block, object));
+}
+
+bool kube_name_set(struct kube_name *ret, const char *ns, const char *name)
+{
+    bool ns_fits = str_copy(ret->ns, sizeof(ret->ns), ns ? ns : "");
+    bool name_fits = str_copy(ret->name, sizeof(ret->name), name ? name : "");
+    return ns_fits && name_fits;
+}
+
+bool kube_name_equal(const struct kube_name *a, const struct kube_name *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->ns, b->ns) == 0;
+}
+
+const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN])
+{
+    if (name->ns[0])
+        snprintf(ret, KUBE_KEY_LEN, "%s/%s", name->ns, name->name);
+    else
+        snprintf(ret, KUBE_KEY_LEN, "%s", name->name);
+    return ret;
+}
+
+/* Copies s with its NUL to *position and moves it on. */
+static const char *put_string(char **position, const char *s, size_t len)
+{
+    char *start = *position;
+    memcpy(start, s, len);
+    start[len] = '\0';
+    *position += len + 1;
+    return start;
+}
+
+int kube_object_create(const cJSON *json, struct kube_object **ret, struct error *err)
+{
+    const cJSON *metadata = json_get(json, "metadata");
+    const char *name = json_string(json_get(metadata, "name"), "");
+    const char *ns = json_string(json_get(metadata, "namespace"), "");
+    const char *uid = json_string(json_get(metadata, "uid"), "");
+    const char *version = json_string(json_get(metadata, "resourceVersion"), "");
+
+    struct kube_name key;
+    if (!name[0])
+        return error_set(err, ERROR_INVALID, "object without 'metadata.name'");
+    if (!kube_name_set(&key, ns, name))
+        return error_set(err, ERROR_INVALID, "name or namespace of object '%.64s' is too long",
+                         name);
+
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t text_len;
+    const char *text = json_text(arena, json, &text_len);
+    if (text_len > UINT32_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "object '%s' has %zu bytes", name, text_len);
+
+    size_t uid_len = strlen(uid), version_len = strlen(version);
+    struct object_block *block =
+        xmalloc(sizeof(*block) + uid_len + version_len + text_len + 3 /* their NULs */);
+    atomic_init(&block->references, 1);
+
+    char *position = block->bytes;
+    block->object = (struct kube_object){
+        .uid = put_string(&position, uid, uid_len),
+        .resource_version = put_string(&position, version, version_len),
+        .text = put_string(&position, text, text_len),
+        .text_len = (uint32_t)text_len,
+        .name = key,
+        .generation = json_int(json_get(metadata, "generation"), 0),
+        .deleting = json_string(json_get(metadata, "deletionTimestamp"), NULL) != NULL,
+    };
+    *ret = &block->object;
+    return 0;
+}
+
+struct kube_object *kube_object_ref(struct kube_object *object)
+{
+    if (object)
+        atomic_fetch_add_explicit(&block_of(object)->references, 1, memory_order_relaxed);
+    return object;
+}
+
+void kube_object_unref(struct kube_object *object)
+{
+    if (!object)
+        return;
+
+    struct object_block *block = block_of(object);
+    unsigned before = atomic_fetch_sub_explicit(&block->references, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before == 1)
+        free(block);
+}
+
+const cJSON *kube_object_json(struct arena *arena, const struct kube_object *object)
+{
+    const cJSON *json = NULL;
+    int r = json_parse(arena, object->text, object->text_len, &json, NULL);
+    assert(r == 0); /* the text was printed from a tree */
+    (void)r;
+    return json;
+}
+
+/* The significant digits of a version; false: not a number. */
+static bool version_digits(const char *version, const char **ret, size_t *ret_len)
+{
+    if (str_is_empty(version) || version[strspn(version, "0123456789")])
+        return false;
+    *ret = version + strspn(version, "0");
+    *ret_len = strlen(*ret);
+    return true;
+}
+
+int kube_version_compare(const char *a, const char *b)
+{
+    const char *a_digits = "", *b_digits = "";
+    size_t a_len = 0, b_len = 0;
+    bool a_valid = version_digits(a, &a_digits, &a_len);
+    bool b_valid = version_digits(b, &b_digits, &b_len);
+
+    if (a_valid != b_valid)
+        return a_valid ? 1 : -1;
+    if (a_len != b_len)
+        return a_len > b_len ? 1 : -1;
+    return strcmp(a_digits, b_digits);
+}
+
+const char *kube_controller_uid(const cJSON *object)
+{
+    json_for_each (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
+        if (json_bool(json_get(owner, "controller"), false))
+            return json_string(json_get(owner, "uid"), NULL);
+    }
+    return NULL;
+}

@@ -1,0 +1,239 @@
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/kube/object.h"
+
+static struct arena *arena;
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+static const cJSON *parse(const char *text)
+{
+    const cJSON *json = NULL;
+    struct error err = { 0 };
+    ck_assert_msg(json_parse(arena, text, strlen(text), &json, &err) == 0, "%s", err.message);
+    return json;
+}
+
+static const char OBJECT[] =
+    "{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u-1\","
+    "\"resourceVersion\":\"42\",\"generation\":7},\"spec\":{\"big\":9007199254740993}}";
+
+START_TEST(an_object_has_its_header_and_its_whole_text)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    ck_assert_int_eq(kube_object_create(parse(OBJECT), &object, NULL), 0);
+
+    ck_assert_str_eq(object->name.ns, "ns");
+    ck_assert_str_eq(object->name.name, "a");
+    ck_assert_str_eq(object->uid, "u-1");
+    ck_assert_str_eq(object->resource_version, "42");
+    ck_assert_int_eq(object->generation, 7);
+    ck_assert(!object->deleting);
+    ck_assert_str_eq(object->text, OBJECT);
+    ck_assert_uint_eq(object->text_len, strlen(OBJECT));
+    ck_assert(json_equal(kube_object_json(arena, object), parse(OBJECT)));
+}
+END_TEST
+
+START_TEST(an_object_needs_only_a_name)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    ck_assert_int_eq(kube_object_create(parse("{\"metadata\":{\"name\":\"a\"}}"), &object, NULL),
+                     0);
+    ck_assert_str_eq(object->name.ns, "");
+    ck_assert_str_eq(object->uid, "");
+    ck_assert_str_eq(object->resource_version, "");
+    ck_assert_int_eq(object->generation, 0);
+}
+END_TEST
+
+START_TEST(a_deletion_timestamp_makes_it_deleting)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const char *text =
+        "{\"metadata\":{\"name\":\"a\",\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}";
+    ck_assert_int_eq(kube_object_create(parse(text), &object, NULL), 0);
+    ck_assert(object->deleting);
+}
+END_TEST
+
+static const char *const NAMELESS[] = {
+    "null",
+    "[]",
+    "{}",
+    "{\"metadata\":{}}",
+    "{\"metadata\":{\"name\":\"\"}}",
+    "{\"metadata\":{\"name\":1}}",
+    "{\"metadata\":[\"name\"]}",
+    "{\"metadata\":{\"Name\":\"a\"}}",
+};
+
+START_TEST(what_has_no_name_is_no_object)
+{
+    struct kube_object *object = NULL;
+    struct error err = { 0 };
+    ck_assert_int_eq(kube_object_create(parse(NAMELESS[_i]), &object, &err), -ERROR_INVALID);
+    ck_assert_ptr_null(object);
+    ck_assert_ptr_nonnull(strstr(err.message, "'metadata.name'"));
+}
+END_TEST
+
+START_TEST(names_over_the_limit_are_refused)
+{
+    char longest[255 + 1];
+    memset(longest, 'x', sizeof(longest));
+    struct kube_name name;
+
+    longest[253] = '\0';
+    ck_assert(kube_name_set(&name, "ns", longest));
+    longest[253] = 'x';
+    longest[254] = '\0';
+    ck_assert(!kube_name_set(&name, "ns", longest));
+    longest[64] = '\0';
+    ck_assert(!kube_name_set(&name, longest, "name"));
+    longest[63] = '\0';
+    ck_assert(kube_name_set(&name, longest, "name"));
+
+    memset(longest, 'x', 254);
+    longest[254] = '\0';
+    struct kube_object *object = NULL;
+    struct error err = { 0 };
+    const char *text = arena_printf(arena, "{\"metadata\":{\"name\":\"%s\"}}", longest);
+    ck_assert_int_eq(kube_object_create(parse(text), &object, &err), -ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(a_key_tells_namespaced_from_cluster_scoped)
+{
+    struct kube_name a, b;
+    char key[KUBE_KEY_LEN];
+    ck_assert(kube_name_set(&a, "ns", "name"));
+    ck_assert(kube_name_set(&b, NULL, "name"));
+    ck_assert_str_eq(kube_name_key(&a, key), "ns/name");
+    ck_assert_str_eq(kube_name_key(&b, key), "name");
+    ck_assert(!kube_name_equal(&a, &b));
+    ck_assert(kube_name_set(&b, "ns", "name"));
+    ck_assert(kube_name_equal(&a, &b));
+}
+END_TEST
+
+static void *take_and_drop(void *object)
+{
+    for (int i = 0; i < 1000; i++) {
+        struct kube_object *mine = kube_object_ref(object);
+        ck_assert_str_eq(mine->uid, "u-1");
+        kube_object_unref(mine);
+    }
+    kube_object_unref(object);
+    return NULL;
+}
+
+START_TEST(references_may_be_taken_and_dropped_by_many_threads)
+{
+    struct kube_object *object = NULL;
+    ck_assert_int_eq(kube_object_create(parse(OBJECT), &object, NULL), 0);
+    pthread_t threads[4];
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_drop, kube_object_ref(object)),
+                         0);
+    kube_object_unref(object);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_ptr_null(kube_object_ref(NULL));
+    kube_object_unref(NULL);
+}
+END_TEST
+
+static const struct {
+    const char *a, *b;
+    int sign;
+} VERSIONS[] = {
+    { "1", "1", 0 },
+    { "9", "10", -1 },
+    { "10", "9", 1 },
+    { "18446744073709551616", "18446744073709551615", 1 },
+    { "99999999999999999999999999999", "100000000000000000000000000000", -1 },
+    { "007", "7", 0 },
+    { "0", "000", 0 },
+    { "1", "", 1 },
+    { NULL, "1", -1 },
+    { "0", "x1", 1 },
+    { "1.5", "1", -1 },
+    { "-5", "0", -1 },
+    { NULL, "", 0 },
+    { "abc", "xyz", 0 },
+};
+
+START_TEST(versions_compare_as_numbers_of_any_length)
+{
+    int result = kube_version_compare(VERSIONS[_i].a, VERSIONS[_i].b);
+    int reverse = kube_version_compare(VERSIONS[_i].b, VERSIONS[_i].a);
+    ck_assert_int_eq((result > 0) - (result < 0), VERSIONS[_i].sign);
+    ck_assert_int_eq((reverse > 0) - (reverse < 0), -VERSIONS[_i].sign);
+}
+END_TEST
+
+START_TEST(the_controller_is_the_owner_that_says_so)
+{
+    ck_assert_str_eq(
+        kube_controller_uid(parse("{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"},"
+                                  "{\"uid\":\"b\",\"controller\":false},"
+                                  "{\"uid\":\"c\",\"controller\":true}]}}")),
+        "c");
+    ck_assert_ptr_null(
+        kube_controller_uid(parse("{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"}]}}")));
+    ck_assert_ptr_null(kube_controller_uid(parse("{\"metadata\":{\"ownerReferences\":7}}")));
+    ck_assert_ptr_null(kube_controller_uid(NULL));
+}
+END_TEST
+
+START_TEST(core_and_group_kinds_have_their_names)
+{
+    ck_assert_str_eq(KIND_TASK.group, "propeller.propeller.abstractmachines.fr");
+    ck_assert_str_eq(KIND_TRAININGROUND.plural, "trainingrounds");
+    ck_assert_str_eq(KIND_SECRET.group, "");
+    ck_assert_str_eq(KIND_EVENT.group, "events.k8s.io");
+    ck_assert(KIND_LEASE.namespaced);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("object");
+    TCase *c = tcase_create("object");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, an_object_has_its_header_and_its_whole_text);
+    tcase_add_test(c, an_object_needs_only_a_name);
+    tcase_add_test(c, a_deletion_timestamp_makes_it_deleting);
+    tcase_add_loop_test(c, what_has_no_name_is_no_object, 0, ARRAY_LEN(NAMELESS));
+    tcase_add_test(c, names_over_the_limit_are_refused);
+    tcase_add_test(c, a_key_tells_namespaced_from_cluster_scoped);
+    tcase_add_test(c, references_may_be_taken_and_dropped_by_many_threads);
+    tcase_add_loop_test(c, versions_compare_as_numbers_of_any_length, 0, ARRAY_LEN(VERSIONS));
+    tcase_add_test(c, the_controller_is_the_owner_that_says_so);
+    tcase_add_test(c, core_and_group_kinds_have_their_names);
+    suite_add_tcase(s, c);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(suite());
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
