@@ -17,16 +17,20 @@ void kube_client_cancel(
 /* Asked before every write (POST, PUT, PATCH, DELETE); false: ERROR_CANCELED, nothing is sent. Set
  * before use. */
 void kube_client_set_guard(struct kube_client *client, bool (*may_write)(void *ctx), void *ctx);
+/* Told of every request on the thread that made it; status 0: no reply. Set before use. */
+typedef void kube_observer_fn(void *ctx, const char *method, int status, int64_t duration_ms);
+void kube_client_set_observer(struct kube_client *client, kube_observer_fn *observer, void *ctx);
 
 enum kube_subresource { KUBE_MAIN, KUBE_STATUS };
 enum kube_patch_type { KUBE_PATCH_JSON, KUBE_PATCH_MERGE };
 
 /*
- * Status codes become: 400, 422 INVALID; 401, 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason
- * AlreadyExists) or CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too
- * large"); 429, 503 UNAVAILABLE with Retry-After; 504 TIMEOUT; other 5xx, a reply that does not
- * parse INTERNAL. Messages are "<METHOD> <resource> '<ns>/<name>': <the server's message>". ret may
- * be NULL where the reply is not wanted.
+ * Status codes become: 401, 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason AlreadyExists) or
+ * CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too large"); 429, 503
+ * UNAVAILABLE; 408, 504 TIMEOUT; 400, 422 and other 4xx INVALID; everything else, and a reply that
+ * does not parse, INTERNAL. retry_after_ms is set if the server named a time. Messages are
+ * "<METHOD> <resource> '<ns>/<name>': <the server's message>"; of a Secret that was refused, only
+ * the reason. ret may be NULL where the reply is not wanted.
  */
 int kube_get(struct kube_client *client, const struct kube_kind *kind, const struct kube_name *name,
              struct kube_object **ret, struct error *err) MUST_CHECK;
@@ -47,8 +51,11 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
                 const struct kube_name *name, const char *uid, const char *resource_version,
                 struct error *err) MUST_CHECK;
 
-/* Pages of 500 until the end. Items are borrowed, and parsed one at a time. metadata_only asks for
- * PartialObjectMetadata. */
+/*
+ * Pages of 500 until the end. Items are borrowed, and parsed one at a time; one that cannot be kept
+ * (see watch.h) is left out with a warning. metadata_only asks for PartialObjectMetadata. A server
+ * that was not asked again soon enough ends the list with ERROR_GONE: the caller starts over.
+ */
 typedef int kube_item_fn(void *ctx, const cJSON *item,
                          struct error *err); /* < 0 ends the list with that error */
 struct kube_list_options {

@@ -8,19 +8,28 @@
 
 /*
  * PEM is held in memory whatever the source, so that a bad file is told at start, with its name,
- * and never later. token_file is read again when its content changes (bound tokens rotate within
- * the hour).
+ * and never later. A token file is read again at most once a second, as bound tokens rotate within
+ * the hour; while it cannot be read, the last token goes on being used.
  */
 struct kube_config;
+struct clock;
 
 /*
  * path: a kubeconfig, or NULL: $KUBECONFIG's first file if set, else in-cluster when
  * KUBERNETES_SERVICE_HOST is set, else ~/.kube/config. Understands certificate-authority(-data),
  * client-certificate/-key(-data), token, tokenFile, insecure-skip-tls-verify, tls-server-name,
- * proxy-url, context namespace. exec and auth-provider plug-ins are refused by name. ERROR_INVALID
- * messages name the file and the field.
+ * proxy-url, context namespace. exec and auth-provider plug-ins, passwords and impersonation are
+ * refused by name, and so are credentials that would leave the machine without TLS. ERROR_INVALID
+ * messages name the file and the field, never the content of a secret.
  */
 int kube_config_load(const char *path, struct kube_config **ret, struct error *err) MUST_CHECK;
+struct kube_config_options {
+    const char *path;                /* as above */
+    const char *service_account_dir; /* NULL: where the kubelet mounts it */
+    const struct clock *clock;       /* NULL: the system's; must outlive the config */
+};
+int kube_config_load_with(const struct kube_config_options *options, struct kube_config **ret,
+                          struct error *err) MUST_CHECK;
 void kube_config_destroy(struct kube_config *config);
 DEFINE_CLEANUP(struct kube_config *, kube_config_destroy)
 
@@ -39,3 +48,6 @@ const char *kube_config_proxy(const struct kube_config *config);
 bool kube_config_insecure(const struct kube_config *config);
 /* The bearer token of now, copied (NULL: none); any thread. The caller frees it. */
 int kube_config_token(struct kube_config *config, char **ret, struct error *err) MUST_CHECK;
+/* The API server did not accept this one: the next kube_config_token reads the file, whatever the
+ * time. */
+void kube_config_refuse_token(struct kube_config *config, const char *token);

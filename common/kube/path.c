@@ -28,6 +28,12 @@ bool kube_path_collection(struct buf *path, const struct kube_kind *kind, const 
     return fits && buf_printf(path, "/%s", kind->plural);
 }
 
+bool kube_path_object(struct buf *path, const struct kube_kind *kind, const struct kube_name *name)
+{
+    return kube_path_collection(path, kind, name->ns) && buf_append_string(path, "/") &&
+           append_encoded(path, name->name);
+}
+
 bool kube_path_query(struct buf *path, const char *key, const char *value)
 {
     const char *separator = strchr(buf_string(path), '?') ? "&" : "?";

@@ -9,5 +9,9 @@
 bool kube_path_collection(struct buf *path, const struct kube_kind *kind,
                           const char *ns) MUST_CHECK;
 
+/* The collection and "/<name>". */
+bool kube_path_object(struct buf *path, const struct kube_kind *kind,
+                      const struct kube_name *name) MUST_CHECK;
+
 /* Adds "?key=value" or "&key=value", the value percent-encoded (RFC 3986). */
 bool kube_path_query(struct buf *path, const char *key, const char *value) MUST_CHECK;

@@ -1,9 +1,9 @@
-#include <check.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
+#include "common/tests/suite.h"
 
 #define T0 INT64_C(1795255200000000) /* 2026-11-21T10:00:00Z */
 #define T1 (T0 + 60 * INT64_C(1000000))
@@ -92,7 +92,7 @@ START_TEST(a_condition_of_others_without_optional_fields_is_completed)
     const char *text = "{\"c\":[{\"type\":\"Ready\",\"status\":\"True\"}]}";
     const cJSON *tree;
     ck_assert_int_eq(json_parse(arena, text, strlen(text), &tree, NULL), 0);
-    conditions = json_get(tree, "c")->child ? tree->child : NULL;
+    conditions = tree->child;
     struct condition condition = ready(CONDITION_TRUE);
 
     ck_assert(condition_set(conditions, &condition, T0));
@@ -134,7 +134,7 @@ START_TEST(removing_leaves_the_others)
 }
 END_TEST
 
-static Suite *suite(void)
+int main(void)
 {
     Suite *s = suite_create("conditions");
     TCase *c = tcase_create("conditions");
@@ -146,14 +146,5 @@ static Suite *suite(void)
     tcase_add_test(c, each_type_has_one_entry);
     tcase_add_test(c, removing_leaves_the_others);
     suite_add_tcase(s, c);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }

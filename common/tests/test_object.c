@@ -1,10 +1,10 @@
-#include <check.h>
 #include <pthread.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/object.h"
+#include "common/tests/suite.h"
 
 static struct arena *arena;
 
@@ -210,7 +210,7 @@ START_TEST(core_and_group_kinds_have_their_names)
 }
 END_TEST
 
-static Suite *suite(void)
+int main(void)
 {
     Suite *s = suite_create("object");
     TCase *c = tcase_create("object");
@@ -226,14 +226,5 @@ static Suite *suite(void)
     tcase_add_test(c, the_controller_is_the_owner_that_says_so);
     tcase_add_test(c, core_and_group_kinds_have_their_names);
     suite_add_tcase(s, c);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }

@@ -1,0 +1,364 @@
+#include "common/kube/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/kube/path.h"
+#include "common/kube/reply.h"
+
+/* Names are at most 317 bytes, three times that when encoded; selectors and continue tokens more.
+ */
+#define MAX_PATH (16u << 10)
+#define PAGE_SIZE "500"
+/* Five million objects: a server that has more gives the same page again and again. */
+#define MAX_PAGES 10000
+
+struct kube_client {
+    http_roundtrip_fn *roundtrip;
+    void *ctx;
+    struct transport *transport; /* NULL with create_with */
+    bool (*may_write)(void *ctx);
+    void *guard_ctx;
+    kube_observer_fn *observer;
+    void *observer_ctx;
+};
+
+/* One request in the making: everything lives in the arena of the call. */
+struct call {
+    struct arena *arena;
+    const char *subject; /* "PATCH tasks/status 'ns/name'": begins every message */
+    bool is_secret;
+    struct http_request request;
+};
+
+struct kube_client *kube_client_create_with(http_roundtrip_fn *roundtrip, void *ctx)
+{
+    struct kube_client *client = xcalloc(1, sizeof(*client));
+
+    client->roundtrip = roundtrip;
+    client->ctx = ctx;
+    return client;
+}
+
+struct kube_client *kube_client_create(struct kube_config *config, uint32_t timeout_ms)
+{
+    struct transport *transport = transport_create(config, timeout_ms);
+    struct kube_client *client = kube_client_create_with(transport_roundtrip, transport);
+
+    client->transport = transport;
+    return client;
+}
+
+void kube_client_destroy(struct kube_client *client)
+{
+    if (!client)
+        return;
+    transport_destroy(client->transport);
+    free(client);
+}
+
+void kube_client_cancel(struct kube_client *client)
+{
+    if (client->transport)
+        transport_cancel(client->transport);
+}
+
+void kube_client_set_guard(struct kube_client *client, bool (*may_write)(void *ctx), void *ctx)
+{
+    client->may_write = may_write;
+    client->guard_ctx = ctx;
+}
+
+void kube_client_set_observer(struct kube_client *client, kube_observer_fn *observer, void *ctx)
+{
+    client->observer = observer;
+    client->observer_ctx = ctx;
+}
+
+static int call_make(struct kube_client *client, const struct call *call, struct http_response *ret,
+                     struct error *err)
+{
+    const struct http_request *request = &call->request;
+    struct http_response response = { 0 };
+
+    if (client->may_write && !str_equal(request->method, "GET") &&
+        !client->may_write(client->guard_ctx))
+        return error_set(err, ERROR_CANCELED, "%s: not sent, writing is not allowed now",
+                         call->subject);
+
+    int64_t start_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    int r = client->roundtrip(client->ctx, call->arena, request, &response, err);
+    if (client->observer)
+        client->observer(client->observer_ctx, request->method, r < 0 ? 0 : response.status,
+                         clock_monotonic_ms(&CLOCK_SYSTEM) - start_ms);
+    if (r < 0)
+        return error_wrap(err, "%s", call->subject);
+    if (response.status < 200 || response.status > 299)
+        return reply_error(call->arena, call->subject, &response, call->is_secret, err);
+
+    *ret = response;
+    return 0;
+}
+
+/* Makes the call; the reply is an object, if it is wanted. */
+static int call_for_object(struct kube_client *client, const struct call *call,
+                           struct kube_object **ret, struct error *err)
+{
+    struct http_response response;
+    int r = call_make(client, call, &response, err);
+
+    if (r < 0 || !ret)
+        return r;
+    return reply_object(call->arena, call->subject, &response, ret, err);
+}
+
+static void call_set_body(struct call *call, const char *content_type, const cJSON *body)
+{
+    call->request.content_type = content_type;
+    call->request.body = json_text(call->arena, body, &call->request.body_len);
+}
+
+static void call_init(struct call *call, struct arena *arena, const char *method,
+                      const struct kube_kind *kind, const char *subresource,
+                      const struct kube_name *name)
+{
+    char key[KUBE_KEY_LEN];
+
+    *call = (struct call){
+        .arena = arena,
+        .subject = arena_printf(arena, "%s %s%s '%s'", method, kind->plural, subresource,
+                                kube_name_key(name, key)),
+        .is_secret = str_equal(kind->kind, "Secret") && !*kind->group,
+        .request = { .method = method },
+    };
+}
+
+static int call_set_path(struct call *call, struct buf *path, bool fits, struct error *err)
+{
+    if (fits)
+        call->request.path = arena_strdup(call->arena, buf_string(path));
+    buf_release(path);
+    return fits ? 0 : error_set(err, ERROR_TOO_LARGE, "%s: path is too long", call->subject);
+}
+
+/* Without this a GET without a name would be a list, and ".." another resource. */
+static int check_name(const struct call *call, const struct kube_kind *kind,
+                      const struct kube_name *name, struct error *err)
+{
+    if (!*name->name || str_equal(name->name, ".") || str_equal(name->name, ".."))
+        return error_set(err, ERROR_INVALID, "%s: not a name", call->subject);
+    if (kind->namespaced && !str_is_dns_label(name->ns))
+        return error_set(err, ERROR_INVALID, "%s: not a namespace", call->subject);
+    return 0;
+}
+
+/* apply_as: the field manager of an apply, else NULL. */
+static int call_object(struct call *call, struct arena *arena, const char *method,
+                       const struct kube_kind *kind, const struct kube_name *name,
+                       const char *subresource, const char *apply_as, struct error *err)
+{
+    call_init(call, arena, method, kind, subresource, name);
+    int r = check_name(call, kind, name, err);
+    if (r < 0)
+        return r;
+
+    struct buf path = BUF_INIT(MAX_PATH);
+    bool fits = kube_path_object(&path, kind, name) && buf_append_string(&path, subresource);
+    if (apply_as)
+        fits = fits && kube_path_query(&path, "fieldManager", apply_as) &&
+               kube_path_query(&path, "force", "true");
+    return call_set_path(call, &path, fits, err);
+}
+
+static int name_of(const cJSON *object, struct kube_name *ret, struct error *err)
+{
+    const cJSON *metadata = json_get(object, "metadata");
+    const char *name = json_string(json_get(metadata, "name"), "");
+    const char *ns = json_string(json_get(metadata, "namespace"), "");
+
+    if (!kube_name_set(ret, ns, name))
+        return error_set(err, ERROR_INVALID, "name or namespace of object '%.64s' is too long",
+                         name);
+    return 0;
+}
+
+int kube_get(struct kube_client *client, const struct kube_kind *kind, const struct kube_name *name,
+             struct kube_object **ret, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct call call;
+
+    int r = call_object(&call, arena, "GET", kind, name, "", NULL, err);
+    return r < 0 ? r : call_for_object(client, &call, ret, err);
+}
+
+int kube_create(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
+                struct kube_object **ret, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kube_name name;
+    struct call call;
+
+    int r = name_of(object, &name, err);
+    if (r < 0)
+        return r;
+    call_init(&call, arena, "POST", kind, "", &name);
+    r = check_name(&call, kind, &name, err);
+    if (r < 0)
+        return r;
+
+    struct buf path = BUF_INIT(MAX_PATH);
+    bool fits = kube_path_collection(&path, kind, name.ns);
+    r = call_set_path(&call, &path, fits, err);
+    if (r < 0)
+        return r;
+    call_set_body(&call, "application/json", object);
+    return call_for_object(client, &call, ret, err);
+}
+
+int kube_update(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
+                struct kube_object **ret, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kube_name name;
+    struct call call;
+
+    int r = name_of(object, &name, err);
+    if (r == 0)
+        r = call_object(&call, arena, "PUT", kind, &name, "", NULL, err);
+    if (r < 0)
+        return r;
+    call_set_body(&call, "application/json", object);
+    return call_for_object(client, &call, ret, err);
+}
+
+int kube_apply(struct kube_client *client, const struct kube_kind *kind, const char *manager,
+               const cJSON *object, struct kube_object **ret, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kube_name name;
+    struct call call;
+
+    int r = name_of(object, &name, err);
+    if (r == 0)
+        r = call_object(&call, arena, "PATCH", kind, &name, "", manager, err);
+    if (r < 0)
+        return r;
+    call_set_body(&call, "application/apply-patch+yaml", object);
+    return call_for_object(client, &call, ret, err);
+}
+
+int kube_patch(struct kube_client *client, const struct kube_kind *kind,
+               const struct kube_name *name, enum kube_subresource subresource,
+               enum kube_patch_type type, const cJSON *patch, struct kube_object **ret,
+               struct error *err)
+{
+    static const char *const CONTENT_TYPES[] = {
+        [KUBE_PATCH_JSON] = "application/json-patch+json",
+        [KUBE_PATCH_MERGE] = "application/merge-patch+json",
+    };
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct call call;
+
+    int r = call_object(&call, arena, "PATCH", kind, name,
+                        subresource == KUBE_STATUS ? "/status" : "", NULL, err);
+    if (r < 0)
+        return r;
+    call_set_body(&call, CONTENT_TYPES[type], patch);
+    return call_for_object(client, &call, ret, err);
+}
+
+int kube_delete(struct kube_client *client, const struct kube_kind *kind,
+                const struct kube_name *name, const char *uid, const char *resource_version,
+                struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct call call;
+
+    int r = call_object(&call, arena, "DELETE", kind, name, "", NULL, err);
+    if (r < 0)
+        return r;
+
+    cJSON *options = json_object(arena);
+    json_set_string(options, "kind", "DeleteOptions");
+    json_set_string(options, "apiVersion", "v1");
+    json_set_string(options, "propagationPolicy", "Background");
+    if (uid || resource_version) {
+        cJSON *preconditions = json_set_object(options, "preconditions");
+        json_set_string(preconditions, "uid", uid);
+        json_set_string(preconditions, "resourceVersion", resource_version);
+    }
+    call_set_body(&call, "application/json", options);
+    return call_for_object(client, &call, NULL, err);
+}
+
+int kube_probe(struct kube_client *client, const char *path, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct call call = {
+        .arena = arena,
+        .subject = arena_printf(arena, "GET %s", path),
+        .request = { .method = "GET", .path = path, .accept = "*/*" },
+    };
+    struct http_response response;
+
+    int r = call_make(client, &call, &response, err);
+    if (r == 0 && response.status != 200)
+        return error_set(err, ERROR_INTERNAL, "%s: HTTP %d", call.subject, response.status);
+    return r;
+}
+
+/* The path of one page; continue_token NULL: the first. */
+static int call_page(struct call *call, struct arena *arena, const struct kube_kind *kind,
+                     const struct kube_list_options *options, const char *continue_token,
+                     struct error *err)
+{
+    *call = (struct call){
+        .arena = arena,
+        .subject = str_is_empty(options->ns)
+                       ? arena_printf(arena, "GET %s", kind->plural)
+                       : arena_printf(arena, "GET %s in '%s'", kind->plural, options->ns),
+        .request = { .method = "GET",
+                     .accept = options->metadata_only ? "application/json;as="
+                                                        "PartialObjectMetadataList;g=meta.k8s.io;"
+                                                        "v=v1"
+                                                      : NULL },
+    };
+
+    struct buf path = BUF_INIT(MAX_PATH);
+    bool fits = kube_path_collection(&path, kind, options->ns) &&
+                kube_path_query(&path, "limit", PAGE_SIZE);
+    if (!str_is_empty(options->label_selector))
+        fits = fits && kube_path_query(&path, "labelSelector", options->label_selector);
+    if (continue_token)
+        fits = fits && kube_path_query(&path, "continue", continue_token);
+    return call_set_path(call, &path, fits, err);
+}
+
+int kube_list(struct kube_client *client, const struct kube_kind *kind,
+              const struct kube_list_options *options, kube_item_fn *item, void *ctx,
+              struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *token = NULL;
+
+    for (unsigned pages = 0; pages < MAX_PAGES; pages++) {
+        CLEANUP(arena_destroyp) struct arena *page_arena = arena_create();
+        struct call call;
+        struct http_response response;
+        const char *next;
+
+        int r = call_page(&call, page_arena, kind, options, token, err);
+        if (r == 0)
+            r = call_make(client, &call, &response, err);
+        if (r == 0)
+            r = reply_items(page_arena, call.subject, &response, item, ctx, &next, err);
+        if (r < 0 || !next)
+            return r;
+        token = arena_strdup(arena, next);
+    }
+    return error_set(err, ERROR_INTERNAL, "GET %s: the list does not end", kind->plural);
+}
