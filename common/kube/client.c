@@ -97,7 +97,7 @@ static int call_make(struct kube_client *client, const struct call *call, struct
     if (r < 0)
         return error_wrap(err, "%s", call->subject);
     if (response.status < 200 || response.status > 299)
-        return reply_error(call->arena, call->subject, &response, call->is_secret, err);
+        return reply_error(call->subject, &response, call->is_secret, err);
 
     *ret = response;
     return 0;

@@ -25,12 +25,10 @@ enum kube_subresource { KUBE_MAIN, KUBE_STATUS };
 enum kube_patch_type { KUBE_PATCH_JSON, KUBE_PATCH_MERGE };
 
 /*
- * Status codes become: 401, 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason AlreadyExists) or
- * CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too large"); 429, 503
- * UNAVAILABLE; 408, 504 TIMEOUT; 400, 422 and other 4xx INVALID; everything else, and a reply that
- * does not parse, INTERNAL. retry_after_ms is set if the server named a time. Messages are
- * "<METHOD> <resource> '<ns>/<name>': <the server's message>"; of a Secret that was refused, only
- * the reason. ret may be NULL where the reply is not wanted.
+ * Status codes become errors as status.h says. retry_after_ms is set if the server named a time. A
+ * reply that does not parse is INTERNAL. Messages are "<METHOD> <resource> '<ns>/<name>': <the
+ * server's message>"; of a Secret that was refused, only the status. ret may be NULL where the
+ * reply is not wanted.
  */
 int kube_get(struct kube_client *client, const struct kube_kind *kind, const struct kube_name *name,
              struct kube_object **ret, struct error *err) MUST_CHECK;

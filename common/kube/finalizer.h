@@ -1,11 +1,14 @@
-/* Adding and removing one finalizer with a tested JSON patch: never the list of somebody else. */
+/* Adding and removing one finalizer, bound to the version that was read: never the list of somebody
+ * else. */
 #pragma once
 
 #include "common/kube/client.h"
 
 bool finalizer_has(const cJSON *object, const char *finalizer);
-/* object is the state that was read; ERROR_CONFLICT if it changed since. Nothing is sent if nothing
- * is to do. */
+/*
+ * object is the state that was read; ERROR_CONFLICT if it changed since. If nothing is to do,
+ * nothing is sent and *ret is NULL. Removing from an object that is gone succeeds.
+ */
 int finalizer_add(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
                   const char *finalizer, struct kube_object **ret, struct error *err) MUST_CHECK;
 int finalizer_remove(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,

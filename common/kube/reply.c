@@ -1,99 +1,24 @@
 #include "common/kube/reply.h"
 
-#include <string.h>
-
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/json_splitter.h"
+#include "common/kube/status.h"
 #include "common/kube/watch.h"
 
-/* The longest piece of a reply that is not a Status, put into a message. */
-#define MAX_QUOTE 120
-/* A server that names a longer time is not waited for any longer. */
-#define MAX_RETRY_AFTER_S 300
-
-static enum error_code code_of_conflict(const char *reason)
+int reply_error(const char *subject, const struct http_response *response, bool hide,
+                struct error *err)
 {
-    return str_equal(reason, "AlreadyExists") ? ERROR_EXISTS : ERROR_CONFLICT;
-}
+    struct error cause;
+    int r = kube_status_error_text(&cause, response->status, response->body, response->body_len);
 
-/* What etcd's refusals look like when they come through the API server as a 500. */
-static bool says_too_large(const char *message)
-{
-    return strstr(message, "request is too large") ||
-           strstr(message, "trying to send message larger than max");
-}
-
-static enum error_code code_of(int status, const char *reason, const char *message)
-{
-    switch (status) {
-    case 401:
-    case 403:
-        return ERROR_FORBIDDEN;
-    case 404:
-        return ERROR_NOT_FOUND;
-    case 408:
-    case 504:
-        return ERROR_TIMEOUT;
-    case 409:
-        return code_of_conflict(reason);
-    case 410:
-        return ERROR_GONE;
-    case 413:
-        return ERROR_TOO_LARGE;
-    case 429:
-    case 503:
-        return ERROR_UNAVAILABLE;
-    case 500:
-        return says_too_large(message) ? ERROR_TOO_LARGE : ERROR_INTERNAL;
-    default:
-        return status >= 400 && status < 500 ? ERROR_INVALID : ERROR_INTERNAL;
-    }
-}
-
-/* The beginning of a text that is no Status, if it looks like one made for people. */
-static const char *quote(struct arena *arena, const struct http_response *response)
-{
-    size_t len = strcspn(response->body, "\r\n");
-
-    if (!len || response->body[0] == '<' || response->body[0] == '{' ||
-        !str_is_utf8(response->body, response->body_len))
-        return arena_printf(arena, "HTTP %d", response->status);
-    len = str_utf8_cut(response->body, len, MAX_QUOTE);
-    return arena_printf(arena, "HTTP %d: %.*s", response->status, (int)len, response->body);
-}
-
-static uint32_t retry_after_ms(const struct http_response *response, const cJSON *status)
-{
-    int64_t seconds = json_int(json_path(status, "details", "retryAfterSeconds", NULL), 0);
-
+    if (hide && cause.code == ERROR_INVALID)
+        r = error_set(&cause, ERROR_INVALID, "refused with HTTP %d", response->status);
     if (response->retry_after_ms)
-        return response->retry_after_ms;
-    if (seconds <= 0)
-        return 0;
-    return (uint32_t)(seconds < MAX_RETRY_AFTER_S ? seconds : MAX_RETRY_AFTER_S) * 1000;
-}
-
-int reply_error(struct arena *arena, const char *subject, const struct http_response *response,
-                bool hide, struct error *err)
-{
-    const cJSON *status = NULL;
-    if (json_parse(arena, response->body, response->body_len, &status, NULL) < 0 ||
-        !str_equal(json_string(json_get(status, "kind"), NULL), "Status"))
-        status = NULL;
-
-    const char *reason = json_string(json_get(status, "reason"), "");
-    const char *message = json_string(json_get(status, "message"), "");
-    enum error_code code = code_of(response->status, reason, message);
-
-    if (!*message)
-        message = quote(arena, response);
-    if (hide && code == ERROR_INVALID)
-        message = arena_printf(arena, "refused: HTTP %d %s", response->status, reason);
-
-    int r = error_set(err, code, "%s: %s", subject, message);
+        cause.retry_after_ms = response->retry_after_ms;
+    error_wrap(&cause, "%s", subject);
     if (err)
-        err->retry_after_ms = retry_after_ms(response, status);
+        *err = cause;
     return r;
 }
 

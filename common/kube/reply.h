@@ -6,8 +6,8 @@
 /* subject begins every message: "GET tasks 'ns/name'". */
 
 /* For a status that is not 2xx; see client.h. hide: the message may quote what was sent. */
-int reply_error(struct arena *arena, const char *subject, const struct http_response *response,
-                bool hide, struct error *err) MUST_CHECK;
+int reply_error(const char *subject, const struct http_response *response, bool hide,
+                struct error *err) MUST_CHECK;
 int reply_object(struct arena *arena, const char *subject, const struct http_response *response,
                  struct kube_object **ret, struct error *err) MUST_CHECK;
 /* One page of a list; *ret_continue: the token of the next one, or NULL. */

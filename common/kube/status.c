@@ -28,6 +28,13 @@ static bool is_version_unknown(const cJSON *status)
     return strstr(json_string(json_get(status, "message"), ""), "Too large resource version");
 }
 
+/* What the refusals of etcd, and of its client, look like when they come through the API server. */
+static bool says_too_large(const char *message)
+{
+    return strstr(message, "request is too large") ||
+           strstr(message, "trying to send message larger than max");
+}
+
 static enum error_code code_of(int http_status, const cJSON *status)
 {
     const char *reason = json_string(json_get(status, "reason"), "");
@@ -35,7 +42,7 @@ static enum error_code code_of(int http_status, const cJSON *status)
 
     if (http_status == 409 && str_equal(reason, "AlreadyExists"))
         return ERROR_EXISTS;
-    if (http_status == 500 && strstr(message, "request is too large"))
+    if (http_status == 500 && says_too_large(message))
         return ERROR_TOO_LARGE;
     if (http_status == 504 && is_version_unknown(status))
         return ERROR_GONE;

@@ -31,8 +31,12 @@ struct http_response {
 typedef int http_roundtrip_fn(void *ctx, struct arena *arena, const struct http_request *request,
                               struct http_response *ret, struct error *err);
 
-/* libcurl, one easy handle per calling thread, HTTP/2 where offered; replies up to
- * TRANSPORT_MAX_REPLY. */
+/*
+ * libcurl, a connection per thread that is calling at the same time, HTTP/2 where offered; replies
+ * up to TRANSPORT_MAX_REPLY. A write whose connection breaks is not sent again behind the caller's
+ * back. After a 401 a token file is read again, and the request repeated if the token is another
+ * one. The process must ignore SIGPIPE.
+ */
 #define TRANSPORT_MAX_REPLY (64u << 20)
 struct transport;
 struct transport *transport_create(struct kube_config *config, uint32_t timeout_ms);
