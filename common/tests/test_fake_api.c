@@ -1,0 +1,367 @@
+#include <pthread.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/apply_patch.h"
+#include "common/tests/fake_api.h"
+#include "common/tests/suite.h"
+
+static struct arena *arena;
+static struct fake_api *api;
+static struct kube_client *client;
+static const struct kube_name NAME = { .ns = "ns", .name = "a" };
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+    api = fake_api_create();
+    client = kube_client_create_with(fake_api_roundtrip, api);
+}
+
+static void teardown(void)
+{
+    kube_client_destroy(client);
+    fake_api_destroy(api);
+    arena_destroy(arena);
+}
+
+static const cJSON *parse(const char *text)
+{
+    const cJSON *json = NULL;
+    struct error err = { 0 };
+    ck_assert_msg(json_parse(arena, text, strlen(text), &json, &err) == 0, "%s", err.message);
+    return json;
+}
+
+static const cJSON *task(const char *name, const char *extra)
+{
+    return parse(arena_printf(arena,
+                              "{\"apiVersion\":\"" PROPELLER_GROUP "/v1\",\"kind\":\"Task\","
+                              "\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"%s},"
+                              "\"spec\":{\"n\":1}}",
+                              name, extra));
+}
+
+static void create(const char *name, const char *extra)
+{
+    struct error err = { 0 };
+    ck_assert_msg(kube_create(client, &KIND_TASK, task(name, extra), NULL, &err) == 0, "%s",
+                  err.message);
+}
+
+static const cJSON *stored(const char *name)
+{
+    struct kube_name key;
+    ck_assert(kube_name_set(&key, "ns", name));
+    return fake_api_get(api, arena, &KIND_TASK, &key);
+}
+
+static const char *text_at(const cJSON *json, const char *first, const char *second)
+{
+    const cJSON *item = json_path(json, first, second, NULL);
+    return item ? json_text(arena, item, NULL) : "absent";
+}
+
+static int patch(enum kube_subresource subresource, enum kube_patch_type type, const char *text)
+{
+    return kube_patch(client, &KIND_TASK, &NAME, subresource, type, parse(text), NULL, NULL);
+}
+
+START_TEST(a_new_object_gets_what_the_server_gives)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const cJSON *body =
+        parse("{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":{\"name\":\"a\","
+              "\"namespace\":\"ns\"},\"spec\":{},\"status\":{\"phase\":\"x\"}}");
+
+    ck_assert_int_eq(kube_create(client, &KIND_TASK, body, &object, NULL), 0);
+    ck_assert_str_eq(object->resource_version, "1");
+    ck_assert_int_eq(object->generation, 1);
+    ck_assert_uint_eq(strlen(object->uid), 36);
+    ck_assert_str_eq(text_at(stored("a"), "status", NULL), "absent");
+    ck_assert_int_eq(kube_create(client, &KIND_TASK, body, NULL, NULL), -ERROR_EXISTS);
+}
+END_TEST
+
+START_TEST(spec_moves_the_generation_and_status_does_not)
+{
+    create("a", "");
+    ck_assert_int_eq(
+        patch(KUBE_STATUS, KUBE_PATCH_MERGE, "{\"status\":{\"p\":1},\"spec\":{\"n\":9}}"), 0);
+    ck_assert_str_eq(text_at(stored("a"), "status", "p"), "1");
+    ck_assert_str_eq(text_at(stored("a"), "spec", "n"), "1");
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "generation"), "1");
+
+    ck_assert_int_eq(
+        patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"status\":{\"p\":7},\"spec\":{\"n\":2}}"), 0);
+    ck_assert_str_eq(text_at(stored("a"), "status", "p"), "1");
+    ck_assert_str_eq(text_at(stored("a"), "spec", "n"), "2");
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "generation"), "2");
+
+    ck_assert_int_eq(
+        patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"l\":\"1\"}}}"), 0);
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "generation"), "2");
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"4\"");
+}
+END_TEST
+
+static unsigned changes;
+static void count_change(void *ctx UNUSED, const cJSON *old UNUSED, const cJSON *current UNUSED)
+{
+    changes++;
+}
+
+START_TEST(a_write_that_changes_nothing_makes_no_version)
+{
+    create("a", "");
+    changes = 0;
+    fake_api_on_change(api, count_change, NULL);
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":1}}"), 0);
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"1\"");
+    ck_assert_uint_eq(changes, 0);
+}
+END_TEST
+
+static const char *const STALE[] = {
+    "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"n\":3}}",
+    "{\"metadata\":{\"uid\":\"other\"},\"spec\":{\"n\":3}}",
+};
+
+START_TEST(a_stale_version_or_another_uid_is_a_conflict)
+{
+    create("a", "");
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":2}}"), 0);
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, STALE[_i]), -ERROR_CONFLICT);
+
+    cJSON *body = json_copy(stored("a"));
+    json_set_string((cJSON *)(uintptr_t)json_get(body, "metadata"), "resourceVersion", "1");
+    ck_assert_int_eq(kube_update(client, &KIND_TASK, body, NULL, NULL), -ERROR_CONFLICT);
+    json_set_string((cJSON *)(uintptr_t)json_get(body, "metadata"), "resourceVersion", NULL);
+    ck_assert_int_eq(kube_update(client, &KIND_TASK, body, NULL, NULL), -ERROR_INVALID);
+    json_free(body);
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, "other", NULL, NULL), -ERROR_CONFLICT);
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, "1", NULL), -ERROR_CONFLICT);
+    ck_assert_str_eq(text_at(stored("a"), "spec", "n"), "2");
+}
+END_TEST
+
+START_TEST(a_finalizer_keeps_a_deleted_object_until_it_goes)
+{
+    create("a", ",\"finalizers\":[\"x/y\"]");
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, NULL), 0);
+    ck_assert_str_ne(text_at(stored("a"), "metadata", "deletionTimestamp"), "absent");
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "generation"), "2");
+
+    ck_assert_int_eq(
+        patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"metadata\":{\"finalizers\":[\"x/y\",\"new/one\"]}}"),
+        -ERROR_INVALID);
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"metadata\":{\"finalizers\":null}}"), 0);
+    ck_assert_ptr_null(stored("a"));
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(an_apply_creates_and_then_merges)
+{
+    ck_assert_int_eq(kube_apply(client, &KIND_TASK, "me", task("a", ""), NULL, NULL), 0);
+    ck_assert_int_eq(
+        kube_apply(client, &KIND_TASK, "me", task("a", ",\"labels\":{\"l\":\"1\"}"), NULL, NULL),
+        0);
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "labels"), "{\"l\":\"1\"}");
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"2\"");
+}
+END_TEST
+
+static int collect(void *ctx, const cJSON *item, struct error *err UNUSED)
+{
+    const char **names = ctx;
+    *names = arena_printf(arena, "%s%s;", *names, text_at(item, "metadata", "name"));
+    ck_assert_str_eq(text_at(item, "spec", NULL), "absent");
+    return 0;
+}
+
+START_TEST(lists_select_by_label_and_namespace)
+{
+    create("b", ",\"labels\":{\"l\":\"1\",\"m\":\"x\"}");
+    create("a", ",\"labels\":{\"l\":\"1\"}");
+    create("c", ",\"labels\":{\"l\":\"2\",\"m\":\"x\"}");
+
+    static const struct {
+        struct kube_list_options options;
+        const char *names;
+    } CASES[] = {
+        { { .ns = "ns" }, "\"a\";\"b\";\"c\";" },
+        { { .ns = NULL }, "\"a\";\"b\";\"c\";" },
+        { { .ns = "n" }, "" },
+        { { .label_selector = "l=1" }, "\"a\";\"b\";" },
+        { { .label_selector = "l=1,m" }, "\"b\";" },
+        { { .label_selector = "m=x" }, "\"b\";\"c\";" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct kube_list_options options = CASES[i].options;
+        const char *names = "";
+        options.metadata_only = true;
+        ck_assert_int_eq(kube_list(client, &KIND_TASK, &options, collect, &names, NULL), 0);
+        ck_assert_str_eq(names, CASES[i].names);
+    }
+}
+END_TEST
+
+static void record_change(void *ctx, const cJSON *old, const cJSON *current)
+{
+    const char **log = ctx;
+    *log = arena_printf(arena, "%s%s>%s;", *log, text_at(old, "metadata", "resourceVersion"),
+                        text_at(current, "metadata", "resourceVersion"));
+}
+
+START_TEST(every_change_is_told_with_its_version)
+{
+    const char *log = "";
+    fake_api_on_change(api, record_change, &log);
+    create("a", "");
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":2}}"), 0);
+    fake_api_put(api, &KIND_TASK, task("a", ""));
+    fake_api_delete(api, &KIND_TASK, &NAME);
+    ck_assert_str_eq(log, "absent>\"1\";\"1\">\"2\";\"2\">\"3\";\"4\">absent;");
+}
+END_TEST
+
+START_TEST(the_kth_request_fails_as_asked_and_no_other)
+{
+    static const struct {
+        enum fake_failure failure;
+        int result;
+        bool executed;
+    } CASES[] = {
+        { FAKE_REFUSED, -ERROR_UNAVAILABLE, false },
+        { FAKE_LOST_REPLY, -ERROR_TIMEOUT, true },
+        { FAKE_CONFLICT, -ERROR_CONFLICT, false },
+        { FAKE_SERVER_ERROR, -ERROR_INTERNAL, false },
+    };
+    create("a", "");
+    fake_api_fail(api, 2, CASES[_i].failure);
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":2}}"), 0);
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":3}}"), CASES[_i].result);
+    ck_assert_str_eq(text_at(stored("a"), "spec", "n"), CASES[_i].executed ? "3" : "2");
+    ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":4}}"), 0);
+
+    fake_api_fail(api, 1, FAKE_CONFLICT);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_INTERNAL);
+
+    struct fake_request *log;
+    ck_assert_uint_eq(fake_api_requests(api, arena, &log), 5);
+    ck_assert_str_eq(log[0].method, "POST");
+    ck_assert_str_eq(log[4].path, "/apis/" PROPELLER_GROUP "/v1/namespaces/ns/tasks/a");
+}
+END_TEST
+
+static const struct {
+    const char *document, *operations, *result; /* result NULL: refused */
+} PATCHES[] = {
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\",\"value\":2}]", "{\"a\":1,\"b\":2}" },
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":2}]", "{\"a\":2}" },
+    { "{\"a\":[1,3]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":2}]", "{\"a\":[1,2,3]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/-\",\"value\":2}]", "{\"a\":[1,2]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":2}]", "{\"a\":[1,2]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/2\",\"value\":2}]", NULL },
+    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/a/0\",\"value\":2}]", "{\"a\":[2]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":2}]", NULL },
+    { "{\"a\":{}}", "[{\"op\":\"add\",\"path\":\"/b/c\",\"value\":2}]", NULL },
+    { "{\"a/b\":{\"~\":1}}", "[{\"op\":\"remove\",\"path\":\"/a~1b/~0\"}]", "{\"a/b\":{}}" },
+    { "{\"a\":[1,2]}", "[{\"op\":\"remove\",\"path\":\"/a/0\"}]", "{\"a\":[2]}" },
+    { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]", "{\"a\":1}" },
+    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"copy\",\"path\":\"/a\",\"from\":\"/a\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\"}]", NULL },
+    { "{\"a\":1}", "{\"op\":\"add\"}", NULL },
+};
+
+START_TEST(json_patches_follow_the_standard)
+{
+    const char *problem = NULL;
+    cJSON *result = apply_json_patch(json_copy(parse(PATCHES[_i].document)),
+                                     parse(PATCHES[_i].operations), &problem);
+    if (PATCHES[_i].result) {
+        ck_assert_ptr_nonnull(result);
+        ck_assert_str_eq(json_text(arena, result, NULL), PATCHES[_i].result);
+    } else {
+        ck_assert_ptr_null(result);
+        ck_assert_ptr_nonnull(problem);
+    }
+    json_free(result);
+}
+END_TEST
+
+/* The examples of RFC 7396, appendix A. */
+static const char *const MERGES[][3] = {
+    { "{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}" },
+    { "{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}" },
+    { "{\"a\":\"b\"}", "{\"a\":null}", "{}" },
+    { "{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}" },
+    { "{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}" },
+    { "{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}" },
+    { "[\"a\",\"b\"]", "[\"c\",\"d\"]", "[\"c\",\"d\"]" },
+    { "{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}" },
+    { "[1,2]", "{\"a\":\"b\",\"c\":null}", "{\"a\":\"b\"}" },
+    { "{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}" },
+};
+
+START_TEST(merge_patches_follow_the_standard)
+{
+    cJSON *result = apply_merge_patch(json_copy(parse(MERGES[_i][0])), parse(MERGES[_i][1]));
+    ck_assert_str_eq(json_text(arena, result, NULL), MERGES[_i][2]);
+    json_free(result);
+}
+END_TEST
+
+static void *write_often(void *ctx)
+{
+    struct kube_client *own = kube_client_create_with(fake_api_roundtrip, api);
+    for (int i = 0; i < 50; i++) {
+        CLEANUP(arena_destroyp) struct arena *mine = arena_create();
+        cJSON *body = json_object(mine);
+        json_set_int(json_set_object(body, "spec"), ctx, i);
+        if (kube_patch(own, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_MERGE, body, NULL, NULL) < 0)
+            abort();
+    }
+    kube_client_destroy(own);
+    return NULL;
+}
+
+START_TEST(many_threads_write_each_change_once)
+{
+    static char FIELDS[][2] = { "p", "q", "r", "s" };
+    pthread_t threads[ARRAY_LEN(FIELDS)];
+    create("a", "");
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_often, FIELDS[i]), 0);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"201\"");
+    ck_assert_str_eq(text_at(stored("a"), "spec", "s"), "49");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fake_api");
+    TCase *c = tcase_create("fake_api");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, a_new_object_gets_what_the_server_gives);
+    tcase_add_test(c, spec_moves_the_generation_and_status_does_not);
+    tcase_add_test(c, a_write_that_changes_nothing_makes_no_version);
+    tcase_add_loop_test(c, a_stale_version_or_another_uid_is_a_conflict, 0, ARRAY_LEN(STALE));
+    tcase_add_test(c, a_finalizer_keeps_a_deleted_object_until_it_goes);
+    tcase_add_test(c, an_apply_creates_and_then_merges);
+    tcase_add_test(c, lists_select_by_label_and_namespace);
+    tcase_add_test(c, every_change_is_told_with_its_version);
+    tcase_add_loop_test(c, the_kth_request_fails_as_asked_and_no_other, 0, FAKE_FAILURES);
+    tcase_add_loop_test(c, json_patches_follow_the_standard, 0, ARRAY_LEN(PATCHES));
+    tcase_add_loop_test(c, merge_patches_follow_the_standard, 0, ARRAY_LEN(MERGES));
+    tcase_add_test(c, many_threads_write_each_change_once);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}
