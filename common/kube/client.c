@@ -94,8 +94,10 @@ static int call_make(struct kube_client *client, const struct call *call, struct
     if (client->observer)
         client->observer(client->observer_ctx, request->method, r < 0 ? 0 : response.status,
                          clock_monotonic_ms(&CLOCK_SYSTEM) - start_ms);
-    if (r < 0)
-        return error_wrap(err, "%s", call->subject);
+    if (r < 0) {
+        error_wrap(err, "%s", call->subject);
+        return r;
+    }
     if (response.status < 200 || response.status > 299)
         return reply_error(call->subject, &response, call->is_secret, err);
 

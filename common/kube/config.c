@@ -183,7 +183,11 @@ int kube_config_load_with(const struct kube_config_options *options, struct kube
                           struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct error unwanted;
     const char *path = NULL;
+
+    if (!err)
+        err = &unwanted;
     int r = choose_file(arena, options->path, &path, err);
     if (r < 0)
         return r;

@@ -96,6 +96,10 @@ int reply_items(struct arena *arena, const char *subject, const struct http_resp
     if (r < 0 || !page.envelope)
         return unreadable(err, subject, cause.message);
 
+    const cJSON *items = json_get(page.envelope, "items");
+    if (!cJSON_IsArray(items) && !cJSON_IsNull(items))
+        return unreadable(err, subject, "it is not a list");
+
     const char *token = json_string(json_path(page.envelope, "metadata", "continue", NULL), NULL);
     *ret_continue = str_is_empty(token) ? NULL : token;
     return 0;

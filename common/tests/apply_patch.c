@@ -70,6 +70,16 @@ static bool find_place(cJSON *document, const char *pointer, struct place *ret)
     return container && pointer && !*pointer;
 }
 
+/* cJSON_InsertItemInArray of Debian 12 refuses any place but the first and the last. */
+static void insert(cJSON *array, int64_t index, const cJSON *value)
+{
+    int64_t behind = (int64_t)json_len(array) - index;
+
+    json_add(array, json_copy(value));
+    while (behind-- > 0)
+        json_add(array, cJSON_DetachItemFromArray(array, (int)index));
+}
+
 static bool put(const struct place *place, const cJSON *value, bool replace)
 {
     if (cJSON_IsObject(place->container)) {
@@ -81,10 +91,13 @@ static bool put(const struct place *place, const cJSON *value, bool replace)
     if (place->item && replace)
         return cJSON_ReplaceItemViaPointer(place->container, place->item, json_copy(value));
 
-    int64_t index = (int64_t)json_len(place->container);
-    bool fits = str_equal(place->token, "-") || (str_to_int64(place->token, &index) && index >= 0 &&
-                                                 index <= (int64_t)json_len(place->container));
-    return fits && cJSON_InsertItemInArray(place->container, (int)index, json_copy(value));
+    int64_t len = (int64_t)json_len(place->container), index = len;
+    if (!str_equal(place->token, "-") && !str_to_int64(place->token, &index))
+        return false;
+    if (index < 0 || index > len)
+        return false;
+    insert(place->container, index, value);
+    return true;
 }
 
 static bool apply_operation(cJSON *document, const cJSON *operation)

@@ -1,8 +1,7 @@
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
+#include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
 
 #define T0 INT64_C(1795255200000000) /* 2026-11-21T10:00:00Z */
@@ -89,10 +88,7 @@ END_TEST
 
 START_TEST(a_condition_of_others_without_optional_fields_is_completed)
 {
-    const char *text = "{\"c\":[{\"type\":\"Ready\",\"status\":\"True\"}]}";
-    const cJSON *tree;
-    ck_assert_int_eq(json_parse(arena, text, strlen(text), &tree, NULL), 0);
-    conditions = tree->child;
+    conditions = parse_json(arena, "{\"c\":[{\"type\":\"Ready\",\"status\":\"True\"}]}")->child;
     struct condition condition = ready(CONDITION_TRUE);
 
     ck_assert(condition_set(conditions, &condition, T0));

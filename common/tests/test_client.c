@@ -1,0 +1,338 @@
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/fake_api.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+
+#define TASKS "/apis/" PROPELLER_GROUP "/v1/namespaces/ns/tasks"
+
+static const struct kube_name NAME = { .ns = "ns", .name = "a" };
+static const char OBJECT[] = "{\"apiVersion\":\"v1\",\"kind\":\"X\",\"metadata\":{\"name\":\"a\","
+                             "\"namespace\":\"ns\",\"resourceVersion\":\"7\"}}";
+static struct arena *arena;
+static struct kube_client *client;
+
+/* What the scripted server answers, and what it was asked last. */
+static struct http_response reply;
+static int reply_error_code;
+static struct http_request asked;
+static unsigned requests;
+
+static int scripted(void *ctx UNUSED, struct arena *call_arena UNUSED,
+                    const struct http_request *request, struct http_response *ret,
+                    struct error *err)
+{
+    requests++;
+    asked = (struct http_request){
+        .method = arena_strdup(arena, request->method),
+        .path = arena_strdup(arena, request->path),
+        .content_type = arena_strdup(arena, request->content_type),
+        .accept = arena_strdup(arena, request->accept),
+        .body = request->body ? arena_strndup(arena, request->body, request->body_len) : NULL,
+    };
+    if (reply_error_code)
+        return error_set(err, (enum error_code)reply_error_code, "broken");
+    *ret = reply;
+    return 0;
+}
+
+static void answer(int status, const char *body)
+{
+    reply = (struct http_response){ .status = status, .body = body, .body_len = strlen(body) };
+}
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+    client = kube_client_create_with(scripted, NULL);
+    reply_error_code = 0;
+    requests = 0;
+    answer(200, OBJECT);
+}
+
+static void teardown(void)
+{
+    kube_client_destroy(client);
+    arena_destroy(arena);
+}
+
+static void check_asked(const char *method, const char *path, const char *content_type,
+                        const char *body)
+{
+    ck_assert_str_eq(asked.method, method);
+    ck_assert_str_eq(asked.path, path);
+    ck_assert_msg(str_equal(asked.content_type, content_type), "%s", asked.content_type);
+    ck_assert_msg(str_equal(asked.body, body), "%s", asked.body);
+}
+
+START_TEST(each_verb_asks_for_what_it_says)
+{
+    const cJSON *object = parse_json(arena, OBJECT);
+    const cJSON *patch = parse_json(arena, "{\"a\":1}");
+
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), 0);
+    check_asked("GET", TASKS "/a", NULL, NULL);
+    ck_assert_int_eq(kube_create(client, &KIND_SECRET, object, NULL, NULL), 0);
+    check_asked("POST", "/api/v1/namespaces/ns/secrets", "application/json", OBJECT);
+    ck_assert_int_eq(kube_update(client, &KIND_LEASE, object, NULL, NULL), 0);
+    check_asked("PUT", "/apis/coordination.k8s.io/v1/namespaces/ns/leases/a", "application/json",
+                OBJECT);
+    ck_assert_int_eq(kube_apply(client, &KIND_TASK, "me & you", object, NULL, NULL), 0);
+    check_asked("PATCH", TASKS "/a?fieldManager=me%20%26%20you&force=true",
+                "application/apply-patch+yaml", OBJECT);
+    ck_assert_int_eq(
+        kube_patch(client, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON, patch, NULL, NULL), 0);
+    check_asked("PATCH", TASKS "/a", "application/json-patch+json", "{\"a\":1}");
+    ck_assert_int_eq(
+        kube_patch(client, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE, patch, NULL, NULL), 0);
+    check_asked("PATCH", TASKS "/a/status", "application/merge-patch+json", "{\"a\":1}");
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, NULL), 0);
+    check_asked("DELETE", TASKS "/a", "application/json",
+                "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\","
+                "\"propagationPolicy\":\"Background\"}");
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, "u", "5", NULL), 0);
+    ck_assert_ptr_nonnull(
+        strstr(asked.body, "\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"5\"}"));
+    ck_assert_int_eq(kube_probe(client, "/readyz", NULL), 0);
+    check_asked("GET", "/readyz", NULL, NULL);
+}
+END_TEST
+
+START_TEST(a_cluster_scoped_kind_has_no_namespace_in_its_path)
+{
+    static const struct kube_kind NODE = {
+        .group = "", .version = "v1", .kind = "Node", .plural = "nodes"
+    };
+    struct kube_name name = { .name = "n" };
+    ck_assert_int_eq(kube_get(client, &NODE, &name, NULL, NULL), 0);
+    ck_assert_str_eq(asked.path, "/api/v1/nodes/n");
+}
+END_TEST
+
+static const struct kube_name BAD_NAMES[] = {
+    { .ns = "ns", .name = "" }, { .ns = "ns", .name = "." },      { .ns = "ns", .name = ".." },
+    { .ns = "", .name = "a" },  { .ns = "../kube", .name = "a" },
+};
+
+START_TEST(a_name_that_would_ask_for_something_else_is_not_sent)
+{
+    struct error err = { 0 };
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &BAD_NAMES[_i], NULL, &err), -ERROR_INVALID);
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &BAD_NAMES[_i], NULL, NULL, &err),
+                     -ERROR_INVALID);
+    ck_assert_uint_eq(requests, 0);
+}
+END_TEST
+
+START_TEST(names_are_encoded)
+{
+    struct kube_name name = { .ns = "ns", .name = "a/b?c=d%2F \xc3\xa9" };
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &name, NULL, NULL), 0);
+    ck_assert_str_eq(asked.path, TASKS "/a%2Fb%3Fc%3Dd%252F%20%C3%A9");
+}
+END_TEST
+
+#define STATUS(reason, message)                                                                    \
+    "{\"kind\":\"Status\",\"reason\":\"" reason "\",\"message\":\"" message "\"}"
+
+static const struct {
+    int status;
+    const char *body;
+    enum error_code code;
+    const char *message;
+} REFUSALS[] = {
+    { 400, STATUS("BadRequest", "bad"), ERROR_INVALID, "bad" },
+    { 401, STATUS("Unauthorized", "who"), ERROR_FORBIDDEN, "who" },
+    { 403, STATUS("Forbidden", "no"), ERROR_FORBIDDEN, "no" },
+    { 404, STATUS("NotFound", "not there"), ERROR_NOT_FOUND, "not there" },
+    { 404, "404 page not found\n", ERROR_NOT_FOUND, "HTTP 404: 404 page not found" },
+    { 409, STATUS("AlreadyExists", "there"), ERROR_EXISTS, "there" },
+    { 409, STATUS("Conflict", "changed"), ERROR_CONFLICT, "changed" },
+    { 410, STATUS("Expired", "old"), ERROR_GONE, "old" },
+    { 413, "", ERROR_TOO_LARGE, "HTTP 413" },
+    { 422, STATUS("Invalid", "wrong"), ERROR_INVALID, "wrong" },
+    { 429, STATUS("TooManyRequests", "slow"), ERROR_UNAVAILABLE, "slow" },
+    { 500, STATUS("InternalError", "oops"), ERROR_INTERNAL, "oops" },
+    { 500, STATUS("", "etcdserver: request is too large"), ERROR_TOO_LARGE,
+      "etcdserver: request is too large" },
+    { 500, STATUS("", "rpc error: trying to send message larger than max (3 vs. 2)"),
+      ERROR_TOO_LARGE, "rpc error: trying to send message larger than max (3 vs. 2)" },
+    { 502, "<html>a proxy\nsays</html>", ERROR_INTERNAL, "HTTP 502" },
+    { 503, STATUS("ServiceUnavailable", "later"), ERROR_UNAVAILABLE, "later" },
+    { 504, STATUS("Timeout", "slow"), ERROR_TIMEOUT, "slow" },
+    { 302, "", ERROR_INTERNAL, "HTTP 302" },
+    { 0, "", ERROR_INTERNAL, "HTTP 0" },
+};
+
+START_TEST(refusals_become_typed_errors_that_name_the_request)
+{
+    struct error err = { 0 };
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const char *body = REFUSALS[_i].body;
+    answer(REFUSALS[_i].status, body);
+
+    ck_assert_int_eq(kube_patch(client, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE,
+                                parse_json(arena, "{}"), &object, &err),
+                     -(int)REFUSALS[_i].code);
+    ck_assert_int_eq(err.code, REFUSALS[_i].code);
+    ck_assert_str_eq(err.message,
+                     arena_printf(arena, "PATCH tasks/status 'ns/a': %s", REFUSALS[_i].message));
+    ck_assert_ptr_null(object);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -(int)REFUSALS[_i].code);
+}
+END_TEST
+
+START_TEST(the_server_may_name_a_time_in_header_or_body)
+{
+    struct error err = { 0 };
+    answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7}}");
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
+    ck_assert_uint_eq(err.retry_after_ms, 7000);
+    reply.retry_after_ms = 3000;
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
+    ck_assert_uint_eq(err.retry_after_ms, 3000);
+}
+END_TEST
+
+START_TEST(a_refused_secret_is_not_quoted)
+{
+    struct error err = { 0 };
+    answer(400, STATUS("BadRequest", "illegal base64 in |hunter2|"));
+    ck_assert_int_eq(kube_create(client, &KIND_SECRET, parse_json(arena, OBJECT), NULL, &err),
+                     -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 400");
+}
+END_TEST
+
+START_TEST(errors_of_the_transport_keep_their_code)
+{
+    struct error err = { 0 };
+    reply_error_code = ERROR_TIMEOUT;
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_TIMEOUT);
+    ck_assert_str_eq(err.message, "GET tasks 'ns/a': broken");
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_TIMEOUT);
+}
+END_TEST
+
+static const char *const UNREADABLE[] = { "", "{", "[]", "{\"metadata\":{}}", "<html>" };
+
+START_TEST(an_unreadable_reply_is_an_internal_error_if_it_is_wanted)
+{
+    struct error err = { 0 };
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    answer(200, UNREADABLE[_i]);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, &object, &err), -ERROR_INTERNAL);
+    ck_assert_ptr_null(object);
+    ck_assert(str_has_prefix(err.message, "GET tasks 'ns/a': unreadable reply: "));
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
+}
+END_TEST
+
+static bool may_write;
+static bool guard(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &may_write);
+    return may_write;
+}
+
+START_TEST(the_guard_stops_writes_and_no_reads)
+{
+    struct error err = { 0 };
+    const cJSON *object = parse_json(arena, OBJECT);
+    may_write = false;
+    kube_client_set_guard(client, guard, &may_write);
+
+    ck_assert_int_eq(kube_create(client, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(kube_update(client, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(kube_apply(client, &KIND_TASK, "m", object, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(
+        kube_patch(client, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON, object, NULL, &err),
+        -ERROR_CANCELED);
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, &err), -ERROR_CANCELED);
+    ck_assert_uint_eq(requests, 0);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
+
+    may_write = true;
+    ck_assert_int_eq(kube_create(client, &KIND_TASK, object, NULL, &err), 0);
+}
+END_TEST
+
+static const char *observed;
+static void observe(void *ctx UNUSED, const char *method, int status, int64_t duration_ms)
+{
+    ck_assert_int_ge(duration_ms, 0);
+    observed = arena_printf(arena, "%s%s %d;", observed, method, status);
+}
+
+START_TEST(the_observer_sees_every_request)
+{
+    observed = "";
+    kube_client_set_observer(client, observe, NULL);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), 0);
+    answer(404, "");
+    ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, NULL), -ERROR_NOT_FOUND);
+    reply_error_code = ERROR_UNAVAILABLE;
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(observed, "GET 200;DELETE 404;GET 0;");
+}
+END_TEST
+
+START_TEST(a_probe_wants_200)
+{
+    struct error err = { 0 };
+    answer(500, "[+]ping ok");
+    ck_assert_int_eq(kube_probe(client, "/readyz", &err), -ERROR_INTERNAL);
+    ck_assert_str_eq(err.message, "GET /readyz: HTTP 500: [+]ping ok");
+    answer(204, "");
+    ck_assert_int_eq(kube_probe(client, "/readyz", &err), -ERROR_INTERNAL);
+}
+END_TEST
+
+START_TEST(written_objects_are_read_back)
+{
+    struct fake_api *api = fake_api_create();
+    struct kube_client *other = kube_client_create_with(fake_api_roundtrip, api);
+    CLEANUP(kube_object_unrefp) struct kube_object *created = NULL, *read = NULL;
+    const cJSON *object = parse_json(arena, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                            "\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"},"
+                                            "\"data\":{\"k\":\"v\"}}");
+
+    ck_assert_int_eq(kube_create(other, &KIND_CONFIGMAP, object, &created, NULL), 0);
+    ck_assert_int_eq(kube_get(other, &KIND_CONFIGMAP, &NAME, &read, NULL), 0);
+    ck_assert_str_eq(created->text, read->text);
+    ck_assert_int_eq(kube_update(other, &KIND_CONFIGMAP, kube_object_json(arena, read), NULL, NULL),
+                     0);
+    ck_assert_int_eq(kube_delete(other, &KIND_CONFIGMAP, &NAME, read->uid, NULL, NULL), 0);
+    ck_assert_int_eq(kube_get(other, &KIND_CONFIGMAP, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
+    kube_client_destroy(other);
+    fake_api_destroy(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("client");
+    TCase *c = tcase_create("client");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, each_verb_asks_for_what_it_says);
+    tcase_add_test(c, a_cluster_scoped_kind_has_no_namespace_in_its_path);
+    tcase_add_loop_test(c, a_name_that_would_ask_for_something_else_is_not_sent, 0,
+                        ARRAY_LEN(BAD_NAMES));
+    tcase_add_test(c, names_are_encoded);
+    tcase_add_loop_test(c, refusals_become_typed_errors_that_name_the_request, 0,
+                        ARRAY_LEN(REFUSALS));
+    tcase_add_test(c, the_server_may_name_a_time_in_header_or_body);
+    tcase_add_test(c, a_refused_secret_is_not_quoted);
+    tcase_add_test(c, errors_of_the_transport_keep_their_code);
+    tcase_add_loop_test(c, an_unreadable_reply_is_an_internal_error_if_it_is_wanted, 0,
+                        ARRAY_LEN(UNREADABLE));
+    tcase_add_test(c, the_guard_stops_writes_and_no_reads);
+    tcase_add_test(c, the_observer_sees_every_request);
+    tcase_add_test(c, a_probe_wants_200);
+    tcase_add_test(c, written_objects_are_read_back);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}

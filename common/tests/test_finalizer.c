@@ -1,0 +1,142 @@
+#include <string.h>
+
+#include "common/kube/finalizer.h"
+#include "common/kube/kinds.h"
+#include "common/tests/fake_api.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+
+#define OURS PROPELLER_GROUP "/task-finalizer"
+
+static const struct kube_name NAME = { .ns = "ns", .name = "a" };
+static struct arena *arena;
+static struct fake_api *api;
+static struct kube_client *client;
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+    api = fake_api_create();
+    client = kube_client_create_with(fake_api_roundtrip, api);
+}
+
+static void teardown(void)
+{
+    kube_client_destroy(client);
+    fake_api_destroy(api);
+    arena_destroy(arena);
+}
+
+/* The object as stored, with these finalizers ("" for no list at all). */
+static const cJSON *put(const char *finalizers)
+{
+    fake_api_put(
+        api, &KIND_TASK,
+        parse_json(arena, arena_printf(arena,
+                                       "{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":"
+                                       "{\"name\":\"a\",\"namespace\":\"ns\"%s%s}}",
+                                       *finalizers ? ",\"finalizers\":" : "", finalizers)));
+    return fake_api_get(api, arena, &KIND_TASK, &NAME);
+}
+
+static const char *finalizers_now(void)
+{
+    const cJSON *object = fake_api_get(api, arena, &KIND_TASK, &NAME);
+    const cJSON *list = json_path(object, "metadata", "finalizers", NULL);
+    return list ? json_text(arena, list, NULL) : "absent";
+}
+
+static size_t requests(void)
+{
+    struct fake_request *log;
+    return fake_api_requests(api, arena, &log);
+}
+
+static const char *const ADDED[][2] = {
+    { "", "[\"" OURS "\"]" },
+    { "[]", "[\"" OURS "\"]" },
+    { "[\"other/one\"]", "[\"other/one\",\"" OURS "\"]" },
+};
+
+START_TEST(ours_is_added_behind_those_of_others)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, put(ADDED[_i][0]), OURS, &object, NULL), 0);
+    ck_assert_str_eq(finalizers_now(), ADDED[_i][1]);
+    ck_assert(finalizer_has(kube_object_json(arena, object), OURS));
+}
+END_TEST
+
+START_TEST(only_ours_is_removed)
+{
+    const cJSON *object = put("[\"one/x\",\"" OURS "\",\"two/x\"]");
+    ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, object, OURS, NULL), 0);
+    ck_assert_str_eq(finalizers_now(), "[\"one/x\",\"two/x\"]");
+}
+END_TEST
+
+START_TEST(nothing_to_do_sends_nothing)
+{
+    struct kube_object *object = (struct kube_object *)arena;
+    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, put("[\"" OURS "\"]"), OURS, &object, NULL),
+                     0);
+    ck_assert_ptr_null(object);
+    ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, put("[\"x/y\"]"), OURS, NULL), 0);
+    ck_assert_uint_eq(requests(), 0);
+}
+END_TEST
+
+static const char *const CHANGED_MEANWHILE[] = { "", "[]", "[\"new/one\"]", "[\"" OURS "\"]" };
+
+START_TEST(a_change_since_the_read_is_a_conflict_and_nothing_is_lost)
+{
+    const cJSON *without = put("[\"x/y\"]");
+    put(CHANGED_MEANWHILE[_i]);
+    const char *before = finalizers_now();
+    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, without, OURS, NULL, NULL), -ERROR_CONFLICT);
+    ck_assert_str_eq(finalizers_now(), before);
+
+    const cJSON *with = put("[\"x/y\",\"" OURS "\"]");
+    put(CHANGED_MEANWHILE[_i]);
+    ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, with, OURS, NULL), -ERROR_CONFLICT);
+    ck_assert_str_eq(finalizers_now(), before);
+}
+END_TEST
+
+START_TEST(the_last_finalizer_lets_a_deleted_object_go)
+{
+    put("[\"" OURS "\"]");
+    fake_api_delete(api, &KIND_TASK, &NAME);
+    const cJSON *object = fake_api_get(api, arena, &KIND_TASK, &NAME);
+
+    fake_api_fail(api, 1, FAKE_LOST_REPLY);
+    ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, object, OURS, NULL), -ERROR_TIMEOUT);
+    ck_assert_ptr_null(fake_api_get(api, arena, &KIND_TASK, &NAME));
+    ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, object, OURS, NULL), 0);
+}
+END_TEST
+
+START_TEST(an_object_that_was_never_stored_is_refused)
+{
+    const cJSON *object = parse_json(arena, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
+    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, object, OURS, NULL, NULL), -ERROR_INVALID);
+    ck_assert_uint_eq(requests(), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("finalizer");
+    TCase *c = tcase_create("finalizer");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, ours_is_added_behind_those_of_others, 0, ARRAY_LEN(ADDED));
+    tcase_add_test(c, only_ours_is_removed);
+    tcase_add_test(c, nothing_to_do_sends_nothing);
+    tcase_add_loop_test(c, a_change_since_the_read_is_a_conflict_and_nothing_is_lost, 0,
+                        ARRAY_LEN(CHANGED_MEANWHILE));
+    tcase_add_test(c, the_last_finalizer_lets_a_deleted_object_go);
+    tcase_add_test(c, an_object_that_was_never_stored_is_refused);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}
