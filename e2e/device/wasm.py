@@ -1,0 +1,154 @@
+"""Runs core WebAssembly modules and words its errors as the real device's runtime does."""
+
+import base64
+import binascii
+import re
+import struct
+from decimal import Decimal
+
+import wasmtime
+
+FALLBACKS = ("main", "run", "_start")
+BASE64_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+class TaskError(Exception):
+    """What the device puts into `error` of the result."""
+
+
+def decode_base64(text):
+    data = text.encode()
+    for offset, byte in enumerate(data.rstrip(b"=")):
+        if byte not in BASE64_ALPHABET:
+            raise TaskError(f"Invalid symbol {byte}, offset {offset}.")
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error as error:
+        raise TaskError("Invalid padding") from error
+
+
+def parse_integer(text, bits):
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        kind = "cannot parse integer from empty string" if not text else "invalid digit found in string"
+        raise TaskError(f"Failed to parse '{text}' as i{bits}: {kind}")
+    value = int(text)
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        size = "small" if value < 0 else "large"
+        raise TaskError(f"Failed to parse '{text}' as i{bits}: number too {size} to fit in target type")
+    return value
+
+
+def parse_float(text, bits):
+    try:
+        return float(text)
+    except ValueError as error:
+        raise TaskError(f"Failed to parse '{text}' as f{bits}: invalid float literal") from error
+
+
+PARSERS = {
+    "i32": lambda text: parse_integer(text, 32),
+    "i64": lambda text: parse_integer(text, 64),
+    "f32": lambda text: parse_float(text, 32),
+    "f64": lambda text: parse_float(text, 64),
+}
+
+
+def float_text(value, single):
+    """The shortest decimal that reads back as the same number, never in exponent form."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"nan": "NaN"}.get(str(value), str(value))
+    text = repr(value)
+    if single:
+        for digits in range(1, 10):
+            text = f"{value:.{digits}g}"
+            if struct.unpack("f", struct.pack("f", float(text)))[0] == value:
+                break
+    text = format(Decimal(text), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def result_text(value, kind):
+    if kind in ("f32", "f64"):
+        return float_text(value, kind == "f32")
+    return str(value)
+
+
+class Module:
+    """One run of one module. stop() may be called from another thread."""
+
+    def __init__(self, binary):
+        config = wasmtime.Config()
+        config.epoch_interruption = True
+        self.engine = wasmtime.Engine(config)
+        self.store = wasmtime.Store(self.engine)
+        self.store.set_epoch_deadline(1)  # the engine's clock moves in stop() only
+        try:
+            self.module = wasmtime.Module(self.engine, binary)
+        except wasmtime.WasmtimeError as error:
+            raise TaskError(
+                "Failed to compile Wasmtime module from binary: failed to parse WebAssembly module"
+            ) from error
+
+    def stop(self):
+        """Unlike the real device, which lets it compute on: a test machine has better uses for a core."""
+        self.engine.increment_epoch()
+
+    def run(self, name, inputs, env):
+        instance = self._instantiate(env)
+        initialize = instance.exports(self.store).get("_initialize")
+        if initialize is not None:
+            self._call("_initialize", initialize, [])
+        name, function = self._find(name, instance)
+        kinds = [str(kind) for kind in function.type(self.store).params]
+        if len(kinds) != len(inputs):
+            raise TaskError(
+                f"Argument count mismatch for function '{name}': "
+                f"expected {len(kinds)} arguments but got {len(inputs)}"
+            )
+        arguments = [PARSERS[kind](text) for kind, text in zip(kinds, inputs)]
+        value = self._call(name, function, arguments)
+        results = [str(kind) for kind in function.type(self.store).results]
+        if not results:
+            return ""
+        first = value[0] if isinstance(value, (list, tuple)) else value
+        return result_text(first, results[0])
+
+    def _instantiate(self, env):
+        linker = wasmtime.Linker(self.engine)
+        linker.define_wasi()
+        wasi = wasmtime.WasiConfig()
+        wasi.env = list(env.items())
+        self.store.set_wasi(wasi)
+        try:
+            return linker.instantiate(self.store, self.module)
+        except wasmtime.WasmtimeError as error:
+            text = str(error).splitlines()[0]
+            raise TaskError(f"Failed to instantiate Wasmtime module: {text}") from error
+
+    def _find(self, wanted, instance):
+        exports = instance.exports(self.store)
+        functions = {
+            export.name: exports[export.name]
+            for export in self.module.exports
+            if isinstance(exports[export.name], wasmtime.Func)
+        }
+        for name in (wanted, *FALLBACKS):
+            if name in functions:
+                return name, functions[name]
+        names = ", ".join(f'"{name}"' for name in functions)
+        raise TaskError(
+            f"Function '{wanted}' not found, and fallbacks [\"main\", \"run\", \"_start\"] "
+            f"also not found in module exports. Available function exports: [{names}]"
+        )
+
+    def _call(self, name, function, arguments):
+        try:
+            return function(self.store, *arguments)
+        except wasmtime.ExitTrap as trap:
+            if trap.code == 0:
+                return None
+            raise TaskError(f"Failed to call function '{name}': exit status {trap.code}") from trap
+        except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
+            # The cause stands in the real device's log only, not in its result.
+            text = str(trap).split("\n\nCaused by")[0].rstrip()
+            raise TaskError(f"Failed to call function '{name}': {text}") from trap

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# One library for demo, cases and bench. `source lib.sh`, then work_begin, cluster_start.
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ROOT=$(dirname "$HERE")
+
+# shellcheck source=e2e/versions.sh
+source "$HERE/versions.sh"
+KUBECTL=$CONTROL_PLANE_BIN/kubectl
+
+# shellcheck source=e2e/lib/base.sh
+source "$HERE/lib/base.sh"
+# shellcheck source=e2e/lib/assert.sh
+source "$HERE/lib/assert.sh"
+# shellcheck source=e2e/lib/cluster.sh
+source "$HERE/lib/cluster.sh"
+# shellcheck source=e2e/lib/broker.sh
+source "$HERE/lib/broker.sh"
+# shellcheck source=e2e/lib/controller.sh
+source "$HERE/lib/controller.sh"
+# shellcheck source=e2e/lib/devices.sh
+source "$HERE/lib/devices.sh"
+# shellcheck source=e2e/lib/objects.sh
+source "$HERE/lib/objects.sh"
+# shellcheck source=e2e/lib/case.sh
+source "$HERE/lib/case.sh"

@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# Folders, processes, waiting. Sourced by lib.sh.
+#
+# WORK holds everything a run needs and is removed at its end; every process is a group of its own
+# with a file WORK/<part>/pids/<name>, so that whoever ends the run can end them all.
+
+POLL=${POLL:-0.1}
+POLL_SLOW=0.5
+STOP_SECONDS=30
+
+say() { printf '%s\n' "$*"; }
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+now_ms() { date +%s%3N; }
+
+# A part is a set of processes that start and end together: the cluster, one case, the demo.
+part_begin() {
+    PART=$WORK/$1
+    PIDS=$PART/pids
+    LOGS=$ROOT/build/e2e/$1
+    rm -rf "$LOGS"
+    mkdir -p "$PIDS" "$LOGS"
+}
+
+work_begin() {
+    # Short: etcd and the API proxy have sockets below it.
+    WORK=$(mktemp -d "${TMPDIR:-/tmp}/propeller-e2e.XXXXXX")
+    export WORK
+    OWNER=$BASHPID
+    trap work_end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    # Should this shell be killed without a chance to clean up, somebody else does it.
+    setsid bash -c 'tail --pid="$1" -f /dev/null; source "$2/lib.sh"; WORK=$3; work_clear' \
+        watchdog "$OWNER" "$HERE" "$WORK" >/dev/null 2>&1 </dev/null &
+    disown
+}
+
+work_end() {
+    local status=$?
+    trap - EXIT
+    [[ $BASHPID == "$OWNER" ]] && work_clear
+    exit "$status"
+}
+
+work_clear() {
+    local file
+    [[ -d $WORK ]] || return 0
+    for file in "$WORK"/*/pids/*; do
+        [[ -e $file ]] && kill_group KILL "$(<"$file")"
+    done
+    rm -rf "$WORK"
+}
+
+# ---- processes ----
+
+kill_group() {
+    kill "-$1" -- "-$2" 2>/dev/null || kill "-$1" "$2" 2>/dev/null || true
+}
+
+# spawn NAME COMMAND...: in the background, as a process group, its output in LOGS/NAME.log
+spawn() {
+    local name=$1
+    shift
+    setsid "$@" >>"$LOGS/$name.log" 2>&1 </dev/null &
+    printf '%s\n' $! >"$PIDS/$name"
+    disown $!
+}
+
+pid_of() { cat "$PIDS/$1"; }
+
+is_running() {
+    [[ -e $PIDS/$1 && $(ps -o stat= -p "$(pid_of "$1")" 2>/dev/null) == [!ZX]* ]]
+}
+is_gone() { ! is_running "$1"; }
+
+# stop NAME [SIGNAL]: waits until it has ended; fails if it had to be killed
+stop() {
+    local name=$1 signal=${2:-TERM} status=0
+    [[ -e $PIDS/$name ]] || return 0
+    kill_group "$signal" "$(pid_of "$name")"
+    wait_for "$STOP_SECONDS" "$name to end" is_gone "$name" || status=1
+    kill_group KILL "$(pid_of "$name")"
+    rm -f "${PIDS:?}/$name"
+    return "$status"
+}
+crash() { stop "$1" KILL; }
+
+# A port nobody listens on, below those the kernel hands out by itself.
+free_port() {
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 12000))
+        if ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && mkdir "$WORK/.port-$port" 2>/dev/null; then
+            printf '%s\n' "$port"
+            return
+        fi
+    done
+}
+
+# ---- waiting ----
+
+# wait_for SECONDS WHAT COMMAND...: until it succeeds; on time-out says what it printed last
+wait_for() {
+    local seconds=$1 what=$2 deadline seen poll=$POLL
+    shift 2
+    deadline=$(($(now_ms) + seconds * 1000))
+    while ! seen=$("$@" 2>&1); do
+        if (($(now_ms) >= deadline)); then
+            printf 'not within %s s: %s; last seen: %s\n' "$seconds" "$what" "${seen:-nothing}" >&2
+            return 1
+        fi
+        sleep "$poll"
+        ((deadline - $(now_ms) < seconds * 1000 - 10000)) && poll=$POLL_SLOW
+    done
+    return 0
+}
+
+# A span that must pass because it is what is measured, not because something is hoped for.
+clock_reached() { (($(now_ms) >= $1)); }
+observe_for() { wait_for $(($1 + 5)) "the end of the observation" clock_reached $(($(now_ms) + $1 * 1000)); }

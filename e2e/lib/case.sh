@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# One case: a namespace and a part of its own; nothing of it is left behind.
+
+case_begin() {
+    CASE=$(basename "$0" .sh)
+    cluster_join
+    part_begin "$CASE"
+    NS=e2e-$CASE-$RANDOM
+    trap case_end EXIT
+    k create namespace "$NS" >/dev/null
+}
+
+# For cases that need powers over the cluster that an existing one does not give.
+case_needs_own_cluster() {
+    owns_cluster && return
+    say "does not apply to an existing cluster" >"$PART/not-applicable"
+    exit 0
+}
+
+# world_start IDENTITY...: broker with these devices' accounts, and the controller
+world_start() {
+    broker_prepare "$@"
+    broker_start
+    controller_prepare
+    controller_start
+}
+
+case_end() {
+    local status=$? file
+    trap - EXIT
+    set +e
+    ((status == 0)) || case_evidence
+    case_clear_objects
+    for file in "$PIDS"/*; do
+        [[ -e $file ]] && kill_group KILL "$(<"$file")"
+    done
+    k delete namespace "$NS" --wait=false >/dev/null 2>&1
+    ((status == 0)) && rm -rf "$LOGS"
+    exit "$status"
+}
+
+case_evidence() {
+    {
+        kn get proplets,tasks -o wide
+        kn get proplets,tasks -o yaml
+        kn get events --sort-by=.metadata.creationTimestamp
+        readyz
+    } >"$LOGS/objects.txt" 2>&1
+    tail -n 15 "$LOGS/controller.log" 2>/dev/null
+}
+
+# The controller may be gone by now, and nobody else would take its finalizers off.
+case_clear_objects() {
+    local name
+    kn delete proplets,tasks --all --wait=false >/dev/null 2>&1
+    is_running controller && stop controller TERM >/dev/null 2>&1
+    for name in $(kn get proplets,tasks -o name 2>/dev/null); do
+        kn patch "$name" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
+    done
+}

@@ -1,0 +1,195 @@
+# shellcheck shell=bash
+# A real control plane: etcd, kube-apiserver, kube-controller-manager, RBAC on, audit log.
+# With E2E_KUBECONFIG an existing cluster is used instead, and what needs to kill parts of it or to
+# read its audit log says that it does not apply.
+
+ETCD_OPTIONS=(--unsafe-no-fsync --quota-backend-bytes 4294967296 --log-level warn)
+# Garbage collection and namespaces are all that these kinds need.
+MANAGER_CONTROLLERS=garbage-collector-controller,namespace-controller,serviceaccount-controller
+API=propeller.propeller.abstractmachines.fr/v1
+CONTROLLER_TOKEN=token-of-the-controller
+USELESS_TOKEN=token-without-rights
+
+owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]]; }
+
+cluster_start() {
+    part_begin cluster
+    CLUSTER=$PART
+    export CLUSTER
+    if owns_cluster; then
+        cluster_keys
+        cluster_ports
+        cluster_kubeconfigs
+        cluster_etcd
+        cluster_apiserver
+        wait_for 60 "the API server" apiserver_ready
+        cluster_manager
+    else
+        cp "$E2E_KUBECONFIG" "$CLUSTER/admin.kubeconfig"
+        cp "$E2E_KUBECONFIG" "$CLUSTER/controller.kubeconfig"
+    fi
+    cluster_proxy
+    cluster_prepare
+}
+
+# What the cases need from a cluster that run.sh started.
+cluster_join() {
+    [[ -d ${CLUSTER:-} ]] || die "no cluster: start me as e2e/run.sh $(basename "$0" .sh)"
+    [[ ! -e $CLUSTER/ports ]] || source "$CLUSTER/ports"
+}
+
+in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead of the case's
+    local PIDS=$CLUSTER/pids LOGS=$ROOT/build/e2e/cluster
+    "$@"
+}
+
+# ---- keys and kubeconfigs ----
+
+certificate() {
+    local name=$1 subject=$2 san=${3:-DNS:client}
+    (
+        cd "$CLUSTER"
+        openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$name.key" \
+            -subj "$subject" -out "$name.csr"
+        openssl x509 -req -in "$name.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 \
+            -out "$name.crt" -extfile <(printf '%s\n' "subjectAltName=$san" \
+            extendedKeyUsage=serverAuth,clientAuth)
+    ) 2>>"$CLUSTER/openssl.log"
+}
+
+authority() { # authority FILE NAME
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
+        -subj "/CN=$2" -keyout "$1.key" -out "$1.crt" 2>>"$CLUSTER/openssl.log"
+}
+
+cluster_keys() {
+    authority "$CLUSTER/ca" e2e-ca
+    authority "$CLUSTER/other-ca" e2e-other-ca # signs nothing here: for kubeconfigs that must fail
+    certificate apiserver /CN=kube-apiserver "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"
+    certificate admin /O=system:masters/CN=admin
+    certificate manager /CN=system:kube-controller-manager
+    openssl genrsa -out "$CLUSTER/sa.key" 2048 2>>"$CLUSTER/openssl.log"
+    openssl rsa -in "$CLUSTER/sa.key" -pubout -out "$CLUSTER/sa.pub" 2>>"$CLUSTER/openssl.log"
+    printf '%s,propeller-controller,1\n%s,nobody-special,2\n' \
+        "$CONTROLLER_TOKEN" "$USELESS_TOKEN" >"$CLUSTER/tokens.csv"
+}
+
+cluster_ports() {
+    ETCD_PORT=$(free_port)
+    ETCD_PEER_PORT=$(free_port)
+    APISERVER_PORT=$(free_port)
+    MANAGER_PORT=$(free_port)
+    printf '%s=%s\n' ETCD_PORT "$ETCD_PORT" ETCD_PEER_PORT "$ETCD_PEER_PORT" \
+        APISERVER_PORT "$APISERVER_PORT" MANAGER_PORT "$MANAGER_PORT" >"$CLUSTER/ports"
+}
+
+# kubeconfig FILE CA-FILE USER-FIELDS [SERVER]
+kubeconfig() {
+    local server=${4:-https://127.0.0.1:$APISERVER_PORT}
+    cat >"$1" <<YAML
+apiVersion: v1
+kind: Config
+current-context: e2e
+contexts: [{name: e2e, context: {cluster: e2e, user: e2e}}]
+clusters: [{name: e2e, cluster: {server: "$server", certificate-authority-data: $(base64 -w0 "$2")}}]
+users: [{name: e2e, user: {$3}}]
+YAML
+    chmod 600 "$1"
+}
+
+with_certificate() {
+    printf 'client-certificate-data: %s, client-key-data: %s' \
+        "$(base64 -w0 "$CLUSTER/$1.crt")" "$(base64 -w0 "$CLUSTER/$1.key")"
+}
+
+cluster_kubeconfigs() {
+    kubeconfig "$CLUSTER/admin.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate admin)"
+    kubeconfig "$CLUSTER/manager.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate manager)"
+    kubeconfig "$CLUSTER/controller.kubeconfig" "$CLUSTER/ca.crt" "token: $CONTROLLER_TOKEN"
+}
+
+# ---- daemons; each can be crashed and started again by the cases ----
+
+cluster_etcd() {
+    local client=http://127.0.0.1:$ETCD_PORT peer=http://127.0.0.1:$ETCD_PEER_PORT
+    spawn etcd "$CONTROL_PLANE_BIN/etcd" --name e2e --data-dir "$CLUSTER/etcd" \
+        --listen-client-urls "$client" --advertise-client-urls "$client" \
+        --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" \
+        --initial-cluster "e2e=$peer" "${ETCD_OPTIONS[@]}"
+}
+
+cluster_apiserver() {
+    spawn apiserver "$CONTROL_PLANE_BIN/kube-apiserver" --bind-address 127.0.0.1 \
+        --secure-port "$APISERVER_PORT" --etcd-servers "http://127.0.0.1:$ETCD_PORT" \
+        --advertise-address 127.0.0.1 --endpoint-reconciler-type none \
+        --service-cluster-ip-range 10.96.0.0/16 --authorization-mode RBAC --anonymous-auth=false \
+        --client-ca-file "$CLUSTER/ca.crt" --token-auth-file "$CLUSTER/tokens.csv" \
+        --tls-cert-file "$CLUSTER/apiserver.crt" --tls-private-key-file "$CLUSTER/apiserver.key" \
+        --service-account-issuer https://kubernetes.default.svc.cluster.local \
+        --service-account-key-file "$CLUSTER/sa.pub" \
+        --service-account-signing-key-file "$CLUSTER/sa.key" \
+        --audit-policy-file "$HERE/manifests/audit-policy.yaml" \
+        --audit-log-path "$CLUSTER/audit.log"
+}
+
+cluster_manager() {
+    spawn manager "$CONTROL_PLANE_BIN/kube-controller-manager" --leader-elect=false \
+        --kubeconfig "$CLUSTER/manager.kubeconfig" --use-service-account-credentials=true \
+        --bind-address 127.0.0.1 --secure-port "$MANAGER_PORT" \
+        --root-ca-file "$CLUSTER/ca.crt" --service-account-private-key-file "$CLUSTER/sa.key" \
+        --controllers "$MANAGER_CONTROLLERS" --kube-api-qps 500 --kube-api-burst 1000
+}
+
+# A socket that answers without TLS and log-in: polls cost a curl instead of a kubectl.
+cluster_proxy() {
+    spawn proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"
+    wait_for 20 "the API proxy" api /readyz
+}
+
+apiserver_ready() {
+    curl -sSf --max-time 5 --cacert "$CLUSTER/ca.crt" --cert "$CLUSTER/admin.crt" \
+        --key "$CLUSTER/admin.key" "https://127.0.0.1:$APISERVER_PORT/readyz"
+}
+
+# cluster_restart etcd|apiserver|manager: killed without warning, started again
+cluster_restart() {
+    in_cluster crash "$1"
+    in_cluster "cluster_$1"
+    [[ $1 == manager ]] || wait_for 60 "the API server after the restart of $1" api /readyz
+}
+
+# ---- use ----
+
+k() { "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" "$@"; }
+kn() { k --namespace "$NS" "$@"; }
+
+# api PATH [CURL-OPTION...]: GET as administrator
+api() {
+    local path=$1
+    shift
+    curl -sSf --max-time 20 --unix-socket "$CLUSTER/api" "http://localhost$path" "$@"
+}
+
+cluster_prepare() {
+    k apply --server-side -f "$ROOT/crds/"
+    k wait --for=condition=Established --timeout=30s -f "$ROOT/crds/"
+    k apply --server-side -f "$HERE/manifests/controller-role.yaml"
+}
+
+# ---- audit log ----
+
+audit_mark() {
+    owns_cluster || die "the audit log of an existing cluster cannot be read"
+    wc -l <"$CLUSTER/audit.log"
+}
+
+# audit_writes MARK [JQ-CONDITION]: requests of the controller that change something since MARK
+audit_writes() {
+    tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | jq -c --arg ns "${NS:-}" '
+        select(.user.username == "propeller-controller"
+            and (.verb | IN("create", "update", "patch", "delete", "deletecollection"))
+            and .objectRef.resource != "leases" and .objectRef.namespace == $ns)
+        | select('"${2:-true}"')
+        | [.verb, .objectRef.resource, .objectRef.subresource // "", .objectRef.name // "",
+           .responseStatus.code]'
+}

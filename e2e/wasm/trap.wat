@@ -1,0 +1,2 @@
+(module
+  (func (export "main") unreachable))
