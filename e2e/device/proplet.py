@@ -134,7 +134,8 @@ class Proplet:
             self._device_metrics()
 
     def publish(self, suffix, message):
-        self.client.publish(self.topic(suffix), json.dumps(message), qos=self.options.qos)
+        text = json.dumps(message, separators=(",", ":"))
+        self.client.publish(self.topic(suffix), text, qos=self.options.qos)
 
     # ---- what it says about itself ----
 
