@@ -1,0 +1,123 @@
+/* Which Tasks a change concerns. Watch loop thread. */
+#include <stdlib.h>
+
+#include "common/api/task.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/indexes.h"
+#include "controller/reconcilers.h"
+
+struct waiter {
+    struct kube_name name;
+    int64_t priority;
+};
+
+static int by_priority(const void *a, const void *b)
+{
+    const struct waiter *one = a;
+    const struct waiter *other = b;
+
+    return (one->priority < other->priority) - (one->priority > other->priority);
+}
+
+/* The queue is first in, first out, so the order in which they are added is the order in which they
+ * choose. */
+static void wake_waiting(struct shared *shared, struct arena *arena, const char *index,
+                         const char *ns, struct workqueue *queue)
+{
+    struct object_list list = store_find(informer_store(shared->tasks), arena, index, ns);
+    struct waiter *waiters = arena_array(arena, struct waiter, list.len ? list.len : 1);
+
+    for (size_t i = 0; i < list.len; i++) {
+        waiters[i].name = list.items[i]->name;
+        if (shared->scheduler->by_priority) {
+            const cJSON *json = kube_object_json(arena, list.items[i]);
+            waiters[i].priority =
+                json_int(json_path(json, "spec", "priority", NULL), TASK_DEFAULT_PRIORITY);
+        }
+    }
+    if (shared->scheduler->by_priority && list.len)
+        qsort(waiters, list.len, sizeof(*waiters), by_priority);
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &waiters[i].name);
+}
+
+static bool note_placement(struct shared *shared, struct arena *arena,
+                           const struct kube_object *current)
+{
+    struct task task = { 0 };
+
+    if (task_decode(arena, kube_object_json(arena, current), &task, NULL) < 0)
+        return false;
+
+    const struct placement placement = {
+        .proplet = str_is_empty(task.status.assigned_proplet) ? NULL : task.status.assigned_proplet,
+        .active = task.status.phase == TASK_SCHEDULED || task.status.phase == TASK_RUNNING,
+        .chosen_us = task.status.scheduled_at_us,
+    };
+    return placements_note(shared->placements, &current->name, &placement);
+}
+
+static void wake_proplet(struct shared *shared, struct arena *arena, const struct kube_object *task)
+{
+    const cJSON *json = kube_object_json(arena, task);
+    const char *proplet = json_string(json_path(json, "status", "assignedProplet", NULL), "");
+    struct kube_name name;
+
+    if (!str_is_empty(proplet) && kube_name_set(&name, task->name.ns, proplet))
+        workqueue_add(shared->proplet_queue, &name); /* its counts */
+}
+
+void task_map_task(void *self, struct kube_object *old, struct kube_object *current,
+                   struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    const struct kube_object *object = current ? current : old;
+    bool freed;
+
+    if (current) {
+        freed = note_placement(shared, arena, current);
+        workqueue_add(queue, &current->name);
+    } else {
+        freed = placements_note(shared->placements, &old->name, NULL);
+        attempts_remove(shared->attempts, old->uid);
+        mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
+    }
+    wake_proplet(shared, arena, object);
+    if (freed)
+        wake_waiting(shared, arena, INDEX_CAPACITY, object->name.ns, queue);
+}
+
+/* What a Task's choice depends on; heartbeats and counts are none of it. */
+static bool matters(struct arena *arena, struct kube_object *old, struct kube_object *current)
+{
+    if (!old || !current || old->generation != current->generation)
+        return true;
+
+    const cJSON *before = kube_object_json(arena, old);
+    const cJSON *after = kube_object_json(arena, current);
+    bool was =
+        condition_is(json_path(before, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
+    bool is = condition_is(json_path(after, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
+    return was != is || !json_equal(json_path(before, "metadata", "labels", NULL),
+                                    json_path(after, "metadata", "labels", NULL));
+}
+
+void task_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
+                      struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    const struct kube_name *name = current ? &current->name : &old->name;
+    char key[KUBE_KEY_LEN];
+
+    if (!matters(arena, old, current))
+        return;
+
+    struct object_list list =
+        store_find(informer_store(shared->tasks), arena, INDEX_ASSIGNED, kube_name_key(name, key));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+    wake_waiting(shared, arena, INDEX_WAITING, name->ns, queue);
+}
