@@ -177,8 +177,10 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
 
 /* What was projected away must be there to be removed: a Task that starts over is read whole. */
 static int whole_object(struct reconcile *rc, const struct task_observed *observed,
-                        const struct task_plan *plan, const cJSON **json, struct error *err)
+                        struct task_plan *plan, const cJSON **json, struct error *err)
 {
+    struct task task = { 0 };
+
     if (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING)
         return 0;
 
@@ -194,6 +196,12 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
     if (!same)
         return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
 
+    r = task_decode(rc->arena, read, &task, err);
+    if (r < 0)
+        return r;
+
+    plan->status.history = task.status.history;
+    plan->status.latest_metrics = task.status.latest_metrics;
     *json = read;
     return 0;
 }
@@ -202,14 +210,13 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
                         const struct task_observed *observed, struct task_plan *plan,
                         bool *ret_written, struct error *err)
 {
-    cJSON *status = task_status_encode(rc->arena, &plan->status);
+    *ret_written = false;
+    if (json_equal(json_get(json, "status"), task_status_encode(rc->arena, &plan->status)))
+        return 0;
 
     int r = whole_object(rc, observed, plan, &json, err);
     if (r < 0)
         return r;
-    *ret_written = false;
-    if (json_equal(json_get(json, "status"), status))
-        return 0;
 
     plan->status.updated_at_us = observed->now_us;
     return status_write(rc, shared->tasks, &KIND_TASK, json,
