@@ -59,12 +59,20 @@ static void on_marker(void *ctx, const char *nonce, size_t len)
         bridge_wake_active(&bridge->sink);
 }
 
-static void on_events_message(void *ctx, const char *topic, const void *payload, size_t len,
-                              bool duplicate UNUSED)
+static void on_message(void *ctx, const char *topic, const void *payload, size_t len,
+                       bool duplicate UNUSED)
 {
     struct bridge *bridge = ctx;
 
     bridge_message(&bridge->sink, topic, payload, len);
+}
+
+/* No device can send so much; whoever did gets no answer. */
+static void on_dropped(void *ctx UNUSED, const char *topic, size_t len)
+{
+    bridge_count_rejected("too_large", 1);
+    log_warn("message dropped, it is larger than any device can send", "topic", topic, "bytes",
+             LOG_INT((int64_t)len), NULL);
 }
 
 /* The Proplets whose channel this is look at it again. */
@@ -182,16 +190,26 @@ struct bridge *bridge_create(const struct bridge_options *options)
     struct mqtt_options connection = options->connection;
     connection.client_id = options->client_id;
     connection.clean_session = true;
-    const struct mqtt_handlers control = { bridge, on_events_message, on_subscribed,
-                                           on_control_state };
+    const struct mqtt_handlers control = {
+        .ctx = bridge,
+        .message = on_message,
+        .subscribed = on_subscribed,
+        .state = on_control_state,
+        .dropped = on_dropped,
+    };
     bridge->control = mqtt_create(&connection, &control);
 
     connection.client_id = bridge->events_id;
     connection.clean_session = false;
     connection.settle = settle;
     connection.settle_ctx = bridge;
-    const struct mqtt_handlers events = { bridge, on_events_message, on_subscribed,
-                                          on_events_state };
+    const struct mqtt_handlers events = {
+        .ctx = bridge,
+        .message = on_message,
+        .subscribed = on_subscribed,
+        .state = on_events_state,
+        .dropped = on_dropped,
+    };
     bridge->events = mqtt_create(&connection, &events);
 
     if (options->own_channel)

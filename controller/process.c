@@ -15,14 +15,15 @@
 #define COMPONENT PROPELLER_GROUP "/controller"
 #define API_TIMEOUT_MS 30000
 #define MQTT_KEEP_ALIVE_S 20
-/* A Task's result of 1 MiB at most and its envelope, twice over for what is refused with a reason.
+/* Devices send at most 10 MiB; a result that is too large must be read, so that its Task can fail.
  */
-#define MQTT_MAX_PACKET (4u << 20)
+* /
+#define MQTT_MAX_PACKET (12u << 20)
 #define MQTT_MAX_QOS1_IN_MAILBOX 4096
 
-static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 256,
-                                                      .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
-                                                      .total_bytes = 64u << 20 };
+    static const struct mailbox_limits MAILBOX_LIMITS = {
+    .key_messages = 256, .total_messages = MQTT_MAX_QOS1_IN_MAILBOX, .total_bytes = 64u << 20
+};
 
 static bool may_act(void *ctx)
 {
