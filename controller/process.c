@@ -17,7 +17,6 @@
 #define MQTT_KEEP_ALIVE_S 20
 /* Devices send at most 10 MiB; a result that is too large must be read, so that its Task can fail.
  */
-* /
 #define MQTT_MAX_PACKET (12u << 20)
 #define MQTT_MAX_QOS1_IN_MAILBOX 4096
 
