@@ -9,7 +9,7 @@
 #include "common/kube/object.h"
 
 /*
- * Two sources: what the store says of a Task (placements_note, from its informer), and what was
+ * Two sources: what the store says of a Task (placements_note, in the Task's turn), and what was
  * just chosen but is not in the store yet (placements_assume). A note of an earlier choice
  * (chosen_us) does not undo an assumption: it only has not seen it yet. Whoever cannot write what
  * it assumed takes it back with placements_forget.

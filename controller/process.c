@@ -20,9 +20,9 @@
 #define MQTT_MAX_PACKET (12u << 20)
 #define MQTT_MAX_QOS1_IN_MAILBOX 4096
 
-    static const struct mailbox_limits MAILBOX_LIMITS = {
-    .key_messages = 256, .total_messages = MQTT_MAX_QOS1_IN_MAILBOX, .total_bytes = 64u << 20
-};
+static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 256,
+                                                      .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
+                                                      .total_bytes = 64u << 20 };
 
 static bool may_act(void *ctx)
 {

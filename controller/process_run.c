@@ -97,6 +97,8 @@ static void join_bridge(void *self)
 static int start_controllers(void *self, struct error *err)
 {
     struct process *process = self;
+
+    task_note_all(&process->shared);
     int r = controller_start(process->proplet_controller, err);
     if (r < 0)
         return r;

@@ -32,3 +32,12 @@ map_fn task_map_proplet; /* a Proplet changed: whom of the Tasks does it concern
 reconcile_fn proplet_reconcile;
 map_fn
     proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
+
+/*
+ * Counts where a Task is now; object NULL: it is gone. Whoever waits for the capacity that this
+ * frees is woken. Called under the Task's own turn in the queue (task_reconcile), so that an older
+ * state never overwrites a newer one, and for all Tasks before the first turn of a term.
+ */
+void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
+                         const struct kube_object *object);
+void task_note_all(struct shared *shared);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/api/task.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "controller/indexes.h"
@@ -42,20 +43,41 @@ static void wake_waiting(struct shared *shared, struct arena *arena, const char 
         workqueue_add(queue, &waiters[i].name);
 }
 
-static bool note_placement(struct shared *shared, struct arena *arena,
-                           const struct kube_object *current)
+static void placement_of(struct arena *arena, const struct kube_object *object,
+                         struct placement *ret)
 {
-    struct task task = { 0 };
+    const cJSON *status = json_get(kube_object_json(arena, object), "status");
+    const char *proplet = json_string(json_get(status, "assignedProplet"), NULL);
+    const char *phase = json_string(json_get(status, "phase"), "");
 
-    if (task_decode(arena, kube_object_json(arena, current), &task, NULL) < 0)
-        return false;
-
-    const struct placement placement = {
-        .proplet = str_is_empty(task.status.assigned_proplet) ? NULL : task.status.assigned_proplet,
-        .active = task.status.phase == TASK_SCHEDULED || task.status.phase == TASK_RUNNING,
-        .chosen_us = task.status.scheduled_at_us,
+    *ret = (struct placement){
+        .proplet = str_is_empty(proplet) ? NULL : proplet,
+        .active = str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) ||
+                  str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]),
     };
-    return placements_note(shared->placements, &current->name, &placement);
+    rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &ret->chosen_us);
+}
+
+void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
+                         const struct kube_object *object)
+{
+    struct placement placement;
+
+    if (object)
+        placement_of(arena, object, &placement);
+    if (placements_note(shared->placements, name, object ? &placement : NULL))
+        wake_waiting(shared, arena, INDEX_CAPACITY, name->ns, shared->task_queue);
+}
+
+void task_note_all(struct shared *shared)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_list(informer_store(shared->tasks), arena, NULL);
+
+    for (size_t i = 0; i < list.len; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        task_note_placement(shared, scratch, &list.items[i]->name, list.items[i]);
+    }
 }
 
 static void wake_proplet(struct shared *shared, struct arena *arena, const struct kube_object *task)
@@ -74,19 +96,13 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct shared *shared = self;
     const struct kube_object *object = current ? current : old;
-    bool freed;
 
-    if (current) {
-        freed = note_placement(shared, arena, current);
-        workqueue_add(queue, &current->name);
-    } else {
-        freed = placements_note(shared->placements, &old->name, NULL);
+    workqueue_add(queue, &object->name);
+    if (!current) {
         attempts_remove(shared->attempts, old->uid);
         mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
     }
     wake_proplet(shared, arena, object);
-    if (freed)
-        wake_waiting(shared, arena, INDEX_CAPACITY, object->name.ns, queue);
 }
 
 /* What a Task's choice depends on; heartbeats and counts are none of it. */

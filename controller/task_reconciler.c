@@ -314,15 +314,9 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     return store_outcome(shared, rc, object, json, observed, plan, err);
 }
 
-int task_reconcile(void *self, struct reconcile *rc, struct error *err)
+static int reconcile_object(struct shared *shared, struct reconcile *rc,
+                            const struct kube_object *object, struct error *err)
 {
-    struct shared *shared = self;
-    CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->tasks), &rc->name);
-
-    if (!object)
-        return 0; /* deleted: its finalizer has run, nothing is left to do */
-
     const cJSON *json = kube_object_json(rc->arena, object);
     struct task_observed observed;
     int r = observe(shared, rc, object, json, &observed, err);
@@ -331,4 +325,21 @@ int task_reconcile(void *self, struct reconcile *rc, struct error *err)
 
     struct task_plan plan = choose(shared, rc, &observed);
     return act(shared, rc, object, json, &observed, &plan, err);
+}
+
+int task_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+    struct store *tasks = informer_store(shared->tasks);
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(tasks, &rc->name);
+    struct kube_name name;
+
+    task_note_placement(shared, rc->arena, &rc->name, object);
+    if (!object)
+        return 0; /* deleted: its finalizer has run, nothing is left to do */
+
+    int r = reconcile_object(shared, rc, object, err);
+    if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
+        attempts_remove(shared->attempts, object->uid);
+    return r;
 }
