@@ -47,7 +47,8 @@ bool store_name_of_uid(struct store *store, const char *uid, struct kube_name *r
  * what was replaced, or NULL.
  */
 bool store_put(struct store *store, struct kube_object *object, struct kube_object **ret_old);
-/* A reference to what was removed; NULL if there was none, or one that is newer than version. */
+/* The API server told the deletion, so everything up to version is seen as well. A reference to
+ * what was removed; NULL if there was none, or one that is newer than version. */
 struct kube_object *store_remove(struct store *store, const struct kube_name *name,
                                  const char *version);
 /* The API server has told every change up to version. */

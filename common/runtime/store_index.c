@@ -1,0 +1,190 @@
+#include "common/runtime/store_index.h"
+
+#include <assert.h>
+
+#include "common/base/alloc.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+
+/* A kind is looked up in a handful of ways; each costs memory for every object. */
+#define MAX_INDEXES 8
+
+struct index {
+    const char *name;
+    index_fn *function; /* NULL: the uid, which needs no tree */
+    struct map *buckets;
+};
+
+struct store_index {
+    struct index indexes[MAX_INDEXES];
+    size_t count;
+};
+
+struct bucket {
+    struct index_bucket content; /* first: what store_index_find gives out */
+    size_t cap;
+    struct index *index;
+    char value[];
+};
+
+/* An item knows its position in each of its buckets, so that it leaves without a search. */
+struct index_link {
+    struct bucket *bucket;
+    size_t position;
+};
+
+struct index_value {
+    struct index_value *next;
+    struct index *index;
+    const char *value;
+};
+
+struct index_values {
+    struct arena *arena;
+    struct index *index; /* whose function is being called */
+    struct index_value *first;
+    size_t count;
+};
+
+struct store_index *store_index_create(void)
+{
+    struct store_index *indexes = xcalloc(1, sizeof(*indexes));
+
+    store_index_add(indexes, "uid", NULL);
+    return indexes;
+}
+
+void store_index_destroy(struct store_index *indexes)
+{
+    if (!indexes)
+        return;
+    for (size_t i = 0; i < indexes->count; i++) {
+        assert(map_len(indexes->indexes[i].buckets) == 0); /* all items are unlinked */
+        map_destroy(indexes->indexes[i].buckets);
+    }
+    free(indexes);
+}
+
+void store_index_add(struct store_index *indexes, const char *name, index_fn *function)
+{
+    assert(indexes->count < MAX_INDEXES);
+
+    struct index *index = &indexes->indexes[indexes->count++];
+    index->name = name;
+    index->function = function;
+    index->buckets = map_create(NULL);
+}
+
+static void add_value(void *ctx, const char *value)
+{
+    struct index_values *values = ctx;
+
+    for (const struct index_value *v = values->first; v; v = v->next) {
+        if (v->index == values->index && str_equal(v->value, value))
+            return;
+    }
+
+    struct index_value *added = arena_new(values->arena, struct index_value);
+    added->index = values->index;
+    added->value = arena_strdup(values->arena, value);
+    added->next = values->first;
+    values->first = added;
+    values->count++;
+}
+
+const struct index_values *index_values_of(struct store_index *indexes, struct arena *arena,
+                                           const struct kube_object *object)
+{
+    struct index_values *values = arena_new(arena, struct index_values);
+    const cJSON *json = NULL;
+
+    values->arena = arena;
+    for (size_t i = 0; i < indexes->count; i++) {
+        values->index = &indexes->indexes[i];
+        if (!values->index->function) {
+            if (!str_is_empty(object->uid))
+                add_value(values, object->uid);
+            continue;
+        }
+        if (!json)
+            json = kube_object_json(arena, object);
+        values->index->function(json, add_value, values);
+    }
+    return values;
+}
+
+static struct bucket *make_bucket(struct index *index, const char *value)
+{
+    struct bucket *bucket = map_get(index->buckets, value);
+    if (bucket)
+        return bucket;
+
+    size_t size = strlen(value) + 1;
+    bucket = xcalloc(1, sizeof(*bucket) + size);
+    bucket->index = index;
+    memcpy(bucket->value, value, size);
+    map_set(index->buckets, value, bucket);
+    return bucket;
+}
+
+static void join(struct index_link *link, struct indexed *item, struct bucket *bucket)
+{
+    struct index_bucket *content = &bucket->content;
+
+    if (content->len == bucket->cap) {
+        bucket->cap = bucket->cap ? bucket->cap * 2 : 1; /* most are a uid's: one */
+        content->items = xrealloc(content->items, bucket->cap * sizeof(struct indexed *));
+    }
+    link->bucket = bucket;
+    link->position = content->len;
+    content->items[content->len++] = item;
+}
+
+static void leave(const struct index_link *link)
+{
+    struct bucket *bucket = link->bucket;
+    struct index_bucket *content = &bucket->content;
+    struct indexed *last = content->items[--content->len];
+
+    content->items[link->position] = last;
+    for (size_t i = 0; i < last->link_count; i++) {
+        if (last->links[i].bucket == bucket)
+            last->links[i].position = link->position;
+    }
+    if (content->len == 0) {
+        map_remove(bucket->index->buckets, bucket->value);
+        free(content->items);
+        free(bucket);
+    }
+}
+
+void store_index_link(struct indexed *item, const struct index_values *values)
+{
+    size_t count = 0;
+
+    assert(!item->links);
+    item->links = values->count ? xcalloc(values->count, sizeof(*item->links)) : NULL;
+    item->link_count = values->count;
+    for (const struct index_value *v = values->first; v; v = v->next)
+        join(&item->links[count++], item, make_bucket(v->index, v->value));
+}
+
+void store_index_unlink(struct indexed *item)
+{
+    for (size_t i = 0; i < item->link_count; i++)
+        leave(&item->links[i]);
+    free(item->links);
+    item->links = NULL;
+    item->link_count = 0;
+}
+
+const struct index_bucket *store_index_find(const struct store_index *indexes, const char *index,
+                                            const char *value)
+{
+    for (size_t i = 0; i < indexes->count; i++) {
+        if (str_equal(indexes->indexes[i].name, index))
+            return map_get(indexes->indexes[i].buckets, value); /* content is its first member */
+    }
+    assert(!"an index that was never added");
+    return NULL;
+}

@@ -1,0 +1,236 @@
+#include "common/base/str.h"
+#include "common/tests/shapes.h"
+
+/* "" when it is not there. */
+static const char *held(struct store *store, int name)
+{
+    static char version[32];
+    struct kube_name key = name_of(name);
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(store, &key);
+
+    ck_assert(str_copy(version, sizeof(version), object ? object->resource_version : ""));
+    return version;
+}
+
+START_TEST(an_object_is_replaced_only_by_a_newer_one)
+{
+    struct store *store = make_store();
+    struct kube_object *first = make_version(1, 9);
+    struct kube_object *second = make_version(1, 10);
+    struct kube_object *old = NULL;
+
+    ck_assert(store_put(store, first, &old));
+    ck_assert_ptr_null(old);
+    ck_assert(!store_put(store, first, &old));
+    ck_assert_ptr_null(old);
+    ck_assert(store_put(store, second, &old)); /* 10 is more than 9 only as a number */
+    ck_assert_ptr_eq(old, first);
+    ck_assert(!store_put(store, first, NULL));
+    ck_assert_str_eq(held(store, 1), "10");
+    ck_assert_uint_eq(store_count(store, NULL, NULL), 1);
+
+    kube_object_unref(old);
+    kube_object_unref(first);
+    kube_object_unref(second);
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(what_a_reader_holds_stays_when_the_store_goes_on)
+{
+    struct store *store = make_store();
+    struct kube_name key = name_of(1);
+
+    put_version(store, 1, 5);
+    struct kube_object *object = store_get(store, &key);
+    struct arena *arena = arena_create();
+    struct object_list list = store_list(store, arena, NULL);
+    put_version(store, 1, 6);
+    kube_object_unref(store_remove(store, &key, "7"));
+    store_destroy(store);
+
+    ck_assert_str_eq(object->resource_version, "5");
+    ck_assert_str_eq(list.items[0]->resource_version, "5");
+    kube_object_unref(object);
+    arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(a_deleted_object_does_not_come_back_through_a_late_put)
+{
+    struct store *store = make_store();
+    struct kube_name key = name_of(1);
+
+    put_version(store, 1, 5);
+    kube_object_unref(store_remove(store, &key, "8"));
+    ck_assert(!put_version(store, 1, 5));
+    ck_assert(!put_version(store, 1, 7));
+    ck_assert(!put_version(store, 1, 8));
+    ck_assert(put_version(store, 1, 9)); /* made again */
+
+    store_set_begin(store); /* and the same for what a set lacks, known before or not */
+    store_set_sweep(store, "20", ignore_gone, NULL);
+    ck_assert_str_eq(held(store, 1), "");
+    ck_assert(!put_version(store, 1, 20));
+    ck_assert(!put_version(store, 2, 15));
+    ck_assert(put_version(store, 2, 21));
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(the_seen_version_never_goes_back)
+{
+    struct store *store = make_store();
+
+    store_seen(store, "100");
+    store_seen(store, "99");
+    ck_assert(!put_version(store, 1, 100));
+    ck_assert(put_version(store, 1, 101));
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(a_removal_older_than_the_object_does_nothing)
+{
+    struct store *store = make_store();
+    struct kube_name key = name_of(1);
+
+    put_version(store, 1, 10);
+    ck_assert_ptr_null(store_remove(store, &key, "9")); /* of the one before it */
+    ck_assert_str_eq(held(store, 1), "10");
+    struct kube_object *old = store_remove(store, &key, "10"); /* left a selector by that change */
+    ck_assert_str_eq(old->resource_version, "10");
+    ck_assert_ptr_null(store_remove(store, &key, "11"));
+    kube_object_unref(old);
+    store_destroy(store);
+}
+END_TEST
+
+static int gone_count;
+static char gone_names[100];
+
+static void count_gone(void *ctx, struct kube_object *old)
+{
+    struct store *store = ctx;
+
+    ck_assert_ptr_null(store_get(store, &old->name)); /* no lock held, and it is gone */
+    gone_count++;
+    ck_assert(str_copy(gone_names, sizeof(gone_names), old->name.name));
+}
+
+START_TEST(a_set_removes_what_it_lacks_and_keeps_what_is_newer)
+{
+    struct store *store = make_store();
+
+    put_version(store, 1, 5);
+    put_version(store, 2, 6);
+    put_version(store, 3, 30); /* our own write, after the list was taken */
+    put_version(store, 4, 7);
+    store_set_begin(store);
+    ck_assert(!add_version(store, 1, 5)); /* there already */
+    ck_assert(!add_version(store, 4, 6)); /* older than ours, but there */
+    ck_assert(add_version(store, 5, 2));
+    ck_assert(put_version(store, 6, 40));
+    store_set_sweep(store, "20", count_gone, store);
+
+    ck_assert_int_eq(gone_count, 1);
+    ck_assert_str_eq(gone_names, "o02");
+    ck_assert_str_eq(held(store, 1), "5");
+    ck_assert_str_eq(held(store, 3), "30");
+    ck_assert_str_eq(held(store, 4), "7");
+    ck_assert_str_eq(held(store, 5), "2");
+    ck_assert_str_eq(held(store, 6), "40");
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(a_set_that_starts_over_forgets_what_was_added_before)
+{
+    struct store *store = make_store();
+
+    store_set_begin(store);
+    add_version(store, 1, 5);
+    store_set_begin(store);
+    add_version(store, 2, 6);
+    store_set_sweep(store, "10", count_gone, store);
+    ck_assert_int_eq(gone_count, 1);
+    ck_assert_str_eq(held(store, 1), "");
+    ck_assert_str_eq(held(store, 2), "6");
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(a_set_knows_no_deleted_objects)
+{
+    struct store *store = make_store();
+
+    store_seen(store, "50"); /* left out as unreadable before: the seen version is past it */
+    store_set_begin(store);
+    ck_assert(add_version(store, 1, 5));
+    store_set_sweep(store, "60", ignore_gone, NULL);
+    ck_assert_str_eq(held(store, 1), "5");
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(has_seen_is_true_once_the_object_or_the_stream_is_there)
+{
+    struct store *store = make_store();
+
+    ck_assert(!store_has_seen(store, "u1-0", "5"));
+    put_version(store, 1, 4);
+    ck_assert(!store_has_seen(store, "u1-0", "5"));
+    put_version(store, 1, 5);
+    ck_assert(store_has_seen(store, "u1-0", "5"));
+    ck_assert(store_has_seen(store, "u1-0", "4"));
+    ck_assert(!store_has_seen(store, "u2-0", "5")); /* another's version proves nothing */
+
+    store_seen(store, "8"); /* deleted before we looked, or never to be held */
+    ck_assert(store_has_seen(store, "u2-0", "8"));
+    ck_assert(!store_has_seen(store, "u2-0", "9"));
+    store_set_begin(store);
+    store_set_sweep(store, "9", ignore_gone, NULL);
+    ck_assert(store_has_seen(store, "u2-0", "9"));
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(a_uid_leads_to_the_name_it_has_now)
+{
+    struct store *store = make_store();
+    struct kube_name expected = name_of(1);
+    struct kube_name found = { "", "untouched" };
+    struct kube_object *again = make_object(&(struct shape){ .name = 1, .version = 9, .life = 1 });
+
+    ck_assert(!store_name_of_uid(store, "u1-0", &found));
+    ck_assert_str_eq(found.name, "untouched");
+    put_version(store, 1, 5);
+    ck_assert(store_name_of_uid(store, "u1-0", &found));
+    ck_assert(kube_name_equal(&found, &expected));
+    ck_assert(store_put(store, again, NULL));
+    ck_assert(!store_name_of_uid(store, "u1-0", &found));
+    ck_assert(store_name_of_uid(store, "u1-1", &found));
+    kube_object_unref(again);
+    store_destroy(store);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store");
+    TCase *tcase = tcase_create("store");
+
+    tcase_add_test(tcase, an_object_is_replaced_only_by_a_newer_one);
+    tcase_add_test(tcase, what_a_reader_holds_stays_when_the_store_goes_on);
+    tcase_add_test(tcase, a_deleted_object_does_not_come_back_through_a_late_put);
+    tcase_add_test(tcase, the_seen_version_never_goes_back);
+    tcase_add_test(tcase, a_removal_older_than_the_object_does_nothing);
+    tcase_add_test(tcase, a_set_removes_what_it_lacks_and_keeps_what_is_newer);
+    tcase_add_test(tcase, a_set_that_starts_over_forgets_what_was_added_before);
+    tcase_add_test(tcase, a_set_knows_no_deleted_objects);
+    tcase_add_test(tcase, has_seen_is_true_once_the_object_or_the_stream_is_there);
+    tcase_add_test(tcase, a_uid_leads_to_the_name_it_has_now);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}
