@@ -1,0 +1,58 @@
+/* What the two halves of the watch machine share: watch_machine.c decides on requests,
+ * watch_reply.c reads replies. */
+#pragma once
+
+#include "common/kube/json_splitter.h"
+#include "common/kube/watch.h"
+
+/* Where the next list begins. */
+enum list_start {
+    LIST_CACHED, /* whatever the API server has at hand: the first one */
+    LIST_KNOWN,  /* not older than what was told */
+    LIST_FRESH   /* the newest there is */
+};
+
+/* What has come of the transfer under way. */
+struct watch_reply {
+    bool begun;         /* a 200 */
+    bool complete;      /* a page of a list, to its end */
+    bool told;          /* an event or a bookmark */
+    bool list_next;     /* a change was passed over */
+    struct error error; /* what the feed ended with */
+};
+
+struct watch_machine {
+    struct watch_options options;
+    char *ns;
+    char *label_selector;
+    char *resource;
+    watch_sink_fn *sink;
+    void *ctx;
+    struct json_splitter *splitter;
+
+    bool watching; /* otherwise listing */
+    enum list_start start;
+    char *page;        /* continue token; NULL: the first page is next */
+    bool in_set;       /* INIT was told, INIT_DONE was not */
+    char *set_version; /* of the first page of the set */
+    char *version;     /* everything up to it has been told; NULL: nothing yet */
+
+    char *path;
+    struct watch_reply reply;
+    int64_t started_ms;
+    int64_t not_before_ms;
+    unsigned failures; /* in a row */
+    bool must_tell;    /* the last stream began with 200 and failed by what it said, or by saying
+                          nothing: another 200 proves nothing */
+    char problem[384];
+};
+
+/* "1234": opaque, but not longer than this, as it goes into paths. */
+#define WATCH_MAX_VERSION 128
+/* Continue tokens are base64 of a key and a version: some hundred bytes. */
+#define WATCH_MAX_TOKEN (8u << 10)
+
+/* value NULL: none any more */
+void watch_set_string(char **string, const char *value);
+/* The splitter's part function; ctx is the machine. */
+json_part_fn watch_on_part;

@@ -1,0 +1,268 @@
+#include "common/kube/watch_internal.h"
+
+#include <assert.h>
+#include <sys/random.h>
+
+#include "common/base/alloc.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/path.h"
+#include "common/kube/status.h"
+
+#define DEFAULT_PAGE_SIZE 500
+#define DEFAULT_WATCH_TIMEOUT_S 290
+/* The client waits so much longer than the server was asked to. */
+#define CLIENT_MARGIN_MS 5000
+/* Names, a selector of this program's own, and a continue token or a version, percent-encoded. */
+#define MAX_PATH (64u << 10)
+/* 1.6 s doubles to 30 s in 5 steps; more would only overflow the shift. */
+#define MAX_DOUBLINGS 5
+
+void watch_set_string(char **string, const char *value)
+{
+    char *copy = value ? xstrdup(value) : NULL;
+
+    free(*string);
+    *string = copy;
+}
+
+struct watch_machine *watch_machine_create(const struct watch_options *options, watch_sink_fn *sink,
+                                           void *ctx)
+{
+    struct watch_machine *machine = xcalloc(1, sizeof(*machine));
+    const struct kube_kind *kind = options->kind;
+    struct buf resource = BUF_INIT(MAX_PATH);
+
+    machine->options = *options;
+    machine->ns = xstrdup(options->ns ? options->ns : "");
+    machine->label_selector = xstrdup(options->label_selector ? options->label_selector : "");
+    if (!machine->options.page_size)
+        machine->options.page_size = DEFAULT_PAGE_SIZE;
+    if (!machine->options.watch_timeout_s)
+        machine->options.watch_timeout_s = DEFAULT_WATCH_TIMEOUT_S;
+    machine->sink = sink;
+    machine->ctx = ctx;
+    machine->splitter = json_splitter_create(WATCH_MAX_ITEM, watch_on_part, machine);
+
+    bool fits = buf_printf(&resource, "%s%s%s", kind->plural, *kind->group ? "." : "", kind->group);
+    assert(fits); /* kinds are constants */
+    machine->resource = resource.data;
+    return machine;
+}
+
+void watch_machine_destroy(struct watch_machine *machine)
+{
+    if (!machine)
+        return;
+    json_splitter_destroy(machine->splitter);
+    free(machine->ns);
+    free(machine->label_selector);
+    free(machine->resource);
+    free(machine->page);
+    free(machine->set_version);
+    free(machine->version);
+    free(machine->path);
+    free(machine);
+}
+
+const char *watch_machine_problem(const struct watch_machine *machine)
+{
+    return *machine->problem ? machine->problem : NULL;
+}
+
+const char *watch_machine_resource(const struct watch_machine *machine)
+{
+    return machine->resource;
+}
+
+/* --- requests --- */
+
+static bool add_number(struct buf *path, const char *key, uint32_t value)
+{
+    char digits[24];
+
+    return kube_path_query(path, key, log_int(value, digits));
+}
+
+static bool add_list_query(const struct watch_machine *machine, struct buf *path)
+{
+    if (!add_number(path, "limit", machine->options.page_size))
+        return false;
+    if (machine->page) /* the token says where; a version beside it is refused */
+        return kube_path_query(path, "continue", machine->page);
+    if (machine->start == LIST_CACHED)
+        return kube_path_query(path, "resourceVersion", "0");
+    if (machine->start == LIST_KNOWN)
+        return kube_path_query(path, "resourceVersion", machine->version) &&
+               kube_path_query(path, "resourceVersionMatch", "NotOlderThan");
+    return true;
+}
+
+static bool add_watch_query(const struct watch_machine *machine, struct buf *path)
+{
+    return kube_path_query(path, "watch", "true") &&
+           kube_path_query(path, "allowWatchBookmarks", "true") &&
+           kube_path_query(path, "resourceVersion", machine->version) &&
+           add_number(path, "timeoutSeconds", machine->options.watch_timeout_s);
+}
+
+static bool build_path(const struct watch_machine *machine, struct buf *path)
+{
+    if (!kube_path_collection(path, machine->options.kind, machine->ns))
+        return false;
+    if (*machine->label_selector &&
+        !kube_path_query(path, "labelSelector", machine->label_selector))
+        return false;
+    return machine->watching ? add_watch_query(machine, path) : add_list_query(machine, path);
+}
+
+void watch_machine_next(struct watch_machine *machine, int64_t now_ms, struct watch_request *ret)
+{
+    struct buf path = BUF_INIT(MAX_PATH);
+
+    bool fits = build_path(machine, &path);
+    assert(fits); /* all that comes from outside has its limit */
+    free(machine->path);
+    machine->path = path.data;
+    machine->reply = (struct watch_reply){ 0 };
+    machine->started_ms = now_ms > machine->not_before_ms ? now_ms : machine->not_before_ms;
+    json_splitter_start(machine->splitter,
+                        machine->watching ? JSON_SPLIT_DOCUMENTS : JSON_SPLIT_LIST);
+
+    ret->path = machine->path;
+    ret->not_before_ms = machine->not_before_ms;
+    ret->timeout_ms = machine->watching ? machine->options.watch_timeout_s * 1000 + CLIENT_MARGIN_MS
+                                        : WATCH_LIST_TIMEOUT_MS;
+}
+
+int watch_machine_feed(struct watch_machine *machine, const char *bytes, size_t len,
+                       struct error *err)
+{
+    struct watch_reply *reply = &machine->reply;
+
+    reply->begun = true;
+    if (machine->watching && !machine->must_tell)
+        *machine->problem = '\0';
+
+    int r = 0;
+    if (reply->error.code)
+        r = -(int)reply->error.code;
+    else if (!reply->complete)
+        r = json_splitter_feed(machine->splitter, bytes, len, &reply->error);
+    if (r == 0 || reply->complete) /* what follows the end of a list does no harm */
+        return 0;
+    if (err)
+        *err = reply->error;
+    return r;
+}
+
+/* ERROR_NONE: as it should be. */
+static struct error judge(const struct watch_machine *machine, int status, const char *text,
+                          int64_t lasted_ms)
+{
+    const struct watch_reply *reply = &machine->reply;
+    struct error why = { 0 };
+
+    if (reply->complete)
+        return why;
+    if (reply->error.code)
+        return reply->error;
+    if (status == 0)
+        error_set(&why, ERROR_UNAVAILABLE, "%s", text ? text : "no reply");
+    else if (status != 200)
+        kube_status_error_text(&why, status, text, text ? strlen(text) : 0);
+    else if (!machine->watching)
+        error_set(&why, ERROR_UNAVAILABLE, "the reply ended too early");
+    else if (!reply->told && lasted_ms < WATCH_HASTY_MS)
+        error_set(&why, ERROR_UNAVAILABLE, "the stream ended at once");
+    return why;
+}
+
+/* Somewhere between half and the whole of what doubles with each failure. */
+static uint32_t backoff_ms(unsigned failures)
+{
+    unsigned doublings = failures <= MAX_DOUBLINGS ? failures - 1 : MAX_DOUBLINGS;
+    uint32_t whole = WATCH_BACKOFF_MIN_MS << doublings;
+    uint32_t random = 0;
+
+    if (whole > WATCH_BACKOFF_MAX_MS)
+        whole = WATCH_BACKOFF_MAX_MS;
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+        random = 0; /* too early after boot: all wait the shortest time */
+    return whole / 2 + random % (whole / 2 + 1);
+}
+
+/* The API server's own words for it are "404 page not found". */
+static const char NOT_INSTALLED[] = "the API server does not have this kind, is its CRD installed?";
+
+static void back_off(struct watch_machine *machine, const struct error *why, int64_t now_ms)
+{
+    uint32_t wait_ms = backoff_ms(++machine->failures);
+    uint32_t asked_ms =
+        why->retry_after_ms < WATCH_BACKOFF_MAX_MS ? why->retry_after_ms : WATCH_BACKOFF_MAX_MS;
+
+    machine->not_before_ms = now_ms + (asked_ms > wait_ms ? asked_ms : wait_ms);
+    if (why->code == ERROR_GONE && machine->failures == 1)
+        return; /* the list that follows is all there is to it */
+    snprintf(machine->problem, sizeof(machine->problem), "%s %s: %s: %s",
+             machine->watching ? "watch" : "list", machine->resource, error_code_name(why->code),
+             why->code == ERROR_NOT_FOUND ? NOT_INSTALLED : why->message);
+}
+
+/* True when the same request has a chance later: the state is kept. */
+static bool is_worth_repeating(const struct error *why)
+{
+    switch (why->code) {
+    case ERROR_UNAVAILABLE:
+    case ERROR_TIMEOUT:
+    case ERROR_INTERNAL:
+    case ERROR_FORBIDDEN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void restart_list(struct watch_machine *machine, enum list_start start)
+{
+    machine->watching = false;
+    machine->start = start == LIST_KNOWN && !machine->version ? LIST_FRESH : start;
+    machine->in_set = false;
+    watch_set_string(&machine->page, NULL);
+    watch_set_string(&machine->set_version, NULL);
+}
+
+static void after_failure(struct watch_machine *machine, const struct error *why)
+{
+    bool was_known = !machine->watching && machine->start == LIST_KNOWN;
+
+    if (why->code == ERROR_GONE)
+        restart_list(machine, was_known ? LIST_FRESH : LIST_KNOWN);
+    else if (machine->watching && !is_worth_repeating(why))
+        restart_list(machine, LIST_KNOWN);
+    else if (!machine->watching && (machine->reply.begun || !is_worth_repeating(why)))
+        restart_list(machine, machine->start);
+}
+
+void watch_machine_finish(struct watch_machine *machine, int status, const char *text,
+                          int64_t now_ms)
+{
+    int64_t lasted_ms = now_ms - machine->started_ms;
+    struct error why = judge(machine, status, text, lasted_ms);
+    bool was_watching = machine->watching;
+
+    if (was_watching && machine->reply.begun && lasted_ms >= WATCH_STEADY_MS)
+        machine->failures = 0;
+    machine->must_tell = was_watching && why.code && lasted_ms < WATCH_HASTY_MS &&
+                         (status == 200 || machine->reply.error.code);
+    if (why.code) {
+        back_off(machine, &why, now_ms);
+        after_failure(machine, &why);
+    } else {
+        *machine->problem = '\0';
+        machine->not_before_ms = now_ms;
+        machine->watching = was_watching || !machine->page;
+    }
+    if (was_watching && machine->reply.list_next)
+        restart_list(machine, LIST_KNOWN);
+}

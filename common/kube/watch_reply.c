@@ -1,0 +1,205 @@
+#include "common/kube/watch_internal.h"
+
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/status.h"
+
+int watch_keep(watch_project_fn *project, cJSON *tree, struct kube_object **ret, struct error *err)
+{
+    cJSON *metadata = (cJSON *)(uintptr_t)json_get(tree, "metadata");
+
+    if (!metadata)
+        return error_set(err, ERROR_INVALID, "no object with metadata");
+    json_remove(metadata, "managedFields");
+    if (project)
+        project(tree);
+    return kube_object_create(tree, ret, err);
+}
+
+static int check_version(const char *version, struct error *err)
+{
+    if (str_is_empty(version))
+        return error_set(err, ERROR_INVALID, "no metadata.resourceVersion");
+    if (strlen(version) > WATCH_MAX_VERSION)
+        return error_set(err, ERROR_INVALID, "metadata.resourceVersion is over %d bytes",
+                         WATCH_MAX_VERSION);
+    return 0;
+}
+
+/* The tree was parsed for this alone, so it may be changed. */
+static int keep(const struct watch_machine *machine, const cJSON *tree, struct kube_object **ret,
+                struct error *err)
+{
+    int r = watch_keep(machine->options.project, (cJSON *)(uintptr_t)tree, ret, err);
+    if (r < 0)
+        return r;
+    r = check_version((*ret)->resource_version, err);
+    if (r < 0)
+        kube_object_unref(TAKE(*ret));
+    return r;
+}
+
+static void begin_set(struct watch_machine *machine)
+{
+    if (machine->in_set)
+        return;
+    machine->in_set = true;
+    machine->sink(machine->ctx, WATCH_INIT, NULL, NULL);
+}
+
+static int on_item(struct watch_machine *machine, struct arena *arena, const char *text, size_t len)
+{
+    struct error why = { 0 };
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const cJSON *tree = NULL;
+
+    begin_set(machine);
+    if (!text) {
+        log_warn("item larger than the limit, left out", "resource", machine->resource, "bytes",
+                 LOG_INT((int64_t)len), "limit", LOG_INT(WATCH_MAX_ITEM), NULL);
+        return 0;
+    }
+    if (json_parse(arena, text, len, &tree, &why) < 0 || keep(machine, tree, &object, &why) < 0) {
+        log_warn("item not readable, left out", "resource", machine->resource, "error", why.message,
+                 NULL);
+        return 0;
+    }
+    machine->sink(machine->ctx, WATCH_INIT_APPLY, object, NULL);
+    return 0;
+}
+
+static int on_envelope(struct watch_machine *machine, struct arena *arena, const char *text,
+                       size_t len, struct error *err)
+{
+    const cJSON *list = NULL;
+
+    int r = json_parse(arena, text, len, &list, err);
+    if (r < 0)
+        return r;
+
+    const char *version = json_string(json_path(list, "metadata", "resourceVersion", NULL), "");
+    const char *page = json_string(json_path(list, "metadata", "continue", NULL), "");
+    r = check_version(version, err);
+    if (r < 0)
+        return r;
+    if (strlen(page) > WATCH_MAX_TOKEN)
+        return error_set(err, ERROR_INVALID, "metadata.continue is over %u bytes", WATCH_MAX_TOKEN);
+
+    begin_set(machine);
+    machine->reply.complete = true;
+    if (!machine->set_version)
+        watch_set_string(&machine->set_version, version);
+    watch_set_string(&machine->page, *page ? page : NULL);
+    if (machine->page)
+        return 0;
+
+    watch_set_string(&machine->version, machine->set_version);
+    machine->in_set = false;
+    *machine->problem = '\0';
+    machine->sink(machine->ctx, WATCH_INIT_DONE, NULL, machine->version);
+    return 0;
+}
+
+static void tell(struct watch_machine *machine, enum watch_event_type type,
+                 struct kube_object *object, const char *version)
+{
+    machine->reply.told = true;
+    machine->must_tell = false;
+    *machine->problem = '\0';
+    watch_set_string(&machine->version, version);
+    machine->sink(machine->ctx, type, object, machine->version);
+}
+
+static int on_change(struct watch_machine *machine, enum watch_event_type type, const cJSON *tree,
+                     struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+
+    int r = keep(machine, tree, &object, err);
+    if (r < 0)
+        return r;
+    tell(machine, type, object, object->resource_version);
+    return 0;
+}
+
+/* A version that goes back is a lagging server's: what was told is not untold. */
+static int on_bookmark(struct watch_machine *machine, const cJSON *tree, struct error *err)
+{
+    const char *version = json_string(json_path(tree, "metadata", "resourceVersion", NULL), "");
+
+    int r = check_version(version, err);
+    if (r < 0)
+        return r;
+    if (kube_version_compare(version, machine->version) >= 0)
+        tell(machine, WATCH_BOOKMARK, NULL, version);
+    return 0;
+}
+
+/* The stream's status was 200, so this is where a late refusal comes, 410 above all. */
+static int on_refusal(const cJSON *status, struct error *err)
+{
+    const char *reason = json_string(json_get(status, "reason"), "");
+    bool is_gone = str_equal(reason, "Expired") || str_equal(reason, "Gone");
+    int64_t code = json_int(json_get(status, "code"), 500);
+
+    return kube_status_error(err,
+                             is_gone                   ? 410
+                             : code > 0 && code < 1000 ? (int)code
+                                                       : 500,
+                             status);
+}
+
+static int on_event(struct watch_machine *machine, const cJSON *event, struct error *err)
+{
+    const char *type = json_string(json_get(event, "type"), "");
+    const cJSON *object = json_get(event, "object");
+
+    if (str_equal(type, "ADDED") || str_equal(type, "MODIFIED"))
+        return on_change(machine, WATCH_APPLY, object, err);
+    if (str_equal(type, "DELETED"))
+        return on_change(machine, WATCH_DELETE, object, err);
+    if (str_equal(type, "BOOKMARK"))
+        return on_bookmark(machine, object, err);
+    log_warn("unknown type of watch event, ignored", "resource", machine->resource, "type", type,
+             NULL);
+    return 0;
+}
+
+static int on_document(struct watch_machine *machine, struct arena *arena, const char *text,
+                       size_t len, struct error *err)
+{
+    struct error why = { 0 };
+    const cJSON *event = NULL;
+
+    if (!text)
+        return error_set(err, ERROR_TOO_LARGE, "an event of %zu bytes is over the limit of %u", len,
+                         WATCH_MAX_ITEM);
+
+    int r = json_parse(arena, text, len, &event, &why);
+    if (r == 0 && str_equal(json_string(json_get(event, "type"), ""), "ERROR"))
+        return on_refusal(json_get(event, "object"), err);
+    if (r == 0)
+        r = on_event(machine, event, &why);
+    if (r < 0) {
+        log_warn("watch event not readable, listing again after this stream", "resource",
+                 machine->resource, "error", why.message, NULL);
+        machine->reply.list_next = true;
+    }
+    return 0;
+}
+
+int watch_on_part(void *ctx, enum json_part part, const char *text, size_t len, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct watch_machine *machine = ctx;
+
+    switch (part) {
+    case JSON_PART_ITEM:
+        return on_item(machine, arena, text, len);
+    case JSON_PART_ENVELOPE:
+        return on_envelope(machine, arena, text, len, err);
+    case JSON_PART_DOCUMENT:
+        break;
+    }
+    return on_document(machine, arena, text, len, err);
+}
