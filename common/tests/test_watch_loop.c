@@ -1,0 +1,367 @@
+#include <pthread.h>
+#include <unistd.h>
+
+#include "common/base/alloc.h"
+#include "common/base/clock.h"
+#include "common/base/cond.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/watch.h"
+#include "common/tests/suite.h"
+#include "common/tests/tiny_server.h"
+
+#define PATIENCE_MS 20000
+#define MANY 20
+
+#define ITEM(name, version)                                                                        \
+    "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
+#define LIST(version, items)                                                                       \
+    "{\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
+#define ADDED(name, version) "{\"type\":\"ADDED\",\"object\":" ITEM(name, version) "}\n"
+#define BOOKMARK(version)                                                                          \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}\n"
+
+static const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true };
+static const struct kube_kind KIND_WIDGET = { "example.org", "v1", "Widget", "widgets", true };
+
+static struct tiny_server *server;
+static struct kube_config *config;
+static struct watch_loop *loop;
+static char directory[] = "/tmp/watch-loop-XXXXXX";
+static char kubeconfig[64];
+static char token_file[64];
+
+/* What the sinks were told: the newest version of each kind, guarded by the lock. */
+struct told {
+    const struct kube_kind *kind;
+    struct watch_machine *machine;
+    char version[32];
+    unsigned lists;
+};
+static struct told gadgets = { .kind = &KIND_GADGET };
+static struct told widgets = { .kind = &KIND_WIDGET };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+
+static void sink(void *ctx, enum watch_event_type type, struct kube_object *object UNUSED,
+                 const char *version)
+{
+    struct told *told = ctx;
+
+    pthread_mutex_lock(&lock);
+    if (version)
+        ck_assert(str_copy(told->version, sizeof(told->version), version));
+    told->lists += type == WATCH_INIT_DONE;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void wait_for_version(struct told *told, const char *version)
+{
+    struct timespec deadline = cond_deadline(PATIENCE_MS);
+
+    pthread_mutex_lock(&lock);
+    while (!str_equal(told->version, version))
+        ck_assert_msg(cond_wait_until(&changed, &lock, &deadline), "%s at '%s' instead of '%s'",
+                      told->kind->plural, told->version, version);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Waits until there is a problem with these words (NULL: until there is none); as readyz, by
+ * asking. */
+static void wait_for_problem(const char *words)
+{
+    char problem[400] = "";
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    for (;;) {
+        bool found = watch_loop_problem(loop, problem, sizeof(problem));
+        if (words ? found && strstr(problem, words) : !found)
+            return;
+        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms, "problem '%s' instead of '%s'",
+                      found ? problem : "", words);
+        struct timespec deadline = cond_deadline(10);
+        pthread_mutex_lock(&lock);
+        (void)!cond_wait_until(&changed, &lock, &deadline);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void load_config(uint16_t port)
+{
+    struct error err = { 0 };
+    char text[600];
+
+    snprintf(text, sizeof(text),
+             "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+             "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+             "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%u'}}]\n"
+             "users: [{name: u, user: {tokenFile: %s}}]\n",
+             port, token_file);
+    write_file(token_file, "first-token\n");
+    write_file(kubeconfig, text);
+    int r = kube_config_load(kubeconfig, &config, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+}
+
+static void add(struct told *told)
+{
+    struct watch_options options = { .kind = told->kind };
+
+    told->machine = watch_machine_create(&options, sink, told);
+    watch_loop_add(loop, told->machine);
+}
+
+static void start(void)
+{
+    struct error err = { 0 };
+    int r = watch_loop_start(loop, &err);
+
+    ck_assert_msg(r == 0, "%s", err.message);
+}
+
+static void answer_both(const char *version)
+{
+    char list[100];
+
+    snprintf(list, sizeof(list), LIST("%s", ""), version);
+    tiny_server_answer(server, "/gadgets?", 200, list);
+    tiny_server_answer(server, "/widgets?", 200, list);
+    tiny_server_answer(server, "watch=true", 200, "");
+}
+
+static void set_up(void)
+{
+    json_init();
+    log_configure(LOG_ERROR, LOG_TEXT); /* refusals are wanted here */
+    cond_init(&changed);
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(kubeconfig, sizeof(kubeconfig), "%s/config", directory);
+    snprintf(token_file, sizeof(token_file), "%s/token", directory);
+    server = tiny_server_start(0);
+    load_config(tiny_server_port(server));
+    loop = watch_loop_create(config);
+    add(&gadgets);
+    add(&widgets);
+}
+
+static void tear_down(void)
+{
+    watch_loop_stop(loop);
+    watch_loop_destroy(loop);
+    watch_machine_destroy(gadgets.machine);
+    watch_machine_destroy(widgets.machine);
+    kube_config_destroy(config);
+    if (server)
+        tiny_server_stop(server);
+    unlink(kubeconfig);
+    unlink(token_file);
+    rmdir(directory);
+}
+
+START_TEST(each_machine_lists_and_then_watches)
+{
+    answer_both("10");
+    start();
+    wait_for_version(&gadgets, "10");
+    wait_for_version(&widgets, "10");
+    tiny_server_push(server, "/gadgets?watch=true", ADDED("a", "12"));
+    wait_for_version(&gadgets, "12");
+    tiny_server_push(server, "/widgets?watch=true", BOOKMARK("13"));
+    wait_for_version(&widgets, "13");
+    ck_assert_str_eq(gadgets.version, "12");
+
+    tiny_server_end(server, "/gadgets?watch=true"); /* orderly: again from the last version */
+    tiny_server_wait(server, "/gadgets?watch=true&allowWatchBookmarks=true&resourceVersion=12", 1);
+    ck_assert_uint_eq(gadgets.lists, 1);
+    wait_for_problem(NULL);
+}
+END_TEST
+
+START_TEST(a_stream_that_stalls_does_not_hold_up_the_others)
+{
+    answer_both("10");
+    start();
+    tiny_server_push(server, "/gadgets?watch=true", "{\"type\":\"ADDED\",\"object\":{\"meta");
+    tiny_server_push(server, "/widgets?watch=true", ADDED("a", "12"));
+    wait_for_version(&widgets, "12");
+    ck_assert_str_eq(gadgets.version, "10");
+    tiny_server_push(server, "/gadgets?watch=true",
+                     "data\":{\"name\":\"a\",\"resourceVersion\":\"14\"}}}");
+    wait_for_version(&gadgets, "14");
+}
+END_TEST
+
+START_TEST(a_new_server_is_watched_from_the_last_version)
+{
+    uint16_t port = tiny_server_port(server);
+
+    answer_both("10");
+    start();
+    tiny_server_push(server, "/gadgets?watch=true", ADDED("a", "12"));
+    wait_for_version(&gadgets, "12");
+    wait_for_version(&widgets, "10");
+    tiny_server_stop(server);
+    wait_for_problem("watch gadgets.example.org: Unavailable: ");
+
+    server = tiny_server_start(port);
+    answer_both("99");
+    tiny_server_wait(server, "/gadgets?watch=true&allowWatchBookmarks=true&resourceVersion=12", 1);
+    tiny_server_wait(server, "/widgets?watch=true&allowWatchBookmarks=true&resourceVersion=10", 1);
+    tiny_server_push(server, "/widgets?watch=true", ADDED("b", "15"));
+    wait_for_version(&widgets, "15");
+    wait_for_problem(NULL);
+    ck_assert_uint_eq(gadgets.lists, 1);
+}
+END_TEST
+
+START_TEST(nobody_there_is_a_problem_until_somebody_is)
+{
+    uint16_t port = tiny_server_port(server);
+
+    tiny_server_stop(server);
+    server = NULL;
+    start();
+    wait_for_problem("list gadgets.example.org: Unavailable: Failed to connect to 127.0.0.1");
+    server = tiny_server_start(port);
+    answer_both("10");
+    wait_for_version(&gadgets, "10");
+    wait_for_version(&widgets, "10");
+    wait_for_problem(NULL);
+}
+END_TEST
+
+START_TEST(a_refusal_is_told_in_the_server_s_words)
+{
+    answer_both("10");
+    tiny_server_answer(
+        server, "/widgets?", 403,
+        "{\"kind\":\"Status\",\"message\":\"widgets is forbidden: User \\\"u\\\"\"}");
+    start();
+    wait_for_problem("list widgets.example.org: Forbidden: widgets is forbidden: User \"u\"");
+    wait_for_version(&gadgets, "10");
+    answer_both("20");
+    wait_for_version(&widgets, "20");
+    wait_for_problem(NULL);
+}
+END_TEST
+
+START_TEST(gone_lists_again)
+{
+    answer_both("10");
+    start();
+    tiny_server_push(server, "/gadgets?watch=true",
+                     "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\"}}");
+    answer_both("90");
+    wait_for_version(&gadgets, "90");
+    ck_assert_uint_eq(gadgets.lists, 2);
+    wait_for_problem(NULL);
+}
+END_TEST
+
+START_TEST(a_list_that_breaks_off_is_asked_for_again)
+{
+    answer_both("10");
+    tiny_server_answer_in_part(server, "/gadgets?limit", "{\"items\":[" ITEM("a", "3"));
+    start();
+    tiny_server_wait(server, "/gadgets?limit", 1);
+    wait_for_version(&widgets, "10");
+    uint16_t port = tiny_server_port(server);
+    tiny_server_stop(server);
+    server = tiny_server_start(port);
+    answer_both("20");
+    wait_for_version(&gadgets, "20");
+    ck_assert_uint_eq(gadgets.lists, 1);
+}
+END_TEST
+
+START_TEST(a_refused_token_is_read_again)
+{
+    answer_both("10");
+    start();
+    tiny_server_wait(server, "/gadgets?watch", 1);
+    ck_assert(tiny_server_saw(server, "/gadgets?limit", "Authorization: Bearer first-token"));
+    ck_assert(tiny_server_saw(server, "/gadgets?watch", "Authorization: Bearer first-token"));
+
+    write_file(token_file, "second-token\n");
+    tiny_server_answer(server, "/gadgets?watch", 401, "");
+    tiny_server_end(server, "/gadgets?watch");
+    tiny_server_wait(server, "/gadgets?watch", 2);
+    wait_for_problem("watch gadgets.example.org: Forbidden: HTTP 401");
+    answer_both("10");
+    tiny_server_wait(server, "/gadgets?watch", 3);
+    ck_assert(tiny_server_saw(server, "/gadgets?watch", "Authorization: Bearer second-token"));
+}
+END_TEST
+
+START_TEST(stop_does_not_wait_for_streams_or_lists)
+{
+    answer_both("10");
+    tiny_server_answer_in_part(server, "/widgets?limit", "{\"items\":[");
+    start();
+    tiny_server_wait(server, "/gadgets?watch", 1);
+    tiny_server_wait(server, "/widgets?limit", 1);
+    watch_loop_stop(loop); /* or the test's time-out, which is less than a minute */
+    watch_loop_stop(loop);
+    wait_for_problem(NULL);
+}
+END_TEST
+
+START_TEST(stop_does_not_wait_for_a_back_off)
+{
+    start(); /* 404 for everything */
+    wait_for_problem("is its CRD installed?");
+    watch_loop_stop(loop);
+}
+END_TEST
+
+START_TEST(many_machines_share_the_thread)
+{
+    struct told more[MANY] = { 0 };
+
+    for (size_t i = 0; i < MANY; i++) {
+        more[i].kind = i % 2 ? &KIND_GADGET : &KIND_WIDGET;
+        add(&more[i]);
+    }
+    answer_both("10");
+    start();
+    for (size_t i = 0; i < MANY; i++)
+        wait_for_version(&more[i], "10");
+    tiny_server_wait(server, "watch=true", MANY + 2);
+    watch_loop_stop(loop);
+    for (size_t i = 0; i < MANY; i++)
+        watch_machine_destroy(more[i].machine);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("watch_loop");
+    TCase *tcase = tcase_create("watch_loop");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_set_timeout(tcase, 45);
+    tcase_add_test(tcase, each_machine_lists_and_then_watches);
+    tcase_add_test(tcase, a_stream_that_stalls_does_not_hold_up_the_others);
+    tcase_add_test(tcase, a_new_server_is_watched_from_the_last_version);
+    tcase_add_test(tcase, nobody_there_is_a_problem_until_somebody_is);
+    tcase_add_test(tcase, a_refusal_is_told_in_the_server_s_words);
+    tcase_add_test(tcase, gone_lists_again);
+    tcase_add_test(tcase, a_list_that_breaks_off_is_asked_for_again);
+    tcase_add_test(tcase, a_refused_token_is_read_again);
+    tcase_add_test(tcase, stop_does_not_wait_for_streams_or_lists);
+    tcase_add_test(tcase, stop_does_not_wait_for_a_back_off);
+    tcase_add_test(tcase, many_machines_share_the_thread);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}

@@ -1,0 +1,110 @@
+#include "controller/attempts.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/base/alloc.h"
+#include "common/base/map.h"
+
+struct attempts {
+    pthread_mutex_t lock;
+    struct map *by_uid;
+};
+
+struct attempts *attempts_create(void)
+{
+    struct attempts *attempts = xcalloc(1, sizeof(*attempts));
+
+    pthread_mutex_init(&attempts->lock, NULL);
+    attempts->by_uid = map_create(free);
+    return attempts;
+}
+
+void attempts_destroy(struct attempts *attempts)
+{
+    if (!attempts)
+        return;
+
+    map_destroy(attempts->by_uid);
+    pthread_mutex_destroy(&attempts->lock);
+    free(attempts);
+}
+
+/* The lock is held. */
+static struct attempt *current(struct attempts *attempts, const char *uid, int64_t number,
+                               int64_t now_ms)
+{
+    struct attempt *attempt = map_get(attempts->by_uid, uid);
+
+    if (!attempt) {
+        attempt = xcalloc(1, sizeof(*attempt));
+        map_set(attempts->by_uid, uid, attempt);
+    }
+    if (attempt->number != number || !attempt->first_seen_ms)
+        *attempt = (struct attempt){ .number = number,
+                                     .first_seen_ms = now_ms,
+                                     .deleting_ms = attempt->deleting_ms };
+    return attempt;
+}
+
+struct attempt attempts_get(struct attempts *attempts, const char *uid, int64_t number,
+                            int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt ret = *current(attempts, uid, number, now_ms);
+    pthread_mutex_unlock(&attempts->lock);
+    return ret;
+}
+
+void attempts_chosen(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    current(attempts, uid, number, now_ms)->chosen_here = true;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
+void attempts_published(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = current(attempts, uid, number, now_ms);
+    attempt->published_ms = now_ms;
+    attempt->publishes++;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
+void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    current(attempts, uid, number, now_ms)->stop_sent_ms = now_ms;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
+void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = current(attempts, uid, number, now_ms);
+    if (!attempt->deleting_ms)
+        attempt->deleting_ms = now_ms;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
+bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+{
+    bool first = false;
+
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = map_get(attempts->by_uid, uid);
+    if (attempt && attempt->number == number) {
+        first = !attempt->confirmed_ms;
+        attempt->confirmed_ms = now_ms;
+    }
+    pthread_mutex_unlock(&attempts->lock);
+    return first;
+}
+
+void attempts_remove(struct attempts *attempts, const char *uid)
+{
+    pthread_mutex_lock(&attempts->lock);
+    map_remove(attempts->by_uid, uid);
+    pthread_mutex_unlock(&attempts->lock);
+}

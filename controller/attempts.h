@@ -1,0 +1,40 @@
+/* What this process knows of attempts beyond their status: published, confirmed, told to stop. Lost
+ * at a restart. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * One entry a Task, by uid, of its current attempt only: naming a later attempt resets it. All
+ * times are monotonic milliseconds, 0: never. Any thread; one leaf mutex. Entries go with
+ * attempts_remove, when the Task is gone.
+ */
+struct attempts;
+
+struct attempt {
+    int64_t number;
+    bool chosen_here; /* this process chose the Proplet, so no earlier leader can have published the
+                         start */
+    int64_t first_seen_ms;
+    int64_t published_ms; /* the last time the start went out, or may have */
+    int64_t publishes;
+    int64_t confirmed_ms; /* the last sign of it from its device */
+    int64_t stop_sent_ms;
+    int64_t deleting_ms; /* first seen with a deletionTimestamp */
+};
+
+struct attempts *attempts_create(void);
+void attempts_destroy(struct attempts *attempts);
+
+/* Makes the entry if there is none. */
+struct attempt attempts_get(struct attempts *attempts, const char *uid, int64_t number,
+                            int64_t now_ms);
+void attempts_chosen(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+void attempts_published(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+/* From the device, so of any number: true if that is the current attempt and this is its first
+ * sign. */
+bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+void attempts_remove(struct attempts *attempts, const char *uid);

@@ -1,0 +1,366 @@
+#include "controller/bridge.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+#include "common/runtime/metrics.h"
+#include "controller/bridge_messages.h"
+
+static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create",
+                                               "controller/marker" };
+static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/task_metrics" };
+
+/* What makes heartbeats be heard. */
+#define ALIVE_SUFFIX "proplet/alive"
+
+struct channel {
+    size_t proplets;
+    bool refused;
+    bool marker; /* a marker published here comes back */
+    int64_t since_ms;
+};
+
+struct bridge {
+    struct bridge_options options;
+    struct bridge_sink sink;
+    char *events_id;
+    struct mqtt *events;
+    struct mqtt *control;
+
+    pthread_mutex_t lock; /* leaf: guards what follows */
+    struct map *channels;
+    bool marker_sent;
+    bool drained;
+    char marker[UUID_LEN]; /* nonce of this term */
+};
+
+static struct metric CONNECTS = { .type = METRIC_COUNTER,
+                                  .name = "propeller_mqtt_connects_total",
+                                  .help = "Connections to the broker that were accepted.",
+                                  .labels = { "connection" } };
+
+static void on_marker(void *ctx, const char *nonce, size_t len)
+{
+    struct bridge *bridge = ctx;
+
+    pthread_mutex_lock(&bridge->lock);
+    bool ours = len == strlen(bridge->marker) && !memcmp(nonce, bridge->marker, len);
+    bool news = ours && !bridge->drained;
+    bridge->drained |= ours;
+    pthread_mutex_unlock(&bridge->lock);
+    if (news)
+        bridge_wake_active(&bridge->sink);
+}
+
+static void on_message(void *ctx, const char *topic, const void *payload, size_t len,
+                       bool duplicate UNUSED)
+{
+    struct bridge *bridge = ctx;
+
+    bridge_message(&bridge->sink, topic, payload, len);
+}
+
+/* No device can send so much; whoever did gets no answer. */
+static void on_dropped(void *ctx UNUSED, const char *topic, size_t len)
+{
+    bridge_count_rejected("too_large", 1);
+    log_warn("message dropped, it is larger than any device can send", "topic", topic, "bytes",
+             LOG_INT((int64_t)len), NULL);
+}
+
+/* The Proplets whose channel this is look at it again. */
+static void wake_channel(struct bridge *bridge, const char *channel)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_find(bridge->options.proplets, arena, "channel", channel);
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(bridge->sink.proplet_queue, &list.items[i]->name);
+}
+
+static void on_subscribed(void *ctx, const char *filter, int granted)
+{
+    struct bridge *bridge = ctx;
+    char key[CHANNEL_KEY_LEN];
+    enum message_kind kind = message_topic_parse(filter, key);
+
+    if (kind == MESSAGE_UNKNOWN)
+        return;
+    if (granted < 0)
+        log_warn("the broker refused a subscription", "filter", filter, NULL);
+
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *channel = map_get(bridge->channels, key);
+    if (channel && granted < 0)
+        channel->refused = true;
+    else if (channel && kind == MESSAGE_ALIVE)
+        channel->since_ms = clock_monotonic_ms(bridge->options.clock);
+    else if (channel && kind == MESSAGE_MARKER)
+        channel->marker = true;
+    bool wake_active = kind == MESSAGE_MARKER && !bridge->drained;
+    pthread_mutex_unlock(&bridge->lock);
+    wake_channel(bridge, key);
+    if (wake_active)
+        bridge_wake_active(&bridge->sink);
+}
+
+static void on_control_state(void *ctx, bool connected, bool session_present UNUSED,
+                             const char *why)
+{
+    struct bridge *bridge = ctx;
+    const char *key;
+    void *value;
+
+    if (connected)
+        metric_add(&CONNECTS, 1, "control", NULL);
+    else
+        log_warn("control connection to the broker ended, connecting again", "why", why, NULL);
+
+    pthread_mutex_lock(&bridge->lock);
+    bridge->marker_sent = bridge->marker_sent && connected;
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        struct channel *channel = value;
+        channel->since_ms = 0;
+        if (connected)
+            channel->refused = false;
+    }
+    pthread_mutex_unlock(&bridge->lock);
+    if (connected)
+        bridge_wake_active(&bridge->sink); /* starts that could not be published */
+}
+
+static void on_events_state(void *ctx, bool connected, bool session_present, const char *why)
+{
+    struct bridge *bridge = ctx;
+
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&bridge->lock);
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);)
+        ((struct channel *)value)->marker = false;
+    pthread_mutex_unlock(&bridge->lock);
+    if (connected) {
+        metric_add(&CONNECTS, 1, "events", NULL);
+        log_info("connected to the broker", "session", session_present ? "resumed" : "new", NULL);
+    } else {
+        log_warn("events connection to the broker ended, connecting again", "why", why, NULL);
+    }
+    bridge_sink_reconnected(&bridge->sink);
+}
+
+static bool settle(void *ctx, uint32_t timeout_ms)
+{
+    struct bridge *bridge = ctx;
+
+    return bridge_sink_settled(&bridge->sink) &&
+           mailbox_wait_empty(bridge->options.mailbox, timeout_ms);
+}
+
+struct bridge *bridge_create(const struct bridge_options *options)
+{
+    struct bridge *bridge = xcalloc(1, sizeof(*bridge));
+
+    bridge->options = *options;
+    bridge->channels = map_create(free);
+    uuid_random(bridge->marker);
+    pthread_mutex_init(&bridge->lock, NULL);
+    bridge->sink = (struct bridge_sink){
+        .tasks = options->tasks,
+        .proplets = options->proplets,
+        .fleet = options->fleet,
+        .attempts = options->attempts,
+        .mailbox = options->mailbox,
+        .clock = options->clock,
+        .marker = on_marker,
+        .marker_ctx = bridge,
+    };
+
+    size_t size = strlen(options->client_id) + sizeof("-results");
+    bridge->events_id = xmalloc(size);
+    snprintf(bridge->events_id, size, "%s-results", options->client_id);
+
+    struct mqtt_options connection = options->connection;
+    connection.client_id = options->client_id;
+    connection.clean_session = true;
+    const struct mqtt_handlers control = {
+        .ctx = bridge,
+        .message = on_message,
+        .subscribed = on_subscribed,
+        .state = on_control_state,
+        .dropped = on_dropped,
+    };
+    bridge->control = mqtt_create(&connection, &control);
+
+    connection.client_id = bridge->events_id;
+    connection.clean_session = false;
+    connection.settle = settle;
+    connection.settle_ctx = bridge;
+    const struct mqtt_handlers events = {
+        .ctx = bridge,
+        .message = on_message,
+        .subscribed = on_subscribed,
+        .state = on_events_state,
+        .dropped = on_dropped,
+    };
+    bridge->events = mqtt_create(&connection, &events);
+
+    if (options->own_channel)
+        bridge_channel_add(bridge, options->own_channel);
+    return bridge;
+}
+
+void bridge_destroy(struct bridge *bridge)
+{
+    if (!bridge)
+        return;
+
+    mqtt_destroy(bridge->events);
+    mqtt_destroy(bridge->control);
+    map_destroy(bridge->channels);
+    pthread_mutex_destroy(&bridge->lock);
+    free(bridge->events_id);
+    free(bridge);
+}
+
+void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct workqueue *proplets)
+{
+    bridge->sink.task_queue = tasks;
+    bridge->sink.proplet_queue = proplets;
+}
+
+int bridge_start(struct bridge *bridge, struct error *err)
+{
+    int r = mqtt_start(bridge->control, err);
+    if (r < 0)
+        return r;
+
+    return mqtt_start(bridge->events, err);
+}
+
+void bridge_stop(struct bridge *bridge)
+{
+    mqtt_stop(bridge->events);
+    mqtt_stop(bridge->control);
+}
+
+typedef void filter_fn(struct bridge *bridge, struct mqtt *mqtt, const char *filter);
+
+static void subscribe(struct bridge *bridge, struct mqtt *mqtt, const char *filter)
+{
+    mqtt_subscribe(mqtt, filter, bridge->options.qos);
+}
+
+static void unsubscribe(struct bridge *bridge UNUSED, struct mqtt *mqtt, const char *filter)
+{
+    mqtt_unsubscribe(mqtt, filter);
+}
+
+static void for_each_filter(struct bridge *bridge, const char *channel, filter_fn *function)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (size_t i = 0; i < ARRAY_LEN(EVENTS_SUFFIXES); i++)
+        function(bridge, bridge->events, message_topic(arena, channel, EVENTS_SUFFIXES[i]));
+    for (size_t i = 0; i < ARRAY_LEN(CONTROL_SUFFIXES); i++)
+        function(bridge, bridge->control, message_topic(arena, channel, CONTROL_SUFFIXES[i]));
+}
+
+void bridge_channel_add(struct bridge *bridge, const char *channel)
+{
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *entry = map_get(bridge->channels, channel);
+    bool fresh = !entry;
+    if (fresh) {
+        entry = xcalloc(1, sizeof(*entry));
+        map_set(bridge->channels, channel, entry);
+    }
+    entry->proplets++;
+    pthread_mutex_unlock(&bridge->lock);
+    if (fresh)
+        for_each_filter(bridge, channel, subscribe);
+}
+
+void bridge_channel_remove(struct bridge *bridge, const char *channel)
+{
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *entry = map_get(bridge->channels, channel);
+    bool last = entry && --entry->proplets == 0;
+    if (last)
+        map_remove(bridge->channels, channel);
+    pthread_mutex_unlock(&bridge->lock);
+    if (last)
+        for_each_filter(bridge, channel, unsubscribe);
+}
+
+struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel)
+{
+    struct channel_state ret = { 0 };
+
+    pthread_mutex_lock(&bridge->lock);
+    const struct channel *entry = map_get(bridge->channels, channel);
+    if (entry)
+        ret = (struct channel_state){ .refused = entry->refused, .since_ms = entry->since_ms };
+    pthread_mutex_unlock(&bridge->lock);
+    return ret;
+}
+
+int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,
+                   const void *payload, size_t len, int qos, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    return mqtt_publish(bridge->control, message_topic(arena, channel, suffix), payload, len, qos,
+                        bridge->options.timeout_ms, err);
+}
+
+/* A channel whose marker comes back; one session is one queue, so any of them will do. */
+static bool marker_channel(struct bridge *bridge, char ret[static CHANNEL_KEY_LEN])
+{
+    const char *key;
+    void *value;
+
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        const struct channel *channel = value;
+        if (channel->marker)
+            return str_copy(ret, CHANNEL_KEY_LEN, key);
+    }
+    return false;
+}
+
+bool bridge_backlog_drained(struct bridge *bridge)
+{
+    char channel[CHANNEL_KEY_LEN];
+    struct error err = { 0 };
+
+    pthread_mutex_lock(&bridge->lock);
+    bool drained = bridge->drained;
+    bool send = !drained && !bridge->marker_sent && marker_channel(bridge, channel);
+    bridge->marker_sent |= send;
+    pthread_mutex_unlock(&bridge->lock);
+    if (!send)
+        return drained;
+
+    int r = bridge_publish(bridge, channel, "controller/marker", bridge->marker,
+                           strlen(bridge->marker), 1, &err);
+    if (r < 0) {
+        pthread_mutex_lock(&bridge->lock);
+        bridge->marker_sent = false;
+        pthread_mutex_unlock(&bridge->lock);
+        log_debug("marker not published, the next reconcile tries again", "error", err.message,
+                  NULL);
+    }
+    return false;
+}
+
+bool bridge_connected(struct bridge *bridge, char *why, size_t size)
+{
+    return mqtt_connected(bridge->control, why, size) && mqtt_connected(bridge->events, why, size);
+}

@@ -1,0 +1,70 @@
+/* Between the broker and the reconcilers: topics <-> mailbox, fleet, names to wake. */
+#pragma once
+
+#include "common/base/clock.h"
+#include "common/net/mqtt.h"
+#include "common/runtime/mailbox.h"
+#include "common/runtime/store.h"
+#include "common/runtime/workqueue.h"
+#include "controller/attempts.h"
+#include "controller/fleet.h"
+#include "controller/messages.h"
+
+/*
+ * Two connections (behaviour: MQTT):
+ *   events   "<client-id>-results", persistent session, acknowledged after the write: results,
+ * create, marker control  "<client-id>", clean session: alive, task_metrics, and everything that is
+ * published
+ *
+ * Subscriptions follow the channels of the Proplets. A result goes into the mailbox under its
+ * Task's uid and stays there until the Task's status is written; the events thread acknowledges
+ * nothing while the mailbox holds anything. What can never be stored (malformed, unknown Task) is
+ * counted and acknowledged.
+ */
+struct bridge;
+
+struct bridge_options {
+    struct mqtt_options connection; /* client_id, clean_session, settle are set by the bridge;
+                                       strings are borrowed */
+    const char *client_id;
+    int qos;                 /* of subscriptions and of the marker */
+    uint32_t timeout_ms;     /* of one publish */
+    const char *own_channel; /* "<domain>/<channel>" of the flags, or NULL */
+    struct store *tasks;     /* index "active": Tasks that are scheduled or running, under "" */
+    struct store *proplets;  /* index "identity": by fleet_key */
+    struct fleet *fleet;
+    struct attempts *attempts;
+    struct mailbox *mailbox;
+    const struct clock *clock;
+};
+
+struct bridge *bridge_create(const struct bridge_options *options);
+void bridge_destroy(struct bridge *bridge);
+/* Before start: whose names are woken. */
+void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct workqueue *proplets);
+int bridge_start(struct bridge *bridge, struct error *err) MUST_CHECK;
+void bridge_stop(struct bridge *bridge); /* joins; the mailbox should be empty by now */
+
+/* A Proplet of this channel came or went: counted. Any thread. */
+void bridge_channel_add(struct bridge *bridge, const char *channel);
+void bridge_channel_remove(struct bridge *bridge, const char *channel);
+
+struct channel_state {
+    bool refused;     /* the broker refused a subscription */
+    int64_t since_ms; /* heartbeats are heard since then (monotonic); 0: not now */
+};
+struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel);
+
+/* Worker thread. See mqtt_publish for errors. */
+int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,
+                   const void *payload, size_t len, int qos, struct error *err) MUST_CHECK;
+
+/*
+ * Everything that the broker had stored for us when this term began is in the mailbox or dealt
+ * with. Otherwise a marker is sent, if none is on its way: it comes back on the events connection
+ * behind all that, and wakes the active Tasks. Worker thread; may block like a publish.
+ */
+bool bridge_backlog_drained(struct bridge *bridge);
+
+/* Both connections are up; otherwise why not. */
+bool bridge_connected(struct bridge *bridge, char *why, size_t size);

@@ -1,0 +1,66 @@
+/* What is known of devices right now, in memory: heartbeats, last wills, what they said of
+ * themselves. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+
+/*
+ * A device is its identity "<domain>/<channel>/<clientId>" (fleet_key). Live values are here and
+ * not in the API: a status is written at transitions and within the refresh budget only.
+ *
+ * "News" is what may change a Proplet's phase, so that its reconciler must look: a sign of life of
+ * a device that did not count as alive, and a last will of one that did. An ordinary heartbeat is
+ * none.
+ *
+ * Any thread; one leaf mutex. Entries of Proplets go with fleet_remove; what is kept of identities
+ * without a Proplet is bounded by FLEET_MAX_STRANGERS and FLEET_STRANGER_MS.
+ */
+struct fleet;
+
+#define FLEET_KEY_LEN 900
+#define FLEET_HISTORY 10
+#define FLEET_MAX_STRANGERS 1024
+#define FLEET_STRANGER_MS (10 * 60 * 1000)
+
+struct fleet_device {
+    bool alive;           /* a heartbeat came, and neither a last will nor fleet_silent since */
+    bool will;            /* the last word was the last will */
+    int64_t last_seen_ms; /* monotonic; 0: never in this process */
+    int64_t last_seen_us;
+    int64_t history_us[FLEET_HISTORY]; /* oldest first */
+    size_t history_len;
+    const char *metadata;    /* JSON text in the arena, or NULL */
+    int64_t next_refresh_ms; /* 0: none reserved */
+};
+
+struct fleet *fleet_create(void);
+void fleet_destroy(struct fleet *fleet);
+
+/* false: too long */
+bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET_KEY_LEN]);
+
+/* All return true for news. */
+bool fleet_heartbeat(struct fleet *fleet, const char *key, int64_t now_ms, int64_t now_us);
+bool fleet_will(struct fleet *fleet, const char *key);
+/* text: JSON of status.metadata. known: a Proplet has this identity. */
+bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool known,
+                    int64_t now_ms);
+
+/* The reconciler found it silent: the next heartbeat is news. Nothing if a heartbeat came after
+ * last_seen_ms. */
+void fleet_silent(struct fleet *fleet, const char *key, int64_t last_seen_ms);
+void fleet_get(struct fleet *fleet, struct arena *arena, const char *key, struct fleet_device *ret);
+void fleet_remove(struct fleet *fleet, const char *key);
+
+/*
+ * The refresh budget: one slot for this device, not before now + interval, one slot every 1/qps s
+ * for the whole fleet. Kept until fleet_refreshed. Returns when it may be written (monotonic ms).
+ */
+int64_t fleet_reserve_refresh(struct fleet *fleet, const char *key, int64_t now_ms,
+                              int64_t interval_ms, double qps);
+/* Its status was written, for whatever reason: the next refresh needs a new slot. */
+void fleet_refreshed(struct fleet *fleet, const char *key);

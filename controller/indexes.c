@@ -1,0 +1,154 @@
+#include "controller/indexes.h"
+
+#include "common/api/names.h"
+#include "common/api/proplet.h"
+#include "common/api/task.h"
+#include "common/base/str.h"
+#include "common/kube/object.h"
+
+static const char *task_phase_text(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "phase", NULL), TASK_PHASE_NAMES[TASK_PENDING]);
+}
+
+static const char *task_proplet(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "assignedProplet", NULL), "");
+}
+
+static const char *namespace_of(const cJSON *json)
+{
+    return json_string(json_path(json, "metadata", "namespace", NULL), "");
+}
+
+static bool is_active(const cJSON *json)
+{
+    const char *phase = task_phase_text(json);
+
+    return str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]) ||
+           (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) &&
+            !str_is_empty(task_proplet(json)));
+}
+
+static bool is_waiting(const cJSON *json)
+{
+    const char *phase = task_phase_text(json);
+
+    return str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) ||
+           (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) && str_is_empty(task_proplet(json)));
+}
+
+static void index_active(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (is_active(json))
+        add(ctx, "");
+}
+
+static void index_assigned(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (is_active(json) && kube_name_set(&name, namespace_of(json), task_proplet(json)))
+        add(ctx, kube_name_key(&name, key));
+}
+
+static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (is_waiting(json))
+        add(ctx, namespace_of(json));
+}
+
+static void index_capacity(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (is_waiting(json) && str_equal(json_string(json_path(json, "status", "reason", NULL), ""),
+                                      "InsufficientCapacity"))
+        add(ctx, namespace_of(json));
+}
+
+void indexes_add_task(struct store *store)
+{
+    store_add_index(store, INDEX_ACTIVE, index_active);
+    store_add_index(store, INDEX_ASSIGNED, index_assigned);
+    store_add_index(store, INDEX_WAITING, index_waiting);
+    store_add_index(store, INDEX_CAPACITY, index_capacity);
+}
+
+static const char *connection_string(const cJSON *json, const char *key)
+{
+    return json_string(json_path(json, "spec", "connectionConfig", key, NULL), "");
+}
+
+bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN])
+{
+    const char *domain = connection_string(json, "domainId");
+    const char *channel = connection_string(json, "channelId");
+
+    return !str_is_empty(domain) && !str_is_empty(channel) && channel_key(domain, channel, ret);
+}
+
+bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN])
+{
+    char channel[CHANNEL_KEY_LEN];
+
+    return proplet_channel_of(json, channel) &&
+           fleet_key(channel, connection_string(json, "clientId"), ret);
+}
+
+static void index_identity(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    char key[FLEET_KEY_LEN];
+
+    if (proplet_identity_of(json, key))
+        add(ctx, key);
+}
+
+static void index_channel(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    char key[CHANNEL_KEY_LEN];
+
+    if (proplet_channel_of(json, key))
+        add(ctx, key);
+}
+
+static void index_embedded(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    const char *dialect = json_string(json_path(json, "spec", "external", "dialect", NULL), "");
+
+    if (str_equal(dialect, PROPLET_DIALECT_NAMES[DIALECT_EMBEDDED]))
+        index_channel(json, add, ctx);
+}
+
+void indexes_add_proplet(struct store *store)
+{
+    store_add_index(store, INDEX_IDENTITY, index_identity);
+    store_add_index(store, INDEX_CHANNEL, index_channel);
+    store_add_index(store, INDEX_EMBEDDED, index_embedded);
+}
+
+/* The tree is the projection's to change; json_get reads it as const like everybody's. */
+static cJSON *member(cJSON *object, const char *key)
+{
+    return (cJSON *)json_get(object, key);
+}
+
+void project_task(cJSON *object)
+{
+    static const char *const SPEC[] = { "file", "env" };
+    static const char *const STATUS[] = { "results", "history", "broadcastResults", "latestMetrics",
+                                          "error" };
+    cJSON *metadata = member(object, "metadata");
+
+    json_remove(metadata, "annotations");
+    json_remove(metadata, "labels");
+    for (size_t i = 0; i < ARRAY_LEN(SPEC); i++)
+        json_remove(member(object, "spec"), SPEC[i]);
+    for (size_t i = 0; i < ARRAY_LEN(STATUS); i++)
+        json_remove(member(object, "status"), STATUS[i]);
+}
+
+void project_proplet(cJSON *object)
+{
+    json_remove(member(object, "metadata"), "annotations");
+    json_remove(member(member(object, "spec"), "connectionConfig"), "clientKey");
+}

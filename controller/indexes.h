@@ -1,0 +1,39 @@
+/* What is kept of each kind in memory, and under which values it is found. */
+#pragma once
+
+#include "common/kube/watch.h"
+#include "common/runtime/store.h"
+#include "controller/fleet.h"
+#include "controller/messages.h"
+
+/*
+ * Tasks
+ *   INDEX_ACTIVE    ""                  scheduled with a Proplet, or running
+ *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet
+ *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet
+ *   INDEX_CAPACITY  "<ns>"              those of them that wait for capacity
+ * Proplets
+ *   INDEX_IDENTITY  fleet_key           device
+ *   INDEX_CHANNEL   channel_key
+ *   INDEX_EMBEDDED  channel_key         of dialect embedded only
+ */
+#define INDEX_ACTIVE "active"
+#define INDEX_ASSIGNED "assigned"
+#define INDEX_WAITING "waiting"
+#define INDEX_CAPACITY "capacity"
+#define INDEX_IDENTITY "identity"
+#define INDEX_CHANNEL "channel"
+#define INDEX_EMBEDDED "embedded"
+
+void indexes_add_task(struct store *store);
+void indexes_add_proplet(struct store *store);
+
+/* Without module, environment, results, history, annotations: read again from the API server by
+ * whoever needs them. */
+watch_project_fn project_task;
+/* Without the client key and annotations. */
+watch_project_fn project_proplet;
+
+/* Of a Proplet's tree; false: it has no usable connectionConfig. */
+bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
+bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN]);

@@ -1,0 +1,68 @@
+/* What devices say, as structs: alive, create, result (the Propeller MQTT contract, messages of the
+ * device). */
+#pragma once
+
+#include "common/json/json.h"
+
+/* The last part of a topic below "m/<domain>/c/<channel>/control/". */
+enum message_kind {
+    MESSAGE_UNKNOWN, /* a topic or payload that is not of the contract */
+    MESSAGE_ALIVE,
+    MESSAGE_CREATE,
+    MESSAGE_METRICS,
+    MESSAGE_TASK_METRICS,
+    MESSAGE_RESULT,
+    MESSAGE_MARKER, /* our own: controller/marker */
+};
+
+/* "<domain>/<channel>": what Proplets and messages of one channel have in common. */
+#define CHANNEL_KEY_LEN 600
+bool channel_key(const char *domain, const char *channel,
+                 char ret[static CHANNEL_KEY_LEN]); /* false: too long */
+/* Domain and channel ids hold no '/', so the key is the part between "m/" and "/control" without
+ * "/c". */
+enum message_kind message_topic_parse(const char *topic, char ret_channel[static CHANNEL_KEY_LEN]);
+/* "m/<domain>/c/<channel>/control/<suffix>" */
+const char *message_topic(struct arena *arena, const char *channel, const char *suffix);
+
+struct alive_message {
+    const char *proplet_id;
+    bool alive; /* status is "alive"; "offline" is a last will, anything else is not accepted */
+};
+int message_alive_parse(struct arena *arena, const char *text, size_t len,
+                        struct alive_message *ret, struct error *err) MUST_CHECK;
+
+struct create_message {
+    const char *proplet_id;
+    const cJSON *metadata; /* status.metadata of a Proplet: only known members of the right type;
+                              NULL: none */
+};
+int message_create_parse(struct arena *arena, const char *text, size_t len,
+                         struct create_message *ret, struct error *err) MUST_CHECK;
+
+struct result_message {
+    const char *task_id;    /* as sent in the start */
+    const char *proplet_id; /* NULL: the device sends none (a microcontroller) */
+    const cJSON *results;   /* NULL: absent */
+    const char *error;      /* NULL: success (absent, null or empty) */
+};
+/*
+ * A microcontroller's error text may hold any bytes: if the text is not JSON as it stands, bytes
+ * that are not UTF-8 are replaced by U+FFFD and control characters by blanks, and it is read once
+ * more.
+ */
+int message_result_parse(struct arena *arena, const char *text, size_t len,
+                         struct result_message *ret, struct error *err) MUST_CHECK;
+
+/* First sign of a running attempt. */
+struct task_metrics_message {
+    const char *task_id;
+    const char *proplet_id;
+};
+int message_task_metrics_parse(struct arena *arena, const char *text, size_t len,
+                               struct task_metrics_message *ret, struct error *err) MUST_CHECK;
+
+/* Message ids: "<uid>" for attempt 1, "<uid>.<attempt>" later. */
+const char *message_id(struct arena *arena, const char *uid, int64_t attempt);
+/* The part before the first dot. */
+const char *message_id_uid(struct arena *arena, const char *id);

@@ -1,0 +1,28 @@
+/* What is sent to devices: start and stop, in the two dialects of the Propeller MQTT contract
+ * (sections 5, 7, 12). */
+#pragma once
+
+#include "common/api/proplet.h"
+#include "common/api/task.h"
+#include "common/json/json.h"
+
+/* Longer messages deafen a microcontroller for good, whoever they are addressed to. */
+#define PAYLOAD_EMBEDDED_MAX 1023
+/* Brokers of the Propeller stack cap a message at 1 MiB; the device caps it at 10 MiB. */
+#define PAYLOAD_STANDARD_MAX (1u << 20)
+
+struct start_request {
+    const struct task_spec *task; /* complete, with file and env */
+    const char *object_name;
+    const char *message_id;
+    const char *client_id; /* the device's identity, never the Proplet's name */
+    enum proplet_dialect dialect;
+};
+
+/* ERROR_TOO_LARGE names the number of bytes and the limit. Optional fields are left out, never
+ * null. */
+int payload_start(struct arena *arena, const struct start_request *request, const char **ret,
+                  size_t *ret_len, struct error *err) MUST_CHECK;
+
+const char *payload_stop(struct arena *arena, const char *message_id, const char *function_name,
+                         const char *client_id);

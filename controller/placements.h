@@ -1,0 +1,53 @@
+/* Which Task counts on which Proplet: what the scheduler weighs, kept up to date without listing
+ * Tasks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/kube/object.h"
+
+/*
+ * Two sources: what the store says of a Task (placements_note, in the Task's turn), and what was
+ * just chosen but is not in the store yet (placements_assume). A note of an earlier choice
+ * (chosen_us) does not undo an assumption: it only has not seen it yet. Whoever cannot write what
+ * it assumed takes it back with placements_forget.
+ *
+ * Choosing is optimistic: read the sequence and the counts, choose, assume with that sequence; if
+ * anything was chosen meanwhile the assumption is refused and the choice is made again. So two
+ * workers never choose on the same counts.
+ *
+ * Any thread; one leaf mutex.
+ */
+struct placements;
+
+struct placement {
+    const char *proplet; /* NULL: the Task has none */
+    bool active;         /* scheduled or running: it takes capacity */
+    int64_t chosen_us;   /* status.scheduledAt */
+};
+
+struct placement_count {
+    int64_t total; /* Tasks that exist and are assigned to it */
+    int64_t active;
+};
+
+struct placements *placements_create(void);
+void placements_destroy(struct placements *placements);
+
+/* placement NULL: the Task is gone. Returns true if capacity of some Proplet became free. */
+bool placements_note(struct placements *placements, const struct kube_name *task,
+                     const struct placement *placement);
+
+uint64_t placements_sequence(struct placements *placements);
+bool placements_assume(struct placements *placements, uint64_t sequence,
+                       const struct kube_name *task, const struct placement *placement);
+
+/* The assumption came to nothing: the Task counts nowhere until its next note. */
+void placements_forget(struct placements *placements, const struct kube_name *task);
+
+struct placement_count placements_count(struct placements *placements, const char *ns,
+                                        const char *proplet);
+/* The Proplet of the newest choice in the namespace; "" if there is none. For round-robin. */
+void placements_last(struct placements *placements, const char *ns, char ret[static 254]);

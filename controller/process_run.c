@@ -1,0 +1,203 @@
+/* What the process does while it runs: starting, stopping, losing the Lease, being ready. */
+#include <stdio.h>
+
+#include "common/base/log.h"
+#include "controller/process.h"
+
+static int start_health(void *self, struct error *err)
+{
+    struct process *process = self;
+
+    return health_start(process->health, process->settings.health_address,
+                        process->settings.metrics_address, err);
+}
+
+static void join_health(void *self)
+{
+    health_stop(((struct process *)self)->health);
+}
+
+static int start_watches(void *self, struct error *err)
+{
+    return watch_loop_start(((struct process *)self)->watches, err);
+}
+
+static int ready_watches(void *self, struct error *err UNUSED)
+{
+    const struct process *process = self;
+
+    return informer_synced(process->shared.tasks) && informer_synced(process->shared.proplets);
+}
+
+static void join_watches(void *self)
+{
+    watch_loop_stop(((struct process *)self)->watches);
+}
+
+static int start_elector(void *self, struct error *err)
+{
+    return elector_start(((struct process *)self)->elector, err);
+}
+
+static int ready_elector(void *self, struct error *err UNUSED)
+{
+    return elector_is_leader(((struct process *)self)->elector);
+}
+
+static void join_elector(void *self)
+{
+    elector_stop(((struct process *)self)->elector,
+                 true); /* the manager has joined all work before */
+}
+
+void process_lease_started(void *ctx UNUSED)
+{
+    log_info("leading", NULL);
+}
+
+void process_lease_ended(void *ctx, const char *why)
+{
+    struct process *process = ctx;
+    struct error err;
+
+    error_set(&err, ERROR_CANCELED, "leadership ended: %s", why);
+    manager_fail(process->manager, &err);
+}
+
+static int start_events(void *self, struct error *err)
+{
+    return events_start(((struct process *)self)->events, err);
+}
+
+static void join_events(void *self)
+{
+    events_stop(((struct process *)self)->events);
+}
+
+static int start_nothing(void *self UNUSED, struct error *err UNUSED)
+{
+    return 0;
+}
+
+static int ready_catch_up(void *self, struct error *err)
+{
+    return catch_up_ready(((struct process *)self)->catch_up, err);
+}
+
+static int start_bridge(void *self, struct error *err)
+{
+    return bridge_start(((struct process *)self)->shared.bridge, err);
+}
+
+static void join_bridge(void *self)
+{
+    bridge_stop(((struct process *)self)->shared.bridge);
+}
+
+static int start_controllers(void *self, struct error *err)
+{
+    struct process *process = self;
+
+    task_note_all(&process->shared);
+    int r = controller_start(process->proplet_controller, err);
+    if (r < 0)
+        return r;
+
+    return controller_start(process->task_controller, err);
+}
+
+static void stop_controllers(void *self)
+{
+    struct process *process = self;
+
+    health_set_stopping(process->health);
+    controller_stop(process->task_controller);
+    controller_stop(process->proplet_controller);
+}
+
+static void join_controllers(void *self)
+{
+    struct process *process = self;
+
+    controller_join(process->task_controller);
+    controller_join(process->proplet_controller);
+}
+
+static void stop_standby(void *self)
+{
+    health_set_stopping(((struct process *)self)->health);
+}
+
+void process_add_runnables(struct process *process)
+{
+    const struct runnable servers = { .name = "servers",
+                                      .group = RUN_SERVERS,
+                                      .self = process,
+                                      .start = start_health,
+                                      .join = join_health };
+    const struct runnable watches = { .name = "watches",
+                                      .group = RUN_CACHES,
+                                      .self = process,
+                                      .start = start_watches,
+                                      .ready = ready_watches,
+                                      .stop = stop_standby,
+                                      .join = join_watches };
+    const struct runnable election = { .name = "election",
+                                       .group = RUN_ELECTION,
+                                       .self = process,
+                                       .start = start_elector,
+                                       .ready = ready_elector,
+                                       .join = join_elector };
+    const struct runnable events = { .name = "events",
+                                     .group = RUN_LEADER,
+                                     .self = process,
+                                     .start = start_events,
+                                     .join = join_events };
+    const struct runnable catch_up = { .name = "catch-up",
+                                       .group = RUN_LEADER,
+                                       .self = process,
+                                       .start = start_nothing,
+                                       .ready = ready_catch_up };
+    const struct runnable bridge = { .name = "mqtt",
+                                     .group = RUN_LEADER,
+                                     .self = process,
+                                     .start = start_bridge,
+                                     .join = join_bridge };
+    const struct runnable controllers = { .name = "controllers",
+                                          .group = RUN_LEADER,
+                                          .self = process,
+                                          .start = start_controllers,
+                                          .stop = stop_controllers,
+                                          .join = join_controllers };
+
+    manager_add(process->manager, &servers);
+    manager_add(process->manager, &watches);
+    if (process->elector)
+        manager_add(process->manager, &election);
+    manager_add(process->manager, &events);
+    manager_add(process->manager, &catch_up);
+    if (process->shared.bridge)
+        manager_add(process->manager, &bridge);
+    manager_add(process->manager, &controllers);
+}
+
+int process_check_caches(void *ctx, char *why, size_t size)
+{
+    struct process *process = ctx;
+
+    if (watch_loop_problem(process->watches, why, size))
+        return 0;
+    if (ready_watches(process, NULL))
+        return 1;
+    snprintf(why, size, "first list not complete");
+    return 0;
+}
+
+int process_check_mqtt(void *ctx, char *why, size_t size)
+{
+    struct process *process = ctx;
+
+    if (process->elector && !elector_is_leader(process->elector))
+        return 1; /* a standby holds no connection */
+    return bridge_connected(process->shared.bridge, why, size);
+}

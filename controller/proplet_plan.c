@@ -1,0 +1,212 @@
+#include "controller/proplet_plan.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+
+/* What decides the phase; each says it in the Ready condition. */
+enum verdict {
+    VERDICT_UNSUPPORTED,
+    VERDICT_NOT_CONFIGURED,
+    VERDICT_DUPLICATE,
+    VERDICT_SHARED,
+    VERDICT_REFUSED,
+    VERDICT_WILL,
+    VERDICT_SILENT,
+    VERDICT_ALIVE,
+    VERDICT_UNHEARD, /* nothing heard by this process yet, and its time is not over: as it was */
+};
+
+struct judgement {
+    enum verdict verdict;
+    int64_t deadline_ms;
+};
+
+static struct judgement judge(const struct proplet_observed *observed)
+{
+    const struct fleet_device *device = &observed->device;
+
+    if (observed->proplet.spec.type != PROPLET_EXTERNAL)
+        return (struct judgement){ .verdict = VERDICT_UNSUPPORTED };
+    if (!observed->mqtt_configured)
+        return (struct judgement){ .verdict = VERDICT_NOT_CONFIGURED };
+    if (observed->claimed_by)
+        return (struct judgement){ .verdict = VERDICT_DUPLICATE };
+    if (observed->channel_shared)
+        return (struct judgement){ .verdict = VERDICT_SHARED };
+    if (observed->channel.refused)
+        return (struct judgement){ .verdict = VERDICT_REFUSED };
+    if (device->will)
+        return (struct judgement){ .verdict = VERDICT_WILL };
+
+    enum verdict waiting = device->alive ? VERDICT_ALIVE : VERDICT_UNHEARD;
+    if (!observed->channel.since_ms) /* nobody can be heard: nobody is silent */
+        return (struct judgement){ .verdict = waiting };
+
+    int64_t since_ms = observed->channel.since_ms;
+    if (device->last_seen_ms > since_ms)
+        since_ms = device->last_seen_ms;
+    int64_t deadline_ms = since_ms + observed->threshold_ms;
+    if (observed->now_ms >= deadline_ms)
+        return (struct judgement){ .verdict = VERDICT_SILENT };
+    return (struct judgement){ .verdict = waiting, .deadline_ms = deadline_ms };
+}
+
+static enum proplet_phase next_phase(enum proplet_phase phase, enum verdict verdict)
+{
+    switch (verdict) {
+    case VERDICT_ALIVE:
+        return PROPLET_RUNNING;
+    case VERDICT_UNHEARD:
+        return phase;
+    default:
+        return phase == PROPLET_RUNNING ? PROPLET_OFFLINE : phase;
+    }
+}
+
+struct said {
+    const char *reason;
+    const char *message;
+};
+
+static struct said say(struct arena *arena, const struct proplet_observed *observed,
+                       enum verdict verdict)
+{
+    switch (verdict) {
+    case VERDICT_UNSUPPORTED:
+        return (struct said){ "Unsupported",
+                              "this version serves Proplets of spec.type external only" };
+    case VERDICT_NOT_CONFIGURED:
+        return (struct said){ "MQTTNotConfigured",
+                              "the controller was started without --mqtt-address" };
+    case VERDICT_DUPLICATE:
+        return (struct said){
+            "DuplicateClientId",
+            arena_printf(arena, "Proplet '%s' has the same domainId, channelId and clientId",
+                         observed->claimed_by)
+        };
+    case VERDICT_SHARED:
+        return (struct said){ "SharedChannel",
+                              "an embedded Proplet must be the only one of its channel" };
+    case VERDICT_REFUSED:
+        return (struct said){ "SubscriptionRefused",
+                              "the broker refused a subscription to this channel" };
+    case VERDICT_WILL:
+        return (struct said){ "LastWill", "the broker published the device's last will" };
+    case VERDICT_ALIVE:
+        return (struct said){ "Alive", "heartbeats arrive" };
+    case VERDICT_SILENT:
+    case VERDICT_UNHEARD:
+        break;
+    }
+    if (observed->proplet.status.phase == PROPLET_INITIALIZING)
+        return (struct said){ "WaitingForHeartbeat", "no heartbeat of the device has arrived yet" };
+    return (struct said){ "HeartbeatsStopped", "no heartbeat within --last-seen-threshold" };
+}
+
+static bool set_condition(const struct proplet_observed *observed, cJSON *list, const char *type,
+                          bool status, const struct said *said)
+{
+    const struct condition condition = {
+        .type = type,
+        .status = status ? CONDITION_TRUE : CONDITION_FALSE,
+        .reason = said->reason,
+        .message = said->message,
+        .observed_generation = observed->generation,
+    };
+
+    return condition_set(list, &condition, observed->now_us);
+}
+
+static void plan_event(const struct proplet_observed *observed, enum verdict verdict,
+                       const struct said *said, struct proplet_plan *plan)
+{
+    const struct proplet_status *old = &observed->proplet.status;
+    const cJSON *ready = condition_get(old->conditions, "Ready");
+    const char *old_reason = json_string(json_get(ready, "reason"), "");
+
+    if (verdict == VERDICT_DUPLICATE && !str_equal(old_reason, said->reason)) {
+        plan->event_type = EVENT_WARNING;
+        plan->event_reason = "DuplicateClientId";
+        plan->event_message = said->message;
+    } else if (plan->status.phase != old->phase) {
+        bool online = plan->status.phase == PROPLET_RUNNING;
+        plan->event_type = online ? EVENT_NORMAL : EVENT_WARNING;
+        plan->event_reason = online ? "Online" : "Offline";
+        plan->event_message = online ? "the device is alive" : said->message;
+    }
+}
+
+static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
+                       enum verdict verdict, struct proplet_plan *plan)
+{
+    const struct proplet_status *old = &observed->proplet.status;
+    struct proplet_status *status = &plan->status;
+    bool unchanged = verdict == VERDICT_UNHEARD && old->conditions;
+    bool alive = status->phase == PROPLET_RUNNING;
+    struct said said = say(arena, observed, verdict);
+    const struct said connected = { alive ? "Heartbeat" : "NoHeartbeat", "" };
+
+    if (unchanged) /* an earlier leader's word stands until this process has heard, or waited */
+        return;
+
+    cJSON *list = arena_own(
+        arena, old->conditions ? json_copy(old->conditions) : cJSON_CreateArray(), json_free);
+    bool changed = set_condition(observed, list, "Ready", alive, &said);
+    changed |= set_condition(observed, list, "Connected", alive, &connected);
+    status->conditions = list;
+    status->alive = alive;
+    plan->transition = changed || status->phase != old->phase || old->alive != alive;
+
+    plan_event(observed, verdict, &said, plan);
+}
+
+/* lastSeen, aliveHistory, metadata, counts: true if any differs from what is stored. */
+static bool plan_live_values(struct arena *arena, const struct proplet_observed *observed,
+                             struct proplet_status *status)
+{
+    const struct fleet_device *device = &observed->device;
+    const struct proplet_status *old = &observed->proplet.status;
+    bool changed = false;
+
+    if (device->last_seen_us) {
+        changed |= old->last_seen_us / 1000000 != device->last_seen_us / 1000000;
+        status->last_seen_us = device->last_seen_us;
+        status->alive_history.items = arena_array(arena, const char *, device->history_len);
+        status->alive_history.len = device->history_len;
+        for (size_t i = 0; i < device->history_len; i++)
+            status->alive_history.items[i] =
+                rfc3339_format(device->history_us[i], arena_alloc(arena, 1, RFC3339_LEN));
+    }
+    if (device->metadata) {
+        const cJSON *metadata;
+        struct error err;
+        if (json_parse(arena, device->metadata, strlen(device->metadata), &metadata, &err) == 0) {
+            changed |= !json_equal(metadata, old->metadata);
+            status->metadata = metadata;
+        }
+    }
+    changed |= old->task_count != observed->tasks.total ||
+               old->active_task_count != observed->tasks.active;
+    status->task_count = observed->tasks.total;
+    status->active_task_count = observed->tasks.active;
+    return changed;
+}
+
+struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed)
+{
+    struct judgement judgement = judge(observed);
+    struct proplet_plan plan = { .status = observed->proplet.status,
+                                 .deadline_ms = judgement.deadline_ms };
+
+    plan.status.observed_generation = observed->generation;
+    plan.status.phase = next_phase(observed->proplet.status.phase, judgement.verdict);
+    plan.silent = judgement.verdict == VERDICT_SILENT;
+    plan_phase(arena, observed, judgement.verdict, &plan);
+    if (plan.status.observed_generation != observed->proplet.status.observed_generation)
+        plan.transition = true;
+    plan.refresh = plan_live_values(arena, observed, &plan.status);
+    return plan;
+}

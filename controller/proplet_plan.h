@@ -1,0 +1,45 @@
+/* What to write about a Proplet, decided from what was heard of its device. Pure. */
+#pragma once
+
+#include "common/api/proplet.h"
+#include "common/runtime/events.h"
+#include "controller/bridge.h"
+#include "controller/fleet.h"
+#include "controller/placements.h"
+
+/*
+ *   Initializing ──first heartbeat──> Running ──silence, last will──> Offline ──heartbeat──>
+ * Running
+ *
+ * Silence counts from the last heartbeat or from the acknowledged subscription, whichever is later:
+ * neither a restart of this process nor an outage of the broker turns anybody Offline.
+ */
+struct proplet_observed {
+    const char *name;
+    int64_t generation;
+    struct proplet proplet;
+
+    bool mqtt_configured;
+    struct channel_state channel;
+    const char *claimed_by; /* an older Proplet with the same identity, "<ns>/<name>"; NULL: none */
+    bool channel_shared;    /* an embedded Proplet is on this channel, and it is not alone there */
+    struct fleet_device device;
+    struct placement_count tasks;
+
+    int64_t threshold_ms;
+    int64_t now_ms;
+    int64_t now_us;
+};
+
+struct proplet_plan {
+    struct proplet_status status; /* as it is to be stored */
+    bool transition;              /* what users wait for changed: write at once */
+    bool refresh;                 /* only live values changed: write within the refresh budget */
+    bool silent;                  /* the device is to be taken for dead until its next heartbeat */
+    enum event_type event_type;
+    const char *event_reason; /* NULL: none */
+    const char *event_message;
+    int64_t deadline_ms; /* when silence makes it Offline (monotonic); 0: not by silence */
+};
+
+struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed);

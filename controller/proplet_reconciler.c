@@ -1,0 +1,195 @@
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/finalizer.h"
+#include "common/kube/kinds.h"
+#include "controller/indexes.h"
+#include "controller/proplet_plan.h"
+#include "controller/reconcilers.h"
+#include "controller/status_writer.h"
+
+/* The oldest object of an identity has it: by creationTimestamp, then by uid. NULL: this one. */
+static const char *claimed_by(struct shared *shared, struct arena *arena,
+                              const struct kube_object *object, const cJSON *json, const char *key)
+{
+    struct object_list list =
+        store_find(informer_store(shared->proplets), arena, INDEX_IDENTITY, key);
+    const char *created = json_string(json_path(json, "metadata", "creationTimestamp", NULL), "");
+
+    for (size_t i = 0; i < list.len; i++) {
+        const struct kube_object *other = list.items[i];
+        if (str_equal(other->uid, object->uid))
+            continue;
+
+        const cJSON *metadata = json_get(kube_object_json(arena, other), "metadata");
+        int order = strcmp(json_string(json_get(metadata, "creationTimestamp"), ""), created);
+        if (order < 0 || (order == 0 && strcmp(other->uid, object->uid) < 0))
+            return kube_name_key(&other->name, arena_alloc(arena, 1, KUBE_KEY_LEN));
+    }
+    return NULL;
+}
+
+static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                   const cJSON *json, const char *channel, const char *key,
+                   struct proplet_observed *ret, struct error *err)
+{
+    struct store *proplets = informer_store(shared->proplets);
+
+    *ret = (struct proplet_observed){
+        .name = object->name.name,
+        .generation = object->generation,
+        .mqtt_configured = shared->bridge != NULL,
+        .claimed_by = claimed_by(shared, rc->arena, object, json, key),
+        .channel_shared = store_count(proplets, INDEX_EMBEDDED, channel) &&
+                          store_count(proplets, INDEX_CHANNEL, channel) > 1,
+        .tasks = placements_count(shared->placements, object->name.ns, object->name.name),
+        .threshold_ms = shared->settings->last_seen_threshold_ms,
+        .now_ms = clock_monotonic_ms(rc->clock),
+        .now_us = clock_wall_us(rc->clock),
+    };
+    if (shared->bridge)
+        ret->channel = bridge_channel_state(shared->bridge, channel);
+    fleet_get(shared->fleet, rc->arena, key, &ret->device);
+    return proplet_decode(rc->arena, json, &ret->proplet, err);
+}
+
+static void announce(struct reconcile *rc, const struct kube_object *object,
+                     const struct proplet_plan *plan)
+{
+    if (!plan->event_reason)
+        return;
+
+    log_info("proplet changed", "event", plan->event_reason, "message", plan->event_message, NULL);
+    events_emit(rc->events, &KIND_PROPLET, object, plan->event_type, plan->event_reason, "%s",
+                plan->event_message);
+}
+
+static void requeue_at(struct reconcile *rc, int64_t now_ms, int64_t at_ms)
+{
+    int64_t delay_ms = at_ms > now_ms ? at_ms - now_ms : 1;
+
+    if (delay_ms > UINT32_MAX)
+        delay_ms = UINT32_MAX;
+    if (!rc->requeue_after_ms || delay_ms < rc->requeue_after_ms)
+        rc->requeue_after_ms = (uint32_t)delay_ms;
+}
+
+static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+               const cJSON *json, const char *key, const struct proplet_observed *observed,
+               const struct proplet_plan *plan, struct error *err)
+{
+    if (plan->silent)
+        fleet_silent(shared->fleet, key, observed->device.last_seen_ms);
+    if (plan->deadline_ms)
+        requeue_at(rc, observed->now_ms, plan->deadline_ms);
+    if (!plan->transition && !plan->refresh)
+        return 0;
+
+    if (!plan->transition) {
+        int64_t slot_ms = fleet_reserve_refresh(shared->fleet, key, observed->now_ms,
+                                                shared->settings->status_refresh_interval_ms,
+                                                shared->settings->status_refresh_qps);
+        if (observed->now_ms < slot_ms) {
+            requeue_at(rc, observed->now_ms, slot_ms);
+            return 0;
+        }
+    }
+
+    bool written;
+    int r = status_write(rc, shared->proplets, &KIND_PROPLET, json,
+                         proplet_status_encode(rc->arena, &plan->status), &written, err);
+    if (r == -ERROR_NOT_FOUND)
+        return 0;
+    if (r < 0)
+        return error_wrap(err, "write status");
+
+    fleet_refreshed(shared->fleet, key);
+    if (written)
+        announce(rc, object, plan);
+    return 0;
+}
+
+int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->proplets), &rc->name);
+    char channel[CHANNEL_KEY_LEN];
+    char key[FLEET_KEY_LEN];
+
+    if (!object)
+        return 0; /* deleted: its map function has told the bridge and the fleet */
+
+    const cJSON *json = kube_object_json(rc->arena, object);
+    if (object
+            ->deleting) /* external devices have nothing to be cleaned up; their Tasks see it go */
+        return finalizer_remove(rc->client, &KIND_PROPLET, json, FINALIZER_PROPLET, err);
+    if (!proplet_channel_of(json, channel) || !proplet_identity_of(json, key))
+        return error_set(err, ERROR_INVALID,
+                         "spec.connectionConfig: domainId, channelId and clientId are required");
+
+    struct proplet_observed observed;
+    int r = observe(shared, rc, object, json, channel, key, &observed, err);
+    if (r < 0)
+        return r;
+
+    struct proplet_plan plan = proplet_plan(rc->arena, &observed);
+    return act(shared, rc, object, json, key, &observed, &plan, err);
+}
+
+/* Everyone whom this one's coming, going or changing may promote, demote or disturb. */
+static void wake_index(struct shared *shared, struct arena *arena, const char *index,
+                       const char *value, struct workqueue *queue)
+{
+    struct object_list list = store_find(informer_store(shared->proplets), arena, index, value);
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+}
+
+static void gone_from(struct shared *shared, struct arena *arena, const char *key,
+                      const char *channel, struct workqueue *queue)
+{
+    if (shared->bridge)
+        bridge_channel_remove(shared->bridge, channel);
+    if (!store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
+        fleet_remove(shared->fleet, key);
+    wake_index(shared, arena, INDEX_IDENTITY, key, queue);
+    if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
+        wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
+}
+
+static void come_to(struct shared *shared, struct arena *arena, const char *channel,
+                    struct workqueue *queue)
+{
+    if (shared->bridge)
+        bridge_channel_add(shared->bridge, channel);
+    if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
+        wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
+}
+
+void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
+                         struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    char old_key[FLEET_KEY_LEN] = "";
+    char old_channel[CHANNEL_KEY_LEN] = "";
+    char key[FLEET_KEY_LEN] = "";
+    char channel[CHANNEL_KEY_LEN] = "";
+    bool had = old && proplet_identity_of(kube_object_json(arena, old), old_key) &&
+               proplet_channel_of(kube_object_json(arena, old), old_channel);
+    bool has = current && proplet_identity_of(kube_object_json(arena, current), key) &&
+               proplet_channel_of(kube_object_json(arena, current), channel);
+
+    if (current)
+        workqueue_add(queue, &current->name);
+    if (had && has && str_equal(old_key, key))
+        return;
+    if (has)
+        come_to(shared, arena, channel, queue);
+    if (had)
+        gone_from(shared, arena, old_key, old_channel, queue);
+}

@@ -1,0 +1,43 @@
+/* Every reconciler and what it needs. */
+#pragma once
+
+#include "common/runtime/controller.h"
+#include "common/runtime/mailbox.h"
+#include "controller/attempts.h"
+#include "controller/bridge.h"
+#include "controller/fleet.h"
+#include "controller/options.h"
+#include "controller/placements.h"
+#include "controller/scheduler.h"
+
+/* What the reconcilers share. All of it is owned by main and outlives them. */
+struct shared {
+    const struct controller_settings *settings;
+    struct informer *tasks;
+    struct informer *proplets;
+    struct fleet *fleet;
+    struct placements *placements;
+    struct attempts *attempts;
+    struct mailbox *mailbox;
+    struct bridge *bridge; /* NULL: no MQTT */
+    const struct scheduler *scheduler;
+    struct workqueue *task_queue; /* set when the controllers exist, before anything is started */
+    struct workqueue *proplet_queue;
+};
+
+/* self: struct shared *. */
+reconcile_fn task_reconcile;
+map_fn task_map_task;    /* a Task changed */
+map_fn task_map_proplet; /* a Proplet changed: whom of the Tasks does it concern */
+reconcile_fn proplet_reconcile;
+map_fn
+    proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
+
+/*
+ * Counts where a Task is now; object NULL: it is gone. Whoever waits for the capacity that this
+ * frees is woken. Called under the Task's own turn in the queue (task_reconcile), so that an older
+ * state never overwrites a newer one, and for all Tasks before the first turn of a term.
+ */
+void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
+                         const struct kube_object *object);
+void task_note_all(struct shared *shared);

@@ -1,0 +1,69 @@
+/* Choosing a Proplet for a Task: filter, score, lowest. Strategies are one pure function each. */
+#pragma once
+
+#include "common/api/proplet.h"
+#include "common/api/task.h"
+#include "common/kube/object.h"
+
+/* A Proplet as the scheduler sees it. */
+struct candidate {
+    const char *name;
+    const struct proplet *proplet;
+    const cJSON *labels; /* metadata.labels or NULL */
+    bool ready;          /* condition Ready is True */
+    int64_t active;      /* Tasks scheduled or running on it */
+};
+
+struct schedule_context {
+    const struct candidate *candidates; /* all of the namespace, in name order */
+    size_t len;
+    const char *last_selected; /* "" if none */
+};
+
+/* Why a candidate is out; in the order in which they are asked. */
+enum schedule_filter {
+    FILTER_PASSED,
+    FILTER_NAME,
+    FILTER_TYPE,
+    FILTER_LABELS,
+    FILTER_DEVICE_TYPE,
+    FILTER_CAPABILITIES,
+    FILTER_CORDONED,
+    FILTER_NOT_READY,
+    FILTER_CAPACITY,
+    SCHEDULE_FILTERS,
+};
+enum schedule_filter schedule_filter(const struct task_spec *task,
+                                     const struct candidate *candidate);
+
+/* Lower is better; ties go to the first in name order. index: of the candidate in the context. */
+typedef double schedule_score_fn(const struct schedule_context *context, size_t index);
+struct scheduler {
+    const char *name;
+    schedule_score_fn *score;
+    bool by_priority; /* waiting Tasks are looked at in the order of their priority */
+};
+
+/*
+ * round-robin   the feasible Proplet after the last selected one, in name order around the circle
+ * least-loaded  active Tasks over maxTasks; a Proplet without maxTasks counts as if it had
+ * SCHEDULER_DEFAULT_CAPACITY priority      orders the waiting Tasks, places like least-loaded
+ */
+#define SCHEDULER_DEFAULT_CAPACITY 10
+extern const struct scheduler SCHEDULER_ROUND_ROBIN;
+extern const struct scheduler SCHEDULER_LEAST_LOADED;
+extern const struct scheduler SCHEDULER_PRIORITY;
+extern const char *const SCHEDULER_NAMES[];                  /* NULL-terminated */
+const struct scheduler *scheduler_by_name(const char *name); /* NULL: unknown */
+
+/* Why there is none: a reason and a message of the Scheduled condition. Constant while nothing
+ * changes. */
+struct schedule_refusal {
+    const char *reason; /* NoProplet, NoCandidates, InsufficientCapacity, PropletOffline */
+    const char *message;
+};
+/* NULL: none fits, *ret_refusal says why. Pure. */
+const struct candidate *scheduler_pick(const struct scheduler *scheduler, struct arena *arena,
+                                       const struct task_spec *task,
+                                       const struct schedule_context *context,
+                                       struct schedule_refusal *ret_refusal);

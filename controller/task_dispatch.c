@@ -1,0 +1,107 @@
+#include "controller/task_dispatch.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
+#include "controller/payload.h"
+
+/* The reconnect wakes the Task; this is the backstop for refusals that end without one. */
+#define PUBLISH_RETRY_MS 5000
+
+static struct metric STARTS = { .type = METRIC_COUNTER,
+                                .name = "propeller_starts_total",
+                                .help = "Starts published." };
+static struct metric REPEATED = { .type = METRIC_COUNTER,
+                                  .name = "propeller_starts_repeated_total",
+                                  .help = "Starts published again with the same id." };
+
+/* QoS 0 to a microcontroller, which never acknowledges what it is sent. */
+static int qos_of(const struct observed_proplet *proplet)
+{
+    return proplet->dialect == DIALECT_EMBEDDED ? 0 : proplet->qos;
+}
+
+static int read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
+                      struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    int r = kube_get(rc->client, &KIND_TASK, &rc->name, &object, err);
+    if (r < 0)
+        return error_wrap(err, "read the module");
+    if (!str_equal(object->uid, observed->uid) || object->deleting)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' was deleted", rc->name.name);
+
+    r = task_decode(rc->arena, kube_object_json(rc->arena, object), ret, err);
+    if (r < 0)
+        return r;
+    if (ret->status.attempt != observed->task.status.attempt)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
+    return 0;
+}
+
+int task_publish_start(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed, struct task_plan *plan,
+                       struct error *err)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    struct task whole = { 0 };
+    const char *text;
+    size_t len;
+
+    int r = read_whole(rc, observed, &whole, err);
+    if (r < 0)
+        return r;
+
+    int64_t number = observed->task.status.attempt;
+    const struct start_request request = {
+        .task = &whole.spec,
+        .object_name = rc->name.name,
+        .message_id = message_id(rc->arena, observed->uid, number),
+        .client_id = proplet->client_id,
+        .dialect = proplet->dialect,
+    };
+    r = payload_start(rc->arena, &request, &text, &len, err);
+    if (r < 0) {
+        const char *reason = r == -ERROR_TOO_LARGE ? "PayloadTooLarge" : "PayloadInvalid";
+        *plan = task_plan_fail(rc->arena, observed, reason, err->message);
+        return 0;
+    }
+
+    r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
+                       qos_of(proplet), err);
+    if (r == -ERROR_UNAVAILABLE) {
+        log_debug("start not published, waiting for the broker", "error", err->message, NULL);
+        rc->requeue_after_ms = PUBLISH_RETRY_MS;
+        return TASK_NOT_PUBLISHED;
+    }
+    if (r < 0 && r != -ERROR_TIMEOUT)
+        return error_wrap(err, "publish start");
+
+    metric_add(&STARTS, 1, NULL);
+    if (observed->attempt.publishes || !observed->attempt.chosen_here)
+        metric_add(&REPEATED, 1, NULL);
+    attempts_published(shared->attempts, observed->uid, number, clock_monotonic_ms(rc->clock));
+    return 0;
+}
+
+void task_publish_stop(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    int64_t number = observed->task.status.attempt;
+    struct error err = { 0 };
+    const char *text =
+        payload_stop(rc->arena, message_id(rc->arena, observed->uid, number),
+                     task_function_name(&observed->task.spec, rc->name.name), proplet->client_id);
+
+    int r = bridge_publish(shared->bridge, proplet->channel, "manager/stop", text, strlen(text),
+                           qos_of(proplet), &err);
+    if (r < 0 && r != -ERROR_TIMEOUT) {
+        log_warn("stop not published", "uid", observed->uid, "error", err.message, NULL);
+        return;
+    }
+    attempts_stop_sent(shared->attempts, observed->uid, number, clock_monotonic_ms(rc->clock));
+}

@@ -1,0 +1,21 @@
+/* Telling a device to start and to stop a Task, over MQTT. */
+#pragma once
+
+#include "controller/reconcilers.h"
+#include "controller/task_plan.h"
+
+/* Neither an error nor published: the broker is away. The Task is woken when it is back. */
+#define TASK_NOT_PUBLISHED 1
+
+/*
+ * Reads the complete object (the cache has neither module nor environment), builds the message and
+ * publishes it. 0: it is out, or may be (the broker's acknowledgement did not come in time). If it
+ * can never be sent, *plan becomes the Task's failure, and 0 is returned too.
+ */
+int task_publish_start(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed, struct task_plan *plan,
+                       struct error *err) MUST_CHECK;
+
+/* Best effort: whoever plans a stop plans what to do without an answer. */
+void task_publish_stop(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed);

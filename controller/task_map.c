@@ -1,0 +1,139 @@
+/* Which Tasks a change concerns. Watch loop thread. */
+#include <stdlib.h>
+
+#include "common/api/task.h"
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/indexes.h"
+#include "controller/reconcilers.h"
+
+struct waiter {
+    struct kube_name name;
+    int64_t priority;
+};
+
+static int by_priority(const void *a, const void *b)
+{
+    const struct waiter *one = a;
+    const struct waiter *other = b;
+
+    return (one->priority < other->priority) - (one->priority > other->priority);
+}
+
+/* The queue is first in, first out, so the order in which they are added is the order in which they
+ * choose. */
+static void wake_waiting(struct shared *shared, struct arena *arena, const char *index,
+                         const char *ns, struct workqueue *queue)
+{
+    struct object_list list = store_find(informer_store(shared->tasks), arena, index, ns);
+    struct waiter *waiters = arena_array(arena, struct waiter, list.len ? list.len : 1);
+
+    for (size_t i = 0; i < list.len; i++) {
+        waiters[i].name = list.items[i]->name;
+        if (shared->scheduler->by_priority) {
+            const cJSON *json = kube_object_json(arena, list.items[i]);
+            waiters[i].priority =
+                json_int(json_path(json, "spec", "priority", NULL), TASK_DEFAULT_PRIORITY);
+        }
+    }
+    if (shared->scheduler->by_priority && list.len)
+        qsort(waiters, list.len, sizeof(*waiters), by_priority);
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &waiters[i].name);
+}
+
+static void placement_of(struct arena *arena, const struct kube_object *object,
+                         struct placement *ret)
+{
+    const cJSON *status = json_get(kube_object_json(arena, object), "status");
+    const char *proplet = json_string(json_get(status, "assignedProplet"), NULL);
+    const char *phase = json_string(json_get(status, "phase"), "");
+
+    *ret = (struct placement){
+        .proplet = str_is_empty(proplet) ? NULL : proplet,
+        .active = str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) ||
+                  str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]),
+    };
+    rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &ret->chosen_us);
+}
+
+void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
+                         const struct kube_object *object)
+{
+    struct placement placement;
+
+    if (object)
+        placement_of(arena, object, &placement);
+    if (placements_note(shared->placements, name, object ? &placement : NULL))
+        wake_waiting(shared, arena, INDEX_CAPACITY, name->ns, shared->task_queue);
+}
+
+void task_note_all(struct shared *shared)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_list(informer_store(shared->tasks), arena, NULL);
+
+    for (size_t i = 0; i < list.len; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        task_note_placement(shared, scratch, &list.items[i]->name, list.items[i]);
+    }
+}
+
+static void wake_proplet(struct shared *shared, struct arena *arena, const struct kube_object *task)
+{
+    const cJSON *json = kube_object_json(arena, task);
+    const char *proplet = json_string(json_path(json, "status", "assignedProplet", NULL), "");
+    struct kube_name name;
+
+    if (!str_is_empty(proplet) && kube_name_set(&name, task->name.ns, proplet))
+        workqueue_add(shared->proplet_queue, &name); /* its counts */
+}
+
+void task_map_task(void *self, struct kube_object *old, struct kube_object *current,
+                   struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    const struct kube_object *object = current ? current : old;
+
+    workqueue_add(queue, &object->name);
+    if (!current) {
+        attempts_remove(shared->attempts, old->uid);
+        mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
+    }
+    wake_proplet(shared, arena, object);
+}
+
+/* What a Task's choice depends on; heartbeats and counts are none of it. */
+static bool matters(struct arena *arena, struct kube_object *old, struct kube_object *current)
+{
+    if (!old || !current || old->generation != current->generation)
+        return true;
+
+    const cJSON *before = kube_object_json(arena, old);
+    const cJSON *after = kube_object_json(arena, current);
+    bool was =
+        condition_is(json_path(before, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
+    bool is = condition_is(json_path(after, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
+    return was != is || !json_equal(json_path(before, "metadata", "labels", NULL),
+                                    json_path(after, "metadata", "labels", NULL));
+}
+
+void task_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
+                      struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    const struct kube_name *name = current ? &current->name : &old->name;
+    char key[KUBE_KEY_LEN];
+
+    if (!matters(arena, old, current))
+        return;
+
+    struct object_list list =
+        store_find(informer_store(shared->tasks), arena, INDEX_ASSIGNED, kube_name_key(name, key));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+    wake_waiting(shared, arena, INDEX_WAITING, name->ns, queue);
+}

@@ -1,0 +1,409 @@
+#include "controller/task_plan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "controller/task_transition.h"
+
+/* A start that was not confirmed is published this often in all before its attempt is given up. */
+#define MAX_START_PUBLISHES 4
+/* The device's own default when no profile is sent. */
+#define DEFAULT_METRICS_INTERVAL_MS 10000
+#define METRICS_INTERVALS_MISSED 3
+
+const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
+    [RESULT_ACCEPTED] = "accepted",           [RESULT_OTHER_ATTEMPT] = "other_attempt",
+    [RESULT_OTHER_CHANNEL] = "other_channel", [RESULT_OTHER_PROPLET] = "other_proplet",
+    [RESULT_NOT_RUNNING] = "not_running",
+};
+
+static bool is_active(const struct task_observed *observed)
+{
+    enum task_phase phase = observed->task.status.phase;
+
+    return phase == TASK_SCHEDULED || phase == TASK_RUNNING;
+}
+
+static bool is_assigned(const struct task_observed *observed)
+{
+    return !str_is_empty(observed->task.status.assigned_proplet);
+}
+
+bool task_needs_candidates(const struct task_observed *observed)
+{
+    enum task_phase phase = observed->task.status.phase;
+
+    return !observed->deleted_us &&
+           (phase == TASK_PENDING || (phase == TASK_SCHEDULED && !is_assigned(observed)));
+}
+
+/* The start may be out: published by this process, or by an earlier one that chose the Proplet. */
+static bool may_have_started(const struct task_observed *observed)
+{
+    if (!is_active(observed) || !is_assigned(observed))
+        return false;
+
+    return observed->task.status.phase == TASK_RUNNING || observed->attempt.published_ms ||
+           !observed->attempt.chosen_here;
+}
+
+static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
+                                 const struct observed_result *result)
+{
+    const struct result_message *message = &result->message;
+
+    if (!str_equal(message->task_id,
+                   message_id(arena, observed->uid, observed->task.status.attempt)))
+        return RESULT_OTHER_ATTEMPT;
+    if (!is_active(observed) || !is_assigned(observed))
+        return RESULT_NOT_RUNNING;
+    if (!observed->proplet.exists || !str_equal(result->channel, observed->proplet.channel))
+        return RESULT_OTHER_CHANNEL;
+    if (message->proplet_id && !str_equal(message->proplet_id, observed->proplet.client_id))
+        return RESULT_OTHER_PROPLET;
+    return RESULT_ACCEPTED;
+}
+
+/* The first result that counts, or NULL; every one is dealt with by this plan. */
+static const struct observed_result *
+take_results(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct observed_result *taken = NULL;
+
+    for (size_t i = 0; i < observed->result_count; i++) {
+        enum result_verdict verdict = judge(arena, observed, &observed->results[i]);
+        if (verdict == RESULT_ACCEPTED && taken)
+            verdict = RESULT_NOT_RUNNING;
+        if (verdict == RESULT_ACCEPTED)
+            taken = &observed->results[i];
+        else
+            plan->rejected[verdict]++;
+        plan->ack_up_to = observed->results[i].sequence;
+    }
+    return taken;
+}
+
+static void plan_result(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan, const struct result_message *message)
+{
+    if (message->error) {
+        task_fail(arena, observed, plan, "DeviceError", message->error);
+        return;
+    }
+    if (observed->task.spec.daemon) { /* without error it means: started */
+        if (plan->status.phase == TASK_SCHEDULED)
+            task_run(arena, observed, plan);
+        return;
+    }
+
+    const char *text = json_string(message->results, NULL);
+    size_t len = text ? strlen(text) : 0;
+    if (!text && message->results)
+        text = json_text(arena, message->results, &len);
+    if (len > observed->max_result_bytes) {
+        char digest[SHA256_HEX_LEN];
+        task_fail(arena, observed, plan, "ResultTooLarge",
+                  arena_printf(arena, "the result has %zu bytes, %zu are allowed; sha256 %s", len,
+                               observed->max_result_bytes, sha256_hex(text, len, digest)));
+        return;
+    }
+    task_complete(arena, observed, plan, message->results);
+}
+
+static void requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms)
+{
+    int64_t delay = at_ms - observed->now_ms;
+
+    if (delay < 1)
+        delay = 1;
+    if (delay > UINT32_MAX)
+        delay = UINT32_MAX;
+    if (!plan->requeue_after_ms || (uint32_t)delay < plan->requeue_after_ms)
+        plan->requeue_after_ms = (uint32_t)delay;
+}
+
+/* Stop, wait for the device's word or the time-out, release the finalizer. */
+static void plan_deletion(struct arena *arena, const struct task_observed *observed,
+                          struct task_plan *plan)
+{
+    const struct observed_result *confirmed = take_results(arena, observed, plan);
+    bool reachable =
+        observed->proplet.exists && observed->proplet.mine && observed->mqtt_configured;
+
+    if (!observed->has_finalizer)
+        return;
+    if (!may_have_started(observed) || confirmed || !reachable) {
+        plan->release = true;
+    } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
+        plan->release = true; /* a daemon is stopped without a word */
+    } else {
+        int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
+        int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
+        int64_t waited_ms = since_deletion_ms > since_seen_ms ? since_deletion_ms : since_seen_ms;
+        if (waited_ms >= observed->stop_timeout_ms) {
+            plan->release = true;
+            plan->event_type = EVENT_WARNING;
+            plan->event_reason = "StopUnconfirmed";
+            plan->event_message =
+                arena_printf(arena, "Proplet '%s' did not confirm the stop in time",
+                             observed->task.status.assigned_proplet);
+            return;
+        }
+        plan->publish_stop = observed->proplet.ready && !observed->attempt.stop_sent_ms;
+        requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
+        if (plan->publish_stop && observed->task.spec.daemon)
+            plan->requeue_after_ms = 1;
+    }
+}
+
+/* Fields of the API that this version stores but does not act on yet: said, never ignored. */
+static const char *unsupported_field(const struct task_spec *spec)
+{
+    if (!str_is_empty(spec->schedule))
+        return "spec.schedule";
+    if (spec->depends_on.len)
+        return "spec.dependsOn";
+    if (spec->broadcast)
+        return "spec.broadcast";
+    return NULL;
+}
+
+static void plan_choice(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+    const char *unsupported = unsupported_field(spec);
+    struct schedule_refusal refusal;
+
+    if (spec->suspend) {
+        task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
+        return;
+    }
+    if (unsupported) {
+        task_wait(arena, observed, plan, "Unsupported",
+                  arena_printf(arena, "this version does not act on %s", unsupported));
+        return;
+    }
+    if (!observed->mqtt_configured) {
+        task_wait(arena, observed, plan, "MQTTNotConfigured",
+                  "the controller was started without --mqtt-address");
+        return;
+    }
+    if (!observed->has_finalizer) { /* before anything is outside that would have to be stopped */
+        plan->add_finalizer = true;
+        return;
+    }
+
+    const struct candidate *chosen =
+        scheduler_pick(observed->scheduler, arena, spec, &observed->candidates, &refusal);
+    if (!chosen) {
+        task_wait(arena, observed, plan, refusal.reason, refusal.message);
+        return;
+    }
+    task_assign(arena, observed, plan, chosen);
+}
+
+static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
+                           struct task_plan *plan)
+{
+    const char *proplet = observed->task.status.assigned_proplet;
+
+    if (observed->task.spec.suspend) {
+        if (is_assigned(observed)) {
+            plan->publish_stop = may_have_started(observed) && observed->proplet.ready;
+            task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
+        }
+        return;
+    }
+    if (!is_assigned(observed)) {
+        plan_choice(arena, observed, plan);
+        return;
+    }
+    if (observed->attempt
+            .published_ms) { /* the start went out, the running write did not succeed */
+        task_run(arena, observed, plan);
+        return;
+    }
+    if (!observed->proplet.exists) {
+        task_unassign(arena, observed, plan, "PropletOffline",
+                      arena_printf(arena, "Proplet '%s' was deleted", proplet));
+        plan->requeue_after_ms = 1;
+        return;
+    }
+    if (!observed->proplet.ready) {
+        task_wait(arena, observed, plan, "PropletOffline",
+                  arena_printf(arena, "Proplet '%s' is not ready", proplet));
+        return;
+    }
+    if (!observed->attempt.chosen_here && !observed->backlog_drained)
+        return; /* its result may be queued; the marker wakes it */
+
+    plan->publish_start = true;
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
+                   arena_printf(arena, "assigned to Proplet '%s'", proplet));
+    task_run(arena, observed, plan);
+}
+
+/* 0: no sign of life is to be expected of it. */
+static int64_t metrics_interval_ms(const struct task_observed *observed)
+{
+    const struct monitoring_profile *profile = observed->task.spec.monitoring_profile;
+
+    if (observed->task.spec.daemon || observed->proplet.dialect == DIALECT_EMBEDDED)
+        return 0;
+    if (!profile)
+        return DEFAULT_METRICS_INTERVAL_MS;
+    if ((profile->enabled.set && !profile->enabled.value) ||
+        (profile->export_to_mqtt.set && !profile->export_to_mqtt.value))
+        return 0;
+    return task_monitoring_interval_ms(profile);
+}
+
+/* A device acknowledges nothing and may have lost the start: its silence is the only sign. */
+static void plan_confirmation(struct arena *arena, const struct task_observed *observed,
+                              struct task_plan *plan)
+{
+    const struct attempt *attempt = &observed->attempt;
+    int64_t interval_ms = metrics_interval_ms(observed);
+
+    if (!interval_ms || !observed->proplet.ready || !observed->backlog_drained)
+        return;
+
+    int64_t since_ms = attempt->published_ms > attempt->confirmed_ms ? attempt->published_ms
+                                                                     : attempt->confirmed_ms;
+    int64_t timeout_ms = observed->start_confirm_ms;
+    if ((!attempt->published_ms || attempt->confirmed_ms) &&
+        timeout_ms < METRICS_INTERVALS_MISSED * interval_ms)
+        timeout_ms = METRICS_INTERVALS_MISSED * interval_ms;
+    if (!since_ms)
+        since_ms = attempt->first_seen_ms;
+    if (observed->now_ms - since_ms < timeout_ms) {
+        requeue_at(observed, plan, since_ms + timeout_ms);
+        return;
+    }
+    if (attempt->publishes >= MAX_START_PUBLISHES) {
+        plan->publish_stop = true;
+        task_fail(arena, observed, plan, "StartNotConfirmed",
+                  arena_printf(arena, "Proplet '%s' gave no sign of it after %d starts",
+                               observed->task.status.assigned_proplet, MAX_START_PUBLISHES));
+        return;
+    }
+    plan->publish_start = true;
+    requeue_at(observed, plan, observed->now_ms + timeout_ms);
+}
+
+static void plan_running(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+
+    if (spec->suspend) {
+        plan->publish_stop = observed->proplet.ready;
+        task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
+        return;
+    }
+    if (spec->active_deadline_seconds.set) {
+        int64_t left_us = observed->task.status.started_at_us +
+                          spec->active_deadline_seconds.value * 1000000 - observed->now_us;
+        if (left_us <= 0) {
+            plan->publish_stop = observed->proplet.ready;
+            task_fail(arena, observed, plan, "DeadlineExceeded",
+                      arena_printf(arena, "still running after %" PRId64 " s",
+                                   spec->active_deadline_seconds.value));
+            return;
+        }
+        requeue_at(observed, plan, observed->now_ms + left_us / 1000 + 1);
+    }
+    plan_confirmation(arena, observed, plan);
+}
+
+static void plan_finished(struct arena *arena, const struct task_observed *observed,
+                          struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+
+    if (plan->status.phase == TASK_INTERRUPTED) {
+        if (!spec->suspend)
+            task_reset(arena, observed, plan);
+        return;
+    }
+    if (!spec->ttl_seconds_after_finished.set)
+        return;
+
+    int64_t left_us = observed->task.status.finished_at_us +
+                      spec->ttl_seconds_after_finished.value * 1000000 - observed->now_us;
+    if (left_us <= 0)
+        plan->remove = true;
+    else
+        requeue_at(observed, plan, observed->now_ms + left_us / 1000 + 1);
+}
+
+static void plan_phase(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    switch (observed->task.status.phase) {
+    case TASK_PENDING:
+        plan_choice(arena, observed, plan);
+        return;
+    case TASK_SCHEDULED:
+        plan_scheduled(arena, observed, plan);
+        return;
+    case TASK_RUNNING:
+        plan_running(arena, observed, plan);
+        return;
+    default:
+        plan_finished(arena, observed, plan);
+        return;
+    }
+}
+
+static struct task_plan plan_of(const struct task_observed *observed)
+{
+    struct task_plan plan = { .status = observed->task.status };
+
+    if (!plan.status.created_at_us)
+        plan.status.created_at_us = observed->created_us;
+    plan.status.observed_generation = observed->generation;
+    return plan;
+}
+
+struct task_plan task_plan(struct arena *arena, const struct task_observed *observed)
+{
+    struct task_plan plan = plan_of(observed);
+
+    if (observed->deleted_us) {
+        plan_deletion(arena, observed, &plan);
+        return plan;
+    }
+
+    const struct observed_result *result = take_results(arena, observed, &plan);
+    if (result)
+        plan_result(arena, observed, &plan, &result->message);
+    else
+        plan_phase(arena, observed, &plan);
+    return plan;
+}
+
+struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
+                                const char *reason, const char *message)
+{
+    struct task_plan plan = plan_of(observed);
+
+    task_fail(arena, observed, &plan, reason, message);
+    return plan;
+}
+
+struct task_plan task_plan_without_payload(struct arena *arena,
+                                           const struct task_observed *observed,
+                                           const struct task_plan *plan)
+{
+    struct task_plan minimal = plan_of(observed);
+
+    task_fail(arena, observed, &minimal, "ResultRefused",
+              "the API server does not take this result");
+    minimal.ack_up_to = plan->ack_up_to;
+    return minimal;
+}

@@ -1,0 +1,112 @@
+/* What to do with a Task, decided from what was observed. Pure: no I/O, no clock, no memory of its
+ * own. */
+#pragma once
+
+#include "common/api/task.h"
+#include "common/runtime/events.h"
+#include "controller/attempts.h"
+#include "controller/messages.h"
+#include "controller/scheduler.h"
+
+/*
+ *   pending ──choose──> scheduled ──start published──> running ──result──> completed | failed
+ *                            │                            │
+ *                            └──────── result ────────────┼──suspend──> interrupted ──resume──>
+ * pending └──deadline, no confirmation──> failed
+ *
+ * A plan never chooses and acts in one step: a choice goes to the status first, the next plan acts
+ * on what was written. So a crash anywhere repeats the same action on the same target (behaviour:
+ * dispatch and recovery).
+ */
+
+/* A result in the mailbox, parsed. */
+struct observed_result {
+    uint64_t sequence;
+    const char *channel; /* "<domain>/<channel>" it came on */
+    struct result_message message;
+};
+
+/* The Proplet of status.assignedProplet. */
+struct observed_proplet {
+    bool exists;
+    bool ready; /* condition Ready: its device is alive and may be told something */
+    bool mine;  /* external: reached over MQTT */
+    const char *client_id;
+    char channel[CHANNEL_KEY_LEN];
+    enum proplet_dialect dialect;
+    int qos; /* of what is published to it */
+};
+
+struct task_observed {
+    const char *uid;
+    const char *name;
+    int64_t generation;
+    int64_t created_us;
+    int64_t deleted_us; /* deletionTimestamp; 0: not deleting */
+    bool has_finalizer;
+    struct task task;
+
+    struct observed_proplet proplet;
+    struct attempt attempt; /* what this process knows of status.attempt */
+    const struct observed_result *results;
+    size_t result_count;
+
+    const struct scheduler *scheduler;
+    struct schedule_context candidates; /* gathered when the Task may be assigned */
+
+    bool mqtt_configured;
+    bool backlog_drained; /* everything stored for the last leader has been handled */
+    size_t max_result_bytes;
+    int64_t stop_timeout_ms;
+    int64_t start_confirm_ms;
+    int64_t now_ms;
+    int64_t now_us;
+};
+
+/* Why a result was not taken: labels of propeller_results_rejected_total. */
+enum result_verdict {
+    RESULT_ACCEPTED,
+    RESULT_OTHER_ATTEMPT,
+    RESULT_OTHER_CHANNEL,
+    RESULT_OTHER_PROPLET,
+    RESULT_NOT_RUNNING,
+    RESULT_VERDICTS,
+};
+extern const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS];
+
+struct task_plan {
+    /* In this order; each that is set is done, and an error ends it there. */
+    bool add_finalizer; /* and nothing else: the reply wakes the Task again */
+    bool publish_stop;
+    bool publish_start;
+    bool assign;  /* the new status holds a choice: to be assumed before it is written */
+    bool remove;  /* delete the object: its time to live is over */
+    bool release; /* remove the finalizer; nothing is written after it */
+
+    struct task_status status; /* as it is to be stored */
+
+    /* For the Event and the log line of a transition; reason NULL: none. */
+    enum event_type event_type;
+    const char *event_reason;
+    const char *event_message;
+
+    size_t rejected[RESULT_VERDICTS];
+    uint64_t ack_up_to;        /* mail that is dealt with once the status is written; 0: none */
+    uint32_t requeue_after_ms; /* 0: only a change wakes it */
+};
+
+struct task_plan task_plan(struct arena *arena, const struct task_observed *observed);
+
+/* The start cannot be sent, whatever is tried: the plan instead of the one that wanted to publish.
+ */
+struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
+                                const char *reason, const char *message);
+
+/* The API server will never take this status (its answer was final): the same without results and
+ * error text. */
+struct task_plan task_plan_without_payload(struct arena *arena,
+                                           const struct task_observed *observed,
+                                           const struct task_plan *plan);
+
+/* Whether plan() will look at the candidates: pending, or scheduled without a Proplet. */
+bool task_needs_candidates(const struct task_observed *observed);

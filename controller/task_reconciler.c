@@ -1,0 +1,345 @@
+#include "common/api/names.h"
+#include "common/api/proplet.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/finalizer.h"
+#include "common/kube/kinds.h"
+#include "controller/bridge_messages.h"
+#include "controller/indexes.h"
+#include "controller/reconcilers.h"
+#include "controller/status_writer.h"
+#include "controller/task_dispatch.h"
+#include "controller/task_plan.h"
+
+/* A choice that others overtook is made again; so many times, then the Task waits its turn in the
+ * queue. */
+#define MAX_CHOICES 16
+
+static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
+                            struct observed_proplet *ret)
+{
+    struct kube_name name;
+    struct proplet proplet = { 0 };
+
+    *ret = (struct observed_proplet){ 0 };
+    if (str_is_empty(task->status.assigned_proplet) ||
+        !kube_name_set(&name, rc->name.ns, task->status.assigned_proplet))
+        return;
+
+    struct kube_object *object = store_get(informer_store(shared->proplets), &name);
+    if (!object)
+        return;
+
+    const cJSON *json = kube_object_json(rc->arena, object);
+    bool usable = proplet_channel_of(json, ret->channel) &&
+                  proplet_decode(rc->arena, json, &proplet, NULL) == 0;
+    bool deleting = object->deleting;
+    kube_object_unref(object);
+    if (!usable || deleting) /* a deleted Proplet is lost at once for its Tasks */
+        return;
+
+    ret->exists = true;
+    ret->ready = condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    ret->mine = proplet.spec.type == PROPLET_EXTERNAL;
+    ret->client_id = proplet.spec.connection_config->client_id;
+    ret->dialect = proplet_dialect(&proplet.spec);
+    ret->qos = proplet_mqtt_qos(&proplet.spec);
+}
+
+static void observe_results(struct shared *shared, struct reconcile *rc,
+                            const struct kube_object *object, struct task_observed *ret)
+{
+    struct mail *mail;
+    size_t count = mailbox_peek(shared->mailbox, rc->arena, object->uid, &mail);
+    struct observed_result *results =
+        arena_array(rc->arena, struct observed_result, count ? count : 1);
+
+    for (size_t i = 0; i < count; i++) {
+        results[i] =
+            (struct observed_result){ .sequence = mail[i].sequence, .channel = mail[i].source };
+        if (message_result_parse(rc->arena, mail[i].body, mail[i].body_len, &results[i].message,
+                                 NULL) < 0)
+            results[i].message.task_id =
+                ""; /* was read once before it came here: matches no attempt */
+    }
+    ret->results = results;
+    ret->result_count = count;
+}
+
+static void observe_candidates(struct shared *shared, struct reconcile *rc,
+                               struct task_observed *ret)
+{
+    struct object_list list = store_list(informer_store(shared->proplets), rc->arena, rc->name.ns);
+    struct candidate *candidates =
+        arena_array(rc->arena, struct candidate, list.len ? list.len : 1);
+    char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
+    size_t len = 0;
+
+    for (size_t i = 0; i < list.len; i++) {
+        const cJSON *json = kube_object_json(rc->arena, list.items[i]);
+        struct proplet *proplet = arena_new(rc->arena, struct proplet);
+        if (list.items[i]->deleting || proplet_decode(rc->arena, json, proplet, NULL) < 0)
+            continue;
+        const char *name = list.items[i]->name.name;
+        candidates[len++] = (struct candidate){
+            .name = name,
+            .proplet = proplet,
+            .labels = json_path(json, "metadata", "labels", NULL),
+            .ready = condition_is(proplet->status.conditions, "Ready", CONDITION_TRUE),
+            .active = placements_count(shared->placements, rc->name.ns, name).active,
+        };
+    }
+    placements_last(shared->placements, rc->name.ns, last);
+    ret->candidates =
+        (struct schedule_context){ .candidates = candidates, .len = len, .last_selected = last };
+}
+
+static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                   const cJSON *json, struct task_observed *ret, struct error *err)
+{
+    const cJSON *metadata = json_get(json, "metadata");
+
+    *ret = (struct task_observed){
+        .uid = object->uid,
+        .name = object->name.name,
+        .generation = object->generation,
+        .has_finalizer = finalizer_has(json, FINALIZER_TASK),
+        .scheduler = shared->scheduler,
+        .mqtt_configured = shared->bridge != NULL,
+        .max_result_bytes = (size_t)shared->settings->max_result_bytes,
+        .stop_timeout_ms = shared->settings->stop_timeout_ms,
+        .start_confirm_ms = shared->settings->start_confirm_ms,
+        .now_ms = clock_monotonic_ms(rc->clock),
+        .now_us = clock_wall_us(rc->clock),
+    };
+    rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &ret->created_us);
+    rfc3339_parse(json_string(json_get(metadata, "deletionTimestamp"), ""), &ret->deleted_us);
+
+    int r = task_decode(rc->arena, json, &ret->task, err);
+    if (r < 0)
+        return r;
+
+    int64_t attempt = ret->task.status.attempt;
+    if (object->deleting)
+        attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
+    ret->attempt = attempts_get(shared->attempts, object->uid, attempt, ret->now_ms);
+    observe_proplet(shared, rc, &ret->task, &ret->proplet);
+    observe_results(shared, rc, object, ret);
+    if (task_needs_candidates(ret))
+        observe_candidates(shared, rc, ret);
+    if (shared->bridge && ret->proplet.exists && !ret->attempt.chosen_here)
+        ret->backlog_drained = bridge_backlog_drained(shared->bridge);
+    else
+        ret->backlog_drained =
+            true; /* what this process chose cannot be in an earlier one's backlog */
+    return 0;
+}
+
+/* Chooses again as long as another worker was faster: see placements.h. */
+static struct task_plan choose(struct shared *shared, struct reconcile *rc,
+                               struct task_observed *observed)
+{
+    struct task_plan plan;
+
+    for (int i = 0;; i++) {
+        uint64_t sequence = placements_sequence(shared->placements);
+        plan = task_plan(rc->arena, observed);
+        if (!plan.assign)
+            return plan;
+
+        const struct placement placement = {
+            .proplet = plan.status.assigned_proplet,
+            .active = true,
+            .chosen_us = plan.status.scheduled_at_us,
+        };
+        if (placements_assume(shared->placements, sequence, &rc->name, &placement))
+            return plan;
+        if (i == MAX_CHOICES) { /* nothing is lost: the next reconcile chooses */
+            plan = (struct task_plan){ .status = observed->task.status, .requeue_after_ms = 1 };
+            return plan;
+        }
+        observe_candidates(shared, rc, observed);
+    }
+}
+
+static void announce(struct reconcile *rc, const struct kube_object *object,
+                     const struct task_plan *plan)
+{
+    if (!plan->event_reason)
+        return;
+
+    log_info("task changed", "uid", object->uid, "attempt", LOG_INT(plan->status.attempt), "event",
+             plan->event_reason, "message", plan->event_message, NULL);
+    events_emit(rc->events, &KIND_TASK, object, plan->event_type, plan->event_reason, "%s",
+                plan->event_message);
+}
+
+/* What was projected away must be there to be removed: a Task that starts over is read whole. */
+static int whole_object(struct reconcile *rc, const struct task_observed *observed,
+                        struct task_plan *plan, const cJSON **json, struct error *err)
+{
+    struct task task = { 0 };
+
+    if (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING)
+        return 0;
+
+    struct kube_object *whole;
+    int r = kube_get(rc->client, &KIND_TASK, &rc->name, &whole, err);
+    if (r < 0)
+        return r;
+
+    const cJSON *read = kube_object_json(rc->arena, whole);
+    bool same = str_equal(whole->resource_version,
+                          json_string(json_path(*json, "metadata", "resourceVersion", NULL), ""));
+    kube_object_unref(whole);
+    if (!same)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
+
+    r = task_decode(rc->arena, read, &task, err);
+    if (r < 0)
+        return r;
+
+    plan->status.history = task.status.history;
+    plan->status.latest_metrics = task.status.latest_metrics;
+    *json = read;
+    return 0;
+}
+
+static int write_status(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                        const struct task_observed *observed, struct task_plan *plan,
+                        bool *ret_written, struct error *err)
+{
+    *ret_written = false;
+    if (json_equal(json_get(json, "status"), task_status_encode(rc->arena, &plan->status)))
+        return 0;
+
+    int r = whole_object(rc, observed, plan, &json, err);
+    if (r < 0)
+        return r;
+
+    plan->status.updated_at_us = observed->now_us;
+    return status_write(rc, shared->tasks, &KIND_TASK, json,
+                        task_status_encode(rc->arena, &plan->status), ret_written, err);
+}
+
+/* Answers of the API server that will be the same however often it is asked. */
+static bool is_permanent(int r)
+{
+    return r == -ERROR_INVALID || r == -ERROR_TOO_LARGE || r == -ERROR_FORBIDDEN;
+}
+
+static int store_outcome(struct shared *shared, struct reconcile *rc,
+                         const struct kube_object *object, const cJSON *json,
+                         const struct task_observed *observed, struct task_plan *plan,
+                         struct error *err)
+{
+    bool written;
+    int r = write_status(shared, rc, json, observed, plan, &written, err);
+    if (is_permanent(r) && plan->ack_up_to) {
+        log_warn("result refused by the API server, storing the failure without it", "error",
+                 err->message, NULL);
+        *plan = task_plan_without_payload(rc->arena, observed, plan);
+        r = write_status(shared, rc, json, observed, plan, &written, err);
+    }
+    if (r < 0 && plan->assign)
+        placements_forget(shared->placements, &rc->name);
+    if (r == -ERROR_NOT_FOUND)
+        return 0; /* deleted meanwhile: its map function clears its mail */
+    if (r < 0)
+        return error_wrap(err, "write status");
+
+    if (plan->assign)
+        attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
+    if (plan->ack_up_to)
+        mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+    for (size_t i = 0; i < RESULT_VERDICTS; i++)
+        bridge_count_rejected(RESULT_VERDICT_NAMES[i], plan->rejected[i]);
+    if (written)
+        announce(rc, object, plan);
+    rc->requeue_after_ms = plan->requeue_after_ms;
+    return 0;
+}
+
+static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                         struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    int r = finalizer_add(rc->client, &KIND_TASK, json, FINALIZER_TASK, &reply, err);
+    if (r < 0)
+        return error_wrap(err, "add finalizer");
+    if (reply)
+        informer_observed(shared->tasks, reply);
+    return 0;
+}
+
+static int release(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                   const cJSON *json, const struct task_plan *plan, struct error *err)
+{
+    int r = finalizer_remove(rc->client, &KIND_TASK, json, FINALIZER_TASK, err);
+    if (r < 0 && r != -ERROR_NOT_FOUND)
+        return error_wrap(err, "remove finalizer");
+
+    mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
+    announce(rc, object, plan);
+    return 0;
+}
+
+static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+               const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
+               struct error *err)
+{
+    if (plan->add_finalizer)
+        return add_finalizer(shared, rc, json, err);
+    if (plan->remove)
+        return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
+                           err);
+    if (plan->publish_stop)
+        task_publish_stop(shared, rc, observed);
+    if (plan->publish_start) {
+        int r = task_publish_start(shared, rc, observed, plan, err);
+        if (r < 0)
+            return r;
+        if (r == TASK_NOT_PUBLISHED)
+            return 0;
+    }
+    if (plan->release)
+        return release(shared, rc, object, json, plan, err);
+    if (observed->deleted_us) { /* nobody reads its status any more; results only confirm */
+        if (plan->ack_up_to)
+            mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+        rc->requeue_after_ms = plan->requeue_after_ms;
+        return 0;
+    }
+    return store_outcome(shared, rc, object, json, observed, plan, err);
+}
+
+static int reconcile_object(struct shared *shared, struct reconcile *rc,
+                            const struct kube_object *object, struct error *err)
+{
+    const cJSON *json = kube_object_json(rc->arena, object);
+    struct task_observed observed;
+    int r = observe(shared, rc, object, json, &observed, err);
+    if (r < 0)
+        return r;
+
+    struct task_plan plan = choose(shared, rc, &observed);
+    return act(shared, rc, object, json, &observed, &plan, err);
+}
+
+int task_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+    struct store *tasks = informer_store(shared->tasks);
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(tasks, &rc->name);
+    struct kube_name name;
+
+    task_note_placement(shared, rc->arena, &rc->name, object);
+    if (!object)
+        return 0; /* deleted: its finalizer has run, nothing is left to do */
+
+    int r = reconcile_object(shared, rc, object, err);
+    if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
+        attempts_remove(shared->attempts, object->uid);
+    return r;
+}

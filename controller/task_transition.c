@@ -1,0 +1,159 @@
+#include "controller/task_transition.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/str.h"
+
+/* api.md: status.error is cut at a character. */
+#define MAX_ERROR_BYTES 4096
+#define MAX_CONDITION_MESSAGE 1024
+
+void task_condition(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *type, enum condition_status status,
+                    const char *reason, const char *message)
+{
+    struct condition condition = {
+        .type = type,
+        .status = status,
+        .reason = reason,
+        .message = arena_strndup(arena, message,
+                                 str_utf8_cut(message, strlen(message), MAX_CONDITION_MESSAGE)),
+        .observed_generation = observed->generation,
+    };
+    cJSON *list =
+        plan->status.conditions ? json_copy(plan->status.conditions) : cJSON_CreateArray();
+
+    plan->status.conditions = arena_own(arena, list, json_free);
+    condition_set(list, &condition, observed->now_us);
+}
+
+static void drop_condition(struct arena *arena, struct task_plan *plan, const char *type)
+{
+    if (!condition_get(plan->status.conditions, type))
+        return;
+
+    cJSON *list = arena_own(arena, json_copy(plan->status.conditions), json_free);
+    condition_remove(list, type);
+    plan->status.conditions = list;
+}
+
+static void set_phase(struct task_plan *plan, enum task_phase phase)
+{
+    assert(task_may_become(plan->status.phase,
+                           phase)); /* a plan that breaks the table is a bug here */
+    plan->status.phase = phase;
+}
+
+static void set_event(struct task_plan *plan, enum event_type type, const char *reason,
+                      const char *message)
+{
+    plan->event_type = type;
+    plan->event_reason = reason;
+    plan->event_message = message;
+}
+
+void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message)
+{
+    plan->status.reason = reason;
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, reason, message);
+}
+
+void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+                 const struct candidate *chosen)
+{
+    set_phase(plan, TASK_SCHEDULED);
+    plan->assign = true;
+    plan->status.assigned_proplet = chosen->name;
+    plan->status.attempt++;
+    plan->status.scheduled_at_us = observed->now_us;
+    plan->status.reason = NULL;
+
+    const char *message = arena_printf(arena, "assigned to Proplet '%s'", chosen->name);
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned", message);
+    set_event(plan, EVENT_NORMAL, "Scheduled", message);
+}
+
+void task_unassign(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const char *reason, const char *message)
+{
+    plan->status.assigned_proplet = NULL;
+    task_wait(arena, observed, plan, reason, message);
+}
+
+void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    set_phase(plan, TASK_RUNNING);
+    plan->status.started_at_us = observed->now_us;
+    plan->status.reason = NULL;
+    task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "StartPublished",
+                   "the broker has the start");
+    set_event(plan, EVENT_NORMAL, "Started",
+              arena_printf(arena, "started on Proplet '%s'", plan->status.assigned_proplet));
+}
+
+static void finish(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, enum task_phase phase)
+{
+    set_phase(plan, phase);
+    plan->status.finished_at_us = observed->now_us;
+    if (!plan->status.started_at_us) { /* its result overtook the running write */
+        plan->status.started_at_us = observed->now_us;
+        task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "ResultReceived", "");
+    }
+}
+
+void task_complete(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const cJSON *results)
+{
+    finish(arena, observed, plan, TASK_COMPLETED);
+    plan->status.results = results;
+    plan->status.error = NULL;
+    plan->status.reason = NULL;
+    drop_condition(arena, plan, "Failed");
+    task_condition(arena, observed, plan, "Completed", CONDITION_TRUE, "ResultReceived", "");
+    set_event(plan, EVENT_NORMAL, "Completed",
+              arena_printf(arena, "completed on Proplet '%s'", plan->status.assigned_proplet));
+}
+
+void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message)
+{
+    finish(arena, observed, plan, TASK_FAILED);
+    plan->status.failures++;
+    plan->status.reason = reason;
+    plan->status.error =
+        arena_strndup(arena, message, str_utf8_cut(message, strlen(message), MAX_ERROR_BYTES));
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
+    set_event(plan, EVENT_WARNING, "Failed",
+              arena_printf(arena, "%s: %s", reason, plan->status.error));
+}
+
+void task_interrupt(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *reason, const char *message)
+{
+    set_phase(plan, TASK_INTERRUPTED);
+    plan->status.finished_at_us = observed->now_us;
+    plan->status.reason = reason;
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    set_event(plan, EVENT_NORMAL, "Interrupted", message);
+}
+
+void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    set_phase(plan, TASK_PENDING);
+    plan->status.assigned_proplet = NULL;
+    plan->status.results = NULL;
+    plan->status.error = NULL;
+    plan->status.reason = NULL;
+    plan->status.started_at_us = 0;
+    plan->status.finished_at_us = 0;
+    plan->status.scheduled_at_us = 0;
+    drop_condition(arena, plan, "Started");
+    drop_condition(arena, plan, "Completed");
+    drop_condition(arena, plan, "Failed");
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, "Restarted", "");
+}

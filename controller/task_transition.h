@@ -1,0 +1,25 @@
+/* Moving a Task's status from phase to phase, with the conditions, times and events that belong to
+ * it. */
+#pragma once
+
+#include "common/kube/conditions.h"
+#include "controller/task_plan.h"
+
+/* Each sets plan->status and the event. Messages hold no times. */
+void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message);
+void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+                 const struct candidate *chosen);
+void task_unassign(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const char *reason, const char *message);
+void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+void task_complete(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const cJSON *results);
+void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message);
+void task_interrupt(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *reason, const char *message);
+void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+void task_condition(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *type, enum condition_status status,
+                    const char *reason, const char *message);
