@@ -142,6 +142,8 @@ static int check_together(const struct controller_settings *settings, struct err
         return error_set(err, ERROR_INVALID,
                          "--leader-elect-retry-period: 1.2 times it must be less than "
                          "--leader-elect-renew-deadline");
+    if (settings->namespaces.len > 1)
+        return error_set(err, ERROR_INVALID, "--namespace: one namespace, or none to watch all");
     if (!settings->domain_id != !settings->channel_id)
         return error_set(err, ERROR_INVALID, "--domain-id and --channel-id: give both or neither");
     if (settings->client_key && settings->client_key_file)

@@ -111,6 +111,22 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     return 0;
 }
 
+/* The webhook adds it; this is for objects that came while it was away. The reply wakes the Proplet
+ * again. */
+static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                         struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    int r = finalizer_add(rc->client, &KIND_PROPLET, json, FINALIZER_PROPLET, &reply, err);
+    if (r == -ERROR_NOT_FOUND)
+        return 0;
+    if (r < 0)
+        return error_wrap(err, "add finalizer");
+    if (reply)
+        informer_observed(shared->proplets, reply);
+    return 0;
+}
+
 int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     struct shared *shared = self;
@@ -129,6 +145,9 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (!proplet_channel_of(json, channel) || !proplet_identity_of(json, key))
         return error_set(err, ERROR_INVALID,
                          "spec.connectionConfig: domainId, channelId and clientId are required");
+
+    if (!finalizer_has(json, FINALIZER_PROPLET))
+        return add_finalizer(shared, rc, json, err);
 
     struct proplet_observed observed;
     int r = observe(shared, rc, object, json, channel, key, &observed, err);
