@@ -1,0 +1,72 @@
+#include <stdint.h>
+
+#include "common/base/alloc.h"
+#include "common/base/compiler.h"
+#include "common/tests/suite.h"
+
+START_TEST(nothing_is_a_pointer_too)
+{
+    void *a = xmalloc(0);
+    void *b = xcalloc(0, 8);
+    void *c = xrealloc(NULL, 0);
+
+    ck_assert(a && b && c);
+    free(a);
+    free(b);
+    free(c);
+}
+END_TEST
+
+START_TEST(calloc_gives_zeros_and_realloc_keeps)
+{
+    unsigned char *bytes = xcalloc(100, 3);
+
+    for (int i = 0; i < 300; i++)
+        ck_assert_uint_eq(bytes[i], 0);
+    memset(bytes, 7, 300);
+    bytes = xrealloc(bytes, 100000);
+    for (int i = 0; i < 300; i++)
+        ck_assert_uint_eq(bytes[i], 7);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(strings_are_copied_up_to_a_length)
+{
+    static const struct {
+        size_t len;
+        const char *copy;
+    } CASES[] = { { 0, "" }, { 3, "abc" }, { 6, "abcdef" }, { 100, "abcdef" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        char *copy = xstrndup("abcdef", CASES[i].len);
+
+        ck_assert_str_eq(copy, CASES[i].copy);
+        free(copy);
+    }
+
+    char *whole = xstrdup("abcdef");
+
+    ck_assert_str_eq(whole, "abcdef");
+    free(whole);
+}
+END_TEST
+
+START_TEST(a_product_that_overflows_ends_the_process)
+{
+    free(xcalloc(SIZE_MAX / 2, 4));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("alloc");
+    TCase *tcase = tcase_create("alloc");
+
+    tcase_add_test(tcase, nothing_is_a_pointer_too);
+    tcase_add_test(tcase, calloc_gives_zeros_and_realloc_keeps);
+    tcase_add_test(tcase, strings_are_copied_up_to_a_length);
+    tcase_add_exit_test(tcase, a_product_that_overflows_ends_the_process, 1);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
