@@ -195,6 +195,7 @@ int kube_config_load_with(const struct kube_config_options *options, struct kube
     CLEANUP(kube_config_destroyp) struct kube_config *config = xcalloc(1, sizeof(*config));
     pthread_mutex_init(&config->lock, NULL);
     config->clock = options->clock ? options->clock : &CLOCK_SYSTEM;
+    config->token_read_ms = clock_monotonic_ms(config->clock);
 
     if (path) {
         r = kubeconfig_read(config, path, err);
