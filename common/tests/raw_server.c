@@ -15,7 +15,7 @@
 #include "common/base/str.h"
 
 #define MAX_CONNECTIONS 16
-#define MAX_REQUEST (1u << 20)
+#define MAX_REQUEST (4u << 20)
 
 const char RAW_CLOSE[] = "close";
 const char RAW_SILENT[] = "silent";
