@@ -13,7 +13,8 @@
  *  4. Only retry() raises and only forget() resets its failure count.
  *
  * No timer thread: one waiting worker looks after the next due item. Back-off 5 ms doubling to 5
- * min, ± 10 %.
+ * min, ± 10 %. The queue has no limit of its own: it holds each name once, so the caller's objects
+ * are the limit. Any thread.
  */
 struct workqueue;
 struct workqueue *workqueue_create(const char *name, const struct clock *clock);
@@ -28,3 +29,5 @@ void workqueue_done(struct workqueue *queue, const struct kube_name *name);
 void workqueue_shutdown(
     struct workqueue *queue);                  /* waiting names are dropped, get() returns false */
 size_t workqueue_len(struct workqueue *queue); /* due or waiting, without those in process */
+/* The clock was moved by hand: waiting workers look again. For tests. */
+void workqueue_poke(struct workqueue *queue);

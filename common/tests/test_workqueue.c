@@ -1,0 +1,242 @@
+#include "common/runtime/metrics.h"
+#include "common/tests/queue_fixture.h"
+#include "common/tests/suite.h"
+
+static void ck_next(const char *name)
+{
+    struct kube_name got;
+
+    ck_assert(workqueue_get(queue, &got));
+    ck_assert_str_eq(got.ns, "default");
+    ck_assert_str_eq(got.name, name);
+}
+
+/* Whatever is due would come before a name that is added now. */
+static void ck_nothing_is_due(void)
+{
+    add("the-last-one", 0);
+    ck_next("the-last-one");
+    done("the-last-one");
+}
+
+START_TEST(names_come_in_the_order_in_which_they_are_due)
+{
+    add("third", 20);
+    add("first", 0);
+    add("fourth", 20);
+    add("second", 10);
+    fake_clock_advance(&fake, 20);
+    ck_next("first");
+    ck_next("second");
+    ck_next("third");
+    ck_next("fourth");
+}
+END_TEST
+
+START_TEST(a_name_is_not_given_before_its_time)
+{
+    add("later", 10);
+    fake_clock_advance(&fake, 9);
+    ck_nothing_is_due();
+    fake_clock_advance(&fake, 1);
+    ck_next("later");
+}
+END_TEST
+
+START_TEST(a_name_without_namespace_comes_back_as_it_was)
+{
+    struct kube_name got;
+    struct kube_name cluster;
+
+    ck_assert(kube_name_set(&cluster, "", "node"));
+    workqueue_add(queue, &cluster);
+    ck_assert(workqueue_get(queue, &got));
+    ck_assert(kube_name_equal(&got, &cluster));
+}
+END_TEST
+
+START_TEST(added_twice_it_waits_once)
+{
+    add("a", 0);
+    add("a", 0);
+    ck_assert_uint_eq(workqueue_len(queue), 1);
+    ck_next("a");
+    done("a");
+    ck_nothing_is_due();
+}
+END_TEST
+
+START_TEST(added_again_it_keeps_the_earlier_time)
+{
+    add("a", 50);
+    add("a", 10);
+    add("a", 90);
+    fake_clock_advance(&fake, 9);
+    ck_nothing_is_due();
+    fake_clock_advance(&fake, 1);
+    ck_next("a");
+    done("a");
+    fake_clock_advance(&fake, 1000);
+    ck_nothing_is_due();
+}
+END_TEST
+
+START_TEST(added_while_processed_comes_again_after_done)
+{
+    add("a", 0);
+    ck_next("a");
+    add("a", 0);
+    ck_nothing_is_due();
+    done("a");
+    ck_next("a");
+    done("a");
+    ck_nothing_is_due();
+}
+END_TEST
+
+START_TEST(added_while_processed_keeps_the_earliest_of_its_times)
+{
+    add("a", 0);
+    ck_next("a");
+    add("a", 50);
+    add("a", 10);
+    add("a", 90);
+    done("a");
+    fake_clock_advance(&fake, 9);
+    ck_nothing_is_due();
+    fake_clock_advance(&fake, 1);
+    ck_next("a");
+}
+END_TEST
+
+/* A failure of "a", which is being processed: it comes again not before low and not after high. */
+static void ck_comes_again(uint32_t min_delay_ms, int64_t low_ms, int64_t high_ms)
+{
+    retry("a", min_delay_ms);
+    done("a");
+    fake_clock_advance(&fake, low_ms - 1);
+    ck_nothing_is_due();
+    fake_clock_advance(&fake, high_ms - low_ms + 1);
+    ck_next("a");
+}
+
+/* 5 ms doubled for each failure after the first, at most 5 min. */
+static void ck_backs_off(unsigned failures)
+{
+    int64_t delay = INT64_C(5) << (failures - 1);
+
+    if (delay > 300000)
+        delay = 300000;
+    ck_comes_again(0, delay * 9 / 10, delay * 11 / 10);
+}
+
+START_TEST(back_off_doubles_from_5_ms_to_5_min_within_10_percent)
+{
+    add("a", 0);
+    ck_next("a");
+    for (unsigned failures = 1; failures < 40; failures++)
+        ck_backs_off(failures);
+}
+END_TEST
+
+START_TEST(a_longer_minimum_wins_over_the_back_off)
+{
+    add("a", 0);
+    ck_next("a");
+    ck_comes_again(1000, 1000, 1000);
+}
+END_TEST
+
+START_TEST(only_forget_ends_the_back_off)
+{
+    add("a", 0);
+    ck_next("a");
+    for (unsigned failures = 1; failures < 9; failures++)
+        ck_backs_off(failures);
+    done("a");
+
+    add("a", 0); /* an ordinary add and a pass that ends well change nothing */
+    ck_next("a");
+    ck_backs_off(9);
+    forget("a");
+    ck_backs_off(1);
+}
+END_TEST
+
+START_TEST(shutdown_drops_what_waits_and_refuses_what_comes)
+{
+    struct kube_name got;
+
+    add("ready", 0);
+    add("processed", 0);
+    add("delayed", 10);
+    ck_next("ready");
+    add("ready", 0);
+    workqueue_shutdown(queue);
+    ck_assert_uint_eq(workqueue_len(queue), 0);
+    ck_assert(!workqueue_get(queue, &got));
+    done("ready");
+    add("late", 0);
+    retry("late", 0);
+    forget("late");
+    ck_assert_uint_eq(workqueue_len(queue), 0);
+    ck_assert(!workqueue_get(queue, &got));
+}
+END_TEST
+
+static bool metrics_have(const char *line)
+{
+    struct buf text = BUF_INIT(METRICS_MAX_TEXT);
+
+    ck_assert(metrics_write(&text));
+    bool found = strstr(buf_string(&text), line);
+    if (!found)
+        puts(buf_string(&text));
+    buf_release(&text);
+    return found;
+}
+
+START_TEST(metrics_tell_depth_adds_and_retries)
+{
+    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 0\n"));
+    add("a", 0);
+    add("a", 0);
+    add("b", 0);
+    add("later", 10);
+    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 2\n"));
+    ck_assert(metrics_have("\nworkqueue_adds_total{name=\"test\"} 3\n"));
+    ck_next("a");
+    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 1\n"));
+    retry("a", 0);
+    done("a");
+    ck_assert(metrics_have("\nworkqueue_retries_total{name=\"test\"} 1\n"));
+    fake_clock_advance(&fake, 10);
+    ck_next("b");
+    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 2\n")); /* a and later */
+    workqueue_shutdown(queue);
+    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 0\n"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("workqueue");
+    TCase *order = tcase_create("order and back-off");
+
+    tcase_add_checked_fixture(order, queue_set_up, queue_tear_down);
+    tcase_add_test(order, names_come_in_the_order_in_which_they_are_due);
+    tcase_add_test(order, a_name_is_not_given_before_its_time);
+    tcase_add_test(order, a_name_without_namespace_comes_back_as_it_was);
+    tcase_add_test(order, added_twice_it_waits_once);
+    tcase_add_test(order, added_again_it_keeps_the_earlier_time);
+    tcase_add_test(order, added_while_processed_comes_again_after_done);
+    tcase_add_test(order, added_while_processed_keeps_the_earliest_of_its_times);
+    tcase_add_test(order, back_off_doubles_from_5_ms_to_5_min_within_10_percent);
+    tcase_add_test(order, a_longer_minimum_wins_over_the_back_off);
+    tcase_add_test(order, only_forget_ends_the_back_off);
+    tcase_add_test(order, shutdown_drops_what_waits_and_refuses_what_comes);
+    tcase_add_test(order, metrics_tell_depth_adds_and_retries);
+    suite_add_tcase(suite, order);
+
+    return suite_run(suite);
+}
