@@ -14,6 +14,7 @@ enum option_type {
     OPTION_DURATION, /* int64_t milliseconds, min..max; Go syntax */
     OPTION_CHOICE,   /* const char *, one of choices */
 };
+#define OPTION_MAX_STRINGS 64
 struct option_strings {
     const char **items;
     size_t len;
@@ -33,10 +34,14 @@ struct option {
 };
 
 /*
- * Command line wins over environment (PROPELLER_<NAME>, - as _) wins over fallback. --help and
- * --version print and return 1 (exit 0). An unknown flag, a missing or unusable value:
- * ERROR_INVALID, one line naming the flag and what is allowed; the caller prints it and exits
- * with 2. Strings live in the arena or in argv.
+ * Command line wins over environment (PROPELLER_<NAME>, - as _; then .environment) wins over
+ * fallback. An empty variable counts as not set. OPTION_STRINGS: one value for each --flag, several
+ * separated by commas in the environment and the fallback.
+ *
+ * --help and --version print and return 1 (exit 0). An unknown flag, a missing or unusable value,
+ * an argument that belongs to no flag: ERROR_INVALID, one line naming the flag and what is allowed;
+ * the caller prints it and exits with 2. ret must be zeroed. Strings live in the arena or in argv.
+ * A table with an unusable fallback is a bug.
  */
 int options_parse(struct arena *arena, const char *program, const char *about,
                   const struct option *table, size_t len, int argc, char *const *argv, void *ret,

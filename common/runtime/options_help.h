@@ -1,0 +1,12 @@
+/* What --help prints. */
+#pragma once
+
+#include "common/base/buf.h"
+#include "common/runtime/options.h"
+
+#define OPTIONS_HELP_MAX (64u << 10)
+#define OPTIONS_HELP_COLUMNS 100
+
+/* Aligned, at most OPTIONS_HELP_COLUMNS wide. false: it did not fit. */
+bool options_help(struct buf *ret, const char *program, const char *about,
+                  const struct option *table, size_t len) MUST_CHECK;

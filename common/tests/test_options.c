@@ -1,0 +1,380 @@
+#include "common/runtime/options.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "common/runtime/options_help.h"
+#include "common/tests/suite.h"
+
+struct settings {
+    const char *name;
+    const char *password;
+    struct option_strings channels;
+    bool verbose;
+    bool secure;
+    int64_t workers;
+    int64_t pin;
+    double rate;
+    int64_t lease_ms;
+    const char *scheduler;
+};
+
+static const char *const SCHEDULERS[] = { "round-robin", "least-loaded", "priority", NULL };
+
+#define OPTION(kind, flag, member)                                                                 \
+    .name = (flag), .type = (kind), .offset = offsetof(struct settings, member)
+static const struct option TABLE[] = {
+    { OPTION(OPTION_STRING, "name", name), .fallback = "propeller", .environment = "OTHER_NAME",
+      .help = "name of this installation" },
+    { OPTION(OPTION_STRING, "mqtt-password", password), .secret = true, .fallback = "hunter2",
+      .help = "password for the broker" },
+    { OPTION(OPTION_STRINGS, "channel", channels), .fallback = "a,b", .value_name = "ID",
+      .help = "channel to serve" },
+    { OPTION(OPTION_BOOL, "verbose", verbose), .help = "say more" },
+    { OPTION(OPTION_BOOL, "secure", secure), .fallback = "true", .help = "use TLS" },
+    { OPTION(OPTION_INT, "workers", workers), .fallback = "4", .min = 1, .max = 64,
+      .help = "reconciles at the same time" },
+    { OPTION(OPTION_INT, "pin", pin), .secret = true, .help = "a number that nobody may see" },
+    { OPTION(OPTION_DOUBLE, "rate", rate), .min = 0, .max = 100, .help = "requests per second" },
+    { OPTION(OPTION_DURATION, "lease-duration", lease_ms), .fallback = "15s", .min = 1000,
+      .max = 5400000,
+      .help = "how long a holder that does not renew its lease is respected by the others, which "
+              "is also how long nothing happens after a crash" },
+    { OPTION(OPTION_CHOICE, "scheduler", scheduler), .fallback = "round-robin",
+      .choices = SCHEDULERS, .help = "how a Proplet is chosen" },
+};
+
+static struct arena *arena;
+static struct settings settings;
+static struct error err;
+
+static void set_up(void)
+{
+    arena = arena_create();
+    settings = (struct settings){ 0 };
+    err = (struct error){ 0 };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+#define MAX_ARGS 16
+
+static int parse_list(const char *const *args)
+{
+    char *argv[MAX_ARGS] = { arena_strdup(arena, "program") };
+    int argc = 1;
+
+    for (; *args; args++)
+        argv[argc++] = arena_strdup(arena, *args);
+    return options_parse(arena, "program", "Does something.", TABLE, ARRAY_LEN(TABLE), argc, argv,
+                         &settings, &err);
+}
+#define PARSE(...) parse_list((const char *const[]){ __VA_ARGS__, NULL })
+
+START_TEST(without_arguments_everything_has_its_fallback)
+{
+    ck_assert_int_eq(PARSE(NULL), 0);
+    ck_assert_str_eq(settings.name, "propeller");
+    ck_assert_uint_eq(settings.channels.len, 2);
+    ck_assert_str_eq(settings.channels.items[1], "b");
+    ck_assert(!settings.verbose);
+    ck_assert(settings.secure);
+    ck_assert_int_eq(settings.workers, 4);
+    ck_assert_double_eq(settings.rate, 0);
+    ck_assert_int_eq(settings.lease_ms, 15000);
+    ck_assert_str_eq(settings.scheduler, "round-robin");
+}
+END_TEST
+
+START_TEST(values_stand_after_a_blank_or_an_equals_sign)
+{
+    ck_assert_int_eq(PARSE("--name", "x=y", "--workers=7", "--rate", "2.5",
+                           "--lease-duration=1m30s", "--scheduler", "priority",
+                           "--mqtt-password=--a=b"),
+                     0);
+    ck_assert_str_eq(settings.name, "x=y");
+    ck_assert_int_eq(settings.workers, 7);
+    ck_assert_double_eq(settings.rate, 2.5);
+    ck_assert_int_eq(settings.lease_ms, 90000);
+    ck_assert_str_eq(settings.scheduler, "priority");
+    ck_assert_str_eq(settings.password, "--a=b");
+}
+END_TEST
+
+START_TEST(a_bool_alone_is_true_and_needs_no_value)
+{
+    ck_assert_int_eq(PARSE("--verbose", "--secure=false", "--name", ""), 0);
+    ck_assert(settings.verbose);
+    ck_assert(!settings.secure);
+    ck_assert_str_eq(settings.name, "");
+}
+END_TEST
+
+START_TEST(the_last_of_a_repeated_flag_wins)
+{
+    ck_assert_int_eq(PARSE("--workers=1", "--workers=2"), 0);
+    ck_assert_int_eq(settings.workers, 2);
+}
+END_TEST
+
+START_TEST(a_list_has_one_item_for_each_flag)
+{
+    ck_assert_int_eq(PARSE("--channel=x,y", "--channel", "z"), 0);
+    ck_assert_uint_eq(settings.channels.len, 2);
+    ck_assert_str_eq(settings.channels.items[0], "x,y");
+    ck_assert_str_eq(settings.channels.items[1], "z");
+}
+END_TEST
+
+START_TEST(a_list_has_a_limit)
+{
+    char *argv[OPTION_MAX_STRINGS + 3] = { 0 };
+
+    for (int i = 0; i < OPTION_MAX_STRINGS + 2; i++)
+        argv[i] = arena_strdup(arena, "--channel=c");
+    ck_assert_int_eq(options_parse(arena, "program", "", TABLE, ARRAY_LEN(TABLE),
+                                   OPTION_MAX_STRINGS + 1, argv, &settings, &err),
+                     0);
+    settings = (struct settings){ 0 };
+    ck_assert_int_eq(options_parse(arena, "program", "", TABLE, ARRAY_LEN(TABLE),
+                                   OPTION_MAX_STRINGS + 2, argv, &settings, &err),
+                     -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "--channel: more than 64 values");
+}
+END_TEST
+
+START_TEST(the_environment_comes_between_fallback_and_command_line)
+{
+    ck_assert_int_eq(setenv("PROPELLER_LEASE_DURATION", "20s", 1), 0);
+    ck_assert_int_eq(setenv("PROPELLER_WORKERS", "9", 1), 0);
+    ck_assert_int_eq(setenv("PROPELLER_CHANNEL", "p,,q,r", 1), 0);
+    ck_assert_int_eq(setenv("PROPELLER_VERBOSE", "true", 1), 0);
+    ck_assert_int_eq(PARSE("--workers=10"), 0);
+    ck_assert_int_eq(settings.lease_ms, 20000);
+    ck_assert_int_eq(settings.workers, 10);
+    ck_assert_uint_eq(settings.channels.len, 3);
+    ck_assert_str_eq(settings.channels.items[2], "r");
+    ck_assert(settings.verbose);
+}
+END_TEST
+
+START_TEST(a_list_of_the_command_line_replaces_that_of_the_environment)
+{
+    ck_assert_int_eq(setenv("PROPELLER_CHANNEL", "p,q", 1), 0);
+    ck_assert_int_eq(PARSE("--channel=x"), 0);
+    ck_assert_uint_eq(settings.channels.len, 1);
+}
+END_TEST
+
+START_TEST(the_other_variable_counts_if_the_own_is_not_set)
+{
+    ck_assert_int_eq(setenv("OTHER_NAME", "other", 1), 0);
+    ck_assert_int_eq(PARSE(NULL), 0);
+    ck_assert_str_eq(settings.name, "other");
+    ck_assert_int_eq(setenv("PROPELLER_NAME", "own", 1), 0);
+    ck_assert_int_eq(PARSE(NULL), 0);
+    ck_assert_str_eq(settings.name, "own");
+}
+END_TEST
+
+START_TEST(an_empty_variable_counts_as_not_set)
+{
+    ck_assert_int_eq(setenv("PROPELLER_WORKERS", "", 1), 0);
+    ck_assert_int_eq(setenv("PROPELLER_NAME", "", 1), 0);
+    ck_assert_int_eq(PARSE(NULL), 0);
+    ck_assert_int_eq(settings.workers, 4);
+    ck_assert_str_eq(settings.name, "propeller");
+}
+END_TEST
+
+static const struct {
+    const char *args[4];
+    const char *message;
+} REFUSED[] = {
+    { { "--lease-duration", "5x" },
+      "--lease-duration: '5x' is not a duration (examples: 30s, 1m30s)" },
+    { { "--lease-duration=500ms" }, "--lease-duration: '500ms' is out of range (1s to 1h30m)" },
+    { { "--lease-duration=" }, "--lease-duration: '' is not a duration (examples: 30s, 1m30s)" },
+    { { "--workers=many" }, "--workers: 'many' is not an integer (1 to 64)" },
+    { { "--workers=0" }, "--workers: '0' is out of range (1 to 64)" },
+    { { "--workers", "-1" }, "--workers: '-1' is out of range (1 to 64)" },
+    { { "--workers=65" }, "--workers: '65' is out of range (1 to 64)" },
+    { { "--rate=fast" }, "--rate: 'fast' is not a number (0 to 100)" },
+    { { "--rate=100.5" }, "--rate: '100.5' is out of range (0 to 100)" },
+    { { "--verbose=maybe" }, "--verbose: 'maybe' is neither true nor false" },
+    { { "--scheduler=random" },
+      "--scheduler: 'random' is not one of round-robin, least-loaded, priority" },
+    { { "--name" }, "--name: needs a value (--name=...)" },
+    { { "--name", "--verbose" }, "--name: needs a value (--name=...)" },
+    { { "--channel" }, "--channel: needs a value (--channel=ID)" },
+    { { "--lease-durtion=3s" },
+      "unknown flag '--lease-durtion' (did you mean '--lease-duration'?)" },
+    { { "--lease_duration", "3s" },
+      "unknown flag '--lease_duration' (did you mean '--lease-duration'?)" },
+    { { "-workers=3" }, "unknown flag '-workers' (did you mean '--workers'?)" },
+    { { "--something-else" }, "unknown flag '--something-else' (--help lists all)" },
+    { { "--mqtt-pasword=hunter2" },
+      "unknown flag '--mqtt-pasword' (did you mean '--mqtt-password'?)" },
+    { { "-x" }, "unknown flag '-x' (--help lists all)" },
+    { { "run" }, "unexpected argument 'run' (only flags are allowed)" },
+    { { "--" }, "unexpected argument '--' (only flags are allowed)" },
+    { { "-" }, "unexpected argument '-' (only flags are allowed)" },
+    { { "" }, "unexpected argument '' (only flags are allowed)" },
+    { { "--verbose", "false" },
+      "unexpected argument 'false' (a value for '--verbose' is written --verbose=false)" },
+    { { "--mqtt-password", "a", "hunter2" }, "unexpected argument after '--mqtt-password'" },
+    { { "--pin=hunter2" }, "--pin: the value is not an integer" },
+    { { "--workers=1\n2" }, "--workers: '1?2' is not an integer (1 to 64)" },
+    { { "--workers=0123456789012345678901234567890123456789012345678901234567890123456789" },
+      "--workers: '012345678901234567890123456789012345678901234567890123456789' is not an integer "
+      "(1 to 64)" },
+};
+
+START_TEST(what_cannot_be_used_is_refused_in_one_line_that_says_what_is_allowed)
+{
+    ck_assert_int_eq(parse_list(REFUSED[_i].args), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, REFUSED[_i].message);
+}
+END_TEST
+
+START_TEST(an_unusable_variable_is_named)
+{
+    ck_assert_int_eq(setenv("PROPELLER_WORKERS", "x", 1), 0);
+    ck_assert_int_eq(PARSE(NULL), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "PROPELLER_WORKERS: 'x' is not an integer (1 to 64)");
+}
+END_TEST
+
+START_TEST(an_unusable_variable_does_not_matter_if_the_command_line_has_the_flag)
+{
+    ck_assert_int_eq(setenv("PROPELLER_WORKERS", "x", 1), 0);
+    ck_assert_int_eq(PARSE("--workers=2"), 0);
+}
+END_TEST
+
+/* What is printed by the call to standard output. */
+static const char *printed(const char *arg, int *ret_result)
+{
+    static char text[8192];
+    int saved = dup(STDOUT_FILENO);
+    FILE *file = tmpfile();
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fflush(stdout), 0);
+    ck_assert_int_ge(dup2(fileno(file), STDOUT_FILENO), 0);
+    *ret_result = PARSE(arg);
+    ck_assert_int_eq(fflush(stdout), 0);
+    ck_assert_int_ge(dup2(saved, STDOUT_FILENO), 0);
+    ck_assert_int_eq(close(saved), 0);
+    rewind(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
+}
+
+START_TEST(version_prints_program_and_version)
+{
+    int r;
+    const char *text = printed("--version", &r);
+
+    ck_assert_int_eq(r, 1);
+    ck_assert_str_eq(text, "program " PROPELLER_VERSION "\n");
+}
+END_TEST
+
+static const char HELP[] =
+    "Does something.\n"
+    "\n"
+    "Usage: program [--flag=value | --flag value]...\n"
+    "\n"
+    "  --name TEXT                name of this installation; also from $OTHER_NAME (default "
+    "propeller)\n"
+    "  --mqtt-password TEXT       password for the broker\n"
+    "  --channel ID               channel to serve; may be repeated (default a,b)\n"
+    "  --verbose                  say more\n"
+    "  --secure                   use TLS (default true)\n"
+    "  --workers NUMBER           reconciles at the same time (default 4)\n"
+    "  --pin NUMBER               a number that nobody may see\n"
+    "  --rate NUMBER              requests per second\n"
+    "  --lease-duration DURATION  how long a holder that does not renew its lease is respected by "
+    "the\n"
+    "                             others, which is also how long nothing happens after a crash\n"
+    "                             (default 15s)\n"
+    "  --scheduler CHOICE         how a Proplet is chosen; one of round-robin, least-loaded, "
+    "priority\n"
+    "                             (default round-robin)\n"
+    "  --help                     print this text (also -h)\n"
+    "  --version                  print the version\n"
+    "\n"
+    "Each flag may also be set as PROPELLER_<NAME> in the environment, in capitals and with "
+    "underscores;\n"
+    "the command line wins. Durations are written like 30s, 1m30s, 500ms.\n";
+
+START_TEST(help_is_aligned_and_names_defaults_but_no_secrets)
+{
+    static const char *const ARGS[] = { "--help", "-h" };
+
+    for (size_t i = 0; i < ARRAY_LEN(ARGS); i++) {
+        int r;
+        const char *text = printed(ARGS[i], &r);
+
+        ck_assert_int_eq(r, 1);
+        ck_assert_str_eq(text, HELP);
+    }
+}
+END_TEST
+
+START_TEST(help_of_a_very_long_flag_starts_on_the_next_line)
+{
+    static const struct option LONG[] = {
+        { .name = "a-flag-with-a-name-that-is-longer-than-the-column", .help = "is possible" },
+        { .name = "short", .help = "too" },
+    };
+    struct buf text = BUF_INIT(OPTIONS_HELP_MAX);
+
+    ck_assert(options_help(&text, "program", "About.", LONG, ARRAY_LEN(LONG)));
+    ck_assert_ptr_nonnull(strstr(buf_string(&text),
+                                 "\n  --a-flag-with-a-name-that-is-longer-than-the-column TEXT\n"
+                                 "                is possible\n"
+                                 "  --short TEXT  too\n"));
+    buf_release(&text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *values = tcase_create("values");
+    TCase *help = tcase_create("help");
+
+    tcase_add_checked_fixture(values, set_up, tear_down);
+    tcase_add_test(values, without_arguments_everything_has_its_fallback);
+    tcase_add_test(values, values_stand_after_a_blank_or_an_equals_sign);
+    tcase_add_test(values, a_bool_alone_is_true_and_needs_no_value);
+    tcase_add_test(values, the_last_of_a_repeated_flag_wins);
+    tcase_add_test(values, a_list_has_one_item_for_each_flag);
+    tcase_add_test(values, a_list_has_a_limit);
+    tcase_add_test(values, the_environment_comes_between_fallback_and_command_line);
+    tcase_add_test(values, a_list_of_the_command_line_replaces_that_of_the_environment);
+    tcase_add_test(values, the_other_variable_counts_if_the_own_is_not_set);
+    tcase_add_test(values, an_empty_variable_counts_as_not_set);
+    tcase_add_loop_test(values,
+                        what_cannot_be_used_is_refused_in_one_line_that_says_what_is_allowed, 0,
+                        (int)ARRAY_LEN(REFUSED));
+    tcase_add_test(values, an_unusable_variable_is_named);
+    tcase_add_test(values, an_unusable_variable_does_not_matter_if_the_command_line_has_the_flag);
+    suite_add_tcase(suite, values);
+
+    tcase_add_checked_fixture(help, set_up, tear_down);
+    tcase_add_test(help, version_prints_program_and_version);
+    tcase_add_test(help, help_is_aligned_and_names_defaults_but_no_secrets);
+    tcase_add_test(help, help_of_a_very_long_flag_starts_on_the_next_line);
+    suite_add_tcase(suite, help);
+    return suite_run(suite);
+}
