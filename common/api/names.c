@@ -62,7 +62,7 @@ static char *fit(struct arena *arena, const char *text, size_t max,
 
     for (size_t i = 0; i < len; i++)
         fitted[i] = character(text, i);
-    if (trim(fitted, max) == len && strcmp(fitted, text) == 0)
+    if (len && trim(fitted, max) == len && strcmp(fitted, text) == 0)
         return fitted;
 
     char hash[SHA256_HEX_LEN];

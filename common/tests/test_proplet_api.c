@@ -1,0 +1,141 @@
+#include "common/api/proplet.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+
+static struct arena *arena;
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+static struct proplet decoded(const char *text)
+{
+    struct proplet proplet;
+    struct error err = { 0 };
+    int r = proplet_decode(arena, parsed(arena, text), &proplet, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    return proplet;
+}
+
+static const char FULL_SPEC[] =
+    "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\",\"logLevel\":\"warn\",\"replicas\":0,"
+    "\"pluginDir\":\"/p\",\"indexedClientIds\":true,\"podTemplate\":{\"spec\":{}}},"
+    "\"external\":{\"deviceType\":\"t\",\"capabilities\":[\"a\",\"b\"],"
+    "\"dialect\":\"embedded\",\"maxTasks\":4},\"resources\":{\"cpu\":1,\"memory\":\"1Gi\"},"
+    "\"connectionConfig\":{\"mqttAddress\":\"tcp://b:1883\",\"domainId\":\"d\","
+    "\"channelId\":\"c\",\"clientId\":\"id\",\"clientKey\":\"k\",\"clientKeySecretRef\":"
+    "{\"name\":\"s\",\"key\":\"k\",\"optional\":true},\"mqttQos\":0,\"mqttTimeout\":\"5s\"},"
+    "\"unschedulable\":true}";
+
+static const char FULL_STATUS[] =
+    "{\"phase\":\"Offline\",\"alive\":true,\"lastSeen\":\"2026-11-21T10:00:00Z\","
+    "\"aliveHistory\":[\"2026-11-21T09:59:50Z\",\"2026-11-21T10:00:00Z\"],\"taskCount\":3,"
+    "\"activeTaskCount\":1,\"availableResources\":{\"cpu\":\"2\",\"memory\":\"4Gi\","
+    "\"custom\":{\"gpu\":1}},\"k8sStatus\":{\"readyReplicas\":1,\"availableReplicas\":0},"
+    "\"metadata\":{\"os\":\"linux\"},\"latestMetrics\":{\"memoryBytes\":1},"
+    "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"observedGeneration\":2}";
+
+START_TEST(a_spec_with_every_field_comes_back_as_it_was)
+{
+    struct proplet proplet = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC));
+
+    ck_assert_str_eq(json_text(arena, json_encode(arena, &PROPLET_SPEC, &proplet.spec), NULL),
+                     FULL_SPEC);
+    ck_assert_uint_eq(json_len(parsed(arena, FULL_SPEC)), PROPLET_SPEC.len);
+}
+END_TEST
+
+START_TEST(a_status_with_every_field_comes_back_as_it_was)
+{
+    struct proplet proplet = decoded(arena_printf(arena, "{\"status\":%s}", FULL_STATUS));
+
+    ck_assert_str_eq(json_text(arena, proplet_status_encode(arena, &proplet.status), NULL),
+                     FULL_STATUS);
+    ck_assert_uint_eq(json_len(parsed(arena, FULL_STATUS)), PROPLET_STATUS.len);
+}
+END_TEST
+
+START_TEST(not_being_alive_is_written_too)
+{
+    struct proplet proplet = decoded("{}");
+    const cJSON *status = proplet_status_encode(arena, &proplet.status);
+
+    ck_assert_ptr_nonnull(json_get(status, "alive"));
+    ck_assert(!json_bool(json_get(status, "alive"), true));
+    ck_assert_str_eq(json_string(json_get(status, "phase"), ""), "Initializing");
+}
+END_TEST
+
+START_TEST(absent_fields_mean_their_defaults)
+{
+    struct proplet_spec spec = decoded("{\"spec\":{\"type\":\"k8s\",\"k8s\":{}}}").spec;
+
+    ck_assert_int_eq(proplet_replicas(&spec), 1);
+    ck_assert_int_eq(proplet_mqtt_qos(&spec), 1);
+    ck_assert_int_eq(proplet_mqtt_timeout_ms(&spec), 30000);
+    ck_assert_int_eq(proplet_dialect(&spec), DIALECT_STANDARD);
+    ck_assert_int_eq(spec.k8s->log_level, PROPLET_LOG_INFO);
+    ck_assert_ptr_null(spec.connection_config->client_id);
+}
+END_TEST
+
+START_TEST(what_is_written_wins_over_the_defaults_also_zero)
+{
+    struct proplet_spec spec = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC)).spec;
+
+    ck_assert_int_eq(proplet_replicas(&spec), 0);
+    ck_assert_int_eq(proplet_mqtt_qos(&spec), 0);
+    ck_assert_int_eq(proplet_mqtt_timeout_ms(&spec), 5000);
+    ck_assert_int_eq(proplet_dialect(&spec), DIALECT_EMBEDDED);
+    ck_assert_int_eq(spec.type, PROPLET_K8S);
+    ck_assert_int_eq(spec.k8s->log_level, PROPLET_LOG_WARN);
+}
+END_TEST
+
+static const char *const UNUSABLE_TIMEOUTS[] = { "0s", "-5s", "soon", "" };
+
+START_TEST(an_unusable_timeout_counts_as_absent)
+{
+    struct connection_config config = { .mqtt_timeout = UNUSABLE_TIMEOUTS[_i] };
+    struct proplet_spec spec = { .connection_config = &config };
+
+    ck_assert_int_eq(proplet_mqtt_timeout_ms(&spec), 30000);
+}
+END_TEST
+
+START_TEST(an_error_does_not_repeat_the_key)
+{
+    struct proplet proplet;
+    struct error err = { 0 };
+    const char *text = "{\"spec\":{\"connectionConfig\":{\"clientKey\":[\"planted\"]}}}";
+
+    ck_assert_int_eq(proplet_decode(arena, parsed(arena, text), &proplet, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "spec.connectionConfig.clientKey: must be a string");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("proplet_api");
+    TCase *tc = tcase_create("proplet_api");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_spec_with_every_field_comes_back_as_it_was);
+    tcase_add_test(tc, a_status_with_every_field_comes_back_as_it_was);
+    tcase_add_test(tc, not_being_alive_is_written_too);
+    tcase_add_test(tc, absent_fields_mean_their_defaults);
+    tcase_add_test(tc, what_is_written_wins_over_the_defaults_also_zero);
+    tcase_add_loop_test(tc, an_unusable_timeout_counts_as_absent, 0,
+                        (int)ARRAY_LEN(UNUSABLE_TIMEOUTS));
+    tcase_add_test(tc, an_error_does_not_repeat_the_key);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
