@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034  # sourced by setup.sh and lib.sh, which use these
+# shellcheck shell=bash disable=SC2034 # used by those who source it
 # Everything that comes from outside, pinned. A changed version gets a cache folder of its own.
 
 KUBERNETES_VERSION=v1.34.4

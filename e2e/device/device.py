@@ -26,7 +26,7 @@ class Journal:
         self.file = open(path, "a", encoding="utf-8", buffering=1) if path else sys.stdout
 
     def write(self, identity, event, **fields):
-        line = {"time": round(time.time(), 3), "device": identity, "event": event, **fields}
+        line = {"time": round(time.time(), 6), "device": identity, "event": event, **fields}
         print(json.dumps(line), file=self.file, flush=True)
 
 

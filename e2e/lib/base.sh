@@ -25,6 +25,7 @@ part_begin() {
     mkdir -p "$PIDS" "$LOGS"
 }
 
+# work_begin [keep]: with keep, what it starts survives it, unless it fails
 work_begin() {
     # Short: etcd and the API proxy have sockets below it.
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/propeller-e2e.XXXXXX")
@@ -33,7 +34,9 @@ work_begin() {
     trap work_end EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
+    [[ ${1:-} != keep ]] || return 0
     # Should this shell be killed without a chance to clean up, somebody else does it.
+    # shellcheck disable=SC2016 # expanded by the other shell
     setsid bash -c 'tail --pid="$1" -f /dev/null; source "$2/lib.sh"; WORK=$3; work_clear' \
         watchdog "$OWNER" "$HERE" "$WORK" >/dev/null 2>&1 </dev/null &
     disown

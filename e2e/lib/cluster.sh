@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # used by those who source it
 # A real control plane: etcd, kube-apiserver, kube-controller-manager, RBAC on, audit log.
 # With E2E_KUBECONFIG an existing cluster is used instead, and what needs to kill parts of it or to
 # read its audit log says that it does not apply.
@@ -35,7 +35,9 @@ cluster_start() {
 # What the cases need from a cluster that run.sh started.
 cluster_join() {
     [[ -d ${CLUSTER:-} ]] || die "no cluster: start me as e2e/run.sh $(basename "$0" .sh)"
-    [[ ! -e $CLUSTER/ports ]] || source "$CLUSTER/ports"
+    owns_cluster || return 0
+    # shellcheck source=/dev/null
+    source "$CLUSTER/ports"
 }
 
 in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead of the case's
@@ -48,7 +50,7 @@ in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead
 certificate() {
     local name=$1 subject=$2 san=${3:-DNS:client}
     (
-        cd "$CLUSTER"
+        cd "$CLUSTER" || exit
         openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$name.key" \
             -subj "$subject" -out "$name.csr"
         openssl x509 -req -in "$name.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 \

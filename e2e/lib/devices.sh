@@ -7,7 +7,6 @@ DEVICE_TIMES=(--alive-interval 1 --metrics-interval 10 --reconnect-max 2)
 device_start() {
     local group=$1
     shift
-    DEVICE_RUNS=$((${DEVICE_RUNS:-0} + 1))
     rm -f "$PART/$group.control"
     mkfifo "$PART/$group.control"
     : >>"$LOGS/$group.journal"
@@ -41,6 +40,7 @@ device_say() {
     local group=$1 before
     shift
     before=$(journal "$group" '.event == "control"' | wc -l)
+    # shellcheck disable=SC2016 # expanded by the other shell
     timeout 5 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/$group.control"
     wait_for 10 "device $group to obey '$*'" obeyed "$group" "$before"
 }

@@ -1,7 +1,6 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # used by those who source it
 # Proplets and Tasks: made, read, waited for.
 
-GROUP=propeller.propeller.abstractmachines.fr
 ADDITION=AGFzbQEAAAABBwFgAn9/AX8DAgEABwgBBG1haW4AAAoJAQcAIAAgAWoL
 
 # wasm NAME: base64 of wasm/NAME.wat

@@ -1,0 +1,92 @@
+"""Creates Tasks one at a time and tells how long it takes until a device has been told to start.
+
+Clock: one machine, wall-clock. Printed as `what|value` lines.
+"""
+
+import argparse
+import http.client
+import json
+import socket
+import time
+
+API = "propeller.propeller.abstractmachines.fr/v1"
+PAUSE = 0.05  # between two Tasks, so that each one meets an idle controller
+PATIENCE = 60
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(self.path)
+
+
+def create_task(connection, options, number):
+    """Returns the uid, and the times before the request and after the answer."""
+    task = {
+        "apiVersion": API,
+        "kind": "Task",
+        "metadata": {"name": f"latency-{number}"},
+        "spec": {"name": "latency", "functionName": "main", "file": options.module, "inputs": [10, 32]},
+    }
+    before = time.time()
+    path = f"/apis/{API}/namespaces/{options.namespace}/tasks"
+    connection.request("POST", path, json.dumps(task), {"Content-Type": "application/json"})
+    reply = connection.getresponse()
+    body = json.loads(reply.read())
+    after = time.time()
+    if reply.status != 201:
+        raise SystemExit(f"task not created: {body.get('message')}")
+    return body["metadata"]["uid"], before, after
+
+
+def started_at(journal):
+    times = {}
+    with open(journal, encoding="utf-8") as file:
+        for line in file:
+            if line.endswith("\n"):
+                entry = json.loads(line)
+                if entry["event"] == "start":
+                    times.setdefault(entry["task"], entry["time"])
+    return times
+
+
+def percentile(values, part):
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+
+
+def milliseconds(values):
+    return f"{percentile(values, 0.5) * 1000:.1f} / {percentile(values, 0.99) * 1000:.1f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("socket", "namespace", "journal", "module"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--samples", type=int, required=True)
+    options = parser.parse_args()
+
+    connection = UnixConnection(options.socket)
+    created = []
+    for number in range(options.samples):
+        created.append(create_task(connection, options, number))
+        time.sleep(PAUSE)
+    deadline = time.monotonic() + PATIENCE
+    times = started_at(options.journal)
+    while any(uid not in times for uid, _, _ in created) and time.monotonic() < deadline:
+        time.sleep(PAUSE)
+        times = started_at(options.journal)
+    late = [uid for uid, _, _ in created if uid not in times]
+    if late:
+        raise SystemExit(f"{len(late)} Tasks did not start within {PATIENCE} s")
+    answers = [after - before for _, before, after in created]
+    starts = [times[uid] - after for uid, _, after in created]
+    print(f"API server's answer to a create, p50 / p99 (ms)|{milliseconds(answers)}")
+    print(f"created -> start on the device, p50 / p99 (ms)|{milliseconds(starts)}")
+
+
+if __name__ == "__main__":
+    main()

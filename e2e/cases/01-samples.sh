@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Manifests written for the Go operator are accepted as they are, and the documented sample runs.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+SAMPLES=${E2E_FIXTURES:-$ROOT/../shared/fixtures}/go-operator
+[[ -d $SAMPLES ]] || SAMPLES=$ROOT/config/samples
+
+# field KIND FILTER: of the first object of that kind among the samples that matches
+field() {
+    jq -r --arg kind "$1" "[.items[] | select(.kind == \$kind)] | map(select($2)) | .[0] | $3" "$PART/samples.json"
+}
+
+said=$(kn apply -f "$SAMPLES" 2>&1)
+[[ $said != *Warning* ]] || fail "a sample is accepted with a warning: $said"
+again=$(kn apply -f "$SAMPLES" 2>&1)
+[[ $again != *configured* ]] || fail "a sample applied twice changes something: $again"
+
+kn apply -f "$SAMPLES" --dry-run=server -o json >"$PART/samples.json"
+device='.spec.type == "external"'
+with_file='.spec.file != null'
+with_image='.spec.imageUrl != null and .spec.propletSelector.propletId != null'
+DOMAIN=$(field Proplet "$device" .spec.connectionConfig.domainId)
+CHANNEL=$(field Proplet "$device" .spec.connectionConfig.channelId)
+identity=$(field Proplet "$device" .spec.connectionConfig.clientId)
+world_start "$identity"
+broker_record
+device_start device --identity "$identity"
+
+name=$(field Task "$with_file" .metadata.name)
+wait_task "$name" completed
+expect_eq "result of the sample" 42 "$(kn get task "$name" -o 'jsonpath={.status.results}')"
+expect_eq "assignedProplet, the name in Kubernetes" "$(field Proplet "$device" .metadata.name)" \
+    "$(task "$name" .status.assignedProplet)"
+
+# The one with an image: played by us, the proxy delivers the module when the device asks for it.
+name=$(field Task "$with_image" .metadata.name)
+image=$(field Task "$with_image" .spec.imageUrl)
+asked() { wire_messages registry/proplet .app_name | grep -qxF "\"$image\""; }
+wait_for 30 "the device to ask for $image" asked
+publish registry/server "$(jq -nc --arg app "$image" --arg data "$ADDITION" \
+    '{app_name: $app, chunk_idx: 0, total_chunks: 1, data: $data}')"
+wait_task "$name" completed
+sum=$(field Task "$with_image" '.spec.inputs | map(tonumber) | add')
+expect_eq "result of the sample with an image" "$sum" "$(task "$name" .status.results)"

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# No candidate: the Task waits, says why, and is woken by whatever helps.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+world_start d1 d2
+FIELD='{"spec":{"propletSelector":{"matchLabels":{"site":"field"}}}}'
+GPU='{"spec":{"propletSelector":{"matchCapabilities":["gpu"]}}}'
+
+waits() { # waits NAME REASON-PATTERN
+    wait_condition tasks "$1" Scheduled "^False $2"
+    expect_eq "phase of $1" pending "$(task "$1" '.status.phase // "pending"')"
+}
+
+# Nobody at all.
+add_task nobody "$ADDITION" '[10, 32]'
+add_task pinned "$ADDITION" '[10, 32]' "$(task_on later)"
+waits nobody '(NoProplet|NoCandidates) .+'
+waits pinned '(NoProplet|NoCandidates) .*later'
+
+# A Proplet that is never heard of is no candidate either.
+add_proplet worker d1
+waits nobody 'NoCandidates .*1'
+
+# Its first heartbeat wakes the Task.
+device_start first --identity d1
+wait_task nobody completed
+
+# The wrong labels, the wrong capabilities.
+add_task by-label "$ADDITION" '[10, 32]' "$FIELD"
+add_task by-capability "$ADDITION" '[10, 32]' "$GPU"
+waits by-label 'NoCandidates .*1.*label'
+waits by-capability 'NoCandidates .*1.*capabilit'
+
+# A changed label and a changed spec wake them; a new Proplet wakes the pinned one.
+kn label proplet worker site=field >/dev/null
+wait_task by-label completed
+kn patch proplet worker --type=merge -p '{"spec":{"external":{"capabilities":["gpu"]}}}' >/dev/null
+wait_task by-capability completed
+device_start second --identity d2
+add_proplet later d2
+wait_task pinned completed
+expect_eq "assignedProplet of the pinned one" later "$(task pinned .status.assignedProplet)"

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Heartbeats, last wills, and last wills of others.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+world_start quiet mcu
+add_proplet heart quiet
+add_proplet chip mcu
+device_start one --identity quiet
+device_start two --identity mcu --last-will
+wait_proplet heart Running
+wait_proplet chip Running
+expect_eq "alive" true "$(proplet heart .status.alive)"
+condition_matches proplets heart Ready '^True ' || fail "condition Ready of a running Proplet"
+
+# No heartbeats: Offline; heartbeats again: Running.
+device_say one mute quiet
+wait_proplet heart Offline 15
+expect_eq "alive" false "$(proplet heart .status.alive)"
+condition_matches proplets heart Ready '^False ' || fail "condition Ready of an Offline Proplet"
+
+# A last will that comes late is no sign of life.
+publish control/proplet/alive '{"proplet_id":"quiet","status":"offline","namespace":"x"}'
+publish control/proplet/alive '{"proplet_id":"quiet","namespace":"x"}'
+observe_for 2
+expect_eq "phase after a late last will" Offline "$(proplet heart .status.phase)"
+device_say one unmute quiet
+wait_proplet heart Running
+
+# Wills of managers, strangers and other channels change nothing.
+before=$(objects proplets | jq -c '[.items[] | [.metadata.name, .status.phase, .status.conditions]]')
+publish control/proplet/alive '{"status":"offline","proplet_id":"propeller-manager"}'
+publish control/proplet/alive '{"channel_id":"chan-1","proplet_id":"propeller-operator","status":"offline"}'
+publish control/proplet/alive '{"status":"offline","proplet_id":"propeller-controller"}'
+publish control/proplet/alive '{"status":"offline","proplet_id":"heart"}'
+publish control/proplet/alive 'offline'
+CHANNEL=elsewhere publish control/proplet/alive '{"status":"offline","proplet_id":"quiet"}'
+observe_for 2
+after=$(objects proplets | jq -c '[.items[] | [.metadata.name, .status.phase, .status.conditions]]')
+expect_eq "Proplets after foreign last wills" "$before" "$after"
+
+# Its own will counts at once: with a threshold that would take an hour.
+controller_stop
+controller_start --last-seen-threshold 1h
+wait_proplet chip Running
+device_crash two
+wait_proplet chip Offline 10
+expect_eq "the one that lives" Running "$(proplet heart .status.phase)"
+device_start two --identity mcu --last-will
+wait_proplet chip Running
+
+# A restart of the controller turns nobody Offline.
+expect_eq "times that the living one went Offline" 1 "$(events heart | grep -c ' Offline ')"

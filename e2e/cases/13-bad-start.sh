@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Bad start-up input: one clear line each; what can heal is retried and said in readyz.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+case_needs_own_cluster
+broker_prepare d
+controller_prepare
+
+# ---- refused at once ----
+
+# refused EXIT-CODE PATTERN OPTION...: ends with that code and exactly one line on stderr
+refused() {
+    local code=$1 pattern=$2 status=0
+    shift 2
+    timeout 20 "$CONTROLLER_BIN" "$@" >"$PART/out" 2>"$PART/err" || status=$?
+    expect_match "exit code with $*" "^$code$" $status
+    expect_eq "lines on stderr with $* ($(<"$PART/err"))" 1 "$(wc -l <"$PART/err")"
+    expect_match "message with $*" "$pattern" "$(<"$PART/err")"
+}
+
+refused 2 'no-such-flag' --no-such-flag
+refused 2 'stop-timeout' --stop-timeout soon
+refused 2 'stop-timeout' --stop-timeout -3s
+refused 2 'stop-timeout' --stop-timeout
+refused 2 'mqtt-qos' --mqtt-qos 7
+refused 2 'scheduler' --scheduler dice
+refused 2 'mqtt-address' --kubeconfig "$CLUSTER/controller.kubeconfig" --mqtt-address http://127.0.0.1:1
+PROPELLER_STOP_TIMEOUT=soon refused 2 'stop-timeout|STOP_TIMEOUT'
+
+printf 'apiVersion: v1\nclusters: [' >"$PART/broken"
+refused '[12]' 'absent' --kubeconfig "$PART/absent"
+refused '[12]' 'broken' --kubeconfig "$PART/broken"
+refused '[12]' "$PART" --kubeconfig "$PART"
+refused '[12]' 'absent' --kubeconfig "$CLUSTER/controller.kubeconfig" \
+    --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-key-file "$PART/absent"
+
+# ---- retried, and said ----
+
+# says PATTERN: readyz, and one line of the log, say it, and the process lives on
+says() {
+    wait_for 20 "readyz to say '$1'" readyz_says "$1"
+    is_running controller || fail "the controller ended instead of trying again"
+    grep -qE "$1" "$LOGS/controller.log" || fail "no line of the log says '$1'"
+}
+fresh_log() {
+    cat "$LOGS/controller.log" >>"$LOGS/controller.earlier.log" 2>/dev/null || true
+    rm -f "$LOGS/controller.log"
+}
+controller_with() { # controller_with KUBECONFIG
+    fresh_log
+    controller_spawn --kubeconfig "$1"
+}
+
+kubeconfig "$PART/wrong-ca" "$CLUSTER/other-ca.crt" "token: $CONTROLLER_TOKEN"
+controller_with "$PART/wrong-ca"
+says '[Cc]ertificate'
+controller_stop
+
+kubeconfig "$PART/bad-token" "$CLUSTER/ca.crt" "token: not-a-token"
+controller_with "$PART/bad-token"
+says '[Uu]nauthorized|401'
+controller_stop
+
+kubeconfig "$PART/no-rights" "$CLUSTER/ca.crt" "token: $USELESS_TOKEN"
+controller_with "$PART/no-rights"
+says '[Ff]orbidden|403|cannot list'
+controller_stop
+
+kubeconfig "$PART/nobody-there" "$CLUSTER/ca.crt" "token: $CONTROLLER_TOKEN" "https://127.0.0.1:$(free_port)"
+controller_with "$PART/nobody-there"
+says 'connect|refused|unreachable'
+controller_stop
+
+# Secrets stay out of what it says.
+for file in "$LOGS"/controller*.log; do
+    ! grep -qF -e not-a-token -e "$CONTROLLER_TOKEN" -e "$(secret_of "$CONTROLLER_USER")" "$file" ||
+        fail "a secret stands in $file"
+done
+
+# ---- retried, said, and healed ----
+
+in_cluster crash apiserver
+controller_with "$CLUSTER/controller.kubeconfig"
+says 'connect|refused|unreachable'
+in_cluster cluster_apiserver
+wait_for 60 "the API server" api /readyz
+says 'broker|mqtt|MQTT'
+broker_start
+wait_for 60 "the controller to be ready" controller_ready
+controller_stop
+
+k delete -f "$ROOT/crds/" --wait=true >/dev/null
+controller_with "$CLUSTER/controller.kubeconfig"
+says 'CRD|CustomResourceDefinition|not installed|not found'
+cluster_prepare >/dev/null
+wait_for 60 "the controller to be ready" controller_ready
+controller_stop
+
+# A wrong password; the file is read again at every attempt.
+printf 'wrong\n' >"$PART/controller.key"
+controller_with "$CLUSTER/controller.kubeconfig"
+says 'not auth|refused|password|credentials|[Nn]ot [Aa]uthori'
+secret_of "$CONTROLLER_USER" >"$PART/controller.key"
+wait_for 60 "the controller to be ready" controller_ready

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# A Task computed on a device, on a real control plane, from nothing. `demo.sh stop` ends one that
+# was kept with KEEP=1.
+set -euo pipefail
+
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+KEPT=$ROOT/build/e2e/demo.kept
+SAMPLES=$ROOT/config/samples
+NS=default
+DEVICE_TIMES=(--alive-interval 10)
+CONTROLLER_TIMES=()
+
+step() { printf '\n==> %s\n' "$*"; }
+
+# Prints a kubectl command as a user would type it, and runs it.
+show() {
+    printf '\n$ kubectl %s\n' "$*"
+    k "$@"
+}
+
+sample() { kn create --dry-run=client -f "$1" -o json | jq -r "$2"; }
+
+stop_kept() {
+    [[ -e $KEPT ]] || die "no demo is running"
+    WORK=$(<"$KEPT")
+    work_clear
+    rm -f "$KEPT"
+    say "the demo has ended"
+}
+
+bring_up() {
+    step "Control plane: etcd, kube-apiserver $KUBERNETES_VERSION, kube-controller-manager"
+    cluster_start
+    part_begin demo
+
+    DOMAIN=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.domainId)
+    CHANNEL=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.channelId)
+    identity=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.clientId)
+    step "Broker: mosquitto with passwords and ACLs (config/mosquitto)"
+    broker_prepare "$identity"
+    broker_start
+    say "listens on 127.0.0.1:$BROKER_PORT; accounts: $CONTROLLER_USER, $identity, $OBSERVER"
+
+    step "The controller"
+    controller_prepare
+    controller_start
+    say "is ready: http://127.0.0.1:$HEALTH_PORT/readyz"
+
+    step "A device that calls itself '$identity', with a WebAssembly runtime"
+    device_start device --identity "$identity"
+    say "is connected to the broker"
+}
+
+run_the_sample() {
+    local proplet task
+    proplet=$(sample "$SAMPLES/proplet-external.yaml" .metadata.name)
+    task=$(sample "$SAMPLES/task-addition.yaml" .metadata.name)
+    step "A Proplet named '$proplet' stands for the device '$identity'; a Task for 10 + 32 goes to '$proplet'"
+    show apply -f config/samples/proplet-external.yaml
+    show apply -f config/samples/task-addition.yaml
+    wait_proplet "$proplet" Running
+    wait_task "$task" completed
+
+    step "What the cluster says"
+    show get proplets,tasks -o wide
+    show describe task "$task" | sed '/^  File:/s/\(.\{60\}\).*/\1.../'
+    show get events --sort-by=.metadata.creationTimestamp
+    step "What the device did"
+    jq -r '"\(.event)\t\(.task // "")\t\(.results // "")"' "$LOGS/device.journal"
+
+    answer=$(k get task "$task" -o 'jsonpath={.status.results}')
+    printf '\n$ kubectl get task %s -o jsonpath={.status.results}\n%s\n' "$task" "$answer"
+    expect_eq "the answer" 42 "$answer"
+}
+
+how_to_talk_to_it() {
+    printf '%s\n' "$WORK" >"$KEPT"
+    trap - EXIT
+    cat <<TEXT
+
+It keeps running. To talk to it:
+
+    export KUBECONFIG=$CLUSTER/admin.kubeconfig
+    export PATH=$CONTROL_PLANE_BIN:\$PATH
+    kubectl get tasks --watch
+    kubectl delete task addition && kubectl apply -f config/samples/task-addition.yaml
+    curl http://127.0.0.1:$HEALTH_PORT/readyz?verbose
+    curl http://127.0.0.1:$METRICS_PORT/metrics
+    mosquitto_sub -p $BROKER_PORT -u $OBSERVER -P $(secret_of "$OBSERVER") -t '#' -v
+
+Logs: $LOGS. To end it: e2e/demo.sh stop
+TEXT
+}
+
+main() {
+    local keep="" answer="" identity="" started=$SECONDS ready
+    if [[ ${1:-} == stop ]]; then
+        stop_kept
+        return
+    fi
+    [[ ${KEEP:-} != 1 ]] || keep=keep
+    [[ ! -e $KEPT ]] || stop_kept
+    "$HERE/setup.sh" build run
+    make -C "$ROOT" --no-print-directory all
+    ready=$SECONDS
+    cd "$ROOT"
+    work_begin $keep
+    bring_up
+    run_the_sample
+    if [[ -n $keep ]]; then
+        how_to_talk_to_it
+    else
+        controller_stop
+        say ""
+        say "everything has ended again; to keep it running: make demo KEEP=1"
+    fi
+    printf 'demo: 10 + 32 = %s, computed on %s (%s s, of which %s s set-up and build)\n' "$answer" \
+        "$identity" $((SECONDS - started)) $((ready - started))
+}
+
+main "$@"

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Everything that proves something: set-up, build, lint, unit tests in three flavours, demo, e2e.
+# Goes on after a failure; the table and the exit status tell.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+mkdir -p build/test
+TALLIES=build/test/tallies
+: >"$TALLIES"
+
+# suite NAME COMMAND...: those that count write to $TEST_TALLY; the others are one check
+suite() {
+    local name=$1 started=$SECONDS status=0 tally=$ROOT/build/test/$1.tally
+    shift
+    printf '\n#### %s: %s\n' "$name" "$*"
+    rm -f "$tally"
+    TEST_TALLY=$tally "$@" || status=$?
+    if [[ ! -s $tally ]]; then
+        printf '%s %s %s\n' "$name" $((status == 0 ? 1 : 0)) $((status == 0 ? 0 : 1)) >"$tally"
+    elif ((status != 0)) && ! awk '{ failed += $3 } END { exit !failed }' "$tally"; then
+        printf '%s 0 1\n' "$name" >>"$tally"
+    fi
+    awk -v seconds=$((SECONDS - started)) '{ print $0, NR == 1 ? seconds : "" }' "$tally" >>"$TALLIES"
+}
+
+table() {
+    awk 'BEGIN { printf "\n%-20s %7s %7s %8s\n", "suite", "passed", "failed", "seconds" }
+         { printf "%-20s %7d %7d %8s\n", $1, $2, $3, $4; passed += $2; failed += $3 }
+         END { printf "\n%d passed, %d failed\n", passed, failed; exit failed > 0 }' "$TALLIES"
+}
+
+suite set-up e2e/setup.sh all
+suite build make --no-print-directory all
+suite lint make --no-print-directory lint
+suite unit make --no-print-directory check
+suite demo e2e/demo.sh
+suite e2e e2e/run.sh
+table
