@@ -84,6 +84,32 @@ unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR
 check: ## unit tests plain, under address+undefined and under thread sanitizer
 	@for flavour in plain asan tsan; do $(MAKE) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
 
+.PHONY: deps
+deps: ## bring packages, control plane and Python environment (needs root only if packages are missing)
+	@e2e/setup.sh all
+
+.PHONY: demo
+demo: ## a Task computed on a device, on a real control plane, from nothing (KEEP=1 keeps it running)
+	@e2e/demo.sh
+
+.PHONY: e2e
+e2e: all ## end-to-end cases on a real control plane and broker (CASES="04 07": only these)
+	@e2e/run.sh $(CASES)
+
+.PHONY: test
+test: ## everything: set-up, lint, check, demo, e2e
+	@e2e/test.sh
+
+.PHONY: bench
+bench: all ## memory, latency, throughput and writes, as a table
+	@bench/run.sh
+
+PREFIX ?= /usr/local
+.PHONY: install
+install: all ## install the programs below PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+
 .PHONY: clean
 clean: ## remove build/ (the control plane's cache outside the tree stays)
 	rm -rf build
