@@ -59,8 +59,8 @@ struct watch_options {
 #define WATCH_MAX_ITEM (4u << 20)
 
 /* After failures a request waits a random time between half of these and the whole, doubling. */
-#define WATCH_BACKOFF_MIN_MS 1600
-#define WATCH_BACKOFF_MAX_MS 30000
+#define WATCH_BACKOFF_MIN_MS 1600u
+#define WATCH_BACKOFF_MAX_MS 30000u
 /* A stream that ends sooner than this without a word counts as a failure. */
 #define WATCH_HASTY_MS 1000
 /* A stream that lasted so long makes the failures before it forgotten. */

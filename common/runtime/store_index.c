@@ -181,10 +181,10 @@ void store_index_unlink(struct indexed *item)
 const struct index_bucket *store_index_find(const struct store_index *indexes, const char *index,
                                             const char *value)
 {
-    for (size_t i = 0; i < indexes->count; i++) {
-        if (str_equal(indexes->indexes[i].name, index))
-            return map_get(indexes->indexes[i].buckets, value); /* content is its first member */
-    }
-    assert(!"an index that was never added");
-    return NULL;
+    size_t i = 0;
+
+    while (i < indexes->count && !str_equal(indexes->indexes[i].name, index))
+        i++;
+    assert(i < indexes->count);                         /* an index that was never added */
+    return map_get(indexes->indexes[i].buckets, value); /* content is a bucket's first member */
 }

@@ -1,0 +1,96 @@
+#include "common/kube/status.h"
+
+#include "common/tests/suite.h"
+
+struct refusal {
+    int http_status;
+    const char *body;
+    enum error_code code;
+    uint32_t retry_after_ms;
+    const char *message;
+};
+
+static const struct refusal REFUSALS[] = {
+    { 400, "{\"message\":\"m\"}", ERROR_INVALID, 0, "m" },
+    { 401, "{\"message\":\"Unauthorized\"}", ERROR_FORBIDDEN, 0, "Unauthorized" },
+    { 403, "{\"message\":\"m\"}", ERROR_FORBIDDEN, 0, "m" },
+    { 404, "{\"message\":\"tasks \\\"a\\\" not found\"}", ERROR_NOT_FOUND, 0,
+      "tasks \"a\" not found" },
+    { 404, "404 page not found\n", ERROR_NOT_FOUND, 0, "HTTP 404: 404 page not found" },
+    { 405, "", ERROR_INTERNAL, 0, "HTTP 405" },
+    { 409, "{\"reason\":\"Conflict\",\"message\":\"m\"}", ERROR_CONFLICT, 0, "m" },
+    { 409, "{\"reason\":\"AlreadyExists\",\"message\":\"m\"}", ERROR_EXISTS, 0, "m" },
+    { 410, "{\"reason\":\"Expired\",\"message\":\"m\"}", ERROR_GONE, 0, "m" },
+    { 413, "", ERROR_TOO_LARGE, 0, "HTTP 413" },
+    { 422, "{\"message\":\"m\"}", ERROR_INVALID, 0, "m" },
+    { 429, "{\"details\":{\"retryAfterSeconds\":3},\"message\":\"m\"}", ERROR_UNAVAILABLE, 3000,
+      "m" },
+    { 429, "{\"details\":{\"retryAfterSeconds\":99999999999},\"message\":\"m\"}", ERROR_UNAVAILABLE,
+      300000, "m" },
+    { 429, "{\"details\":{\"retryAfterSeconds\":-3},\"message\":\"m\"}", ERROR_UNAVAILABLE, 0,
+      "m" },
+    { 500, "{\"message\":\"etcdserver: request is too large\"}", ERROR_TOO_LARGE, 0,
+      "etcdserver: request is too large" },
+    { 500, "{\"message\":\"m\"}", ERROR_INTERNAL, 0, "m" },
+    { 502, "<html>\n<title>Bad Gateway</title>", ERROR_INTERNAL, 0, "HTTP 502" },
+    { 503, "upstream is away", ERROR_UNAVAILABLE, 0, "HTTP 503: upstream is away" },
+    { 503, "\x1b[31mred", ERROR_UNAVAILABLE, 0, "HTTP 503" },
+    { 504, "{\"reason\":\"Timeout\",\"message\":\"m\"}", ERROR_TIMEOUT, 0, "m" },
+    { 504,
+      "{\"details\":{\"causes\":[{\"reason\":\"Other\"},{\"reason\":\"ResourceVersionTooLarge\"}]},"
+      "\"message\":\"m\"}",
+      ERROR_GONE, 0, "m" },
+    { 504, "{\"message\":\"Timeout: Too large resource version: 9, current: 4\"}", ERROR_GONE, 0,
+      "Timeout: Too large resource version: 9, current: 4" },
+    { 302, "{\"message\":7,\"details\":[]}", ERROR_INTERNAL, 0, "HTTP 302" },
+    { 500, "[]", ERROR_INTERNAL, 0, "HTTP 500" },
+    { 500, "\"text\"", ERROR_INTERNAL, 0, "HTTP 500" },
+};
+
+START_TEST(a_refusal_becomes_the_error_that_it_means)
+{
+    const struct refusal *refusal = &REFUSALS[_i];
+    struct error err = { 0 };
+    int r =
+        kube_status_error_text(&err, refusal->http_status, refusal->body, strlen(refusal->body));
+
+    ck_assert_int_eq(r, -(int)refusal->code);
+    ck_assert_int_eq(err.code, refusal->code);
+    ck_assert_uint_eq(err.retry_after_ms, refusal->retry_after_ms);
+    ck_assert_str_eq(err.message, refusal->message);
+}
+END_TEST
+
+START_TEST(a_refusal_without_a_body_or_a_place_for_it_is_fine)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(kube_status_error_text(&err, 503, NULL, 0), -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message, "HTTP 503");
+    ck_assert_int_eq(kube_status_error(NULL, 410, NULL), -ERROR_GONE);
+}
+END_TEST
+
+START_TEST(a_long_page_of_plain_text_is_not_quoted)
+{
+    struct error err = { 0 };
+    char page[200];
+
+    memset(page, 'x', sizeof(page));
+    ck_assert_int_eq(kube_status_error_text(&err, 500, page, sizeof(page)), -ERROR_INTERNAL);
+    ck_assert_str_eq(err.message, "HTTP 500");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("status");
+    TCase *tcase = tcase_create("status");
+
+    json_init();
+    tcase_add_loop_test(tcase, a_refusal_becomes_the_error_that_it_means, 0, ARRAY_LEN(REFUSALS));
+    tcase_add_test(tcase, a_refusal_without_a_body_or_a_place_for_it_is_fine);
+    tcase_add_test(tcase, a_long_page_of_plain_text_is_not_quoted);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
