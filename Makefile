@@ -93,7 +93,7 @@ demo: ## a Task computed on a device, on a real control plane, from nothing (KEE
 	@e2e/demo.sh
 
 .PHONY: e2e
-e2e: all ## end-to-end cases on a real control plane and broker (CASES="04 07": only these)
+e2e: ## end-to-end cases on a real control plane and broker (CASES="04 07": only these)
 	@e2e/run.sh $(CASES)
 
 .PHONY: test
@@ -101,7 +101,7 @@ test: ## everything: set-up, lint, check, demo, e2e
 	@e2e/test.sh
 
 .PHONY: bench
-bench: all ## memory, latency, throughput and writes, as a table
+bench: ## memory, latency, throughput and writes, as a table
 	@bench/run.sh
 
 PREFIX ?= /usr/local
@@ -116,4 +116,4 @@ clean: ## remove build/ (the control plane's cache outside the tree stays)
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'

@@ -39,7 +39,7 @@ measure_throughput() {
 
 main() {
     local -a identities
-    "$HERE/setup.sh" run
+    "$HERE/setup.sh" build run
     make -C "$ROOT" --no-print-directory all
     work_begin
     cluster_start >/dev/null 2>&1

@@ -49,8 +49,9 @@ main() {
     passed=0 failed=0
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
-    "$HERE/setup.sh" run
-    [[ -x $CONTROLLER_BIN ]] || make -C "$ROOT" all
+    "$HERE/setup.sh" build run
+    make -C "$ROOT" --no-print-directory all
+    started=$SECONDS
     work_begin
     wasm_build
     cluster_start >"$WORK/cluster.output" 2>&1 || {
