@@ -53,7 +53,7 @@ done <<'SHAPES'
 9007199254740993
 1.5
 true
-{"sum":42,"parts":[10,32,null],"nested":{"a":{}}}
+{"nested":{"a":{}},"parts":[10,32,null],"sum":42}
 [1,"two",[3],{}]
 null
 SHAPES

@@ -52,4 +52,4 @@ device_start two --identity mcu --last-will
 wait_proplet chip Running
 
 # A restart of the controller turns nobody Offline.
-expect_eq "times that the living one went Offline" 1 "$(events heart | grep -c ' Offline ')"
+expect_eq "times that the living one went Offline" 1 "$(event_count heart Offline)"

@@ -105,6 +105,11 @@ events() {
     api "/api/v1/namespaces/$NS/events?fieldSelector=involvedObject.name=$1" |
         jq -r '.items[] | "\(.type) \(.reason) \(.message)"'
 }
+# event_count NAME REASON: occurrences, those of a series included
+event_count() {
+    api "/api/v1/namespaces/$NS/events?fieldSelector=involvedObject.name=$1,reason=$2" |
+        jq '[.items[] | .series.count // .count // 1] | map(if . < 1 then 1 else . end) | add // 0'
+}
 has_event() {
     events "$1" | grep -E "$2" || ! events "$1"
 }
