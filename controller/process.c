@@ -14,6 +14,7 @@
 #define LEASE_NAME "propeller-controller"
 #define COMPONENT PROPELLER_GROUP "/controller"
 #define API_TIMEOUT_MS 30000
+#define EVENTS_TIMEOUT_MS 5000
 #define MQTT_KEEP_ALIVE_S 20
 /* Devices send at most 10 MiB; a result that is too large must be read, so that its Task can fail.
  */
@@ -173,8 +174,12 @@ int process_create(struct process *process, struct error *err)
         return r;
 
     process->client = kube_client_create(process->config, API_TIMEOUT_MS);
-    kube_client_set_guard(process->client, may_act, process);
-    kube_client_set_observer(process->client, on_request, NULL);
+    process->events_client = kube_client_create(process->config, EVENTS_TIMEOUT_MS);
+    struct kube_client *const writers[] = { process->client, process->events_client };
+    for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+        kube_client_set_guard(writers[i], may_act, process);
+        kube_client_set_observer(writers[i], on_request, NULL);
+    }
     process->watches = watch_loop_create(process->config);
     *shared = (struct shared){
         .settings = &process->settings,
@@ -194,7 +199,7 @@ int process_create(struct process *process, struct error *err)
             return r;
     }
     process->events =
-        events_create(process->client, COMPONENT, "propeller-controller", &CLOCK_SYSTEM);
+        events_create(process->events_client, COMPONENT, "propeller-controller", &CLOCK_SYSTEM);
     process->catch_up = catch_up_create(process->client, informer_store(shared->tasks),
                                         namespaces->items, namespaces->len);
     process->manager = manager_create();
@@ -226,6 +231,7 @@ void process_destroy(struct process *process)
     placements_destroy(shared->placements);
     fleet_destroy(shared->fleet);
     kube_client_destroy(process->lease_client);
+    kube_client_destroy(process->events_client);
     kube_client_destroy(process->client);
     kube_config_destroy(process->config);
     arena_destroy(process->arena);

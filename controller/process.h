@@ -15,6 +15,7 @@ struct process {
     struct kube_config *config;
     struct kube_client *client;
     struct kube_client *lease_client;
+    struct kube_client *events_client; /* of its own: a slow Event holds up nobody */
     struct watch_loop *watches;
     struct elector *elector; /* NULL: --leader-elect=false */
     struct events *events;

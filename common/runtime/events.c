@@ -1,0 +1,311 @@
+#include "common/runtime/events.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/cond.h"
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
+
+/* Waiting to be written; more than that and the API server has other worries. */
+#define MAX_QUEUE 1024
+/* Events that may still become a series. */
+#define MAX_SERIES 512
+#define SERIES_MS (10 * 60 * 1000)
+/* events.k8s.io/v1: note is at most 1 KiB. */
+#define MAX_NOTE 1024
+#define STOP_BUDGET_MS 2000
+
+struct pending {
+    struct pending *next;
+    const struct kube_kind *kind;
+    struct kube_object *regarding;
+    enum event_type type;
+    const char *reason; /* constants of the program */
+    char *note;
+    int64_t time_us;
+};
+
+/* What was written under one (object, type, reason, note), so that the next one raises its count.
+ */
+struct series {
+    struct kube_name event;
+    int64_t count;
+    int64_t last_ms;
+};
+
+struct events {
+    struct kube_client *client;
+    char *component;
+    char *instance;
+    const struct clock *clock;
+    struct map *series; /* the writer's own */
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t lock; /* leaf: guards what follows */
+    pthread_cond_t changed;
+    struct pending *first;
+    struct pending **last;
+    size_t len;
+    bool stopping;
+    struct timespec stop_deadline;
+};
+
+static struct metric DROPPED = { .type = METRIC_COUNTER,
+                                 .name = "propeller_events_dropped_total",
+                                 .help = "Events that were not written." };
+
+struct events *events_create(struct kube_client *client, const char *component,
+                             const char *instance, const struct clock *clock)
+{
+    struct events *events = xcalloc(1, sizeof(*events));
+
+    events->client = client;
+    events->component = xstrdup(component);
+    events->instance = xstrdup(instance);
+    events->clock = clock;
+    events->series = map_create(free);
+    events->last = &events->first;
+    pthread_mutex_init(&events->lock, NULL);
+    cond_init(&events->changed);
+    return events;
+}
+
+static void pending_free(struct pending *pending)
+{
+    kube_object_unref(pending->regarding);
+    free(pending->note);
+    free(pending);
+}
+
+void events_destroy(struct events *events)
+{
+    if (!events)
+        return;
+
+    while (events->first) {
+        struct pending *next = events->first->next;
+        pending_free(events->first);
+        events->first = next;
+    }
+    map_destroy(events->series);
+    pthread_cond_destroy(&events->changed);
+    pthread_mutex_destroy(&events->lock);
+    free(events->component);
+    free(events->instance);
+    free(events);
+}
+
+/* NULL: stopped, and nothing waits any more or its time is over. */
+static struct pending *next_pending(struct events *events)
+{
+    pthread_mutex_lock(&events->lock);
+    while (!events->first && !events->stopping)
+        pthread_cond_wait(&events->changed, &events->lock);
+
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bool late = events->stopping && (now.tv_sec > events->stop_deadline.tv_sec ||
+                                     (now.tv_sec == events->stop_deadline.tv_sec &&
+                                      now.tv_nsec >= events->stop_deadline.tv_nsec));
+    struct pending *pending = late ? NULL : events->first;
+    if (pending) {
+        events->first = pending->next;
+        events->len--;
+        if (!events->first)
+            events->last = &events->first;
+    }
+    pthread_mutex_unlock(&events->lock);
+    return pending;
+}
+
+static cJSON *event_object(struct events *events, struct arena *arena,
+                           const struct pending *pending, const struct kube_name *name)
+{
+    const struct kube_object *about = pending->regarding;
+    char time[RFC3339_LEN];
+    cJSON *event = json_object(arena);
+
+    json_set_string(event, "apiVersion", "events.k8s.io/v1");
+    json_set_string(event, "kind", "Event");
+    cJSON *metadata = json_set_object(event, "metadata");
+    json_set_string(metadata, "namespace", name->ns);
+    json_set_string(metadata, "name", name->name);
+    json_set_string(event, "eventTime", rfc3339_format_micro(pending->time_us, time));
+    json_set_string(event, "reportingController", events->component);
+    json_set_string(event, "reportingInstance", events->instance);
+    json_set_string(event, "type", pending->type == EVENT_WARNING ? "Warning" : "Normal");
+    json_set_string(event, "reason", pending->reason);
+    json_set_string(event, "action", pending->reason);
+    json_set_string(event, "note", pending->note);
+
+    cJSON *regarding = json_set_object(event, "regarding");
+    const struct kube_kind *kind = pending->kind;
+    json_set_string(regarding, "apiVersion",
+                    *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version)
+                                 : kind->version);
+    json_set_string(regarding, "kind", kind->kind);
+    json_set_string(regarding, "namespace", about->name.ns);
+    json_set_string(regarding, "name", about->name.name);
+    json_set_string(regarding, "uid", about->uid);
+    json_set_string(regarding, "resourceVersion", about->resource_version);
+    return event;
+}
+
+/* Names of Events end in something unique, like everybody's. */
+static bool event_name(const struct pending *pending, struct kube_name *ret)
+{
+    const struct kube_name *about = &pending->regarding->name;
+    char id[UUID_LEN];
+    char name[sizeof(ret->name)];
+
+    int len = snprintf(name, sizeof(name), "%.200s.%.16s", about->name, uuid_random(id));
+    return len > 0 && kube_name_set(ret, *about->ns ? about->ns : "default", name);
+}
+
+static int write_new(struct events *events, struct arena *arena, const struct pending *pending,
+                     const char *key, struct error *err)
+{
+    struct series *series = xcalloc(1, sizeof(*series));
+
+    if (!event_name(pending, &series->event)) {
+        free(series);
+        return error_set(err, ERROR_INVALID, "event name of '%s'", pending->regarding->name.name);
+    }
+    int r = kube_create(events->client, &KIND_EVENT,
+                        event_object(events, arena, pending, &series->event), NULL, err);
+    if (r < 0) {
+        free(series);
+        return r;
+    }
+
+    if (map_len(events->series) >= MAX_SERIES) { /* old ones would start a new Event anyway */
+        map_destroy(events->series);
+        events->series = map_create(free);
+    }
+    series->count = 1;
+    series->last_ms = clock_monotonic_ms(events->clock);
+    map_set(events->series, key, series);
+    return 0;
+}
+
+static int write_again(struct events *events, struct arena *arena, const struct pending *pending,
+                       struct series *series, struct error *err)
+{
+    char time[RFC3339_LEN];
+    cJSON *patch = json_object(arena);
+    cJSON *to = json_set_object(patch, "series");
+
+    json_set_int(to, "count", series->count + 1);
+    json_set_string(to, "lastObservedTime", rfc3339_format_micro(pending->time_us, time));
+    int r = kube_patch(events->client, &KIND_EVENT, &series->event, KUBE_MAIN, KUBE_PATCH_MERGE,
+                       patch, NULL, err);
+    if (r < 0)
+        return r;
+
+    series->count++;
+    series->last_ms = clock_monotonic_ms(events->clock);
+    return 0;
+}
+
+static void write_one(struct events *events, const struct pending *pending)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct error err = { 0 };
+    const char *key = arena_printf(arena, "%s/%d/%s/%s", pending->regarding->uid, pending->type,
+                                   pending->reason, pending->note);
+    struct series *series = map_get(events->series, key);
+    int r;
+
+    if (series && clock_monotonic_ms(events->clock) - series->last_ms < SERIES_MS) {
+        r = write_again(events, arena, pending, series, &err);
+        if (r == -ERROR_NOT_FOUND) /* expired or deleted by somebody */
+            r = write_new(events, arena, pending, key, &err);
+    } else {
+        r = write_new(events, arena, pending, key, &err);
+    }
+    if (r < 0) {
+        metric_add(&DROPPED, 1, NULL);
+        log_debug("event not written, ignoring", "reason", pending->reason, "error", err.message,
+                  NULL);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct events *events = arg;
+
+    for (struct pending *pending; (pending = next_pending(events));) {
+        write_one(events, pending);
+        pending_free(pending);
+    }
+    return NULL;
+}
+
+int events_start(struct events *events, struct error *err)
+{
+    int r = pthread_create(&events->thread, NULL, run, events);
+    if (r != 0)
+        return error_set(err, ERROR_INTERNAL, "start the events thread: %s", strerror(r));
+
+    events->started = true;
+    return 0;
+}
+
+void events_stop(struct events *events)
+{
+    if (!events->started)
+        return;
+
+    pthread_mutex_lock(&events->lock);
+    events->stopping = true;
+    events->stop_deadline = cond_deadline(STOP_BUDGET_MS);
+    pthread_cond_signal(&events->changed);
+    pthread_mutex_unlock(&events->lock);
+    pthread_join(events->thread, NULL);
+    events->started = false;
+}
+
+void events_emit(struct events *events, const struct kube_kind *kind,
+                 const struct kube_object *regarding, enum event_type type, const char *reason,
+                 const char *format, ...)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    va_list args;
+
+    va_start(args, format);
+    const char *note = arena_vprintf(arena, format, args);
+    va_end(args);
+
+    struct pending *pending = xcalloc(1, sizeof(*pending));
+    pending->kind = kind;
+    /* Counting references changes the counter only, which belongs to nobody. */
+    pending->regarding = kube_object_ref((struct kube_object *)regarding);
+    pending->type = type;
+    pending->reason = reason;
+    pending->note = xstrndup(note, str_utf8_cut(note, strlen(note), MAX_NOTE));
+    pending->time_us = clock_wall_us(events->clock);
+
+    pthread_mutex_lock(&events->lock);
+    bool full = events->len >= MAX_QUEUE || events->stopping;
+    if (!full) {
+        *events->last = pending;
+        events->last = &pending->next;
+        events->len++;
+        pthread_cond_signal(&events->changed);
+    }
+    pthread_mutex_unlock(&events->lock);
+    if (full) {
+        pending_free(pending);
+        metric_add(&DROPPED, 1, NULL);
+    }
+}
