@@ -17,12 +17,21 @@ struct reconcile {
 };
 
 /*
- * Worker thread. After it: 0 and requeue_after_ms -> forget, add after; 0 -> forget; ERROR_INVALID
- * -> log, forget; ERROR_CANCELED -> dropped; other errors -> retry with back-off, or retry_after_ms
- * if longer. ERROR_CONFLICT is logged at debug level, the rest as one warning line.
+ * Worker thread. After it:
+ *
+ *   0 and requeue_after_ms   forget, add after that time
+ *   0                        forget
+ *   ERROR_INVALID            one warning line, forget: only a change can help
+ *   ERROR_CONFLICT           retry with back-off, a debug line
+ *   ERROR_CANCELED           the same, CONTROLLER_CANCELED_MS at least: the lease may come back
+ *   other errors             retry with back-off, or after retry_after_ms if longer; a warning line
  */
+#define CONTROLLER_CANCELED_MS 1000
 typedef int reconcile_fn(void *self, struct reconcile *rc, struct error *err);
-/* See informer_fn for thread and meaning; adds names to the queue. */
+/*
+ * See informer_fn for meaning; adds names to the queue. On the thread of controller_start for each
+ * object that is there, as created; then on those of informer_fn. Both may happen at once.
+ */
 typedef void map_fn(void *self, struct kube_object *old, struct kube_object *current,
                     struct workqueue *queue);
 
@@ -39,12 +48,17 @@ struct controller_options {
     unsigned workers;
 };
 
+/*
+ * create: subscribes, so before the informers start; name, self and reconcile must outlive it.
+ * Until start nothing is queued: a standby's queue does not grow. events may be NULL.
+ */
 struct controller;
 struct controller *controller_create(const struct controller_options *options,
                                      struct kube_client *client, struct events *events,
                                      const struct clock *clock);
-void controller_destroy(struct controller *controller);
+void controller_destroy(struct controller *controller); /* after the informers have stopped */
 struct workqueue *controller_queue(struct controller *controller);
+/* Once, after the informers are synced. */
 int controller_start(struct controller *controller, struct error *err) MUST_CHECK;
 void controller_stop(struct controller *controller); /* no new work */
 void controller_join(struct controller *controller); /* what was under way is done */

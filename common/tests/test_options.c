@@ -1,12 +1,12 @@
 #include "common/runtime/options.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/runtime/options_help.h"
+#include "common/tests/observe.h"
 #include "common/tests/suite.h"
 
 struct settings {
@@ -261,20 +261,10 @@ END_TEST
 /* What is printed by the call to standard output. */
 static const char *printed(const char *arg, int *ret_result)
 {
-    static char text[8192];
-    int saved = dup(STDOUT_FILENO);
-    FILE *file = tmpfile();
-
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fflush(stdout), 0);
-    ck_assert_int_ge(dup2(fileno(file), STDOUT_FILENO), 0);
+    capture_start(STDOUT_FILENO);
     *ret_result = PARSE(arg);
-    ck_assert_int_eq(fflush(stdout), 0);
-    ck_assert_int_ge(dup2(saved, STDOUT_FILENO), 0);
-    ck_assert_int_eq(close(saved), 0);
-    rewind(file);
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    ck_assert_int_eq(fclose(file), 0);
+    const char *text = capture_text(arena);
+    capture_stop();
     return text;
 }
 

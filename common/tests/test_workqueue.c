@@ -1,4 +1,4 @@
-#include "common/runtime/metrics.h"
+#include "common/tests/observe.h"
 #include "common/tests/queue_fixture.h"
 #include "common/tests/suite.h"
 
@@ -184,37 +184,25 @@ START_TEST(shutdown_drops_what_waits_and_refuses_what_comes)
 }
 END_TEST
 
-static bool metrics_have(const char *line)
-{
-    struct buf text = BUF_INIT(METRICS_MAX_TEXT);
-
-    ck_assert(metrics_write(&text));
-    bool found = strstr(buf_string(&text), line);
-    if (!found)
-        puts(buf_string(&text));
-    buf_release(&text);
-    return found;
-}
-
 START_TEST(metrics_tell_depth_adds_and_retries)
 {
-    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 0\n"));
+    ck_metric("workqueue_depth{name=\"test\"} 0");
     add("a", 0);
     add("a", 0);
     add("b", 0);
     add("later", 10);
-    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 2\n"));
-    ck_assert(metrics_have("\nworkqueue_adds_total{name=\"test\"} 3\n"));
+    ck_metric("workqueue_depth{name=\"test\"} 2");
+    ck_metric("workqueue_adds_total{name=\"test\"} 3");
     ck_next("a");
-    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 1\n"));
+    ck_metric("workqueue_depth{name=\"test\"} 1");
     retry("a", 0);
     done("a");
-    ck_assert(metrics_have("\nworkqueue_retries_total{name=\"test\"} 1\n"));
+    ck_metric("workqueue_retries_total{name=\"test\"} 1");
     fake_clock_advance(&fake, 10);
     ck_next("b");
-    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 2\n")); /* a and later */
+    ck_metric("workqueue_depth{name=\"test\"} 2"); /* a and later */
     workqueue_shutdown(queue);
-    ck_assert(metrics_have("\nworkqueue_depth{name=\"test\"} 0\n"));
+    ck_metric("workqueue_depth{name=\"test\"} 0");
 }
 END_TEST
 
