@@ -41,8 +41,10 @@ int config_read_file(struct arena *arena, const char *path, size_t max, const ch
     struct buf buf = BUF_INIT(max);
     int r = read_all(fd, path, &buf, err);
     close(fd);
-    if (r == 0) {
-        *ret = arena_strndup(arena, buf_string(&buf), buf.len);
+    if (r == 0) { /* bytes, which may hold a NUL */
+        char *copy = arena_alloc(arena, buf.len + 1, 1);
+        memcpy(copy, buf_string(&buf), buf.len);
+        *ret = copy;
         *ret_len = buf.len;
     }
     buf_release(&buf);
@@ -101,7 +103,7 @@ int config_read_token(struct kube_config *config, struct error *err)
     while (len > start && strchr(" \t\r\n", text[len - 1]))
         len--;
     char *token = xstrndup(text + start, len - start);
-    if (!config_is_token(token)) {
+    if (strlen(token) != len - start || !config_is_token(token)) {
         free_secret(token);
         return error_set(err, ERROR_INVALID, "token file '%s' does not hold a token",
                          config->token_file);

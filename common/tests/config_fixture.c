@@ -1,0 +1,57 @@
+#include "common/tests/config_fixture.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/json/json.h"
+#include "common/tests/temp_dir.h"
+
+struct arena *arena;
+const char *dir;
+struct kube_config *config;
+struct error err;
+int64_t now_ms;
+
+static int64_t fake_now(void *ctx UNUSED)
+{
+    return now_ms;
+}
+static const struct clock CLOCK = { .monotonic_ms = fake_now, .boot_ms = fake_now };
+
+void config_setup(void)
+{
+    json_init();
+    arena = arena_create();
+    dir = temp_dir(arena);
+    config = NULL;
+    err = (struct error){ 0 };
+    now_ms = 0;
+    unsetenv("KUBECONFIG");
+    unsetenv("KUBERNETES_SERVICE_HOST");
+    unsetenv("KUBERNETES_SERVICE_PORT");
+    setenv("HOME", dir, 1);
+}
+
+void config_teardown(void)
+{
+    kube_config_destroy(config);
+    arena_destroy(arena);
+}
+
+int load(const char *path)
+{
+    struct kube_config_options options = { .path = path,
+                                           .service_account_dir = dir,
+                                           .clock = &CLOCK };
+    return kube_config_load_with(&options, &config, &err);
+}
+
+void check_token(const char *expected)
+{
+    char *token = NULL;
+    ck_assert_int_eq(kube_config_token(config, &token, &err), 0);
+    ck_assert_msg(str_equal(token, expected), "%s", token ? token : "none");
+    free(token);
+}
