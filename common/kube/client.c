@@ -191,7 +191,7 @@ int kube_get(struct kube_client *client, const struct kube_kind *kind, const str
              struct kube_object **ret, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct call call;
+    struct call call = { 0 };
 
     int r = call_object(&call, arena, "GET", kind, name, "", NULL, err);
     return r < 0 ? r : call_for_object(client, &call, ret, err);
@@ -202,7 +202,7 @@ int kube_create(struct kube_client *client, const struct kube_kind *kind, const 
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct kube_name name;
-    struct call call;
+    struct call call = { 0 };
 
     int r = name_of(object, &name, err);
     if (r < 0)
@@ -226,7 +226,7 @@ int kube_update(struct kube_client *client, const struct kube_kind *kind, const 
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct kube_name name;
-    struct call call;
+    struct call call = { 0 };
 
     int r = name_of(object, &name, err);
     if (r == 0)
@@ -242,7 +242,7 @@ int kube_apply(struct kube_client *client, const struct kube_kind *kind, const c
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct kube_name name;
-    struct call call;
+    struct call call = { 0 };
 
     int r = name_of(object, &name, err);
     if (r == 0)
@@ -263,7 +263,7 @@ int kube_patch(struct kube_client *client, const struct kube_kind *kind,
         [KUBE_PATCH_MERGE] = "application/merge-patch+json",
     };
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct call call;
+    struct call call = { 0 };
 
     int r = call_object(&call, arena, "PATCH", kind, name,
                         subresource == KUBE_STATUS ? "/status" : "", NULL, err);
@@ -278,7 +278,7 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
                 struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct call call;
+    struct call call = { 0 };
 
     int r = call_object(&call, arena, "DELETE", kind, name, "", NULL, err);
     if (r < 0)
@@ -349,9 +349,9 @@ int kube_list(struct kube_client *client, const struct kube_kind *kind,
 
     for (unsigned pages = 0; pages < MAX_PAGES; pages++) {
         CLEANUP(arena_destroyp) struct arena *page_arena = arena_create();
-        struct call call;
+        struct call call = { 0 };
         struct http_response response;
-        const char *next;
+        const char *next = NULL;
 
         int r = call_page(&call, page_arena, kind, options, token, err);
         if (r == 0)

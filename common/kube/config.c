@@ -24,7 +24,7 @@ static int read_all(int fd, const char *path, struct buf *buf, struct error *err
         if (n == 0)
             return 0;
         if (n < 0 && errno != EINTR)
-            return error_set(err, ERROR_INVALID, "file '%s': %s", path, strerror(errno));
+            return error_set(err, ERROR_INVALID, "file '%s': %s", path, strerrordesc_np(errno));
         if (n > 0 && !buf_append(buf, chunk, (size_t)n))
             return error_set(err, ERROR_INVALID, "file '%s' is larger than %zu bytes", path,
                              buf->max);
@@ -36,7 +36,7 @@ int config_read_file(struct arena *arena, const char *path, size_t max, const ch
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(err, ERROR_INVALID, "file '%s': %s", path, strerror(errno));
+        return error_set(err, ERROR_INVALID, "file '%s': %s", path, strerrordesc_np(errno));
 
     struct buf buf = BUF_INIT(max);
     int r = read_all(fd, path, &buf, err);
@@ -93,8 +93,8 @@ bool config_is_token(const char *text)
 int config_read_token(struct kube_config *config, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *text;
-    size_t len;
+    const char *text = "";
+    size_t len = 0;
     int r = config_read_file(arena, config->token_file, CONFIG_MAX_TOKEN, &text, &len, err);
     if (r < 0)
         return r;
@@ -120,13 +120,14 @@ static int in_cluster_server(struct kube_config *config, const char *host, struc
 
     if (!str_to_int64(port ? port : "", &number) || number < 1 || number > 65535)
         return error_set(err, ERROR_INVALID, "KUBERNETES_SERVICE_PORT is not a port number");
-    if (host[strspn(host, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-")])
+    if (!host ||
+        host[strspn(host, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-")])
         return error_set(err, ERROR_INVALID, "KUBERNETES_SERVICE_HOST is not a host");
 
     size_t size = strlen(host) + sizeof("https://[]:65535");
     config->server = xmalloc(size);
-    snprintf(config->server, size, strchr(host, ':') ? "https://[%s]:%d" : "https://%s:%d", host,
-             (int)number);
+    (void)snprintf(config->server, size, strchr(host, ':') ? "https://[%s]:%d" : "https://%s:%d",
+                   host, (int)number);
     return 0;
 }
 
@@ -136,8 +137,8 @@ static int read_in_cluster(struct kube_config *config, const char *host, const c
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *ca_file = arena_printf(arena, "%s/ca.crt", dir);
     const char *ns_file = arena_printf(arena, "%s/namespace", dir);
-    const char *text;
-    size_t len;
+    const char *text = "";
+    size_t len = 0;
 
     config->source = xstrdup("in-cluster");
     int r = in_cluster_server(config, host, err);

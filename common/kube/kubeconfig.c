@@ -45,7 +45,7 @@ static int get_string(const char *subject, const cJSON *object, const char *key,
 static int copy_string(const char *subject, const cJSON *object, const char *key, char **ret,
                        struct error *err)
 {
-    const char *value;
+    const char *value = NULL;
     int r = get_string(subject, object, key, &value, err);
     if (r == 0 && value)
         *ret = xstrdup(value);
@@ -78,8 +78,8 @@ static int copy_pem(const struct loader *loader, const char *subject, const cJSO
                     const char *key, enum config_pem what, char **ret, struct error *err)
 {
     const char *data_key = arena_printf(loader->arena, "%s-data", key);
-    const char *data, *path, *pem;
-    size_t len;
+    const char *data = NULL, *path = NULL, *pem = NULL;
+    size_t len = 0;
 
     int r = get_string(subject, object, data_key, &data, err);
     if (r == 0)
@@ -171,7 +171,7 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
 static int read_token(const struct loader *loader, const cJSON *user, struct error *err)
 {
     struct kube_config *config = loader->config;
-    const char *file;
+    const char *file = NULL;
     int r = get_string(loader->user, user, "tokenFile", &file, err);
     if (r < 0)
         return r;
@@ -264,8 +264,8 @@ static int find_entry(const cJSON *json, const char *list, const char *body, con
 static int read_context(struct loader *loader, const cJSON *json, const char **ret_cluster,
                         const char **ret_user, struct error *err)
 {
-    const char *name;
-    const cJSON *context;
+    const char *name = NULL;
+    const cJSON *context = NULL;
 
     int r = get_string("top level", json, "current-context", &name, err);
     if (r < 0)
@@ -293,8 +293,8 @@ static int read_context(struct loader *loader, const cJSON *json, const char **r
 
 static int read_document(struct loader *loader, const cJSON *json, struct error *err)
 {
-    const char *cluster_name, *user_name;
-    const cJSON *cluster, *user = NULL;
+    const char *cluster_name = NULL, *user_name = NULL;
+    const cJSON *cluster = NULL, *user = NULL;
 
     int r = read_context(loader, json, &cluster_name, &user_name, err);
     if (r < 0)
@@ -318,9 +318,9 @@ static int read_document(struct loader *loader, const cJSON *json, struct error 
 int kubeconfig_read(struct kube_config *config, const char *path, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *text, *slash = strrchr(path, '/');
-    const cJSON *json;
-    size_t len;
+    const char *text = NULL, *slash = strrchr(path, '/');
+    const cJSON *json = NULL;
+    size_t len = 0;
 
     config->source = xstrdup(path);
     int r = config_read_file(arena, path, CONFIG_MAX_FILE, &text, &len, err);

@@ -37,9 +37,9 @@ bool kube_name_equal(const struct kube_name *a, const struct kube_name *b)
 const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN])
 {
     if (name->ns[0])
-        snprintf(ret, KUBE_KEY_LEN, "%s/%s", name->ns, name->name);
+        (void)snprintf(ret, KUBE_KEY_LEN, "%s/%s", name->ns, name->name);
     else
-        snprintf(ret, KUBE_KEY_LEN, "%s", name->name);
+        (void)snprintf(ret, KUBE_KEY_LEN, "%s", name->name);
     return ret;
 }
 

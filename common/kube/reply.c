@@ -30,7 +30,7 @@ static int unreadable(struct error *err, const char *subject, const char *why)
 int reply_object(struct arena *arena, const char *subject, const struct http_response *response,
                  struct kube_object **ret, struct error *err)
 {
-    const cJSON *json;
+    const cJSON *json = NULL;
     struct error cause;
 
     if (json_parse(arena, response->body, response->body_len, &json, &cause) < 0 ||
@@ -51,7 +51,7 @@ struct page {
 static int on_item(struct page *page, const char *text, size_t len, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const cJSON *json;
+    const cJSON *json = NULL;
     struct error cause;
     int r = text ? json_parse(arena, text, len, &json, &cause)
                  : error_set(&cause, ERROR_TOO_LARGE, "%zu bytes", len);

@@ -228,7 +228,7 @@ static bool run_transfer(struct transport *transport, struct lane *lane, CURLcod
         if (code == CURLM_OK)
             code = curl_multi_poll(lane->multi, NULL, 0, POLL_MS, NULL);
         if (code != CURLM_OK) {
-            snprintf(lane->problem, sizeof(lane->problem), "%s", curl_multi_strerror(code));
+            (void)snprintf(lane->problem, sizeof(lane->problem), "%s", curl_multi_strerror(code));
             *ret = CURLE_FAILED_INIT;
             return true;
         }
@@ -250,7 +250,7 @@ static const char *explain(const struct transport *transport, struct lane *lane,
         return "unknown host of 'proxy-url'";
     case CURLE_COULDNT_CONNECT:
         curl_easy_getinfo(lane->easy, CURLINFO_OS_ERRNO, &number);
-        return number ? strerror((int)number) : detail;
+        return number ? strerrordesc_np((int)number) : detail;
     case CURLE_PEER_FAILED_VERIFICATION:
         return arena_printf(arena, "server certificate not trusted by the authorities of '%s': %s",
                             source, detail);

@@ -12,7 +12,10 @@
 struct fake_api {
     pthread_mutex_t lock;
     struct fake_store store;
-    struct fake_request *log;
+    struct logged {
+        const char *method;
+        char *path;
+    } * log;
     size_t log_len;
     unsigned fail_in; /* requests until the failure; 0: none */
     enum fake_failure failure;
@@ -32,7 +35,7 @@ void fake_api_destroy(struct fake_api *api)
         return;
     fake_store_release(&api->store);
     for (size_t i = 0; i < api->log_len; i++)
-        free((void *)(uintptr_t)api->log[i].path);
+        free(api->log[i].path);
     free(api->log);
     pthread_mutex_destroy(&api->lock);
     free(api);
@@ -70,7 +73,7 @@ static void record(struct fake_api *api, const struct http_request *request)
     if (!api->log)
         api->log = xcalloc(FAKE_MAX_LOG, sizeof(*api->log));
     if (api->log_len < FAKE_MAX_LOG)
-        api->log[api->log_len++] = (struct fake_request){
+        api->log[api->log_len++] = (struct logged){
             .method = known_method(request->method),
             .path = xstrdup(request->path),
         };

@@ -24,8 +24,12 @@ static const char *decode(struct arena *arena, const char *text, size_t len)
     for (const char *from = decoded; *from; from++) {
         int high = *from == '%' ? hex_digit(from[1]) : -1;
         int low = high >= 0 ? hex_digit(from[2]) : -1;
-        *to++ = low >= 0 ? (char)(high * 16 + low) : *from;
-        from += low >= 0 ? 2 : 0;
+        *to = *from;
+        if (low >= 0) {
+            *to = (char)(high * 16 + low);
+            from += 2;
+        }
+        to++;
     }
     *to = '\0';
     return decoded;

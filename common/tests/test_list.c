@@ -200,6 +200,17 @@ START_TEST(what_is_no_list_is_an_internal_error)
 }
 END_TEST
 
+START_TEST(a_reply_that_ends_too_early_is_told_as_such)
+{
+    struct http_response response = { .status = 200, .body = "{\"items\":[]" };
+    struct script script = { .replies = &response, .len = 1 };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(list_scripted(&script, &ALL, &(struct seen){ 0 }, &err), -ERROR_INTERNAL);
+    ck_assert_str_eq(err.message, "GET tasks: unreadable reply: it ends too early");
+}
+END_TEST
+
 START_TEST(an_item_that_cannot_be_kept_does_not_hold_up_the_others)
 {
     char *huge = arena_alloc(arena, WATCH_MAX_ITEM + 1, 1);
@@ -233,6 +244,7 @@ int main(void)
     tcase_add_test(c, an_expired_token_is_gone_and_the_caller_starts_over);
     tcase_add_test(c, a_list_without_end_is_given_up);
     tcase_add_loop_test(c, what_is_no_list_is_an_internal_error, 0, ARRAY_LEN(NO_LISTS));
+    tcase_add_test(c, a_reply_that_ends_too_early_is_told_as_such);
     tcase_add_test(c, an_item_that_cannot_be_kept_does_not_hold_up_the_others);
     suite_add_tcase(suite, c);
     return suite_run(suite);
