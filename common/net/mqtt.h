@@ -13,43 +13,51 @@
  * Both drivers run libmosquitto's loop themselves (mosquitto_loop_start re-sends and reconnects on
  * its own). After a disconnect the guard is asked, a new handle is made (nothing queued in the old
  * one may leave later; unfinished publishes fail), then it connects, with jittered back-off 1 s …
- * 30 s.
+ * 30 s. Each attempt goes through all addresses of the host; mqtt_stop waits for the name look-up
+ * of an attempt, for nothing else longer than some seconds.
  *
  * settle == NULL: received messages are acknowledged as they are read.
  * settle != NULL: mosquitto_threaded_set queues PUBACKs until the next mosquitto_loop_write; that
  * is called only after settle() said that everything read so far is durable. Until then nothing
- * more is read, so the broker's in-flight window is the batch. If the write takes longer than the
- * keep-alive the broker delivers again: wanted.
+ * more is read, so the broker's in-flight window is the batch, and nothing is written: no ping, no
+ * publish, no subscription. If the write takes longer than the keep-alive the broker ends the
+ * connection; when it is settled at last, there is a new one, and all of it comes again: wanted.
  */
 struct mqtt_options {
     const char *host;
     uint16_t port;
     const char *client_id;
-    const char *user_name;     /* NULL: none */
-    const char *password;      /* or */
-    const char *password_file; /* read at every connect */
-    bool tls;
-    const char *ca_file, *cert_file, *key_file; /* read at every connect */
+    const char *user_name;            /* NULL: none */
+    const char *password;             /* or */
+    const char *password_file;        /* read at every connect */
+    bool tls;                         /* 1.2 and later, the host's name is checked */
+    const char *ca_file;              /* NULL: the system's */
+    const char *cert_file, *key_file; /* all three are read at every connect */
     bool clean_session;
-    uint16_t keep_alive_s;
-    uint32_t max_packet; /* larger incoming messages are acknowledged, counted and dropped */
+    uint16_t keep_alive_s; /* 0: 30; at least 5 */
+    /* Topic and payload; 0: no limit. A larger message is told to dropped() and acknowledged with
+     * the others. It is read into memory before: only the broker can bound that. */
+    uint32_t max_packet;
     /* Asked before connect, publish and acknowledgement; false ends the connection without a
      * DISCONNECT being owed. */
     bool (*may_act)(void *ctx);
     void *may_act_ctx;
-    /* Events thread: true when all messages handed over are durable; waits at most timeout_ms. */
+    /* The connection's thread: true when all messages handed over are durable; waits at most
+     * timeout_ms. */
     bool (*settle)(void *ctx, uint32_t timeout_ms);
     void *settle_ctx;
 };
 
 /* The connection's thread. Must not block, must not publish: store the message, enqueue a name,
- * return. */
+ * return. duplicate: the broker says that it may have sent it before. */
 typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, size_t len,
                              bool duplicate);
 /* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80). */
 typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
-/* The connection's thread: CONNACK came (session_present) or the connection ended (why, one line).
- */
+/* The connection's thread. len bytes on this topic were more than max_packet. */
+typedef void mqtt_dropped_fn(void *ctx, const char *topic, size_t len);
+/* The connection's thread: CONNACK came (session_present), or the connection ended or could not be
+ * made (why, one line, without secrets). */
 typedef void mqtt_state_fn(void *ctx, bool connected, bool session_present, const char *why);
 
 struct mqtt_handlers {
@@ -57,6 +65,7 @@ struct mqtt_handlers {
     mqtt_message_fn *message;
     mqtt_subscribed_fn *subscribed; /* may be NULL */
     mqtt_state_fn *state;           /* may be NULL */
+    mqtt_dropped_fn *dropped;       /* may be NULL */
 };
 
 struct mqtt;
@@ -67,18 +76,21 @@ int mqtt_address_parse(const char *address, char **ret_host, uint16_t *ret_port,
 
 struct mqtt *mqtt_create(const struct mqtt_options *options, const struct mqtt_handlers *handlers);
 void mqtt_destroy(struct mqtt *mqtt);
-int mqtt_start(struct mqtt *mqtt, struct error *err) MUST_CHECK;
-void mqtt_stop(struct mqtt *mqtt); /* flushes acknowledgements that are due, DISCONNECT, joins */
+int mqtt_start(struct mqtt *mqtt, struct error *err) MUST_CHECK; /* again after a stop, too */
+/* Waits shortly for publishes in flight, flushes acknowledgements that are due, DISCONNECT, joins.
+ */
+void mqtt_stop(struct mqtt *mqtt);
 
 /* Any thread. The set of filters is kept and subscribed again after every connect; at once if
- * connected. */
+ * connected. With settle the QoS is at most 1: of QoS 2 the broker keeps nothing to send again. */
 void mqtt_subscribe(struct mqtt *mqtt, const char *filter, int qos);
 void mqtt_unsubscribe(struct mqtt *mqtt, const char *filter);
 
 /*
  * Any thread but the connection's. QoS 0: handed to the socket; QoS >= 1: waits for the
- * PUBACK/PUBCOMP. ERROR_UNAVAILABLE: surely not sent (not connected). ERROR_TIMEOUT: may have been
- * sent. ERROR_TOO_LARGE, ERROR_CANCELED.
+ * PUBACK/PUBCOMP. ERROR_UNAVAILABLE: surely not sent (not connected, or 256 others wait).
+ * ERROR_TIMEOUT: may have been sent. ERROR_CANCELED: not sent, may_act said no or mqtt_stop was
+ * called. ERROR_INVALID: not a topic. ERROR_TOO_LARGE: more than MQTT can carry.
  */
 int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size_t len, int qos,
                  uint32_t timeout_ms, struct error *err) MUST_CHECK;

@@ -1,0 +1,178 @@
+#include "common/tests/broker.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/socket.h>
+
+#include "common/base/alloc.h"
+#include "common/base/buf.h"
+#include "common/tests/process.h"
+
+#define MAX_CONFIG 65536
+
+/* Tries 10 ms apart until it must be there: a loaded machine under sanitizers is slow. */
+#define START_TRIES 3000
+
+#define FIRST_PORT 20000
+#define PORTS 12000
+
+struct broker {
+    char *dir;
+    uint16_t port;
+    struct buf config;
+    pid_t pid; /* 0: does not run */
+};
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+    return (struct sockaddr_in){ .sin_family = AF_INET,
+                                 .sin_port = htons(port),
+                                 .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+}
+
+/* Below the ports that the kernel gives to clients: a client that reconnects while the broker is
+ * away would else now and then get the broker's own port, and talk to itself. */
+static uint16_t free_port(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (unsigned i = 0; i < PORTS; i++) {
+        unsigned offset = (unsigned)getpid() + (unsigned)now.tv_nsec / 1000 + i;
+        uint16_t port = (uint16_t)(FIRST_PORT + offset % PORTS);
+        struct sockaddr_in address = loopback(port);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        bool is_free = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+
+        close(fd);
+        if (is_free)
+            return port;
+    }
+    ck_abort_msg("no free port");
+    return 0;
+}
+
+static bool accepts(uint16_t port)
+{
+    struct sockaddr_in address = loopback(port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+
+    close(fd);
+    return connected;
+}
+
+void broker_configure(struct broker *broker, const char *line)
+{
+    ck_assert(buf_printf(&broker->config, "%s\n", line));
+}
+
+struct broker *broker_create(void)
+{
+    struct broker *broker = xcalloc(1, sizeof(*broker));
+
+    broker->dir = temp_dir_create();
+    broker->port = free_port();
+    broker->config.max = MAX_CONFIG;
+    ck_assert(buf_printf(&broker->config,
+                         "listener %u 127.0.0.1\n"
+                         "user root\n"
+                         "persistence_location %s/\n"
+                         "log_type all\n",
+                         broker->port, broker->dir));
+    broker_configure(broker, "allow_anonymous true");
+    broker_configure(broker, "persistence true");
+    broker_configure(broker, "autosave_on_changes true");
+    broker_configure(broker, "autosave_interval 1");
+    broker_configure(broker, "max_queued_messages 0");
+    return broker;
+}
+
+void broker_destroy(struct broker *broker)
+{
+    if (!broker)
+        return;
+    if (broker->pid)
+        broker_kill(broker);
+    temp_dir_destroy(broker->dir);
+    buf_release(&broker->config);
+    free(broker);
+}
+
+void broker_add_user(struct broker *broker, const char *name, const char *password)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof(path), "%s/passwords", broker->dir);
+    if (access(path, F_OK) != 0) {
+        free(temp_file_write(broker->dir, "passwords", ""));
+        ck_assert(buf_printf(&broker->config, "allow_anonymous false\npassword_file %s\n", path));
+    }
+
+    const char *const argv[] = { "mosquitto_passwd", "-b", path, name, password, NULL };
+
+    process_run(broker->dir, argv);
+}
+
+void broker_start(struct broker *broker)
+{
+    char *config = temp_file_write(broker->dir, "mosquitto.conf", buf_string(&broker->config));
+    char log_path[512];
+    const char *const argv[] = { "mosquitto", "-c", config, NULL };
+
+    ck_assert_int_eq(broker->pid, 0);
+    (void)snprintf(log_path, sizeof(log_path), "%s/log", broker->dir);
+    broker->pid = process_start(argv, log_path);
+    for (int i = 0; !accepts(broker->port); i++) {
+        ck_assert_msg(!process_has_ended(broker->pid), "mosquitto does not run, see '%s'",
+                      log_path);
+        ck_assert_msg(i < START_TRIES, "mosquitto does not accept connections");
+        poll(NULL, 0, 10);
+    }
+    free(config);
+}
+
+static void end(struct broker *broker, int signal)
+{
+    ck_assert_int_ne(broker->pid, 0);
+    (void)process_end(broker->pid, signal);
+    broker->pid = 0;
+}
+
+void broker_stop(struct broker *broker)
+{
+    end(broker, SIGTERM);
+}
+
+void broker_kill(struct broker *broker)
+{
+    end(broker, SIGKILL);
+}
+
+void broker_freeze(struct broker *broker)
+{
+    ck_assert_int_eq(kill(broker->pid, SIGSTOP), 0);
+}
+
+void broker_thaw(struct broker *broker)
+{
+    ck_assert_int_eq(kill(broker->pid, SIGCONT), 0);
+}
+
+const char *broker_dir(const struct broker *broker)
+{
+    return broker->dir;
+}
+
+uint16_t broker_port(const struct broker *broker)
+{
+    return broker->port;
+}

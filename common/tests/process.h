@@ -1,0 +1,23 @@
+/* Programs and directories of a test: both are gone when the test is, however it ends. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* A directory below $TMPDIR or /tmp; path must be freed. */
+char *temp_dir_create(void);
+void temp_dir_destroy(char *path); /* with all that is in it; frees path */
+
+/* Writes a file of the directory; returns its path, which must be freed. */
+char *temp_file_write(const char *dir, const char *name, const char *text);
+/* What a file of the directory holds, as a string that must be freed. */
+char *temp_file_read(const char *dir, const char *name);
+
+/* Starts argv[0], looked for in $PATH and the sbin directories; its output goes to log_path. It
+ * dies with the thread that started it. Fails the test if there is no such program. */
+pid_t process_start(const char *const argv[], const char *log_path);
+/* Sends a signal (0: none) and waits for the end. Returns what waitpid says. */
+int process_end(pid_t pid, int signal);
+bool process_has_ended(pid_t pid); /* takes its status, then true */
+/* Runs to its end; fails the test, with its output, if it does not exit with 0. */
+void process_run(const char *dir, const char *const argv[]);

@@ -1,0 +1,431 @@
+/* The connection that acknowledges at once, against a real broker. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/tests/mqtt_probe.h"
+#include "common/tests/process.h"
+#include "common/tests/suite.h"
+
+#define PATIENCE_MS 60000
+
+static struct broker *broker;
+static struct probe *sender;
+static struct probe *receiver;
+
+static void set_up(void)
+{
+    broker = broker_create();
+    broker_start(broker);
+}
+
+static void tear_down(void)
+{
+    probe_destroy(receiver);
+    probe_destroy(sender);
+    broker_destroy(broker);
+}
+
+static struct probe *connect_as(const char *client_id)
+{
+    struct mqtt_options options = probe_options(broker, client_id);
+    struct probe *probe = probe_create(&options, false);
+
+    probe_start(probe);
+    return probe;
+}
+
+static int publish(struct probe *probe, const char *payload, uint32_t timeout_ms, struct error *err)
+{
+    return mqtt_publish(probe_mqtt(probe), "topic", payload, strlen(payload), 1, timeout_ms, err);
+}
+
+START_TEST(a_message_arrives_with_its_bytes_at_every_qos)
+{
+    static const char PAYLOAD[] = "a\0b";
+    struct error err = { 0 };
+
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    probe_subscribe(receiver, "a/+/c", _i);
+    for (int qos = 0; qos <= 2; qos++) {
+        int r = mqtt_publish(probe_mqtt(sender), "a/b/c", PAYLOAD, 3, qos, PATIENCE_MS, &err);
+
+        ck_assert_msg(r == 0, "%s", err.message);
+        probe_wait_messages(receiver, (size_t)qos + 1); /* QoS 2 takes longer than the next one */
+    }
+    ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), "a/b/c", NULL, 0, 1, PATIENCE_MS, &err), 0);
+    probe_wait_messages(receiver, 4);
+    ck_assert_str_eq(probe_message(receiver, 0).topic, "a/b/c");
+    ck_assert_uint_eq(probe_message(receiver, 2).len, 3);
+    ck_assert_uint_eq(probe_message(receiver, 3).len, 0);
+    ck_assert(!probe_message(receiver, 0).duplicate);
+}
+END_TEST
+
+START_TEST(a_topic_that_cannot_be_published_to_is_invalid)
+{
+    static const char *const TOPICS[] = { "", "a/+", "a/#", "\xff" };
+    struct error err = { 0 };
+
+    sender = connect_as("sender");
+    ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), TOPICS[_i], "", 0, 1, PATIENCE_MS, &err),
+                     -ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(a_payload_over_the_protocols_limit_is_too_large)
+{
+    struct error err = { 0 };
+
+    sender = connect_as("sender");
+    ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), "a", "", 268435455, 1, PATIENCE_MS, &err),
+                     -ERROR_TOO_LARGE);
+}
+END_TEST
+
+START_TEST(what_cannot_be_sent_is_refused_at_once)
+{
+    struct mqtt_options options = probe_options(broker, "sender");
+    struct error err = { 0 };
+    char why[200];
+
+    sender = probe_create(&options, false);
+    ck_assert_int_eq(publish(sender, "", PATIENCE_MS, &err), -ERROR_UNAVAILABLE);
+    ck_assert(!mqtt_connected(probe_mqtt(sender), why, sizeof(why)));
+    ck_assert_str_eq(why, "not started");
+
+    probe_start(sender);
+    ck_assert(mqtt_connected(probe_mqtt(sender), why, sizeof(why)));
+    ck_assert_str_eq(why, "");
+    broker_kill(broker);
+    probe_wait_disconnected(sender);
+    ck_assert_int_eq(publish(sender, "", PATIENCE_MS, &err), -ERROR_UNAVAILABLE);
+    ck_assert(!mqtt_connected(probe_mqtt(sender), why, sizeof(why)));
+    ck_assert_str_ne(why, "");
+
+    mqtt_stop(probe_mqtt(sender));
+    ck_assert_int_eq(publish(sender, "", PATIENCE_MS, &err), -ERROR_CANCELED);
+}
+END_TEST
+
+START_TEST(everything_works_again_after_a_restart_of_the_broker)
+{
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    probe_subscribe(receiver, "topic", 1);
+    broker_stop(broker);
+    probe_wait_disconnected(receiver);
+    probe_wait_disconnected(sender);
+    broker_start(broker);
+    ck_assert_int_eq(probe_granted(receiver, "topic"), 1); /* subscribed again by itself */
+    probe_wait_connected(sender);
+    probe_publish(sender, "topic", "hello");
+    probe_wait_messages(receiver, 1);
+    ck_assert_uint_eq(probe_connections(receiver), 2);
+}
+END_TEST
+
+START_TEST(it_can_be_stopped_and_started_again)
+{
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    probe_subscribe(receiver, "topic", 1);
+    mqtt_stop(probe_mqtt(receiver));
+    mqtt_stop(probe_mqtt(receiver));
+    probe_start(receiver);
+    ck_assert_int_eq(probe_granted(receiver, "topic"), 1);
+    probe_publish(sender, "topic", "hello");
+    probe_wait_messages(receiver, 1);
+}
+END_TEST
+
+struct publisher {
+    pthread_t thread;
+    int first, end;
+    uint32_t timeout_ms;
+    int result;
+    struct error err;
+};
+
+static atomic_int ended;
+
+static void *publish_thread(void *data)
+{
+    struct publisher *publisher = data;
+
+    for (int i = publisher->first; i < publisher->end && publisher->result == 0; i++) {
+        char payload[16];
+
+        (void)snprintf(payload, sizeof(payload), "%d", i);
+        publisher->result = publish(sender, payload, publisher->timeout_ms, &publisher->err);
+    }
+    atomic_fetch_add(&ended, 1);
+    return NULL;
+}
+
+static void start_publisher(struct publisher *publisher, int first, int end, uint32_t timeout_ms)
+{
+    *publisher = (struct publisher){ .first = first, .end = end, .timeout_ms = timeout_ms };
+    ck_assert_int_eq(pthread_create(&publisher->thread, NULL, publish_thread, publisher), 0);
+}
+
+static int join(struct publisher *publisher)
+{
+    pthread_join(publisher->thread, NULL);
+    return publisher->result;
+}
+
+START_TEST(sixteen_threads_publish_at_once_and_each_message_arrives_once)
+{
+    enum { THREADS = 16, EACH = 100 };
+    static struct publisher publishers[THREADS];
+    static int seen[THREADS * EACH];
+
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    probe_subscribe(receiver, "topic", 1);
+    for (int i = 0; i < THREADS; i++)
+        start_publisher(&publishers[i], i * EACH, (i + 1) * EACH, PATIENCE_MS);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_msg(join(&publishers[i]) == 0, "%s", publishers[i].err.message);
+    probe_wait_messages(receiver, (size_t)THREADS * EACH);
+    for (size_t i = 0; i < (size_t)THREADS * EACH; i++)
+        seen[strtol(probe_message(receiver, i).payload, NULL, 10)]++;
+    for (int i = 0; i < THREADS * EACH; i++)
+        ck_assert_int_eq(seen[i], 1);
+}
+END_TEST
+
+START_TEST(a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_works)
+{
+    struct error err = { 0 };
+
+    sender = connect_as("sender");
+    broker_freeze(broker);
+    ck_assert_int_eq(publish(sender, "lost?", 50, &err), -ERROR_TIMEOUT);
+    broker_thaw(broker);
+    ck_assert_msg(publish(sender, "", PATIENCE_MS, &err) == 0, "%s", err.message);
+}
+END_TEST
+
+START_TEST(a_publish_in_flight_fails_when_the_connection_does)
+{
+    struct publisher publisher;
+    struct error err = { 0 };
+    int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+    sender = connect_as("sender");
+    broker_freeze(broker);
+    start_publisher(&publisher, 0, 1, PATIENCE_MS);
+    /* The queue is in order: when this one may have been sent, so may the first. */
+    while (publish(sender, "", 10, &err) != -ERROR_TIMEOUT)
+        ck_assert_int_eq(err.code, ERROR_UNAVAILABLE);
+    broker_kill(broker);
+    ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
+    ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, PATIENCE_MS);
+}
+END_TEST
+
+START_TEST(beyond_the_window_a_publish_was_surely_not_sent)
+{
+    enum { WINDOW = 20 };
+    static struct publisher publishers[WINDOW];
+    struct error err = { 0 };
+
+    sender = connect_as("sender");
+    broker_freeze(broker);
+    for (int sent = 0; sent < WINDOW;)
+        sent += publish(sender, "", 20, &err) == -ERROR_TIMEOUT;
+    ck_assert_int_eq(publish(sender, "", 50, &err), -ERROR_UNAVAILABLE);
+
+    /* What those who gave up left behind makes room when it is acknowledged. */
+    start_publisher(&publishers[0], 0, 40, PATIENCE_MS);
+    broker_thaw(broker);
+    ck_assert_msg(join(&publishers[0]) == 0, "%s", publishers[0].err.message);
+}
+END_TEST
+
+START_TEST(more_publishers_than_may_wait_are_refused)
+{
+    enum { WAITING = 256, TOO_MANY = 4 };
+    static struct publisher publishers[WAITING + TOO_MANY];
+    int refused = 0;
+
+    sender = connect_as("sender");
+    broker_freeze(broker);
+    for (int i = 0; i < WAITING + TOO_MANY; i++)
+        start_publisher(&publishers[i], 0, 1, PATIENCE_MS);
+    while (atomic_load(&ended) < TOO_MANY) /* nobody else can end before the broker answers */
+        sched_yield();
+    broker_thaw(broker);
+    for (int i = 0; i < WAITING + TOO_MANY; i++) {
+        if (join(&publishers[i]) == 0)
+            continue;
+        ck_assert_int_eq(publishers[i].result, -ERROR_UNAVAILABLE);
+        ck_assert_ptr_nonnull(strstr(publishers[i].err.message, "others wait already"));
+        refused++;
+    }
+    ck_assert_int_eq(refused, TOO_MANY);
+}
+END_TEST
+
+START_TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
+{
+    struct publisher publisher;
+    struct error err = { 0 };
+
+    sender = connect_as("sender");
+    broker_freeze(broker);
+    start_publisher(&publisher, 0, 1, PATIENCE_MS);
+    while (publish(sender, "", 10, &err) != -ERROR_TIMEOUT)
+        ;
+    mqtt_stop(probe_mqtt(sender));
+    ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
+    ck_assert_int_eq(publish(sender, "", 10, &err), -ERROR_CANCELED);
+}
+END_TEST
+
+START_TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
+{
+    struct error err = { 0 };
+
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    probe_subscribe(receiver, "topic", 1);
+    probe_set_may_act(sender, false);
+    ck_assert_int_lt(publish(sender, "forbidden", PATIENCE_MS, &err), 0);
+    ck_assert(err.code == ERROR_CANCELED || err.code == ERROR_UNAVAILABLE);
+    probe_wait_disconnected(sender);
+    probe_wait_why(sender, "not allowed any more");
+    probe_set_may_act(sender, true);
+    probe_wait_connected(sender);
+    probe_publish(sender, "topic", "allowed");
+    probe_wait_messages(receiver, 1);
+    ck_assert_str_eq(probe_message(receiver, 0).payload, "allowed");
+
+    char *log = temp_file_read(broker_dir(broker), "log");
+
+    ck_assert_ptr_nonnull(strstr(log, "Client sender closed its connection"));
+    ck_assert_ptr_null(strstr(log, "Received DISCONNECT from sender"));
+    free(log);
+    mqtt_stop(probe_mqtt(sender));
+    log = temp_file_read(broker_dir(broker), "log");
+    ck_assert_ptr_nonnull(strstr(log, "Received DISCONNECT from sender"));
+    free(log);
+}
+END_TEST
+
+START_TEST(who_may_not_act_does_not_connect)
+{
+    struct mqtt_options options = probe_options(broker, "sender");
+    struct error err = { 0 };
+
+    sender = probe_create(&options, false);
+    probe_set_may_act(sender, false);
+    ck_assert_int_eq(mqtt_start(probe_mqtt(sender), &err), 0);
+    receiver = connect_as("receiver"); /* there was time enough */
+    ck_assert_uint_eq(probe_connections(sender), 0);
+    probe_set_may_act(sender, true);
+    probe_wait_connected(sender);
+}
+END_TEST
+
+START_TEST(filters_beyond_one_packet_are_all_subscribed)
+{
+    enum { FILTERS = 200 };
+    char filter[32];
+
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    for (int i = 0; i < FILTERS; i++) {
+        (void)snprintf(filter, sizeof(filter), "f/%d", i);
+        mqtt_subscribe(probe_mqtt(receiver), filter, i % 2);
+    }
+    for (int i = 0; i < FILTERS; i++) {
+        (void)snprintf(filter, sizeof(filter), "f/%d", i);
+        ck_assert_int_eq(probe_granted(receiver, filter), i % 2);
+        probe_publish(sender, filter, filter);
+    }
+    probe_wait_messages(receiver, FILTERS);
+}
+END_TEST
+
+START_TEST(a_filter_that_was_left_gets_nothing_more)
+{
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    probe_subscribe(receiver, "left", 1);
+    probe_subscribe(receiver, "kept", 1);
+    mqtt_unsubscribe(probe_mqtt(receiver), "left");
+    probe_subscribe(receiver, "later", 1); /* asked for after the UNSUBSCRIBE */
+    probe_publish(sender, "left", "no");
+    probe_publish(sender, "kept", "yes");
+    probe_wait_messages(receiver, 1);
+    ck_assert_str_eq(probe_message(receiver, 0).payload, "yes");
+
+    mqtt_unsubscribe(probe_mqtt(receiver), "left"); /* unknown by now */
+    probe_subscribe(receiver, "left", 0);
+    probe_publish(sender, "left", "again");
+    probe_wait_messages(receiver, 2);
+}
+END_TEST
+
+START_TEST(a_changed_mind_wins_whatever_is_under_way)
+{
+    receiver = connect_as("receiver");
+    sender = connect_as("sender");
+    for (int i = 0; i < 20; i++) {
+        mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
+        mqtt_unsubscribe(probe_mqtt(receiver), "topic");
+    }
+    mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
+    probe_subscribe(receiver, "last", 1);
+    probe_publish(sender, "topic", "hello");
+    probe_wait_messages(receiver, 1);
+}
+END_TEST
+
+START_TEST(a_filter_that_mqtt_does_not_know_is_told_as_refused)
+{
+    receiver = connect_as("receiver");
+    mqtt_subscribe(probe_mqtt(receiver), "a/#/b", 1);
+    mqtt_subscribe(probe_mqtt(receiver), "good", 1);
+    ck_assert_int_eq(probe_granted(receiver, "a/#/b"), -1);
+    ck_assert_int_eq(probe_granted(receiver, "good"), 1);
+    mqtt_unsubscribe(probe_mqtt(receiver), "a/#/b");
+    probe_subscribe(receiver, "still alive", 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("mqtt");
+    TCase *tcase = tcase_create("mqtt");
+
+    tcase_set_timeout(tcase, 180);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, a_message_arrives_with_its_bytes_at_every_qos, 0, 3);
+    tcase_add_loop_test(tcase, a_topic_that_cannot_be_published_to_is_invalid, 0, 4);
+    tcase_add_test(tcase, a_payload_over_the_protocols_limit_is_too_large);
+    tcase_add_test(tcase, what_cannot_be_sent_is_refused_at_once);
+    tcase_add_test(tcase, everything_works_again_after_a_restart_of_the_broker);
+    tcase_add_test(tcase, it_can_be_stopped_and_started_again);
+    tcase_add_test(tcase, sixteen_threads_publish_at_once_and_each_message_arrives_once);
+    tcase_add_test(tcase, a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_works);
+    tcase_add_test(tcase, a_publish_in_flight_fails_when_the_connection_does);
+    tcase_add_test(tcase, beyond_the_window_a_publish_was_surely_not_sent);
+    tcase_add_test(tcase, more_publishers_than_may_wait_are_refused);
+    tcase_add_test(tcase, stop_lets_what_is_in_flight_end_and_cancels_the_rest);
+    tcase_add_test(tcase, who_may_not_act_publishes_nothing_and_leaves_without_a_word);
+    tcase_add_test(tcase, who_may_not_act_does_not_connect);
+    tcase_add_test(tcase, filters_beyond_one_packet_are_all_subscribed);
+    tcase_add_test(tcase, a_filter_that_was_left_gets_nothing_more);
+    tcase_add_test(tcase, a_changed_mind_wins_whatever_is_under_way);
+    tcase_add_test(tcase, a_filter_that_mqtt_does_not_know_is_told_as_refused);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
