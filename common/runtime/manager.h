@@ -13,23 +13,33 @@ struct runnable {
     enum run_group group;
     void *self;
     int (*start)(void *self, struct error *err);
-    /* Called again and again (20 ms … 1 s) until 1; 0: not yet; < 0: gives up. NULL: ready when
-     * started. */
+    /* Called again and again (20 ms … 1 s, or after manager_wake) until 1; 0: not yet; < 0: gives
+     * up. NULL: ready when started. */
     int (*ready)(void *self, struct error *err);
     void (*stop)(void *self); /* asks; returns at once. May be NULL */
     void (*join)(void *self); /* returns when it has ended. May be NULL */
 };
 
-struct manager;
+/* From SIGTERM on; a kubelet kills after 30 s. */
+#define MANAGER_STOP_BUDGET_MS 25000
+#define MANAGER_MAX_RUNNABLES 32
+
+/* create: on the main thread before any other is started: blocks SIGTERM and SIGINT for all of
+ * them, and ignores SIGPIPE. */
 struct manager *manager_create(void);
 void manager_destroy(struct manager *manager);
 void manager_add(struct manager *manager, const struct runnable *runnable); /* copied */
+/* Before run. 0: MANAGER_STOP_BUDGET_MS. */
+void manager_set_stop_budget(struct manager *manager, uint32_t budget_ms);
 
 /*
- * Main thread; blocks SIGTERM and SIGINT for every thread started later. Runs until a signal (0) or
- * a failure. Servers go on answering until everything else has ended. A second signal ends the
- * process at once (130).
+ * Main thread. Runs until a signal (0) or a failure of its own or of manager_fail. Then for each
+ * group from the last: stop() of all that were started, then join() of all, the last added first.
+ * So servers go on answering until everything else has ended. A second signal ends the process at
+ * once (130); so does the end of the stop budget (1), with a log line that names what did not end.
  */
 int manager_run(struct manager *manager, struct error *err) MUST_CHECK;
-/* Any thread: stop everything, manager_run returns this error. */
+/* Any thread: stop everything, manager_run returns this error. The first one counts. */
 void manager_fail(struct manager *manager, const struct error *why);
+/* Any thread: something may have become ready. */
+void manager_wake(struct manager *manager);

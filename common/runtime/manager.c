@@ -1,0 +1,291 @@
+#include "common/runtime/manager.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "common/base/alloc.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/runtime/thread.h"
+
+#define READY_FIRST_MS 20
+#define READY_MAX_MS 1000
+/* What a shell reports for a program that was interrupted. */
+#define EXIT_INTERRUPTED 130
+
+struct manager {
+    struct runnable runnables[MANAGER_MAX_RUNNABLES];
+    bool started[MANAGER_MAX_RUNNABLES];
+    bool ready[MANAGER_MAX_RUNNABLES]; /* has been once: not asked again */
+    size_t count;
+    uint32_t stop_budget_ms;
+    int signals;      /* signalfd of SIGTERM and SIGINT */
+    int wake;         /* eventfd: failed, or something may be ready */
+    int stopped;      /* eventfd: ends the watchdog */
+    bool interrupted; /* the first signal has come */
+    pthread_t watchdog;
+    _Atomic(const char *) ending; /* name of the runnable that is waited for */
+    pthread_mutex_t lock;
+    struct error failure; /* with the lock held; code is ERROR_NONE without one */
+};
+
+struct manager *manager_create(void)
+{
+    struct manager *manager = xcalloc(1, sizeof(*manager));
+    sigset_t stop_signals;
+
+    (void)sigemptyset(&stop_signals);
+    (void)sigaddset(&stop_signals, SIGTERM);
+    (void)sigaddset(&stop_signals, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &stop_signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a peer that hangs up is an error of that connection */
+
+    manager->signals = signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    manager->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    manager->stopped = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert(manager->signals >= 0 && manager->wake >= 0 && manager->stopped >= 0);
+    manager->stop_budget_ms = MANAGER_STOP_BUDGET_MS;
+    (void)pthread_mutex_init(&manager->lock, NULL);
+    return manager;
+}
+
+void manager_destroy(struct manager *manager)
+{
+    if (!manager)
+        return;
+    (void)close(manager->signals);
+    (void)close(manager->wake);
+    (void)close(manager->stopped);
+    (void)pthread_mutex_destroy(&manager->lock);
+    free(manager);
+}
+
+void manager_add(struct manager *manager, const struct runnable *runnable)
+{
+    assert(manager->count < MANAGER_MAX_RUNNABLES);
+    manager->runnables[manager->count++] = *runnable;
+}
+
+void manager_set_stop_budget(struct manager *manager, uint32_t budget_ms)
+{
+    manager->stop_budget_ms = budget_ms ? budget_ms : MANAGER_STOP_BUDGET_MS;
+}
+
+static void raise_event(int fd)
+{
+    uint64_t one = 1;
+    ssize_t written = write(fd, &one, sizeof(one));
+
+    assert(written == sizeof(one) || errno == EAGAIN); /* EAGAIN: raised 2^64 - 2 times already */
+}
+
+void manager_wake(struct manager *manager)
+{
+    raise_event(manager->wake);
+}
+
+void manager_fail(struct manager *manager, const struct error *why)
+{
+    pthread_mutex_lock(&manager->lock);
+    if (manager->failure.code == ERROR_NONE)
+        manager->failure = *why;
+    pthread_mutex_unlock(&manager->lock);
+    manager_wake(manager);
+}
+
+/* The failure told by manager_fail, or 0. */
+static int failure(struct manager *manager, struct error *err)
+{
+    pthread_mutex_lock(&manager->lock);
+    struct error copy = manager->failure;
+    pthread_mutex_unlock(&manager->lock);
+
+    if (copy.code == ERROR_NONE)
+        return 0;
+    if (err)
+        *err = copy;
+    return -(int)copy.code;
+}
+
+/* NULL: no signal is waiting. */
+static const char *take_signal(struct manager *manager)
+{
+    struct signalfd_siginfo info;
+
+    if (read(manager->signals, &info, sizeof(info)) != sizeof(info))
+        return NULL;
+    return info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+/* Waits for a signal, a failure, a wake or the time. 1: a signal came; 0: anything else; < 0. */
+static int wait_for_news(struct manager *manager, int timeout_ms, struct error *err)
+{
+    struct pollfd fds[] = { { .fd = manager->signals, .events = POLLIN },
+                            { .fd = manager->wake, .events = POLLIN } };
+    uint64_t times;
+
+    (void)poll(fds, ARRAY_LEN(fds), timeout_ms);
+    ssize_t n UNUSED = read(manager->wake, &times, sizeof(times)); /* nothing there is fine */
+
+    const char *name = take_signal(manager);
+    if (name) {
+        log_info("stopping", "signal", name, NULL);
+        manager->interrupted = true;
+        return 1;
+    }
+    return failure(manager, err);
+}
+
+static int start_group(struct manager *manager, enum run_group group, struct error *err)
+{
+    for (size_t i = 0; i < manager->count; i++) {
+        const struct runnable *runnable = &manager->runnables[i];
+
+        if (runnable->group != group)
+            continue;
+        int r = runnable->start(runnable->self, err);
+        if (r < 0)
+            return error_wrap(err, "start '%s'", runnable->name);
+
+        manager->started[i] = true;
+        log_debug("started", "what", runnable->name, NULL);
+    }
+    return 0;
+}
+
+/* 1: all of the group are. */
+static int group_ready(struct manager *manager, enum run_group group, struct error *err)
+{
+    int all = 1;
+
+    for (size_t i = 0; i < manager->count; i++) {
+        const struct runnable *runnable = &manager->runnables[i];
+
+        if (runnable->group != group || !runnable->ready || manager->ready[i])
+            continue;
+        int r = runnable->ready(runnable->self, err);
+        if (r < 0)
+            return error_wrap(err, "'%s' does not become ready", runnable->name);
+        manager->ready[i] = r > 0;
+        if (r == 0)
+            all = 0;
+    }
+    return all;
+}
+
+/* 1: a signal came; 0: the group is ready; < 0. */
+static int wait_ready(struct manager *manager, enum run_group group, struct error *err)
+{
+    for (int delay_ms = READY_FIRST_MS;; delay_ms *= 2) {
+        int r = group_ready(manager, group, err);
+        if (r < 0)
+            return r;
+
+        bool ready = r;
+        if (delay_ms > READY_MAX_MS)
+            delay_ms = READY_MAX_MS;
+        r = wait_for_news(manager, ready ? 0 : delay_ms, err);
+        if (r != 0 || ready)
+            return r;
+    }
+}
+
+/* 1: a signal came; < 0: something failed. */
+static int start_and_wait(struct manager *manager, struct error *err)
+{
+    for (enum run_group group = RUN_SERVERS; group <= RUN_LEADER; group++) {
+        int r = start_group(manager, group, err);
+        if (r < 0)
+            return r;
+        r = wait_ready(manager, group, err);
+        if (r != 0)
+            return r;
+    }
+    log_info("everything has started", NULL);
+    for (;;) {
+        int r = wait_for_news(manager, -1, err);
+        if (r != 0)
+            return r;
+    }
+}
+
+/* After a failure the first signal asks for what happens already; the second is in earnest. */
+static void watch_signals(struct manager *manager)
+{
+    for (const char *name; (name = take_signal(manager));) {
+        if (manager->interrupted) {
+            log_warn("second signal, ending at once", "signal", name, NULL);
+            _exit(EXIT_INTERRUPTED);
+        }
+        manager->interrupted = true;
+    }
+}
+
+/* Its thread: main waits for what ends, or does not. */
+static void *watchdog(void *ctx)
+{
+    struct manager *manager = ctx;
+    struct pollfd fds[] = { { .fd = manager->signals, .events = POLLIN },
+                            { .fd = manager->stopped, .events = POLLIN } };
+    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + manager->stop_budget_ms;
+
+    while (!(fds[1].revents & POLLIN)) {
+        int64_t left_ms = deadline_ms - clock_monotonic_ms(&CLOCK_SYSTEM);
+
+        if (left_ms <= 0) {
+            const char *ending = atomic_load(&manager->ending);
+
+            log_error("not stopped in time, ending at once", "waiting_for", ending, NULL);
+            _exit(EXIT_FAILURE);
+        }
+        (void)poll(fds, ARRAY_LEN(fds), left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+        watch_signals(manager);
+    }
+    return NULL;
+}
+
+static void stop_group(struct manager *manager, enum run_group group)
+{
+    for (size_t i = manager->count; i-- > 0;) {
+        const struct runnable *runnable = &manager->runnables[i];
+
+        if (!manager->started[i] || runnable->group != group || !runnable->stop)
+            continue;
+        atomic_store(&manager->ending, runnable->name);
+        runnable->stop(runnable->self);
+    }
+    for (size_t i = manager->count; i-- > 0;) {
+        const struct runnable *runnable = &manager->runnables[i];
+
+        if (!manager->started[i] || runnable->group != group)
+            continue;
+        atomic_store(&manager->ending, runnable->name);
+        if (runnable->join)
+            runnable->join(runnable->self);
+        manager->started[i] = false;
+        log_debug("ended", "what", runnable->name, NULL);
+    }
+}
+
+int manager_run(struct manager *manager, struct error *err)
+{
+    int result = start_and_wait(manager, err);
+    struct error no_watchdog;
+
+    int r = thread_start(&manager->watchdog, "stopping", watchdog, manager, &no_watchdog);
+    if (r < 0)
+        log_warn("stopping without a time limit", "error", no_watchdog.message, NULL);
+    for (int group = RUN_LEADER; group >= RUN_SERVERS; group--)
+        stop_group(manager, (enum run_group)group);
+    raise_event(manager->stopped);
+    if (r >= 0)
+        thread_join(manager->watchdog);
+    return result > 0 ? 0 : result;
+}

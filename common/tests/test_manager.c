@@ -1,0 +1,365 @@
+#include "common/runtime/manager.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/tests/observe.h"
+#include "common/tests/suite.h"
+
+/* What was called, in order: "start a; ready a; …". */
+static struct buf trace = BUF_INIT(4096);
+static struct manager *manager;
+static struct arena *arena;
+
+struct part {
+    const char *name;
+    int asks;            /* ready() says 1 the time after so many */
+    int signal_at_start; /* 0: none */
+    int signals_at_join; /* SIGTERMs, one after the other */
+    bool start_fails, ready_fails;
+    bool hangs;                 /* join() does not return */
+    bool wakes;                 /* ready() asks to be asked again */
+    const char *fails_at_start; /* manager_fail is called with this */
+};
+
+static void note(const struct part *part, const char *what)
+{
+    ck_assert(buf_printf(&trace, "%s %s; ", what, part->name));
+}
+
+static int start(void *self, struct error *err)
+{
+    const struct part *part = self;
+
+    note(part, "start");
+    if (part->signal_at_start)
+        ck_assert_int_eq(kill(getpid(), part->signal_at_start), 0);
+    if (part->fails_at_start) {
+        struct error why;
+
+        (void)error_set(&why, ERROR_UNAVAILABLE, "%s", part->fails_at_start);
+        manager_fail(manager, &why);
+    }
+    return part->start_fails ? error_set(err, ERROR_INVALID, "address 'x' is taken") : 0;
+}
+
+static int ready(void *self, struct error *err)
+{
+    struct part *part = self;
+
+    note(part, "ready");
+    if (part->ready_fails)
+        return error_set(err, ERROR_FORBIDDEN, "list 'tasks': no");
+    if (part->wakes)
+        manager_wake(manager);
+    return part->asks-- == 0;
+}
+
+static void stop(void *self)
+{
+    note(self, "stop");
+}
+
+static void join(void *self)
+{
+    const struct part *part = self;
+
+    note(part, "join");
+    for (int i = 0; i < part->signals_at_join; i++) {
+        ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
+        sigset_t pending;
+        do { /* until it was taken: two that wait at the same time count as one */
+            (void)poll(NULL, 0, 1);
+            ck_assert_int_eq(sigpending(&pending), 0);
+        } while (sigismember(&pending, SIGTERM));
+    }
+    while (part->hangs)
+        (void)poll(NULL, 0, 1000);
+}
+
+static void add(struct part *part, const char *name, enum run_group group)
+{
+    struct runnable runnable = { .name = name,
+                                 .group = group,
+                                 .self = part,
+                                 .start = start,
+                                 .ready = ready,
+                                 .stop = stop,
+                                 .join = join };
+
+    part->name = name;
+    manager_add(manager, &runnable);
+}
+
+static void set_up(void)
+{
+    arena = arena_create();
+    manager = manager_create();
+}
+
+static void tear_down(void)
+{
+    manager_destroy(manager);
+    buf_release(&trace);
+    arena_destroy(arena);
+}
+
+START_TEST(groups_start_when_the_one_before_is_ready_and_stop_in_reverse)
+{
+    struct part server = { 0 };
+    struct part cache_one = { .asks = 2 };
+    struct part cache_two = { .asks = 1 };
+    struct part leader = { .signal_at_start = SIGTERM };
+    struct error err;
+
+    add(&leader, "leader", RUN_LEADER); /* the order of adding counts within a group only */
+    add(&server, "server", RUN_SERVERS);
+    add(&cache_one, "one", RUN_CACHES);
+    add(&cache_two, "two", RUN_CACHES);
+    ck_assert_int_eq(manager_run(manager, &err), 0);
+    ck_assert_str_eq(buf_string(&trace),
+                     "start server; ready server; "
+                     "start one; start two; ready one; ready two; ready one; ready two; "
+                     "ready one; "
+                     "start leader; ready leader; "
+                     "stop leader; join leader; "
+                     "stop two; stop one; join two; join one; "
+                     "stop server; join server; ");
+}
+END_TEST
+
+START_TEST(what_needs_no_ready_stop_and_join_has_none)
+{
+    struct part part = { .name = "plain", .signal_at_start = SIGINT };
+    struct runnable runnable = { .name = "plain", .self = &part, .start = start };
+    struct error err;
+
+    manager_add(manager, &runnable);
+    ck_assert_int_eq(manager_run(manager, &err), 0);
+    ck_assert_str_eq(buf_string(&trace), "start plain; ");
+}
+END_TEST
+
+START_TEST(a_signal_ends_the_wait_for_readiness)
+{
+    struct part part = { .asks = INT32_MAX, .signal_at_start = SIGTERM };
+    struct part next = { 0 };
+    struct error err;
+
+    add(&part, "standby", RUN_ELECTION);
+    add(&next, "leader", RUN_LEADER);
+    ck_assert_int_eq(manager_run(manager, &err), 0);
+    ck_assert_str_eq(buf_string(&trace),
+                     "start standby; ready standby; stop standby; join standby; ");
+}
+END_TEST
+
+START_TEST(what_fails_to_start_is_named_and_only_what_has_started_is_stopped)
+{
+    struct part server = { 0 };
+    struct part good = { 0 };
+    struct part bad = { .start_fails = true };
+    struct part after = { 0 };
+    struct error err;
+
+    add(&server, "server", RUN_SERVERS);
+    add(&good, "good", RUN_CACHES);
+    add(&bad, "bad", RUN_CACHES);
+    add(&after, "after", RUN_CACHES);
+    ck_assert_int_eq(manager_run(manager, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "start 'bad': address 'x' is taken");
+    ck_assert_str_eq(buf_string(&trace), "start server; ready server; start good; start bad; "
+                                         "stop good; join good; stop server; join server; ");
+}
+END_TEST
+
+START_TEST(what_gives_up_becoming_ready_ends_the_process)
+{
+    struct part part = { .ready_fails = true };
+    struct error err;
+
+    add(&part, "watches", RUN_CACHES);
+    ck_assert_int_eq(manager_run(manager, &err), -ERROR_FORBIDDEN);
+    ck_assert_str_eq(err.message, "'watches' does not become ready: list 'tasks': no");
+    ck_assert_str_eq(buf_string(&trace),
+                     "start watches; ready watches; stop watches; join watches; ");
+}
+END_TEST
+
+START_TEST(the_first_failure_is_returned)
+{
+    struct part first = { .fails_at_start = "lease lost" };
+    struct part second = { .fails_at_start = "something else" };
+    struct error err;
+
+    add(&first, "first", RUN_LEADER);
+    add(&second, "second", RUN_LEADER);
+    ck_assert_int_eq(manager_run(manager, &err), -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message, "lease lost");
+    ck_assert_ptr_nonnull(strstr(buf_string(&trace), "join second; join first; "));
+}
+END_TEST
+
+static void *fail_later(void *ctx)
+{
+    struct error why;
+
+    (void)error_set(&why, ERROR_INTERNAL, "from another thread");
+    manager_fail(ctx, &why);
+    return NULL;
+}
+
+START_TEST(a_failure_on_another_thread_ends_the_run)
+{
+    struct part part = { 0 };
+    struct error err;
+    pthread_t thread;
+
+    add(&part, "part", RUN_LEADER);
+    ck_assert_int_eq(pthread_create(&thread, NULL, fail_later, manager), 0);
+    ck_assert_int_eq(manager_run(manager, &err), -ERROR_INTERNAL);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_str_eq(err.message, "from another thread");
+}
+END_TEST
+
+/* Without the wakes the asks take more than 20 s, with them no time; the case's time-out decides.
+ */
+START_TEST(a_wake_asks_again_at_once)
+{
+    struct part part = { .asks = 25, .wakes = true };
+    struct part leader = { .signal_at_start = SIGTERM };
+    struct error err;
+
+    add(&part, "election", RUN_ELECTION);
+    add(&leader, "leader", RUN_LEADER);
+    ck_assert_int_eq(manager_run(manager, &err), 0);
+    ck_assert_ptr_nonnull(strstr(buf_string(&trace), "start leader; "));
+}
+END_TEST
+
+static void *signals_of_thread(void *ctx)
+{
+    ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, NULL, ctx), 0);
+    return NULL;
+}
+
+START_TEST(threads_are_not_interrupted_and_broken_pipes_are_errors)
+{
+    sigset_t blocked;
+    pthread_t thread;
+    int fds[2];
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, signals_of_thread, &blocked), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(sigismember(&blocked, SIGTERM));
+    ck_assert(sigismember(&blocked, SIGINT));
+
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(close(fds[0]), 0);
+    ck_assert_int_eq(write(fds[1], "x", 1), -1);
+    ck_assert_int_eq(close(fds[1]), 0);
+}
+END_TEST
+
+/* Exit status of a process that runs these two parts; its log is in *ret_log. */
+static int exit_status(struct part *server, struct part *leader, uint32_t budget_ms,
+                       const char **ret_log)
+{
+    int status;
+
+    capture_start(STDERR_FILENO);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        struct error err;
+
+        manager_set_stop_budget(manager, budget_ms);
+        add(server, "server", RUN_SERVERS);
+        add(leader, "leader", RUN_LEADER);
+        int r = manager_run(manager, &err);
+        _exit(r == 0 ? 0 : 2);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    *ret_log = capture_text(arena);
+    capture_stop();
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+START_TEST(a_second_signal_ends_the_process_at_once)
+{
+    struct part server = { 0 };
+    struct part leader = { .signal_at_start = SIGTERM, .signals_at_join = 1, .hangs = true };
+    const char *log;
+
+    ck_assert_int_eq(exit_status(&server, &leader, 0, &log), 130);
+    ck_assert_ptr_nonnull(strstr(log, "\"stopping\",\"signal\":\"SIGTERM\""));
+    ck_assert_ptr_nonnull(strstr(log, "second signal"));
+}
+END_TEST
+
+START_TEST(after_a_failure_one_signal_lets_the_stop_go_on)
+{
+    struct part server = { 0 };
+    struct part leader = { .fails_at_start = "lost", .signals_at_join = 1 };
+    const char *log;
+
+    ck_assert_int_eq(exit_status(&server, &leader, 0, &log), 2);
+}
+END_TEST
+
+START_TEST(after_a_failure_the_second_signal_counts)
+{
+    struct part server = { 0 };
+    struct part leader = { .fails_at_start = "lost", .signals_at_join = 2, .hangs = true };
+    const char *log;
+
+    ck_assert_int_eq(exit_status(&server, &leader, 0, &log), 130);
+}
+END_TEST
+
+START_TEST(what_does_not_end_in_time_is_named_and_ends_the_process)
+{
+    struct part server = { .hangs = true };
+    struct part leader = { .signal_at_start = SIGTERM };
+    const char *log;
+
+    ck_assert_int_eq(exit_status(&server, &leader, 50, &log), 1);
+    ck_assert_ptr_nonnull(
+        strstr(log, "\"not stopped in time, ending at once\",\"waiting_for\":\"server\""));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("manager");
+    TCase *order = tcase_create("order");
+    TCase *endings = tcase_create("endings");
+
+    tcase_add_checked_fixture(order, set_up, tear_down);
+    tcase_set_timeout(order, 10);
+    tcase_add_test(order, groups_start_when_the_one_before_is_ready_and_stop_in_reverse);
+    tcase_add_test(order, what_needs_no_ready_stop_and_join_has_none);
+    tcase_add_test(order, a_signal_ends_the_wait_for_readiness);
+    tcase_add_test(order, what_fails_to_start_is_named_and_only_what_has_started_is_stopped);
+    tcase_add_test(order, what_gives_up_becoming_ready_ends_the_process);
+    tcase_add_test(order, the_first_failure_is_returned);
+    tcase_add_test(order, a_failure_on_another_thread_ends_the_run);
+    tcase_add_test(order, a_wake_asks_again_at_once);
+    tcase_add_test(order, threads_are_not_interrupted_and_broken_pipes_are_errors);
+    suite_add_tcase(suite, order);
+
+    tcase_add_checked_fixture(endings, set_up, tear_down);
+    tcase_set_timeout(endings, 10);
+    tcase_add_test(endings, a_second_signal_ends_the_process_at_once);
+    tcase_add_test(endings, after_a_failure_one_signal_lets_the_stop_go_on);
+    tcase_add_test(endings, after_a_failure_the_second_signal_counts);
+    tcase_add_test(endings, what_does_not_end_in_time_is_named_and_ends_the_process);
+    suite_add_tcase(suite, endings);
+    return suite_run(suite);
+}
