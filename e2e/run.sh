@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
-# against one real control plane. E2E_KUBECONFIG=FILE uses an existing cluster instead.
+# against one real control plane. E2E_KUBECONFIG=FILE uses an existing cluster instead,
+# CONTROLLER_BIN=FILE a controller built elsewhere.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -50,7 +51,7 @@ main() {
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
     "$HERE/setup.sh" build run
-    make -C "$ROOT" --no-print-directory all
+    [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all
     started=$SECONDS
     work_begin
     wasm_build
