@@ -1,0 +1,252 @@
+/* The HTTP server: answers, limits, whole-request deadlines. */
+#include "common/net/http_server.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/tests/suite.h"
+
+#define MAX_BODY 1000
+
+static struct http_server *server;
+
+static void echo(void *ctx UNUSED, struct arena *arena, const struct http_server_request *request,
+                 struct http_server_reply *ret)
+{
+    char *text =
+        arena_printf(arena, "%s %s?%s %s %zu", request->method, request->path, request->query,
+                     request->content_type ? request->content_type : "-", request->body_len);
+
+    ret->status = 200;
+    ret->body = text;
+    ret->body_len = strlen(text);
+}
+
+static void serve(size_t max_bodies, uint32_t timeout_ms)
+{
+    struct error err = { 0 };
+    const struct http_server_options options = { .address = "127.0.0.1:0",
+                                                 .handler = echo,
+                                                 .max_connections = 8,
+                                                 .max_body = MAX_BODY,
+                                                 .max_bodies = max_bodies,
+                                                 .request_timeout_ms = timeout_ms };
+
+    ck_assert_msg(http_server_start(&options, &server, &err) == 0, "%s", err.message);
+}
+
+static void tear_down(void)
+{
+    http_server_stop(server);
+    server = NULL;
+}
+
+static int dial(void)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)http_server_port(server)),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    ck_assert_int_eq((int)send(fd, text, strlen(text), MSG_NOSIGNAL), (int)strlen(text));
+}
+
+/* Everything until the server closes, or the first `enough` bytes of an answer that keeps alive. */
+static const char *hear(int fd, char ret[static 4096], const char *enough)
+{
+    size_t len = 0;
+
+    ret[0] = '\0';
+    for (;;) {
+        struct pollfd wait = { .fd = fd, .events = POLLIN };
+        ck_assert_msg(poll(&wait, 1, 20000) == 1, "no answer; so far: %s", ret);
+        ssize_t n = recv(fd, ret + len, 4095 - len, 0);
+        if (n <= 0)
+            return ret;
+        len += (size_t)n;
+        ret[len] = '\0';
+        if (enough && strstr(ret, enough))
+            return ret;
+    }
+}
+
+START_TEST(a_request_reaches_the_handler_whole)
+{
+    char text[4096];
+
+    serve(0, 10000);
+    int fd = dial();
+    say(fd, "POST /a/b?c=d HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            "Content-Length: 5\r\n\r\nhel");
+    say(fd, "lo");
+    hear(fd, text, "application/json 5");
+    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 200"));
+    ck_assert_ptr_nonnull(strstr(text, "POST /a/b?c=d application/json 5"));
+    say(fd, "GET /again HTTP/1.1\r\nHost: x\r\n\r\n"); /* the connection is kept */
+    hear(fd, text, "GET /again? - 0");
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
+{
+    char text[4096];
+
+    serve(0, 10000);
+    int fd = dial();
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n");
+    hear(fd, text, NULL);
+    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_body_that_grows_too_large_is_refused)
+{
+    char text[4096];
+    char chunk[700];
+
+    memset(chunk, 'x', sizeof(chunk));
+    memcpy(chunk, "2a0\r\n", 5);
+    memcpy(chunk + 5 + 0x2a0, "\r\n", 3);
+    serve(0, 10000);
+    int fd = dial();
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    say(fd, chunk);
+    say(fd, chunk);
+    say(fd, "0\r\n\r\n");
+    hear(fd, text, NULL);
+    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
+    close(fd);
+}
+END_TEST
+
+START_TEST(more_bodies_than_fit_in_all_are_refused)
+{
+    char text[4096];
+
+    serve(6000, 10000);
+    int first = dial();
+    int second = dial();
+    say(first, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel"); /* holds 4 KiB */
+    say(first, "");
+    int probe = dial(); /* answered after first's bytes were read: one thread, in order */
+    say(probe, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(probe, text, "GET /");
+    say(second, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
+    hear(second, text, NULL);
+    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 503"));
+    say(first, "lo");
+    hear(first, text, "POST /? - 5");
+    close(first);
+    second = second > 0 ? close(second) : 0;
+    close(probe);
+}
+END_TEST
+
+static const char *const SLOW[] = {
+    "",                                                           /* says nothing */
+    "GET / HT",                                                   /* not even a line */
+    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel", /* not its body */
+};
+
+START_TEST(a_request_that_takes_too_long_is_cut_however_busy_its_client_looks)
+{
+    char text[4096];
+
+    serve(0, 200);
+    int fd = dial();
+    say(fd, SLOW[_i]);
+    hear(fd, text, NULL);
+    ck_assert_ptr_null(strstr(text, "HTTP/1.1 200"));
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_client_that_trickles_is_cut)
+{
+    serve(0, 300);
+    int fd = dial();
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n");
+    int sent = 0;
+    while (send(fd, "x", 1, MSG_NOSIGNAL) == 1 && sent < 900) {
+        struct pollfd wait = { .fd = fd, .events = POLLIN };
+        if (poll(&wait, 1, 20) > 0) /* closed, or answered: it has come to an end */
+            break;
+        sent++;
+    }
+    ck_assert_int_lt(sent, 900);
+    close(fd);
+}
+END_TEST
+
+static const struct {
+    const char *address;
+    int result;
+} ADDRESSES[] = {
+    { "8080", -ERROR_INVALID },
+    { "1.2.3.4", -ERROR_INVALID },
+    { "::1:80", -ERROR_INVALID },
+    { "127.0.0.1:65536", -ERROR_INVALID },
+    { "127.0.0.1:-1", -ERROR_INVALID },
+    { "no.such.host.invalid:0", -ERROR_INVALID },
+    { "198.51.100.1:0", -ERROR_UNAVAILABLE },
+    { "127.0.0.1:0", 0 },
+    { "[::1]:0", 0 },
+    { ":0", 0 },
+};
+
+START_TEST(an_address_that_cannot_be_served_is_told)
+{
+    struct http_server_options options = { .address = ADDRESSES[_i].address, .handler = echo };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(http_server_start(&options, &server, &err), ADDRESSES[_i].result);
+    if (ADDRESSES[_i].result)
+        ck_assert_ptr_nonnull(strstr(err.message, ADDRESSES[_i].address));
+}
+END_TEST
+
+START_TEST(a_bad_certificate_is_told_and_a_port_is_not_kept)
+{
+    struct http_server_options options = {
+        .address = "127.0.0.1:0", .handler = echo, .cert_pem = "no", .key_pem = "pair"
+    };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(http_server_start(&options, &server, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "not a usable pair"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("http_server");
+    TCase *tcase = tcase_create("http_server");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, NULL, tear_down);
+    tcase_add_test(tcase, a_request_reaches_the_handler_whole);
+    tcase_add_test(tcase, a_body_announced_too_large_is_refused_before_it_is_sent);
+    tcase_add_test(tcase, a_body_that_grows_too_large_is_refused);
+    tcase_add_test(tcase, more_bodies_than_fit_in_all_are_refused);
+    tcase_add_loop_test(tcase, a_request_that_takes_too_long_is_cut_however_busy_its_client_looks,
+                        0, (int)ARRAY_LEN(SLOW));
+    tcase_add_test(tcase, a_client_that_trickles_is_cut);
+    tcase_add_loop_test(tcase, an_address_that_cannot_be_served_is_told, 0,
+                        (int)ARRAY_LEN(ADDRESSES));
+    tcase_add_test(tcase, a_bad_certificate_is_told_and_a_port_is_not_kept);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
