@@ -67,6 +67,14 @@ static void on_message(void *ctx, const char *topic, const void *payload, size_t
     bridge_message(&bridge->sink, topic, payload, len);
 }
 
+/* No device can send so much; whoever did gets no answer. */
+static void on_dropped(void *ctx UNUSED, const char *topic, size_t len)
+{
+    bridge_count_rejected("too_large", 1);
+    log_warn("message dropped, it is larger than any device can send", "topic", topic, "bytes",
+             LOG_INT((int64_t)len), NULL);
+}
+
 /* The Proplets whose channel this is look at it again. */
 static void wake_channel(struct bridge *bridge, const char *channel)
 {
@@ -187,6 +195,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .message = on_message,
         .subscribed = on_subscribed,
         .state = on_control_state,
+        .dropped = on_dropped,
     };
     bridge->control = mqtt_create(&connection, &control);
 
@@ -199,6 +208,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .message = on_message,
         .subscribed = on_subscribed,
         .state = on_events_state,
+        .dropped = on_dropped,
     };
     bridge->events = mqtt_create(&connection, &events);
 
