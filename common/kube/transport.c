@@ -240,6 +240,7 @@ static const char *explain(const struct transport *transport, struct lane *lane,
                            struct arena *arena)
 {
     const char *source = kube_config_source(transport->config);
+    const char *proxy = kube_config_proxy(transport->config);
     const char *detail = *lane->problem ? lane->problem : curl_easy_strerror(code);
     long number = 0;
 
@@ -247,13 +248,14 @@ static const char *explain(const struct transport *transport, struct lane *lane,
     case CURLE_COULDNT_RESOLVE_HOST:
         return "unknown host";
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return "unknown host of 'proxy-url'";
+        return arena_printf(arena, "unknown host (proxy '%s')", proxy ? proxy : "");
     case CURLE_COULDNT_CONNECT:
         curl_easy_getinfo(lane->easy, CURLINFO_OS_ERRNO, &number);
-        return number ? strerrordesc_np((int)number) : detail;
+        detail = number ? strerrordesc_np((int)number) : detail;
+        return proxy ? arena_printf(arena, "%s (proxy '%s')", detail, proxy) : detail;
     case CURLE_PEER_FAILED_VERIFICATION:
         return arena_printf(arena, "server certificate not trusted by the authorities of '%s': %s",
-                            source, detail);
+                            kube_config_ca(transport->config) ? source : "the system", detail);
     case CURLE_SSL_CACERT_BADFILE:
         return arena_printf(arena, "unusable certificate authority in '%s'", source);
     case CURLE_SSL_CERTPROBLEM:

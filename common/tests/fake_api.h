@@ -5,10 +5,11 @@
 
 /*
  * Does as the real one: uid, generation (moves with anything but metadata and status), one counter
- * of resourceVersions, 409 for a stale version or another uid in a body, patch or precondition, the
- * status subresource apart, finalizers and deletionTimestamp, no version for a write that changes
- * nothing, pages, label selectors (equality and existence), PartialObjectMetadataList. An apply is
- * a merge patch that may create. It knows no schema, no watch and no garbage collection.
+ * of resourceVersions, 409 for a stale version in a body, patch or precondition and for another uid
+ * in a body or precondition (in a patch: 422), the status subresource apart, finalizers and
+ * deletionTimestamp, no version for a write that changes nothing, pages, label selectors (equality
+ * and existence), PartialObjectMetadataList. An apply is a merge patch that may create. It knows no
+ * schema, no namespaces, no watch and no garbage collection.
  *
  * Any number of threads.
  */

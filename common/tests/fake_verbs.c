@@ -166,7 +166,7 @@ static void create_object(struct fake_exchange *x, struct fake_entry *entry UNUS
     } else if (*ns && !str_equal(ns, x->path.ns)) {
         fake_refuse(x, 400, "BadRequest", "the namespace is not that of the request");
     } else if (*fake_metadata_string(body, "resourceVersion")) {
-        fake_refuse(x, 400, "BadRequest",
+        fake_refuse(x, 500, "InternalError",
                     "resourceVersion should not be set on objects to be created");
     } else if (fake_store_find(x->store, fake_path_key(x->arena, &x->path))) {
         fake_refuse(x, 409, "AlreadyExists",
@@ -213,7 +213,10 @@ static void patch_object(struct fake_exchange *x, struct fake_entry *entry, cons
     else if (str_equal(type, "application/merge-patch+json"))
         current = apply_merge_patch(json_copy(entry->object), body);
 
-    if (current)
+    if (current && !str_equal(fake_metadata_string(current, "uid"),
+                              fake_metadata_string(entry->object, "uid")))
+        fake_refuse(x, 422, "Invalid", "metadata.uid: field is immutable");
+    else if (current)
         write_object(x, entry, current);
     else if (problem)
         fake_refuse(x, 422, "Invalid", problem);
