@@ -1,4 +1,4 @@
-/* A directory of a test's own, below $TMPDIR or /tmp. */
+/* process.h's directories and files, bound to an arena. */
 #pragma once
 
 #include "common/base/arena.h"
