@@ -3,7 +3,6 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
 #include "common/tests/temp_dir.h"
@@ -12,13 +11,7 @@ struct arena *arena;
 const char *dir;
 struct kube_config *config;
 struct error err;
-int64_t now_ms;
-
-static int64_t fake_now(void *ctx UNUSED)
-{
-    return now_ms;
-}
-static const struct clock CLOCK = { .monotonic_ms = fake_now, .boot_ms = fake_now };
+struct fake_clock now;
 
 void config_setup(void)
 {
@@ -27,7 +20,7 @@ void config_setup(void)
     dir = temp_dir(arena);
     config = NULL;
     err = (struct error){ 0 };
-    now_ms = 0;
+    fake_clock_init(&now);
     unsetenv("KUBECONFIG");
     unsetenv("KUBERNETES_SERVICE_HOST");
     unsetenv("KUBERNETES_SERVICE_PORT");
@@ -44,7 +37,7 @@ int load(const char *path)
 {
     struct kube_config_options options = { .path = path,
                                            .service_account_dir = dir,
-                                           .clock = &CLOCK };
+                                           .clock = &now.clock };
     return kube_config_load_with(&options, &config, &err);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/kube/config.h"
+#include "common/tests/fake_clock.h"
 
 struct arena;
 
@@ -9,7 +10,7 @@ extern struct arena *arena;
 extern const char *dir;            /* $HOME, and the service account's; empty at first */
 extern struct kube_config *config; /* what was loaded last; NULL at first */
 extern struct error err;
-extern int64_t now_ms; /* of the clock of config */
+extern struct fake_clock now; /* of config */
 
 void config_setup(void);
 void config_teardown(void);

@@ -88,13 +88,12 @@ END_TEST
 START_TEST(a_token_file_is_read_again_after_a_second)
 {
     in_cluster("10.0.0.1");
-    now_ms = 5000;
     ck_assert_int_eq(load(NULL), 0);
     check_token("first");
     temp_file(arena, dir, "token", "second");
-    now_ms = 5999;
+    fake_clock_advance(&now, 999);
     check_token("first");
-    now_ms = 6000;
+    fake_clock_advance(&now, 1);
     check_token("second");
 }
 END_TEST
@@ -106,18 +105,18 @@ START_TEST(an_unreadable_token_file_leaves_the_last_token)
     ck_assert_int_eq(load(NULL), 0);
     for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
         temp_file(arena, dir, "token", BAD[i]);
-        now_ms += 1000;
+        fake_clock_advance(&now, 1000);
         check_token("first");
     }
     const char *path = temp_file(arena, dir, "token", "");
     FILE *file = fopen(path, "w");
     ck_assert_uint_eq(fwrite("a\0b", 1, 3, file), 3);
     ck_assert_int_eq(fclose(file), 0);
-    now_ms += 1000;
+    fake_clock_advance(&now, 1000);
     check_token("first");
 
     ck_assert_int_eq(unlink(path), 0);
-    now_ms += 1000;
+    fake_clock_advance(&now, 1000);
     check_token("first");
 }
 END_TEST
