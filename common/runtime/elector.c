@@ -1,9 +1,6 @@
 #include "common/runtime/elector.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
@@ -12,11 +9,18 @@
 #include "common/kube/kinds.h"
 #include "common/runtime/backoff.h"
 #include "common/runtime/metrics.h"
+#include "common/runtime/thread.h"
 
 /* A leader that could not renew for so many lease durations does not hope any more. */
 #define GIVE_UP_DURATIONS 4
-/* client-go: standbys wait up to 1.2 retry periods longer, so that they do not all come at once. */
-#define JITTER_PERCENT 120
+/* A standby looks in these percents of the retry period, so that a Lease that was released is taken
+ * within one, and standbys do not move in step. */
+#define STANDBY_LOW_PERCENT 40
+#define STANDBY_HIGH_PERCENT 80
+/* A write that met another version is tried once more after a look, in the same attempt. */
+#define MAX_TRIES 2
+
+#define NEVER INT64_MIN
 
 struct elector {
     struct elector_options options;
@@ -24,25 +28,30 @@ struct elector {
     struct kube_client *client;
     const struct clock *clock;
     struct elector_callbacks callbacks;
-    pthread_t thread;
-    bool running;
 
-    struct lease_view view; /* the thread's own */
-    bool led;               /* started() was called */
+    /* The lease thread's own. */
+    struct lease_view view;
+    struct kube_object *seen; /* the Lease of the view: what others keep in it is written back */
+    bool is_current;          /* view is what our last write made: the next needs no look before */
+    bool led;                 /* started() was called, ended() was not */
+    int64_t transitions;      /* of our term */
+    bool is_late;             /* the renew deadline has passed, and that was told */
+    bool has_failed;          /* the last attempt, and that was told */
 
-    _Atomic int64_t
-        renewed_ms; /* boot time at which the last renewal that succeeded began; 0: none */
+    _Atomic int64_t may_act_until_ms; /* boot clock; NEVER: not leading */
     atomic_bool leader;
 
-    pthread_mutex_t lock; /* leaf: guards stopping */
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock; /* guards stopping */
     pthread_cond_t changed;
     bool stopping;
 };
 
-static struct metric MASTER = { .type = METRIC_GAUGE,
-                                .name = "leader_election_master_status",
-                                .help = "1: this process holds the Lease.",
-                                .labels = { "name" } };
+static struct metric master_status = { .type = METRIC_GAUGE,
+                                       .name = "leader_election_master_status",
+                                       .help = "1 while this process leads and may act.",
+                                       .labels = { "name" } };
 
 enum lease_action lease_decide(const struct lease_view *view, const struct elector_options *options,
                                int64_t now_ms)
@@ -56,6 +65,11 @@ enum lease_action lease_decide(const struct lease_view *view, const struct elect
     return LEASE_WAIT;
 }
 
+static void set_status(const struct elector *elector, bool leads)
+{
+    metric_set(&master_status, leads, elector->options.lease.name, NULL);
+}
+
 struct elector *elector_create(const struct elector_options *options, struct kube_client *client,
                                const struct clock *clock, const struct elector_callbacks *callbacks)
 {
@@ -67,8 +81,11 @@ struct elector *elector_create(const struct elector_options *options, struct kub
     elector->client = client;
     elector->clock = clock;
     elector->callbacks = *callbacks;
-    pthread_mutex_init(&elector->lock, NULL);
+    atomic_init(&elector->may_act_until_ms, NEVER);
+    atomic_init(&elector->leader, false);
+    (void)pthread_mutex_init(&elector->lock, NULL);
     cond_init(&elector->changed);
+    set_status(elector, false);
     return elector;
 }
 
@@ -76,9 +93,10 @@ void elector_destroy(struct elector *elector)
 {
     if (!elector)
         return;
-
-    pthread_cond_destroy(&elector->changed);
-    pthread_mutex_destroy(&elector->lock);
+    elector_stop(elector, false);
+    (void)pthread_cond_destroy(&elector->changed);
+    (void)pthread_mutex_destroy(&elector->lock);
+    kube_object_unref(elector->seen);
     free(elector->identity);
     free(elector);
 }
@@ -86,10 +104,8 @@ void elector_destroy(struct elector *elector)
 bool elector_may_act(void *ctx)
 {
     struct elector *elector = ctx;
-    int64_t renewed_ms = atomic_load(&elector->renewed_ms);
 
-    return renewed_ms &&
-           clock_boot_ms(elector->clock) < renewed_ms + elector->options.renew_deadline_ms;
+    return clock_boot_ms(elector->clock) < atomic_load(&elector->may_act_until_ms);
 }
 
 bool elector_is_leader(struct elector *elector)
@@ -97,229 +113,310 @@ bool elector_is_leader(struct elector *elector)
     return atomic_load(&elector->leader);
 }
 
-/* What a reply or a read says of the Lease. Only a new version moves the time of observation. */
-static void observe(struct elector *elector, const cJSON *lease, int64_t now_ms)
+static uint32_t duration_ms(const struct elector *elector, const cJSON *spec)
 {
-    const cJSON *spec = json_get(lease, "spec");
-    const char *version = json_string(json_path(lease, "metadata", "resourceVersion", NULL), "");
-    struct lease_view *view = &elector->view;
+    int64_t seconds = json_int(json_get(spec, "leaseDurationSeconds"), 0);
 
-    if (!view->exists || !str_equal(view->version, version))
-        view->observed_ms = now_ms;
-    view->exists = true;
-    str_copy(view->version, sizeof(view->version), version);
-    /* A holder that does not fit is not us, and must not look like nobody. */
-    if (!str_copy(view->holder, sizeof(view->holder),
-                  json_string(json_get(spec, "holderIdentity"), "")))
-        str_copy(view->holder, sizeof(view->holder), "<too long>");
-
-    int64_t seconds =
-        json_int(json_get(spec, "leaseDurationSeconds"), elector->options.lease_duration_ms / 1000);
-    view->duration_ms = seconds > 0 && seconds <= UINT32_MAX / 1000 ? (uint32_t)seconds * 1000 : 0;
-    view->transitions = json_int(json_get(spec, "leaseTransitions"), 0);
+    if (seconds <= 0)
+        return elector->options.lease_duration_ms;
+    return seconds < UINT32_MAX / 1000 ? (uint32_t)seconds * 1000 : UINT32_MAX;
 }
 
-static int read_lease(struct elector *elector, struct arena *arena, int64_t now_ms,
-                      struct error *err)
+/* What a reply says of the Lease; takes it (NULL: there is none). Only a new version moves the time
+ * of observation. */
+static void observe(struct elector *elector, struct arena *arena, struct kube_object *lease)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = kube_get(elector->client, &KIND_LEASE, &elector->options.lease, &object, err);
-
-    if (r == -ERROR_NOT_FOUND) {
+    kube_object_unref(elector->seen);
+    elector->seen = lease;
+    if (!lease) {
         elector->view = (struct lease_view){ 0 };
-        return 0;
+        return;
     }
-    if (r < 0)
-        return r;
 
-    observe(elector, kube_object_json(arena, object), now_ms);
+    const cJSON *spec = json_get(kube_object_json(arena, lease), "spec");
+    const char *holder = json_string(json_get(spec, "holderIdentity"), "");
+    struct lease_view seen = { .exists = true,
+                               .observed_ms = clock_boot_ms(elector->clock),
+                               .duration_ms = duration_ms(elector, spec),
+                               .transitions = json_int(json_get(spec, "leaseTransitions"), 0) };
+
+    if (!str_copy(seen.holder, sizeof(seen.holder), holder))
+        (void)str_copy(seen.holder, sizeof(seen.holder), "(a long name)"); /* not us, not nobody */
+    (void)str_copy(seen.version, sizeof(seen.version), lease->resource_version);
+    if (elector->view.exists && str_equal(elector->view.version, seen.version))
+        seen.observed_ms = elector->view.observed_ms;
+    if (!elector->led && seen.holder[0] && !str_equal(seen.holder, elector->view.holder) &&
+        !str_equal(seen.holder, elector->identity))
+        log_info("another process leads, waiting", "holder", seen.holder, NULL);
+    elector->view = seen;
+}
+
+static int read_lease(struct elector *elector, struct arena *arena, struct error *err)
+{
+    struct kube_object *lease = NULL;
+    int r = kube_get(elector->client, &KIND_LEASE, &elector->options.lease, &lease, err);
+
+    if (r < 0 && r != -ERROR_NOT_FOUND)
+        return r;
+    observe(elector, arena, lease);
     return 0;
 }
 
-static cJSON *lease_object(struct elector *elector, struct arena *arena, enum lease_action action,
-                           const char *holder)
+/* What was seen, or a new one, with us as its holder. holder "": the Lease is given up. */
+static cJSON *lease_object(const struct elector *elector, struct arena *arena,
+                           enum lease_action action, const char *holder)
 {
-    char time[RFC3339_LEN];
+    const struct elector_options *options = &elector->options;
+    const cJSON *seen = elector->seen ? kube_object_json(arena, elector->seen) : NULL;
     cJSON *lease = json_object(arena);
-    cJSON *metadata = json_set_object(lease, "metadata");
-    cJSON *spec = json_set_object(lease, "spec");
-    int64_t seconds = (elector->options.lease_duration_ms + 999) / 1000;
+    char now[RFC3339_LEN];
 
-    rfc3339_format_micro(clock_wall_us(elector->clock), time);
-    json_set_string(spec, "holderIdentity", holder);
-    json_set_int(spec, "leaseDurationSeconds", *holder ? seconds : 1);
-    json_set_string(spec, "renewTime", time);
-    if (action != LEASE_RENEW)
-        json_set_string(spec, "acquireTime", time);
-    if (action == LEASE_TAKE)
-        json_set_int(spec, "leaseTransitions", elector->view.transitions + 1);
-    if (action != LEASE_CREATE) {
-        json_set_string(metadata, "resourceVersion", elector->view.version);
-        return lease;
-    }
     json_set_string(lease, "apiVersion", "coordination.k8s.io/v1");
     json_set_string(lease, "kind", "Lease");
-    json_set_string(metadata, "namespace", elector->options.lease.ns);
-    json_set_string(metadata, "name", elector->options.lease.name);
-    json_set_int(spec, "leaseTransitions", 0);
+    if (seen) {
+        json_set_copy(lease, "metadata", json_get(seen, "metadata"));
+    } else {
+        cJSON *metadata = json_set_object(lease, "metadata");
+
+        json_set_string(metadata, "namespace", options->lease.ns);
+        json_set_string(metadata, "name", options->lease.name);
+    }
+
+    cJSON *spec = json_set_object(lease, "spec");
+    json_for_each (member, json_get(seen, "spec"))
+        json_set_copy(spec, member->string, member);
+    (void)rfc3339_format_micro(clock_wall_us(elector->clock), now);
+    json_set_string(spec, "holderIdentity", holder);
+    json_set_int(spec, "leaseDurationSeconds",
+                 holder[0] ? ((int64_t)options->lease_duration_ms + 999) / 1000 : 1);
+    json_set_string(spec, "renewTime", now);
+    if (action != LEASE_RENEW || !holder[0])
+        json_set_string(spec, "acquireTime", now);
+    if (action == LEASE_CREATE)
+        json_set_int(spec, "leaseTransitions", elector->led ? elector->transitions : 0);
+    else if (action == LEASE_TAKE)
+        json_set_int(spec, "leaseTransitions", elector->view.transitions + 1);
     return lease;
 }
 
 static int write_lease(struct elector *elector, struct arena *arena, enum lease_action action,
                        const char *holder, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    struct kube_object *reply = NULL;
     const cJSON *lease = lease_object(elector, arena, action, holder);
-    int r = action == LEASE_CREATE
-                ? kube_create(elector->client, &KIND_LEASE, lease, &reply, err)
-                : kube_patch(elector->client, &KIND_LEASE, &elector->options.lease, KUBE_MAIN,
-                             KUBE_PATCH_MERGE, lease, &reply, err);
+    int r;
+
+    elector->is_current = false;
+    if (action != LEASE_CREATE && !elector->view.version[0])
+        return error_set(err, ERROR_INTERNAL, "lease '%s' came without a resourceVersion",
+                         elector->options.lease.name);
+    if (action == LEASE_CREATE)
+        r = kube_create(elector->client, &KIND_LEASE, lease, &reply, err);
+    else
+        r = kube_update(elector->client, &KIND_LEASE, lease, &reply, err);
     if (r < 0)
         return r;
 
-    observe(elector, kube_object_json(arena, reply), clock_boot_ms(elector->clock));
+    observe(elector, arena, reply);
+    elector->is_current = true;
     return 0;
 }
 
-/* One attempt. 1: we hold the Lease; 0: somebody else does; < 0: not known. */
-static int try_once(struct elector *elector, struct error *err)
+/* What was seen says that our term is over; NULL: it is not, or there is none. */
+static const char *lost_because(struct elector *elector)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    int64_t began_ms = clock_boot_ms(elector->clock);
+    const struct lease_view *view = &elector->view;
 
-    /* A holder knows the version of its own last write and needs no read. */
-    enum lease_action action = lease_decide(&elector->view, &elector->options, began_ms);
-    if (action != LEASE_RENEW) {
-        int r = read_lease(elector, arena, began_ms, err);
-        if (r < 0)
-            return r;
-        action = lease_decide(&elector->view, &elector->options, began_ms);
-    }
-    if (action == LEASE_WAIT)
-        return 0;
-
-    int r = write_lease(elector, arena, action, elector->identity, err);
-    if (r < 0) { /* whatever it was: what is known of the Lease is not to be relied on */
-        elector->view.holder[0] = '\0';
-        elector->view.version[0] = '\0';
-        struct error ignored;
-        int read = read_lease(elector, arena, clock_boot_ms(elector->clock), &ignored);
-        if (read == 0 && elector->view.exists && !str_is_empty(elector->view.holder) &&
-            !str_equal(elector->view.holder, elector->identity))
-            return 0;
-        return r;
-    }
-    atomic_store(&elector->renewed_ms, began_ms);
-    return 1;
+    if (!elector->led)
+        return NULL;
+    if (!view->exists)
+        return elector_may_act(elector) ? NULL : "the lease was deleted";
+    if (!str_equal(view->holder, elector->identity))
+        return view->holder[0] ? "another process holds the lease" : "the lease was released";
+    return view->transitions == elector->transitions ? NULL : "another process held the lease";
 }
 
-static bool wait_for_stop(struct elector *elector, uint32_t delay_ms)
+/* 1: written, so we hold it (or nobody does, if holder is ""); 0: it is another's; < 0: not known.
+ */
+static int try_to_write(struct elector *elector, const char *holder, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    int r = 0;
+
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        if (!elector->is_current) {
+            r = read_lease(elector, arena, err);
+            if (r < 0)
+                return r;
+        }
+
+        int64_t began_ms = clock_boot_ms(elector->clock);
+        enum lease_action action = lease_decide(&elector->view, &elector->options, began_ms);
+        if (action == LEASE_WAIT || lost_because(elector))
+            return 0;
+        if (!holder[0] && action != LEASE_RENEW)
+            return 0; /* not ours to release */
+
+        r = write_lease(elector, arena, action, holder, err);
+        if (r >= 0) {
+            if (holder[0])
+                atomic_store(&elector->may_act_until_ms,
+                             began_ms + elector->options.renew_deadline_ms);
+            return 1;
+        }
+        if (r != -ERROR_CONFLICT && r != -ERROR_EXISTS && r != -ERROR_NOT_FOUND)
+            return r;
+    }
+    return r;
+}
+
+static void begin_term(struct elector *elector)
+{
+    elector->led = true;
+    elector->transitions = elector->view.transitions;
+    atomic_store(&elector->leader, true);
+    elector->callbacks.started(elector->callbacks.ctx);
+}
+
+static void end_term(struct elector *elector)
+{
+    atomic_store(&elector->may_act_until_ms, NEVER);
+    atomic_store(&elector->leader, false);
+    elector->led = false;
+    set_status(elector, false);
+}
+
+/* Tells once when something begins to fail, and when the renew deadline passes or is kept again. */
+static void tell(struct elector *elector, bool failed, const struct error *err)
+{
+    bool is_late = elector->led && !elector_may_act(elector);
+
+    if (failed && !elector->has_failed)
+        log_warn("lease not read or written, trying again", "error", err->message, NULL);
+    if (is_late && !elector->is_late)
+        log_error("lease not renewed in time, nothing is written until it is", NULL);
+    if (!is_late && elector->is_late)
+        log_info("lease renewed, going on", NULL);
+    elector->has_failed = failed;
+    elector->is_late = is_late;
+    set_status(elector, elector->led && !is_late);
+}
+
+/* NULL: go on; otherwise why the term is over. */
+static const char *over_because(struct elector *elector, int result)
+{
+    if (!elector->led)
+        return NULL;
+    if (result == 0)
+        return lost_because(elector);
+
+    int64_t renewed_ms =
+        atomic_load(&elector->may_act_until_ms) - elector->options.renew_deadline_ms;
+    int64_t silent_ms = clock_boot_ms(elector->clock) - renewed_ms;
+    bool gives_up = silent_ms >= (int64_t)GIVE_UP_DURATIONS * elector->options.lease_duration_ms;
+    return gives_up ? "the lease could not be renewed" : NULL;
+}
+
+uint32_t elector_step(struct elector *elector)
+{
+    const struct elector_options *options = &elector->options;
+    int64_t began_ms = clock_boot_ms(elector->clock);
+    struct error err = { 0 };
+
+    int r = try_to_write(elector, elector->identity, &err);
+    if (r > 0 && !elector->led)
+        begin_term(elector);
+
+    const char *why = over_because(elector, r);
+    if (why) {
+        end_term(elector);
+        elector->callbacks.ended(elector->callbacks.ctx, why);
+        return ELECTOR_ENDED;
+    }
+    tell(elector, r < 0, &err);
+    if (!elector->led)
+        return jitter_ms(options->retry_period_ms, STANDBY_LOW_PERCENT, STANDBY_HIGH_PERCENT);
+
+    int64_t took_ms = clock_boot_ms(elector->clock) - began_ms;
+    return took_ms < options->retry_period_ms ? options->retry_period_ms - (uint32_t)took_ms : 0;
+}
+
+/* true: go on. */
+static bool wait_for_next(struct elector *elector, uint32_t delay_ms)
 {
     struct timespec deadline = cond_deadline(delay_ms);
 
     pthread_mutex_lock(&elector->lock);
     while (!elector->stopping && cond_wait_until(&elector->changed, &elector->lock, &deadline))
         ;
-    bool stopping = elector->stopping;
+    bool go_on = !elector->stopping;
     pthread_mutex_unlock(&elector->lock);
-    return stopping;
+    return go_on;
 }
 
-static uint32_t next_delay_ms(const struct elector *elector)
+static void *run(void *ctx)
 {
-    uint32_t period_ms = elector->options.retry_period_ms;
+    struct elector *elector = ctx;
 
-    if (elector->led)
-        return period_ms;
-    return jitter_ms(period_ms, 100, 100 + JITTER_PERCENT);
-}
+    for (;;) {
+        uint32_t delay_ms = elector_step(elector);
 
-static void set_leader(struct elector *elector, bool leader)
-{
-    atomic_store(&elector->leader, leader);
-    metric_set(&MASTER, leader, elector->options.lease.name, NULL);
-}
-
-/* NULL: go on; otherwise why leading has ended for good. */
-static const char *judge(struct elector *elector, int r)
-{
-    if (!elector->led)
-        return NULL;
-    if (r == 0)
-        return "another process holds the Lease";
-
-    int64_t silent_ms = clock_boot_ms(elector->clock) - atomic_load(&elector->renewed_ms);
-    if (silent_ms >= (int64_t)GIVE_UP_DURATIONS * elector->options.lease_duration_ms)
-        return "the Lease could not be renewed for four lease durations";
-    return NULL;
-}
-
-static void *run(void *arg)
-{
-    struct elector *elector = arg;
-    bool reported = false;
-
-    do {
-        struct error err = { 0 };
-        int r = try_once(elector, &err);
-        if (r == 1 && !elector->led) {
-            elector->led = true;
-            set_leader(elector, true);
-            elector->callbacks.started(elector->callbacks.ctx);
-        }
-        if (r < 0 && !reported)
-            log_warn("lease not read or written, trying again", "error", err.message, NULL);
-        reported = r < 0;
-
-        const char *why = judge(elector, r);
-        if (why) {
-            atomic_store(&elector->renewed_ms, 0);
-            set_leader(elector, false);
-            elector->callbacks.ended(elector->callbacks.ctx, why);
+        if (delay_ms == ELECTOR_ENDED || !wait_for_next(elector, delay_ms))
             return NULL;
-        }
-    } while (!wait_for_stop(elector, next_delay_ms(elector)));
-    return NULL;
+    }
+}
+
+static int check_options(const struct elector_options *options, struct error *err)
+{
+    struct lease_view view;
+
+    if (!options->identity[0] || !str_copy(view.holder, sizeof(view.holder), options->identity))
+        return error_set(err, ERROR_INVALID, "identity '%s' must have 1 to %zu characters",
+                         options->identity, sizeof(view.holder) - 1);
+    if (!options->lease.ns[0] || !options->lease.name[0])
+        return error_set(err, ERROR_INVALID, "the lease needs a namespace and a name");
+    if (options->renew_deadline_ms >= options->lease_duration_ms)
+        return error_set(err, ERROR_INVALID, "the renew deadline must be below the lease duration");
+    if ((uint64_t)options->retry_period_ms * 12 >= (uint64_t)options->renew_deadline_ms * 10)
+        return error_set(err, ERROR_INVALID,
+                         "the renew deadline must be above 1.2 retry periods of the lease");
+    return 0;
 }
 
 int elector_start(struct elector *elector, struct error *err)
 {
-    set_leader(elector, false); /* before the thread may say otherwise */
-    int r = pthread_create(&elector->thread, NULL, run, elector);
-    if (r != 0)
-        return error_set(err, ERROR_INTERNAL, "start the lease thread: %s", strerror(r));
+    int r = check_options(&elector->options, err);
+    if (r < 0)
+        return r;
+
+    r = thread_start(&elector->thread, "lease", run, elector, err);
+    if (r < 0)
+        return r;
 
     elector->running = true;
     return 0;
 }
 
-/* So that the next holder need not wait for the Lease to run out. */
+/* So that the next holder need not wait until the Lease has run out. */
 static void release_lease(struct elector *elector)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct error err = { 0 };
+    struct error err;
 
-    if (!str_equal(elector->view.holder, elector->identity) || !elector_may_act(elector))
-        return;
-
-    atomic_store(&elector->renewed_ms, 0); /* before the write: its reply may be lost */
-    if (write_lease(elector, arena, LEASE_RENEW, "", &err) < 0)
+    atomic_store(&elector->may_act_until_ms, NEVER); /* before the write: its reply may be lost */
+    if (try_to_write(elector, "", &err) < 0)
         log_warn("lease not released, it runs out by itself", "error", err.message, NULL);
 }
 
 void elector_stop(struct elector *elector, bool release)
 {
-    if (!elector->running)
-        return;
-
     pthread_mutex_lock(&elector->lock);
     elector->stopping = true;
-    pthread_cond_signal(&elector->changed);
+    (void)pthread_cond_signal(&elector->changed);
     pthread_mutex_unlock(&elector->lock);
-    pthread_join(elector->thread, NULL);
+    if (elector->running)
+        thread_join(elector->thread);
     elector->running = false;
-    if (release && elector_is_leader(elector))
+    if (release && elector->led)
         release_lease(elector);
-    atomic_store(&elector->renewed_ms, 0);
-    set_leader(elector, false);
+    end_term(elector);
 }

@@ -12,7 +12,8 @@ struct elector_options {
     uint32_t retry_period_ms;   /* 2000; renew_deadline > 1.2 × retry_period */
 };
 
-/* What was seen of the Lease; observed_ms is our own boot clock when `version` was seen first. */
+/* What was seen of the Lease; observed_ms is our own boot clock after `version` was seen first:
+ * clocks of others do not matter. */
 struct lease_view {
     bool exists;
     char holder[128];
@@ -25,8 +26,12 @@ enum lease_action { LEASE_CREATE, LEASE_TAKE, LEASE_RENEW, LEASE_WAIT };
 enum lease_action lease_decide(const struct lease_view *view, const struct elector_options *options,
                                int64_t now_ms);
 
-/* Callbacks run on the lease thread. ended: another holder was seen, or four lease durations
- * without a renewal: exit. */
+/*
+ * Callbacks run on the lease thread, each at most once. After the renew deadline elector_may_act is
+ * false until the Lease is renewed; leading ends when it is not ours any more (another holder, or
+ * one in between: its transitions have moved; or it is gone after the deadline), or after four
+ * lease durations without a renewal. ended: exit.
+ */
 struct elector_callbacks {
     void *ctx;
     void (*started)(void *ctx); /* we lead */
@@ -39,10 +44,16 @@ struct elector *elector_create(const struct elector_options *options, struct kub
                                const struct clock *clock,
                                const struct elector_callbacks *callbacks);
 void elector_destroy(struct elector *elector);
+/* ERROR_INVALID: the options do not fit together. */
 int elector_start(struct elector *elector, struct error *err) MUST_CHECK;
 /* Any thread, no lock, no I/O: we hold the Lease and its local renew deadline has not passed. The
  * guard of every write, connect, publish and acknowledgement. */
 bool elector_may_act(void *elector);
 bool elector_is_leader(struct elector *elector);
-void elector_stop(struct elector *elector,
-                  bool release); /* joins; release only if all work has ended */
+/* Joins. release only if all work has ended: others may lead at once. */
+void elector_stop(struct elector *elector, bool release);
+
+/* One attempt: the milliseconds until the next, or ELECTOR_ENDED. The thread calls it again and
+ * again; tests with a clock of their own call it instead of start. */
+#define ELECTOR_ENDED UINT32_MAX
+uint32_t elector_step(struct elector *elector);

@@ -2,13 +2,13 @@
 
 #include <check.h>
 
-struct fake_clock fake;
+struct fake_clock queue_clock;
 struct workqueue *queue;
 
 void queue_set_up(void)
 {
-    fake_clock_init(&fake);
-    queue = workqueue_create("test", &fake.clock);
+    fake_clock_init(&queue_clock);
+    queue = workqueue_create("test", &queue_clock.clock);
 }
 
 void queue_tear_down(void)
@@ -30,28 +30,28 @@ static struct kube_name name_of(const char *name)
     return ret;
 }
 
-void add(const char *name, uint32_t delay_ms)
+void queue_add(const char *name, uint32_t delay_ms)
 {
     struct kube_name key = name_of(name);
 
     workqueue_add_after(queue, &key, delay_ms);
 }
 
-void done(const char *name)
+void queue_done(const char *name)
 {
     struct kube_name key = name_of(name);
 
     workqueue_done(queue, &key);
 }
 
-void retry(const char *name, uint32_t min_delay_ms)
+void queue_retry(const char *name, uint32_t min_delay_ms)
 {
     struct kube_name key = name_of(name);
 
     workqueue_retry(queue, &key, min_delay_ms);
 }
 
-void forget(const char *name)
+void queue_forget(const char *name)
 {
     struct kube_name key = name_of(name);
 

@@ -1,24 +1,4 @@
-/* Leader election: the decision as a table, and one, two and a failing API server's electors. */
-#include "common/runtime/elector.h"
-
-#include <check.h>
-#include <pthread.h>
-#include <string.h>
-
-#include "common/base/cond.h"
-#include "common/base/str.h"
-#include "common/kube/kinds.h"
-#include "common/tests/fake_api.h"
-#include "common/tests/fake_clock.h"
-#include "common/tests/suite.h"
-
-static const struct elector_options OPTIONS = {
-    .identity = "me",
-    .lease = { .ns = "ns", .name = "propeller-controller" },
-    .lease_duration_ms = 15000,
-    .renew_deadline_ms = 10000,
-    .retry_period_ms = 2000,
-};
+#include "common/tests/elector_fixture.h"
 
 static const struct {
     const char *what;
@@ -26,7 +6,7 @@ static const struct {
     int64_t now_ms;
     enum lease_action action;
 } DECISIONS[] = {
-    { "no Lease", { .exists = false }, 0, LEASE_CREATE },
+    { "no Lease", { .exists = false, .holder = "you" }, 0, LEASE_CREATE },
     { "ours", { .exists = true, .holder = "me", .duration_ms = 15000 }, 1000, LEASE_RENEW },
     { "ours, run out",
       { .exists = true, .holder = "me", .duration_ms = 15000 },
@@ -45,250 +25,221 @@ static const struct {
       { .exists = true, .holder = "you", .observed_ms = 1000, .duration_ms = 60000 },
       16000,
       LEASE_WAIT },
+    { "another's with the longest duration",
+      { .exists = true, .holder = "you", .observed_ms = 1000, .duration_ms = UINT32_MAX },
+      INT64_C(1000) + UINT32_MAX - 1,
+      LEASE_WAIT },
+    { "a holder whose name begins like ours",
+      { .exists = true, .holder = "me2", .duration_ms = 15000 },
+      1,
+      LEASE_WAIT },
 };
 
 START_TEST(the_decision_follows_from_what_was_seen)
 {
-    ck_assert_msg(lease_decide(&DECISIONS[_i].view, &OPTIONS, DECISIONS[_i].now_ms) ==
+    ck_assert_msg(lease_decide(&DECISIONS[_i].view, &ELECTOR_OPTIONS, DECISIONS[_i].now_ms) ==
                       DECISIONS[_i].action,
                   "%s", DECISIONS[_i].what);
 }
 END_TEST
 
-/* One elector and what it told. */
-struct candidate {
-    struct kube_client *client;
-    struct elector *elector;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int started;
-    int ended;
-    char why[128];
+START_TEST(a_missing_lease_is_created)
+{
+    ck_metric("leader_election_master_status{name=\"propeller-controller\"} 0");
+    ck_assert(!elector_may_act(bench.elector));
+    elector_lead();
+    ck_assert_int_eq(bench.started, 1);
+    ck_assert_str_eq(lease_holder(), "me");
+    ck_assert_int_eq(json_int(json_get(lease_spec(), "leaseDurationSeconds"), 0), 15);
+    ck_assert_str_eq(json_string(json_get(lease_spec(), "acquireTime"), ""),
+                     "2026-11-21T10:00:00.000000Z");
+    ck_assert_str_eq(json_string(json_get(lease_spec(), "renewTime"), ""),
+                     "2026-11-21T10:00:00.000000Z");
+    ck_assert_int_eq(lease_transitions(), 0);
+    ck_metric("leader_election_master_status{name=\"propeller-controller\"} 1");
+}
+END_TEST
+
+START_TEST(the_leader_renews_with_one_request_each)
+{
+    elector_lead();
+    size_t before = lease_requests();
+    for (int i = 1; i <= 3; i++) {
+        fake_clock_advance(&bench.clock, RETRY_MS);
+        ck_assert_uint_eq(elector_step(bench.elector), RETRY_MS);
+    }
+    ck_assert_uint_eq(lease_requests(), before + 3);
+    ck_assert_int_eq(bench.started, 1);
+    ck_assert_str_eq(json_string(json_get(lease_spec(), "acquireTime"), ""),
+                     "2026-11-21T10:00:00.000000Z");
+    ck_assert_str_eq(json_string(json_get(lease_spec(), "renewTime"), ""),
+                     "2026-11-21T10:00:06.000000Z");
+    ck_assert_int_eq(lease_transitions(), 0);
+}
+END_TEST
+
+START_TEST(the_time_of_a_renewal_counts_towards_the_period)
+{
+    elector_lead();
+    bench.request_ms = 300;
+    ck_assert_uint_eq(elector_step(bench.elector), RETRY_MS - 300);
+    bench.request_ms = RETRY_MS + 1;
+    ck_assert_uint_eq(elector_step(bench.elector), 0);
+}
+END_TEST
+
+START_TEST(standbys_look_within_a_period_and_not_in_step)
+{
+    uint32_t low = UINT32_MAX;
+    uint32_t high = 0;
+
+    lease_put("you", 3, ",\"leaseDurationSeconds\":100000");
+    for (int i = 0; i < 200; i++) {
+        uint32_t delay = elector_step(bench.elector);
+
+        low = delay < low ? delay : low;
+        high = delay > high ? delay : high;
+    }
+    ck_assert_uint_ge(low, RETRY_MS * 2 / 5);
+    ck_assert_uint_le(high, RETRY_MS * 4 / 5);
+    ck_assert_uint_gt(high - low, RETRY_MS / 5);
+}
+END_TEST
+
+START_TEST(what_others_keep_in_the_lease_stays)
+{
+    static const char KEPT[] =
+        "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"propeller-controller\","
+        "\"labels\":{\"team\":\"a\"}},\"spec\":{\"strategy\":\"OldestEmulationVersion\"}}";
+
+    fake_api_put(bench.api, &KIND_LEASE, parse_json(bench.arena, KEPT));
+    elector_lead();
+    (void)elector_step(bench.elector);
+    const cJSON *lease = fake_api_get(bench.api, bench.arena, &KIND_LEASE, &ELECTOR_OPTIONS.lease);
+    ck_assert_str_eq(json_string(json_path(lease, "metadata", "labels", "team", NULL), ""), "a");
+    ck_assert_str_eq(json_string(json_get(lease_spec(), "strategy"), ""), "OldestEmulationVersion");
+    ck_assert_str_eq(lease_holder(), "me");
+}
+END_TEST
+
+START_TEST(a_lease_that_changes_is_not_taken_however_old_its_times_are)
+{
+    for (int i = 0; i < 10; i++) {
+        lease_put("you", 3,
+                  arena_printf(bench.arena,
+                               ",\"leaseDurationSeconds\":15,"
+                               "\"renewTime\":\"2001-01-01T00:00:0%d.000000Z\"",
+                               i));
+        (void)elector_step(bench.elector);
+        fake_clock_advance(&bench.clock, LEASE_MS - 1);
+        (void)elector_step(bench.elector);
+        ck_assert_str_eq(lease_holder(), "you");
+        ck_assert_int_eq(bench.started, 0);
+        ck_assert(!elector_may_act(bench.elector));
+    }
+}
+END_TEST
+
+START_TEST(a_lease_that_stays_as_it_is_is_taken_after_its_duration)
+{
+    lease_put("you", 3,
+              ",\"leaseDurationSeconds\":20,\"renewTime\":\"2099-01-01T00:00:00.000000Z\"");
+    (void)elector_step(bench.elector);
+    fake_clock_advance(&bench.clock, 19999);
+    (void)elector_step(bench.elector);
+    ck_assert_str_eq(lease_holder(), "you");
+    fake_clock_advance(&bench.clock, 1);
+    elector_lead();
+    ck_assert_str_eq(lease_holder(), "me");
+    ck_assert_int_eq(lease_transitions(), 4);
+    ck_assert_str_eq(json_string(json_get(lease_spec(), "acquireTime"), ""),
+                     "2026-11-21T10:00:20.000000Z");
+}
+END_TEST
+
+/* It may have been renewed at any time until the reply. */
+START_TEST(the_duration_counts_from_the_reply_and_not_from_the_request)
+{
+    lease_put("you", 3, ",\"leaseDurationSeconds\":15");
+    bench.request_ms = 4000;
+    (void)elector_step(bench.elector);
+    bench.request_ms = 0;
+    fake_clock_advance(&bench.clock, LEASE_MS - 1);
+    (void)elector_step(bench.elector);
+    ck_assert_str_eq(lease_holder(), "you");
+    fake_clock_advance(&bench.clock, 1);
+    elector_lead();
+}
+END_TEST
+
+static const struct {
+    const char *more;
+    int64_t taken_after_ms; /* 0: not within a day */
+} DURATIONS[] = {
+    { "", LEASE_MS },
+    { ",\"leaseDurationSeconds\":0", LEASE_MS },
+    { ",\"leaseDurationSeconds\":-5", LEASE_MS },
+    { ",\"leaseDurationSeconds\":\"5\"", LEASE_MS },
+    { ",\"leaseDurationSeconds\":2147483647", 0 },
+    { ",\"leaseDurationSeconds\":4294968", 0 },
 };
 
-static struct fake_api *api;
-static struct fake_clock boot;
-static const struct elector_options FAST = {
-    .identity = "me",
-    .lease = { .ns = "ns", .name = "propeller-controller" },
-    .lease_duration_ms = 15000,
-    .renew_deadline_ms = 10000,
-    .retry_period_ms = 5,
+START_TEST(a_strange_duration_is_never_a_reason_to_take_it_early)
+{
+    int64_t wait_ms = DURATIONS[_i].taken_after_ms;
+
+    lease_put("you", 3, DURATIONS[_i].more);
+    (void)elector_step(bench.elector);
+    fake_clock_advance(&bench.clock, wait_ms ? wait_ms - 1 : 24 * 3600 * 1000);
+    (void)elector_step(bench.elector);
+    ck_assert_str_eq(lease_holder(), "you");
+}
+END_TEST
+
+START_TEST(a_released_lease_is_taken_at_once)
+{
+    lease_put("", 7, ",\"leaseDurationSeconds\":1");
+    elector_lead();
+    ck_assert_str_eq(lease_holder(), "me");
+    ck_assert_int_eq(lease_transitions(), 8);
+}
+END_TEST
+
+START_TEST(a_holder_with_a_very_long_name_is_somebody_else)
+{
+    char name[300];
+
+    memset(name, 'm', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    lease_put(name, 3, "");
+    (void)elector_step(bench.elector);
+    ck_assert_int_eq(bench.started, 0);
+    ck_assert_str_eq(lease_holder(), name);
+}
+END_TEST
+
+static const struct {
+    struct elector_options options;
+    const char *message;
+} UNUSABLE[] = {
+    { { "", { "ns", "n" }, 15000, 10000, 2000 }, "identity '' must have 1 to 127 characters" },
+    { { "me", { "", "n" }, 15000, 10000, 2000 }, "the lease needs a namespace and a name" },
+    { { "me", { "ns", "" }, 15000, 10000, 2000 }, "the lease needs a namespace and a name" },
+    { { "me", { "ns", "n" }, 10000, 10000, 2000 },
+      "the renew deadline must be below the lease duration" },
+    { { "me", { "ns", "n" }, 15000, 2400, 2000 },
+      "the renew deadline must be above 1.2 retry periods of the lease" },
 };
 
-static void on_started(void *ctx)
+START_TEST(options_that_do_not_fit_together_are_refused)
 {
-    struct candidate *candidate = ctx;
+    struct elector *unusable =
+        elector_create(&UNUSABLE[_i].options, bench.client, &bench.clock.clock, &ELECTOR_CALLBACKS);
+    struct error err;
 
-    pthread_mutex_lock(&candidate->lock);
-    candidate->started++;
-    pthread_cond_signal(&candidate->changed);
-    pthread_mutex_unlock(&candidate->lock);
-}
-
-static void on_ended(void *ctx, const char *why)
-{
-    struct candidate *candidate = ctx;
-
-    pthread_mutex_lock(&candidate->lock);
-    candidate->ended++;
-    str_copy(candidate->why, sizeof(candidate->why), why);
-    pthread_cond_signal(&candidate->changed);
-    pthread_mutex_unlock(&candidate->lock);
-}
-
-static void enter(struct candidate *candidate, const char *identity)
-{
-    const struct elector_callbacks callbacks = { candidate, on_started, on_ended };
-    struct elector_options options = FAST;
-    struct error err = { 0 };
-
-    *candidate = (struct candidate){ 0 };
-    pthread_mutex_init(&candidate->lock, NULL);
-    cond_init(&candidate->changed);
-    options.identity = identity;
-    candidate->client = kube_client_create_with(fake_api_roundtrip, api);
-    candidate->elector = elector_create(&options, candidate->client, &boot.clock, &callbacks);
-    ck_assert_int_eq(elector_start(candidate->elector, &err), 0);
-}
-
-static void leave(struct candidate *candidate, bool release)
-{
-    elector_stop(candidate->elector, release);
-    elector_destroy(candidate->elector);
-    kube_client_destroy(candidate->client);
-    pthread_cond_destroy(&candidate->changed);
-    pthread_mutex_destroy(&candidate->lock);
-}
-
-static void await(struct candidate *candidate, const int *counter)
-{
-    struct timespec deadline = cond_deadline(20000);
-
-    pthread_mutex_lock(&candidate->lock);
-    while (!*counter && cond_wait_until(&candidate->changed, &candidate->lock, &deadline))
-        ;
-    int value = *counter;
-    pthread_mutex_unlock(&candidate->lock);
-    ck_assert_int_eq(value, 1);
-}
-
-/* So many more requests have been made: the elector went round. */
-static void await_requests(size_t more)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct fake_request *log;
-    size_t target = fake_api_requests(api, arena, &log) + more;
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t never;
-    struct timespec deadline = cond_deadline(20000);
-
-    cond_init(&never);
-    pthread_mutex_lock(&lock);
-    while (fake_api_requests(api, arena, &log) < target) {
-        struct timespec step = cond_deadline(2);
-        ck_assert_msg(step.tv_sec <= deadline.tv_sec, "no requests came");
-        cond_wait_until(&never, &lock, &step);
-    }
-    pthread_mutex_unlock(&lock);
-    pthread_cond_destroy(&never);
-}
-
-static const char *holder(struct arena *arena)
-{
-    const cJSON *lease = fake_api_get(api, arena, &KIND_LEASE, &FAST.lease);
-
-    return json_string(json_path(lease, "spec", "holderIdentity", NULL), "");
-}
-
-static void set_up(void)
-{
-    json_init();
-    api = fake_api_create();
-    fake_clock_init(&boot);
-}
-
-static void tear_down(void)
-{
-    fake_api_destroy(api);
-}
-
-START_TEST(the_only_one_leads_and_releases_at_the_end)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct candidate me;
-
-    enter(&me, "me");
-    await(&me, &me.started);
-    ck_assert(elector_may_act(me.elector));
-    ck_assert_str_eq(holder(arena), "me");
-    leave(&me, true);
-    ck_assert_str_eq(holder(arena), "");
-}
-END_TEST
-
-START_TEST(the_second_waits_and_takes_over_a_released_lease)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct candidate first;
-    struct candidate second;
-
-    enter(&first, "first");
-    await(&first, &first.started);
-    enter(&second, "second");
-    await_requests(6);
-    ck_assert(!elector_is_leader(second.elector));
-    ck_assert(!elector_may_act(second.elector));
-    leave(&first, true);
-    await(&second, &second.started);
-    ck_assert_str_eq(holder(arena), "second");
-    leave(&second, false);
-    ck_assert_str_eq(holder(arena), "second"); /* not released: work may be going on */
-}
-END_TEST
-
-START_TEST(a_lease_that_is_not_renewed_is_taken_after_its_duration)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct candidate first;
-    struct candidate second;
-
-    enter(&first, "first");
-    await(&first, &first.started);
-    leave(&first, false);
-    enter(&second, "second");
-    await_requests(4);
-    ck_assert_int_eq(second.started, 0);
-    fake_clock_advance(&boot, FAST.lease_duration_ms);
-    await(&second, &second.started);
-    leave(&second, true);
-}
-END_TEST
-
-START_TEST(nobody_acts_after_the_renew_deadline)
-{
-    struct candidate me;
-
-    enter(&me, "me");
-    await(&me, &me.started);
-    elector_stop(me.elector, false); /* no renewal any more */
-    ck_assert(!elector_may_act(me.elector));
-    elector_destroy(me.elector);
-
-    struct elector_options rare = FAST;
-    rare.retry_period_ms = 8000;
-    const struct elector_callbacks callbacks = { &me, on_started, on_ended };
-    struct error err = { 0 };
-    me.started = 0;
-    me.elector = elector_create(&rare, me.client, &boot.clock, &callbacks);
-    ck_assert_int_eq(elector_start(me.elector, &err), 0);
-    await(&me, &me.started);
-    fake_clock_advance(&boot, FAST.renew_deadline_ms - 1);
-    ck_assert(elector_may_act(me.elector));
-    fake_clock_advance(&boot, 1);
-    ck_assert(!elector_may_act(me.elector));
-    ck_assert(elector_is_leader(me.elector));
-    leave(&me, false);
-}
-END_TEST
-
-START_TEST(who_sees_another_holder_ends)
-{
-    static const char TAKEN[] =
-        "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-        "\"metadata\":{\"namespace\":\"ns\",\"name\":\"propeller-controller\"},"
-        "\"spec\":{\"holderIdentity\":\"thief\",\"leaseDurationSeconds\":15}}";
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const cJSON *taken;
-    struct error err = { 0 };
-    struct candidate me;
-
-    ck_assert_int_eq(json_parse(arena, TAKEN, strlen(TAKEN), &taken, &err), 0);
-    enter(&me, "me");
-    await(&me, &me.started);
-    fake_api_put(api, &KIND_LEASE, taken);
-    await(&me, &me.ended);
-    ck_assert(!elector_may_act(me.elector));
-    ck_assert_ptr_nonnull(strstr(me.why, "another"));
-    ck_assert_str_eq(holder(arena), "thief");
-    leave(&me, true);
-    ck_assert_str_eq(holder(arena), "thief"); /* what is not ours is not released */
-}
-END_TEST
-
-START_TEST(a_failed_renewal_is_tried_again_and_leading_goes_on)
-{
-    struct candidate me;
-
-    enter(&me, "me");
-    await(&me, &me.started);
-    for (int failure = 0; failure < FAKE_FAILURES; failure++) {
-        fake_api_fail(api, 1, (enum fake_failure)failure);
-        await_requests(6);
-    }
-    ck_assert_int_eq(me.ended, 0);
-    ck_assert(elector_may_act(me.elector));
-    leave(&me, true);
+    ck_assert_int_eq(elector_start(unusable, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, UNUSABLE[_i].message);
+    elector_destroy(unusable);
 }
 END_TEST
 
@@ -296,19 +247,27 @@ int main(void)
 {
     Suite *suite = suite_create("elector");
     TCase *decision = tcase_create("decision");
-    TCase *electors = tcase_create("electors");
+    TCase *lease = tcase_create("lease");
 
     tcase_add_loop_test(decision, the_decision_follows_from_what_was_seen, 0,
                         (int)ARRAY_LEN(DECISIONS));
     suite_add_tcase(suite, decision);
-    tcase_set_timeout(electors, 60);
-    tcase_add_checked_fixture(electors, set_up, tear_down);
-    tcase_add_test(electors, the_only_one_leads_and_releases_at_the_end);
-    tcase_add_test(electors, the_second_waits_and_takes_over_a_released_lease);
-    tcase_add_test(electors, a_lease_that_is_not_renewed_is_taken_after_its_duration);
-    tcase_add_test(electors, nobody_acts_after_the_renew_deadline);
-    tcase_add_test(electors, who_sees_another_holder_ends);
-    tcase_add_test(electors, a_failed_renewal_is_tried_again_and_leading_goes_on);
-    suite_add_tcase(suite, electors);
+
+    tcase_add_checked_fixture(lease, elector_set_up, elector_tear_down);
+    tcase_add_test(lease, a_missing_lease_is_created);
+    tcase_add_test(lease, the_leader_renews_with_one_request_each);
+    tcase_add_test(lease, the_time_of_a_renewal_counts_towards_the_period);
+    tcase_add_test(lease, standbys_look_within_a_period_and_not_in_step);
+    tcase_add_test(lease, what_others_keep_in_the_lease_stays);
+    tcase_add_test(lease, a_lease_that_changes_is_not_taken_however_old_its_times_are);
+    tcase_add_test(lease, a_lease_that_stays_as_it_is_is_taken_after_its_duration);
+    tcase_add_test(lease, the_duration_counts_from_the_reply_and_not_from_the_request);
+    tcase_add_loop_test(lease, a_strange_duration_is_never_a_reason_to_take_it_early, 0,
+                        (int)ARRAY_LEN(DURATIONS));
+    tcase_add_test(lease, a_released_lease_is_taken_at_once);
+    tcase_add_test(lease, a_holder_with_a_very_long_name_is_somebody_else);
+    tcase_add_loop_test(lease, options_that_do_not_fit_together_are_refused, 0,
+                        (int)ARRAY_LEN(UNUSABLE));
+    suite_add_tcase(suite, lease);
     return suite_run(suite);
 }

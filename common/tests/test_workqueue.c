@@ -14,18 +14,18 @@ static void ck_next(const char *name)
 /* Whatever is due would come before a name that is added now. */
 static void ck_nothing_is_due(void)
 {
-    add("the-last-one", 0);
+    queue_add("the-last-one", 0);
     ck_next("the-last-one");
-    done("the-last-one");
+    queue_done("the-last-one");
 }
 
 START_TEST(names_come_in_the_order_in_which_they_are_due)
 {
-    add("third", 20);
-    add("first", 0);
-    add("fourth", 20);
-    add("second", 10);
-    fake_clock_advance(&fake, 20);
+    queue_add("third", 20);
+    queue_add("first", 0);
+    queue_add("fourth", 20);
+    queue_add("second", 10);
+    fake_clock_advance(&queue_clock, 20);
     ck_next("first");
     ck_next("second");
     ck_next("third");
@@ -35,10 +35,10 @@ END_TEST
 
 START_TEST(a_name_is_not_given_before_its_time)
 {
-    add("later", 10);
-    fake_clock_advance(&fake, 9);
+    queue_add("later", 10);
+    fake_clock_advance(&queue_clock, 9);
     ck_nothing_is_due();
-    fake_clock_advance(&fake, 1);
+    fake_clock_advance(&queue_clock, 1);
     ck_next("later");
 }
 END_TEST
@@ -57,54 +57,54 @@ END_TEST
 
 START_TEST(added_twice_it_waits_once)
 {
-    add("a", 0);
-    add("a", 0);
+    queue_add("a", 0);
+    queue_add("a", 0);
     ck_assert_uint_eq(workqueue_len(queue), 1);
     ck_next("a");
-    done("a");
+    queue_done("a");
     ck_nothing_is_due();
 }
 END_TEST
 
 START_TEST(added_again_it_keeps_the_earlier_time)
 {
-    add("a", 50);
-    add("a", 10);
-    add("a", 90);
-    fake_clock_advance(&fake, 9);
+    queue_add("a", 50);
+    queue_add("a", 10);
+    queue_add("a", 90);
+    fake_clock_advance(&queue_clock, 9);
     ck_nothing_is_due();
-    fake_clock_advance(&fake, 1);
+    fake_clock_advance(&queue_clock, 1);
     ck_next("a");
-    done("a");
-    fake_clock_advance(&fake, 1000);
+    queue_done("a");
+    fake_clock_advance(&queue_clock, 1000);
     ck_nothing_is_due();
 }
 END_TEST
 
 START_TEST(added_while_processed_comes_again_after_done)
 {
-    add("a", 0);
+    queue_add("a", 0);
     ck_next("a");
-    add("a", 0);
+    queue_add("a", 0);
     ck_nothing_is_due();
-    done("a");
+    queue_done("a");
     ck_next("a");
-    done("a");
+    queue_done("a");
     ck_nothing_is_due();
 }
 END_TEST
 
 START_TEST(added_while_processed_keeps_the_earliest_of_its_times)
 {
-    add("a", 0);
+    queue_add("a", 0);
     ck_next("a");
-    add("a", 50);
-    add("a", 10);
-    add("a", 90);
-    done("a");
-    fake_clock_advance(&fake, 9);
+    queue_add("a", 50);
+    queue_add("a", 10);
+    queue_add("a", 90);
+    queue_done("a");
+    fake_clock_advance(&queue_clock, 9);
     ck_nothing_is_due();
-    fake_clock_advance(&fake, 1);
+    fake_clock_advance(&queue_clock, 1);
     ck_next("a");
 }
 END_TEST
@@ -112,11 +112,11 @@ END_TEST
 /* A failure of "a", which is being processed: it comes again not before low and not after high. */
 static void ck_comes_again(uint32_t min_delay_ms, int64_t low_ms, int64_t high_ms)
 {
-    retry("a", min_delay_ms);
-    done("a");
-    fake_clock_advance(&fake, low_ms - 1);
+    queue_retry("a", min_delay_ms);
+    queue_done("a");
+    fake_clock_advance(&queue_clock, low_ms - 1);
     ck_nothing_is_due();
-    fake_clock_advance(&fake, high_ms - low_ms + 1);
+    fake_clock_advance(&queue_clock, high_ms - low_ms + 1);
     ck_next("a");
 }
 
@@ -132,7 +132,7 @@ static void ck_backs_off(unsigned failures)
 
 START_TEST(back_off_doubles_from_5_ms_to_5_min_within_10_percent)
 {
-    add("a", 0);
+    queue_add("a", 0);
     ck_next("a");
     for (unsigned failures = 1; failures < 40; failures++)
         ck_backs_off(failures);
@@ -141,7 +141,7 @@ END_TEST
 
 START_TEST(a_longer_minimum_wins_over_the_back_off)
 {
-    add("a", 0);
+    queue_add("a", 0);
     ck_next("a");
     ck_comes_again(1000, 1000, 1000);
 }
@@ -149,16 +149,16 @@ END_TEST
 
 START_TEST(only_forget_ends_the_back_off)
 {
-    add("a", 0);
+    queue_add("a", 0);
     ck_next("a");
     for (unsigned failures = 1; failures < 9; failures++)
         ck_backs_off(failures);
-    done("a");
+    queue_done("a");
 
-    add("a", 0); /* an ordinary add and a pass that ends well change nothing */
+    queue_add("a", 0); /* an ordinary add and a pass that ends well change nothing */
     ck_next("a");
     ck_backs_off(9);
-    forget("a");
+    queue_forget("a");
     ck_backs_off(1);
 }
 END_TEST
@@ -167,18 +167,18 @@ START_TEST(shutdown_drops_what_waits_and_refuses_what_comes)
 {
     struct kube_name got;
 
-    add("ready", 0);
-    add("processed", 0);
-    add("delayed", 10);
+    queue_add("ready", 0);
+    queue_add("processed", 0);
+    queue_add("delayed", 10);
     ck_next("ready");
-    add("ready", 0);
+    queue_add("ready", 0);
     workqueue_shutdown(queue);
     ck_assert_uint_eq(workqueue_len(queue), 0);
     ck_assert(!workqueue_get(queue, &got));
-    done("ready");
-    add("late", 0);
-    retry("late", 0);
-    forget("late");
+    queue_done("ready");
+    queue_add("late", 0);
+    queue_retry("late", 0);
+    queue_forget("late");
     ck_assert_uint_eq(workqueue_len(queue), 0);
     ck_assert(!workqueue_get(queue, &got));
 }
@@ -187,18 +187,18 @@ END_TEST
 START_TEST(metrics_tell_depth_adds_and_retries)
 {
     ck_metric("workqueue_depth{name=\"test\"} 0");
-    add("a", 0);
-    add("a", 0);
-    add("b", 0);
-    add("later", 10);
+    queue_add("a", 0);
+    queue_add("a", 0);
+    queue_add("b", 0);
+    queue_add("later", 10);
     ck_metric("workqueue_depth{name=\"test\"} 2");
     ck_metric("workqueue_adds_total{name=\"test\"} 3");
     ck_next("a");
     ck_metric("workqueue_depth{name=\"test\"} 1");
-    retry("a", 0);
-    done("a");
+    queue_retry("a", 0);
+    queue_done("a");
     ck_metric("workqueue_retries_total{name=\"test\"} 1");
-    fake_clock_advance(&fake, 10);
+    fake_clock_advance(&queue_clock, 10);
     ck_next("b");
     ck_metric("workqueue_depth{name=\"test\"} 2"); /* a and later */
     workqueue_shutdown(queue);

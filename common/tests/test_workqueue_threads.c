@@ -19,7 +19,7 @@ struct model {
 
 static int64_t now_ms(void)
 {
-    return clock_monotonic_ms(&fake.clock);
+    return clock_monotonic_ms(&queue_clock.clock);
 }
 
 static void model_add(struct model *model, int64_t due_ms)
@@ -85,7 +85,7 @@ static void model_step(struct model *models, unsigned *random)
     case 0:
     case 1:
     case 2:
-        add(model->name, delay);
+        queue_add(model->name, delay);
         model_add(model, now_ms() + delay);
         break;
     case 3:
@@ -94,20 +94,20 @@ static void model_step(struct model *models, unsigned *random)
         break;
     case 5:
         if (model->processed) {
-            done(model->name);
+            queue_done(model->name);
             model->processed = false;
         }
         break;
     case 6:
         /* with a minimum above any back-off that few failures give, the time is known */
         if (model->processed) {
-            retry(model->name, 30);
+            queue_retry(model->name, 30);
             model_add(model, now_ms() + 30);
-            forget(model->name);
+            queue_forget(model->name);
         }
         break;
     default:
-        fake_clock_advance(&fake, next_random(random) % 8);
+        fake_clock_advance(&queue_clock, next_random(random) % 8);
         break;
     }
     ck_assert_uint_eq(workqueue_len(queue), model_waiting(models));
@@ -126,10 +126,10 @@ START_TEST(random_operations_keep_the_invariants)
     /* what still waits comes, and then nothing does */
     for (size_t i = 0; i < MODEL_NAMES; i++) {
         if (models[i].processed)
-            done(models[i].name);
+            queue_done(models[i].name);
         models[i].processed = false;
     }
-    fake_clock_advance(&fake, 1000);
+    fake_clock_advance(&queue_clock, 1000);
     while (model_first(models))
         model_get(models);
     ck_assert_uint_eq(workqueue_len(queue), 0);
@@ -164,7 +164,7 @@ static void getter_join(struct getter *getter)
  * after this meets a sleeper. */
 static void wait_for_reads(unsigned reads)
 {
-    while (atomic_load(&fake.reads) < reads)
+    while (atomic_load(&queue_clock.reads) < reads)
         (void)poll(NULL, 0, 1);
 }
 
@@ -172,11 +172,11 @@ START_TEST(an_earlier_name_wakes_who_sleeps_for_a_later_one)
 {
     struct getter getter;
 
-    add("later", 3600 * 1000);
-    unsigned reads = atomic_load(&fake.reads);
+    queue_add("later", 3600 * 1000);
+    unsigned reads = atomic_load(&queue_clock.reads);
     getter_start(&getter);
     wait_for_reads(reads + 2);
-    add("now", 0);
+    queue_add("now", 0);
     getter_join(&getter);
     ck_assert_str_eq(getter.name.name, "now");
 }
@@ -186,11 +186,11 @@ START_TEST(a_poke_makes_a_sleeper_see_the_moved_clock)
 {
     struct getter getter;
 
-    add("later", 3600 * 1000);
-    unsigned reads = atomic_load(&fake.reads);
+    queue_add("later", 3600 * 1000);
+    unsigned reads = atomic_load(&queue_clock.reads);
     getter_start(&getter);
     wait_for_reads(reads + 2);
-    fake_clock_advance(&fake, 3600 * 1000);
+    fake_clock_advance(&queue_clock, 3600 * 1000);
     workqueue_poke(queue);
     getter_join(&getter);
     ck_assert_str_eq(getter.name.name, "later");
@@ -202,18 +202,18 @@ END_TEST
 START_TEST(a_sleeper_takes_over_from_one_who_watches_a_later_time)
 {
     struct getter getters[2];
-    unsigned reads = atomic_load(&fake.reads);
+    unsigned reads = atomic_load(&queue_clock.reads);
 
-    add("latest", 3600 * 1000);
+    queue_add("latest", 3600 * 1000);
     getter_start(&getters[0]);
     wait_for_reads(reads += 4);
     getter_start(&getters[1]);
     wait_for_reads(reads += 1);
-    add("later", 1800 * 1000);
+    queue_add("later", 1800 * 1000);
     wait_for_reads(reads += 4);
-    add("soon", 20);
+    queue_add("soon", 20);
     wait_for_reads(reads += 4); /* the other has looked, and watches */
-    fake_clock_advance(&fake, 20);
+    fake_clock_advance(&queue_clock, 20);
     while (workqueue_len(queue) > 2)
         (void)poll(NULL, 0, 1);
     workqueue_shutdown(queue);
@@ -228,8 +228,8 @@ START_TEST(shutdown_wakes_every_sleeper)
 {
     struct getter getters[3];
 
-    add("later", 3600 * 1000);
-    unsigned reads = atomic_load(&fake.reads);
+    queue_add("later", 3600 * 1000);
+    unsigned reads = atomic_load(&queue_clock.reads);
     for (size_t i = 0; i < ARRAY_LEN(getters); i++)
         getter_start(&getters[i]);
     wait_for_reads(reads + 4); /* one more for the one that watches the time */
@@ -248,9 +248,9 @@ START_TEST(sleepers_pass_the_baton_from_one_due_name_to_the_next)
     queue_use_system_clock();
     for (size_t i = 0; i < ARRAY_LEN(getters); i++)
         getter_start(&getters[i]);
-    add("c", 30);
-    add("a", 10);
-    add("b", 20);
+    queue_add("c", 30);
+    queue_add("a", 10);
+    queue_add("b", 20);
     for (size_t i = 0; i < ARRAY_LEN(getters); i++) {
         getter_join(&getters[i]);
         ck_assert(getters[i].got);
@@ -279,7 +279,7 @@ static void *change_names(void *ctx)
 
         name[0] = (char)('0' + n);
         atomic_fetch_add(&versions[n], 1);
-        add(name, next_random(&random) % 3);
+        queue_add(name, next_random(&random) % 3);
     }
     return NULL;
 }
