@@ -84,6 +84,12 @@ unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR
 check: ## unit tests plain, under address+undefined and under thread sanitizer
 	@for flavour in plain asan tsan; do $(MAKE) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
 
+# Without the version, which would change the flags at each commit.
+LINT_CFLAGS = $(filter-out -MMD -MP -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
+.PHONY: lint
+lint: ## formatting, layers, limits, clang, clang-tidy, cppcheck, shellcheck
+	@LINT_CFLAGS='$(LINT_CFLAGS)' e2e/tools/lint.sh
+
 .PHONY: deps
 deps: ## bring packages, control plane and Python environment (needs root only if packages are missing)
 	@e2e/setup.sh all

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang's hardened headers have macros of these names. */
+#undef sprintf
+#undef vsprintf
+
 #define strcpy(...) use_arena_strdup_or_str_copy_instead_of_strcpy
 #define strcat(...) use_buf_append_string_instead_of_strcat
 #define strncpy(...) use_str_copy_instead_of_strncpy

@@ -180,7 +180,7 @@ static bool take_fraction(const char **at, int64_t *ret_us)
 
 static bool take_offset(const char **at, int64_t *ret_s)
 {
-    int sign = **at == '-' ? -1 : 1;
+    int64_t sign = **at == '-' ? -1 : 1;
     int hours;
     int minutes;
 
@@ -190,7 +190,7 @@ static bool take_offset(const char **at, int64_t *ret_s)
     if (!take_char(at, '+', '-') || !take_number(at, 2, 23, &hours) || !take_char(at, ':', ':') ||
         !take_number(at, 2, 59, &minutes))
         return false;
-    *ret_s = sign * (hours * 3600 + minutes * 60);
+    *ret_s = sign * hours * 3600 + sign * minutes * 60;
     return true;
 }
 

@@ -29,7 +29,7 @@ static void store(struct error *err, const char *text, size_t len)
     err->message[used] = '\0';
 }
 
-int error_set(struct error *err, enum error_code code, const char *format, ...)
+int error_set_message(struct error *err, enum error_code code, const char *format, ...)
 {
     assert(code != ERROR_NONE);
     if (!err)
@@ -50,7 +50,7 @@ int error_set(struct error *err, enum error_code code, const char *format, ...)
     return -(int)code;
 }
 
-int error_wrap(struct error *err, const char *format, ...)
+int error_wrap_message(struct error *err, const char *format, ...)
 {
     if (!err)
         return -(int)ERROR_INTERNAL; /* nobody knows better */

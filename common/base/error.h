@@ -27,10 +27,26 @@ struct error {
     char message[240]; /* cut at a character; names its subject in single quotes, no full stop */
 };
 
-/* Both return -code. A NULL err is fine. error_wrap puts "context: " before what is there already.
+/*
+ * Both return -code. A NULL err is fine. error_wrap puts "context: " before what is there already.
+ *
+ *   int error_set(struct error *err, enum error_code code, const char *format, ...);
+ *   int error_wrap(struct error *err, const char *format, ...);
  */
-int error_set(struct error *err, enum error_code code, const char *format, ...) PRINTF_LIKE(3, 4);
-int error_wrap(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
+#define error_set(...) error_negative(error_set_message(__VA_ARGS__))
+#define error_wrap(...) error_negative(error_wrap_message(__VA_ARGS__))
+
+int error_set_message(struct error *err, enum error_code code, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+int error_wrap_message(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Compilers and analyzers see here that what follows a successful call has its result. */
+static inline int error_negative(int r)
+{
+    if (r >= 0)
+        __builtin_unreachable();
+    return r;
+}
 
 /* True for what may be different when tried again: CONFLICT, TIMEOUT, UNAVAILABLE, GONE, INTERNAL.
  */

@@ -151,6 +151,23 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+/* RFC 3629: what may follow the first byte is narrower after these. */
+static bool is_second_byte(unsigned char first, unsigned char second)
+{
+    switch (first) {
+    case 0xe0: /* overlong */
+        return second >= 0xa0;
+    case 0xed: /* surrogates */
+        return second <= 0x9f;
+    case 0xf0: /* overlong */
+        return second >= 0x90;
+    case 0xf4: /* beyond U+10FFFF */
+        return second <= 0x8f;
+    default:
+        return true;
+    }
+}
+
 size_t str_utf8_char(const char *bytes, size_t len)
 {
     if (!len)
@@ -167,12 +184,7 @@ size_t str_utf8_char(const char *bytes, size_t len)
         if (!is_continuation(bytes[i]))
             return 0;
     }
-
-    unsigned char second = (unsigned char)bytes[1];
-    bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    bool surrogate = first == 0xed && second > 0x9f;
-    bool beyond = first == 0xf4 && second > 0x8f;
-    return overlong || surrogate || beyond ? 0 : need;
+    return is_second_byte(first, (unsigned char)bytes[1]) ? need : 0;
 }
 
 bool str_is_utf8(const char *bytes, size_t len)

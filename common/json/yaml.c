@@ -267,6 +267,7 @@ static int read_stream(struct reader *reader, yaml_parser_t *parser)
 
         reader->event = &event;
         int r = read_event(reader);
+        reader->event = NULL;
         yaml_event_delete(&event);
         if (r < 0 || type == YAML_STREAM_END_EVENT)
             return r;

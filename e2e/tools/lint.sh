@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# Everything that can be said about the sources without running them. `make lint` calls it with the
+# compiler flags in LINT_CFLAGS.
+#
+# A line a finding, a line a check, and the sum at the end; with TEST_TALLY set, "lint <passed>
+# <failed>" is appended to the file it names. What a slow tool said about a file is kept below
+# build/lint under the hash of the file and of all it includes, so a second run is quick.
+set -euo pipefail
+
+readonly MAX_FILE_LINES=500
+readonly MAX_FUNCTION_LINES=60
+readonly MAX_COMPLEXITY=15
+readonly CACHE=build/lint
+
+PARALLEL=$(nproc)
+read -r -a CFLAGS_GIVEN <<<"${LINT_CFLAGS:?run make lint}"
+
+# Who may include whom: layer, and prefixes of what it may include beside itself.
+readonly LAYERS='
+common/base
+common/json     common/base/
+common/net      common/base/
+common/kube     common/base/ common/json/
+common/api      common/base/ common/json/ common/kube/object.h common/kube/conditions.h
+common/runtime  common/base/ common/json/ common/kube/ common/net/http_server.h
+controller      common/base/ common/json/ common/net/ common/kube/ common/api/ common/runtime/
+webhook         common/base/ common/json/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h
+'
+
+# Outside libraries: what names them in a source, and the only files that may (tests are free).
+readonly LIBRARIES='
+#include.<curl/                        common/kube/curl_setup\.h
+#include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
+#include.<microhttpd\.h>               common/net/http_server\.c
+#include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.c
+#include.<yaml\.h>                     common/json/yaml\.c
+#include.<openssl/                     common/base/digest\.c|certs/.*
+#include.<check\.h>                    none
+cJSON_GetObjectItem                    common/json/.*
+'
+
+# Words that say "not finished"; [] keeps this file free of them.
+readonly UNFINISHED='\b(TOD[O]|FIXM[E]|XX[X]|HAC[K]|WI[P])\b|\b([Pp]lacehol[d]er|[Ss]tu[b](s|bed)?)\b|[Nn]ot (yet )?implemente[d]|^(<<<<<<<|>>>>>>>) '
+
+readonly SLEEPS='\b(sleep|usleep|nanosleep|clock_nanosleep|thrd_sleep)[ ]*\('
+
+# Of the folders that exist so far.
+sources() { { find common controller webhook certs -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
+scripts() { find . -path ./build -prune -o \( -name '*.sh' -o -path ./.ci/run \) -print | LC_ALL=C sort; }
+texts() {
+    find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o \
+        -name '*.py' -o -name '*.md' -o -name '*.yaml' -o -name Makefile -o -path ./.ci/run \) -print | LC_ALL=C sort
+}
+
+#### Tools that look at one file at a time, and are slow.
+
+# Runs a tool and prints its lines that match; one that fails and says nothing has failed to look.
+findings_of() {
+    local file=$1 pattern=$2 output status=0 found
+    shift 2
+    output=$("$@" 2>&1) || status=$?
+    found=$(grep -E "$pattern" <<<"$output" || true)
+    if [[ -n $found ]]; then
+        echo "${found//$PWD\//}"
+    elif ((status != 0)); then
+        echo "$file: '$1' ended with status $status: ${output##*$'\n'}"
+    fi
+}
+
+tool_clang() {
+    findings_of "$1" '(error|warning):' clang "${CFLAGS_GIVEN[@]}" -fsyntax-only "$1"
+}
+
+# One file at a time: given several, version 14 finds va_lists that are not initialized.
+tool_clang-tidy() {
+    findings_of "$1" '(error|warning):' clang-tidy --quiet "$1" -- "${CFLAGS_GIVEN[@]}"
+}
+
+tool_cppcheck() {
+    findings_of "$1" '^[^ ]*:[0-9]+: ' cppcheck --quiet --std=c11 --enable=warning,performance,portability \
+        --inline-suppr --max-configs=1 --library=posix --error-exitcode=1 --suppress=missingIncludeSystem \
+        --suppress=varFuncNullUB --suppress=readdirCalled \
+        -D_GNU_SOURCE -I. --template='{file}:{line}: {severity}: {message} [{id}]' "$1"
+}
+
+# Alone, without what the build includes before every file.
+tool_headers() {
+    local compiler
+    for compiler in gcc clang; do
+        findings_of "$1" 'error:' "$compiler" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -fsyntax-only \
+            -x c -include "$1" /dev/null
+    done
+    [[ $(head -c 2 "$1") == '/*' ]] || echo "$1:1: does not begin with what it is"
+    grep -q '^#pragma once$' "$1" || echo "$1:1: lacks #pragma once"
+}
+
+# What a tool finds in a file, from the cache if neither the file nor its surroundings changed.
+run_tool() {
+    local tool=$1 hash=${2%%:*} file=${2#*:}
+    local kept=$CACHE/$tool/$hash
+    if [[ ! -e $kept ]]; then
+        "tool_$tool" "$file" >"$kept.$$"
+        mv "$kept.$$" "$kept"
+    fi
+    cat "$kept"
+}
+
+# "hash:file", of the file, of all of ours that it includes, of the rules and of the tools.
+hash_of() {
+    local rules=$1 file=$2 rule
+    local -a inputs
+    if rule=$(gcc "${CFLAGS_GIVEN[@]}" -w -MM "$file" 2>/dev/null); then
+        read -r -d '' -a inputs <<<"${rule//\\$'\n'/ }" || true
+        unset 'inputs[0]' # the target
+    else
+        inputs=("$file")
+        rules+=$$ # not to be found again
+    fi
+    printf '%s:%s\n' "$({ echo "$rules $file"; cat "${inputs[@]}"; } | sha256sum | cut -c1-32)" "$file"
+}
+
+hash_all() {
+    local rules
+    rules=$({ cat .clang-tidy "$0"; echo "${CFLAGS_GIVEN[@]}"; clang --version; cppcheck --version; gcc --version; } |
+        sha256sum | cut -c1-32)
+    sources "$1" | xargs -r -P "$PARALLEL" -n 1 "$0" --hash "$rules"
+}
+
+#### The checks. Each prints its findings, and nothing when there are none.
+
+check_format() {
+    sources '*.[ch]' | xargs -r -P "$PARALLEL" -n 20 clang-format --dry-run --Werror 2>&1 | grep -E 'error:' || true
+}
+
+each() {
+    local tool=$1
+    mkdir -p "$CACHE/$tool"
+    xargs -r -a "$CACHE/$2" -d '\n' -P "$PARALLEL" -n 1 "$0" --tool "$tool"
+}
+check_clang() { each clang hashes.c; }
+check_clang-tidy() { each clang-tidy hashes.c; }
+check_cppcheck() { each cppcheck hashes.c; }
+check_headers() { each headers hashes.h; }
+
+check_functions() {
+    sources '*.c' | xargs -r pmccabe | awk -v lines="$MAX_FUNCTION_LINES" -v complexity="$MAX_COMPLEXITY" '
+        $5 > lines { print $6 " " $7 ": " $5 " lines, at most " lines }
+        $1 > complexity { print $6 " " $7 ": complexity " $1 ", at most " complexity }'
+}
+
+check_files() {
+    { sources '*.[ch]'; scripts; find e2e -name '*.py'; } | while read -r file; do
+        lines=$(wc -l <"$file")
+        ((lines <= MAX_FILE_LINES)) || echo "$file: $lines lines, at most $MAX_FILE_LINES"
+    done
+}
+
+check_layers() {
+    local layer allowed
+    while read -r layer allowed; do
+        [[ -n $layer ]] || continue
+        sources '*.[ch]' | grep -E "^$layer/" | grep -v /tests/ |
+            xargs -r grep -HnoE '^#include "[^"]*"' | sed -e 's/#include //' -e 's/"//g' |
+            while IFS=: read -r file line included; do
+                for prefix in "$layer/" $allowed; do
+                    if [[ $included == "$prefix"* && $included != */tests/* ]]; then
+                        continue 2
+                    fi
+                done
+                echo "$file:$line: $layer must not include $included"
+            done
+    done <<<"$LAYERS"
+    # a folder that the table does not know is no way around it
+    sources '*.[ch]' | grep -v /tests/ | while read -r file; do
+        grep -qE "^(${file%%/*}|$(cut -d/ -f1,2 <<<"$file"))( |\$)" <<<"$LAYERS" || echo "$file: in no layer"
+    done
+}
+
+check_libraries() {
+    local named allowed
+    while read -r named allowed; do
+        [[ -n $named ]] || continue
+        sources '*.[ch]' | grep -v /tests/ | grep -vxE "$allowed" | xargs -r grep -HnE "$named" || true
+    done <<<"$LIBRARIES"
+}
+
+check_words() {
+    texts | xargs -r grep -HnE "$UNFINISHED" || true
+}
+
+# Tests wait for conditions.
+check_sleeps() {
+    sources '*.[ch]' | grep /tests/ | xargs -r grep -HnE "$SLEEPS" || true
+    find e2e/cases -name '*.sh' 2>/dev/null | LC_ALL=C sort | xargs -r grep -HnE '\bsleep +[0-9$"]' || true
+}
+
+check_shellcheck() {
+    scripts | xargs -r -P "$PARALLEL" -n 8 shellcheck --external-sources --format=gcc || true
+}
+
+case ${1:-} in
+--tool)
+    run_tool "$2" "$3"
+    exit
+    ;;
+--hash)
+    hash_of "$2" "$3"
+    exit
+    ;;
+esac
+
+for tool in clang clang-format clang-tidy cppcheck gcc pmccabe shellcheck; do
+    command -v "$tool" >/dev/null || {
+        echo "lint: '$tool' is missing; 'make deps' brings it" >&2
+        exit 1
+    }
+done
+
+mkdir -p "$CACHE"
+find "$CACHE" -type f -mtime +14 -delete
+hash_all '*.c' >"$CACHE/hashes.c"
+hash_all '*.h' >"$CACHE/hashes.h"
+
+passed=0
+failed=0
+for name in format words sleeps files functions layers libraries headers shellcheck clang cppcheck clang-tidy; do
+    findings=$("check_$name")
+    if [[ -z $findings ]]; then
+        passed=$((passed + 1))
+        printf '  %-12s ok\n' "$name"
+    else
+        failed=$((failed + 1))
+        sort -u <<<"$findings"
+        printf '  %-12s %d findings\n' "$name" "$(sort -u <<<"$findings" | wc -l)"
+    fi
+done
+
+if [[ -n ${TEST_TALLY:-} ]]; then
+    echo "lint $passed $failed" >>"$TEST_TALLY"
+fi
+echo "lint: $passed passed, $failed failed"
+((failed == 0))
