@@ -89,13 +89,17 @@ take_results(struct arena *arena, const struct task_observed *observed, struct t
 static void plan_result(struct arena *arena, const struct task_observed *observed,
                         struct task_plan *plan, const struct result_message *message)
 {
-    if (message->error) {
-        task_fail(arena, observed, plan, "DeviceError", message->error);
+    bool daemon_started = observed->task.spec.daemon && !message->error;
+
+    if (daemon_started && plan->status.phase == TASK_SCHEDULED) {
+        task_run(arena, observed, plan, CONDITION_TRUE);
         return;
     }
-    if (observed->task.spec.daemon) { /* without error it means: started */
-        if (plan->status.phase == TASK_SCHEDULED)
-            task_run(arena, observed, plan);
+    task_heard(arena, observed, plan);
+    if (daemon_started)
+        return;
+    if (message->error) {
+        task_fail(arena, observed, plan, "DeviceError", message->error);
         return;
     }
 
@@ -206,6 +210,27 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
     task_assign(arena, observed, plan, chosen);
 }
 
+/* 0: no sign of life is to be expected of it. */
+static int64_t metrics_interval_ms(const struct task_observed *observed)
+{
+    const struct monitoring_profile *profile = observed->task.spec.monitoring_profile;
+
+    if (observed->task.spec.daemon || observed->proplet.dialect == DIALECT_EMBEDDED)
+        return 0;
+    if (!profile)
+        return DEFAULT_METRICS_INTERVAL_MS;
+    if ((profile->enabled.set && !profile->enabled.value) ||
+        (profile->export_to_mqtt.set && !profile->export_to_mqtt.value))
+        return 0;
+    return task_monitoring_interval_ms(profile);
+}
+
+/* A start that nothing confirms may have been lost. */
+static enum condition_status started_status(const struct task_observed *observed)
+{
+    return metrics_interval_ms(observed) ? CONDITION_TRUE : CONDITION_UNKNOWN;
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -224,7 +249,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     }
     if (observed->attempt
             .published_ms) { /* the start went out, the running write did not succeed */
-        task_run(arena, observed, plan);
+        task_run(arena, observed, plan, started_status(observed));
         return;
     }
     if (!observed->proplet.exists) {
@@ -244,22 +269,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     plan->publish_start = true;
     task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
                    arena_printf(arena, "assigned to Proplet '%s'", proplet));
-    task_run(arena, observed, plan);
-}
-
-/* 0: no sign of life is to be expected of it. */
-static int64_t metrics_interval_ms(const struct task_observed *observed)
-{
-    const struct monitoring_profile *profile = observed->task.spec.monitoring_profile;
-
-    if (observed->task.spec.daemon || observed->proplet.dialect == DIALECT_EMBEDDED)
-        return 0;
-    if (!profile)
-        return DEFAULT_METRICS_INTERVAL_MS;
-    if ((profile->enabled.set && !profile->enabled.value) ||
-        (profile->export_to_mqtt.set && !profile->export_to_mqtt.value))
-        return 0;
-    return task_monitoring_interval_ms(profile);
+    task_run(arena, observed, plan, started_status(observed));
 }
 
 /* A device acknowledges nothing and may have lost the start: its silence is the only sign. */
@@ -402,6 +412,7 @@ struct task_plan task_plan_without_payload(struct arena *arena,
 {
     struct task_plan minimal = plan_of(observed);
 
+    task_heard(arena, observed, &minimal);
     task_fail(arena, observed, &minimal, "ResultRefused",
               "the API server does not take this result");
     minimal.ack_up_to = plan->ack_up_to;

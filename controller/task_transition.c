@@ -83,32 +83,37 @@ void task_unassign(struct arena *arena, const struct task_observed *observed,
     task_wait(arena, observed, plan, reason, message);
 }
 
-void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              enum condition_status started)
 {
     set_phase(plan, TASK_RUNNING);
     plan->status.started_at_us = observed->now_us;
     plan->status.reason = NULL;
-    task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "StartPublished",
+    task_condition(arena, observed, plan, "Started", started, "StartPublished",
                    "the broker has the start");
     set_event(plan, EVENT_NORMAL, "Started",
               arena_printf(arena, "started on Proplet '%s'", plan->status.assigned_proplet));
 }
 
-static void finish(struct arena *arena, const struct task_observed *observed,
-                   struct task_plan *plan, enum task_phase phase)
+static void finish(const struct task_observed *observed, struct task_plan *plan,
+                   enum task_phase phase)
 {
     set_phase(plan, phase);
     plan->status.finished_at_us = observed->now_us;
-    if (!plan->status.started_at_us) { /* its result overtook the running write */
+}
+
+void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    if (!plan->status.started_at_us)
         plan->status.started_at_us = observed->now_us;
+    if (!condition_is(plan->status.conditions, "Started", CONDITION_TRUE))
         task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "ResultReceived", "");
-    }
 }
 
 void task_complete(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const cJSON *results)
 {
-    finish(arena, observed, plan, TASK_COMPLETED);
+    finish(observed, plan, TASK_COMPLETED);
     plan->status.results = results;
     plan->status.error = NULL;
     plan->status.reason = NULL;
@@ -121,7 +126,7 @@ void task_complete(struct arena *arena, const struct task_observed *observed,
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                const char *reason, const char *message)
 {
-    finish(arena, observed, plan, TASK_FAILED);
+    finish(observed, plan, TASK_FAILED);
     plan->status.failures++;
     plan->status.reason = reason;
     plan->status.error =

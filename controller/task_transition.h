@@ -12,7 +12,11 @@ void task_assign(struct arena *arena, const struct task_observed *observed, stru
                  const struct candidate *chosen);
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message);
-void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+/* started: of the condition; unknown where the device gives no sign of it before its end. */
+void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              enum condition_status started);
+/* A result proves that it started, also when it came before the running write. */
+void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 void task_complete(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const cJSON *results);
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
