@@ -237,10 +237,8 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     const char *proplet = observed->task.status.assigned_proplet;
 
     if (observed->task.spec.suspend) {
-        if (is_assigned(observed)) {
-            plan->publish_stop = may_have_started(observed) && observed->proplet.ready;
-            task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
-        }
+        plan->publish_stop = may_have_started(observed) && observed->proplet.ready;
+        task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
         return;
     }
     if (!is_assigned(observed)) {
