@@ -390,7 +390,7 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
     const struct observed_result *result = take_results(arena, observed, &plan);
     if (result)
         plan_result(arena, observed, &plan, &result->message);
-    else
+    if (plan.status.phase == observed->task.status.phase) /* a daemon's word changes nothing else */
         plan_phase(arena, observed, &plan);
     return plan;
 }
