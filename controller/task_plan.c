@@ -91,6 +91,7 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
 {
     bool daemon_started = observed->task.spec.daemon && !message->error;
 
+    plan->has_payload = !daemon_started;
     if (daemon_started && plan->status.phase == TASK_SCHEDULED) {
         task_run(arena, observed, plan, CONDITION_TRUE);
         return;

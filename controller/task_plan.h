@@ -91,6 +91,7 @@ struct task_plan {
     const char *event_message;
 
     size_t rejected[RESULT_VERDICTS];
+    bool has_payload;          /* the new status holds what a device sent */
     uint64_t ack_up_to;        /* mail that is dealt with once the status is written; 0: none */
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };
@@ -102,8 +103,8 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
                                 const char *reason, const char *message);
 
-/* The API server will never take this status (its answer was final): the same without results and
- * error text. */
+/* The API server will never take this status, which has a payload (its answer was final): the same
+ * without results and error text. */
 struct task_plan task_plan_without_payload(struct arena *arena,
                                            const struct task_observed *observed,
                                            const struct task_plan *plan);

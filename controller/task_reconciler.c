@@ -236,7 +236,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
 {
     bool written;
     int r = write_status(shared, rc, json, observed, plan, &written, err);
-    if (is_permanent(r) && plan->ack_up_to) {
+    if (is_permanent(r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "error",
                  err->message, NULL);
         *plan = task_plan_without_payload(rc->arena, observed, plan);
