@@ -304,6 +304,19 @@ static void plan_confirmation(struct arena *arena, const struct task_observed *o
     requeue_at(observed, plan, observed->now_ms + timeout_ms);
 }
 
+/* A user may mean "never" by any number of seconds. */
+#define MAX_LIMIT_S (100ll * 366 * 24 * 60 * 60)
+
+/* Milliseconds, rounded up, until `seconds` have passed since then. */
+static int64_t left_until_ms(const struct task_observed *observed, int64_t since_us,
+                             int64_t seconds)
+{
+    if (seconds > MAX_LIMIT_S)
+        seconds = MAX_LIMIT_S;
+
+    return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
+}
+
 static void plan_running(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
@@ -315,16 +328,16 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         return;
     }
     if (spec->active_deadline_seconds.set) {
-        int64_t left_us = observed->task.status.started_at_us +
-                          spec->active_deadline_seconds.value * 1000000 - observed->now_us;
-        if (left_us <= 0) {
+        int64_t left_ms = left_until_ms(observed, observed->task.status.started_at_us,
+                                        spec->active_deadline_seconds.value);
+        if (left_ms <= 0) {
             plan->publish_stop = observed->proplet.ready;
             task_fail(arena, observed, plan, "DeadlineExceeded",
                       arena_printf(arena, "still running after %" PRId64 " s",
                                    spec->active_deadline_seconds.value));
             return;
         }
-        requeue_at(observed, plan, observed->now_ms + left_us / 1000 + 1);
+        requeue_at(observed, plan, observed->now_ms + left_ms);
     }
     plan_confirmation(arena, observed, plan);
 }
@@ -342,12 +355,12 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
     if (!spec->ttl_seconds_after_finished.set)
         return;
 
-    int64_t left_us = observed->task.status.finished_at_us +
-                      spec->ttl_seconds_after_finished.value * 1000000 - observed->now_us;
-    if (left_us <= 0)
+    int64_t left_ms = left_until_ms(observed, observed->task.status.finished_at_us,
+                                    spec->ttl_seconds_after_finished.value);
+    if (left_ms <= 0)
         plan->remove = true;
     else
-        requeue_at(observed, plan, observed->now_ms + left_us / 1000 + 1);
+        requeue_at(observed, plan, observed->now_ms + left_ms);
 }
 
 static void plan_phase(struct arena *arena, const struct task_observed *observed,
