@@ -352,7 +352,7 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
             task_reset(arena, observed, plan);
         return;
     }
-    if (!spec->ttl_seconds_after_finished.set)
+    if (!spec->ttl_seconds_after_finished.set || !observed->task.status.finished_at_us)
         return;
 
     int64_t left_ms = left_until_ms(observed, observed->task.status.finished_at_us,
