@@ -91,6 +91,8 @@ bool fleet_heartbeat(struct fleet *fleet, const char *key, int64_t now_ms, int64
     struct fleet_device *view = &device->view;
     bool news = !view->alive;
     device_known(fleet, device);
+    if (news)
+        view->alive_since_ms = now_ms;
     view->alive = true;
     view->will = false;
     view->last_seen_ms = now_ms;

@@ -27,9 +27,10 @@ struct fleet;
 #define FLEET_STRANGER_MS (10 * 60 * 1000)
 
 struct fleet_device {
-    bool alive;           /* a heartbeat came, and neither a last will nor fleet_silent since */
-    bool will;            /* the last word was the last will */
-    int64_t last_seen_ms; /* monotonic; 0: never in this process */
+    bool alive;             /* a heartbeat came, and neither a last will nor fleet_silent since */
+    bool will;              /* the last word was the last will */
+    int64_t last_seen_ms;   /* monotonic; 0: never in this process */
+    int64_t alive_since_ms; /* the heartbeat that began this life; 0: never */
     int64_t last_seen_us;
     int64_t history_us[FLEET_HISTORY]; /* oldest first */
     size_t history_len;

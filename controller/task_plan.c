@@ -118,6 +118,11 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
     task_complete(arena, observed, plan, message->results);
 }
 
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms)
 {
     int64_t delay = at_ms - observed->now_ms;
@@ -147,7 +152,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     } else {
         int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
         int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
-        int64_t waited_ms = since_deletion_ms > since_seen_ms ? since_deletion_ms : since_seen_ms;
+        int64_t waited_ms = latest(since_deletion_ms, since_seen_ms);
         if (waited_ms >= observed->stop_timeout_ms) {
             plan->release = true;
             plan->event_type = EVENT_WARNING;
@@ -280,15 +285,20 @@ static void plan_confirmation(struct arena *arena, const struct task_observed *o
 
     if (!interval_ms || !observed->proplet.ready || !observed->backlog_drained)
         return;
+    if (!observed->proplet.heard_since_ms) { /* nobody can be heard: nobody is silent */
+        requeue_at(observed, plan, observed->now_ms + observed->start_confirm_ms);
+        return;
+    }
 
-    int64_t since_ms = attempt->published_ms > attempt->confirmed_ms ? attempt->published_ms
-                                                                     : attempt->confirmed_ms;
+    int64_t since_ms = latest(attempt->published_ms, attempt->confirmed_ms);
     int64_t timeout_ms = observed->start_confirm_ms;
     if ((!attempt->published_ms || attempt->confirmed_ms) &&
         timeout_ms < METRICS_INTERVALS_MISSED * interval_ms)
         timeout_ms = METRICS_INTERVALS_MISSED * interval_ms;
     if (!since_ms)
         since_ms = attempt->first_seen_ms;
+    /* What was sent while nobody listened comes first: a start would cross its own result. */
+    since_ms = latest(since_ms, observed->proplet.heard_since_ms);
     if (observed->now_ms - since_ms < timeout_ms) {
         requeue_at(observed, plan, since_ms + timeout_ms);
         return;

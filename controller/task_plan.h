@@ -34,7 +34,8 @@ struct observed_proplet {
     const char *client_id;
     char channel[CHANNEL_KEY_LEN];
     enum proplet_dialect dialect;
-    int qos; /* of what is published to it */
+    int qos;                /* of what is published to it */
+    int64_t heard_since_ms; /* its signs are heard since then (monotonic); 0: not now */
 };
 
 struct task_observed {

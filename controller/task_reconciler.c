@@ -16,6 +16,21 @@
  * queue. */
 #define MAX_CHOICES 16
 
+/* Since the subscription, or since the device is back. */
+static int64_t heard_since(struct shared *shared, struct reconcile *rc,
+                           const struct observed_proplet *proplet)
+{
+    struct fleet_device device;
+    char key[FLEET_KEY_LEN];
+
+    if (!shared->bridge || !fleet_key(proplet->channel, proplet->client_id, key))
+        return 0;
+
+    int64_t since_ms = bridge_channel_state(shared->bridge, proplet->channel).since_ms;
+    fleet_get(shared->fleet, rc->arena, key, &device);
+    return since_ms && since_ms < device.alive_since_ms ? device.alive_since_ms : since_ms;
+}
+
 static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
                             struct observed_proplet *ret)
 {
@@ -45,6 +60,7 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);
     ret->qos = proplet_mqtt_qos(&proplet.spec);
+    ret->heard_since_ms = heard_since(shared, rc, ret);
 }
 
 static void observe_results(struct shared *shared, struct reconcile *rc,
