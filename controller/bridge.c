@@ -38,7 +38,8 @@ struct bridge {
     struct map *channels;
     bool marker_sent;
     bool drained;
-    char marker[UUID_LEN]; /* nonce of this term */
+    int64_t events_since_ms; /* results come in since then; 0: not now */
+    char marker[UUID_LEN];   /* nonce of this term */
 };
 
 static struct metric CONNECTS = { .type = METRIC_COUNTER,
@@ -146,6 +147,7 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
     pthread_mutex_lock(&bridge->lock);
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);)
         ((struct channel *)value)->marker = false;
+    bridge->events_since_ms = connected ? clock_monotonic_ms(bridge->options.clock) : 0;
     pthread_mutex_unlock(&bridge->lock);
     if (connected) {
         metric_add(&CONNECTS, 1, "events", NULL);
@@ -307,7 +309,9 @@ struct channel_state bridge_channel_state(struct bridge *bridge, const char *cha
     pthread_mutex_lock(&bridge->lock);
     const struct channel *entry = map_get(bridge->channels, channel);
     if (entry)
-        ret = (struct channel_state){ .refused = entry->refused, .since_ms = entry->since_ms };
+        ret = (struct channel_state){ .refused = entry->refused,
+                                      .since_ms = entry->since_ms,
+                                      .results_since_ms = bridge->events_since_ms };
     pthread_mutex_unlock(&bridge->lock);
     return ret;
 }

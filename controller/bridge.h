@@ -50,8 +50,9 @@ void bridge_channel_add(struct bridge *bridge, const char *channel);
 void bridge_channel_remove(struct bridge *bridge, const char *channel);
 
 struct channel_state {
-    bool refused;     /* the broker refused a subscription */
-    int64_t since_ms; /* heartbeats are heard since then (monotonic); 0: not now */
+    bool refused;             /* the broker refused a subscription */
+    int64_t since_ms;         /* heartbeats are heard since then (monotonic); 0: not now */
+    int64_t results_since_ms; /* the same of results */
 };
 struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel);
 

@@ -16,7 +16,7 @@
  * queue. */
 #define MAX_CHOICES 16
 
-/* Since the subscription, or since the device is back. */
+/* Since both connections, or since the device is back. */
 static int64_t heard_since(struct shared *shared, struct reconcile *rc,
                            const struct observed_proplet *proplet)
 {
@@ -26,9 +26,17 @@ static int64_t heard_since(struct shared *shared, struct reconcile *rc,
     if (!shared->bridge || !fleet_key(proplet->channel, proplet->client_id, key))
         return 0;
 
-    int64_t since_ms = bridge_channel_state(shared->bridge, proplet->channel).since_ms;
+    struct channel_state channel = bridge_channel_state(shared->bridge, proplet->channel);
+    if (!channel.since_ms || !channel.results_since_ms)
+        return 0;
+
     fleet_get(shared->fleet, rc->arena, key, &device);
-    return since_ms && since_ms < device.alive_since_ms ? device.alive_since_ms : since_ms;
+    int64_t since_ms = device.alive_since_ms;
+    if (since_ms < channel.since_ms)
+        since_ms = channel.since_ms;
+    if (since_ms < channel.results_since_ms)
+        since_ms = channel.results_since_ms;
+    return since_ms;
 }
 
 static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
