@@ -327,6 +327,19 @@ static int64_t left_until_ms(const struct task_observed *observed, int64_t since
     return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
 }
 
+/* It is lost at once, and with it whatever it would still have said. */
+static void plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
+                                 struct task_plan *plan)
+{
+    const char *message =
+        arena_printf(arena, "Proplet '%s' was deleted", observed->task.status.assigned_proplet);
+
+    if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
+        task_fail(arena, observed, plan, "PropletDeleted", message);
+    else
+        task_interrupt(arena, observed, plan, "PropletDeleted", message);
+}
+
 static void plan_running(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
@@ -335,6 +348,10 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
     if (spec->suspend) {
         plan->publish_stop = observed->proplet.ready;
         task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
+        return;
+    }
+    if (!observed->proplet.exists) {
+        plan_deleted_proplet(arena, observed, plan);
         return;
     }
     if (spec->active_deadline_seconds.set) {
