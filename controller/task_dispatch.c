@@ -87,7 +87,7 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
-void task_publish_stop(struct shared *shared, struct reconcile *rc,
+bool task_publish_stop(struct shared *shared, struct reconcile *rc,
                        const struct task_observed *observed)
 {
     const struct observed_proplet *proplet = &observed->proplet;
@@ -101,7 +101,8 @@ void task_publish_stop(struct shared *shared, struct reconcile *rc,
                            qos_of(proplet), &err);
     if (r < 0 && r != -ERROR_TIMEOUT) {
         log_warn("stop not published", "uid", observed->uid, "error", err.message, NULL);
-        return;
+        return false;
     }
     attempts_stop_sent(shared->attempts, observed->uid, number, clock_monotonic_ms(rc->clock));
+    return true;
 }

@@ -148,11 +148,12 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     if (!may_have_started(observed) || confirmed || !reachable) {
         plan->release = true;
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
-        plan->release = true; /* a daemon is stopped without a word */
+        plan->release = true;
     } else {
         int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
         int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
         int64_t waited_ms = latest(since_deletion_ms, since_seen_ms);
+        plan->publish_stop = observed->proplet.ready && !observed->attempt.stop_sent_ms;
         if (waited_ms >= observed->stop_timeout_ms) {
             plan->release = true;
             plan->event_type = EVENT_WARNING;
@@ -162,10 +163,8 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
                              observed->task.status.assigned_proplet);
             return;
         }
-        plan->publish_stop = observed->proplet.ready && !observed->attempt.stop_sent_ms;
+        plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
         requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
-        if (plan->publish_stop && observed->task.spec.daemon)
-            plan->requeue_after_ms = 1;
     }
 }
 

@@ -80,9 +80,10 @@ struct task_plan {
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
     bool publish_stop;
     bool publish_start;
-    bool assign;  /* the new status holds a choice: to be assumed before it is written */
-    bool remove;  /* delete the object: its time to live is over */
-    bool release; /* remove the finalizer; nothing is written after it */
+    bool assign;             /* the new status holds a choice: to be assumed before it is written */
+    bool remove;             /* delete the object: its time to live is over */
+    bool release;            /* remove the finalizer; nothing is written after it */
+    bool release_if_stopped; /* the same, if the stop could be published: a daemon says no word */
 
     struct task_status status; /* as it is to be stored */
 

@@ -318,8 +318,8 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     if (plan->remove)
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);
-    if (plan->publish_stop)
-        task_publish_stop(shared, rc, observed);
+    if (plan->publish_stop && task_publish_stop(shared, rc, observed) && plan->release_if_stopped)
+        plan->release = true;
     if (plan->publish_start) {
         int r = task_publish_start(shared, rc, observed, plan, err);
         if (r < 0)
