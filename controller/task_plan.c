@@ -139,13 +139,14 @@ static void requeue_at(const struct task_observed *observed, struct task_plan *p
 static void plan_deletion(struct arena *arena, const struct task_observed *observed,
                           struct task_plan *plan)
 {
-    const struct observed_result *confirmed = take_results(arena, observed, plan);
+    const struct observed_result *result = take_results(arena, observed, plan);
+    bool ended = result && (result->message.error || !observed->task.spec.daemon);
     bool reachable =
         observed->proplet.exists && observed->proplet.mine && observed->mqtt_configured;
 
     if (!observed->has_finalizer)
         return;
-    if (!may_have_started(observed) || confirmed || !reachable) {
+    if (!may_have_started(observed) || ended || !reachable) {
         plan->release = true;
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
         plan->release = true;
