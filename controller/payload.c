@@ -102,7 +102,7 @@ int payload_start(struct arena *arena, const struct start_request *request, cons
 
     json_set_string(payload, "id", request->message_id);
     json_set_string(payload, "name", task_function_name(task, request->object_name));
-    if (!str_is_empty(task->file))
+    if (!str_is_empty(task->file) && !task->encrypted) /* the device drops a start with both */
         json_set_string(payload, "file", task->file);
     else
         json_set_string(payload, "image_url", task->image_url);
