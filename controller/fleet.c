@@ -19,7 +19,7 @@ struct fleet {
     pthread_mutex_t lock;
     struct map *devices;
     size_t strangers;
-    int64_t next_slot_ms;
+    int64_t next_slot_us; /* finer than the slots, so that every rate is kept */
 };
 
 static void device_free(void *value)
@@ -200,11 +200,11 @@ int64_t fleet_reserve_refresh(struct fleet *fleet, const char *key, int64_t now_
     pthread_mutex_lock(&fleet->lock);
     struct fleet_device *view = &device_get(fleet, key)->view;
     if (!view->next_refresh_ms) {
-        int64_t slot = now_ms + interval_ms;
-        if (slot < fleet->next_slot_ms)
-            slot = fleet->next_slot_ms;
-        fleet->next_slot_ms = slot + (int64_t)(1000 / qps);
-        view->next_refresh_ms = slot;
+        int64_t slot_us = (now_ms + interval_ms) * 1000;
+        if (slot_us < fleet->next_slot_us)
+            slot_us = fleet->next_slot_us;
+        fleet->next_slot_us = slot_us + (int64_t)(1000000 / qps) + 1;
+        view->next_refresh_ms = (slot_us + 999) / 1000;
     }
     int64_t when = view->next_refresh_ms;
     pthread_mutex_unlock(&fleet->lock);
