@@ -50,6 +50,9 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
     if (!skip(&rest, "/control/"))
         return MESSAGE_UNKNOWN;
 
+    if (!domain_len || !channel_len)
+        return MESSAGE_UNKNOWN;
+
     int len = snprintf(ret_channel, CHANNEL_KEY_LEN, "%.*s/%.*s", domain_len, domain, channel_len,
                        channel);
     if (len < 0 || len >= CHANNEL_KEY_LEN)
