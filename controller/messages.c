@@ -191,26 +191,37 @@ int message_create_parse(struct arena *arena, const char *text, size_t len,
     return 0;
 }
 
-/* Every control character and every byte that is not part of valid UTF-8 replaced: see
- * message_result_parse. */
+/* Of what stands at the beginning of text; 0: it stays as it is. */
+static size_t replaced(const char *text, size_t len, const char **ret)
+{
+    static const char NUL_ESCAPE[] = "\\u0000";
+
+    *ret = "\xef\xbf\xbd";
+    if (!str_utf8_char(text, len))
+        return 1;
+    if (len >= sizeof(NUL_ESCAPE) - 1 && !memcmp(text, NUL_ESCAPE, sizeof(NUL_ESCAPE) - 1))
+        return sizeof(NUL_ESCAPE) - 1;
+
+    *ret = " ";
+    return (unsigned char)*text < 0x20;
+}
+
+/* See message_result_parse. */
 static char *sanitise(struct arena *arena, const char *text, size_t len, size_t *ret_len)
 {
     char *clean = arena_alloc(arena, len * 3 + 1, 1);
     size_t used = 0;
 
     for (size_t i = 0; i < len;) {
-        size_t width = 1;
-        while (width <= 4 && i + width <= len && !str_is_utf8(text + i, width))
-            width++;
-        if (width > 4 || i + width > len) { /* no character starts here */
-            memcpy(clean + used, "\xef\xbf\xbd", 3);
-            used += 3;
-            i++;
-            continue;
-        }
-        if (width == 1 && (unsigned char)text[i] < 0x20)
-            clean[used++] = ' ';
-        else {
+        const char *with;
+        size_t width = replaced(text + i, len - i, &with);
+        if (width) {
+            memcpy(clean + used, with, strlen(with));
+            used += strlen(with);
+        } else {
+            width = str_utf8_char(text + i, len - i);
+            if (text[i] == '\\' && i + 1 < len && text[i + 1] == '\\')
+                width = 2; /* what follows an escaped backslash is no escape */
             memcpy(clean + used, text + i, width);
             used += width;
         }

@@ -47,9 +47,9 @@ struct result_message {
     const char *error;      /* NULL: success (absent, null or empty) */
 };
 /*
- * A microcontroller's error text may hold any bytes: if the text is not JSON as it stands, bytes
- * that are not UTF-8 are replaced by U+FFFD and control characters by blanks, and it is read once
- * more.
+ * A module may print NUL, and a microcontroller's error text may hold any bytes: if the text is not
+ * accepted as it stands, escaped NULs and bytes that are not UTF-8 are replaced by U+FFFD, control
+ * characters by blanks, and it is read once more.
  */
 int message_result_parse(struct arena *arena, const char *text, size_t len,
                          struct result_message *ret, struct error *err) MUST_CHECK;
