@@ -13,8 +13,8 @@
  * not in the API: a status is written at transitions and within the refresh budget only.
  *
  * "News" is what may change a Proplet's phase, so that its reconciler must look: a sign of life of
- * a device that did not count as alive, and a last will of one that did. An ordinary heartbeat is
- * none.
+ * a device that did not count as alive, and a last will that is not its last word already. An
+ * ordinary heartbeat is none.
  *
  * Any thread; one leaf mutex. Entries of Proplets go with fleet_remove; what is kept of identities
  * without a Proplet is bounded by FLEET_MAX_STRANGERS and FLEET_STRANGER_MS.
