@@ -32,7 +32,8 @@ LDLIBS_ALL := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 COMMON_SRC := $(filter-out common/tests/%,$(wildcard common/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/main.c,$(wildcard controller/*.c controller/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/tests/%,$(CONTROLLER_SRC))
-TEST_SUPPORT_SRC := $(filter-out common/tests/test_%,$(wildcard common/tests/*.c))
+TEST_SUPPORT_SRC := $(filter-out common/tests/test_% controller/tests/test_%,\
+                      $(wildcard common/tests/*.c controller/tests/*.c))
 TEST_SRC := $(wildcard common/tests/test_*.c controller/tests/test_*.c)
 FUZZ_SRC := $(wildcard common/tests/fuzz/fuzz_*.c)
 

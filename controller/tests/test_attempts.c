@@ -1,0 +1,165 @@
+#include "controller/attempts.h"
+
+#include <pthread.h>
+
+#include "common/tests/suite.h"
+
+#define UID "uid-1"
+
+static struct attempts *attempts;
+
+static void set_up(void)
+{
+    attempts = attempts_create();
+}
+
+static void tear_down(void)
+{
+    attempts_destroy(attempts);
+}
+
+static struct attempt get(int64_t number, int64_t now_ms)
+{
+    return attempts_get(attempts, UID, number, now_ms);
+}
+
+START_TEST(attempt_of_an_earlier_leader_is_known_since_it_was_first_seen)
+{
+    struct attempt attempt = get(3, 100);
+
+    ck_assert_int_eq(attempt.number, 3);
+    ck_assert_int_eq(attempt.first_seen_ms, 100);
+    ck_assert(!attempt.chosen_here);
+    ck_assert_int_eq(attempt.published_ms, 0);
+    ck_assert_int_eq(attempt.publishes, 0);
+    ck_assert_int_eq(attempt.confirmed_ms, 0);
+    ck_assert_int_eq(attempt.stop_sent_ms, 0);
+    ck_assert_int_eq(get(3, 200).first_seen_ms, 100);
+}
+END_TEST
+
+START_TEST(what_was_done_is_remembered)
+{
+    attempts_chosen(attempts, UID, 1, 100);
+    attempts_published(attempts, UID, 1, 200);
+    attempts_published(attempts, UID, 1, 300);
+    ck_assert(attempts_confirmed(attempts, UID, 1, 400));
+    attempts_stop_sent(attempts, UID, 1, 500);
+    struct attempt attempt = get(1, 600);
+
+    ck_assert(attempt.chosen_here);
+    ck_assert_int_eq(attempt.first_seen_ms, 100);
+    ck_assert_int_eq(attempt.published_ms, 300);
+    ck_assert_int_eq(attempt.publishes, 2);
+    ck_assert_int_eq(attempt.confirmed_ms, 400);
+    ck_assert_int_eq(attempt.stop_sent_ms, 500);
+}
+END_TEST
+
+START_TEST(next_attempt_begins_anew)
+{
+    attempts_chosen(attempts, UID, 1, 100);
+    attempts_published(attempts, UID, 1, 200);
+    attempts_stop_sent(attempts, UID, 1, 300);
+    struct attempt attempt = get(2, 400);
+
+    ck_assert_int_eq(attempt.number, 2);
+    ck_assert_int_eq(attempt.first_seen_ms, 400);
+    ck_assert(!attempt.chosen_here);
+    ck_assert_int_eq(attempt.published_ms, 0);
+    ck_assert_int_eq(attempt.stop_sent_ms, 0);
+}
+END_TEST
+
+START_TEST(deletion_counts_from_when_it_was_first_seen_whatever_the_attempt)
+{
+    attempts_deleting(attempts, UID, 1, 100);
+    attempts_deleting(attempts, UID, 1, 200);
+    ck_assert_int_eq(get(1, 300).deleting_ms, 100);
+    ck_assert_int_eq(get(2, 400).deleting_ms, 100);
+}
+END_TEST
+
+START_TEST(first_sign_of_the_current_attempt_is_told_once)
+{
+    attempts_published(attempts, UID, 2, 100);
+    ck_assert(!attempts_confirmed(attempts, UID, 1, 200));
+    ck_assert(!attempts_confirmed(attempts, UID, 3, 200));
+    ck_assert_int_eq(get(2, 300).confirmed_ms, 0);
+
+    ck_assert(attempts_confirmed(attempts, UID, 2, 400));
+    ck_assert(!attempts_confirmed(attempts, UID, 2, 500));
+    ck_assert_int_eq(get(2, 600).confirmed_ms, 500);
+}
+END_TEST
+
+START_TEST(sign_of_an_unknown_task_is_not_remembered)
+{
+    ck_assert(!attempts_confirmed(attempts, "stranger", 1, 100));
+    ck_assert_int_eq(attempts_get(attempts, "stranger", 1, 200).confirmed_ms, 0);
+}
+END_TEST
+
+START_TEST(removed_task_is_forgotten)
+{
+    attempts_published(attempts, UID, 1, 100);
+    attempts_remove(attempts, UID);
+    attempts_remove(attempts, UID);
+    ck_assert_int_eq(get(1, 200).published_ms, 0);
+    ck_assert_int_eq(get(1, 200).first_seen_ms, 200);
+}
+END_TEST
+
+START_TEST(tasks_are_told_apart)
+{
+    attempts_published(attempts, UID, 1, 100);
+    ck_assert_int_eq(attempts_get(attempts, "uid-2", 1, 200).published_ms, 0);
+}
+END_TEST
+
+#define SIGNS 5000
+
+static void *confirm(void *ctx)
+{
+    int *firsts = ctx;
+
+    for (int i = 1; i <= SIGNS; i++)
+        *firsts += attempts_confirmed(attempts, UID, 1, i);
+    return NULL;
+}
+
+START_TEST(signs_from_two_threads_have_one_first)
+{
+    pthread_t threads[2];
+    int firsts[2] = { 0 };
+
+    attempts_published(attempts, UID, 1, 1);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, confirm, &firsts[i]), 0);
+    for (int i = 0; i < SIGNS; i++)
+        attempts_published(attempts, UID, 1, 1 + i);
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(firsts[0] + firsts[1], 1);
+    ck_assert_int_eq(get(1, 1).publishes, SIGNS + 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("attempts");
+    TCase *tcase = tcase_create("attempts");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, attempt_of_an_earlier_leader_is_known_since_it_was_first_seen);
+    tcase_add_test(tcase, what_was_done_is_remembered);
+    tcase_add_test(tcase, next_attempt_begins_anew);
+    tcase_add_test(tcase, deletion_counts_from_when_it_was_first_seen_whatever_the_attempt);
+    tcase_add_test(tcase, first_sign_of_the_current_attempt_is_told_once);
+    tcase_add_test(tcase, sign_of_an_unknown_task_is_not_remembered);
+    tcase_add_test(tcase, removed_task_is_forgotten);
+    tcase_add_test(tcase, tasks_are_told_apart);
+    tcase_add_test(tcase, signs_from_two_threads_have_one_first);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,338 @@
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "controller/fleet.h"
+
+#define KEY "dom-1/chan-1/device-1"
+#define NOW_MS 1000000
+#define NOW_US INT64_C(1795255200000000)
+
+static struct arena *arena;
+static struct fleet *fleet;
+
+static void set_up(void)
+{
+    arena = arena_create();
+    fleet = fleet_create();
+}
+
+static void tear_down(void)
+{
+    fleet_destroy(fleet);
+    arena_destroy(arena);
+}
+
+static struct fleet_device get(const char *key)
+{
+    struct fleet_device device;
+
+    fleet_get(fleet, arena, key, &device);
+    return device;
+}
+
+static bool heartbeat(int64_t after_ms)
+{
+    return fleet_heartbeat(fleet, KEY, NOW_MS + after_ms, NOW_US + after_ms * 1000);
+}
+
+START_TEST(unknown_device_is_neither_alive_nor_dead)
+{
+    struct fleet_device device = get(KEY);
+
+    ck_assert(!device.alive && !device.will);
+    ck_assert_int_eq(device.last_seen_ms, 0);
+    ck_assert_uint_eq(device.history_len, 0);
+    ck_assert_ptr_null(device.metadata);
+}
+END_TEST
+
+START_TEST(first_heartbeat_is_news_and_the_next_are_not)
+{
+    ck_assert(heartbeat(0));
+    ck_assert(!heartbeat(10000));
+    ck_assert(!heartbeat(1000000));
+
+    struct fleet_device device = get(KEY);
+    ck_assert(device.alive);
+    ck_assert_int_eq(device.alive_since_ms, NOW_MS);
+    ck_assert_int_eq(device.last_seen_ms, NOW_MS + 1000000);
+    ck_assert_int_eq(device.last_seen_us, NOW_US + 1000000 * INT64_C(1000));
+}
+END_TEST
+
+START_TEST(heartbeat_after_silence_is_news)
+{
+    heartbeat(0);
+    fleet_silent(fleet, KEY, NOW_MS);
+    ck_assert(!get(KEY).alive);
+
+    ck_assert(heartbeat(50000));
+    ck_assert_int_eq(get(KEY).alive_since_ms, NOW_MS + 50000);
+}
+END_TEST
+
+START_TEST(heartbeat_during_the_judgement_is_not_silence)
+{
+    heartbeat(0);
+    heartbeat(10000);
+    fleet_silent(fleet, KEY, NOW_MS);
+
+    ck_assert(get(KEY).alive);
+}
+END_TEST
+
+START_TEST(silence_of_an_unknown_device_is_nothing)
+{
+    fleet_silent(fleet, KEY, 0);
+    fleet_refreshed(fleet, KEY);
+    fleet_remove(fleet, KEY);
+    ck_assert(!get(KEY).alive);
+}
+END_TEST
+
+START_TEST(last_will_is_news_once)
+{
+    heartbeat(0);
+    ck_assert(fleet_will(fleet, KEY));
+    ck_assert(!fleet_will(fleet, KEY));
+    ck_assert(get(KEY).will && !get(KEY).alive);
+    ck_assert_int_eq(get(KEY).last_seen_ms, NOW_MS); /* it is no sign of life */
+
+    ck_assert(heartbeat(1));
+    ck_assert(get(KEY).alive && !get(KEY).will);
+    ck_assert(fleet_will(fleet, KEY));
+}
+END_TEST
+
+START_TEST(last_will_of_a_device_not_heard_before_is_news)
+{
+    ck_assert(fleet_will(fleet, KEY));
+}
+END_TEST
+
+START_TEST(history_keeps_the_last_heartbeats_oldest_first)
+{
+    for (int64_t i = 0; i < FLEET_HISTORY + 5; i++)
+        heartbeat(i);
+
+    struct fleet_device device = get(KEY);
+    ck_assert_uint_eq(device.history_len, FLEET_HISTORY);
+    for (int64_t i = 0; i < FLEET_HISTORY; i++)
+        ck_assert_int_eq(device.history_us[i], NOW_US + (i + 5) * 1000);
+}
+END_TEST
+
+START_TEST(removed_device_is_forgotten)
+{
+    heartbeat(0);
+    fleet_metadata(fleet, KEY, "{}", true, NOW_MS);
+    fleet_remove(fleet, KEY);
+
+    ck_assert(!get(KEY).alive);
+    ck_assert_ptr_null(get(KEY).metadata);
+    ck_assert(heartbeat(1));
+}
+END_TEST
+
+START_TEST(devices_are_told_apart_by_channel_and_client)
+{
+    char key[FLEET_KEY_LEN];
+
+    heartbeat(0);
+    ck_assert(fleet_key("dom-1/chan-1", "device-1", key));
+    ck_assert_str_eq(key, KEY);
+    ck_assert(get(key).alive);
+    ck_assert(!get("dom-1/chan-2/device-1").alive);
+    ck_assert(!get("dom-1/chan-1/device-2").alive);
+}
+END_TEST
+
+START_TEST(key_that_is_too_long_is_refused)
+{
+    char client[FLEET_KEY_LEN] = "";
+    char key[FLEET_KEY_LEN];
+
+    memset(client, 'c', FLEET_KEY_LEN - 5);
+    ck_assert(fleet_key("d/c", client, key));
+    client[FLEET_KEY_LEN - 5] = 'c';
+    ck_assert(!fleet_key("d/c", client, key));
+}
+END_TEST
+
+START_TEST(metadata_is_news_when_it_differs)
+{
+    ck_assert(fleet_metadata(fleet, KEY, "{\"os\":\"linux\"}", true, NOW_MS));
+    ck_assert(!fleet_metadata(fleet, KEY, "{\"os\":\"linux\"}", true, NOW_MS));
+    ck_assert(fleet_metadata(fleet, KEY, "{\"os\":\"zephyr\"}", true, NOW_MS));
+    ck_assert_str_eq(get(KEY).metadata, "{\"os\":\"zephyr\"}");
+}
+END_TEST
+
+static const char *stranger(size_t i)
+{
+    return arena_printf(arena, "dom-1/chan-1/stranger-%zu", i);
+}
+
+START_TEST(metadata_of_a_stranger_waits_for_its_proplet)
+{
+    fleet_metadata(fleet, stranger(0), "{}", false, NOW_MS);
+    fleet_metadata(fleet, stranger(1), "{}", false, NOW_MS + FLEET_STRANGER_MS - 1);
+    ck_assert_ptr_nonnull(get(stranger(0)).metadata);
+
+    fleet_metadata(fleet, stranger(2), "{}", false, NOW_MS + FLEET_STRANGER_MS);
+    ck_assert_ptr_null(get(stranger(0)).metadata);
+    ck_assert_ptr_nonnull(get(stranger(1)).metadata);
+}
+END_TEST
+
+static void heartbeat_of_stranger(void)
+{
+    fleet_heartbeat(fleet, stranger(0), NOW_MS, NOW_US);
+}
+
+static void will_of_stranger(void)
+{
+    fleet_will(fleet, stranger(0));
+}
+
+static void create_of_known(void)
+{
+    fleet_metadata(fleet, stranger(0), "{}", true, NOW_MS);
+}
+
+START_TEST(stranger_that_got_its_proplet_stays)
+{
+    static void (*const BECOMES_KNOWN[])(void) = { heartbeat_of_stranger, will_of_stranger,
+                                                   create_of_known };
+
+    fleet_metadata(fleet, stranger(0), "{}", false, NOW_MS);
+    BECOMES_KNOWN[_i]();
+    for (size_t i = 1; i < FLEET_MAX_STRANGERS + 10; i++)
+        fleet_metadata(fleet, stranger(i), "{}", false, NOW_MS + FLEET_STRANGER_MS);
+    ck_assert_ptr_nonnull(get(stranger(0)).metadata);
+}
+END_TEST
+
+START_TEST(strangers_are_bounded_and_the_oldest_go_first)
+{
+    size_t kept = 0;
+
+    heartbeat(0);
+    fleet_metadata(fleet, KEY, "{}", true, NOW_MS);
+    for (size_t i = 0; i < FLEET_MAX_STRANGERS + 100; i++)
+        fleet_metadata(fleet, stranger(i), "{}", false, NOW_MS + (int64_t)i);
+    for (size_t i = 0; i < FLEET_MAX_STRANGERS + 100; i++) {
+        bool is_kept = get(stranger(i)).metadata != NULL;
+        ck_assert_int_eq(is_kept, i >= 100);
+        kept += is_kept;
+    }
+    ck_assert_uint_eq(kept, FLEET_MAX_STRANGERS);
+    ck_assert_ptr_nonnull(get(KEY).metadata);
+}
+END_TEST
+
+START_TEST(stranger_that_repeats_itself_is_one)
+{
+    for (size_t i = 0; i < 3 * FLEET_MAX_STRANGERS; i++)
+        fleet_metadata(fleet, stranger(i % 2), "{}", false, NOW_MS + (int64_t)i);
+    for (size_t i = 0; i < FLEET_MAX_STRANGERS - 2; i++)
+        fleet_metadata(fleet, stranger(i + 2), "{}", false, NOW_MS + 100000);
+    ck_assert_ptr_nonnull(get(stranger(0)).metadata);
+    ck_assert_ptr_nonnull(get(stranger(1)).metadata);
+}
+END_TEST
+
+START_TEST(slot_is_kept_until_it_is_used)
+{
+    int64_t slot = fleet_reserve_refresh(fleet, KEY, NOW_MS, 60000, 10);
+
+    ck_assert_int_eq(slot, NOW_MS + 60000);
+    ck_assert_int_eq(fleet_reserve_refresh(fleet, KEY, NOW_MS + 30000, 60000, 10), slot);
+    ck_assert_int_eq(get(KEY).next_refresh_ms, slot);
+
+    fleet_refreshed(fleet, KEY);
+    ck_assert_int_eq(get(KEY).next_refresh_ms, 0);
+    ck_assert_int_eq(fleet_reserve_refresh(fleet, KEY, slot, 60000, 10), slot + 60000);
+}
+END_TEST
+
+/* Devices that always have something to refresh, for so long. A slot is never before one that was
+ * given out earlier, so they come in the order in which they asked. Returns the refreshes. */
+static int64_t refreshes(size_t devices, int64_t duration_ms, int64_t interval_ms, double qps)
+{
+    const char **keys = arena_array(arena, const char *, devices);
+    int64_t *slots = arena_array(arena, int64_t, devices);
+    int64_t count = 0;
+
+    for (size_t i = 0; i < devices; i++) {
+        keys[i] = arena_printf(arena, "d/c/%zu", i);
+        slots[i] = fleet_reserve_refresh(fleet, keys[i], 0, interval_ms, qps);
+    }
+    for (size_t i = 0; slots[i] < duration_ms; i = (i + 1) % devices) {
+        int64_t now_ms = slots[i];
+        fleet_refreshed(fleet, keys[i]);
+        slots[i] = fleet_reserve_refresh(fleet, keys[i], now_ms, interval_ms, qps);
+        ck_assert_int_ge(slots[i], now_ms + interval_ms);
+        count++;
+    }
+    return count;
+}
+
+/* The budget is interval and rate, whichever is less; the first interval brings nothing. */
+static const struct {
+    size_t devices;
+    int64_t duration_ms;
+    int64_t interval_ms;
+    double qps;
+    int64_t least, most; /* refreshes */
+} BUDGETS[] = {
+    { 10000, 3600000, 60000, 10, 35000, 35400 }, /* each about every 17 minutes */
+    { 100, 3600000, 60000, 10, 5800, 5900 },     /* each every minute */
+    { 1, 3600000, 60000, 10, 59, 59 },           { 10, 3600000, 60000, 1, 590, 590 },
+    { 1000, 61000, 1000, 300, 17900, 18000 },    { 2000, 61000, 1000, 1500, 89000, 90000 },
+};
+
+START_TEST(refreshes_keep_within_the_budget)
+{
+    int64_t count = refreshes(BUDGETS[_i].devices, BUDGETS[_i].duration_ms, BUDGETS[_i].interval_ms,
+                              BUDGETS[_i].qps);
+
+    ck_assert_int_ge(count, BUDGETS[_i].least);
+    ck_assert_int_le(count, BUDGETS[_i].most);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fleet");
+    TCase *tcase = tcase_create("life");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, unknown_device_is_neither_alive_nor_dead);
+    tcase_add_test(tcase, first_heartbeat_is_news_and_the_next_are_not);
+    tcase_add_test(tcase, heartbeat_after_silence_is_news);
+    tcase_add_test(tcase, heartbeat_during_the_judgement_is_not_silence);
+    tcase_add_test(tcase, silence_of_an_unknown_device_is_nothing);
+    tcase_add_test(tcase, last_will_is_news_once);
+    tcase_add_test(tcase, last_will_of_a_device_not_heard_before_is_news);
+    tcase_add_test(tcase, history_keeps_the_last_heartbeats_oldest_first);
+    tcase_add_test(tcase, removed_device_is_forgotten);
+    tcase_add_test(tcase, devices_are_told_apart_by_channel_and_client);
+    tcase_add_test(tcase, key_that_is_too_long_is_refused);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("metadata");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, metadata_is_news_when_it_differs);
+    tcase_add_test(tcase, metadata_of_a_stranger_waits_for_its_proplet);
+    tcase_add_loop_test(tcase, stranger_that_got_its_proplet_stays, 0, 3);
+    tcase_add_test(tcase, strangers_are_bounded_and_the_oldest_go_first);
+    tcase_add_test(tcase, stranger_that_repeats_itself_is_one);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("refreshes");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, slot_is_kept_until_it_is_used);
+    tcase_add_loop_test(tcase, refreshes_keep_within_the_budget, 0, ARRAY_LEN(BUDGETS));
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

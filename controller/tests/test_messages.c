@@ -1,0 +1,342 @@
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "controller/messages.h"
+
+static struct arena *arena;
+static struct error err;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    err = (struct error){ 0 };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static const struct {
+    const char *topic;
+    enum message_kind kind;
+    const char *channel;
+} TOPICS[] = {
+    { "m/dom/c/chan/control/proplet/alive", MESSAGE_ALIVE, "dom/chan" },
+    { "m/dom/c/chan/control/proplet/create", MESSAGE_CREATE, "dom/chan" },
+    { "m/dom/c/chan/control/proplet/metrics", MESSAGE_METRICS, "dom/chan" },
+    { "m/dom/c/chan/control/proplet/task_metrics", MESSAGE_TASK_METRICS, "dom/chan" },
+    { "m/dom/c/chan/control/proplet/results", MESSAGE_RESULT, "dom/chan" },
+    { "m/dom/c/chan/control/controller/marker", MESSAGE_MARKER, "dom/chan" },
+    { "m/c/c/control/control/proplet/alive", MESSAGE_ALIVE, "c/control" },
+    { "m/dom/c/chan/control/proplet/invoke_results", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/control/proplet/results/more", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/control/proplet/Results", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/control/manager/start", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/registry/proplet", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/messages/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/a/b/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/d/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "m//c/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c//control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "/m/dom/c/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "fl/rounds/1/updates/proplet-1", MESSAGE_UNKNOWN, NULL },
+    { "m/", MESSAGE_UNKNOWN, NULL },
+    { "", MESSAGE_UNKNOWN, NULL },
+};
+
+START_TEST(topic_names_kind_and_channel)
+{
+    char channel[CHANNEL_KEY_LEN] = "";
+
+    ck_assert_int_eq(message_topic_parse(TOPICS[_i].topic, channel), TOPICS[_i].kind);
+    if (TOPICS[_i].channel)
+        ck_assert_str_eq(channel, TOPICS[_i].channel);
+}
+END_TEST
+
+START_TEST(topic_that_is_built_is_read_back)
+{
+    char channel[CHANNEL_KEY_LEN];
+    char parsed[CHANNEL_KEY_LEN];
+
+    ck_assert(channel_key("dom", "chan", channel));
+    ck_assert_str_eq(message_topic(arena, channel, "manager/start"),
+                     "m/dom/c/chan/control/manager/start");
+    const char *topic = message_topic(arena, channel, "proplet/results");
+    ck_assert_int_eq(message_topic_parse(topic, parsed), MESSAGE_RESULT);
+    ck_assert_str_eq(parsed, channel);
+}
+END_TEST
+
+START_TEST(channel_that_is_too_long_is_refused)
+{
+    char domain[CHANNEL_KEY_LEN] = "";
+    char key[CHANNEL_KEY_LEN];
+
+    memset(domain, 'd', CHANNEL_KEY_LEN - 3);
+    ck_assert(channel_key(domain, "c", key)); /* with '/' and NUL it just fits */
+    domain[CHANNEL_KEY_LEN - 3] = 'd';
+    ck_assert(!channel_key(domain, "c", key));
+    ck_assert_int_eq(
+        message_topic_parse(arena_printf(arena, "m/%s/c/c/control/proplet/alive", domain), key),
+        MESSAGE_UNKNOWN);
+}
+END_TEST
+
+enum parser { ALIVE = 1, CREATE = 2, RESULT = 4, METRICS = 8, ALL = 15 };
+
+static int parse_alive(const char *text, size_t len)
+{
+    struct alive_message message;
+
+    return message_alive_parse(arena, text, len, &message, &err);
+}
+
+static int parse_create(const char *text, size_t len)
+{
+    struct create_message message;
+
+    return message_create_parse(arena, text, len, &message, &err);
+}
+
+static int parse_result(const char *text, size_t len)
+{
+    struct result_message message;
+
+    return message_result_parse(arena, text, len, &message, &err);
+}
+
+static int parse_metrics(const char *text, size_t len)
+{
+    struct task_metrics_message message;
+
+    return message_task_metrics_parse(arena, text, len, &message, &err);
+}
+
+/* Payloads, and whom of the parsers take them. */
+static const struct {
+    const char *text;
+    int accepted;
+} PAYLOADS[] = {
+    { "", 0 },
+    { "x", 0 },
+    { "42", 0 },
+    { "null", 0 },
+    { "[]", 0 },
+    { "{}", 0 },
+    { "[{\"proplet_id\":\"p\",\"task_id\":\"t\",\"status\":\"alive\"}]", 0 },
+    { "{\"proplet_id\":\"p\",\"task_id\":\"t\",\"status\":\"alive\"}", ALL },
+    { "{\"proplet_id\":\"p\",\"task_id\":\"t\",\"status\":\"alive\"} ", ALL },
+    { "{\"proplet_id\":\"p\",\"task_id\":\"t\",\"status\":\"alive\"}{}", 0 },
+    { "{\"proplet_id\":\"p\",\"task_id\":\"t\",\"status\":\"alive\"", 0 },
+    { "{\"proplet_id\":\"p\",\"task_id\":\"t\",\"task_id\":\"t\",\"status\":\"alive\","
+      "\"proplet_id\":\"p\"}",
+      0 },
+    { "{\"proplet_id\":\"p\",\"status\":\"offline\"}", ALIVE | CREATE },
+    { "{\"proplet_id\":\"p\",\"status\":\"Alive\"}", CREATE },
+    { "{\"proplet_id\":\"p\",\"status\":true}", CREATE },
+    { "{\"proplet_id\":\"p\"}", CREATE },
+    { "{\"Proplet_Id\":\"p\",\"status\":\"alive\"}", 0 },
+    { "{\"proplet_id\":\"\",\"status\":\"alive\"}", 0 },
+    { "{\"proplet_id\":7,\"status\":\"alive\"}", 0 },
+    { "{\"proplet_id\":null,\"status\":\"alive\"}", 0 },
+    { "{\"task_id\":\"t\"}", RESULT | METRICS },
+    { "{\"task_id\":\"t\",\"proplet_id\":7}", RESULT | METRICS },
+    { "{\"task_id\":\"\"}", 0 },
+    { "{\"task_id\":7}", 0 },
+    { "{\"task_id\":\"t\",\"error\":7}", METRICS },
+    { "{\"task_id\":\"t\",\"error\":false}", METRICS },
+    { "{\"task_id\":\"t\",\"error\":{\"message\":\"trap\"}}", METRICS },
+};
+
+START_TEST(payload_is_taken_by_its_parser_and_refused_with_a_word_by_others)
+{
+    static int (*const PARSERS[])(const char *, size_t) = { parse_alive, parse_create, parse_result,
+                                                            parse_metrics };
+
+    for (size_t i = 0; i < ARRAY_LEN(PARSERS); i++) {
+        err = (struct error){ 0 };
+        int r = PARSERS[i](PAYLOADS[_i].text, strlen(PAYLOADS[_i].text));
+        bool accepted = PAYLOADS[_i].accepted & 1 << i;
+        ck_assert_msg((r == 0) == accepted, "parser %zu: %s %s", i, PAYLOADS[_i].text, err.message);
+        if (!accepted) {
+            ck_assert_int_eq(r, -ERROR_INVALID);
+            ck_assert(!str_is_empty(err.message));
+        }
+    }
+}
+END_TEST
+
+#define BYTES(literal) literal, sizeof(literal) - 1
+#define REPLACEMENT "\xef\xbf\xbd"
+
+static const struct {
+    const char *text;
+    size_t len;
+    const char *results; /* NULL: not even then */
+} REPAIRED[] = {
+    { BYTES("{\"task_id\":\"t\",\"results\":\"a\\u0000b\"}"), "a" REPLACEMENT "b" },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\\u0000\\u0000\"}"), REPLACEMENT REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\\\\\\u0000\"}"), "\\" REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\\\\u0000\\u0000\"}"), "\\u0000" REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\\n\\u0000\"}"), "\n" REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"a\nb\tc\"}"), "a b c" },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"a\0b\"}"), "a b" },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xff\xfe\"}"), REPLACEMENT REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xe2\x82\"}"), REPLACEMENT REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xe2\x82\xac\x80\"}"), "\xe2\x82\xac" REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xed\xa0\x80\"}"),
+      REPLACEMENT REPLACEMENT REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xf0\x9f\x98\x80\xf0\x9f\"}"),
+      "\xf0\x9f\x98\x80" REPLACEMENT REPLACEMENT },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xff\"\"}"), NULL },
+    { BYTES("\xff"), NULL },
+    { BYTES("\\u0000"), NULL },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xff\\"), NULL },
+    { BYTES("{\"task_id\":\"t\",\"results\":\"\xff\\u000"), NULL },
+};
+
+START_TEST(result_that_is_almost_json_is_repaired)
+{
+    struct result_message message = { 0 };
+    char *exact = malloc(REPAIRED[_i].len); /* so that reading behind it is found */
+
+    memcpy(exact, REPAIRED[_i].text, REPAIRED[_i].len);
+    int r = message_result_parse(arena, exact, REPAIRED[_i].len, &message, &err);
+    free(exact);
+    ck_assert_int_eq(r == 0, REPAIRED[_i].results != NULL);
+    if (REPAIRED[_i].results)
+        ck_assert_str_eq(json_string(message.results, NULL), REPAIRED[_i].results);
+}
+END_TEST
+
+static const struct {
+    const char *message;
+    const char *proplet_id;
+} SENDERS[] = {
+    { "{\"task_id\":\"t\"}", NULL },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"a\"}", "a" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"a\",\"results\":{\"proplet_id\":\"b\"}}", "a" },
+    { "{\"task_id\":\"t\",\"results\":{\"proplet_id\":\"b\"}}", "b" },
+    { "{\"task_id\":\"t\",\"results\":{\"proplet_id\":7}}", NULL },
+    { "{\"task_id\":\"t\",\"results\":\"{\\\"proplet_id\\\":\\\"b\\\"}\"}", NULL },
+    { "{\"task_id\":\"t\",\"results\":[{\"proplet_id\":\"b\"}]}", NULL },
+};
+
+START_TEST(sender_of_a_result_is_named_at_the_top_or_inside)
+{
+    struct result_message message = { 0 };
+    int r = message_result_parse(arena, SENDERS[_i].message, strlen(SENDERS[_i].message), &message,
+                                 &err);
+
+    ck_assert_int_eq(r, 0);
+    ck_assert_pstr_eq(message.proplet_id, SENDERS[_i].proplet_id);
+}
+END_TEST
+
+static const char *metadata_of(const char *said)
+{
+    struct create_message message = { 0 };
+    const char *text = arena_printf(arena, "{\"proplet_id\":\"p\",\"metadata\":%s}", said);
+    int r = message_create_parse(arena, text, strlen(text), &message, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    return message.metadata ? json_text(arena, message.metadata, NULL) : NULL;
+}
+
+static const struct {
+    const char *said;
+    const char *metadata;
+} METADATA[] = {
+    { "null", NULL },
+    { "[]", NULL },
+    { "\"linux\"", NULL },
+    { "{}", "{}" },
+    { "{\"os\":\"\",\"environment\":\"\",\"tags\":[],\"total_memory_bytes\":0}", "{}" },
+    { "{\"os\":7,\"ip\":{},\"hostname\":null,\"tags\":\"a,b\",\"total_memory_bytes\":\"1\"}",
+      "{}" },
+    { "{\"total_memory_bytes\":-1}", "{}" },
+    { "{\"total_memory_bytes\":1.5}", "{}" },
+    { "{\"total_memory_bytes\":99999999999999999999}", "{}" },
+    { "{\"total_memory_bytes\":9007199254740993}", "{\"totalMemoryBytes\":9007199254740993}" },
+    { "{\"tags\":[\"a\",7,\"\",null,\"b\"]}", "{\"tags\":[\"a\",\"b\"]}" },
+    { "{\"cpu_arch\":\"x86_64\",\"cpuArch\":\"arm\",\"secret\":\"s\"}",
+      "{\"cpuArch\":\"x86_64\"}" },
+};
+
+START_TEST(metadata_is_what_is_known_and_of_its_type)
+{
+    ck_assert_pstr_eq(metadata_of(METADATA[_i].said), METADATA[_i].metadata);
+}
+END_TEST
+
+START_TEST(metadata_cannot_fill_an_object)
+{
+    char tags[200] = "";
+    char text[300] = "";
+
+    for (size_t i = 0; i < 40; i++)
+        memcpy(tags + i * 4, "\"t\",", 4);
+    tags[40 * 4 - 1] = '\0';
+    for (size_t i = 0; i < 258; i += 3) /* 256 is in the middle of a character */
+        memcpy(text + i, "\xe2\x82\xac", 3);
+
+    const char *bounded = metadata_of(arena_printf(arena, "{\"tags\":[%s]}", tags));
+    size_t count = 0;
+    for (const char *at = strchr(bounded, 't') + 4; *at; at++)
+        count += *at == 't';
+    ck_assert_uint_eq(count, 32);
+
+    text[255] = '\0';
+    const char *cut = arena_strdup(arena, text);
+    text[255] = '\xe2';
+    ck_assert_str_eq(metadata_of(arena_printf(arena, "{\"location\":\"%s\"}", text)),
+                     arena_printf(arena, "{\"location\":\"%s\"}", cut));
+}
+END_TEST
+
+START_TEST(first_attempt_is_named_by_the_uid_alone)
+{
+    ck_assert_str_eq(message_id(arena, "uid", 0), "uid");
+    ck_assert_str_eq(message_id(arena, "uid", 1), "uid");
+    ck_assert_str_eq(message_id(arena, "uid", 2), "uid.2");
+    ck_assert_str_eq(message_id(arena, "uid", INT64_MAX), "uid.9223372036854775807");
+}
+END_TEST
+
+START_TEST(uid_is_what_comes_before_the_first_dot)
+{
+    ck_assert_str_eq(message_id_uid(arena, "uid"), "uid");
+    ck_assert_str_eq(message_id_uid(arena, "uid.2"), "uid");
+    ck_assert_str_eq(message_id_uid(arena, "uid.2.17"), "uid");
+    ck_assert_str_eq(message_id_uid(arena, ".2"), "");
+    ck_assert_str_eq(message_id_uid(arena, ""), "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("messages");
+    TCase *tcase = tcase_create("topics and ids");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, topic_names_kind_and_channel, 0, ARRAY_LEN(TOPICS));
+    tcase_add_test(tcase, topic_that_is_built_is_read_back);
+    tcase_add_test(tcase, channel_that_is_too_long_is_refused);
+    tcase_add_test(tcase, first_attempt_is_named_by_the_uid_alone);
+    tcase_add_test(tcase, uid_is_what_comes_before_the_first_dot);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("payloads");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, payload_is_taken_by_its_parser_and_refused_with_a_word_by_others, 0,
+                        ARRAY_LEN(PAYLOADS));
+    tcase_add_loop_test(tcase, result_that_is_almost_json_is_repaired, 0, ARRAY_LEN(REPAIRED));
+    tcase_add_loop_test(tcase, sender_of_a_result_is_named_at_the_top_or_inside, 0,
+                        ARRAY_LEN(SENDERS));
+    tcase_add_loop_test(tcase, metadata_is_what_is_known_and_of_its_type, 0, ARRAY_LEN(METADATA));
+    tcase_add_test(tcase, metadata_cannot_fill_an_object);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,402 @@
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "controller/payload.h"
+#include "controller/tests/device_model.h"
+#include "controller/tests/fixture.h"
+
+#define WASM "AGFzbQEAAAABBwFgAn9/AX8DAgEABwgBBG1haW4AAAoJAQcAIAAgAWoL"
+
+static struct arena *arena;
+static struct error err;
+static size_t payload_len;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    err = (struct error){ 0 };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static const cJSON *json(const char *text)
+{
+    const cJSON *ret = NULL;
+    int r = json_parse(arena, text, strlen(text), &ret, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    return ret;
+}
+
+/* Text of the start for a Task with this spec, or NULL and err. */
+static const char *start_text(const char *spec, enum proplet_dialect dialect)
+{
+    struct task task = { 0 };
+    const char *text = NULL;
+    int r = task_decode(arena, json(arena_printf(arena, "{\"spec\":%s}", spec)), &task, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", spec, err.message);
+    const struct start_request request = {
+        .task = &task.spec,
+        .object_name = "my-task",
+        .message_id = "uid-1.2",
+        .client_id = "device-1",
+        .dialect = dialect,
+    };
+    r = payload_start(arena, &request, &text, &payload_len, &err);
+    ck_assert_int_eq(r, text ? 0 : -(int)err.code);
+    return text;
+}
+
+static const cJSON *start(const char *spec, enum proplet_dialect dialect)
+{
+    const char *text = start_text(spec, dialect);
+
+    ck_assert_msg(text, "%s: %s", spec, err.message);
+    ck_assert_uint_eq(strlen(text), payload_len);
+    return json(text);
+}
+
+static const char *member(const cJSON *object, const char *key)
+{
+    const cJSON *value = json_get(object, key);
+
+    return value ? json_text(arena, value, NULL) : NULL;
+}
+
+static const char *const SPECS[] = {
+    "{\"file\":\"" WASM "\"}",
+    "{\"imageUrl\":\"reg.example/app:1\"}",
+    "{\"file\":\"\",\"imageUrl\":\"http://files.example/add.wasm\"}",
+    "{\"file\":\"" WASM "\",\"imageUrl\":\"reg.example/app:1\",\"encrypted\":true,"
+    "\"kbsResourcePath\":\"default/key/1\"}",
+    "{\"imageUrl\":\"reg.example/app:1\",\"encrypted\":true,\"kbsResourcePath\":\"\"}",
+    "{\"file\":\"" WASM "\",\"functionName\":\"main\",\"inputs\":[10,\"32\",1.50,true],"
+    "\"cliArgs\":[\"--port\",\"80\"],\"env\":{\"A\":\"1\",\"B\":\"\"},\"mode\":\"train\"}",
+    "{\"file\":\"" WASM "\",\"daemon\":true,\"metadata\":{\"a\":[1,null]}}",
+    "{\"file\":\"" WASM "\",\"monitoringProfile\":{}}",
+    "{\"file\":\"" WASM "\",\"monitoringProfile\":{\"enabled\":false}}",
+    "{\"file\":\"" WASM "\",\"monitoringProfile\":{\"enabled\":true,\"interval\":\"1m\","
+    "\"historySize\":5,\"retainHistory\":true,\"collectDiskIo\":true}}",
+};
+
+START_TEST(linux_device_takes_every_start)
+{
+    const char *why;
+    const cJSON *payload = start(SPECS[_i], DIALECT_STANDARD);
+    enum device_verdict verdict = device_start(payload, "device-1", &why);
+
+    ck_assert_msg(verdict == DEVICE_TAKES, "%s: %s", member(payload, "id"), why);
+    ck_assert_int_eq(device_start(payload, "device-2", &why), DEVICE_IGNORES);
+}
+END_TEST
+
+static void expect_no_null(const cJSON *value, const char *where)
+{
+    ck_assert_msg(!cJSON_IsNull(value), "null in %s", where);
+    json_for_each (child, value)
+        expect_no_null(child, child->string ? child->string : where);
+}
+
+START_TEST(optional_fields_are_left_out_and_never_null)
+{
+    for (size_t i = 0; i < ARRAY_LEN(SPECS); i++) {
+        if (strstr(SPECS[i], "null")) /* the user's own */
+            continue;
+        expect_no_null(start(SPECS[i], DIALECT_STANDARD), "standard");
+    }
+    expect_no_null(start("{\"file\":\"" WASM "\"}", DIALECT_EMBEDDED), "embedded");
+
+    const cJSON *payload = start("{\"file\":\"" WASM "\"}", DIALECT_STANDARD);
+    static const char *const ABSENT[] = { "image_url", "mode", "kbs_resource_path", "metadata",
+                                          "monitoring_profile" };
+    for (size_t i = 0; i < ARRAY_LEN(ABSENT); i++)
+        ck_assert_ptr_null(json_get(payload, ABSENT[i]));
+}
+END_TEST
+
+static void check_verdict(void *ctx UNUSED, const char *name)
+{
+    size_t len;
+    const char *text = fixture_read(arena, name, &len);
+    const char *why;
+    enum device_verdict expected = DEVICE_TAKES;
+
+    if (str_has_prefix(name, "sent/mcu-"))
+        return;
+    if (str_has_prefix(name, "sent/start-dropped-"))
+        expected = DEVICE_DROPS;
+    if (str_has_prefix(name, "sent/start-ignored-"))
+        expected = DEVICE_IGNORES;
+    enum device_verdict verdict = device_start(
+        json(text), json_string(json_get(json(text), "proplet_id"), "proplet-1"), &why);
+    if (expected == DEVICE_IGNORES)
+        verdict = device_start(json(text), "proplet-1", &why);
+    ck_assert_msg(verdict == expected, "%s: %d, %s", name, (int)verdict, why ? why : "");
+}
+
+/* The model of the device is worth what it says of starts whose end was observed. */
+START_TEST(model_of_the_device_agrees_with_the_device)
+{
+    ck_assert_uint_gt(fixture_for_each("sent", check_verdict, NULL), 20);
+}
+END_TEST
+
+/* Starts that a device ran, and the Task for which they are sent. */
+static const struct {
+    const char *file;
+    const char *spec;
+    enum proplet_dialect dialect;
+} SENT[] = {
+    { "sent/start-completed.json",
+      "{\"functionName\":\"main\",\"file\":\"" WASM "\",\"inputs\":[10,32]}", DIALECT_STANDARD },
+    { "sent/start-completed.json",
+      "{\"functionName\":\"main\",\"file\":\"" WASM "\",\"inputs\":[\"10\",\"32\"]}",
+      DIALECT_STANDARD },
+    { "sent/start-daemon.json",
+      "{\"functionName\":\"spin\",\"daemon\":true,"
+      "\"file\":\"AGFzbQEAAAABBAFgAAADAgEABwgBBHNwaW4AAAoJAQcAA0AMAAsL\"}",
+      DIALECT_STANDARD },
+    { "sent/start-slow-with-profile.json",
+      "{\"functionName\":\"slow\",\"inputs\":[6000000000],"
+      "\"file\":\"AGFzbQEAAAABBgFgAX4BfwMCAQAHCAEEc2xvdwAACh4BHAEBfgJAA0AgASAAWg0BIAFCAXwhAQwAC"
+      "wtBBws=\",\"monitoringProfile\":{\"enabled\":true,\"interval\":\"1s\",\"collectCpu\":true,"
+      "\"collectMemory\":true,\"collectDiskIo\":true,\"collectThreads\":true,"
+      "\"collectFileDescriptors\":true,\"exportToMqtt\":true,\"retainHistory\":true,"
+      "\"historySize\":10}}",
+      DIALECT_STANDARD },
+    { "sent/start-registry.json",
+      "{\"functionName\":\"main\",\"imageUrl\":\"reg.example/app:1\",\"inputs\":[\"10\",\"32\"]}",
+      DIALECT_STANDARD },
+    { "sent/mcu-start.json", "{\"functionName\":\"add\",\"file\":\"" WASM "\",\"inputs\":[10,32]}",
+      DIALECT_EMBEDDED },
+    { "sent/mcu-start.json",
+      "{\"functionName\":\"add\",\"file\":\"" WASM "\",\"inputs\":[\"10\",\"32\"]}",
+      DIALECT_EMBEDDED },
+};
+
+START_TEST(start_has_all_that_the_device_was_seen_to_run)
+{
+    size_t len;
+    const cJSON *payload = start(SENT[_i].spec, SENT[_i].dialect);
+    const cJSON *seen = json(fixture_read(arena, SENT[_i].file, &len));
+
+    json_for_each (field, seen) {
+        bool is_name = str_equal(field->string, "id") || str_equal(field->string, "proplet_id");
+        bool is_empty = cJSON_IsString(field) && str_is_empty(json_string(field, ""));
+        if (!is_name && !is_empty)
+            ck_assert_pstr_eq(member(payload, field->string), json_text(arena, field, NULL));
+    }
+}
+END_TEST
+
+START_TEST(start_names_the_attempt_and_the_device_not_the_objects)
+{
+    const cJSON *payload = start("{\"name\":\"a task\",\"file\":\"" WASM "\"}", DIALECT_STANDARD);
+
+    ck_assert_str_eq(member(payload, "id"), "\"uid-1.2\"");
+    ck_assert_str_eq(member(payload, "name"), "\"my-task\"");
+    ck_assert_str_eq(member(payload, "proplet_id"), "\"device-1\"");
+    ck_assert_str_eq(member(payload, "broadcast"), "false");
+    ck_assert_str_eq(member(payload, "state"), "1");
+    ck_assert_str_eq(member(payload, "env"),
+                     "{\"TASK_ID\":\"uid-1.2\",\"PROPLET_ID\":\"device-1\"}");
+}
+END_TEST
+
+START_TEST(environment_of_the_user_does_not_name_another_task)
+{
+    const cJSON *payload =
+        start("{\"file\":\"" WASM "\",\"env\":{\"TASK_ID\":\"x\",\"A\":\"1\"}}", DIALECT_STANDARD);
+
+    ck_assert(
+        json_equal(json_get(payload, "env"),
+                   json("{\"A\":\"1\",\"TASK_ID\":\"uid-1.2\",\"PROPLET_ID\":\"device-1\"}")));
+}
+END_TEST
+
+START_TEST(encrypted_module_comes_from_its_image)
+{
+    const cJSON *payload = start(SPECS[3], DIALECT_STANDARD);
+
+    ck_assert_ptr_null(json_get(payload, "file"));
+    ck_assert_str_eq(member(payload, "image_url"), "\"reg.example/app:1\"");
+    ck_assert_str_eq(member(payload, "encrypted"), "true");
+    ck_assert_str_eq(member(payload, "kbs_resource_path"), "\"default/key/1\"");
+}
+END_TEST
+
+static const struct {
+    const char *inputs;
+    const char *standard;
+    const char *embedded; /* NULL: refused */
+} INPUTS[] = {
+    { "[]", "[]", "[]" },
+    { "[10,32]", "[\"10\",\"32\"]", "[10,32]" },
+    { "[\"10\",\"-3\"]", "[\"10\",\"-3\"]", "[10,-3]" },
+    { "[1.50,1e15]", "[\"1.50\",\"1e15\"]", "[1.50,1e15]" },
+    { "[9007199254740993,18446744073709551615]", "[\"9007199254740993\",\"18446744073709551615\"]",
+      "[9007199254740993,18446744073709551615]" },
+    { "[\"9007199254740993\"]", "[\"9007199254740993\"]", "[9007199254740993]" },
+    { "[\"a \\\"b\\\"\"]", "[\"a \\\"b\\\"\"]", NULL },
+    { "[\"\"]", "[\"\"]", NULL },
+    { "[\"0x10\"]", "[\"0x10\"]", NULL },
+    { "[\"true\"]", "[\"true\"]", NULL },
+    { "[\"[1]\"]", "[\"[1]\"]", NULL },
+    { "[\"NaN\"]", "[\"NaN\"]", NULL },
+    { "[true]", "[\"true\"]", NULL },
+};
+
+START_TEST(inputs_are_strings_or_numbers_with_all_their_digits)
+{
+    const char *spec =
+        arena_printf(arena, "{\"file\":\"" WASM "\",\"inputs\":%s}", INPUTS[_i].inputs);
+
+    ck_assert_str_eq(member(start(spec, DIALECT_STANDARD), "inputs"), INPUTS[_i].standard);
+    if (INPUTS[_i].embedded) {
+        ck_assert_str_eq(member(start(spec, DIALECT_EMBEDDED), "inputs"), INPUTS[_i].embedded);
+        return;
+    }
+    ck_assert_ptr_null(start_text(spec, DIALECT_EMBEDDED));
+    ck_assert_int_eq(err.code, ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(input_that_no_microcontroller_takes_is_named)
+{
+    ck_assert_ptr_null(
+        start_text("{\"file\":\"" WASM "\",\"inputs\":[1,\"2\",\"x\"]}", DIALECT_EMBEDDED));
+    ck_assert_str_eq(err.message, "spec.inputs[2]: must be a number for an embedded Proplet");
+}
+END_TEST
+
+static const char *const PROFILE_FIELDS[] = {
+    "enabled",
+    "interval",
+    "collect_cpu",
+    "collect_memory",
+    "collect_disk_io",
+    "collect_threads",
+    "collect_file_descriptors",
+    "export_to_mqtt",
+    "retain_history",
+    "history_size",
+};
+
+static const struct {
+    const char *profile;
+    const char *sent;
+} PROFILES[] = {
+    { "{}", "[true,10,true,true,false,false,false,true,false,0]" },
+    { "{\"enabled\":false}", "[false,10,true,true,false,false,false,true,false,0]" },
+    { "{\"interval\":\"500ms\"}", "[true,1,true,true,false,false,false,true,false,0]" },
+    { "{\"interval\":\"0s\"}", "[true,1,true,true,false,false,false,true,false,0]" },
+    { "{\"interval\":\"1500ms\"}", "[true,2,true,true,false,false,false,true,false,0]" },
+    { "{\"interval\":\"1m30s\"}", "[true,90,true,true,false,false,false,true,false,0]" },
+    { "{\"interval\":\"soon\"}", "[true,10,true,true,false,false,false,true,false,0]" },
+    { "{\"collectCpu\":false,\"collectMemory\":false,\"exportToMqtt\":false}",
+      "[true,10,false,false,false,false,false,false,false,0]" },
+    { "{\"collectDiskIo\":true,\"collectThreads\":true,\"collectFileDescriptors\":true,"
+      "\"retainHistory\":true,\"historySize\":7}",
+      "[true,10,true,true,true,true,true,true,true,7]" },
+};
+
+START_TEST(monitoring_profile_is_sent_with_all_ten_fields)
+{
+    const cJSON *payload =
+        start(arena_printf(arena, "{\"file\":\"" WASM "\",\"monitoringProfile\":%s}",
+                           PROFILES[_i].profile),
+              DIALECT_STANDARD);
+    const cJSON *profile = json_get(payload, "monitoring_profile");
+    cJSON *values = json_array(arena);
+
+    ck_assert_uint_eq(json_len(profile), ARRAY_LEN(PROFILE_FIELDS));
+    for (size_t i = 0; i < ARRAY_LEN(PROFILE_FIELDS); i++) {
+        ck_assert_msg(json_get(profile, PROFILE_FIELDS[i]), "%s", PROFILE_FIELDS[i]);
+        json_add(values, json_copy(json_get(profile, PROFILE_FIELDS[i])));
+    }
+    ck_assert_str_eq(json_text(arena, values, NULL), PROFILES[_i].sent);
+}
+END_TEST
+
+START_TEST(microcontroller_gets_what_it_reads_and_no_more)
+{
+    ck_assert_str_eq(
+        start_text("{\"file\":\"" WASM "\",\"inputs\":[10,32],\"mode\":\"train\","
+                   "\"env\":{\"FL_ROUND_ID\":\"1\"},\"cliArgs\":[\"a\"],\"daemon\":true,"
+                   "\"metadata\":{\"a\":1},\"monitoringProfile\":{}}",
+                   DIALECT_EMBEDDED),
+        "{\"id\":\"uid-1.2\",\"name\":\"my-task\",\"file\":\"" WASM "\",\"mode\":\"train\","
+        "\"inputs\":[10,32],\"env\":{\"FL_ROUND_ID\":\"1\"}}");
+}
+END_TEST
+
+static const char *spec_with_file_of(size_t len)
+{
+    char *file = arena_alloc(arena, 1, len + 1);
+
+    memset(file, 'A', len);
+    return arena_printf(arena, "{\"file\":\"%s\"}", file);
+}
+
+START_TEST(start_is_as_large_as_its_device_takes_and_no_larger)
+{
+    static const struct {
+        enum proplet_dialect dialect;
+        size_t max;
+    } LIMITS[] = { { DIALECT_EMBEDDED, 1023 }, { DIALECT_STANDARD, 1048576 } };
+    enum proplet_dialect dialect = LIMITS[_i].dialect;
+
+    ck_assert_ptr_nonnull(start_text(spec_with_file_of(1), dialect));
+    size_t room = LIMITS[_i].max - (payload_len - 1);
+    ck_assert_ptr_nonnull(start_text(spec_with_file_of(room), dialect));
+    ck_assert_uint_eq(payload_len, LIMITS[_i].max);
+
+    ck_assert_ptr_null(start_text(spec_with_file_of(room + 1), dialect));
+    ck_assert_int_eq(err.code, ERROR_TOO_LARGE);
+    ck_assert_str_eq(err.message,
+                     arena_printf(arena, "the start message has %zu bytes, the device takes %zu",
+                                  LIMITS[_i].max + 1, LIMITS[_i].max));
+}
+END_TEST
+
+START_TEST(stop_has_what_either_device_asks_for)
+{
+    size_t len;
+    const cJSON *stop = json(payload_stop(arena, "uid-1.2", "main", "device-1"));
+    const cJSON *mcu = json(fixture_read(arena, "sent/mcu-stop.json", &len));
+
+    ck_assert(json_equal(stop, json("{\"id\":\"uid-1.2\",\"name\":\"main\",\"state\":\"Running\","
+                                    "\"proplet_id\":\"device-1\",\"broadcast\":false}")));
+    json_for_each (field, mcu)
+        ck_assert(cJSON_IsString(json_get(stop, field->string)));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("payload");
+    TCase *tcase = tcase_create("payload");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, model_of_the_device_agrees_with_the_device);
+    tcase_add_loop_test(tcase, linux_device_takes_every_start, 0, ARRAY_LEN(SPECS));
+    tcase_add_test(tcase, optional_fields_are_left_out_and_never_null);
+    tcase_add_loop_test(tcase, start_has_all_that_the_device_was_seen_to_run, 0, ARRAY_LEN(SENT));
+    tcase_add_test(tcase, start_names_the_attempt_and_the_device_not_the_objects);
+    tcase_add_test(tcase, environment_of_the_user_does_not_name_another_task);
+    tcase_add_test(tcase, encrypted_module_comes_from_its_image);
+    tcase_add_loop_test(tcase, inputs_are_strings_or_numbers_with_all_their_digits, 0,
+                        ARRAY_LEN(INPUTS));
+    tcase_add_test(tcase, input_that_no_microcontroller_takes_is_named);
+    tcase_add_loop_test(tcase, monitoring_profile_is_sent_with_all_ten_fields, 0,
+                        ARRAY_LEN(PROFILES));
+    tcase_add_test(tcase, microcontroller_gets_what_it_reads_and_no_more);
+    tcase_add_loop_test(tcase, start_is_as_large_as_its_device_takes_and_no_larger, 0, 2);
+    tcase_add_test(tcase, stop_has_what_either_device_asks_for);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,313 @@
+#include "controller/placements.h"
+
+#include <pthread.h>
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+
+static struct placements *placements;
+
+static void set_up(void)
+{
+    placements = placements_create();
+}
+
+static void tear_down(void)
+{
+    placements_destroy(placements);
+}
+
+static struct kube_name task(const char *name)
+{
+    struct kube_name ret;
+
+    ck_assert(kube_name_set(&ret, "default", name));
+    return ret;
+}
+
+static bool note(const char *name, const char *proplet, bool active, int64_t chosen_us)
+{
+    const struct kube_name key = task(name);
+    const struct placement placement = { proplet, active, chosen_us };
+
+    return placements_note(placements, &key, &placement);
+}
+
+static bool gone(const char *name)
+{
+    const struct kube_name key = task(name);
+
+    return placements_note(placements, &key, NULL);
+}
+
+static bool assume(uint64_t sequence, const char *name, const char *proplet, int64_t chosen_us)
+{
+    const struct kube_name key = task(name);
+    const struct placement placement = { proplet, true, chosen_us };
+
+    return placements_assume(placements, sequence, &key, &placement);
+}
+
+static bool assume_now(const char *name, const char *proplet, int64_t chosen_us)
+{
+    return assume(placements_sequence(placements), name, proplet, chosen_us);
+}
+
+static void expect(const char *proplet, int64_t total, int64_t active)
+{
+    struct placement_count count = placements_count(placements, "default", proplet);
+
+    ck_assert_int_eq(count.total, total);
+    ck_assert_int_eq(count.active, active);
+}
+
+static void expect_last(const char *proplet)
+{
+    char last[254];
+
+    placements_last(placements, "default", last);
+    ck_assert_str_eq(last, proplet);
+}
+
+START_TEST(task_counts_where_it_is_and_is_active_until_it_ends)
+{
+    expect("alpha", 0, 0);
+    note("one", NULL, false, 0);
+    expect("alpha", 0, 0);
+    note("one", "alpha", true, 1);
+    note("two", "alpha", true, 2);
+    note("three", "beta", true, 3);
+    expect("alpha", 2, 2);
+    expect("beta", 1, 1);
+    note("one", "alpha", false, 1);
+    expect("alpha", 2, 1);
+    gone("one");
+    gone("two");
+    expect("alpha", 0, 0);
+    expect("beta", 1, 1);
+}
+END_TEST
+
+START_TEST(task_noted_again_counts_once)
+{
+    for (int i = 0; i < 3; i++)
+        note("one", "alpha", true, 1);
+    expect("alpha", 1, 1);
+    note("one", "beta", true, 2);
+    expect("alpha", 0, 0);
+    expect("beta", 1, 1);
+}
+END_TEST
+
+START_TEST(namespaces_are_told_apart)
+{
+    note("one", "alpha", true, 1);
+    ck_assert_int_eq(placements_count(placements, "other", "alpha").total, 0);
+
+    char last[254];
+    placements_last(placements, "other", last);
+    ck_assert_str_eq(last, "");
+}
+END_TEST
+
+/* What a Task was, what it becomes, and whether somebody else may have its capacity now. */
+static const struct {
+    struct placement before, after;
+    bool freed;
+} FREED[] = {
+    { { NULL, false, 0 }, { "alpha", true, 1 }, false },
+    { { "alpha", true, 1 }, { "alpha", true, 1 }, false },
+    { { "alpha", true, 1 }, { "alpha", false, 1 }, true },
+    { { "alpha", true, 1 }, { "beta", true, 2 }, true },
+    { { "alpha", true, 1 }, { NULL, false, 0 }, true },
+    { { "alpha", true, 1 }, { NULL, true, 1 }, true }, /* scheduled without a Proplet */
+    { { "alpha", false, 1 }, { "alpha", false, 1 }, false },
+    { { "alpha", false, 1 }, { NULL, false, 0 }, false },
+};
+
+START_TEST(freed_capacity_is_told)
+{
+    note("one", FREED[_i].before.proplet, FREED[_i].before.active, FREED[_i].before.chosen_us);
+    ck_assert_int_eq(
+        note("one", FREED[_i].after.proplet, FREED[_i].after.active, FREED[_i].after.chosen_us),
+        FREED[_i].freed);
+}
+END_TEST
+
+START_TEST(deleted_task_frees_its_capacity_once)
+{
+    note("one", "alpha", true, 1);
+    ck_assert(gone("one"));
+    ck_assert(!gone("one"));
+    note("two", "alpha", false, 1);
+    ck_assert(!gone("two"));
+}
+END_TEST
+
+START_TEST(choice_counts_before_it_is_in_the_store)
+{
+    ck_assert(assume_now("one", "alpha", 5));
+    expect("alpha", 1, 1);
+    expect_last("alpha");
+    note("one", "alpha", true, 5);
+    expect("alpha", 1, 1);
+}
+END_TEST
+
+START_TEST(choice_on_outdated_counts_is_refused)
+{
+    uint64_t sequence = placements_sequence(placements);
+
+    ck_assert(assume(sequence, "one", "alpha", 5));
+    ck_assert(!assume(sequence, "two", "alpha", 6));
+    expect("alpha", 1, 1);
+    ck_assert(assume_now("two", "beta", 7));
+}
+END_TEST
+
+START_TEST(news_of_an_earlier_choice_does_not_undo_a_later_one)
+{
+    note("one", NULL, false, 0);
+    assume_now("one", "alpha", 5);
+    ck_assert(!note("one", NULL, false, 0)); /* the store has not seen it yet */
+    expect("alpha", 1, 1);
+    ck_assert(!note("one", "beta", true, 4));
+    expect("alpha", 1, 1);
+    expect("beta", 0, 0);
+}
+END_TEST
+
+START_TEST(choice_that_is_in_the_store_may_be_taken_back_there)
+{
+    assume_now("one", "alpha", 5);
+    note("one", "alpha", true, 5);
+    ck_assert(note("one", NULL, false, 0)); /* started over */
+    expect("alpha", 0, 0);
+}
+END_TEST
+
+START_TEST(choice_that_was_not_written_counts_nowhere)
+{
+    const struct kube_name one = task("one");
+
+    assume_now("one", "alpha", 5);
+    placements_forget(placements, &one);
+    expect("alpha", 0, 0);
+    note("one", NULL, false, 0);
+    expect("alpha", 0, 0);
+    ck_assert(assume_now("one", "beta", 6));
+    expect("beta", 1, 1);
+}
+END_TEST
+
+START_TEST(deleted_task_takes_its_assumption_along)
+{
+    assume_now("one", "alpha", 5);
+    ck_assert(gone("one"));
+    expect("alpha", 0, 0);
+}
+END_TEST
+
+START_TEST(last_selected_is_the_newest_choice_whatever_order_they_come_in)
+{
+    expect_last("");
+    note("two", "beta", true, 20);
+    note("one", "alpha", true, 10);
+    expect_last("beta");
+    note("three", "gamma", false, 30);
+    expect_last("gamma");
+    gone("three"); /* the circle goes on after it all the same */
+    expect_last("gamma");
+    assume_now("four", "delta", 40);
+    expect_last("delta");
+}
+END_TEST
+
+START_TEST(proplet_name_that_is_too_long_counts_nowhere)
+{
+    char name[300] = "";
+
+    memset(name, 'a', 299);
+    note("one", name, true, 1);
+    expect(name, 0, 0);
+    expect_last("");
+}
+END_TEST
+
+#define THREADS 4
+#define CHOICES 2000
+#define PROPLETS 10
+
+/* A worker that always chooses the Proplet with the fewest Tasks, as the scheduler does. */
+static void *choose(void *ctx)
+{
+    const char *worker = ctx;
+
+    for (int i = 0; i < CHOICES; i++) {
+        char name[32];
+        char best[8];
+        uint64_t sequence;
+        snprintf(name, sizeof(name), "%s-%d", worker, i);
+        do {
+            int64_t fewest = INT64_MAX;
+            sequence = placements_sequence(placements);
+            for (int p = 0; p < PROPLETS; p++) {
+                char proplet[8];
+                snprintf(proplet, sizeof(proplet), "p%d", p);
+                int64_t active = placements_count(placements, "default", proplet).active;
+                if (active < fewest) {
+                    fewest = active;
+                    str_copy(best, sizeof(best), proplet);
+                }
+            }
+        } while (!assume(sequence, name, best, i + 1));
+        note(name, best, true, i + 1);
+    }
+    return NULL;
+}
+
+START_TEST(workers_that_choose_at_once_spread_evenly)
+{
+    static const char *const WORKERS[THREADS] = { "a", "b", "c", "d" };
+    pthread_t threads[THREADS];
+
+    for (size_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, choose, (void *)WORKERS[i]), 0);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+
+    for (int p = 0; p < PROPLETS; p++) {
+        char proplet[8];
+        snprintf(proplet, sizeof(proplet), "p%d", p);
+        expect(proplet, THREADS * CHOICES / PROPLETS, THREADS * CHOICES / PROPLETS);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("placements");
+    TCase *tcase = tcase_create("counts");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, task_counts_where_it_is_and_is_active_until_it_ends);
+    tcase_add_test(tcase, task_noted_again_counts_once);
+    tcase_add_test(tcase, namespaces_are_told_apart);
+    tcase_add_loop_test(tcase, freed_capacity_is_told, 0, ARRAY_LEN(FREED));
+    tcase_add_test(tcase, deleted_task_frees_its_capacity_once);
+    tcase_add_test(tcase, last_selected_is_the_newest_choice_whatever_order_they_come_in);
+    tcase_add_test(tcase, proplet_name_that_is_too_long_counts_nowhere);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("assumptions");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, choice_counts_before_it_is_in_the_store);
+    tcase_add_test(tcase, choice_on_outdated_counts_is_refused);
+    tcase_add_test(tcase, news_of_an_earlier_choice_does_not_undo_a_later_one);
+    tcase_add_test(tcase, choice_that_is_in_the_store_may_be_taken_back_there);
+    tcase_add_test(tcase, choice_that_was_not_written_counts_nowhere);
+    tcase_add_test(tcase, deleted_task_takes_its_assumption_along);
+    tcase_add_test(tcase, workers_that_choose_at_once_spread_evenly);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,466 @@
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/tests/suite.h"
+#include "controller/proplet_plan.h"
+
+#define NOW_MS 1000000
+#define NOW_US INT64_C(1795255200000000) /* 2026-11-21T10:00:00Z */
+#define THRESHOLD_MS 30000
+
+static struct arena *arena;
+static struct proplet_observed observed;
+
+/* A Proplet nobody has heard of, on a channel subscribed to a second ago. */
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    observed = (struct proplet_observed){
+        .name = "alpha",
+        .generation = 1,
+        .proplet.spec.type = PROPLET_EXTERNAL,
+        .mqtt_configured = true,
+        .channel.since_ms = NOW_MS - 1000,
+        .threshold_ms = THRESHOLD_MS,
+        .now_ms = NOW_MS,
+        .now_us = NOW_US,
+    };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static void wait_ms(int64_t ms)
+{
+    observed.now_ms += ms;
+    observed.now_us += ms * 1000;
+}
+
+static void heartbeat(void)
+{
+    struct fleet_device *device = &observed.device;
+
+    device->alive = true;
+    device->will = false;
+    device->last_seen_ms = observed.now_ms;
+    device->last_seen_us = observed.now_us;
+    device->history_us[0] = observed.now_us;
+    device->history_len = 1;
+}
+
+static struct proplet_plan plan(void)
+{
+    return proplet_plan(arena, &observed);
+}
+
+/* What the reconciler does: the status is written, a silent device counts as dead. */
+static struct proplet_plan done(void)
+{
+    struct proplet_plan result = plan();
+
+    observed.proplet.status = result.status;
+    if (result.silent)
+        observed.device.alive = false;
+    return result;
+}
+
+static void run(void)
+{
+    heartbeat();
+    done();
+    ck_assert_int_eq(observed.proplet.status.phase, PROPLET_RUNNING);
+}
+
+/* Another process: nothing heard, not subscribed. */
+static void restart(void)
+{
+    observed.device = (struct fleet_device){ 0 };
+    observed.channel = (struct channel_state){ 0 };
+}
+
+static const char *condition(const struct proplet_plan *result, const char *type)
+{
+    const cJSON *found = condition_get(result->status.conditions, type);
+
+    return arena_printf(arena, "%s %s: %s", json_string(json_get(found, "status"), "?"),
+                        json_string(json_get(found, "reason"), "?"),
+                        json_string(json_get(found, "message"), "?"));
+}
+
+static void expect_silence(const struct proplet_plan *result)
+{
+    ck_assert(!result->transition);
+    ck_assert(!result->refresh);
+    ck_assert_ptr_null(result->event_reason);
+    ck_assert(json_equal(proplet_status_encode(arena, &result->status),
+                         proplet_status_encode(arena, &observed.proplet.status)));
+}
+
+START_TEST(new_proplet_waits_for_its_first_heartbeat)
+{
+    struct proplet_plan result = done();
+
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
+    ck_assert(!result.status.alive);
+    ck_assert_str_eq(condition(&result, "Ready"),
+                     "False WaitingForHeartbeat: no heartbeat of the device has arrived yet");
+    ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
+    ck_assert_int_eq(result.status.observed_generation, 1);
+    ck_assert_ptr_null(result.event_reason);
+
+    wait_ms(100 * THRESHOLD_MS);
+    result = plan();
+    expect_silence(&result);
+}
+END_TEST
+
+START_TEST(first_heartbeat_makes_it_running)
+{
+    done();
+    heartbeat();
+    struct proplet_plan result = plan();
+
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
+    ck_assert(result.status.alive);
+    ck_assert_str_eq(condition(&result, "Ready"), "True Alive: heartbeats arrive");
+    ck_assert_str_eq(condition(&result, "Connected"), "True Heartbeat: ");
+    ck_assert_int_eq(result.status.last_seen_us, NOW_US);
+    ck_assert_int_eq(result.event_type, EVENT_NORMAL);
+    ck_assert_str_eq(result.event_reason, "Online");
+    ck_assert_int_eq(result.deadline_ms, NOW_MS + THRESHOLD_MS);
+}
+END_TEST
+
+START_TEST(heartbeats_are_refreshes_and_no_transitions)
+{
+    run();
+    for (int i = 0; i < 20; i++) {
+        wait_ms(10000);
+        heartbeat();
+        struct proplet_plan result = done();
+        ck_assert(!result.transition);
+        ck_assert(result.refresh);
+        ck_assert_ptr_null(result.event_reason);
+        ck_assert_int_eq(result.deadline_ms, observed.now_ms + THRESHOLD_MS);
+    }
+}
+END_TEST
+
+START_TEST(nothing_is_written_when_nothing_was_heard)
+{
+    run();
+    wait_ms(THRESHOLD_MS - 1);
+    struct proplet_plan result = plan();
+
+    expect_silence(&result);
+}
+END_TEST
+
+START_TEST(silence_makes_it_offline_once)
+{
+    run();
+    wait_ms(THRESHOLD_MS);
+    struct proplet_plan result = done();
+
+    ck_assert(result.silent);
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
+    ck_assert(!result.status.alive);
+    ck_assert_str_eq(condition(&result, "Ready"),
+                     "False HeartbeatsStopped: no heartbeat within --last-seen-threshold");
+    ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
+    ck_assert_str_eq(result.event_reason, "Offline");
+    ck_assert_int_eq(result.event_type, EVENT_WARNING);
+    ck_assert_int_eq(result.deadline_ms, 0);
+
+    wait_ms(THRESHOLD_MS);
+    result = plan();
+    expect_silence(&result);
+
+    heartbeat();
+    result = plan();
+    ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
+    ck_assert_str_eq(result.event_reason, "Online");
+}
+END_TEST
+
+START_TEST(silence_counts_from_the_subscription)
+{
+    run();
+    wait_ms(100 * THRESHOLD_MS);
+    observed.channel.since_ms = observed.now_ms;
+    struct proplet_plan result = plan();
+    expect_silence(&result);
+    ck_assert_int_eq(result.deadline_ms, observed.now_ms + THRESHOLD_MS);
+
+    wait_ms(THRESHOLD_MS);
+    result = plan();
+    ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
+}
+END_TEST
+
+START_TEST(outage_of_the_broker_turns_nobody_offline)
+{
+    run();
+    observed.channel.since_ms = 0;
+    wait_ms(100 * THRESHOLD_MS);
+    struct proplet_plan result = plan();
+
+    expect_silence(&result);
+    ck_assert(!result.silent);
+    ck_assert_int_eq(result.deadline_ms, 0);
+}
+END_TEST
+
+START_TEST(restart_of_the_controller_leaves_the_phase_as_it_was)
+{
+    static const enum proplet_phase PHASES[] = { PROPLET_RUNNING, PROPLET_OFFLINE };
+
+    run();
+    if (PHASES[_i] == PROPLET_OFFLINE) {
+        wait_ms(THRESHOLD_MS);
+        done();
+    }
+    restart();
+    wait_ms(100 * THRESHOLD_MS);
+    struct proplet_plan result = plan();
+    expect_silence(&result);
+    ck_assert_int_eq(result.status.phase, PHASES[_i]);
+
+    observed.channel.since_ms = observed.now_ms;
+    result = plan();
+    expect_silence(&result);
+    ck_assert_int_eq(result.deadline_ms, observed.now_ms + THRESHOLD_MS);
+
+    wait_ms(THRESHOLD_MS);
+    result = plan();
+    ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
+    ck_assert_int_eq(result.transition, PHASES[_i] == PROPLET_RUNNING);
+}
+END_TEST
+
+START_TEST(last_will_makes_it_offline_at_once)
+{
+    run();
+    observed.device.alive = false;
+    observed.device.will = true;
+    struct proplet_plan result = done();
+
+    ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
+    ck_assert_str_eq(condition(&result, "Ready"),
+                     "False LastWill: the broker published the device's last will");
+    ck_assert_str_eq(result.event_reason, "Offline");
+    wait_ms(THRESHOLD_MS);
+    result = plan();
+    expect_silence(&result);
+
+    heartbeat();
+    result = plan();
+    ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
+}
+END_TEST
+
+static void claim(void)
+{
+    observed.claimed_by = "default/beta";
+}
+
+static void share(void)
+{
+    observed.channel_shared = true;
+}
+
+static void refuse(void)
+{
+    observed.channel.refused = true;
+}
+
+static void configure_no_mqtt(void)
+{
+    observed.mqtt_configured = false;
+}
+
+static void make_k8s(void)
+{
+    observed.proplet.spec.type = PROPLET_K8S;
+}
+
+static const struct {
+    void (*set_up)(void);
+    const char *ready;
+    const char *new_event;
+    const char *running_event;
+} OBSTACLES[] = {
+    { claim,
+      "False DuplicateClientId: Proplet 'default/beta' has the same domainId, channelId and "
+      "clientId",
+      "DuplicateClientId", "DuplicateClientId" },
+    { share, "False SharedChannel: an embedded Proplet must be the only one of its channel", NULL,
+      "Offline" },
+    { refuse, "False SubscriptionRefused: the broker refused a subscription to this channel", NULL,
+      "Offline" },
+    { configure_no_mqtt,
+      "False MQTTNotConfigured: the controller was started without --mqtt-address", NULL,
+      "Offline" },
+    { make_k8s, "False Unsupported: this version serves Proplets of spec.type external only", NULL,
+      "Offline" },
+};
+
+START_TEST(obstacle_is_said_whatever_the_device_says)
+{
+    OBSTACLES[_i].set_up();
+    heartbeat();
+    struct proplet_plan result = done();
+
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
+    ck_assert_str_eq(condition(&result, "Ready"), OBSTACLES[_i].ready);
+    ck_assert_pstr_eq(result.event_reason, OBSTACLES[_i].new_event);
+    wait_ms(THRESHOLD_MS);
+    result = plan();
+    expect_silence(&result);
+}
+END_TEST
+
+START_TEST(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone)
+{
+    run();
+    struct proplet_observed before = observed;
+    OBSTACLES[_i].set_up();
+    struct proplet_plan result = done();
+
+    ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
+    ck_assert_str_eq(condition(&result, "Ready"), OBSTACLES[_i].ready);
+    ck_assert_str_eq(result.event_reason, OBSTACLES[_i].running_event);
+    ck_assert_int_eq(result.event_type, EVENT_WARNING);
+    result = plan();
+    expect_silence(&result);
+
+    before.proplet.status = observed.proplet.status;
+    observed = before;
+    result = plan();
+    ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
+    ck_assert_str_eq(result.event_reason, "Online");
+}
+END_TEST
+
+START_TEST(changed_spec_is_acknowledged_at_once)
+{
+    run();
+    observed.generation = 2;
+    struct proplet_plan result = done();
+
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.observed_generation, 2);
+    ck_assert_ptr_null(result.event_reason);
+    result = plan();
+    expect_silence(&result);
+}
+END_TEST
+
+START_TEST(counts_and_metadata_are_refreshes)
+{
+    run();
+    if (_i == 0)
+        observed.tasks.total = 3;
+    else if (_i == 1)
+        observed.tasks.active = 2;
+    else
+        observed.device.metadata = "{\"os\":\"linux\",\"totalMemoryBytes\":25276510208}";
+    struct proplet_plan result = done();
+
+    ck_assert(result.refresh);
+    ck_assert(!result.transition);
+    ck_assert_int_eq(result.status.task_count, observed.tasks.total);
+    ck_assert_int_eq(result.status.active_task_count, observed.tasks.active);
+    if (observed.device.metadata)
+        ck_assert_str_eq(json_text(arena, result.status.metadata, NULL), observed.device.metadata);
+    result = plan();
+    expect_silence(&result);
+}
+END_TEST
+
+START_TEST(history_is_written_as_times_oldest_first)
+{
+    heartbeat();
+    observed.device.history_us[0] = NOW_US - 10000000;
+    observed.device.history_us[1] = NOW_US;
+    observed.device.history_len = 2;
+    struct proplet_plan result = plan();
+
+    ck_assert_uint_eq(result.status.alive_history.len, 2);
+    ck_assert_str_eq(result.status.alive_history.items[0], "2026-11-21T09:59:50Z");
+    ck_assert_str_eq(result.status.alive_history.items[1], "2026-11-21T10:00:00Z");
+}
+END_TEST
+
+START_TEST(what_an_earlier_leader_saw_stays_until_something_is_heard)
+{
+    run();
+    observed.device.metadata = "{\"os\":\"linux\"}";
+    done();
+    restart();
+    struct proplet_plan result = plan();
+
+    ck_assert_int_eq(result.status.last_seen_us, NOW_US);
+    ck_assert_uint_eq(result.status.alive_history.len, 1);
+    ck_assert_str_eq(json_text(arena, result.status.metadata, NULL), "{\"os\":\"linux\"}");
+}
+END_TEST
+
+/* A message that names a time or a count would make every pass differ, and every write wake the
+ * next pass. */
+START_TEST(messages_are_the_same_at_every_time)
+{
+    static void (*const STATES[])(void) = { heartbeat, claim, share, refuse, configure_no_mqtt };
+    const struct proplet_status untouched = { 0 };
+
+    STATES[_i]();
+    struct proplet_plan early = plan();
+    observed.proplet.status = untouched;
+    wait_ms(12345678);
+    if (_i == 0)
+        heartbeat();
+    observed.tasks = (struct placement_count){ 7, 5 };
+    struct proplet_plan late = plan();
+
+    ck_assert_str_eq(condition(&early, "Ready"), condition(&late, "Ready"));
+    ck_assert_str_eq(condition(&early, "Connected"), condition(&late, "Connected"));
+    ck_assert_pstr_eq(early.event_message, late.event_message);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("proplet_plan");
+    TCase *tcase = tcase_create("life");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, new_proplet_waits_for_its_first_heartbeat);
+    tcase_add_test(tcase, first_heartbeat_makes_it_running);
+    tcase_add_test(tcase, heartbeats_are_refreshes_and_no_transitions);
+    tcase_add_test(tcase, nothing_is_written_when_nothing_was_heard);
+    tcase_add_test(tcase, silence_makes_it_offline_once);
+    tcase_add_test(tcase, silence_counts_from_the_subscription);
+    tcase_add_test(tcase, outage_of_the_broker_turns_nobody_offline);
+    tcase_add_loop_test(tcase, restart_of_the_controller_leaves_the_phase_as_it_was, 0, 2);
+    tcase_add_test(tcase, last_will_makes_it_offline_at_once);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("obstacles and values");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, obstacle_is_said_whatever_the_device_says, 0, ARRAY_LEN(OBSTACLES));
+    tcase_add_loop_test(tcase, obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone, 0,
+                        ARRAY_LEN(OBSTACLES));
+    tcase_add_test(tcase, changed_spec_is_acknowledged_at_once);
+    tcase_add_loop_test(tcase, counts_and_metadata_are_refreshes, 0, 3);
+    tcase_add_test(tcase, history_is_written_as_times_oldest_first);
+    tcase_add_test(tcase, what_an_earlier_leader_saw_stays_until_something_is_heard);
+    tcase_add_loop_test(tcase, messages_are_the_same_at_every_time, 0, 5);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,391 @@
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "controller/scheduler.h"
+
+#define MAX_CANDIDATES 100
+
+static struct arena *arena;
+static struct candidate candidates[MAX_CANDIDATES];
+static struct schedule_context context;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    context = (struct schedule_context){ .candidates = candidates, .last_selected = "" };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static const cJSON *json(const char *text)
+{
+    struct error err = { 0 };
+    const cJSON *ret;
+    int r = json_parse(arena, text, strlen(text), &ret, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    return ret;
+}
+
+static struct task_spec task_spec(const char *text)
+{
+    struct task task = { 0 };
+    struct error err = { 0 };
+    int r = task_decode(arena, json(arena_printf(arena, "{\"spec\":%s}", text)), &task, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    return task.spec;
+}
+
+/* Appends a ready candidate. */
+static struct candidate *candidate(const char *name, const char *labels, const char *type,
+                                   const char *spec)
+{
+    struct proplet *proplet = arena_new(arena, struct proplet);
+    struct candidate *ret = &candidates[context.len++];
+    struct error err = { 0 };
+    char *text = arena_printf(arena,
+                              "{\"metadata\":{\"labels\":%s},\"spec\":{\"type\":\"%s\",%s"
+                              "\"connectionConfig\":{}}}",
+                              labels, type, spec);
+    const cJSON *tree = json(text);
+    int r = proplet_decode(arena, tree, proplet, &err);
+
+    ck_assert_msg(r == 0, "%s: %s", text, err.message);
+    *ret = (struct candidate){ .name = name,
+                               .proplet = proplet,
+                               .labels = json_path(tree, "metadata", "labels", NULL),
+                               .ready = true };
+    return ret;
+}
+
+static struct candidate *external(const char *name)
+{
+    return candidate(name, "{}", "external", "");
+}
+
+static const char *pick(const struct scheduler *scheduler, const struct task_spec *spec)
+{
+    struct schedule_refusal refusal = { 0 };
+    const struct candidate *best = scheduler_pick(scheduler, arena, spec, &context, &refusal);
+
+    return best ? best->name : arena_printf(arena, "%s: %s", refusal.reason, refusal.message);
+}
+
+#define CAPABILITY(name) "\"" LABEL_CAPABILITY_PREFIX name "\":\"\""
+#define SIXTY_FOUR "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+/* A selector against one Proplet named "alpha". */
+static const struct {
+    const char *task;
+    const char *labels;
+    const char *type;
+    const char *proplet;
+    enum schedule_filter filter;
+} FILTERS[] = {
+    { "{}", "{}", "external", "", FILTER_PASSED },
+    { "{\"propletSelector\":{}}", "{}", "external", "", FILTER_PASSED },
+
+    { "{\"propletSelector\":{\"propletId\":\"alpha\"}}", "{}", "external", "", FILTER_PASSED },
+    { "{\"propletSelector\":{\"propletId\":\"Alpha\"}}", "{}", "external", "", FILTER_NAME },
+    { "{\"propletSelector\":{\"propletId\":\"\"}}", "{}", "external", "", FILTER_PASSED },
+
+    { "{\"preferredPropletType\":\"any\"}", "{}", "k8s", "", FILTER_PASSED },
+    { "{\"preferredPropletType\":\"k8s\"}", "{}", "k8s", "", FILTER_PASSED },
+    { "{\"preferredPropletType\":\"k8s\"}", "{}", "external", "", FILTER_TYPE },
+    { "{\"preferredPropletType\":\"external\"}", "{}", "external", "", FILTER_PASSED },
+    { "{\"preferredPropletType\":\"external\"}", "{}", "k8s", "", FILTER_TYPE },
+
+    { "{\"propletSelector\":{\"matchLabels\":{\"zone\":\"a\"}}}", "{\"zone\":\"a\",\"x\":\"y\"}",
+      "external", "", FILTER_PASSED },
+    { "{\"propletSelector\":{\"matchLabels\":{\"zone\":\"a\"}}}", "{\"zone\":\"b\"}", "external",
+      "", FILTER_LABELS },
+    { "{\"propletSelector\":{\"matchLabels\":{\"zone\":\"a\"}}}", "{\"Zone\":\"a\"}", "external",
+      "", FILTER_LABELS },
+    { "{\"propletSelector\":{\"matchLabels\":{\"zone\":\"a\",\"x\":\"y\"}}}", "{\"zone\":\"a\"}",
+      "external", "", FILTER_LABELS },
+    { "{\"propletSelector\":{\"matchLabels\":{\"zone\":\"\"}}}", "{}", "external", "",
+      FILTER_LABELS },
+    { "{\"propletSelector\":{\"matchLabels\":{}}}", "{}", "external", "", FILTER_PASSED },
+
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"esp32\",\"pi\"]}}", "{}", "external",
+      "\"external\":{\"deviceType\":\"pi\"},", FILTER_PASSED },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"esp32\"]}}", "{}", "external",
+      "\"external\":{\"deviceType\":\"pi\"},", FILTER_DEVICE_TYPE },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"esp32\"]}}", "{}", "external",
+      "\"external\":{},", FILTER_DEVICE_TYPE },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"esp32\"]}}", "{}", "external", "",
+      FILTER_DEVICE_TYPE },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"esp32\"]}}", "{}", "k8s", "",
+      FILTER_DEVICE_TYPE },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[]}}", "{}", "k8s", "", FILTER_PASSED },
+
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\"]}}", "{}", "external",
+      "\"external\":{\"capabilities\":[\"tee\",\"gpu\"]},", FILTER_PASSED },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\",\"tee\"]}}", "{}", "external",
+      "\"external\":{\"capabilities\":[\"tee\"]},", FILTER_CAPABILITIES },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\"]}}", "{}", "external", "",
+      FILTER_CAPABILITIES },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\"]}}", "{}", "k8s", "",
+      FILTER_CAPABILITIES },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\"]}}", "{" CAPABILITY("gpu") "}", "k8s",
+      "", FILTER_PASSED },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\",\"tee\"]}}", "{" CAPABILITY("gpu") "}",
+      "external", "\"external\":{\"capabilities\":[\"tee\"]},", FILTER_PASSED },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"" SIXTY_FOUR "\"]}}",
+      "{" CAPABILITY(SIXTY_FOUR) "}", "k8s", "", FILTER_CAPABILITIES },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"" SIXTY_FOUR "\"]}}", "{}", "external",
+      "\"external\":{\"capabilities\":[\"" SIXTY_FOUR "\"]},", FILTER_PASSED },
+
+    { "{}", "{}", "external", "\"unschedulable\":true,", FILTER_CORDONED },
+    { "{}", "{}", "external", "\"unschedulable\":false,", FILTER_PASSED },
+
+    /* all of them together, and each of them missing */
+    { "{\"preferredPropletType\":\"external\",\"propletSelector\":{\"propletId\":\"alpha\","
+      "\"matchLabels\":{\"zone\":\"a\"},\"matchDeviceTypes\":[\"pi\"],"
+      "\"matchCapabilities\":[\"gpu\"]}}",
+      "{\"zone\":\"a\"}", "external",
+      "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},", FILTER_PASSED },
+    { "{\"preferredPropletType\":\"external\",\"propletSelector\":{\"propletId\":\"alpha\","
+      "\"matchLabels\":{\"zone\":\"a\"},\"matchDeviceTypes\":[\"pi\"],"
+      "\"matchCapabilities\":[\"gpu\"]}}",
+      "{\"zone\":\"b\"}", "external",
+      "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},", FILTER_LABELS },
+    { "{\"preferredPropletType\":\"external\",\"propletSelector\":{\"propletId\":\"alpha\","
+      "\"matchLabels\":{\"zone\":\"a\"},\"matchDeviceTypes\":[\"pi\"],"
+      "\"matchCapabilities\":[\"gpu\"]}}",
+      "{\"zone\":\"a\"}", "external",
+      "\"external\":{\"deviceType\":\"pc\",\"capabilities\":[\"gpu\"]},", FILTER_DEVICE_TYPE },
+    { "{\"preferredPropletType\":\"external\",\"propletSelector\":{\"propletId\":\"alpha\","
+      "\"matchLabels\":{\"zone\":\"a\"},\"matchDeviceTypes\":[\"pi\"],"
+      "\"matchCapabilities\":[\"gpu\"]}}",
+      "{\"zone\":\"a\"}", "external",
+      "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"tee\"]},", FILTER_CAPABILITIES },
+};
+
+START_TEST(selector_lets_through_what_has_all_it_names)
+{
+    const struct task_spec spec = task_spec(FILTERS[_i].task);
+    const struct candidate *alpha =
+        candidate("alpha", FILTERS[_i].labels, FILTERS[_i].type, FILTERS[_i].proplet);
+
+    ck_assert_int_eq(schedule_filter(&spec, alpha), FILTERS[_i].filter);
+}
+END_TEST
+
+START_TEST(proplet_that_is_not_ready_gets_nothing)
+{
+    const struct task_spec spec = { 0 };
+    struct candidate *alpha = external("alpha");
+
+    alpha->ready = false;
+    ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_NOT_READY);
+}
+END_TEST
+
+START_TEST(proplet_takes_as_many_tasks_as_it_says)
+{
+    const struct task_spec spec = { 0 };
+    struct candidate *limited =
+        candidate("alpha", "{}", "external", "\"external\":{\"maxTasks\":2},");
+    struct candidate *unlimited = external("beta");
+
+    limited->active = 1;
+    ck_assert_int_eq(schedule_filter(&spec, limited), FILTER_PASSED);
+    limited->active = 2;
+    ck_assert_int_eq(schedule_filter(&spec, limited), FILTER_CAPACITY);
+    unlimited->active = INT64_MAX;
+    ck_assert_int_eq(schedule_filter(&spec, unlimited), FILTER_PASSED);
+}
+END_TEST
+
+START_TEST(refusal_counts_why_each_is_out)
+{
+    const struct task_spec spec =
+        task_spec("{\"preferredPropletType\":\"external\",\"propletSelector\":{"
+                  "\"matchLabels\":{\"zone\":\"a\"},\"matchDeviceTypes\":[\"pi\"],"
+                  "\"matchCapabilities\":[\"gpu\"]}}");
+
+    candidate("a", "{}", "k8s", "");
+    candidate("b", "{}", "external", "");
+    candidate("c", "{}", "external", "");
+    candidate("d", "{\"zone\":\"a\"}", "external", "");
+    candidate("e", "{\"zone\":\"a\"}", "external", "\"external\":{\"deviceType\":\"pi\"},");
+    candidate("f", "{\"zone\":\"a\"}", "external",
+              "\"unschedulable\":true,"
+              "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},");
+    candidate("g", "{\"zone\":\"a\"}", "external",
+              "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},")
+        ->ready = false;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoCandidates: none of 7 Proplets fits: 1 not of the preferred type, "
+                     "2 without the labels, 1 of another device type, 1 without the capabilities, "
+                     "1 unschedulable, 1 not ready");
+
+    candidate("h", "{\"zone\":\"a\"}", "external",
+              "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"],\"maxTasks\":1},")
+        ->active = 1;
+    ck_assert(str_has_prefix(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                             "InsufficientCapacity: none of 8 Proplets fits: "));
+    ck_assert(str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec), "1 not ready, 1 at maxTasks"));
+}
+END_TEST
+
+START_TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
+{
+    const struct task_spec spec = task_spec("{\"propletSelector\":{\"propletId\":\"beta\"}}");
+
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoProplet: the namespace has no Proplet");
+    external("alpha");
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoProplet: Proplet 'beta' does not exist");
+    struct candidate *beta = candidate("beta", "{}", "external", "\"external\":{\"maxTasks\":1},");
+    beta->ready = false;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "PropletOffline: Proplet 'beta' is not ready");
+    beta->ready = true;
+    beta->active = 1;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "InsufficientCapacity: none of 2 Proplets fits: 1 not the selected propletId, "
+                     "1 at maxTasks");
+    beta->active = 0;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "beta");
+}
+END_TEST
+
+/* Three Proplets b, d, f; the next after the last selected one. */
+static const struct {
+    const char *last;
+    const char *next;
+} CIRCLE[] = {
+    { "", "b" },  { "a", "b" }, { "b", "d" }, { "c", "d" },
+    { "d", "f" }, { "e", "f" }, { "f", "b" }, { "g", "b" },
+};
+
+START_TEST(round_robin_goes_on_after_the_last_selected_name)
+{
+    const struct task_spec spec = { 0 };
+
+    external("b");
+    external("d");
+    external("f");
+    context.last_selected = CIRCLE[_i].last;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), CIRCLE[_i].next);
+}
+END_TEST
+
+START_TEST(round_robin_skips_what_does_not_fit)
+{
+    const struct task_spec spec = { 0 };
+
+    external("b");
+    external("d")->ready = false;
+    external("f");
+    context.last_selected = "b";
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "f");
+}
+END_TEST
+
+START_TEST(round_robin_spreads_evenly)
+{
+    const struct task_spec spec = { 0 };
+    size_t counts[MAX_CANDIDATES] = { 0 };
+
+    for (size_t i = 0; i < 10; i++)
+        external(arena_printf(arena, "p-%zu", i));
+    for (size_t i = 0; i < 200; i++) {
+        context.last_selected = pick(&SCHEDULER_ROUND_ROBIN, &spec);
+        counts[context.last_selected[2] - '0']++;
+    }
+    for (size_t i = 0; i < 10; i++)
+        ck_assert_uint_eq(counts[i], 20);
+}
+END_TEST
+
+START_TEST(round_robin_knows_neither_load_nor_number)
+{
+    const struct task_spec spec = { 0 };
+
+    for (size_t i = 0; i < MAX_CANDIDATES; i++)
+        external(arena_printf(arena, "p-%02zu", i))->active = 1000 - (int64_t)i;
+    for (size_t i = 0; i + 1 < MAX_CANDIDATES; i++) {
+        context.last_selected = candidates[i].name;
+        ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), candidates[i + 1].name);
+    }
+}
+END_TEST
+
+/* Two Proplets a and b: maxTasks (0: none) and active Tasks of each. */
+static const struct {
+    int64_t max[2];
+    int64_t active[2];
+    const char *picked;
+} LOADS[] = {
+    { { 0, 0 }, { 0, 0 }, "a" },     { { 0, 0 }, { 1, 0 }, "b" },  { { 0, 0 }, { 1, 1 }, "a" },
+    { { 4, 2 }, { 1, 1 }, "a" },     { { 4, 8 }, { 1, 1 }, "b" },  { { 4, 8 }, { 1, 2 }, "a" },
+    { { 5, 0 }, { 1, 1 }, "b" }, /* without maxTasks as if it were SCHEDULER_DEFAULT_CAPACITY */
+    { { 20, 0 }, { 1, 1 }, "a" },    { { 10, 0 }, { 1, 1 }, "a" }, { { 1, 0 }, { 1, 50 }, "b" },
+    { { 0, 0 }, { 500, 400 }, "b" },
+};
+
+START_TEST(least_loaded_compares_active_tasks_with_capacity)
+{
+    const struct scheduler *const SCHEDULERS[] = { &SCHEDULER_LEAST_LOADED, &SCHEDULER_PRIORITY };
+    const struct task_spec spec = { 0 };
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *limit =
+            LOADS[_i].max[i]
+                ? arena_printf(arena, "\"external\":{\"maxTasks\":%d},", (int)LOADS[_i].max[i])
+                : "";
+        candidate(i ? "b" : "a", "{}", "external", limit)->active = LOADS[_i].active[i];
+    }
+    context.last_selected = "a";
+    for (size_t i = 0; i < ARRAY_LEN(SCHEDULERS); i++)
+        ck_assert_str_eq(pick(SCHEDULERS[i], &spec), LOADS[_i].picked);
+}
+END_TEST
+
+START_TEST(every_scheduler_is_found_by_its_name)
+{
+    for (size_t i = 0; SCHEDULER_NAMES[i]; i++)
+        ck_assert_str_eq(scheduler_by_name(SCHEDULER_NAMES[i])->name, SCHEDULER_NAMES[i]);
+    ck_assert_ptr_null(scheduler_by_name("random"));
+    ck_assert_ptr_null(scheduler_by_name(""));
+    ck_assert(scheduler_by_name("priority")->by_priority);
+    ck_assert(!scheduler_by_name("round-robin")->by_priority);
+    ck_assert(!scheduler_by_name("least-loaded")->by_priority);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler");
+    TCase *tcase = tcase_create("filters");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, selector_lets_through_what_has_all_it_names, 0, ARRAY_LEN(FILTERS));
+    tcase_add_test(tcase, proplet_that_is_not_ready_gets_nothing);
+    tcase_add_test(tcase, proplet_takes_as_many_tasks_as_it_says);
+    tcase_add_test(tcase, refusal_counts_why_each_is_out);
+    tcase_add_test(tcase, refusal_of_a_pinned_task_speaks_of_its_proplet);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("strategies");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, round_robin_goes_on_after_the_last_selected_name, 0,
+                        ARRAY_LEN(CIRCLE));
+    tcase_add_test(tcase, round_robin_skips_what_does_not_fit);
+    tcase_add_test(tcase, round_robin_spreads_evenly);
+    tcase_add_test(tcase, round_robin_knows_neither_load_nor_number);
+    tcase_add_loop_test(tcase, least_loaded_compares_active_tasks_with_capacity, 0,
+                        ARRAY_LEN(LOADS));
+    tcase_add_test(tcase, every_scheduler_is_found_by_its_name);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,398 @@
+#include "common/base/str.h"
+#include "controller/tests/task_world.h"
+
+static void change_nothing(void)
+{
+}
+
+static void suspend(void)
+{
+    world.spec->suspend = true;
+}
+
+static void set_schedule(void)
+{
+    world.spec->schedule = "@hourly";
+}
+
+static void set_depends_on(void)
+{
+    static const char *NAMES[] = { "other" };
+
+    world.spec->depends_on = (struct json_strings){ NAMES, 1 };
+}
+
+static void set_broadcast(void)
+{
+    world.spec->broadcast = true;
+}
+
+static void configure_no_mqtt(void)
+{
+    world.observed.mqtt_configured = false;
+}
+
+static void remove_candidates(void)
+{
+    world.observed.candidates.len = 0;
+}
+
+static void pin(const char *name)
+{
+    static struct proplet_selector selector;
+
+    selector = (struct proplet_selector){ .proplet_id = name };
+    world.spec->proplet_selector = &selector;
+}
+
+static void pin_missing(void)
+{
+    pin("omega");
+}
+
+static void pin_offline(void)
+{
+    pin(WORLD_PROPLET);
+    world.candidates[0].ready = false;
+}
+
+static void fill_capacity(void)
+{
+    world.externals[0].max_tasks = (struct json_opt_int){ true, 2 };
+    world.candidates[0].active = 2;
+}
+
+static void cordon(void)
+{
+    world.proplets[0].spec.unschedulable = true;
+}
+
+static void fit_none_of_three(void)
+{
+    world.observed.candidates.len = 3;
+    world.spec->preferred_proplet_type = PREFER_EXTERNAL;
+    world.proplets[0].spec.type = PROPLET_K8S;
+    world.candidates[1].ready = false;
+    world.candidates[2].ready = false;
+}
+
+static const struct {
+    void (*set_up)(void);
+    const char *reason;
+    const char *message;
+} WAITS[] = {
+    { suspend, "Suspended", "spec.suspend is true" },
+    { set_schedule, "Unsupported", "this version does not act on spec.schedule" },
+    { set_depends_on, "Unsupported", "this version does not act on spec.dependsOn" },
+    { set_broadcast, "Unsupported", "this version does not act on spec.broadcast" },
+    { configure_no_mqtt, "MQTTNotConfigured", "the controller was started without --mqtt-address" },
+    { remove_candidates, "NoProplet", "the namespace has no Proplet" },
+    { pin_missing, "NoProplet", "Proplet 'omega' does not exist" },
+    { pin_offline, "PropletOffline", "Proplet 'alpha' is not ready" },
+    { fill_capacity, "InsufficientCapacity", "none of 1 Proplets fits: 1 at maxTasks" },
+    { cordon, "NoCandidates", "none of 1 Proplets fits: 1 unschedulable" },
+    { fit_none_of_three, "NoCandidates",
+      "none of 3 Proplets fits: 1 not of the preferred type, 2 not ready" },
+};
+
+START_TEST(pending_task_says_why_it_waits)
+{
+    WAITS[_i].set_up();
+    struct task_plan plan = world_plan();
+
+    world_expect_waiting(&plan, WAITS[_i].reason, WAITS[_i].message);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+    ck_assert(!plan.publish_stop);
+
+    world_do(&plan);
+    world_wait_ms(3600000);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+}
+END_TEST
+
+START_TEST(what_kept_it_waiting_is_forgotten_at_the_assignment)
+{
+    suspend();
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    world.spec->suspend = false;
+    plan = world_plan();
+
+    ck_assert_ptr_null(plan.status.reason);
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                     "True Assigned: assigned to Proplet 'alpha'");
+}
+END_TEST
+
+START_TEST(first_status_says_what_it_was_decided_on)
+{
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.created_at_us, world.observed.created_us);
+    ck_assert_int_eq(plan.status.observed_generation, world.observed.generation);
+}
+END_TEST
+
+START_TEST(finalizer_comes_before_the_choice)
+{
+    world.observed.has_finalizer = false;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.add_finalizer);
+    ck_assert(!plan.assign);
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+    world_do(&plan);
+    plan = world_plan();
+    ck_assert(!plan.add_finalizer);
+    ck_assert(plan.assign);
+}
+END_TEST
+
+START_TEST(choice_is_written_before_anything_is_published)
+{
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.assign);
+    ck_assert(!plan.publish_start && !plan.publish_stop);
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
+    ck_assert_int_eq(plan.status.attempt, 1);
+    ck_assert_int_eq(plan.status.scheduled_at_us, world.observed.now_us);
+    ck_assert_str_eq(plan.event_reason, "Scheduled");
+    ck_assert_int_eq(plan.event_type, EVENT_NORMAL);
+}
+END_TEST
+
+START_TEST(every_assignment_is_an_attempt_of_its_own)
+{
+    world.status->attempt = 4;
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.attempt, 5);
+}
+END_TEST
+
+START_TEST(start_is_published_to_what_was_written)
+{
+    world_assigned();
+    world_wait_ms(5);
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_start);
+    ck_assert(!plan.assign);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
+    ck_assert_int_eq(plan.status.attempt, 1);
+    ck_assert_int_eq(plan.status.started_at_us, world.observed.now_us);
+    ck_assert_str_eq(world_condition(&plan, "Started"),
+                     "True StartPublished: the broker has the start");
+    ck_assert_str_eq(plan.event_reason, "Started");
+}
+END_TEST
+
+START_TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)
+{
+    world_assigned();
+    world.observed.proplet.ready = false;
+    struct task_plan plan = world_plan();
+
+    world_expect_waiting(&plan, "PropletOffline", "Proplet 'alpha' is not ready");
+    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+    world_do(&plan);
+
+    world.observed.proplet.ready = true;
+    plan = world_plan();
+    ck_assert(plan.publish_start);
+    ck_assert_int_eq(plan.status.attempt, 1);
+    ck_assert_ptr_null(plan.status.reason);
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                     "True Assigned: assigned to Proplet 'alpha'");
+}
+END_TEST
+
+START_TEST(scheduled_task_whose_proplet_was_deleted_is_chosen_for_again)
+{
+    world_assigned();
+    world.observed.proplet.exists = false;
+    struct task_plan plan = world_plan();
+
+    world_expect_waiting(&plan, "PropletOffline", "Proplet 'alpha' was deleted");
+    ck_assert_ptr_null(plan.status.assigned_proplet);
+    world_do(&plan);
+
+    world.candidates[0].name = "beta";
+    plan = world_plan();
+    ck_assert(plan.assign);
+    ck_assert_str_eq(plan.status.assigned_proplet, "beta");
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+START_TEST(choice_of_an_earlier_leader_waits_until_the_backlog_is_drained)
+{
+    world_assigned();
+    world_new_leader();
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.observed.backlog_drained = true;
+    plan = world_plan();
+    ck_assert(plan.publish_start);
+    ck_assert_int_eq(plan.status.attempt, 1);
+}
+END_TEST
+
+START_TEST(own_choice_does_not_wait_for_the_backlog)
+{
+    world_assigned();
+    world.observed.backlog_drained = false;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_start);
+}
+END_TEST
+
+START_TEST(start_is_not_published_twice_when_the_write_after_it_failed)
+{
+    world_assigned();
+    struct task_plan plan = world_plan();
+    world_act(&plan);
+    plan = world_plan();
+
+    ck_assert(!plan.publish_start);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_int_eq(plan.status.started_at_us, world.observed.now_us);
+}
+END_TEST
+
+static void publish_but_do_not_write(void)
+{
+    struct task_plan plan = world_plan();
+
+    world_act(&plan);
+}
+
+static void lose_readiness(void)
+{
+    publish_but_do_not_write();
+    world.observed.proplet.ready = false;
+}
+
+static const struct {
+    void (*happened)(void);
+    bool stop;
+} SUSPENDS[] = {
+    { change_nothing, false },
+    { publish_but_do_not_write, true },
+    { world_new_leader, true },
+    { lose_readiness, false },
+};
+
+START_TEST(suspended_while_scheduled_gives_its_proplet_back)
+{
+    world_assigned();
+    SUSPENDS[_i].happened();
+    world_suspended();
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.publish_stop, SUSPENDS[_i].stop);
+    world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
+    ck_assert_ptr_null(plan.status.assigned_proplet);
+    world_do(&plan);
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.spec->suspend = false;
+    plan = world_plan();
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+START_TEST(suspended_without_a_proplet_says_that_it_is_suspended)
+{
+    world_assigned();
+    world.observed.proplet.exists = false;
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    world_suspended();
+    plan = world_plan();
+
+    world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
+}
+END_TEST
+
+static const struct {
+    enum task_phase phase;
+    const char *proplet;
+    int64_t deleted_us;
+    bool needs;
+} CANDIDATES_NEEDED[] = {
+    { TASK_PENDING, NULL, 0, true },     { TASK_SCHEDULED, NULL, 0, true },
+    { TASK_SCHEDULED, "", 0, true },     { TASK_SCHEDULED, "alpha", 0, false },
+    { TASK_RUNNING, "alpha", 0, false }, { TASK_COMPLETED, "alpha", 0, false },
+    { TASK_PENDING, NULL, 1, false },
+};
+
+START_TEST(candidates_are_gathered_for_whoever_may_be_assigned)
+{
+    world.status->phase = CANDIDATES_NEEDED[_i].phase;
+    world.status->assigned_proplet = CANDIDATES_NEEDED[_i].proplet;
+    world.observed.deleted_us = CANDIDATES_NEEDED[_i].deleted_us;
+
+    ck_assert_int_eq(task_needs_candidates(&world.observed), CANDIDATES_NEEDED[_i].needs);
+}
+END_TEST
+
+START_TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
+{
+    world_assigned();
+    struct task_plan plan =
+        task_plan_fail(world.arena, &world.observed, "PayloadTooLarge", "1024 bytes");
+
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "PayloadTooLarge");
+    ck_assert_str_eq(plan.status.error, "1024 bytes");
+    ck_assert_str_eq(world_condition(&plan, "Failed"), "True PayloadTooLarge: 1024 bytes");
+    ck_assert_str_eq(world_condition(&plan, "Started"), "");
+    ck_assert_int_eq(plan.status.started_at_us, 0);
+    ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
+    ck_assert_int_eq(plan.status.failures, 1);
+    ck_assert(!plan.publish_start);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_plan: choice and dispatch");
+    TCase *tcase = tcase_create("choice");
+
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, pending_task_says_why_it_waits, 0, ARRAY_LEN(WAITS));
+    tcase_add_test(tcase, what_kept_it_waiting_is_forgotten_at_the_assignment);
+    tcase_add_test(tcase, first_status_says_what_it_was_decided_on);
+    tcase_add_test(tcase, finalizer_comes_before_the_choice);
+    tcase_add_test(tcase, choice_is_written_before_anything_is_published);
+    tcase_add_test(tcase, every_assignment_is_an_attempt_of_its_own);
+    tcase_add_loop_test(tcase, candidates_are_gathered_for_whoever_may_be_assigned, 0,
+                        ARRAY_LEN(CANDIDATES_NEEDED));
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("dispatch");
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_test(tcase, start_is_published_to_what_was_written);
+    tcase_add_test(tcase, scheduled_task_waits_for_its_proplet_and_keeps_it);
+    tcase_add_test(tcase, scheduled_task_whose_proplet_was_deleted_is_chosen_for_again);
+    tcase_add_test(tcase, choice_of_an_earlier_leader_waits_until_the_backlog_is_drained);
+    tcase_add_test(tcase, own_choice_does_not_wait_for_the_backlog);
+    tcase_add_test(tcase, start_is_not_published_twice_when_the_write_after_it_failed);
+    tcase_add_loop_test(tcase, suspended_while_scheduled_gives_its_proplet_back, 0,
+                        ARRAY_LEN(SUSPENDS));
+    tcase_add_test(tcase, suspended_without_a_proplet_says_that_it_is_suspended);
+    tcase_add_test(tcase, start_that_can_never_be_sent_fails_the_task_that_never_started);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,401 @@
+#include "controller/tests/task_world.h"
+
+#define STOP_MS 30000
+
+static void delete_it(void)
+{
+    world.observed.deleted_us = world.observed.now_us;
+    world.observed.attempt.deleting_ms = world.observed.now_ms;
+}
+
+static void stay_pending(void)
+{
+}
+
+static void complete(void)
+{
+    world_finished(TASK_COMPLETED);
+}
+
+static void interrupt(void)
+{
+    world_finished(TASK_INTERRUPTED);
+}
+
+static void lose_proplet(void)
+{
+    world_running();
+    world.observed.proplet = (struct observed_proplet){ 0 };
+}
+
+static void move_to_k8s(void)
+{
+    world_running();
+    world.observed.proplet.mine = false;
+}
+
+static void configure_no_mqtt(void)
+{
+    world_running();
+    world.observed.mqtt_configured = false;
+}
+
+static void (*const NOTHING_TO_STOP[])(void) = {
+    stay_pending, world_assigned, complete, interrupt, lose_proplet, move_to_k8s, configure_no_mqtt,
+};
+
+START_TEST(deleted_task_that_runs_nowhere_goes_at_once)
+{
+    NOTHING_TO_STOP[_i]();
+    delete_it();
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.release);
+    ck_assert(!plan.publish_stop && !plan.publish_start && !plan.assign && !plan.remove);
+    ck_assert_ptr_null(plan.event_reason);
+}
+END_TEST
+
+START_TEST(without_the_finalizer_nothing_is_done)
+{
+    world_running();
+    world.observed.has_finalizer = false;
+    delete_it();
+    world_wait_ms(2 * STOP_MS);
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+}
+END_TEST
+
+static void inherit_scheduled(void)
+{
+    world_assigned();
+    world_new_leader();
+}
+
+static void publish_without_writing(void)
+{
+    world_assigned();
+    struct task_plan plan = world_plan();
+    world_act(&plan);
+}
+
+static void (*const MAY_RUN[])(void) = { world_running, inherit_scheduled,
+                                         publish_without_writing };
+
+START_TEST(deleted_task_that_may_run_is_stopped_once_and_waits)
+{
+    MAY_RUN[_i]();
+    delete_it();
+    world_wait_ms(10);
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_stop);
+    ck_assert(!plan.release && !plan.release_if_stopped);
+    ck_assert_uint_eq(plan.requeue_after_ms, STOP_MS - 10);
+    world_do(&plan);
+    world_wait_ms(10);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, STOP_MS - 20);
+}
+END_TEST
+
+START_TEST(any_word_of_the_device_confirms_the_stop)
+{
+    world_running();
+    delete_it();
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"%s\",\"error\":%s}",
+                 _i ? "42" : "", _i ? "null" : "\"Task was cancelled or panicked\"");
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.release);
+    ck_assert(!plan.publish_stop);
+    ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
+    ck_assert_ptr_null(plan.event_reason);
+}
+END_TEST
+
+START_TEST(somebody_elses_word_confirms_no_stop)
+{
+    world_running();
+    delete_it();
+    world_result("dom-1/chan-2", "{\"task_id\":\"" WORLD_UID "\"}");
+    struct task_plan plan = world_plan();
+
+    ck_assert(!plan.release);
+    ck_assert_uint_eq(plan.rejected[RESULT_OTHER_CHANNEL], 1);
+}
+END_TEST
+
+static void expect_release_with_warning(const struct task_plan *plan)
+{
+    ck_assert(plan->release);
+    ck_assert_int_eq(plan->event_type, EVENT_WARNING);
+    ck_assert_str_eq(plan->event_reason, "StopUnconfirmed");
+    ck_assert_str_eq(plan->event_message, "Proplet 'alpha' did not confirm the stop in time");
+}
+
+START_TEST(device_that_never_answers_holds_a_deletion_for_the_stop_timeout)
+{
+    world_running();
+    world.observed.proplet.ready = _i;
+    delete_it();
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.publish_stop, _i);
+    world_do(&plan);
+    world_wait_ms(STOP_MS - 1);
+    plan = world_plan();
+    ck_assert(!plan.release);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1);
+
+    world_wait_ms(1);
+    plan = world_plan();
+    expect_release_with_warning(&plan);
+    ck_assert(!plan.publish_stop);
+}
+END_TEST
+
+START_TEST(device_that_comes_back_in_time_is_still_stopped)
+{
+    world_running();
+    world.observed.proplet.ready = false;
+    delete_it();
+    world_wait_ms(STOP_MS / 2);
+    world.observed.proplet.ready = true;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_stop);
+    ck_assert(!plan.release);
+}
+END_TEST
+
+START_TEST(stop_timeout_goes_on_through_a_fail_over)
+{
+    world_running();
+    delete_it();
+    world_wait_ms(STOP_MS - 1000);
+    world_new_leader();
+    world.observed.attempt.deleting_ms = world.observed.now_ms;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_stop);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1000);
+}
+END_TEST
+
+START_TEST(stop_timeout_does_not_need_the_clock_of_the_api_server)
+{
+    world_running();
+    delete_it();
+    world.observed.deleted_us += 3600 * INT64_C(1000000);
+    world_wait_ms(STOP_MS);
+    struct task_plan plan = world_plan();
+
+    expect_release_with_warning(&plan);
+}
+END_TEST
+
+START_TEST(task_deleted_while_nobody_ran_is_told_to_stop_all_the_same)
+{
+    world_running();
+    delete_it();
+    world_wait_ms(3600000);
+    world_new_leader();
+    world.observed.attempt.deleting_ms = world.observed.now_ms;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_stop);
+    expect_release_with_warning(&plan);
+}
+END_TEST
+
+static void delete_daemon(void)
+{
+    world.spec->daemon = true;
+    world_running();
+    delete_it();
+}
+
+START_TEST(daemon_goes_when_its_stop_is_out)
+{
+    delete_daemon();
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_stop && plan.release_if_stopped);
+    ck_assert(!plan.release);
+    world_do(&plan);
+    plan = world_plan();
+    ck_assert(plan.release);
+    ck_assert(!plan.publish_stop);
+    ck_assert_ptr_null(plan.event_reason);
+}
+END_TEST
+
+START_TEST(daemon_whose_stop_cannot_be_published_waits_without_haste)
+{
+    delete_daemon();
+    struct task_plan plan = world_plan();
+
+    ck_assert_uint_eq(plan.requeue_after_ms, STOP_MS);
+}
+END_TEST
+
+START_TEST(daemon_that_says_it_started_is_not_stopped_by_that)
+{
+    delete_daemon();
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"error\":%s}",
+                 _i ? "\"trap\"" : "null");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.release, _i);
+    ck_assert_int_eq(plan.publish_stop, !_i);
+}
+END_TEST
+
+static const enum task_phase ENDS[] = { TASK_COMPLETED, TASK_FAILED };
+
+START_TEST(finished_task_stays_as_it_is)
+{
+    world_finished(ENDS[_i]);
+    world_suspended();
+    world.status->observed_generation = world.observed.generation;
+    world_wait_ms(3600000);
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+}
+END_TEST
+
+START_TEST(finished_task_is_deleted_when_its_time_to_live_is_over)
+{
+    world_finished(ENDS[_i]);
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 60 };
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 60000);
+
+    world_wait_ms(59999);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1);
+
+    world_wait_ms(1);
+    plan = world_plan();
+    ck_assert(plan.remove);
+}
+END_TEST
+
+START_TEST(time_to_live_of_nought_deletes_at_once)
+{
+    world_finished(TASK_COMPLETED);
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 0 };
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.remove);
+}
+END_TEST
+
+START_TEST(time_to_live_of_any_size_is_taken)
+{
+    static const int64_t SECONDS[] = { INT64_C(1) << 33, INT64_MAX / 1000000, INT64_MAX };
+
+    world_finished(TASK_COMPLETED);
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, SECONDS[_i] };
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, UINT32_MAX);
+}
+END_TEST
+
+START_TEST(task_of_unknown_end_is_not_deleted_for_its_age)
+{
+    world_finished(TASK_COMPLETED);
+    world.status->finished_at_us = 0;
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 60 };
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+}
+END_TEST
+
+START_TEST(interrupted_task_rests_while_it_is_suspended)
+{
+    world_finished(TASK_INTERRUPTED);
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 0 };
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+}
+END_TEST
+
+START_TEST(resumed_task_starts_over_with_a_clean_status)
+{
+    world_finished(TASK_INTERRUPTED);
+    world.status->error = "left over";
+    world.status->results = json_array(world.arena);
+    world.spec->suspend = false;
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+    ck_assert_ptr_null(plan.status.assigned_proplet);
+    ck_assert_ptr_null(plan.status.results);
+    ck_assert_ptr_null(plan.status.error);
+    ck_assert_ptr_null(plan.status.reason);
+    ck_assert_int_eq(plan.status.scheduled_at_us, 0);
+    ck_assert_int_eq(plan.status.started_at_us, 0);
+    ck_assert_int_eq(plan.status.finished_at_us, 0);
+    ck_assert_int_eq(plan.status.attempt, 1);
+    ck_assert_str_eq(world_condition(&plan, "Started"), "");
+    ck_assert_str_eq(world_condition(&plan, "Completed"), "");
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"), "False Restarted: ");
+    ck_assert(!plan.assign && !plan.publish_start);
+    world_do(&plan);
+    plan = world_plan();
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_plan: deletion and what follows an end");
+    TCase *tcase = tcase_create("deletion");
+
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, deleted_task_that_runs_nowhere_goes_at_once, 0,
+                        ARRAY_LEN(NOTHING_TO_STOP));
+    tcase_add_test(tcase, without_the_finalizer_nothing_is_done);
+    tcase_add_loop_test(tcase, deleted_task_that_may_run_is_stopped_once_and_waits, 0,
+                        ARRAY_LEN(MAY_RUN));
+    tcase_add_loop_test(tcase, any_word_of_the_device_confirms_the_stop, 0, 2);
+    tcase_add_test(tcase, somebody_elses_word_confirms_no_stop);
+    tcase_add_loop_test(tcase, device_that_never_answers_holds_a_deletion_for_the_stop_timeout, 0,
+                        2);
+    tcase_add_test(tcase, device_that_comes_back_in_time_is_still_stopped);
+    tcase_add_test(tcase, stop_timeout_goes_on_through_a_fail_over);
+    tcase_add_test(tcase, stop_timeout_does_not_need_the_clock_of_the_api_server);
+    tcase_add_test(tcase, task_deleted_while_nobody_ran_is_told_to_stop_all_the_same);
+    tcase_add_test(tcase, daemon_goes_when_its_stop_is_out);
+    tcase_add_test(tcase, daemon_whose_stop_cannot_be_published_waits_without_haste);
+    tcase_add_loop_test(tcase, daemon_that_says_it_started_is_not_stopped_by_that, 0, 2);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("ends");
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, finished_task_stays_as_it_is, 0, ARRAY_LEN(ENDS));
+    tcase_add_loop_test(tcase, finished_task_is_deleted_when_its_time_to_live_is_over, 0,
+                        ARRAY_LEN(ENDS));
+    tcase_add_test(tcase, time_to_live_of_nought_deletes_at_once);
+    tcase_add_loop_test(tcase, time_to_live_of_any_size_is_taken, 0, 3);
+    tcase_add_test(tcase, task_of_unknown_end_is_not_deleted_for_its_age);
+    tcase_add_test(tcase, interrupted_task_rests_while_it_is_suspended);
+    tcase_add_test(tcase, resumed_task_starts_over_with_a_clean_status);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,370 @@
+#include "common/base/str.h"
+#include "controller/tests/task_world.h"
+
+#define CONFIRM_MS 30000
+#define INTERVAL_MS 10000 /* between two samples when no profile says otherwise */
+
+static struct monitoring_profile profile;
+
+static void set_profile(const char *interval, struct json_opt_bool enabled,
+                        struct json_opt_bool export_to_mqtt)
+{
+    profile = (struct monitoring_profile){
+        .interval = interval,
+        .enabled = enabled,
+        .export_to_mqtt = export_to_mqtt,
+    };
+    world.spec->monitoring_profile = &profile;
+}
+
+static void as_it_is(void)
+{
+}
+
+static void monitor_every_second(void)
+{
+    set_profile("1s", (struct json_opt_bool){ 0 }, (struct json_opt_bool){ 0 });
+}
+
+static void monitor_every_minute(void)
+{
+    set_profile("1m", (struct json_opt_bool){ true, true }, (struct json_opt_bool){ true, true });
+}
+
+static void do_not_monitor(void)
+{
+    set_profile(NULL, (struct json_opt_bool){ true, false }, (struct json_opt_bool){ 0 });
+}
+
+static void do_not_export(void)
+{
+    set_profile(NULL, (struct json_opt_bool){ 0 }, (struct json_opt_bool){ true, false });
+}
+
+static void make_daemon(void)
+{
+    world.spec->daemon = true;
+}
+
+static void make_embedded(void)
+{
+    world.observed.proplet.dialect = DIALECT_EMBEDDED;
+}
+
+/* What is silent for so long is started again; 0: never. */
+static const struct {
+    void (*set_up)(void);
+    int64_t unconfirmed_ms; /* published by this process */
+    int64_t inherited_ms;   /* or by an earlier one */
+    int64_t confirmed_ms;   /* after a sign of it */
+} TIMEOUTS[] = {
+    { as_it_is, CONFIRM_MS, CONFIRM_MS, CONFIRM_MS },
+    { monitor_every_second, CONFIRM_MS, CONFIRM_MS, CONFIRM_MS },
+    { monitor_every_minute, CONFIRM_MS, 3 * 60000, 3 * 60000 },
+    { do_not_monitor, 0, 0, 0 },
+    { do_not_export, 0, 0, 0 },
+    { make_daemon, 0, 0, 0 },
+    { make_embedded, 0, 0, 0 },
+};
+
+/* The wake-up is at the end of the time, not before and not after, and then it is started again. */
+static void expect_repeat_after(int64_t timeout_ms)
+{
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_int_eq(plan.requeue_after_ms, timeout_ms);
+    if (!timeout_ms) {
+        world_wait_ms(INT64_C(365) * 24 * 3600 * 1000);
+        plan = world_plan();
+        world_expect_rest(&plan);
+        return;
+    }
+
+    world_wait_ms(timeout_ms - 1);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1);
+
+    world_wait_ms(1);
+    plan = world_plan();
+    ck_assert(plan.publish_start);
+    ck_assert(!plan.publish_stop && !plan.assign);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_int_eq(plan.status.attempt, 1);
+    ck_assert_int_eq(plan.requeue_after_ms, timeout_ms);
+}
+
+START_TEST(start_without_a_sign_is_published_again)
+{
+    world_running();
+    world.observed.attempt.published_ms = world.observed.now_ms;
+    TIMEOUTS[_i].set_up();
+    expect_repeat_after(TIMEOUTS[_i].unconfirmed_ms);
+}
+END_TEST
+
+START_TEST(start_of_an_earlier_leader_has_three_samples_time)
+{
+    world_running();
+    world_new_leader();
+    world.observed.backlog_drained = true;
+    TIMEOUTS[_i].set_up();
+    expect_repeat_after(TIMEOUTS[_i].inherited_ms);
+}
+END_TEST
+
+START_TEST(confirmed_start_counts_as_lost_after_three_missing_samples)
+{
+    world_running();
+    world_wait_ms(500);
+    world.observed.attempt.confirmed_ms = world.observed.now_ms;
+    TIMEOUTS[_i].set_up();
+    expect_repeat_after(TIMEOUTS[_i].confirmed_ms);
+}
+END_TEST
+
+START_TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
+{
+    world_running();
+    for (int i = 0; i < 3; i++) {
+        world_wait_ms(CONFIRM_MS);
+        struct task_plan plan = world_plan();
+        ck_assert(plan.publish_start);
+        world_do(&plan);
+    }
+    world_wait_ms(CONFIRM_MS);
+    struct task_plan plan = world_plan();
+
+    ck_assert(!plan.publish_start);
+    ck_assert(plan.publish_stop);
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
+    ck_assert_str_eq(plan.status.error, "Proplet 'alpha' gave no sign of it after 4 starts");
+    ck_assert_str_eq(plan.event_reason, "Failed");
+    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+}
+END_TEST
+
+static void lose_readiness(void)
+{
+    world.observed.proplet.ready = false;
+}
+
+static void keep_backlog(void)
+{
+    world_new_leader();
+}
+
+START_TEST(nobody_is_silent_who_cannot_be_told)
+{
+    static void (*const HAPPENED[])(void) = { lose_readiness, keep_backlog };
+
+    world_running();
+    HAPPENED[_i]();
+    world_wait_ms(100 * CONFIRM_MS);
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+}
+END_TEST
+
+START_TEST(nobody_is_silent_while_nobody_can_be_heard)
+{
+    world_running();
+    world.observed.proplet.heard_since_ms = 0;
+    world_wait_ms(100 * CONFIRM_MS);
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, CONFIRM_MS);
+}
+END_TEST
+
+START_TEST(silence_counts_from_the_end_of_an_outage)
+{
+    world_running();
+    world_wait_ms(100 * CONFIRM_MS);
+    world.observed.proplet.heard_since_ms = world.observed.now_ms;
+    expect_repeat_after(CONFIRM_MS);
+}
+END_TEST
+
+static const struct {
+    void (*set_up)(void);
+    const char *started;
+} STARTED[] = {
+    { as_it_is, "True StartPublished: the broker has the start" },
+    { monitor_every_second, "True StartPublished: the broker has the start" },
+    { do_not_monitor, "Unknown StartPublished: the broker has the start" },
+    { do_not_export, "Unknown StartPublished: the broker has the start" },
+    { make_daemon, "Unknown StartPublished: the broker has the start" },
+    { make_embedded, "Unknown StartPublished: the broker has the start" },
+};
+
+START_TEST(started_is_unknown_where_no_sign_of_it_will_come)
+{
+    world_assigned();
+    STARTED[_i].set_up();
+    struct task_plan plan = world_plan();
+    ck_assert_str_eq(world_condition(&plan, "Started"), STARTED[_i].started);
+
+    world_act(&plan); /* the write failed: the next plan says the same */
+    plan = world_plan();
+    ck_assert_str_eq(world_condition(&plan, "Started"), STARTED[_i].started);
+}
+END_TEST
+
+START_TEST(deadline_counts_from_the_start)
+{
+    world_running();
+    do_not_monitor();
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 60 };
+    world_wait_ms(58999);
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1);
+
+    world_wait_ms(1);
+    plan = world_plan();
+    ck_assert(plan.publish_stop);
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "DeadlineExceeded");
+    ck_assert_str_eq(plan.status.error, "still running after 60 s");
+    ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
+}
+END_TEST
+
+START_TEST(deadline_of_an_absent_device_passes_without_a_stop)
+{
+    world_running();
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 0 };
+    world.observed.proplet.ready = false;
+    struct task_plan plan = world_plan();
+
+    ck_assert(!plan.publish_stop);
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+}
+END_TEST
+
+START_TEST(deadline_of_any_size_is_taken)
+{
+    static const int64_t SECONDS[] = { INT64_C(1) << 33, INT64_MAX / 1000000, INT64_MAX };
+
+    world_running();
+    do_not_monitor();
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, SECONDS[_i] };
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, UINT32_MAX);
+}
+END_TEST
+
+START_TEST(earlier_of_deadline_and_confirmation_wakes_it)
+{
+    static const struct {
+        int64_t seconds;
+        uint32_t wake_ms;
+    } DEADLINES[] = { { 10, 9000 }, { 300, CONFIRM_MS - 1000 } };
+
+    world_running();
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, DEADLINES[_i].seconds };
+    struct task_plan plan = world_plan();
+
+    ck_assert_uint_eq(plan.requeue_after_ms, DEADLINES[_i].wake_ms);
+}
+END_TEST
+
+START_TEST(suspended_while_running_is_stopped_and_interrupted)
+{
+    bool ready = _i;
+
+    world_running();
+    world_suspended();
+    world.observed.proplet.ready = ready;
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.publish_stop, ready);
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+    ck_assert_str_eq(plan.status.reason, "Suspended");
+    ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
+    ck_assert_str_eq(world_condition(&plan, "Completed"), "False Suspended: spec.suspend is true");
+    ck_assert_str_eq(plan.event_reason, "Interrupted");
+}
+END_TEST
+
+static const struct {
+    enum lost_policy policy;
+    enum task_phase phase;
+    const char *event;
+} LOST[] = {
+    { LOST_UNSET, TASK_INTERRUPTED, "Interrupted" },
+    { LOST_RESCHEDULE, TASK_INTERRUPTED, "Interrupted" },
+    { LOST_WAIT, TASK_INTERRUPTED, "Interrupted" },
+    { LOST_FAIL, TASK_FAILED, "Failed" },
+};
+
+START_TEST(running_task_whose_proplet_was_deleted_does_not_wait_for_it)
+{
+    world_running();
+    world.spec->proplet_lost_policy = LOST[_i].policy;
+    world.observed.proplet = (struct observed_proplet){ 0 };
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, LOST[_i].phase);
+    ck_assert_str_eq(plan.status.reason, "PropletDeleted");
+    ck_assert_str_eq(plan.event_reason, LOST[_i].event);
+    ck_assert(!plan.publish_stop && !plan.publish_start);
+}
+END_TEST
+
+START_TEST(interrupted_task_starts_over_as_another_attempt)
+{
+    world_running();
+    world.observed.proplet = (struct observed_proplet){ 0 };
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+    world_do(&plan);
+    plan = world_plan();
+
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_plan: running");
+    TCase *tcase = tcase_create("confirmation");
+
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, start_without_a_sign_is_published_again, 0, ARRAY_LEN(TIMEOUTS));
+    tcase_add_loop_test(tcase, start_of_an_earlier_leader_has_three_samples_time, 0,
+                        ARRAY_LEN(TIMEOUTS));
+    tcase_add_loop_test(tcase, confirmed_start_counts_as_lost_after_three_missing_samples, 0,
+                        ARRAY_LEN(TIMEOUTS));
+    tcase_add_test(tcase, start_that_stays_without_a_sign_fails_after_three_repeats);
+    tcase_add_loop_test(tcase, nobody_is_silent_who_cannot_be_told, 0, 2);
+    tcase_add_test(tcase, nobody_is_silent_while_nobody_can_be_heard);
+    tcase_add_test(tcase, silence_counts_from_the_end_of_an_outage);
+    tcase_add_loop_test(tcase, started_is_unknown_where_no_sign_of_it_will_come, 0,
+                        ARRAY_LEN(STARTED));
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("ends");
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_test(tcase, deadline_counts_from_the_start);
+    tcase_add_test(tcase, deadline_of_an_absent_device_passes_without_a_stop);
+    tcase_add_loop_test(tcase, deadline_of_any_size_is_taken, 0, 3);
+    tcase_add_loop_test(tcase, earlier_of_deadline_and_confirmation_wakes_it, 0, 2);
+    tcase_add_loop_test(tcase, suspended_while_running_is_stopped_and_interrupted, 0, 2);
+    tcase_add_loop_test(tcase, running_task_whose_proplet_was_deleted_does_not_wait_for_it, 0,
+                        ARRAY_LEN(LOST));
+    tcase_add_test(tcase, interrupted_task_starts_over_as_another_attempt);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
