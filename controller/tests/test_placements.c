@@ -236,7 +236,10 @@ END_TEST
 
 #define THREADS 4
 #define CHOICES 2000
-#define PROPLETS 10
+
+static const char *const PROPLETS[] = {
+    "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"
+};
 
 /* A worker that always chooses the Proplet with the fewest Tasks, as the scheduler does. */
 static void *choose(void *ctx)
@@ -244,20 +247,20 @@ static void *choose(void *ctx)
     const char *worker = ctx;
 
     for (int i = 0; i < CHOICES; i++) {
+        const char *best = NULL;
         char name[32];
-        char best[8];
         uint64_t sequence;
+
         snprintf(name, sizeof(name), "%s-%d", worker, i);
         do {
             int64_t fewest = INT64_MAX;
+
             sequence = placements_sequence(placements);
-            for (int p = 0; p < PROPLETS; p++) {
-                char proplet[8];
-                snprintf(proplet, sizeof(proplet), "p%d", p);
-                int64_t active = placements_count(placements, "default", proplet).active;
+            for (size_t p = 0; p < ARRAY_LEN(PROPLETS); p++) {
+                int64_t active = placements_count(placements, "default", PROPLETS[p]).active;
                 if (active < fewest) {
                     fewest = active;
-                    str_copy(best, sizeof(best), proplet);
+                    best = PROPLETS[p];
                 }
             }
         } while (!assume(sequence, name, best, i + 1));
@@ -276,11 +279,8 @@ START_TEST(workers_that_choose_at_once_spread_evenly)
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
 
-    for (int p = 0; p < PROPLETS; p++) {
-        char proplet[8];
-        snprintf(proplet, sizeof(proplet), "p%d", p);
-        expect(proplet, THREADS * CHOICES / PROPLETS, THREADS * CHOICES / PROPLETS);
-    }
+    for (size_t p = 0; p < ARRAY_LEN(PROPLETS); p++)
+        expect(PROPLETS[p], THREADS * CHOICES / 10, THREADS * CHOICES / 10);
 }
 END_TEST
 
