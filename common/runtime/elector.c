@@ -236,8 +236,8 @@ static const char *lost_because(struct elector *elector)
     return view->transitions == elector->transitions ? NULL : "another process held the lease";
 }
 
-/* 1: written, so we hold it (or nobody does, if holder is ""); 0: it is another's; < 0: not known.
- */
+/* 1: written, so we hold it (or nobody does, if holder is "": only while we lead); 0: it is
+ * another's; < 0: not known. */
 static int try_to_write(struct elector *elector, const char *holder, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -254,8 +254,6 @@ static int try_to_write(struct elector *elector, const char *holder, struct erro
         enum lease_action action = lease_decide(&elector->view, &elector->options, began_ms);
         if (action == LEASE_WAIT || lost_because(elector))
             return 0;
-        if (!holder[0] && action != LEASE_RENEW)
-            return 0; /* not ours to release */
 
         r = write_lease(elector, arena, action, holder, err);
         if (r >= 0) {
