@@ -1,10 +1,6 @@
 #include "common/runtime/events.h"
 
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
@@ -14,6 +10,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
+#include "common/runtime/thread.h"
 
 /* Waiting to be written; more than that and the API server has other worries. */
 #define MAX_QUEUE 1024
@@ -22,6 +19,8 @@
 #define SERIES_MS (10 * 60 * 1000)
 /* events.k8s.io/v1: note is at most 1 KiB. */
 #define MAX_NOTE 1024
+/* Of the object's name in that of its Event: 253 less a dot and 16 digits. */
+#define MAX_NAME_PART 236
 #define STOP_BUDGET_MS 2000
 
 struct pending {
@@ -32,6 +31,7 @@ struct pending {
     const char *reason; /* constants of the program */
     char *note;
     int64_t time_us;
+    int64_t time_ms; /* the same, of the monotonic clock */
 };
 
 /* What was written under one (object, type, reason, note), so that the next one raises its count.
@@ -47,7 +47,9 @@ struct events {
     char *component;
     char *instance;
     const struct clock *clock;
-    struct map *series; /* the writer's own */
+    struct map *series; /* the writer's own, like has_failed */
+    uint64_t next_id;   /* begins with the time in nanoseconds, so that no two processes agree */
+    bool has_failed;    /* the last write, and that was told */
     pthread_t thread;
     bool started;
 
@@ -57,7 +59,7 @@ struct events {
     struct pending **last;
     size_t len;
     bool stopping;
-    struct timespec stop_deadline;
+    int64_t stop_by_ms;
 };
 
 static struct metric DROPPED = { .type = METRIC_COUNTER,
@@ -74,8 +76,9 @@ struct events *events_create(struct kube_client *client, const char *component,
     events->instance = xstrdup(instance);
     events->clock = clock;
     events->series = map_create(free);
+    events->next_id = (uint64_t)clock_wall_us(clock) * 1000;
     events->last = &events->first;
-    pthread_mutex_init(&events->lock, NULL);
+    (void)pthread_mutex_init(&events->lock, NULL);
     cond_init(&events->changed);
     return events;
 }
@@ -87,16 +90,25 @@ static void pending_free(struct pending *pending)
     free(pending);
 }
 
+/* What waits, when nobody writes any more. */
+static void drop_all(struct events *events)
+{
+    metric_add(&DROPPED, (double)events->len, NULL);
+    for (struct pending *next; events->first; events->first = next) {
+        next = events->first->next;
+        pending_free(events->first);
+    }
+    events->last = &events->first;
+    events->len = 0;
+}
+
 void events_destroy(struct events *events)
 {
     if (!events)
         return;
 
-    while (events->first) {
-        struct pending *next = events->first->next;
-        pending_free(events->first);
-        events->first = next;
-    }
+    events_stop(events);
+    drop_all(events);
     map_destroy(events->series);
     pthread_cond_destroy(&events->changed);
     pthread_mutex_destroy(&events->lock);
@@ -112,11 +124,7 @@ static struct pending *next_pending(struct events *events)
     while (!events->first && !events->stopping)
         pthread_cond_wait(&events->changed, &events->lock);
 
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    bool late = events->stopping && (now.tv_sec > events->stop_deadline.tv_sec ||
-                                     (now.tv_sec == events->stop_deadline.tv_sec &&
-                                      now.tv_nsec >= events->stop_deadline.tv_nsec));
+    bool late = events->stopping && clock_monotonic_ms(events->clock) >= events->stop_by_ms;
     struct pending *pending = late ? NULL : events->first;
     if (pending) {
         events->first = pending->next;
@@ -161,15 +169,19 @@ static cJSON *event_object(struct events *events, struct arena *arena,
     return event;
 }
 
-/* Names of Events end in something unique, like everybody's. */
-static bool event_name(const struct pending *pending, struct kube_name *ret)
+/* "<object>.<hex>", a DNS subdomain like the name of the object. */
+static void event_name(const struct events *events, const struct pending *pending,
+                       struct kube_name *ret)
 {
     const struct kube_name *about = &pending->regarding->name;
-    char id[UUID_LEN];
-    char name[sizeof(ret->name)];
+    size_t len = strnlen(about->name, MAX_NAME_PART);
 
-    int len = snprintf(name, sizeof(name), "%.200s.%.16s", about->name, uuid_random(id));
-    return len > 0 && kube_name_set(ret, *about->ns ? about->ns : "default", name);
+    while (len && (about->name[len - 1] == '.' || about->name[len - 1] == '-'))
+        len--; /* a label must not end so, and may do after a cut */
+    *ret = (struct kube_name){ 0 };
+    (void)snprintf(ret->ns, sizeof(ret->ns), "%s", about->ns[0] ? about->ns : "default");
+    (void)snprintf(ret->name, sizeof(ret->name), "%.*s.%016llx", (int)len, about->name,
+                   (unsigned long long)events->next_id);
 }
 
 static int write_new(struct events *events, struct arena *arena, const struct pending *pending,
@@ -177,10 +189,8 @@ static int write_new(struct events *events, struct arena *arena, const struct pe
 {
     struct series *series = xcalloc(1, sizeof(*series));
 
-    if (!event_name(pending, &series->event)) {
-        free(series);
-        return error_set(err, ERROR_INVALID, "event name of '%s'", pending->regarding->name.name);
-    }
+    event_name(events, pending, &series->event);
+    events->next_id++;
     int r = kube_create(events->client, &KIND_EVENT,
                         event_object(events, arena, pending, &series->event), NULL, err);
     if (r < 0) {
@@ -193,7 +203,7 @@ static int write_new(struct events *events, struct arena *arena, const struct pe
         events->series = map_create(free);
     }
     series->count = 1;
-    series->last_ms = clock_monotonic_ms(events->clock);
+    series->last_ms = pending->time_ms;
     map_set(events->series, key, series);
     return 0;
 }
@@ -213,7 +223,7 @@ static int write_again(struct events *events, struct arena *arena, const struct 
         return r;
 
     series->count++;
-    series->last_ms = clock_monotonic_ms(events->clock);
+    series->last_ms = pending->time_ms;
     return 0;
 }
 
@@ -226,7 +236,7 @@ static void write_one(struct events *events, const struct pending *pending)
     struct series *series = map_get(events->series, key);
     int r;
 
-    if (series && clock_monotonic_ms(events->clock) - series->last_ms < SERIES_MS) {
+    if (series && pending->time_ms - series->last_ms < SERIES_MS) {
         r = write_again(events, arena, pending, series, &err);
         if (r == -ERROR_NOT_FOUND) /* expired or deleted by somebody */
             r = write_new(events, arena, pending, key, &err);
@@ -235,9 +245,10 @@ static void write_one(struct events *events, const struct pending *pending)
     }
     if (r < 0) {
         metric_add(&DROPPED, 1, NULL);
-        log_debug("event not written, ignoring", "reason", pending->reason, "error", err.message,
-                  NULL);
+        log_write(events->has_failed ? LOG_DEBUG : LOG_WARN, "event not written, ignoring",
+                  "reason", pending->reason, "error", err.message, NULL);
     }
+    events->has_failed = r < 0;
 }
 
 static void *run(void *arg)
@@ -253,9 +264,9 @@ static void *run(void *arg)
 
 int events_start(struct events *events, struct error *err)
 {
-    int r = pthread_create(&events->thread, NULL, run, events);
-    if (r != 0)
-        return error_set(err, ERROR_INTERNAL, "start the events thread: %s", strerror(r));
+    int r = thread_start(&events->thread, "events", run, events, err);
+    if (r < 0)
+        return r;
 
     events->started = true;
     return 0;
@@ -268,11 +279,12 @@ void events_stop(struct events *events)
 
     pthread_mutex_lock(&events->lock);
     events->stopping = true;
-    events->stop_deadline = cond_deadline(STOP_BUDGET_MS);
+    events->stop_by_ms = clock_monotonic_ms(events->clock) + STOP_BUDGET_MS;
     pthread_cond_signal(&events->changed);
     pthread_mutex_unlock(&events->lock);
-    pthread_join(events->thread, NULL);
+    thread_join(events->thread);
     events->started = false;
+    drop_all(events);
 }
 
 void events_emit(struct events *events, const struct kube_kind *kind,
@@ -294,6 +306,7 @@ void events_emit(struct events *events, const struct kube_kind *kind,
     pending->reason = reason;
     pending->note = xstrndup(note, str_utf8_cut(note, strlen(note), MAX_NOTE));
     pending->time_us = clock_wall_us(events->clock);
+    pending->time_ms = clock_monotonic_ms(events->clock);
 
     pthread_mutex_lock(&events->lock);
     bool full = events->len >= MAX_QUEUE || events->stopping;

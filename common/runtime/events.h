@@ -7,16 +7,22 @@
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
 struct events;
-/* component: reportingController, "propeller.propeller.abstractmachines.fr/controller". One thread
- * writes; 1,024 wait at most, the rest is counted. */
+/*
+ * component: reportingController, "propeller.propeller.abstractmachines.fr/controller". One thread
+ * writes, each Event once; 1,024 wait at most. What is not written is counted in
+ * propeller_events_dropped_total; the first failure after a success is a warning line.
+ */
 struct events *events_create(struct kube_client *client, const char *component,
                              const char *instance, const struct clock *clock);
 void events_destroy(struct events *events);
 int events_start(struct events *events, struct error *err) MUST_CHECK;
-void events_stop(struct events *events); /* writes what waits for at most 2 s, joins */
+/* Writes what waits for at most 2 s and joins, which may take the time-out of one request longer.
+ */
+void events_stop(struct events *events);
 
-/* Any thread. The same (object, type, reason, message) again within 10 minutes raises the series
- * count instead of a new Event. action = reason. */
+/* Any thread, never waits. The same (object, type, reason, message) again within 10 minutes raises
+ * the series count instead of a new Event. reason: a constant; the action too. The message is cut
+ * at 1 KiB. */
 void events_emit(struct events *events, const struct kube_kind *kind,
                  const struct kube_object *regarding, enum event_type type, const char *reason,
                  const char *format, ...) PRINTF_LIKE(6, 7);
