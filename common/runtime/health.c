@@ -1,12 +1,9 @@
 #include "common/runtime/health.h"
 
+#include <assert.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/alloc.h"
-#include "common/base/arena.h"
-#include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/net/http_server.h"
 #include "common/runtime/metrics.h"
@@ -14,9 +11,7 @@
 #define MAX_CHECKS 16
 #define MAX_PAGES 4
 #define MAX_WHY 256
-#define MAX_READYZ (MAX_CHECKS * (MAX_WHY + 64))
-/* At most 200 label sets a metric, some tens of metrics. */
-#define MAX_METRICS (8u << 20)
+#define MAX_READYZ ((MAX_CHECKS + 2) * (MAX_WHY + 64))
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 struct check {
@@ -48,19 +43,22 @@ struct health *health_create(void)
 
 void health_destroy(struct health *health)
 {
+    if (!health)
+        return;
+    health_stop(health);
     free(health);
 }
 
 void health_add_check(struct health *health, const char *name, health_check_fn *check, void *ctx)
 {
-    if (health->check_count < MAX_CHECKS)
-        health->checks[health->check_count++] = (struct check){ name, check, ctx };
+    assert(health->check_count < MAX_CHECKS);
+    health->checks[health->check_count++] = (struct check){ name, check, ctx };
 }
 
 void health_add_page(struct health *health, const char *path, health_page_fn *page, void *ctx)
 {
-    if (health->page_count < MAX_PAGES)
-        health->pages[health->page_count++] = (struct page){ path, page, ctx };
+    assert(health->page_count < MAX_PAGES);
+    health->pages[health->page_count++] = (struct page){ path, page, ctx };
 }
 
 void health_set_stopping(struct health *health)
@@ -103,14 +101,16 @@ static void readyz(struct health *health, struct arena *arena, bool verbose,
         else if (verbose)
             fits = fits && buf_printf(&buf, "[+]%s ok\n", check->name);
     }
-    if (ready)
-        fits = fits && buf_append_string(&buf, verbose ? "readyz check passed\n" : "ok\n");
+    if (verbose)
+        fits = fits && buf_printf(&buf, "readyz check %s\n", ready ? "passed" : "failed");
+    else if (ready)
+        fits = fits && buf_append_string(&buf, "ok\n");
     reply_buf(arena, ret, ready ? 200 : 503, &buf, fits);
 }
 
 static void metrics(struct arena *arena, struct http_server_reply *ret)
 {
-    struct buf buf = BUF_INIT(MAX_METRICS);
+    struct buf buf = BUF_INIT(METRICS_MAX_TEXT);
     bool fits = metrics_write(&buf);
 
     ret->content_type = METRICS_TYPE;
@@ -132,6 +132,22 @@ static bool answer_page(struct health *health, struct arena *arena,
     return false;
 }
 
+/* "verbose", with or without a value, among the parts of the query. */
+static bool asks_verbose(const char *query)
+{
+    static const char NAME[] = "verbose";
+
+    for (const char *part = query; part && *part;) {
+        size_t name_len = strcspn(part, "=&");
+
+        if (name_len == strlen(NAME) && strncmp(part, NAME, name_len) == 0)
+            return true;
+        part += strcspn(part, "&");
+        part += *part == '&';
+    }
+    return false;
+}
+
 static void answer(struct health *health, bool with_health, bool with_metrics, struct arena *arena,
                    const struct http_server_request *request, struct http_server_reply *ret)
 {
@@ -142,7 +158,7 @@ static void answer(struct health *health, bool with_health, bool with_metrics, s
     else if (with_health && str_equal(request->path, "/healthz"))
         reply_text(arena, ret, 200, "ok\n", 3);
     else if (with_health && str_equal(request->path, "/readyz"))
-        readyz(health, arena, request->query && str_has_prefix(request->query, "verbose"), ret);
+        readyz(health, arena, asks_verbose(request->query), ret);
     else if (!with_health || !answer_page(health, arena, request, ret))
         reply_text(arena, ret, 404, "not found\n", 10);
 }
@@ -187,8 +203,10 @@ int health_start(struct health *health, const char *health_address, const char *
     }
     if (!is_off(metrics_address) && !health->shared_address) {
         int r = start_server(health, metrics_address, metrics_answer, &health->metrics_server, err);
-        if (r < 0)
+        if (r < 0) {
+            health_stop(health);
             return error_wrap(err, "--metrics-bind-address");
+        }
     }
     return 0;
 }
@@ -201,4 +219,16 @@ void health_stop(struct health *health)
         http_server_stop(health->health_server);
     health->metrics_server = NULL;
     health->health_server = NULL;
+}
+
+unsigned health_port(const struct health *health)
+{
+    return health->health_server ? http_server_port(health->health_server) : 0;
+}
+
+unsigned health_metrics_port(const struct health *health)
+{
+    if (health->shared_address)
+        return health_port(health);
+    return health->metrics_server ? http_server_port(health->metrics_server) : 0;
 }
