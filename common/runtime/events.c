@@ -16,7 +16,7 @@
 #define MAX_QUEUE 1024
 /* Events that may still become a series. */
 #define MAX_SERIES 512
-#define SERIES_MS (10 * 60 * 1000)
+#define SERIES_MS (INT64_C(10) * 60 * 1000)
 /* events.k8s.io/v1: note is at most 1 KiB. */
 #define MAX_NOTE 1024
 /* Of the object's name in that of its Event: 253 less a dot and 16 digits. */

@@ -10,7 +10,7 @@
 
 #define MAX_CHECKS 16
 #define MAX_PAGES 4
-#define MAX_WHY 256
+#define MAX_WHY ((size_t)256)
 #define MAX_READYZ ((MAX_CHECKS + 2) * (MAX_WHY + 64))
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 

@@ -190,7 +190,7 @@ START_TEST(a_strange_duration_is_never_a_reason_to_take_it_early)
 
     lease_put("you", 3, DURATIONS[_i].more);
     (void)elector_step(bench.elector);
-    fake_clock_advance(&bench.clock, wait_ms ? wait_ms - 1 : 24 * 3600 * 1000);
+    fake_clock_advance(&bench.clock, wait_ms ? wait_ms - 1 : INT64_C(24) * 3600 * 1000);
     (void)elector_step(bench.elector);
     ck_assert_str_eq(lease_holder(), "you");
 }

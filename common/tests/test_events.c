@@ -163,7 +163,7 @@ START_TEST(a_series_has_its_count_and_its_last_time)
     start();
     emit("x");
     emit("x");
-    fake_clock_advance(&fake, 10 * 60 * 1000 - 1);
+    fake_clock_advance(&fake, INT64_C(10) * 60 * 1000 - 1);
     emit("x");
     events_stop(events);
 
@@ -181,7 +181,7 @@ START_TEST(after_ten_minutes_the_same_is_a_new_event)
 
     start();
     emit("x");
-    fake_clock_advance(&fake, 10 * 60 * 1000);
+    fake_clock_advance(&fake, INT64_C(10) * 60 * 1000);
     emit("x");
     events_stop(events);
     ck_assert_uint_eq(stored(arena).count, 2);

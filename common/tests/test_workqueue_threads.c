@@ -190,7 +190,7 @@ START_TEST(a_poke_makes_a_sleeper_see_the_moved_clock)
     unsigned reads = atomic_load(&queue_clock.reads);
     getter_start(&getter);
     wait_for_reads(reads + 2);
-    fake_clock_advance(&queue_clock, 3600 * 1000);
+    fake_clock_advance(&queue_clock, INT64_C(3600) * 1000);
     workqueue_poke(queue);
     getter_join(&getter);
     ck_assert_str_eq(getter.name.name, "later");
@@ -212,7 +212,7 @@ START_TEST(a_sleeper_takes_over_from_one_who_watches_a_later_time)
     queue_add("later", 1800 * 1000);
     wait_for_reads(reads += 4);
     queue_add("soon", 20);
-    wait_for_reads(reads += 4); /* the other has looked, and watches */
+    wait_for_reads(reads + 4); /* the other has looked, and watches */
     fake_clock_advance(&queue_clock, 20);
     while (workqueue_len(queue) > 2)
         (void)poll(NULL, 0, 1);
