@@ -1,4 +1,5 @@
 #include "common/base/str.h"
+#include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
 #include "controller/payload.h"
 #include "controller/tests/device_model.h"
@@ -24,11 +25,7 @@ static void tear_down(void)
 
 static const cJSON *json(const char *text)
 {
-    const cJSON *ret = NULL;
-    int r = json_parse(arena, text, strlen(text), &ret, &err);
-
-    ck_assert_msg(r == 0, "%s: %s", text, err.message);
-    return ret;
+    return parse_json(arena, text);
 }
 
 /* Text of the start for a Task with this spec, or NULL and err. */

@@ -1,0 +1,113 @@
+/* Whatever arrives from a broker: every parser of the controller, and the topic. */
+#include "common/base/str.h"
+#include "common/tests/fuzz/target.h"
+#include "controller/messages.h"
+
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            abort();                                                                               \
+    } while (0)
+
+static void check_error(int r, const struct error *err)
+{
+    REQUIRE(r == -ERROR_INVALID && err->code == ERROR_INVALID && err->message[0]);
+}
+
+static void fuzz_alive(struct arena *arena, const char *text, size_t len)
+{
+    struct alive_message message;
+    struct error err = { 0 };
+    int r = message_alive_parse(arena, text, len, &message, &err);
+
+    if (r < 0)
+        check_error(r, &err);
+    else
+        REQUIRE(!str_is_empty(message.proplet_id));
+}
+
+/* What is kept of a device's word becomes part of an object. */
+static void fuzz_create(struct arena *arena, const char *text, size_t len)
+{
+    struct create_message message;
+    struct error err = { 0 };
+    const cJSON *again;
+    size_t kept_len;
+    int r = message_create_parse(arena, text, len, &message, &err);
+
+    if (r < 0) {
+        check_error(r, &err);
+        return;
+    }
+    REQUIRE(!str_is_empty(message.proplet_id));
+    if (!message.metadata)
+        return;
+
+    const char *kept = json_text(arena, message.metadata, &kept_len);
+    REQUIRE(kept_len < 128 * 1024);
+    REQUIRE(json_parse(arena, kept, kept_len, &again, NULL) == 0);
+}
+
+static void fuzz_result(struct arena *arena, const char *text, size_t len)
+{
+    struct result_message message;
+    struct error err = { 0 };
+    const cJSON *again;
+    int r = message_result_parse(arena, text, len, &message, &err);
+
+    if (r < 0) {
+        check_error(r, &err);
+        return;
+    }
+    REQUIRE(!str_is_empty(message.task_id));
+    REQUIRE(!message.error ||
+            (message.error[0] && str_is_utf8(message.error, strlen(message.error))));
+    REQUIRE(!strchr(message_id_uid(arena, message.task_id), '.'));
+    if (message.results) {
+        size_t kept_len;
+        const char *kept = json_text(arena, message.results, &kept_len);
+        REQUIRE(json_parse(arena, kept, kept_len, &again, NULL) == 0);
+    }
+}
+
+static void fuzz_task_metrics(struct arena *arena, const char *text, size_t len)
+{
+    struct task_metrics_message message;
+    struct error err = { 0 };
+    int r = message_task_metrics_parse(arena, text, len, &message, &err);
+
+    if (r < 0)
+        check_error(r, &err);
+    else
+        REQUIRE(!str_is_empty(message.task_id));
+}
+
+/* A topic that is taken is the one that would be built for its channel. */
+static void fuzz_topic(struct arena *arena, const char *text, size_t len)
+{
+    const char *topic = arena_strndup(arena, text, len);
+    char channel[CHANNEL_KEY_LEN];
+    char again[CHANNEL_KEY_LEN];
+    enum message_kind kind = message_topic_parse(topic, channel);
+
+    if (kind == MESSAGE_UNKNOWN)
+        return;
+
+    const char *built = message_topic(arena, channel, "proplet/results");
+    REQUIRE(message_topic_parse(built, again) == MESSAGE_RESULT);
+    REQUIRE(str_equal(channel, again));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *text = (const char *)bytes;
+
+    json_init();
+    fuzz_alive(arena, text, len);
+    fuzz_create(arena, text, len);
+    fuzz_result(arena, text, len);
+    fuzz_task_metrics(arena, text, len);
+    fuzz_topic(arena, text, len);
+    return 0;
+}

@@ -1,0 +1,217 @@
+#include "controller/options.h"
+
+#include <stdlib.h>
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+
+#define MAX_ARGS 8
+
+static struct arena *arena;
+static struct controller_settings settings;
+static struct error err;
+
+static void set_up(void)
+{
+    clearenv();
+    arena = arena_create();
+    settings = (struct controller_settings){ 0 };
+    err = (struct error){ 0 };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+/* args: separated by blanks. */
+static int parse(const char *args)
+{
+    char *argv[MAX_ARGS + 1] = { arena_strdup(arena, "propeller-controller") };
+    int argc = 1;
+
+    while (*args) {
+        size_t len = strcspn(args, " ");
+        ck_assert_int_lt(argc, MAX_ARGS);
+        argv[argc++] = arena_strndup(arena, args, len);
+        args += len + (args[len] == ' ');
+    }
+    return controller_options_parse(arena, argc, argv, &settings, &err);
+}
+
+static void expect_parsed(const char *args)
+{
+    int r = parse(args);
+
+    ck_assert_msg(r == 0, "%s: %s", args, err.message);
+}
+
+START_TEST(defaults_are_those_of_the_specification)
+{
+    expect_parsed("");
+    ck_assert(settings.leader_elect);
+    ck_assert_int_eq(settings.lease_duration_ms, 15000);
+    ck_assert_int_eq(settings.renew_deadline_ms, 10000);
+    ck_assert_int_eq(settings.retry_period_ms, 2000);
+    ck_assert_str_eq(settings.metrics_address, ":8080");
+    ck_assert_str_eq(settings.health_address, ":8081");
+    ck_assert(!settings.debug_endpoint);
+    ck_assert_ptr_null(settings.mqtt_address);
+    ck_assert_int_eq(settings.mqtt_qos, 1);
+    ck_assert_int_eq(settings.mqtt_timeout_ms, 30000);
+    ck_assert_str_eq(settings.client_id, "propeller-controller");
+    ck_assert_int_eq(settings.last_seen_threshold_ms, 30000);
+    ck_assert_int_eq(settings.start_confirm_ms, 30000);
+    ck_assert_int_eq(settings.stop_timeout_ms, 30000);
+    ck_assert_int_eq(settings.max_result_bytes, 262144);
+    ck_assert_str_eq(settings.scheduler, "round-robin");
+    ck_assert_int_eq(settings.status_refresh_interval_ms, 60000);
+    ck_assert(settings.status_refresh_qps > 9.99 && settings.status_refresh_qps < 10.01);
+    ck_assert_uint_eq(settings.namespaces.len, 0);
+    ck_assert_uint_ge(settings.task_workers, 1);
+    ck_assert_uint_ge(settings.proplet_workers, 1);
+}
+END_TEST
+
+START_TEST(flags_are_taken_in_both_forms)
+{
+    expect_parsed("--mqtt-address tcp://broker:1883 --mqtt-qos=2 --last-seen-threshold=1m30s");
+    ck_assert_str_eq(settings.mqtt_address, "tcp://broker:1883");
+    ck_assert_int_eq(settings.mqtt_qos, 2);
+    ck_assert_int_eq(settings.last_seen_threshold_ms, 90000);
+}
+END_TEST
+
+START_TEST(environment_is_read_and_flags_win)
+{
+    setenv("PROPELLER_MQTT_QOS", "0", 1);
+    setenv("PROPELLER_CLIENT_ID", "one", 1);
+    setenv("WATCH_NAMESPACE", "team-a", 1);
+    expect_parsed("--client-id two");
+    ck_assert_int_eq(settings.mqtt_qos, 0);
+    ck_assert_str_eq(settings.client_id, "two");
+    ck_assert_uint_eq(settings.namespaces.len, 1);
+    ck_assert_str_eq(settings.namespaces.items[0], "team-a");
+}
+END_TEST
+
+static const struct {
+    const char *args;
+    unsigned task, proplet; /* 0: as without the flag */
+} WORKERS[] = {
+    { "--workers=", 0, 0 },
+    { "--workers task=3", 3, 0 },
+    { "--workers proplet=64", 0, 64 },
+    { "--workers task=1,proplet=7", 1, 7 },
+    { "--workers proplet=7,task=1,", 1, 7 },
+    { "--workers task=1,task=5", 5, 0 },
+};
+
+START_TEST(workers_are_given_by_kind)
+{
+    expect_parsed("");
+    struct controller_settings defaults = settings;
+    expect_parsed(WORKERS[_i].args);
+
+    ck_assert_uint_eq(settings.task_workers,
+                      WORKERS[_i].task ? WORKERS[_i].task : defaults.task_workers);
+    ck_assert_uint_eq(settings.proplet_workers,
+                      WORKERS[_i].proplet ? WORKERS[_i].proplet : defaults.proplet_workers);
+}
+END_TEST
+
+/* What cannot be used, and what the one line on standard error begins with. */
+static const struct {
+    const char *args;
+    const char *message;
+} REFUSED[] = {
+    { "--no-such-flag", "unknown flag '--no-such-flag'" },
+    { "--mqtt-adress x", "unknown flag '--mqtt-adress' (did you mean '--mqtt-address'?)" },
+    { "serve", "unexpected argument 'serve'" },
+    { "--kubeconfig", "--kubeconfig: needs a value (--kubeconfig=FILE)" },
+    { "--mqtt-qos 3", "--mqtt-qos: '3' is out of range (0 to 2)" },
+    { "--mqtt-qos -1", "--mqtt-qos: '-1' is out of range (0 to 2)" },
+    { "--mqtt-qos one", "--mqtt-qos: 'one' is not an integer (0 to 2)" },
+    { "--mqtt-timeout 30", "--mqtt-timeout: '30' is not a duration" },
+    { "--mqtt-timeout 30sec", "--mqtt-timeout: '30sec' is not a duration" },
+    { "--mqtt-timeout 0s", "--mqtt-timeout: '0s' is out of range (100ms to 24h)" },
+    { "--mqtt-timeout 25h", "--mqtt-timeout: '25h' is out of range (100ms to 24h)" },
+    { "--last-seen-threshold=-1s", "--last-seen-threshold: '-1s' is not a duration" },
+    { "--start-confirm-timeout 10ms",
+      "--start-confirm-timeout: '10ms' is out of range (1s to 24h)" },
+    { "--max-result-bytes 0", "--max-result-bytes: '0' is out of range (1 to 1048576)" },
+    { "--max-result-bytes 256Ki", "--max-result-bytes: '256Ki' is not an integer (1 to 1048576)" },
+    { "--max-result-bytes 1048577",
+      "--max-result-bytes: '1048577' is out of range (1 to 1048576)" },
+    { "--scheduler random",
+      "--scheduler: 'random' is not one of round-robin, priority, least-loaded" },
+    { "--log-level loud", "--log-level: 'loud' is not one of trace, debug, info, warn, error" },
+    { "--log-format xml", "--log-format: 'xml' is not one of json, text" },
+    { "--leader-elect=maybe", "--leader-elect: 'maybe' is neither true nor false" },
+    { "--status-refresh-qps 0", "--status-refresh-qps: '0' is out of range (1 to 10000)" },
+    { "--status-refresh-qps nan", "--status-refresh-qps: 'nan' is not a number (1 to 10000)" },
+    { "--leader-elect-lease-duration 10s",
+      "--leader-elect-renew-deadline: must be less than --leader-elect-lease-duration" },
+    { "--leader-elect-renew-deadline 15s",
+      "--leader-elect-renew-deadline: must be less than --leader-elect-lease-duration" },
+    { "--leader-elect-retry-period 9s",
+      "--leader-elect-retry-period: 1.2 times it must be less than --leader-elect-renew-deadline" },
+    { "--domain-id d", "--domain-id and --channel-id: give both or neither" },
+    { "--channel-id c", "--domain-id and --channel-id: give both or neither" },
+    { "--client-key k --client-key-file f",
+      "--client-key and --client-key-file: give one of them" },
+    { "--mqtt-cert-file f", "--mqtt-cert-file and --mqtt-key-file: give both or neither" },
+    { "--mqtt-key-file f", "--mqtt-cert-file and --mqtt-key-file: give both or neither" },
+    { "--client-id=", "--client-id: must not be empty" },
+    { "--namespace a --namespace b", "--namespace: one namespace, or none to watch all" },
+    { "--workers task", "--workers: 'task' is not KIND=N with N from 1 to 64" },
+    { "--workers task=", "--workers: 'task=' is not KIND=N with N from 1 to 64" },
+    { "--workers task=0", "--workers: 'task=0' is not KIND=N with N from 1 to 64" },
+    { "--workers task=65", "--workers: 'task=65' is not KIND=N with N from 1 to 64" },
+    { "--workers task=-1", "--workers: 'task=-1' is not KIND=N with N from 1 to 64" },
+    { "--workers task=1x", "--workers: 'task=1x' is not KIND=N with N from 1 to 64" },
+    { "--workers task=00000000001",
+      "--workers: 'task=00000000001' is not KIND=N with N from 1 to 64" },
+    { "--workers =4", "--workers: no kind '' (allowed: task, proplet)" },
+    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: task, proplet)" },
+    { "--workers tas=4", "--workers: no kind 'tas' (allowed: task, proplet)" },
+    { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
+};
+
+START_TEST(unusable_value_is_refused_in_one_line_that_names_the_flag)
+{
+    ck_assert_int_eq(parse(REFUSED[_i].args), -ERROR_INVALID);
+    ck_assert_msg(str_has_prefix(err.message, REFUSED[_i].message), "%s", err.message);
+    ck_assert_ptr_null(strchr(err.message, '\n'));
+}
+END_TEST
+
+START_TEST(key_is_never_in_a_message)
+{
+    static const char *const ARGS[] = {
+        "--client-key hunter2 --client-key-file f",
+        "--client-key=hunter2 --mqtt-qos 7",
+        "--client-key hunter2 hunter2",
+    };
+
+    ck_assert_int_eq(parse(ARGS[_i]), -ERROR_INVALID);
+    ck_assert_ptr_null(strstr(err.message, "hunter2"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("options of the controller");
+    TCase *tcase = tcase_create("options");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, defaults_are_those_of_the_specification);
+    tcase_add_test(tcase, flags_are_taken_in_both_forms);
+    tcase_add_test(tcase, environment_is_read_and_flags_win);
+    tcase_add_loop_test(tcase, workers_are_given_by_kind, 0, ARRAY_LEN(WORKERS));
+    tcase_add_loop_test(tcase, unusable_value_is_refused_in_one_line_that_names_the_flag, 0,
+                        ARRAY_LEN(REFUSED));
+    tcase_add_loop_test(tcase, key_is_never_in_a_message, 0, 3);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,167 @@
+#include "controller/indexes.h"
+
+#include "common/base/str.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+
+static struct arena *arena;
+static struct store *store;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    store = store_create();
+}
+
+static void tear_down(void)
+{
+    store_destroy(store);
+    arena_destroy(arena);
+}
+
+static void put(const char *name, const char *rest)
+{
+    struct error err = { 0 };
+    struct kube_object *object;
+    const char *json = arena_printf(arena,
+                                    "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\","
+                                    "\"uid\":\"uid-%s\",\"resourceVersion\":\"5\"}%s}",
+                                    name, name, rest);
+    int r = kube_object_create(parse_json(arena, json), &object, &err);
+
+    ck_assert_msg(r == 0, "%s", err.message);
+    ck_assert(store_put(store, object, NULL));
+    kube_object_unref(object);
+}
+
+enum index { ACTIVE = 1, WAITING = 2, CAPACITY = 4 };
+
+static const struct {
+    const char *status; /* of the Task */
+    int indexes;
+} TASKS[] = {
+    { "", WAITING },
+    { ",\"status\":{}", WAITING },
+    { ",\"status\":{\"phase\":\"pending\"}", WAITING },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"NoCandidates\"}", WAITING },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"InsufficientCapacity\"}",
+      WAITING | CAPACITY },
+    { ",\"status\":{\"phase\":\"scheduled\"}", WAITING },
+    { ",\"status\":{\"phase\":\"scheduled\",\"assignedProplet\":\"\"}", WAITING },
+    { ",\"status\":{\"phase\":\"scheduled\",\"reason\":\"InsufficientCapacity\"}",
+      WAITING | CAPACITY },
+    { ",\"status\":{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\"}", ACTIVE },
+    { ",\"status\":{\"phase\":\"running\",\"assignedProplet\":\"alpha\"}", ACTIVE },
+    { ",\"status\":{\"phase\":\"completed\",\"assignedProplet\":\"alpha\"}", 0 },
+    { ",\"status\":{\"phase\":\"failed\",\"assignedProplet\":\"alpha\","
+      "\"reason\":\"InsufficientCapacity\"}",
+      0 },
+    { ",\"status\":{\"phase\":\"interrupted\",\"assignedProplet\":\"alpha\"}", 0 },
+    { ",\"status\":{\"phase\":\"skipped\"}", 0 },
+};
+
+START_TEST(task_is_found_by_what_it_does)
+{
+    int indexes = TASKS[_i].indexes;
+
+    indexes_add_task(store);
+    put("one", TASKS[_i].status);
+    ck_assert_uint_eq(store_count(store, INDEX_ACTIVE, ""), !!(indexes & ACTIVE));
+    ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/alpha"), !!(indexes & ACTIVE));
+    ck_assert_uint_eq(store_count(store, INDEX_WAITING, "default"), !!(indexes & WAITING));
+    ck_assert_uint_eq(store_count(store, INDEX_CAPACITY, "default"), !!(indexes & CAPACITY));
+}
+END_TEST
+
+static const struct {
+    const char *spec; /* of the Proplet */
+    const char *channel;
+    const char *identity;
+    bool embedded;
+} PROPLETS[] = {
+    { "{\"connectionConfig\":{\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"i\"}}", "d/c",
+      "d/c/i", false },
+    { "{\"external\":{\"dialect\":\"standard\"},\"connectionConfig\":{\"domainId\":\"d\","
+      "\"channelId\":\"c\",\"clientId\":\"i\"}}",
+      "d/c", "d/c/i", false },
+    { "{\"external\":{\"dialect\":\"embedded\"},\"connectionConfig\":{\"domainId\":\"d\","
+      "\"channelId\":\"c\",\"clientId\":\"i\"}}",
+      "d/c", "d/c/i", true },
+    { "{\"connectionConfig\":{\"channelId\":\"c\",\"clientId\":\"i\"}}", NULL, NULL, false },
+    { "{\"connectionConfig\":{\"domainId\":\"\",\"channelId\":\"c\"}}", NULL, NULL, false },
+    { "{}", NULL, NULL, false },
+};
+
+START_TEST(proplet_is_found_by_channel_and_identity)
+{
+    char channel[CHANNEL_KEY_LEN];
+    char identity[FLEET_KEY_LEN];
+    const char *spec = PROPLETS[_i].spec;
+
+    indexes_add_proplet(store);
+    put("alpha", arena_printf(arena, ",\"spec\":%s", spec));
+    ck_assert_uint_eq(store_count(store, INDEX_CHANNEL, "d/c"), PROPLETS[_i].channel != NULL);
+    ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i"), PROPLETS[_i].identity != NULL);
+    ck_assert_uint_eq(store_count(store, INDEX_EMBEDDED, "d/c"), PROPLETS[_i].embedded);
+
+    const cJSON *json = parse_json(arena, arena_printf(arena, "{\"spec\":%s}", spec));
+    ck_assert_int_eq(proplet_channel_of(json, channel), PROPLETS[_i].channel != NULL);
+    ck_assert_int_eq(proplet_identity_of(json, identity), PROPLETS[_i].identity != NULL);
+    if (PROPLETS[_i].identity) {
+        ck_assert_str_eq(channel, PROPLETS[_i].channel);
+        ck_assert_str_eq(identity, PROPLETS[_i].identity);
+    }
+}
+END_TEST
+
+static const char *projected(watch_project_fn *project, const char *text)
+{
+    cJSON *object = arena_own(arena, json_copy(parse_json(arena, text)), json_free);
+
+    project(object);
+    return json_text(arena, object, NULL);
+}
+
+START_TEST(cache_holds_no_modules_results_or_environments)
+{
+    ck_assert_str_eq(
+        projected(
+            project_task,
+            "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"},\"annotations\":{\"a\":\"b\"}},"
+            "\"spec\":{\"name\":\"n\",\"file\":\"AGFzbQ\",\"env\":{\"A\":\"b\"},"
+            "\"imageUrl\":\"x\"},\"status\":{\"phase\":\"failed\",\"results\":1,\"error\":\"e\","
+            "\"history\":[],\"broadcastResults\":[],\"latestMetrics\":{},\"attempt\":2}}"),
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"name\":\"n\",\"imageUrl\":\"x\"},"
+        "\"status\":{\"phase\":\"failed\",\"attempt\":2}}");
+    ck_assert_str_eq(projected(project_task, "{}"), "{}");
+}
+END_TEST
+
+START_TEST(cache_holds_no_client_keys)
+{
+    ck_assert_str_eq(
+        projected(
+            project_proplet,
+            "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"},\"annotations\":"
+            "{\"last-applied\":\"hunter2\"}},\"spec\":{\"connectionConfig\":{\"clientId\":\"i\","
+            "\"clientKey\":\"hunter2\"}}}"),
+        "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"connectionConfig\":"
+        "{\"clientId\":\"i\"}}}");
+    ck_assert_str_eq(projected(project_proplet, "{}"), "{}");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("indexes");
+    TCase *tcase = tcase_create("indexes");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, task_is_found_by_what_it_does, 0, ARRAY_LEN(TASKS));
+    tcase_add_loop_test(tcase, proplet_is_found_by_channel_and_identity, 0, ARRAY_LEN(PROPLETS));
+    tcase_add_test(tcase, cache_holds_no_modules_results_or_environments);
+    tcase_add_test(tcase, cache_holds_no_client_keys);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
