@@ -151,13 +151,14 @@ START_TEST(result_of_an_unknown_task_is_counted_and_does_not_wait)
 }
 END_TEST
 
-static const char *const MALFORMED[] = { "",
-                                         "42",
-                                         "{}",
-                                         "{\"task_id\":\"\"}",
-                                         "{\"task_id\":\"uid-one\"",
-                                         "{\"task_id\":\"uid-one\","
-                                         "\"error\":7}" };
+static const char *const MALFORMED[] = {
+    "",
+    "42",
+    "{}",
+    "{\"task_id\":\"\"}",
+    "{\"task_id\":\"uid-one\"",
+    "{\"task_id\":\"uid-one\",\"error\":7}",
+};
 
 START_TEST(malformed_result_is_counted_and_does_not_wait)
 {
