@@ -32,7 +32,7 @@ metrics() { curl -sSf --max-time 5 "http://127.0.0.1:$METRICS_PORT/metrics"; }
 
 controller_ready() {
     is_running controller || {
-        tail -n 1 "$LOGS/controller.log"
+        printf "it has ended; last line: %s\n" "$(tail -n 1 "$LOGS/controller.log")"
         return 1
     }
     curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz" || {
