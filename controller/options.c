@@ -1,9 +1,11 @@
 #include "controller/options.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/net/mqtt.h"
 #include "controller/scheduler.h"
 
 #define MAX_WORKERS 64
@@ -132,6 +134,21 @@ static int parse_workers(const char *list, struct controller_settings *ret, stru
     return 0;
 }
 
+static int check_mqtt_address(const char *address, struct error *err)
+{
+    char *host = NULL;
+    uint16_t port;
+    bool tls;
+
+    if (str_is_empty(address))
+        return 0; /* external dispatch is off */
+    int r = mqtt_address_parse(address, &host, &port, &tls, err);
+    if (r < 0)
+        return error_wrap(err, "--mqtt-address");
+    free(host);
+    return 0;
+}
+
 static int check_together(const struct controller_settings *settings, struct error *err)
 {
     if (settings->renew_deadline_ms >= settings->lease_duration_ms)
@@ -154,7 +171,7 @@ static int check_together(const struct controller_settings *settings, struct err
                          "--mqtt-cert-file and --mqtt-key-file: give both or neither");
     if (str_is_empty(settings->client_id))
         return error_set(err, ERROR_INVALID, "--client-id: must not be empty");
-    return 0;
+    return check_mqtt_address(settings->mqtt_address, err);
 }
 
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,

@@ -17,8 +17,8 @@ waits() { # waits NAME REASON-PATTERN
 # Nobody at all.
 add_task nobody "$ADDITION" '[10, 32]'
 add_task pinned "$ADDITION" '[10, 32]' "$(task_on later)"
-waits nobody '(NoProplet|NoCandidates) .+'
-waits pinned '(NoProplet|NoCandidates) .*later'
+waits nobody 'NoProplet .+'
+waits pinned 'NoProplet .+'
 
 # A Proplet that is never heard of is no candidate either.
 add_proplet worker d1

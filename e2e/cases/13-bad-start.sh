@@ -34,8 +34,6 @@ printf 'apiVersion: v1\nclusters: [' >"$PART/broken"
 refused '[12]' 'absent' --kubeconfig "$PART/absent"
 refused '[12]' 'broken' --kubeconfig "$PART/broken"
 refused '[12]' "$PART" --kubeconfig "$PART"
-refused '[12]' 'absent' --kubeconfig "$CLUSTER/controller.kubeconfig" \
-    --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-key-file "$PART/absent"
 
 # ---- retried, and said ----
 
@@ -49,9 +47,11 @@ fresh_log() {
     cat "$LOGS/controller.log" >>"$LOGS/controller.earlier.log" 2>/dev/null || true
     rm -f "$LOGS/controller.log"
 }
-controller_with() { # controller_with KUBECONFIG
+controller_with() { # controller_with KUBECONFIG [OPTION...]
+    local kubeconfig=$1
+    shift
     fresh_log
-    controller_spawn --kubeconfig "$1"
+    controller_spawn --kubeconfig "$kubeconfig" "$@"
 }
 
 kubeconfig "$PART/wrong-ca" "$CLUSTER/other-ca.crt" "token: $CONTROLLER_TOKEN"
@@ -72,6 +72,10 @@ controller_stop
 kubeconfig "$PART/nobody-there" "$CLUSTER/ca.crt" "token: $CONTROLLER_TOKEN" "https://127.0.0.1:$(free_port)"
 controller_with "$PART/nobody-there"
 says 'connect|refused|unreachable'
+controller_stop
+
+controller_with "$CLUSTER/controller.kubeconfig" --client-key-file "$PART/absent"
+says "$PART/absent"
 controller_stop
 
 # Secrets stay out of what it says.

@@ -82,7 +82,7 @@ def parse_arguments():
     parser.add_argument("--reconnect-max", type=float, default=60)
     parser.add_argument("--no-task-metrics", action="store_true")
     parser.add_argument("--last-will", action="store_true", help="as the microcontroller has one")
-    parser.add_argument("--reply", type=json.loads, help="JSON sent as every result")
+    parser.add_argument("--reply", help="JSON sent as every result")
     parser.add_argument("--result-delay", type=float, default=0)
     parser.add_argument("--journal", metavar="FILE")
     parser.add_argument("--control", metavar="FIFO")

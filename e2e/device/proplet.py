@@ -45,7 +45,7 @@ class Proplet:
         self.chunks = {}
         self.muted = False
         self.held = None  # results that wait for `release`
-        self.reply = options.reply
+        self.replies = [json.loads(options.reply)] if options.reply else []  # JSON null is a reply, too
         self.backoff = 1
         self.retry = None  # the timer of the next attempt to connect
         self.introduced = False
@@ -289,8 +289,8 @@ class Proplet:
         if self.tasks.get(task.ident) is not task:
             return
         del self.tasks[task.ident]
-        if self.reply is not None and error is None:
-            results = self.reply
+        if self.replies and error is None:
+            results = self.replies[0]
         if self.held is not None:
             self.held.append((task, results, error))
         else:
@@ -337,6 +337,6 @@ class Proplet:
             for task, results, error in held:
                 self._publish_result(task, results, error)
         elif verb == "reply":
-            self.reply = None if argument == "default" else json.loads(argument)
+            self.replies = [] if argument == "default" else [json.loads(argument)]
         else:
             raise ValueError(f"unknown verb '{verb}'")

@@ -75,8 +75,11 @@ spawn() {
 
 pid_of() { cat "$PIDS/$1"; }
 
+# A process whose first thread has ended may have others that still hold its sockets.
 is_running() {
-    [[ -e $PIDS/$1 && $(ps -o stat= -p "$(pid_of "$1")" 2>/dev/null) == [!ZX]* ]]
+    local pid
+    pid=$(pid_of "$1" 2>/dev/null) || return 1
+    ps -L -o stat= -p "$pid" 2>/dev/null | grep -q '^[^ZX]'
 }
 is_gone() { ! is_running "$1"; }
 
