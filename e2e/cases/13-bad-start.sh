@@ -39,9 +39,9 @@ refused '[12]' "$PART" --kubeconfig "$PART"
 
 # says PATTERN: readyz, and one line of the log, say it, and the process lives on
 says() {
-    wait_for 20 "readyz to say '$1'" readyz_says "$1"
+    wait_for 20 "readyz to say '$1'" readyz_says "failed: .*$1"
     is_running controller || fail "the controller ended instead of trying again"
-    grep -qE "$1" "$LOGS/controller.log" || fail "no line of the log says '$1'"
+    wait_for 20 "a line of the log that says '$1'" grep -E "$1" "$LOGS/controller.log"
 }
 fresh_log() {
     cat "$LOGS/controller.log" >>"$LOGS/controller.earlier.log" 2>/dev/null || true
@@ -56,22 +56,22 @@ controller_with() { # controller_with KUBECONFIG [OPTION...]
 
 kubeconfig "$PART/wrong-ca" "$CLUSTER/other-ca.crt" "token: $CONTROLLER_TOKEN"
 controller_with "$PART/wrong-ca"
-says '[Cc]ertificate'
+says 'certificate'
 controller_stop
 
 kubeconfig "$PART/bad-token" "$CLUSTER/ca.crt" "token: not-a-token"
 controller_with "$PART/bad-token"
-says '[Uu]nauthorized|401'
+says 'Unauthorized'
 controller_stop
 
 kubeconfig "$PART/no-rights" "$CLUSTER/ca.crt" "token: $USELESS_TOKEN"
 controller_with "$PART/no-rights"
-says '[Ff]orbidden|403|cannot list'
+says 'cannot list'
 controller_stop
 
 kubeconfig "$PART/nobody-there" "$CLUSTER/ca.crt" "token: $CONTROLLER_TOKEN" "https://127.0.0.1:$(free_port)"
 controller_with "$PART/nobody-there"
-says 'connect|refused|unreachable'
+says 'connect to'
 controller_stop
 
 controller_with "$CLUSTER/controller.kubeconfig" --client-key-file "$PART/absent"
@@ -88,17 +88,17 @@ done
 
 in_cluster crash apiserver
 controller_with "$CLUSTER/controller.kubeconfig"
-says 'connect|refused|unreachable'
+says 'connect to'
 in_cluster cluster_apiserver
 wait_for 60 "the API server" api /readyz
-says 'broker|mqtt|MQTT'
+says "127.0.0.1:$BROKER_PORT.*(refused|reset)"
 broker_start
 wait_for 60 "the controller to be ready" controller_ready
 controller_stop
 
 k delete -f "$ROOT/crds/" --wait=true >/dev/null
 controller_with "$CLUSTER/controller.kubeconfig"
-says 'CRD|CustomResourceDefinition|not installed|not found'
+says 'CRD installed'
 cluster_prepare >/dev/null
 wait_for 60 "the controller to be ready" controller_ready
 controller_stop
@@ -106,6 +106,6 @@ controller_stop
 # A wrong password; the file is read again at every attempt.
 printf 'wrong\n' >"$PART/controller.key"
 controller_with "$CLUSTER/controller.kubeconfig"
-says 'not auth|refused|password|credentials|[Nn]ot [Aa]uthori'
+says 'not authorised'
 secret_of "$CONTROLLER_USER" >"$PART/controller.key"
 wait_for 60 "the controller to be ready" controller_ready
