@@ -93,6 +93,7 @@ void watch_machine_finish(struct watch_machine *machine, int status, const char 
 /* Since the last success: NULL, or why the machine is not getting anywhere ("list tasks.x:
  * Forbidden: …"). For readyz and logs. Valid until the next call of feed or finish. */
 const char *watch_machine_problem(const struct watch_machine *machine);
+enum error_code watch_machine_problem_code(const struct watch_machine *machine); /* NONE: none */
 /* "tasks.propeller.example.org" or "pods": for logs. */
 const char *watch_machine_resource(const struct watch_machine *machine);
 

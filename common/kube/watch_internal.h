@@ -41,9 +41,11 @@ struct watch_machine {
     struct watch_reply reply;
     int64_t started_ms;
     int64_t not_before_ms;
-    unsigned failures; /* in a row */
+    unsigned failures; /* in a row, but for Gone */
+    unsigned gones;    /* in a row */
     bool must_tell;    /* the last stream began with 200 and failed by what it said, or by saying
                           nothing: another 200 proves nothing */
+    enum error_code problem_code;
     char problem[384];
 };
 
@@ -54,5 +56,6 @@ struct watch_machine {
 
 /* value NULL: none any more */
 void watch_set_string(char **string, const char *value);
+void watch_no_problem(struct watch_machine *machine);
 /* The splitter's part function; ctx is the machine. */
 json_part_fn watch_on_part;

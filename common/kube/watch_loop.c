@@ -30,6 +30,7 @@ struct transfer {
     struct buf refusal;
     char detail[CURL_ERROR_SIZE];
     char problem[MAX_PROBLEM]; /* "": none. Written under the lock */
+    enum error_code logged;    /* the problem that the log knows of */
 };
 
 struct watch_loop {
@@ -228,23 +229,36 @@ static int begin_due(struct watch_loop *loop)
     return wait_ms > 0 ? (int)wait_ms : 0;
 }
 
+/* Said when it begins, ends, or becomes another; not when its words change ("connection lost",
+ * "connection refused"). */
+static void log_problem(struct transfer *transfer)
+{
+    const char *resource = watch_machine_resource(transfer->machine);
+    enum error_code code = watch_machine_problem_code(transfer->machine);
+
+    if (code == transfer->logged)
+        return;
+    transfer->logged = code;
+    if (code)
+        log_warn("watch is not getting anywhere, trying again", "resource", resource, "problem",
+                 watch_machine_problem(transfer->machine), NULL);
+    else
+        log_info("watch works again", "resource", resource, NULL);
+}
+
 static void tell_problems(struct watch_loop *loop)
 {
     for (size_t i = 0; i < loop->count; i++) {
         struct transfer *transfer = loop->transfers[i];
         const char *problem = watch_machine_problem(transfer->machine);
-        if (str_equal(transfer->problem, problem ? problem : ""))
-            continue;
-
-        pthread_mutex_lock(&loop->lock);
-        snprintf(transfer->problem, sizeof(transfer->problem), "%s", problem ? problem : "");
-        pthread_mutex_unlock(&loop->lock);
-        const char *resource = watch_machine_resource(transfer->machine);
-        if (problem)
-            log_warn("watch is not getting anywhere, trying again", "resource", resource, "problem",
-                     problem, NULL);
-        else
-            log_info("watch works again", "resource", resource, NULL);
+        if (!problem)
+            problem = "";
+        if (!str_equal(transfer->problem, problem)) {
+            pthread_mutex_lock(&loop->lock);
+            snprintf(transfer->problem, sizeof(transfer->problem), "%s", problem);
+            pthread_mutex_unlock(&loop->lock);
+        }
+        log_problem(transfer);
     }
 }
 

@@ -67,7 +67,12 @@ void watch_machine_destroy(struct watch_machine *machine)
 
 const char *watch_machine_problem(const struct watch_machine *machine)
 {
-    return *machine->problem ? machine->problem : NULL;
+    return machine->problem_code ? machine->problem : NULL;
+}
+
+enum error_code watch_machine_problem_code(const struct watch_machine *machine)
+{
+    return machine->problem_code;
 }
 
 const char *watch_machine_resource(const struct watch_machine *machine)
@@ -142,7 +147,7 @@ int watch_machine_feed(struct watch_machine *machine, const char *bytes, size_t 
 
     reply->begun = true;
     if (machine->watching && !machine->must_tell)
-        *machine->problem = '\0';
+        watch_no_problem(machine);
 
     int r = 0;
     if (reply->error.code)
@@ -192,21 +197,47 @@ static uint32_t backoff_ms(unsigned failures)
     return whole / 2 + random % (whole / 2 + 1);
 }
 
+void watch_no_problem(struct watch_machine *machine)
+{
+    machine->problem_code = ERROR_NONE;
+    *machine->problem = '\0';
+}
+
 /* The API server's own words for it are "404 page not found". */
 static const char NOT_INSTALLED[] = "the API server does not have this kind, is its CRD installed?";
 
+static void set_problem(struct watch_machine *machine, const struct error *why)
+{
+    machine->problem_code = why->code;
+    snprintf(machine->problem, sizeof(machine->problem), "%s %s: %s: %s",
+             machine->watching ? "watch" : "list", machine->resource, error_code_name(why->code),
+             why->code == ERROR_NOT_FOUND ? NOT_INSTALLED : why->message);
+}
+
+/*
+ * Gone is the answer of a server that works: after an outage, in which waits have grown, all
+ * versions are too old, and nothing new would be known until the list.
+ */
+static unsigned count_failure(struct watch_machine *machine, const struct error *why)
+{
+    if (why->code != ERROR_GONE)
+        return ++machine->failures;
+    machine->failures = 0;
+    return ++machine->gones;
+}
+
 static void back_off(struct watch_machine *machine, const struct error *why, int64_t now_ms)
 {
-    uint32_t wait_ms = backoff_ms(++machine->failures);
+    unsigned count = count_failure(machine, why);
+    uint32_t wait_ms = backoff_ms(count);
     uint32_t asked_ms =
         why->retry_after_ms < WATCH_BACKOFF_MAX_MS ? why->retry_after_ms : WATCH_BACKOFF_MAX_MS;
 
     machine->not_before_ms = now_ms + (asked_ms > wait_ms ? asked_ms : wait_ms);
-    if (why->code == ERROR_GONE && machine->failures == 1)
-        return; /* the list that follows is all there is to it */
-    snprintf(machine->problem, sizeof(machine->problem), "%s %s: %s: %s",
-             machine->watching ? "watch" : "list", machine->resource, error_code_name(why->code),
-             why->code == ERROR_NOT_FOUND ? NOT_INSTALLED : why->message);
+    if (why->code == ERROR_GONE && count == 1)
+        watch_no_problem(machine); /* the list that follows is all there is to it */
+    else
+        set_problem(machine, why);
 }
 
 /* True when the same request has a chance later: the state is kept. */
@@ -252,14 +283,14 @@ void watch_machine_finish(struct watch_machine *machine, int status, const char 
     bool was_watching = machine->watching;
 
     if (was_watching && machine->reply.begun && lasted_ms >= WATCH_STEADY_MS)
-        machine->failures = 0;
+        machine->failures = machine->gones = 0;
     machine->must_tell = was_watching && why.code && lasted_ms < WATCH_HASTY_MS &&
                          (status == 200 || machine->reply.error.code);
     if (why.code) {
         back_off(machine, &why, now_ms);
         after_failure(machine, &why);
     } else {
-        *machine->problem = '\0';
+        watch_no_problem(machine);
         machine->not_before_ms = now_ms;
         machine->watching = was_watching || !machine->page;
     }

@@ -95,7 +95,7 @@ static int on_envelope(struct watch_machine *machine, struct arena *arena, const
 
     watch_set_string(&machine->version, machine->set_version);
     machine->in_set = false;
-    *machine->problem = '\0';
+    watch_no_problem(machine);
     machine->sink(machine->ctx, WATCH_INIT_DONE, NULL, machine->version);
     return 0;
 }
@@ -105,7 +105,7 @@ static void tell(struct watch_machine *machine, enum watch_event_type type,
 {
     machine->reply.told = true;
     machine->must_tell = false;
-    *machine->problem = '\0';
+    watch_no_problem(machine);
     watch_set_string(&machine->version, version);
     machine->sink(machine->ctx, type, object, machine->version);
 }

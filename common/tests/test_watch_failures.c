@@ -210,12 +210,6 @@ END_TEST
 
 /* --- failures --- */
 
-static void check_wait(int64_t wait_ms, int64_t whole_ms)
-{
-    ck_assert_int_ge(wait_ms, whole_ms / 2);
-    ck_assert_int_le(wait_ms, whole_ms);
-}
-
 START_TEST(failures_in_a_row_wait_longer_and_longer)
 {
     static const int64_t WHOLE_MS[] = { 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000 };

@@ -217,6 +217,20 @@ START_TEST(gone_lists_again_at_the_known_version_and_goes_on_from_there)
 }
 END_TEST
 
+START_TEST(gone_after_an_outage_waits_no_longer_than_gone_alone)
+{
+    get_to_watch();
+    for (int i = 0; i < 6; i++) {
+        request(WATCH_FROM("10"));
+        refuse(0, "connection refused");
+    }
+    request(WATCH_FROM("10"));
+    GONE[_i]();
+    ck_assert_ptr_null(watch_machine_problem(machine));
+    ck_assert_int_le(request(LIST_FROM("10")), WATCH_BACKOFF_MIN_MS);
+}
+END_TEST
+
 START_TEST(gone_again_lists_fresh)
 {
     get_to_watch();
@@ -224,7 +238,7 @@ START_TEST(gone_again_lists_fresh)
     GONE[_i]();
     request(LIST_FROM("10"));
     refuse(410, STATUS(410, "Expired", "The provided resource version is too old"));
-    request(LIST_FRESH);
+    check_wait(request(LIST_FRESH), 2 * WATCH_BACKOFF_MIN_MS);
     reply(LIST("", "90"), 5);
     request(WATCH_FROM("90"));
     GONE[_i]();
@@ -288,6 +302,7 @@ static void add_gone(TCase *tcase)
 {
     tcase_add_loop_test(tcase, gone_lists_again_at_the_known_version_and_goes_on_from_there, 0,
                         GONE_COUNT);
+    tcase_add_loop_test(tcase, gone_after_an_outage_waits_no_longer_than_gone_alone, 0, GONE_COUNT);
     tcase_add_loop_test(tcase, gone_again_lists_fresh, 0, GONE_COUNT);
     tcase_add_test(tcase, a_version_from_the_future_lists_fresh);
     tcase_add_test(tcase, gone_on_a_continue_token_starts_a_new_set);

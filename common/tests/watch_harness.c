@@ -87,6 +87,12 @@ int64_t request(const char *path)
     return wait_ms;
 }
 
+void check_wait(int64_t wait_ms, int64_t whole_ms)
+{
+    ck_assert_int_ge(wait_ms, whole_ms / 2);
+    ck_assert_int_le(wait_ms, whole_ms);
+}
+
 /* Each chunk has memory of its own, so that the sanitizer sees a read beyond it. */
 int feed(const char *bytes, size_t len, size_t chunk)
 {

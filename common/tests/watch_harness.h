@@ -51,6 +51,8 @@ void expect_told(const char *text);
 void forget_told(void);
 /* Checks the next request and waits for its time; returns how long that was. */
 int64_t request(const char *path);
+/* Between half and the whole of it. */
+void check_wait(int64_t wait_ms, int64_t whole_ms);
 /* A 200 and some bytes in chunks; what watch_machine_feed returned. */
 int feed(const char *bytes, size_t len, size_t chunk);
 /* A whole reply with status 200 that took some time. */
