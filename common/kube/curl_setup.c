@@ -117,19 +117,6 @@ static void set_tls(CURL *easy, const struct kube_config *config)
     set_blob(easy, CURLOPT_SSLKEY_BLOB, kube_config_client_key(config));
 }
 
-/*
- * All requests of a loop wait for the first connection to say that it is HTTP/2, and share it. In
- * clear text nothing says so before the first reply has ended, which may be a watch: no waiting.
- */
-static void set_version(CURL *easy, const char *server)
-{
-    bool is_tls = str_has_prefix(server, "https:");
-
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
-                     is_tls ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, is_tls ? 1L : 0L);
-}
-
 CURL *curl_setup_handle(const struct curl_setup *setup)
 {
     CURL *easy = curl_easy_init();
@@ -142,7 +129,10 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
     if (setup->connect_to)
         curl_easy_setopt(easy, CURLOPT_CONNECT_TO, setup->connect_to);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    set_version(easy, setup->server);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    /* Handles of a loop wait for the first connection to say that it is HTTP/2, and share it. In
+     * clear text nothing says so before its first reply has ended, which may be a watch. */
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, str_has_prefix(setup->server, "https:") ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's 200 is not ours */
@@ -153,13 +143,6 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
     curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "propeller-controller/" PROPELLER_VERSION);
     return easy;
-}
-
-static void free_token(char *token)
-{
-    if (token)
-        explicit_bzero(token, strlen(token));
-    free(token);
 }
 
 int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *path,
@@ -173,7 +156,8 @@ int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *p
     if (token) {
         curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, token); /* copied */
-        free_token(token);
+        explicit_bzero(token, strlen(token));
+        free(token);
     }
 
     size_t size = strlen(setup->server) + strlen(path) + 1;
@@ -182,14 +166,4 @@ int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *p
     curl_easy_setopt(easy, CURLOPT_URL, url); /* copied */
     free(url);
     return 0;
-}
-
-void curl_setup_refused(const struct curl_setup *setup)
-{
-    char *token = NULL;
-
-    if (kube_config_token(setup->config, &token, NULL) < 0 || !token)
-        return;
-    kube_config_refuse_token(setup->config, token);
-    free_token(token);
 }

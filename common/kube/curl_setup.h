@@ -24,5 +24,3 @@ CURL *curl_setup_handle(const struct curl_setup *setup);
 /* Points the handle to a path from "/" and gives it the bearer token of now. */
 int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *path,
                        struct error *err) MUST_CHECK;
-/* The API server did not accept the token: the next request reads its file again. */
-void curl_setup_refused(const struct curl_setup *setup);

@@ -104,12 +104,11 @@ static void scan(struct json_splitter *splitter, char c)
         splitter->depth--;
 }
 
-/* The bytes of the envelope's own keys are compared as they pass. An escape matches nothing: the
- * API server writes "items" as it is. */
+/* Keys of the envelope are compared as they pass, at any depth: what is deeper is followed by a
+ * comma before the next key that counts. An escape matches nothing: the API server writes "items"
+ * as it is. */
 static void match_key(struct json_splitter *splitter, char c, bool was_in_string)
 {
-    if (splitter->depth != 1)
-        return;
     if (!was_in_string) {
         if (c == '"')
             splitter->key_match = 0;

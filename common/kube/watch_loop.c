@@ -96,13 +96,6 @@ static long status_of(const struct transfer *transfer)
 
 /* --- one transfer --- */
 
-static bool feed(struct transfer *transfer, const char *bytes, size_t len)
-{
-    if (atomic_load(&transfer->loop->stopping)) /* in the middle of a long list, say */
-        return false;
-    return watch_machine_feed(transfer->machine, bytes, len, NULL) == 0;
-}
-
 /* Line by line; the empty one ends them, and the reply has begun. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
 {
@@ -110,7 +103,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
     size_t len = size * count;
 
     if (len && (*bytes == '\r' || *bytes == '\n') && status_of(transfer) == 200 &&
-        !feed(transfer, "", 0))
+        watch_machine_feed(transfer->machine, "", 0, NULL) < 0)
         return 0;
     return len;
 }
@@ -121,7 +114,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
     size_t len = size * count;
 
     if (status_of(transfer) == 200)
-        return feed(transfer, bytes, len) ? len : 0;
+        return watch_machine_feed(transfer->machine, bytes, len, NULL) < 0 ? 0 : len;
 
     size_t room = MAX_REFUSAL - transfer->refusal.len;
     bool kept = buf_append(&transfer->refusal, bytes, len < room ? len : room);
@@ -186,8 +179,6 @@ static void end(struct transfer *transfer, CURLcode result)
     curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT,
                      result == CURLE_OPERATION_TIMEDOUT ? 1L : 0L);
 
-    if (status == 401)
-        curl_setup_refused(transfer->loop->setup);
     if (status != 0 && status != 200)
         finish(transfer, (int)status, buf_string(&transfer->refusal));
     else if (result == CURLE_OK)
@@ -277,15 +268,13 @@ static void *run(void *ctx)
     for (size_t i = 0; i < loop->count; i++)
         watch_machine_next(loop->transfers[i]->machine, now_ms(), &loop->transfers[i]->request);
 
-    for (;;) {
+    while (!atomic_load(&loop->stopping)) {
         int wait_ms = begin_due(loop);
         CURLMcode code = curl_multi_poll(loop->multi, NULL, 0, wait_ms, NULL);
         if (code == CURLM_OK)
             code = curl_multi_perform(loop->multi, &running);
         if (code != CURLM_OK)
             after_libcurl_error(code);
-        if (atomic_load(&loop->stopping)) /* what ends now was ended by this */
-            break;
         end_finished(loop);
         tell_problems(loop);
     }
