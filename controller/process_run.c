@@ -50,9 +50,12 @@ static void join_elector(void *self)
                  true); /* the manager has joined all work before */
 }
 
-void process_lease_started(void *ctx UNUSED)
+void process_lease_started(void *ctx)
 {
+    struct process *process = ctx;
+
     log_info("leading", NULL);
+    manager_wake(process->manager);
 }
 
 void process_lease_ended(void *ctx, const char *why)
@@ -154,7 +157,7 @@ void process_add_runnables(struct process *process)
                                      .start = start_events,
                                      .join = join_events };
     const struct runnable catch_up = { .name = "catch-up",
-                                       .group = RUN_LEADER,
+                                       .group = RUN_CATCH_UP,
                                        .self = process,
                                        .start = start_nothing,
                                        .ready = ready_catch_up };

@@ -17,6 +17,8 @@
 
 #define READY_FIRST_MS 20
 #define READY_MAX_MS 1000
+#define MAX_POLL_MS (INT64_C(60) * 60 * 1000) /* the watchdog has nothing to do, and looks again   \
+                                               */
 /* What a shell reports for a program that was interrupted. */
 #define EXIT_INTERRUPTED 130
 
@@ -26,12 +28,17 @@ struct manager {
     bool ready[MANAGER_MAX_RUNNABLES]; /* has been once: not asked again */
     size_t count;
     uint32_t stop_budget_ms;
-    int signals;      /* signalfd of SIGTERM and SIGINT */
-    int wake;         /* eventfd: failed, or something may be ready */
-    int stopped;      /* eventfd: ends the watchdog */
-    bool interrupted; /* the first signal has come */
+
+    int news; /* eventfd for main: a signal, a failure, readiness perhaps */
+    _Atomic(const char *) waiting_for; /* name of the runnable whose function main is in */
+    atomic_bool interrupted;           /* the first signal has come */
+    atomic_bool stopping;              /* main stops what was started */
+    atomic_bool ended;                 /* and has done so */
+
     pthread_t watchdog;
-    _Atomic(const char *) ending; /* name of the runnable that is waited for */
+    int signals; /* signalfd of SIGTERM and SIGINT */
+    int control; /* eventfd for the watchdog: stopping or ended was set */
+
     pthread_mutex_t lock;
     struct error failure; /* with the lock held; code is ERROR_NONE without one */
 };
@@ -48,9 +55,9 @@ struct manager *manager_create(void)
     (void)signal(SIGPIPE, SIG_IGN); /* a peer that hangs up is an error of that connection */
 
     manager->signals = signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    manager->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    manager->stopped = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    assert(manager->signals >= 0 && manager->wake >= 0 && manager->stopped >= 0);
+    manager->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    manager->control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert(manager->signals >= 0 && manager->news >= 0 && manager->control >= 0);
     manager->stop_budget_ms = MANAGER_STOP_BUDGET_MS;
     (void)pthread_mutex_init(&manager->lock, NULL);
     return manager;
@@ -61,8 +68,8 @@ void manager_destroy(struct manager *manager)
     if (!manager)
         return;
     (void)close(manager->signals);
-    (void)close(manager->wake);
-    (void)close(manager->stopped);
+    (void)close(manager->news);
+    (void)close(manager->control);
     (void)pthread_mutex_destroy(&manager->lock);
     free(manager);
 }
@@ -86,9 +93,19 @@ static void raise_event(int fd)
     assert(written == sizeof(one) || errno == EAGAIN); /* EAGAIN: raised 2^64 - 2 times already */
 }
 
+/* Waits until it is raised, for a time at most; -1: for ever. */
+static void wait_event(int fd, int timeout_ms)
+{
+    struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+    uint64_t times;
+
+    (void)poll(&poll_fd, 1, timeout_ms);
+    ssize_t n UNUSED = read(fd, &times, sizeof(times)); /* not raised: nothing to take back */
+}
+
 void manager_wake(struct manager *manager)
 {
-    raise_event(manager->wake);
+    raise_event(manager->news);
 }
 
 void manager_fail(struct manager *manager, const struct error *why)
@@ -114,33 +131,11 @@ static int failure(struct manager *manager, struct error *err)
     return -(int)copy.code;
 }
 
-/* NULL: no signal is waiting. */
-static const char *take_signal(struct manager *manager)
-{
-    struct signalfd_siginfo info;
-
-    if (read(manager->signals, &info, sizeof(info)) != sizeof(info))
-        return NULL;
-    return info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
-}
-
 /* Waits for a signal, a failure, a wake or the time. 1: a signal came; 0: anything else; < 0. */
 static int wait_for_news(struct manager *manager, int timeout_ms, struct error *err)
 {
-    struct pollfd fds[] = { { .fd = manager->signals, .events = POLLIN },
-                            { .fd = manager->wake, .events = POLLIN } };
-    uint64_t times;
-
-    (void)poll(fds, ARRAY_LEN(fds), timeout_ms);
-    ssize_t n UNUSED = read(manager->wake, &times, sizeof(times)); /* nothing there is fine */
-
-    const char *name = take_signal(manager);
-    if (name) {
-        log_info("stopping", "signal", name, NULL);
-        manager->interrupted = true;
-        return 1;
-    }
-    return failure(manager, err);
+    wait_event(manager->news, timeout_ms);
+    return atomic_load(&manager->interrupted) ? 1 : failure(manager, err);
 }
 
 static int start_group(struct manager *manager, enum run_group group, struct error *err)
@@ -150,6 +145,7 @@ static int start_group(struct manager *manager, enum run_group group, struct err
 
         if (runnable->group != group)
             continue;
+        atomic_store(&manager->waiting_for, runnable->name);
         int r = runnable->start(runnable->self, err);
         if (r < 0)
             return error_wrap(err, "start '%s'", runnable->name);
@@ -170,6 +166,7 @@ static int group_ready(struct manager *manager, enum run_group group, struct err
 
         if (runnable->group != group || !runnable->ready || manager->ready[i])
             continue;
+        atomic_store(&manager->waiting_for, runnable->name);
         int r = runnable->ready(runnable->self, err);
         if (r < 0)
             return error_wrap(err, "'%s' does not become ready", runnable->name);
@@ -216,37 +213,47 @@ static int start_and_wait(struct manager *manager, struct error *err)
     }
 }
 
-/* After a failure the first signal asks for what happens already; the second is in earnest. */
-static void watch_signals(struct manager *manager)
+static void take_signals(struct manager *manager)
 {
-    for (const char *name; (name = take_signal(manager));) {
-        if (manager->interrupted) {
+    struct signalfd_siginfo info;
+
+    while (read(manager->signals, &info, sizeof(info)) == sizeof(info)) {
+        const char *name = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
+
+        if (atomic_exchange(&manager->interrupted, true)) {
             log_warn("second signal, ending at once", "signal", name, NULL);
             _exit(EXIT_INTERRUPTED);
         }
-        manager->interrupted = true;
+        log_info("stopping", "signal", name, NULL);
+        raise_event(manager->news);
     }
 }
 
-/* Its thread: main waits for what ends, or does not. */
+/* Its thread takes the signals, whatever main is waiting for, and ends what does not end. */
 static void *watchdog(void *ctx)
 {
     struct manager *manager = ctx;
-    struct pollfd fds[] = { { .fd = manager->signals, .events = POLLIN },
-                            { .fd = manager->stopped, .events = POLLIN } };
-    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + manager->stop_budget_ms;
+    int64_t deadline_ms = INT64_MAX; /* not stopping */
 
-    while (!(fds[1].revents & POLLIN)) {
-        int64_t left_ms = deadline_ms - clock_monotonic_ms(&CLOCK_SYSTEM);
+    while (!atomic_load(&manager->ended)) {
+        struct pollfd fds[] = { { .fd = manager->signals, .events = POLLIN },
+                                { .fd = manager->control, .events = POLLIN } };
+        int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
-        if (left_ms <= 0) {
-            const char *ending = atomic_load(&manager->ending);
+        if (now_ms >= deadline_ms) {
+            const char *name = atomic_load(&manager->waiting_for);
 
-            log_error("not stopped in time, ending at once", "waiting_for", ending, NULL);
+            log_error("not stopped in time, ending at once", "waiting_for", name, NULL);
             _exit(EXIT_FAILURE);
         }
-        (void)poll(fds, ARRAY_LEN(fds), left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-        watch_signals(manager);
+        int64_t left_ms = deadline_ms - now_ms;
+        (void)poll(fds, ARRAY_LEN(fds), left_ms < MAX_POLL_MS ? (int)left_ms : (int)MAX_POLL_MS);
+        take_signals(manager);
+        wait_event(manager->control, 0);
+
+        bool stops = atomic_load(&manager->interrupted) || atomic_load(&manager->stopping);
+        if (stops && deadline_ms == INT64_MAX)
+            deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + manager->stop_budget_ms;
     }
     return NULL;
 }
@@ -258,7 +265,7 @@ static void stop_group(struct manager *manager, enum run_group group)
 
         if (!manager->started[i] || runnable->group != group || !runnable->stop)
             continue;
-        atomic_store(&manager->ending, runnable->name);
+        atomic_store(&manager->waiting_for, runnable->name);
         runnable->stop(runnable->self);
     }
     for (size_t i = manager->count; i-- > 0;) {
@@ -266,7 +273,7 @@ static void stop_group(struct manager *manager, enum run_group group)
 
         if (!manager->started[i] || runnable->group != group)
             continue;
-        atomic_store(&manager->ending, runnable->name);
+        atomic_store(&manager->waiting_for, runnable->name);
         if (runnable->join)
             runnable->join(runnable->self);
         manager->started[i] = false;
@@ -276,16 +283,17 @@ static void stop_group(struct manager *manager, enum run_group group)
 
 int manager_run(struct manager *manager, struct error *err)
 {
-    int result = start_and_wait(manager, err);
-    struct error no_watchdog;
-
-    int r = thread_start(&manager->watchdog, "stopping", watchdog, manager, &no_watchdog);
+    int r = thread_start(&manager->watchdog, "signals", watchdog, manager, err);
     if (r < 0)
-        log_warn("stopping without a time limit", "error", no_watchdog.message, NULL);
+        return r;
+
+    r = start_and_wait(manager, err);
+    atomic_store(&manager->stopping, true);
+    raise_event(manager->control);
     for (int group = RUN_LEADER; group >= RUN_SERVERS; group--)
         stop_group(manager, (enum run_group)group);
-    raise_event(manager->stopped);
-    if (r >= 0)
-        thread_join(manager->watchdog);
-    return result > 0 ? 0 : result;
+    atomic_store(&manager->ended, true);
+    raise_event(manager->control);
+    thread_join(manager->watchdog);
+    return r > 0 ? 0 : r;
 }

@@ -5,8 +5,9 @@
 
 #include "common/base/error.h"
 
-/* Started in this order, a group after the one before is ready; stopped and joined in reverse. */
-enum run_group { RUN_SERVERS, RUN_CACHES, RUN_ELECTION, RUN_LEADER };
+/* Started in this order, all of a group at once, after all of the one before are ready; stopped and
+ * joined in reverse. RUN_CATCH_UP: what a leader must know before it acts. */
+enum run_group { RUN_SERVERS, RUN_CACHES, RUN_ELECTION, RUN_CATCH_UP, RUN_LEADER };
 
 struct runnable {
     const char *name;
