@@ -17,8 +17,8 @@
 
 #define READY_FIRST_MS 20
 #define READY_MAX_MS 1000
-#define MAX_POLL_MS (INT64_C(60) * 60 * 1000) /* the watchdog has nothing to do, and looks again   \
-                                               */
+/* Without a deadline the watchdog looks again after this. */
+#define MAX_POLL_MS (INT64_C(60) * 60 * 1000)
 /* What a shell reports for a program that was interrupted. */
 #define EXIT_INTERRUPTED 130
 
