@@ -96,16 +96,20 @@ static long status_of(const struct transfer *transfer)
 
 /* --- one transfer --- */
 
-/* Line by line; the empty one ends them, and the reply has begun. */
+/* Headers come line by line; an empty one ends them. */
+static bool is_end_of_headers(const char *line, size_t len)
+{
+    return len > 0 && (*line == '\r' || *line == '\n');
+}
+
 static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct transfer *transfer = ctx;
     size_t len = size * count;
 
-    if (len && (*bytes == '\r' || *bytes == '\n') && status_of(transfer) == 200 &&
-        watch_machine_feed(transfer->machine, "", 0, NULL) < 0)
-        return 0;
-    return len;
+    if (!is_end_of_headers(bytes, len) || status_of(transfer) != 200)
+        return len;
+    return watch_machine_feed(transfer->machine, "", 0, NULL) < 0 ? 0 : len;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)

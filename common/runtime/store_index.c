@@ -163,7 +163,9 @@ void store_index_link(struct indexed *item, const struct index_values *values)
     size_t count = 0;
 
     assert(!item->links);
-    item->links = values->count ? xcalloc(values->count, sizeof(*item->links)) : NULL;
+    if (!values->first)
+        return;
+    item->links = xcalloc(values->count, sizeof(*item->links));
     item->link_count = values->count;
     for (const struct index_value *v = values->first; v; v = v->next)
         join(&item->links[count++], item, make_bucket(v->index, v->value));

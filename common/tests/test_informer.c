@@ -33,6 +33,7 @@ static void on_change(void *ctx, struct kube_object *old, struct kube_object *cu
 {
     const struct kube_object *either = current ? current : old;
 
+    ck_assert_ptr_nonnull(either);
     ck_assert_ptr_eq(ctx, &calls);
     kube_object_unref(store_get(informer_store(informer), &either->name)); /* no lock is held */
     pthread_mutex_lock(&lock);

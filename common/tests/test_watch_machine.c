@@ -238,7 +238,7 @@ START_TEST(gone_again_lists_fresh)
     GONE[_i]();
     request(LIST_FROM("10"));
     refuse(410, STATUS(410, "Expired", "The provided resource version is too old"));
-    check_wait(request(LIST_FRESH), 2 * WATCH_BACKOFF_MIN_MS);
+    check_wait(request(LIST_FRESH), INT64_C(2) * WATCH_BACKOFF_MIN_MS);
     reply(LIST("", "90"), 5);
     request(WATCH_FROM("90"));
     GONE[_i]();
