@@ -343,6 +343,17 @@ START_TEST(what_does_not_end_in_time_is_named_and_ends_the_process)
 }
 END_TEST
 
+START_TEST(the_time_to_stop_counts_from_a_failure_too)
+{
+    struct part server = { .hangs = true };
+    struct part leader = { .fails_at_start = "lost" };
+    const char *log;
+
+    ck_assert_int_eq(exit_status(&server, &leader, 50, &log), 1);
+    ck_assert_ptr_nonnull(strstr(log, "\"waiting_for\":\"server\""));
+}
+END_TEST
+
 START_TEST(the_time_to_stop_counts_from_the_signal_even_if_something_is_still_starting)
 {
     struct part server = { 0 };
@@ -381,6 +392,7 @@ int main(void)
     tcase_add_test(endings, what_does_not_end_in_time_is_named_and_ends_the_process);
     tcase_add_test(endings,
                    the_time_to_stop_counts_from_the_signal_even_if_something_is_still_starting);
+    tcase_add_test(endings, the_time_to_stop_counts_from_a_failure_too);
     suite_add_tcase(suite, endings);
     return suite_run(suite);
 }
