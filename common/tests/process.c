@@ -96,14 +96,13 @@ static char *find_program(const char *name)
     return NULL;
 }
 
-static void exec_in_child(const char *program, const char *dir, const char *const argv[],
-                          const char *log_path, pid_t parent)
+static void exec_in_child(const char *program, const char *dir, const char *const argv[], int log,
+                          pid_t parent)
 {
-    int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     int null = open("/dev/null", O_RDONLY);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || log < 0 || null < 0 || (dir && chdir(dir) < 0))
+    if (getppid() != parent || null < 0 || (dir && chdir(dir) < 0))
         _exit(126);
     dup2(null, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
@@ -115,12 +114,17 @@ static void exec_in_child(const char *program, const char *dir, const char *cons
 static pid_t start(const char *dir, const char *const argv[], const char *log_path)
 {
     char *program = find_program(argv[0]);
+    int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     pid_t parent = getpid();
+
+    ck_assert_msg(log >= 0, "open '%s': %s", log_path, strerror(errno));
+
     pid_t pid = fork();
 
     ck_assert_msg(pid >= 0, "fork: %s", strerror(errno));
     if (pid == 0)
-        exec_in_child(program, dir, argv, log_path, parent);
+        exec_in_child(program, dir, argv, log, parent);
+    close(log);
     free(program);
     return pid;
 }
