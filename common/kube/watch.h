@@ -65,7 +65,8 @@ struct watch_options {
 #define WATCH_HASTY_MS 1000
 /* A stream that lasted so long makes the failures before it forgotten. */
 #define WATCH_STEADY_MS 10000
-/* A list that takes longer than this is given up. */
+/* A list that takes longer than this is given up; the API server does the same (--request-timeout).
+ */
 #define WATCH_LIST_TIMEOUT_MS 60000
 
 struct watch_request {
