@@ -19,4 +19,4 @@ struct catch_up *catch_up_create(struct kube_client *client, struct store *tasks
 void catch_up_destroy(struct catch_up *catch_up);
 /* 1: done; 0: not yet, call again. Lists at the first call, and again after a failed one; never
  * gives up. */
-int catch_up_ready(void *catch_up, struct error *err);
+int catch_up_ready(void *self, struct error *err); /* struct catch_up * */

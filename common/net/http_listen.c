@@ -54,14 +54,19 @@ static int bind_one(const struct addrinfo *info, bool all)
 
 static unsigned port_of(int fd)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { 0 };
     socklen_t len = sizeof(address);
 
     if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         return 0;
-    if (address.ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
-    return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    if (address.ss_family == AF_INET6) {
+        struct sockaddr_in6 v6;
+        memcpy(&v6, &address, sizeof(v6));
+        return ntohs(v6.sin6_port);
+    }
+    struct sockaddr_in v4;
+    memcpy(&v4, &address, sizeof(v4));
+    return ntohs(v4.sin_port);
 }
 
 /* -1 and errno: none of the addresses could be bound. IPv6 first, because it can serve both. */

@@ -422,7 +422,8 @@ int http_server_set_pair(struct http_server *server, const char *cert_pem, const
 
     pthread_mutex_lock(&server->lock);
     struct listener *oldest = server->draining[MAX_DRAINING - 1];
-    memmove(server->draining + 1, server->draining, (MAX_DRAINING - 1) * sizeof(*server->draining));
+    for (size_t i = MAX_DRAINING - 1; i > 0; i--)
+        server->draining[i] = server->draining[i - 1];
     server->draining[0] = server->current;
     server->current = fresh;
     listener_drain(server->draining[0]);

@@ -83,8 +83,8 @@ void mqtt_stop(struct mqtt *mqtt);
 
 /* Any thread. The set of filters is kept and subscribed again after every connect; at once if
  * connected. With settle the QoS is at most 1: of QoS 2 the broker keeps nothing to send again. */
-void mqtt_subscribe(struct mqtt *mqtt, const char *filter, int qos);
-void mqtt_unsubscribe(struct mqtt *mqtt, const char *filter);
+void mqtt_subscribe(struct mqtt *mqtt, const char *name, int qos);
+void mqtt_unsubscribe(struct mqtt *mqtt, const char *name);
 
 /*
  * Any thread but the connection's. QoS 0: handed to the socket; QoS >= 1: waits for the

@@ -250,18 +250,20 @@ static int advance(struct connection *connection, int socket, int64_t deadline_m
 
 static const char *refusal(int code)
 {
-    static const char *const REFUSALS[] = {
-        NULL,
-        "refused: protocol version not supported",
-        "refused: client id not allowed",
-        "refused: the broker is not available",
-        "refused: bad user name or password",
-        "refused: not authorised",
-    };
-
-    return code > 0 && (size_t)code < ARRAY_LEN(REFUSALS)
-               ? REFUSALS[code]
-               : "refused for a reason that MQTT does not know";
+    switch (code) { /* MQTT 3.1.1, table 3.1 */
+    case 1:
+        return "refused: protocol version not supported";
+    case 2:
+        return "refused: client id not allowed";
+    case 3:
+        return "refused: the broker is not available";
+    case 4:
+        return "refused: bad user name or password";
+    case 5:
+        return "refused: not authorised";
+    default:
+        return "refused for a reason that MQTT does not know";
+    }
 }
 
 static int wait_accepted(struct connection *connection, struct error *err)

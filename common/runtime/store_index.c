@@ -167,7 +167,7 @@ void store_index_link(struct indexed *item, const struct index_values *values)
         return;
     item->links = xcalloc(values->count, sizeof(*item->links));
     item->link_count = values->count;
-    for (const struct index_value *v = values->first; v; v = v->next)
+    for (const struct index_value *v = values->first; v && count < values->count; v = v->next)
         join(&item->links[count++], item, make_bucket(v->index, v->value));
 }
 

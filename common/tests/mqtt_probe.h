@@ -25,7 +25,7 @@ void probe_destroy(struct probe *probe);
 struct mqtt *probe_mqtt(struct probe *probe);
 void probe_start(struct probe *probe); /* and waits for the connection */
 
-void probe_set_may_act(struct probe *probe, bool may_act);
+void probe_set_may_act(struct probe *probe, bool yes);
 /* The next message is held in its callback until false: what comes meanwhile is read in one go. */
 void probe_hold(struct probe *probe, bool hold);
 void probe_set_settled(struct probe *probe, bool settled);

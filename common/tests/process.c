@@ -70,8 +70,9 @@ char *temp_file_write(const char *dir, const char *name, const char *text)
 
     FILE *file = fopen(path, "we");
 
-    ck_assert_msg(file && fputs(text, file) >= 0 && fclose(file) == 0, "write '%s': %s", path,
-                  strerror(errno));
+    ck_assert_msg(file != NULL, "create '%s': %s", path, strerror(errno));
+    bool written = fputs(text, file) >= 0;
+    ck_assert_msg(fclose(file) == 0 && written, "write '%s': %s", path, strerror(errno));
     return xstrdup(path);
 }
 

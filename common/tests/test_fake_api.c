@@ -332,7 +332,7 @@ static void *write_often(void *ctx)
 START_TEST(many_threads_write_each_change_once)
 {
     static char FIELDS[][2] = { "p", "q", "r", "s" };
-    pthread_t threads[ARRAY_LEN(FIELDS)];
+    pthread_t threads[ARRAY_LEN(FIELDS)] = { 0 };
     create("a", "");
     for (size_t i = 0; i < ARRAY_LEN(threads); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, write_often, FIELDS[i]), 0);

@@ -210,7 +210,8 @@ START_TEST(a_sleeper_takes_over_from_one_who_watches_a_later_time)
     getter_start(&getters[1]);
     wait_for_reads(reads += 1);
     queue_add("later", 1800 * 1000);
-    wait_for_reads(reads += 4);
+    reads += 4;
+    wait_for_reads(reads);
     queue_add("soon", 20);
     wait_for_reads(reads + 4); /* the other has looked, and watches */
     fake_clock_advance(&queue_clock, 20);

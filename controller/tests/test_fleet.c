@@ -259,6 +259,7 @@ END_TEST
  * given out earlier, so they come in the order in which they asked. Returns the refreshes. */
 static int64_t refreshes(size_t devices, int64_t duration_ms, int64_t interval_ms, double qps)
 {
+    ck_assert_uint_gt(devices, 0);
     const char **keys = arena_array(arena, const char *, devices);
     int64_t *slots = arena_array(arena, int64_t, devices);
     int64_t count = 0;

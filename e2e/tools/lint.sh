@@ -32,9 +32,9 @@ readonly LIBRARIES='
 #include.<curl/                        common/kube/curl_setup\.h
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_server\.c
-#include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.c
+#include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]
 #include.<yaml\.h>                     common/json/yaml\.c
-#include.<openssl/                     common/base/digest\.c|certs/.*
+#include.<openssl/                     common/base/digest\.c|common/net/mqtt_(connect|serve|tls)\.c|certs/.*
 #include.<check\.h>                    none
 cJSON_GetObjectItem                    common/json/.*
 '
