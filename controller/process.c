@@ -13,7 +13,8 @@
 
 #define LEASE_NAME "propeller-controller"
 #define COMPONENT PROPELLER_GROUP "/controller"
-#define API_TIMEOUT_MS 30000
+/* Less than the time that a stop may take. */
+#define API_TIMEOUT_MS 10000
 #define EVENTS_TIMEOUT_MS 5000
 #define MQTT_KEEP_ALIVE_S 20
 /* Devices send at most 10 MiB; a result that is too large must be read, so that its Task can fail.
