@@ -100,7 +100,9 @@ bool task_publish_stop(struct shared *shared, struct reconcile *rc,
     int r = bridge_publish(shared->bridge, proplet->channel, "manager/stop", text, strlen(text),
                            qos_of(proplet), &err);
     if (r < 0 && r != -ERROR_TIMEOUT) {
-        log_warn("stop not published", "uid", observed->uid, "error", err.message, NULL);
+        log_warn("stop not published, trying again", "uid", observed->uid, "error", err.message,
+                 NULL);
+        rc->requeue_after_ms = PUBLISH_RETRY_MS;
         return false;
     }
     attempts_stop_sent(shared->attempts, observed->uid, number, clock_monotonic_ms(rc->clock));

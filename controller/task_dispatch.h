@@ -16,6 +16,7 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
                        const struct task_observed *observed, struct task_plan *plan,
                        struct error *err) MUST_CHECK;
 
-/* Best effort: whoever plans a stop plans what to do without an answer. false: it is not out. */
+/* Whoever plans a stop plans what to do without an answer. false: it is not out, see
+ * TASK_NOT_PUBLISHED. */
 bool task_publish_stop(struct shared *shared, struct reconcile *rc,
                        const struct task_observed *observed);

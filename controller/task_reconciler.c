@@ -309,6 +309,20 @@ static int release(struct shared *shared, struct reconcile *rc, const struct kub
     return 0;
 }
 
+/* What is to be stopped is let go of only when the stop is out; only a deletion has a time limit.
+ */
+static int publish(struct shared *shared, struct reconcile *rc,
+                   const struct task_observed *observed, struct task_plan *plan, struct error *err)
+{
+    if (plan->publish_stop) {
+        bool is_out = task_publish_stop(shared, rc, observed);
+        if (!is_out && !observed->deleted_us)
+            return TASK_NOT_PUBLISHED;
+        plan->release |= is_out && plan->release_if_stopped;
+    }
+    return plan->publish_start ? task_publish_start(shared, rc, observed, plan, err) : 0;
+}
+
 static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
                struct error *err)
@@ -318,15 +332,12 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     if (plan->remove)
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);
-    if (plan->publish_stop && task_publish_stop(shared, rc, observed) && plan->release_if_stopped)
-        plan->release = true;
-    if (plan->publish_start) {
-        int r = task_publish_start(shared, rc, observed, plan, err);
-        if (r < 0)
-            return r;
-        if (r == TASK_NOT_PUBLISHED)
-            return 0;
-    }
+
+    int r = publish(shared, rc, observed, plan, err);
+    if (r < 0)
+        return r;
+    if (r == TASK_NOT_PUBLISHED)
+        return 0;
     if (plan->release)
         return release(shared, rc, object, json, plan, err);
     if (observed->deleted_us) { /* nobody reads its status any more; results only confirm */
