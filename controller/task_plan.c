@@ -429,10 +429,14 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
     }
 
     const struct observed_result *result = take_results(arena, observed, &plan);
-    if (result)
+    /* An error may be its word on the stop, and that does not make it failed. */
+    bool stopped = result && result->message.error && observed->task.spec.suspend;
+
+    if (result && !stopped)
         plan_result(arena, observed, &plan, &result->message);
     if (plan.status.phase == observed->task.status.phase) /* a daemon's word changes nothing else */
         plan_phase(arena, observed, &plan);
+    plan.publish_stop &= !stopped;
     return plan;
 }
 

@@ -73,6 +73,24 @@ START_TEST(result_comes_before_suspension_and_deadline)
 }
 END_TEST
 
+START_TEST(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop)
+{
+    if (_i)
+        world_running();
+    else
+        world_assigned();
+    world_suspended();
+    world_result(WORLD_CHANNEL, RESULT("\"error\":\"Task was cancelled or panicked\""));
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, _i ? TASK_INTERRUPTED : TASK_SCHEDULED);
+    ck_assert_str_eq(plan.status.reason, "Suspended");
+    ck_assert_ptr_null(plan.status.error);
+    ck_assert(!plan.publish_stop && !plan.has_payload);
+    ck_assert_uint_eq(plan.ack_up_to, LAST);
+}
+END_TEST
+
 START_TEST(unconfirmed_start_becomes_certain_with_its_result)
 {
     world.observed.task.spec.monitoring_profile = &(struct monitoring_profile){
@@ -380,7 +398,7 @@ START_TEST(refused_status_is_replaced_by_one_without_payload)
     static const char *const MESSAGES[] = { RESULT("\"results\":\"42\""),
                                             RESULT("\"error\":\"trap\"") };
 
-    world_running();
+    world_assigned();
     world_result(WORLD_CHANNEL, "%s", MESSAGES[_i]);
     struct task_plan plan = world_plan();
     struct task_plan minimal = task_plan_without_payload(world.arena, &world.observed, &plan);
@@ -389,6 +407,7 @@ START_TEST(refused_status_is_replaced_by_one_without_payload)
     ck_assert_str_eq(minimal.status.reason, "ResultRefused");
     ck_assert_str_eq(minimal.status.error, "the API server does not take this result");
     ck_assert_ptr_null(minimal.status.results);
+    ck_assert_str_eq(world_condition(&minimal, "Started"), "True ResultReceived: ");
     ck_assert_uint_eq(minimal.ack_up_to, LAST);
 }
 END_TEST
@@ -402,6 +421,8 @@ int main(void)
     tcase_add_loop_test(tcase, result_is_stored_as_it_came, 0, ARRAY_LEN(VALUES));
     tcase_add_test(tcase, result_before_the_running_write_completes_from_scheduled);
     tcase_add_test(tcase, result_comes_before_suspension_and_deadline);
+    tcase_add_loop_test(tcase, error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop, 0,
+                        2);
     tcase_add_test(tcase, unconfirmed_start_becomes_certain_with_its_result);
     tcase_add_loop_test(tcase, result_counts_only_from_the_device_that_was_given_the_attempt, 0,
                         ARRAY_LEN(JUDGED));
