@@ -230,6 +230,23 @@ START_TEST(strangers_are_bounded_and_the_oldest_go_first)
 }
 END_TEST
 
+START_TEST(stranger_that_is_none_any_more_leaves_its_room)
+{
+    for (size_t i = 0; i < 2 * FLEET_MAX_STRANGERS; i++) {
+        fleet_metadata(fleet, stranger(i), "{}", false, NOW_MS);
+        if (_i)
+            fleet_remove(fleet, stranger(i));
+        else
+            fleet_heartbeat(fleet, stranger(i), NOW_MS, NOW_US);
+        fleet_heartbeat(fleet, KEY, NOW_MS, NOW_US); /* was none before */
+    }
+    for (size_t i = 0; i < FLEET_MAX_STRANGERS; i++)
+        fleet_metadata(fleet, stranger(10000 + i), "{}", false, NOW_MS);
+    for (size_t i = 0; i < FLEET_MAX_STRANGERS; i++)
+        ck_assert_ptr_nonnull(get(stranger(10000 + i)).metadata);
+}
+END_TEST
+
 START_TEST(stranger_that_repeats_itself_is_one)
 {
     for (size_t i = 0; i < 3 * FLEET_MAX_STRANGERS; i++)
@@ -327,6 +344,7 @@ int main(void)
     tcase_add_test(tcase, metadata_of_a_stranger_waits_for_its_proplet);
     tcase_add_loop_test(tcase, stranger_that_got_its_proplet_stays, 0, 3);
     tcase_add_test(tcase, strangers_are_bounded_and_the_oldest_go_first);
+    tcase_add_loop_test(tcase, stranger_that_is_none_any_more_leaves_its_room, 0, 2);
     tcase_add_test(tcase, stranger_that_repeats_itself_is_one);
     suite_add_tcase(suite, tcase);
 

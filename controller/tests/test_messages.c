@@ -40,6 +40,9 @@ static const struct {
     { "m//c/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
     { "m/dom/c//control/proplet/alive", MESSAGE_UNKNOWN, NULL },
     { "/m/dom/c/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "dom/c/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/proplet/alive", MESSAGE_UNKNOWN, NULL },
     { "fl/rounds/1/updates/proplet-1", MESSAGE_UNKNOWN, NULL },
     { "m/", MESSAGE_UNKNOWN, NULL },
     { "", MESSAGE_UNKNOWN, NULL },
@@ -211,6 +214,19 @@ START_TEST(result_that_is_almost_json_is_repaired)
 }
 END_TEST
 
+START_TEST(garbage_of_any_length_is_repaired)
+{
+    enum { LENGTH = 100000 };
+    struct result_message message = { 0 };
+    char *garbage = arena_alloc(arena, 1, LENGTH + 1);
+
+    memset(garbage, '\xff', LENGTH);
+    const char *text = arena_printf(arena, "{\"task_id\":\"t\",\"error\":\"%s\"}", garbage);
+    ck_assert_int_eq(message_result_parse(arena, text, strlen(text), &message, &err), 0);
+    ck_assert_uint_eq(strlen(message.error), 3 * LENGTH);
+}
+END_TEST
+
 static const struct {
     const char *message;
     const char *proplet_id;
@@ -333,6 +349,7 @@ int main(void)
     tcase_add_loop_test(tcase, payload_is_taken_by_its_parser_and_refused_with_a_word_by_others, 0,
                         ARRAY_LEN(PAYLOADS));
     tcase_add_loop_test(tcase, result_that_is_almost_json_is_repaired, 0, ARRAY_LEN(REPAIRED));
+    tcase_add_test(tcase, garbage_of_any_length_is_repaired);
     tcase_add_loop_test(tcase, sender_of_a_result_is_named_at_the_top_or_inside, 0,
                         ARRAY_LEN(SENDERS));
     tcase_add_loop_test(tcase, metadata_is_what_is_known_and_of_its_type, 0, ARRAY_LEN(METADATA));

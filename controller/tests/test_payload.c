@@ -215,6 +215,20 @@ START_TEST(environment_of_the_user_does_not_name_another_task)
 }
 END_TEST
 
+START_TEST(what_the_user_says_of_the_run_is_forwarded)
+{
+    const cJSON *payload = start("{\"file\":\"" WASM "\",\"cliArgs\":[\"--port\",\"80\"],"
+                                 "\"metadata\":{\"a\":[1,null]},\"mode\":\"infer\","
+                                 "\"daemon\":true}",
+                                 DIALECT_STANDARD);
+
+    ck_assert_str_eq(member(payload, "cli_args"), "[\"--port\",\"80\"]");
+    ck_assert_str_eq(member(payload, "metadata"), "{\"a\":[1,null]}");
+    ck_assert_str_eq(member(payload, "mode"), "\"infer\"");
+    ck_assert_str_eq(member(payload, "daemon"), "true");
+}
+END_TEST
+
 START_TEST(encrypted_module_comes_from_its_image)
 {
     const cJSON *payload = start(SPECS[3], DIALECT_STANDARD);
@@ -385,6 +399,7 @@ int main(void)
     tcase_add_loop_test(tcase, start_has_all_that_the_device_was_seen_to_run, 0, ARRAY_LEN(SENT));
     tcase_add_test(tcase, start_names_the_attempt_and_the_device_not_the_objects);
     tcase_add_test(tcase, environment_of_the_user_does_not_name_another_task);
+    tcase_add_test(tcase, what_the_user_says_of_the_run_is_forwarded);
     tcase_add_test(tcase, encrypted_module_comes_from_its_image);
     tcase_add_loop_test(tcase, inputs_are_strings_or_numbers_with_all_their_digits, 0,
                         ARRAY_LEN(INPUTS));

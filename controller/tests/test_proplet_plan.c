@@ -362,6 +362,30 @@ START_TEST(changed_spec_is_acknowledged_at_once)
 }
 END_TEST
 
+START_TEST(changed_spec_is_acknowledged_before_anything_is_heard)
+{
+    run();
+    restart();
+    observed.generation = 2;
+    struct proplet_plan result = done();
+
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.observed_generation, 2);
+    ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
+}
+END_TEST
+
+START_TEST(another_reason_is_written_at_once)
+{
+    done();
+    share();
+    struct proplet_plan result = done();
+
+    ck_assert(result.transition);
+    ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
+}
+END_TEST
+
 START_TEST(counts_and_metadata_are_refreshes)
 {
     run();
@@ -457,6 +481,8 @@ int main(void)
     tcase_add_loop_test(tcase, obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone, 0,
                         ARRAY_LEN(OBSTACLES));
     tcase_add_test(tcase, changed_spec_is_acknowledged_at_once);
+    tcase_add_test(tcase, changed_spec_is_acknowledged_before_anything_is_heard);
+    tcase_add_test(tcase, another_reason_is_written_at_once);
     tcase_add_loop_test(tcase, counts_and_metadata_are_refreshes, 0, 3);
     tcase_add_test(tcase, history_is_written_as_times_oldest_first);
     tcase_add_test(tcase, what_an_earlier_leader_saw_stays_until_something_is_heard);

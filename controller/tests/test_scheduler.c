@@ -69,7 +69,8 @@ static const char *pick(const struct scheduler *scheduler, const struct task_spe
 }
 
 #define CAPABILITY(name) "\"" LABEL_CAPABILITY_PREFIX name "\":\"\""
-#define SIXTY_FOUR "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define SIXTY_THREE "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define SIXTY_FOUR SIXTY_THREE "a"
 
 /* A selector against one Proplet named "alpha". */
 static const struct {
@@ -128,6 +129,8 @@ static const struct {
       "", FILTER_PASSED },
     { "{\"propletSelector\":{\"matchCapabilities\":[\"gpu\",\"tee\"]}}", "{" CAPABILITY("gpu") "}",
       "external", "\"external\":{\"capabilities\":[\"tee\"]},", FILTER_PASSED },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"" SIXTY_THREE "\"]}}",
+      "{" CAPABILITY(SIXTY_THREE) "}", "k8s", "", FILTER_PASSED },
     { "{\"propletSelector\":{\"matchCapabilities\":[\"" SIXTY_FOUR "\"]}}",
       "{" CAPABILITY(SIXTY_FOUR) "}", "k8s", "", FILTER_CAPABILITIES },
     { "{\"propletSelector\":{\"matchCapabilities\":[\"" SIXTY_FOUR "\"]}}", "{}", "external",

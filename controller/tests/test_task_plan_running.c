@@ -26,6 +26,11 @@ static void monitor_every_second(void)
     set_profile("1s", (struct json_opt_bool){ 0 }, (struct json_opt_bool){ 0 });
 }
 
+static void monitor_every_15_seconds(void)
+{
+    set_profile("15s", (struct json_opt_bool){ 0 }, (struct json_opt_bool){ 0 });
+}
+
 static void monitor_every_minute(void)
 {
     set_profile("1m", (struct json_opt_bool){ true, true }, (struct json_opt_bool){ true, true });
@@ -60,6 +65,7 @@ static const struct {
 } TIMEOUTS[] = {
     { as_it_is, CONFIRM_MS, CONFIRM_MS, CONFIRM_MS },
     { monitor_every_second, CONFIRM_MS, CONFIRM_MS, CONFIRM_MS },
+    { monitor_every_15_seconds, CONFIRM_MS, 45000, 45000 },
     { monitor_every_minute, CONFIRM_MS, 3 * 60000, 3 * 60000 },
     { do_not_monitor, 0, 0, 0 },
     { do_not_export, 0, 0, 0 },

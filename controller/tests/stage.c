@@ -1,0 +1,312 @@
+#include "controller/tests/stage.h"
+
+#include "common/base/log.h"
+#include "common/kube/kinds.h"
+#include "common/tests/temp_dir.h"
+#include "controller/bridge_messages.h"
+#include "controller/indexes.h"
+
+#define MAX_TURNS 500
+/* Whatever is due within this time is waited for; confirmations and stop time-outs are not. */
+#define SOON_MS 10000
+#define MAX_TIMERS 8
+
+struct stage stage;
+
+/* The API server in memory dates everything so. */
+#define WALL_US INT64_C(1767225600000000) /* 2026-01-01T00:00:00Z */
+
+static int64_t wall_us(void *ctx)
+{
+    struct fake_clock *fake = ctx;
+
+    return WALL_US + atomic_load(&fake->elapsed_ms) * 1000;
+}
+
+static const struct controller_settings SETTINGS = {
+    .last_seen_threshold_ms = 30000,
+    .start_confirm_ms = 30000,
+    .stop_timeout_ms = 30000,
+    .max_result_bytes = 262144,
+    .status_refresh_interval_ms = 60000,
+    .status_refresh_qps = 10,
+};
+
+/* When a reconciler wants its next turn. */
+struct timer {
+    struct workqueue *queue;
+    struct kube_name name;
+    int64_t due_ms;
+};
+
+static struct {
+    http_roundtrip_fn *roundtrip;
+    void (*between)(void);
+    struct kube_client *client;
+    struct events *events;
+    struct kube_config *config;
+    struct watch_loop *loop; /* never started: the informers are fed by the API server in memory */
+    struct bridge_sink sink;
+    struct timer timers[MAX_TIMERS];
+    size_t timer_count;
+} process;
+
+static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    struct shared *shared = ctx;
+
+    task_map_task(shared, old, current, shared->task_queue);
+}
+
+static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    struct shared *shared = ctx;
+
+    task_map_proplet(shared, old, current, shared->task_queue);
+    proplet_map_proplet(shared, old, current, shared->proplet_queue);
+}
+
+static bool is_task(const cJSON *object)
+{
+    return json_get(json_get(object, "spec"), "connectionConfig") == NULL;
+}
+
+/* What a watch would tell. */
+static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
+{
+    const cJSON *either = current ? current : old;
+    bool task = is_task(either);
+    struct informer *informer = task ? stage.shared.tasks : stage.shared.proplets;
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    struct error err = { 0 };
+
+    if (stage.dead)
+        return;
+    ck_assert_int_eq(kube_object_create(either, &object, &err), 0);
+    if (current) {
+        informer_observed(informer, object);
+        return;
+    }
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *removed =
+        store_remove(informer_store(informer), &object->name, object->resource_version);
+    if (removed)
+        (task ? on_task : on_proplet)(&stage.shared, removed, NULL);
+}
+
+static struct informer *make_informer(const struct kube_kind *kind, watch_project_fn *project,
+                                      informer_fn *function)
+{
+    const struct watch_options options = { .kind = kind, .project = project };
+    struct informer *informer = informer_create(process.loop, &options);
+
+    informer_subscribe(informer, function, &stage.shared);
+    return informer;
+}
+
+static void list(const struct kube_kind *kind, const char *name)
+{
+    const struct kube_name key = { .ns = "default" };
+    struct kube_name full = key;
+
+    ck_assert(kube_name_set(&full, "default", name));
+    const cJSON *object = fake_api_get(stage.api, stage.arena, kind, &full);
+    if (object)
+        on_change(NULL, NULL, object);
+}
+
+static void start_process(void)
+{
+    const struct mailbox_limits limits = { 16, 16, 1 << 20 };
+    struct shared *shared = &stage.shared;
+
+    stage.dead = false;
+    stage.drained = false;
+    stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
+    process.timer_count = 0;
+    process.client = kube_client_create_with(process.roundtrip, stage.api);
+    process.events = events_create(process.client, "test", "test", &stage.clock.clock);
+    process.loop = watch_loop_create(process.config);
+    *shared = (struct shared){
+        .settings = &SETTINGS,
+        .tasks = make_informer(&KIND_TASK, project_task, on_task),
+        .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
+        .fleet = fleet_create(),
+        .placements = placements_create(),
+        .attempts = attempts_create(),
+        .mailbox = mailbox_create(&limits),
+        .bridge = (struct bridge *)&process, /* that there is one is all that is looked at */
+        .scheduler = &SCHEDULER_ROUND_ROBIN,
+        .task_queue = workqueue_create("task", &stage.clock.clock),
+        .proplet_queue = workqueue_create("proplet", &stage.clock.clock),
+    };
+    indexes_add_task(informer_store(shared->tasks));
+    indexes_add_proplet(informer_store(shared->proplets));
+    process.sink = (struct bridge_sink){
+        .tasks = informer_store(shared->tasks),
+        .proplets = informer_store(shared->proplets),
+        .fleet = shared->fleet,
+        .attempts = shared->attempts,
+        .mailbox = shared->mailbox,
+        .clock = &stage.clock.clock,
+        .task_queue = shared->task_queue,
+        .proplet_queue = shared->proplet_queue,
+    };
+    list(&KIND_PROPLET, "alpha");
+    list(&KIND_PROPLET, "beta");
+    list(&KIND_TASK, "one");
+    task_note_all(shared);
+}
+
+static void end_process(void)
+{
+    struct shared *shared = &stage.shared;
+
+    events_destroy(process.events);
+    watch_loop_destroy(process.loop);
+    informer_destroy(shared->tasks);
+    informer_destroy(shared->proplets);
+    workqueue_destroy(shared->task_queue);
+    workqueue_destroy(shared->proplet_queue);
+    mailbox_destroy(shared->mailbox);
+    attempts_destroy(shared->attempts);
+    placements_destroy(shared->placements);
+    fleet_destroy(shared->fleet);
+    kube_client_destroy(process.client);
+}
+
+void stage_set_up(http_roundtrip_fn *roundtrip, void (*between)(void))
+{
+    static const char CONFIG[] = "{apiVersion: v1, kind: Config, current-context: c,\n"
+                                 "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
+                                 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}],\n"
+                                 "users: [{name: u, user: {}}]}\n";
+    struct error err = { 0 };
+
+    json_init();
+    stage = (struct stage){ .arena = arena_create(), .api = fake_api_create() };
+    fake_clock_init(&stage.clock);
+    stage.clock.clock.wall_us = wall_us;
+    log_configure(LOG_ERROR, LOG_TEXT);
+    process.roundtrip = roundtrip;
+    process.between = between;
+    int r = kube_config_load(temp_file(stage.arena, temp_dir(stage.arena), "config", CONFIG),
+                             &process.config, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+    start_process();
+    fake_api_on_change(stage.api, on_change, NULL);
+}
+
+void stage_tear_down(void)
+{
+    end_process();
+    kube_config_destroy(process.config);
+    fake_api_destroy(stage.api);
+    arena_destroy(stage.arena);
+}
+
+static void set_timer(struct workqueue *queue, const struct kube_name *name, int64_t delay_ms)
+{
+    struct timer *timer = NULL;
+
+    for (size_t i = 0; i < process.timer_count; i++) {
+        if (process.timers[i].queue == queue && kube_name_equal(&process.timers[i].name, name))
+            timer = &process.timers[i];
+    }
+    if (!timer) {
+        ck_assert_uint_lt(process.timer_count, MAX_TIMERS);
+        timer = &process.timers[process.timer_count++];
+    }
+    *timer = (struct timer){ queue, *name, clock_monotonic_ms(&stage.clock.clock) + delay_ms };
+}
+
+/* The earliest timer comes due, if that is soon. */
+static bool wait_for_timer(void)
+{
+    struct timer *next = NULL;
+
+    for (size_t i = 0; i < process.timer_count; i++) {
+        if (!next || process.timers[i].due_ms < next->due_ms)
+            next = &process.timers[i];
+    }
+    int64_t left_ms = next ? next->due_ms - clock_monotonic_ms(&stage.clock.clock) : INT64_MAX;
+    if (left_ms > SOON_MS)
+        return false;
+    if (left_ms > 0)
+        fake_clock_advance(&stage.clock, left_ms);
+    workqueue_add(next->queue, &next->name);
+    *next = process.timers[--process.timer_count];
+    return true;
+}
+
+static void turn(struct workqueue *queue, reconcile_fn *reconcile)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct reconcile rc = { .arena = arena,
+                            .client = process.client,
+                            .events = process.events,
+                            .clock = &stage.clock.clock };
+    struct error err = { 0 };
+
+    ck_assert(workqueue_get(queue, &rc.name));
+    int r = reconcile(&stage.shared, &rc, &err);
+    ck_assert_msg(r == 0 || error_is_transient(&err), "%s: %s", rc.name.name, err.message);
+    workqueue_done(queue, &rc.name);
+    if (r < 0)
+        set_timer(queue, &rc.name, 5);
+    else if (rc.requeue_after_ms)
+        set_timer(queue, &rc.name, rc.requeue_after_ms);
+}
+
+static void heartbeats(void)
+{
+    stage_receive("proplet/alive", "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
+    stage_receive("proplet/alive", "{\"proplet_id\":\"device-2\",\"status\":\"alive\"}");
+}
+
+void stage_run(void)
+{
+    heartbeats();
+    for (int i = 0; i < MAX_TURNS; i++) {
+        process.between();
+        if (stage.dead) {
+            end_process();
+            start_process();
+            heartbeats();
+        } else if (workqueue_len(stage.shared.proplet_queue)) {
+            turn(stage.shared.proplet_queue, proplet_reconcile);
+        } else if (workqueue_len(stage.shared.task_queue)) {
+            turn(stage.shared.task_queue, task_reconcile);
+        } else if (!wait_for_timer()) {
+            return;
+        }
+    }
+    ck_abort_msg("no rest after %d turns", MAX_TURNS);
+}
+
+void stage_wait_ms(int64_t ms)
+{
+    fake_clock_advance(&stage.clock, ms);
+}
+
+void stage_receive(const char *suffix, const char *payload)
+{
+    bridge_message(&process.sink, message_topic(stage.arena, "d/c", suffix), payload,
+                   strlen(payload));
+}
+
+void stage_reconnect(void)
+{
+    stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
+    bridge_wake_active(&process.sink);
+}
+
+void stage_change_task(const cJSON *object)
+{
+    const struct kube_name name = { "default", "one" };
+    const cJSON *old = fake_api_get(stage.api, stage.arena, &KIND_TASK, &name);
+    cJSON *changed = arena_own(stage.arena, json_copy(old ? old : object), json_free);
+
+    json_set_copy(changed, "spec", json_get(object, "spec"));
+    fake_api_put(stage.api, &KIND_TASK, changed);
+}
