@@ -119,6 +119,7 @@ install: all ## install the programs below PREFIX (/usr/local)
 
 .PHONY: clean
 clean: ## remove build/ (the control plane's cache outside the tree stays)
+	@[ ! -e build/e2e/demo.kept ] || e2e/demo.sh stop
 	rm -rf build
 
 .PHONY: help

@@ -32,7 +32,11 @@ stop_kept() {
 
 bring_up() {
     step "Control plane: etcd, kube-apiserver $KUBERNETES_VERSION, kube-controller-manager"
-    cluster_start
+    cluster_start >"$WORK/cluster.output" 2>&1 || {
+        cat "$WORK/cluster.output" >&2
+        die "the control plane did not start; logs: $ROOT/build/e2e/cluster"
+    }
+    say "answers at $(k config view -o 'jsonpath={.clusters[0].cluster.server}'); the five CRDs are installed"
     part_begin demo
 
     DOMAIN=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.domainId)
@@ -47,20 +51,24 @@ bring_up() {
     controller_prepare
     controller_start
     say "is ready: http://127.0.0.1:$HEALTH_PORT/readyz"
-
-    step "A device that calls itself '$identity', with a WebAssembly runtime"
-    device_start device --identity "$identity"
-    say "is connected to the broker"
 }
 
 run_the_sample() {
     local proplet task
     proplet=$(sample "$SAMPLES/proplet-external.yaml" .metadata.name)
     task=$(sample "$SAMPLES/task-addition.yaml" .metadata.name)
-    step "A Proplet named '$proplet' stands for the device '$identity'; a Task for 10 + 32 goes to '$proplet'"
+    step "A Proplet named '$proplet', whose device calls itself '$identity'"
     show apply -f config/samples/proplet-external.yaml
-    show apply -f config/samples/task-addition.yaml
+    wait_for 10 "the controller to see it" field_is proplets "$proplet" '.status.phase // ""' Initializing
+    show get proplets
+
+    step "The device '$identity', with a WebAssembly runtime, connects to the broker"
+    device_start device --identity "$identity"
     wait_proplet "$proplet" Running
+    show get proplets
+
+    step "A Task for '$proplet': main(10, 32) of a module that adds"
+    show apply -f config/samples/task-addition.yaml
     wait_task "$task" completed
 
     step "What the cluster says"
@@ -113,6 +121,7 @@ main() {
         how_to_talk_to_it
     else
         controller_stop
+        work_clear
         say ""
         say "everything has ended again; to keep it running: make demo KEEP=1"
     fi

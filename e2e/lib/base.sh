@@ -39,13 +39,16 @@ work_begin() {
     # shellcheck disable=SC2016 # expanded by the other shell
     setsid bash -c 'tail --pid="$1" -f /dev/null; source "$2/lib.sh"; WORK=$3; work_clear' \
         watchdog "$OWNER" "$HERE" "$WORK" >/dev/null 2>&1 </dev/null &
+    WATCHDOG=$!
     disown
 }
 
 work_end() {
     local status=$?
     trap - EXIT
-    [[ $BASHPID == "$OWNER" ]] && work_clear
+    [[ $BASHPID == "$OWNER" ]] || exit "$status"
+    work_clear
+    [[ -z ${WATCHDOG:-} ]] || kill_group KILL "$WATCHDOG"
     exit "$status"
 }
 
