@@ -1,4 +1,5 @@
-"""Creates Tasks one at a time and tells how long it takes until a device has been told to start.
+"""Creates Tasks: one at a time, telling how long it takes until a device has been told to start,
+or many at once.
 
 Clock: one machine, wall-clock. Printed as `what|value` lines.
 """
@@ -8,10 +9,12 @@ import http.client
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 API = "propeller.propeller.abstractmachines.fr/v1"
 PAUSE = 0.05  # between two Tasks, so that each one meets an idle controller
 PATIENCE = 60
+WRITERS = 4
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -24,13 +27,13 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def create_task(connection, options, number):
+def create_task(connection, options, name):
     """Returns the uid, and the times before the request and after the answer."""
     task = {
         "apiVersion": API,
         "kind": "Task",
-        "metadata": {"name": f"latency-{number}"},
-        "spec": {"name": "latency", "functionName": "main", "file": options.module, "inputs": [10, 32]},
+        "metadata": {"name": name},
+        "spec": {"name": name, "functionName": "main", "file": options.module, "inputs": [10, 32]},
     }
     before = time.time()
     path = f"/apis/{API}/namespaces/{options.namespace}/tasks"
@@ -62,17 +65,25 @@ def milliseconds(values):
     return f"{percentile(values, 0.5) * 1000:.1f} / {percentile(values, 0.99) * 1000:.1f}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("socket", "namespace", "journal", "module"):
-        parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--samples", type=int, required=True)
-    options = parser.parse_args()
+def create_part(options, part):
+    connection = UnixConnection(options.socket)
+    for number in range(part, options.count, WRITERS):
+        create_task(connection, options, f"many-{number}")
 
+
+def create_many(options):
+    before = time.time()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(lambda part: create_part(options, part), range(WRITERS)))
+    rate = options.count / (time.time() - before)
+    print(f"creates of {options.count} Tasks by {WRITERS} writers (Tasks/s)|{rate:.0f}")
+
+
+def measure_latency(options):
     connection = UnixConnection(options.socket)
     created = []
-    for number in range(options.samples):
-        created.append(create_task(connection, options, number))
+    for number in range(options.count):
+        created.append(create_task(connection, options, f"latency-{number}"))
         time.sleep(PAUSE)
     deadline = time.monotonic() + PATIENCE
     times = started_at(options.journal)
@@ -86,6 +97,16 @@ def main():
     starts = [times[uid] - after for uid, _, after in created]
     print(f"API server's answer to a create, p50 / p99 (ms)|{milliseconds(answers)}")
     print(f"created -> start on the device, p50 / p99 (ms)|{milliseconds(starts)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mode", choices=("latency", "many"))
+    for name in ("socket", "namespace", "journal", "module"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--count", type=int, required=True)
+    options = parser.parse_args()
+    (measure_latency if options.mode == "latency" else create_many)(options)
 
 
 if __name__ == "__main__":
