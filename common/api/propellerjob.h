@@ -16,6 +16,9 @@ extern const char *const EXECUTION_MODE_NAMES[];
 extern const char *const FAILURE_POLICY_NAMES[];
 extern const char *const JOB_PHASE_NAMES[];
 
+/* Of spec.tasks; larger lists are refused. */
+#define JOB_MAX_TASKS 1000
+
 struct propellerjob_spec {
     const char *name;
     enum execution_mode execution_mode;

@@ -102,6 +102,7 @@ cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *s
 /* What an absent field means. */
 #define PROPLET_DEFAULT_REPLICAS 1
 #define PROPLET_DEFAULT_MQTT_QOS 1
+#define PROPLET_DEFAULT_MQTT_TIMEOUT "30s"
 #define PROPLET_DEFAULT_MQTT_TIMEOUT_MS 30000
 
 int64_t proplet_replicas(const struct proplet_spec *spec);

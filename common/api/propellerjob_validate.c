@@ -1,0 +1,120 @@
+#include <string.h>
+
+#include "common/api/propellerjob.h"
+#include "common/api/task_graph.h"
+#include "common/api/validate_internal.h"
+#include "common/base/str.h"
+
+static const struct field_rule TASK = { .type = RULE_OBJECT, .members = &TASK_SPEC_RULES };
+
+static const struct field_rule FIELDS[] = {
+    { .name = "name", .type = RULE_STRING, .required = true, .min = 1, .max = MAX_NAME },
+    { .name = "executionMode", .type = RULE_ENUM, .names = EXECUTION_MODE_NAMES },
+    { .name = "tasks", .type = RULE_LIST, .max = JOB_MAX_TASKS, .items = &TASK, .key = "name" },
+    { .name = "taskRefs", .type = RULE_LIST, .max = JOB_MAX_TASKS, .items = &NAME_RULE },
+    { .name = "suspend", .type = RULE_BOOL },
+    { .name = "parallelism", .type = RULE_INT, .min = 1, .max = MAX_SECONDS },
+    { .name = "backoffLimit", .type = RULE_INT, .max = MAX_BACKOFF_LIMIT },
+    { .name = "activeDeadlineSeconds", .type = RULE_INT, .min = 1, .max = MAX_SECONDS },
+    { .name = "ttlSecondsAfterFinished", .type = RULE_INT, .max = MAX_SECONDS },
+    { .name = "failurePolicy", .type = RULE_ENUM, .names = FAILURE_POLICY_NAMES },
+    { .name = "managedBy", .type = RULE_STRING, .max = MAX_NAME },
+};
+const struct field_rules PROPELLERJOB_SPEC_RULES = FIELD_RULES(FIELDS);
+
+static void check_manager(const struct validation *validation)
+{
+    const cJSON *spec = json_get(validation->object, "spec");
+    const cJSON *old_spec = json_get(validation->old, "spec");
+
+    if (old_spec && !json_equal(json_get(spec, "managedBy"), json_get(old_spec, "managedBy")))
+        field_error(validation->errors, FIELD_ERROR_FORBIDDEN, "spec.managedBy", NULL,
+                    "cannot change");
+}
+
+static void check_dependency(const struct validation *validation, const struct task_graph *graph,
+                             const struct propellerjob_spec *spec, size_t task, size_t index,
+                             const cJSON *name)
+{
+    const char *problem = NULL;
+    size_t needed = task_graph_find(graph, json_string(name, ""));
+
+    if (needed == TASK_GRAPH_NONE)
+        problem = "must be the name of a task of this job";
+    else if (needed == task)
+        problem = "a task cannot depend on itself";
+    else if (needed > task && spec->execution_mode == MODE_SEQUENTIAL)
+        problem = "a task of a sequential job cannot depend on a later one";
+    if (problem)
+        field_error(validation->errors, FIELD_ERROR_INVALID,
+                    arena_printf(validation->arena, "spec.tasks[%zu].dependsOn[%zu]", task, index),
+                    name, "%s", problem);
+}
+
+static void check_dependencies(const struct validation *validation, const cJSON *tasks,
+                               const struct propellerjob_spec *spec)
+{
+    struct task_graph *graph = task_graph_create(validation->arena, spec);
+    size_t task = 0;
+
+    json_for_each (item, tasks) {
+        size_t index = 0;
+
+        json_for_each (name, json_get(item, "dependsOn")) {
+            if (index < MAX_DEPENDENCIES) /* for more the table has an error */
+                check_dependency(validation, graph, spec, task, index++, name);
+        }
+        task++;
+    }
+
+    const char *circle = spec->execution_mode == MODE_SEQUENTIAL ? NULL : task_graph_circle(graph);
+    if (circle)
+        field_error(validation->errors, FIELD_ERROR_INVALID, "spec.tasks", NULL,
+                    "tasks wait for each other in a circle: %s", circle);
+}
+
+static void check_tasks(const struct validation *validation, const cJSON *tasks,
+                        const struct propellerjob_spec *spec)
+{
+    struct spec_view view = { .validation = validation };
+    size_t wasm_len = 0;
+    size_t index = 0;
+
+    json_for_each (item, tasks) {
+        const struct task_spec *task = propellerjob_task(spec, index);
+
+        view.path = arena_printf(validation->arena, "spec.tasks[%zu]", index++);
+        view.json = item;
+        task_spec_validate(&view, task);
+        task_spec_advise(&view, task);
+        if (task->is_recurring)
+            field_warning(validation->errors, spec_path(&view, "isRecurring"),
+                          "the job does not end while a task of it recurs");
+        wasm_len += task->file ? strlen(task->file) : 0;
+    }
+    if (wasm_len > VALIDATE_MAX_JOB_WASM)
+        field_error(validation->errors, FIELD_ERROR_INVALID, "spec.tasks", NULL,
+                    "the inline files have more than 1 MiB together");
+    check_dependencies(validation, tasks, spec);
+}
+
+void propellerjob_validate(const struct validation *validation)
+{
+    const struct propellerjob_spec *spec =
+        validate_spec(validation, &PROPELLERJOB_SPEC_RULES, &PROPELLERJOB_SPEC);
+    const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
+
+    if (!validation_is_settled(validation))
+        check_manager(validation);
+    if (!spec)
+        return;
+    if (!spec->tasks.len && !spec->task_refs.len)
+        field_error(validation->errors, FIELD_ERROR_REQUIRED, "spec.tasks", NULL,
+                    "at least one of tasks and taskRefs is needed");
+    if (spec->tasks.len <= JOB_MAX_TASKS)
+        check_tasks(validation, spec_json(&view, "tasks"), spec);
+    advise_duplicates(&view, "taskRefs", &spec->task_refs);
+    if (spec->parallelism.set && spec->execution_mode == MODE_SEQUENTIAL)
+        field_warning(validation->errors, "spec.parallelism",
+                      "a sequential job runs one task at a time");
+}

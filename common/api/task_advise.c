@@ -1,0 +1,162 @@
+/* Warnings about workloads: what runs, and is probably not what was meant. */
+#include <ctype.h>
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/api/quantity.h"
+#include "common/api/validate_internal.h"
+#include "common/base/str.h"
+
+static void advise(const struct spec_view *view, const char *field, const char *text)
+{
+    field_warning(view->validation->errors, spec_path(view, field), "%s", text);
+}
+
+static void advise_file(const struct spec_view *view, const struct task_spec *spec)
+{
+    /* The first twelve characters are the first nine bytes: magic, version. */
+    static const char *const VERSIONS[] = { "AGFzbQEAAA", "AGFzbQ0AAQ" }; /* module, component */
+    size_t len = spec->file ? strlen(spec->file) : 0;
+    bool known = false;
+
+    if (!len)
+        return;
+    if (len > VALIDATE_LARGE_WASM)
+        advise(view, "file",
+               "above 180 KiB client-side kubectl apply refuses it (256 KiB of annotations); "
+               "kubectl apply --server-side and kubectl create work");
+    for (size_t i = 0; i < ARRAY_LEN(VERSIONS); i++)
+        known = known || str_has_prefix(spec->file, VERSIONS[i]);
+    if (!known)
+        advise(view, "file", "neither a WebAssembly module of version 1 nor a component");
+    if (spec->preferred_proplet_type == PREFER_K8S && str_is_empty(spec->image_url))
+        advise(view, "preferredPropletType",
+               "without imageUrl no Job is made: the module goes to the Proplet's pod over MQTT");
+}
+
+/* As the API server wants those of containers. */
+static bool is_usual_variable(const char *name)
+{
+    if (!*name || isdigit((unsigned char)*name))
+        return false;
+    for (; *name; name++) {
+        if (!isalnum((unsigned char)*name) && !strchr("_.-", *name))
+            return false;
+    }
+    return true;
+}
+
+static void advise_env(const struct spec_view *view, const struct task_spec *spec)
+{
+    json_for_each (variable, spec->env) {
+        if (!is_usual_variable(variable->string)) {
+            advise(view, "env",
+                   "a name has other characters than letters, digits, _, . and -, or "
+                   "begins with a digit");
+            return;
+        }
+    }
+}
+
+/* "[prefix/]name", by the rules of labels. */
+static bool is_label_part(const char *text, size_t len)
+{
+    if (len > LABEL_VALUE_MAX)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool inner = i > 0 && i + 1 < len;
+
+        if (!isalnum((unsigned char)text[i]) && !(inner && strchr("-_.", text[i])))
+            return false;
+    }
+    return true;
+}
+
+static bool is_label(struct arena *arena, const char *key, const char *value)
+{
+    const char *slash = strchr(key, '/');
+    const char *name = slash ? slash + 1 : key;
+
+    if (slash && !str_is_dns_subdomain(arena_strndup(arena, key, (size_t)(slash - key))))
+        return false;
+    return *name && is_label_part(name, strlen(name)) && is_label_part(value, strlen(value));
+}
+
+static void advise_selector(const struct spec_view *view, const struct task_spec *spec)
+{
+    const struct proplet_selector *selector = spec->proplet_selector;
+
+    if (!selector)
+        return;
+    advise_proplet_name(view, "propletSelector.propletId", selector->proplet_id);
+    json_for_each (label, selector->match_labels) {
+        if (!is_label(view->validation->arena, label->string, json_string(label, ""))) {
+            advise(view, "propletSelector.matchLabels", "no Proplet can carry such a label");
+            break;
+        }
+    }
+    if (selector->match_device_types.len && spec->preferred_proplet_type == PREFER_K8S)
+        advise(view, "propletSelector.matchDeviceTypes",
+               "Proplets of type k8s have no device type: none will match");
+}
+
+static void advise_resources(const struct spec_view *view, const struct task_spec *spec)
+{
+    const struct resource_amounts *amounts = spec->resource_requirements;
+    struct quantity quantity;
+
+    json_for_each (amount, amounts ? amounts->custom : NULL) {
+        if (!quantity_of(amount, &quantity)) {
+            advise(view, "resourceRequirements.custom",
+                   "an amount is no quantity, which pods of Jobs need");
+            return;
+        }
+    }
+}
+
+static void advise_dependencies(const struct spec_view *view, const struct task_spec *spec)
+{
+    advise_duplicates(view, "dependsOn", &spec->depends_on);
+    if (!spec->depends_on.len && spec->run_if != RUN_IF_UNSET)
+        advise(view, "runIf", "without dependsOn it means nothing");
+}
+
+static void advise_times(const struct spec_view *view, const struct task_spec *spec)
+{
+    if (str_is_empty(spec->schedule) && !str_is_empty(spec->timezone))
+        advise(view, "timezone", "without schedule it means nothing");
+    if (spec->is_recurring && spec->daemon)
+        advise(view, "isRecurring", "a daemon never ends, so there is no second run");
+    if (spec->is_recurring)
+        return;
+    if (spec->concurrency_policy != CONCURRENCY_UNSET)
+        advise(view, "concurrencyPolicy", "without isRecurring it means nothing");
+    if (spec->starting_deadline_seconds.set)
+        advise(view, "startingDeadlineSeconds", "without isRecurring it means nothing");
+}
+
+static void advise_monitoring(const struct spec_view *view, const struct task_spec *spec)
+{
+    const struct monitoring_profile *profile = spec->monitoring_profile;
+    int64_t ms;
+
+    if (profile && profile->interval && str_to_duration_ms(profile->interval, &ms) &&
+        (ms < 1000 || ms % 1000))
+        advise(view, "monitoringProfile.interval",
+               "devices take whole seconds, at least one: it is rounded");
+}
+
+void task_spec_advise(const struct spec_view *view, const struct task_spec *spec)
+{
+    advise_file(view, spec);
+    advise_env(view, spec);
+    advise_selector(view, spec);
+    advise_resources(view, spec);
+    advise_dependencies(view, spec);
+    advise_times(view, spec);
+    advise_monitoring(view, spec);
+    if (spec->broadcast_quorum.set && !spec->broadcast)
+        advise(view, "broadcastQuorum", "without broadcast it means nothing");
+    if (!str_is_empty(spec->kbs_resource_path) && !spec->encrypted)
+        advise(view, "kbsResourcePath", "without encrypted it means nothing");
+}

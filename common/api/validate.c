@@ -1,0 +1,106 @@
+#include "common/api/validate_internal.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+
+const struct field_rule NAME_RULE = { .type = RULE_STRING, .min = 1, .max = MAX_NAME };
+const struct field_rule SHORT_RULE = { .type = RULE_STRING, .max = MAX_NAME };
+const struct field_rule QUANTITY_RULE = { .type = RULE_QUANTITY, .max = 64 };
+
+static const struct field_rule AGGREGATOR_FIELDS[] = {
+    { .name = "algorithm", .type = RULE_STRING, .max = MAX_NAME },
+    { .name = "config", .type = RULE_ANY },
+};
+const struct field_rules AGGREGATOR_RULES = FIELD_RULES(AGGREGATOR_FIELDS);
+
+const char *spec_path(const struct spec_view *view, const char *field)
+{
+    return arena_printf(view->validation->arena, "%s.%s", view->path, field);
+}
+
+const cJSON *spec_json(const struct spec_view *view, const char *field)
+{
+    return json_get(view->json, field);
+}
+
+bool validation_is_deletion(const struct validation *validation)
+{
+    const cJSON *time = json_path(validation->object, "metadata", "deletionTimestamp", NULL);
+
+    return !str_is_empty(json_string(time, NULL));
+}
+
+bool validation_is_settled(const struct validation *validation)
+{
+    const cJSON *spec = json_get(validation->object, "spec");
+
+    if (validation_is_deletion(validation))
+        return true;
+    return spec && validation->old && json_equal(spec, json_get(validation->old, "spec"));
+}
+
+const void *validate_spec(const struct validation *validation, const struct field_rules *rules,
+                          const struct json_struct *table)
+{
+    struct field_errors *errors = validation->errors;
+    const cJSON *spec = json_get(validation->object, "spec");
+    void *decoded = arena_alloc(validation->arena, 1, table->size);
+    struct error err = { 0 };
+
+    if (validation_is_settled(validation))
+        return NULL;
+    if (!spec || cJSON_IsNull(spec)) {
+        field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec", NULL);
+        return NULL;
+    }
+    field_rules_check(validation->arena, rules, "spec", spec, errors);
+    if (json_decode(validation->arena, table, spec, decoded, &err) == 0)
+        return decoded;
+    if (!field_errors_count(
+            errors)) /* the tables do not agree: better refused than not looked at */
+        field_error(errors, FIELD_ERROR_INVALID, "spec", NULL, "%s", err.message);
+    return NULL;
+}
+
+void advise_proplet_name(const struct spec_view *view, const char *field, const char *name)
+{
+    if (!str_is_empty(name) && !str_is_dns_subdomain(name))
+        field_warning(view->validation->errors, spec_path(view, field),
+                      "no Proplet can have this name; is it a clientId?");
+}
+
+void advise_duplicates(const struct spec_view *view, const char *field,
+                       const struct json_strings *strings)
+{
+    struct map *seen = map_create(NULL);
+    bool twice = false;
+
+    for (size_t i = 0; i < strings->len && !twice; i++) {
+        twice = map_get(seen, strings->items[i]) != NULL;
+        map_set(seen, strings->items[i], seen);
+    }
+    map_destroy(seen);
+    if (twice)
+        field_warning(view->validation->errors, spec_path(view, field), "an entry is there twice");
+}
+
+void advise_round(const struct spec_view *view, const struct aggregator *aggregator,
+                  const struct json_opt_int *timeout_seconds)
+{
+    struct field_errors *errors = view->validation->errors;
+
+    if (timeout_seconds->set && timeout_seconds->value == 0)
+        field_warning(errors, spec_path(view, "timeoutSeconds"),
+                      "0 is for ever: a round waits until enough participants answer");
+    if (aggregator && !str_is_empty(aggregator->algorithm) &&
+        !aggregator_is_known(aggregator->algorithm))
+        field_warning(errors, spec_path(view, "aggregator.algorithm"),
+                      "not known, " AGGREGATOR_DEFAULT " is used");
+}
+
+void validate_k_of_n(const struct spec_view *view, const struct json_opt_int *k_of_n,
+                     size_t participants)
+{
+    if (k_of_n->set && k_of_n->value > (int64_t)participants)
+        field_error(view->validation->errors, FIELD_ERROR_INVALID, spec_path(view, "kOfN"),
+                    spec_json(view, "kOfN"), "must not be more than the number of participants");
+}

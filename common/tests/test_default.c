@@ -1,0 +1,273 @@
+#include "common/api/default.h"
+
+#include "common/base/str.h"
+#include "common/tests/apply_patch.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+
+#define TASK_FINALIZER "propeller.propeller.abstractmachines.fr/task-finalizer"
+#define PROPLET_FINALIZER "propeller.propeller.abstractmachines.fr/finalizer"
+#define ADD(path, value) "{\"op\":\"add\",\"path\":\"" path "\",\"value\":" value "}"
+
+static struct arena *arena;
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+static default_fn *defaulter_of(const char *kind)
+{
+    static const struct {
+        const char *kind;
+        default_fn *apply;
+    } KINDS[] = { { "task", task_default },
+                  { "proplet", proplet_default },
+                  { "propellerjob", propellerjob_default },
+                  { "federatedjob", federatedjob_default } };
+    size_t i = 0;
+
+    while (!str_equal(KINDS[i].kind, kind))
+        i++;
+    return KINDS[i].apply;
+}
+
+/* The operations as JSON; "" when there is nothing to do. They fit the object and, applied, leave
+ * nothing more to do. */
+static const char *patch_of(const char *kind, const char *text, const char *old)
+{
+    const cJSON *object = parsed(arena, text);
+    struct defaulting defaulting = { .arena = arena,
+                                     .object = object,
+                                     .old = old ? parsed(arena, old) : NULL,
+                                     .patch = json_patch_create(arena, object) };
+
+    defaulter_of(kind)(&defaulting);
+
+    const cJSON *operations = json_patch_operations(defaulting.patch);
+    const char *problem = NULL;
+
+    if (!operations)
+        return "";
+    defaulting.object =
+        arena_own(arena, apply_json_patch(json_copy(object), operations, &problem), json_free);
+    ck_assert_msg(defaulting.object != NULL, "%s", problem);
+    defaulting.patch = json_patch_create(arena, defaulting.object);
+    defaulter_of(kind)(&defaulting);
+    ck_assert_ptr_null(json_patch_operations(defaulting.patch));
+    return json_text(arena, operations, NULL);
+}
+
+/* clang-format off */
+static const struct {
+    const char *kind;
+    const char *object;
+    const char *patch;
+} NEW[] = {
+    { "task", "{\"metadata\":{},\"spec\":{\"name\":\"t\"}}",
+      "[" ADD("/metadata/finalizers", "[\"" TASK_FINALIZER "\"]") ","
+      ADD("/spec/kind", "\"standard\"") ","
+      ADD("/spec/preferredPropletType", "\"any\"") ","
+      ADD("/spec/priority", "50") "]" },
+    /* what is there stays, an explicit 0 among it */
+    { "task",
+      "{\"metadata\":{\"finalizers\":[\"" TASK_FINALIZER "\"]},\"spec\":{\"kind\":\"federated\","
+      "\"preferredPropletType\":\"k8s\",\"priority\":0}}",
+      "" },
+    /* other finalizers, labels and annotations are left alone */
+    { "task",
+      "{\"metadata\":{\"annotations\":{\"a\":\"b\"},\"finalizers\":[\"f\"]},\"spec\":{\"kind\":"
+      "\"standard\",\"preferredPropletType\":\"any\",\"priority\":1}}",
+      "[" ADD("/metadata/finalizers/-", "\"" TASK_FINALIZER "\"") "]" },
+    { "task",
+      "{\"metadata\":{\"finalizers\":[]},\"spec\":{\"kind\":\"standard\","
+      "\"preferredPropletType\":\"any\",\"priority\":1,\"dependsOn\":[\"a\"],\"schedule\":"
+      "\"@daily\"}}",
+      "[" ADD("/metadata/finalizers/-", "\"" TASK_FINALIZER "\"") ","
+      ADD("/spec/runIf", "\"success\"") ","
+      ADD("/spec/timezone", "\"UTC\"") "]" },
+    { "task",
+      "{\"metadata\":{\"finalizers\":[\"" TASK_FINALIZER "\"]},\"spec\":{\"kind\":\"standard\","
+      "\"preferredPropletType\":\"any\",\"priority\":1,\"dependsOn\":[],\"schedule\":\"\","
+      "\"runIf\":null}}",
+      "" },
+    { "task",
+      "{\"metadata\":{\"finalizers\":[\"" TASK_FINALIZER "\"]},\"spec\":{\"kind\":\"standard\","
+      "\"preferredPropletType\":\"any\",\"priority\":null}}",
+      "[{\"op\":\"replace\",\"path\":\"/spec/priority\",\"value\":50}]" },
+    { "task", "{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{}}", "" },
+    /* what is no object is the validator's, and the API server's, to refuse */
+    { "task", "{\"metadata\":{},\"spec\":7}",
+      "[" ADD("/metadata/finalizers", "[\"" TASK_FINALIZER "\"]") "]" },
+    { "task", "{\"metadata\":{}}",
+      "[" ADD("/metadata/finalizers", "[\"" TASK_FINALIZER "\"]") "]" },
+    { "proplet", "{\"metadata\":{},\"spec\":{\"type\":\"external\"}}",
+      "[" ADD("/metadata/finalizers", "[\"" PROPLET_FINALIZER "\"]") "]" },
+    { "proplet",
+      "{\"metadata\":{\"finalizers\":[\"" PROPLET_FINALIZER "\"]},\"spec\":{\"k8s\":{},"
+      "\"external\":{},\"connectionConfig\":{}}}",
+      "[" ADD("/spec/k8s/logLevel", "\"info\"") ","
+      ADD("/spec/k8s/replicas", "1") ","
+      ADD("/spec/external/dialect", "\"standard\"") ","
+      ADD("/spec/connectionConfig/mqttTimeout", "\"30s\"") "]" },
+    { "proplet",
+      "{\"metadata\":{\"finalizers\":[\"" PROPLET_FINALIZER "\"]},\"spec\":{\"k8s\":{\"logLevel\":"
+      "\"warn\",\"replicas\":0},\"connectionConfig\":{\"mqttTimeout\":\"5s\",\"mqttQos\":0}}}",
+      "" },
+    { "propellerjob",
+      "{\"metadata\":{},\"spec\":{\"tasks\":[{\"name\":\"a\"},{\"name\":\"b\",\"dependsOn\":"
+      "[\"a\"],\"kind\":\"federated\",\"preferredPropletType\":\"any\",\"priority\":0},7]}}",
+      "[" ADD("/spec/executionMode", "\"configurable\"") ","
+      ADD("/spec/failurePolicy", "\"FailFast\"") ","
+      ADD("/spec/tasks/0/kind", "\"standard\"") ","
+      ADD("/spec/tasks/0/preferredPropletType", "\"any\"") ","
+      ADD("/spec/tasks/0/priority", "50") ","
+      ADD("/spec/tasks/1/runIf", "\"success\"") "]" },
+    { "propellerjob",
+      "{\"metadata\":{},\"spec\":{\"executionMode\":\"parallel\",\"failurePolicy\":\"Continue\","
+      "\"taskRefs\":[\"a\"]}}",
+      "" },
+    { "federatedjob", "{\"metadata\":{},\"spec\":{\"aggregator\":{}}}",
+      "[" ADD("/spec/timeoutSeconds", "600") ","
+      ADD("/spec/lateUpdates", "\"Drop\"") ","
+      ADD("/spec/aggregator/algorithm", "\"fedavg\"") "]" },
+    { "federatedjob",
+      "{\"metadata\":{},\"spec\":{\"timeoutSeconds\":0,\"lateUpdates\":\"StalenessWeighted\"}}",
+      "" },
+};
+/* clang-format on */
+
+START_TEST(a_new_object_gets_what_it_lacks_and_nothing_else)
+{
+    ck_assert_str_eq(patch_of(NEW[_i].kind, NEW[_i].object, NULL), NEW[_i].patch);
+}
+END_TEST
+
+#define CHANGED "{\"metadata\":{},\"spec\":{\"name\":\"t\",\"suspend\":true}}"
+#define STORED(phase)                                                                              \
+    "{\"metadata\":{},\"spec\":{\"name\":\"t\"},\"status\":{\"phase\":\"" phase "\"}}"
+
+START_TEST(a_scheduled_or_running_task_gets_nothing)
+{
+    ck_assert_str_eq(patch_of("task", CHANGED, STORED("scheduled")), "");
+    ck_assert_str_eq(patch_of("task", CHANGED, STORED("running")), "");
+    /* the phase that the request claims does not count */
+    ck_assert_str_eq(
+        patch_of("task",
+                 "{\"metadata\":{},\"spec\":{\"suspend\":true},\"status\":{\"phase\":\"failed\"}}",
+                 STORED("running")),
+        "");
+}
+END_TEST
+
+START_TEST(a_changed_task_gets_defaults_but_no_finalizer)
+{
+    const char *patch = patch_of("task", CHANGED, STORED("pending"));
+
+    ck_assert_ptr_nonnull(strstr(patch, "/spec/priority"));
+    ck_assert_ptr_null(strstr(patch, "/metadata"));
+}
+END_TEST
+
+START_TEST(a_spec_that_did_not_change_gets_nothing)
+{
+    static const char *const KINDS[] = { "task", "proplet", "propellerjob", "federatedjob" };
+    const char *old = "{\"metadata\":{},\"spec\":{\"k8s\":{},\"aggregator\":{}}}";
+    const char *labelled =
+        "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"aggregator\":{},\"k8s\":{}}}";
+
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        ck_assert_str_eq(patch_of(KINDS[i], labelled, old), "");
+}
+END_TEST
+
+START_TEST(a_list_of_too_many_tasks_is_left_alone)
+{
+    const char *tasks = "{}";
+
+    for (int i = 0; i < 1000; i++)
+        tasks = arena_printf(arena, "%s,{}", tasks);
+
+    const char *patch =
+        patch_of("propellerjob",
+                 arena_printf(arena, "{\"metadata\":{},\"spec\":{\"tasks\":[%s]}}", tasks), NULL);
+
+    ck_assert_ptr_nonnull(strstr(patch, "/spec/executionMode"));
+    ck_assert_ptr_null(strstr(patch, "/spec/tasks"));
+}
+END_TEST
+
+/* --- agreement with the schemas -----------------------------------------------------------------
+ */
+
+static const struct {
+    const char *kind;
+    const char *file;
+    const char *object; /* with everything that holds a default */
+} SCHEMAS[] = {
+    { "task", "crds/tasks.yaml", "{\"metadata\":{},\"spec\":{}}" },
+    { "proplet", "crds/proplets.yaml",
+      "{\"metadata\":{},\"spec\":{\"k8s\":{},\"external\":{},\"connectionConfig\":{}}}" },
+    { "propellerjob", "crds/propellerjobs.yaml", "{\"metadata\":{},\"spec\":{\"tasks\":[{}]}}" },
+    { "federatedjob", "crds/federatedjobs.yaml", "{\"metadata\":{},\"spec\":{\"aggregator\":{}}}" },
+};
+
+/* Every default below the schema is an operation of the patch. */
+static size_t expect_defaults(const cJSON *schema, const char *pointer, const char *patch)
+{
+    size_t found = 0;
+    const cJSON *value = json_get(schema, "default");
+
+    if (value) {
+        const char *operation = arena_printf(arena, "{\"op\":\"add\",\"path\":\"%s\",\"value\":%s}",
+                                             pointer, json_text(arena, value, NULL));
+
+        ck_assert_msg(strstr(patch, operation) != NULL, "%s is not in %s", operation, patch);
+        found++;
+    }
+    json_for_each (property, json_get(schema, "properties"))
+        found += expect_defaults(property, arena_printf(arena, "%s/%s", pointer, property->string),
+                                 patch);
+    if (json_get(schema, "items"))
+        found +=
+            expect_defaults(json_get(schema, "items"), arena_printf(arena, "%s/0", pointer), patch);
+    return found;
+}
+
+START_TEST(the_defaults_of_the_schema_are_those_of_the_code)
+{
+    const char *patch = patch_of(SCHEMAS[_i].kind, SCHEMAS[_i].object, NULL);
+    const cJSON *versions =
+        json_path(parsed_yaml_file(arena, SCHEMAS[_i].file), "spec", "versions", NULL);
+    const cJSON *spec =
+        json_path(json_first(versions), "schema", "openAPIV3Schema", "properties", "spec", NULL);
+    size_t finalizers = strstr(patch, "/metadata/finalizers") ? 1 : 0;
+
+    ck_assert_uint_eq(expect_defaults(spec, "/spec", patch) + finalizers,
+                      json_len(parsed(arena, patch)));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("default");
+    TCase *tc = tcase_create("default");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, a_new_object_gets_what_it_lacks_and_nothing_else, 0,
+                        (int)ARRAY_LEN(NEW));
+    tcase_add_test(tc, a_scheduled_or_running_task_gets_nothing);
+    tcase_add_test(tc, a_changed_task_gets_defaults_but_no_finalizer);
+    tcase_add_test(tc, a_spec_that_did_not_change_gets_nothing);
+    tcase_add_test(tc, a_list_of_too_many_tasks_is_left_alone);
+    tcase_add_loop_test(tc, the_defaults_of_the_schema_are_those_of_the_code, 0,
+                        (int)ARRAY_LEN(SCHEMAS));
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}

@@ -1,0 +1,416 @@
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+#include "common/tests/validate_fixture.h"
+
+static struct arena *arena;
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+/* Merge patches of the spec of a new Task. */
+static const char *const GOOD[] = {
+    "{}",
+    "{\"priority\":0}",
+    "{\"priority\":100}",
+    "{\"priority\":1e1}",
+    "{\"inputs\":[1.5,9007199254740993,\"x\",-3,\"\"]}",
+    "{\"metadata\":{\"a\":[1,null,{\"b\":1.5}]}}",
+    "{\"metadata\":\"text\"}",
+    "{\"imageUrl\":null,\"file\":\"AGFzbQEAAAA=\"}",
+    "{\"file\":\"AGFzbQEAAAA=\"}",
+    "{\"encrypted\":true}",
+    "{\"broadcast\":true,\"propletSelector\":{\"propletId\":\"\",\"matchLabels\":{\"a\":\"b\"}}}",
+    "{\"propletSelector\":{\"propletId\":\"p\",\"matchDeviceTypes\":[\"x\"]}}",
+    "{\"propletSelector\":{\"matchCapabilities\":[\"y\"]}}",
+    "{\"isRecurring\":true,\"schedule\":\"0 * * * *\",\"timezone\":\"UTC\"}",
+    "{\"schedule\":\"@every 90s\"}",
+    "{\"schedule\":\"\",\"timezone\":\"\"}",
+    "{\"daemon\":true,\"restartPolicy\":\"Always\"}",
+    "{\"restartPolicy\":\"OnFailure\"}",
+    "{\"resourceRequirements\":{\"cpu\":\"500m\",\"memory\":\"1Gi\",\"custom\":{\"gpu\":1}}}",
+    "{\"resourceRequirements\":{\"cpu\":2,\"memory\":1048576}}",
+    "{\"monitoringProfile\":{\"enabled\":true,\"interval\":\"1m0s\",\"historySize\":5}}",
+    "{\"dependsOn\":[\"a\",\"b\"],\"runIf\":\"failure\"}",
+    "{\"kind\":\"federated\",\"mode\":\"train\"}",
+    "{\"backoffLimit\":0,\"ttlSecondsAfterFinished\":0,\"propletLostSeconds\":0}",
+    "{\"historyLimit\":0,\"activeDeadlineSeconds\":1}",
+    "{\"broadcast\":true,\"broadcastQuorum\":500}",
+    "{\"unknown\":{\"is\":\"dropped by the API server\"}}",
+};
+
+static const struct {
+    const char *patch;
+    const char *errors;
+} BAD[] = {
+    { "{\"name\":null}", "spec.name: Required value" },
+    { "{\"name\":\"\"}", "spec.name: Invalid value: \"\": must not be empty" },
+    { "{\"name\":7}", "spec.name: Invalid value: \"number\": must be a string" },
+    { "{\"imageUrl\":null}", "spec.imageUrl: Required value: one of file and imageUrl is needed" },
+    { "{\"imageUrl\":\"\"}", "spec.imageUrl: Required value: one of file and imageUrl is needed" },
+    { "{\"imageUrl\":null,\"file\":\"AGFzbQEAAAA=\",\"encrypted\":true}",
+      "spec.imageUrl: Required value: an encrypted workload needs imageUrl" },
+    { "{\"file\":\"\"}",
+      "spec.file: Invalid value: must be a WebAssembly module, which begins with "
+      "the bytes 00 61 73 6d" },
+    { "{\"file\":\"AAAAAAAAAAA=\"}",
+      "spec.file: Invalid value: must be a WebAssembly module, which "
+      "begins with the bytes 00 61 73 6d" },
+    { "{\"file\":\"AGFzbQEAAAA\"}", "spec.file: Invalid value: must be base64 with padding" },
+    { "{\"file\":\"AGFzb?EAAAA=\"}", "spec.file: Invalid value: must be base64 with padding" },
+    { "{\"file\":\"AGFz bQEAAAA=\"}", "spec.file: Invalid value: must be base64 with padding" },
+    { "{\"priority\":101}", "spec.priority: Invalid value: 101: must be between 0 and 100" },
+    { "{\"priority\":-1}", "spec.priority: Invalid value: -1: must be between 0 and 100" },
+    { "{\"priority\":1.5}", "spec.priority: Invalid value: \"number\": must be an integer" },
+    { "{\"priority\":\"high\"}", "spec.priority: Invalid value: \"string\": must be an integer" },
+    { "{\"priority\":99999999999999999999}",
+      "spec.priority: Invalid value: \"number\": must be an integer" },
+    { "{\"kind\":\"other\"}", "spec.kind: Unsupported value: \"other\": supported values: "
+                              "\"standard\", \"federated\"" },
+    { "{\"mode\":\"other\"}",
+      "spec.mode: Unsupported value: \"other\": supported values: \"infer\", \"train\"" },
+    { "{\"mode\":1}", "spec.mode: Invalid value: \"number\": must be a string" },
+    { "{\"daemon\":\"yes\"}", "spec.daemon: Invalid value: \"string\": must be a boolean" },
+    { "{\"env\":[]}", "spec.env: Invalid value: \"array\": must be an object" },
+    { "{\"env\":{\"KEY\":7}}", "spec.env.KEY: Invalid value: \"number\": must be a string" },
+    { "{\"inputs\":7}", "spec.inputs: Invalid value: \"number\": must be an array" },
+    { "{\"inputs\":[1,true]}",
+      "spec.inputs[1]: Invalid value: \"boolean\": must be a string or a number" },
+    { "{\"inputs\":[{\"a\":1},[1]]}",
+      "[spec.inputs[0]: Invalid value: \"object\": must be a string or a number, "
+      "spec.inputs[1]: Invalid value: \"array\": must be a string or a number]" },
+    { "{\"propletSelector\":[]}",
+      "spec.propletSelector: Invalid value: \"array\": must be an object" },
+    { "{\"propletSelector\":{\"matchLabels\":{\"a\":1}}}",
+      "spec.propletSelector.matchLabels.a: Invalid value: \"number\": must be a string" },
+    { "{\"broadcast\":true,\"propletSelector\":{\"propletId\":\"p\"}}",
+      "spec.broadcast: Invalid value: true: broadcast and propletSelector.propletId exclude each "
+      "other" },
+    { "{\"isRecurring\":true}", "spec.schedule: Required value: isRecurring needs a schedule" },
+    { "{\"isRecurring\":true,\"schedule\":\"\"}",
+      "spec.schedule: Required value: isRecurring needs a schedule" },
+    { "{\"schedule\":\"61 * * * *\"}", "spec.schedule: Invalid value: \"61 * * * *\": minute '61' "
+                                       "must be between 0 and 59" },
+    { "{\"schedule\":\"0 * * * *\",\"timezone\":\"Mars/Olympus\"}",
+      "spec.timezone: Invalid value: \"Mars/Olympus\": must be a time zone of the IANA database, "
+      "for example Europe/Paris" },
+    { "{\"schedule\":\"0 * * * *\",\"timezone\":\"../../etc/passwd\"}",
+      "spec.timezone: Invalid value: \"../../etc/passwd\": must be a time zone of the IANA "
+      "database, "
+      "for example Europe/Paris" },
+    { "{\"restartPolicy\":\"Always\"}",
+      "spec.restartPolicy: Invalid value: \"Always\": Always is for daemons only" },
+    { "{\"dependsOn\":[\"a\",\"x\"]}",
+      "spec.dependsOn[1]: Invalid value: \"x\": a Task cannot depend on itself" },
+    { "{\"dependsOn\":[\"\"]}", "spec.dependsOn[0]: Invalid value: \"\": must not be empty" },
+    { "{\"dependsOn\":\"a\"}", "spec.dependsOn: Invalid value: \"string\": must be an array" },
+    { "{\"resourceRequirements\":{\"cpu\":\"much\"}}",
+      "spec.resourceRequirements.cpu: Invalid value: \"much\": must be a quantity, for example "
+      "500m "
+      "or 1Gi" },
+    { "{\"resourceRequirements\":{\"cpu\":\"-1\",\"memory\":\"+1Gi\"}}",
+      "[spec.resourceRequirements.cpu: Invalid value: \"-1\": must be a quantity without a sign, "
+      "spec.resourceRequirements.memory: Invalid value: \"+1Gi\": must be a quantity without a "
+      "sign]" },
+    { "{\"resourceRequirements\":{\"memory\":-1}}", "spec.resourceRequirements.memory: Invalid "
+                                                    "value: -1: must be a quantity without a "
+                                                    "sign" },
+    { "{\"resourceRequirements\":{\"cpu\":0.5}}", "spec.resourceRequirements.cpu: Invalid value: "
+                                                  "\"number\": must be a string or an integer" },
+    { "{\"resourceRequirements\":{\"custom\":{\"gpu\":true}}}",
+      "spec.resourceRequirements.custom.gpu: Invalid value: \"boolean\": must be a string or an "
+      "integer" },
+    { "{\"monitoringProfile\":{\"interval\":\"often\"}}",
+      "spec.monitoringProfile.interval: Invalid value: \"often\": must be a duration, for example "
+      "1m30s" },
+    { "{\"monitoringProfile\":{\"interval\":\"+5s\"}}",
+      "spec.monitoringProfile.interval: Invalid value: \"+5s\": must be a duration, for example "
+      "1m30s" },
+    { "{\"backoffLimit\":-1}", "spec.backoffLimit: Invalid value: -1: must be between 0 and 1000" },
+    { "{\"activeDeadlineSeconds\":0}",
+      "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647" },
+    { "{\"broadcastQuorum\":0}",
+      "spec.broadcastQuorum: Invalid value: 0: must be between 1 and 500" },
+    { "{\"priority\":101,\"schedule\":\"x\",\"restartPolicy\":\"Always\"}",
+      "[spec.priority: Invalid value: 101: must be between 0 and 100, "
+      "spec.schedule: Invalid value: \"x\": minute 'x' has no value that can be read, "
+      "spec.restartPolicy: Invalid value: \"Always\": Always is for daemons only]" },
+};
+
+static const cJSON *task_with(const char *spec_patch)
+{
+    return object_with(arena, "task", arena_printf(arena, "{\"spec\":%s}", spec_patch));
+}
+
+START_TEST(a_good_task_is_accepted)
+{
+    ck_assert_str_eq(errors_of(arena, "task", task_with(GOOD[_i]), NULL), "");
+}
+END_TEST
+
+START_TEST(a_bad_task_is_refused_field_by_field)
+{
+    ck_assert_str_eq(errors_of(arena, "task", task_with(BAD[_i].patch), NULL), BAD[_i].errors);
+}
+END_TEST
+
+START_TEST(a_task_without_a_spec_is_refused)
+{
+    ck_assert_str_eq(errors_of(arena, "task", parsed(arena, "{}"), NULL), "spec: Required value");
+    ck_assert_str_eq(errors_of(arena, "task", parsed(arena, "{\"spec\":null}"), NULL),
+                     "spec: Required value");
+    ck_assert_str_eq(errors_of(arena, "task", parsed(arena, "{\"spec\":7}"), NULL),
+                     "spec: Invalid value: \"number\": must be an object");
+}
+END_TEST
+
+/* "<start>aaaa…<end>" with so many a. */
+static const char *patch_of_length(const char *start, size_t count, const char *end)
+{
+    char *filling = arena_alloc(arena, count + 1, 1);
+
+    memset(filling, 'a', count);
+    return arena_printf(arena, "%s%s%s", start, filling, end);
+}
+
+START_TEST(a_string_may_have_as_many_characters_as_its_limit)
+{
+    static const struct {
+        const char *field;
+        size_t max;
+    } LIMITS[] = { { "name", 253 },
+                   { "functionName", 1024 },
+                   { "imageUrl", 2048 },
+                   { "kbsResourcePath", 2048 },
+                   { "workflowId", 253 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
+        const char *start = arena_printf(arena, "{\"%s\":\"", LIMITS[i].field);
+        const char *error =
+            arena_printf(arena, "spec.%s: Too long: may not be more than %zu characters",
+                         LIMITS[i].field, LIMITS[i].max);
+
+        /* one of them with two bytes */
+        ck_assert_str_eq(
+            errors_of(arena, "task",
+                      task_with(patch_of_length(start, LIMITS[i].max - 1, "\xc3\xa4\"}")), NULL),
+            "");
+        ck_assert_str_eq(errors_of(arena, "task",
+                                   task_with(patch_of_length(start, LIMITS[i].max, "\xc3\xa4\"}")),
+                                   NULL),
+                         error);
+    }
+}
+END_TEST
+
+/* Base64 of a module with so many characters, a multiple of 4. */
+static const char *module_patch(size_t characters)
+{
+    char *text = arena_alloc(arena, characters + 1, 1);
+
+    memset(text, 'A', characters);
+    memcpy(text, "AGFzbQEA", 8);
+    return arena_printf(arena, "{\"file\":\"%s\"}", text);
+}
+
+START_TEST(a_module_may_be_as_large_as_the_limit)
+{
+    const char *error = "spec.file: Too long: may not be more than 716800 characters";
+
+    ck_assert_str_eq(errors_of(arena, "task", task_with(module_patch(716800)), NULL), "");
+    ck_assert_str_eq(errors_of(arena, "task", task_with(module_patch(716804)), NULL), error);
+}
+END_TEST
+
+START_TEST(the_limit_of_modules_can_be_lowered)
+{
+    struct validation validation = { .arena = arena,
+                                     .object = task_with(module_patch(1000)),
+                                     .max_inline_wasm = 999,
+                                     .errors = field_errors_create(arena) };
+
+    task_validate(&validation);
+    ck_assert_uint_eq(field_errors_count(validation.errors), 1);
+    validation.max_inline_wasm = 1000;
+    validation.errors = field_errors_create(arena);
+    task_validate(&validation);
+    ck_assert_uint_eq(field_errors_count(validation.errors), 0);
+}
+END_TEST
+
+START_TEST(lists_and_maps_may_have_as_many_entries_as_their_limits)
+{
+    static const struct {
+        const char *field;
+        const char *format; /* of an entry */
+        int max;
+        char open, close;
+    } LIMITS[] = { { "dependsOn", "\"t%d\"", 64, '[', ']' },
+                   { "env", "\"A%d\":\"\"", 128, '{', '}' },
+                   { "inputs", "%d", 1024, '[', ']' },
+                   { "cliArgs", "\"%d\"", 1024, '[', ']' } };
+
+    for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
+        for (int over = 0; over < 2; over++) {
+            const char *list = "";
+            int count = LIMITS[i].max + over;
+
+            for (int entry = 0; entry < count; entry++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                const char *text = arena_printf(arena, LIMITS[i].format, entry);
+#pragma GCC diagnostic pop
+                list = arena_printf(arena, "%s%s%s", list, entry ? "," : "", text);
+            }
+            const char *patch = arena_printf(arena, "{\"%s\":%c%s%c}", LIMITS[i].field,
+                                             LIMITS[i].open, list, LIMITS[i].close);
+            const char *error =
+                over ? arena_printf(arena, "spec.%s: Too many: must have at most %d items",
+                                    LIMITS[i].field, LIMITS[i].max)
+                     : "";
+            ck_assert_str_eq(errors_of(arena, "task", task_with(patch), NULL), error);
+        }
+    }
+}
+END_TEST
+
+START_TEST(no_error_repeats_environment_or_module)
+{
+    static const char *const SECRETS[] = {
+        "{\"env\":{\"A\":[\"planted\"]}}",
+        "{\"env\":{\"A\":{\"planted\":\"planted\"}}}",
+        "{\"file\":\"planted\"}",
+        "{\"file\":[\"planted\"]}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(SECRETS); i++) {
+        const char *errors = errors_of(arena, "task", task_with(SECRETS[i]), NULL);
+
+        ck_assert_msg(*errors && !strstr(errors, "planted"), "%s: %s", SECRETS[i], errors);
+    }
+
+    const char *errors =
+        errors_of(arena, "task",
+                  task_with(patch_of_length("{\"env\":{\"A\":\"planted", 33000, "\"}}")), NULL);
+    ck_assert_str_eq(errors, "spec.env.A: Too long: may not be more than 32768 characters");
+}
+END_TEST
+
+/* --- warnings --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *patch;
+    const char *warnings;
+} ODD[] = {
+    { "{}", "" },
+    { "{\"imageUrl\":null,\"file\":\"AGFzbQEAAAA=\",\"preferredPropletType\":\"k8s\"}",
+      "spec.preferredPropletType: without imageUrl no Job is made: the module goes to the "
+      "Proplet's "
+      "pod over MQTT" },
+    { "{\"file\":\"AGFzbQEAAAA=\",\"preferredPropletType\":\"k8s\"}", "" },
+    { "{\"file\":\"AGFzbQ0AAQA=\"}", "" },
+    { "{\"file\":\"AGFzbQ==\"}",
+      "spec.file: neither a WebAssembly module of version 1 nor a component" },
+    { "{\"file\":\"AGFzbQIAAAA=\"}",
+      "spec.file: neither a WebAssembly module of version 1 nor a component" },
+    { "{\"env\":{\"A\":\"\",\"a.b-C_9\":\"\"}}", "" },
+    { "{\"env\":{\"odd name\":\"\",\"9\":\"\"}}",
+      "spec.env: a name has other characters than letters, digits, _, . and -, or begins with a "
+      "digit" },
+    { "{\"env\":{\"\":\"\"}}",
+      "spec.env: a name has other characters than letters, digits, _, . and -, or begins with a "
+      "digit" },
+    { "{\"dependsOn\":[\"a\",\"b\",\"a\"]}", "spec.dependsOn: an entry is there twice" },
+    { "{\"runIf\":\"failure\"}", "spec.runIf: without dependsOn it means nothing" },
+    { "{\"timezone\":\"Mars/Olympus\"}", "spec.timezone: without schedule it means nothing" },
+    { "{\"concurrencyPolicy\":\"Replace\",\"startingDeadlineSeconds\":5}",
+      "spec.concurrencyPolicy: without isRecurring it means nothing | "
+      "spec.startingDeadlineSeconds: without isRecurring it means nothing" },
+    { "{\"isRecurring\":true,\"schedule\":\"@daily\",\"concurrencyPolicy\":\"Replace\","
+      "\"startingDeadlineSeconds\":5,\"historyLimit\":1}",
+      "" },
+    { "{\"isRecurring\":true,\"schedule\":\"@daily\",\"daemon\":true}",
+      "spec.isRecurring: a daemon never ends, so there is no second run" },
+    { "{\"broadcastQuorum\":2}", "spec.broadcastQuorum: without broadcast it means nothing" },
+    { "{\"kbsResourcePath\":\"k\"}", "spec.kbsResourcePath: without encrypted it means nothing" },
+    { "{\"encrypted\":true,\"kbsResourcePath\":\"k\"}", "" },
+    { "{\"propletSelector\":{\"propletId\":\"Device_1\"}}",
+      "spec.propletSelector.propletId: no Proplet can have this name; is it a clientId?" },
+    { "{\"propletSelector\":{\"matchLabels\":{\"a.b/c_d\":\"E.f-9\",\"e\":\"\"}}}", "" },
+    { "{\"propletSelector\":{\"matchLabels\":{\"a b\":\"\"}}}",
+      "spec.propletSelector.matchLabels: no Proplet can carry such a label" },
+    { "{\"propletSelector\":{\"matchLabels\":{\"A_/b\":\"\"}}}",
+      "spec.propletSelector.matchLabels: no Proplet can carry such a label" },
+    { "{\"propletSelector\":{\"matchLabels\":{\"a\":\"-b\"}}}",
+      "spec.propletSelector.matchLabels: no Proplet can carry such a label" },
+    { "{\"propletSelector\":{\"matchLabels\":{\"\":\"b\"}}}",
+      "spec.propletSelector.matchLabels: no Proplet can carry such a label" },
+    { "{\"preferredPropletType\":\"k8s\",\"propletSelector\":{\"matchDeviceTypes\":[\"t\"]}}",
+      "spec.propletSelector.matchDeviceTypes: Proplets of type k8s have no device type: none will "
+      "match" },
+    { "{\"resourceRequirements\":{\"custom\":{\"kind\":\"any word\"}}}",
+      "spec.resourceRequirements.custom: an amount is no quantity, which pods of Jobs need" },
+    { "{\"monitoringProfile\":{\"interval\":\"500ms\"}}",
+      "spec.monitoringProfile.interval: devices take whole seconds, at least one: it is rounded" },
+    { "{\"monitoringProfile\":{\"interval\":\"0\"}}",
+      "spec.monitoringProfile.interval: devices take whole seconds, at least one: it is rounded" },
+};
+
+START_TEST(what_runs_and_is_probably_wrong_is_accepted_with_a_warning)
+{
+    ck_assert_str_eq(errors_of(arena, "task", task_with(ODD[_i].patch), NULL), "");
+    ck_assert_str_eq(warnings_of(arena, "task", task_with(ODD[_i].patch), NULL), ODD[_i].warnings);
+}
+END_TEST
+
+START_TEST(a_module_above_180_kib_comes_with_a_warning)
+{
+    ck_assert_str_eq(warnings_of(arena, "task", task_with(module_patch(184320)), NULL), "");
+    ck_assert_ptr_nonnull(
+        strstr(warnings_of(arena, "task", task_with(module_patch(184324)), NULL), "--server-side"));
+}
+END_TEST
+
+START_TEST(without_a_database_a_zone_is_accepted_with_a_warning)
+{
+    struct validation validation = {
+        .arena = arena,
+        .object = task_with("{\"schedule\":\"@daily\",\"timezone\":\"Europe/Paris\"}"),
+        .zoneinfo = "/nonexistent",
+        .errors = field_errors_create(arena),
+    };
+
+    task_validate(&validation);
+    ck_assert_uint_eq(field_errors_count(validation.errors), 0);
+    ck_assert_uint_eq(json_len(field_errors_warnings(validation.errors)), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_validate");
+    TCase *tc = tcase_create("task_validate");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, a_good_task_is_accepted, 0, (int)ARRAY_LEN(GOOD));
+    tcase_add_loop_test(tc, a_bad_task_is_refused_field_by_field, 0, (int)ARRAY_LEN(BAD));
+    tcase_add_test(tc, a_task_without_a_spec_is_refused);
+    tcase_add_test(tc, a_string_may_have_as_many_characters_as_its_limit);
+    tcase_add_test(tc, a_module_may_be_as_large_as_the_limit);
+    tcase_add_test(tc, the_limit_of_modules_can_be_lowered);
+    tcase_add_test(tc, lists_and_maps_may_have_as_many_entries_as_their_limits);
+    tcase_add_test(tc, no_error_repeats_environment_or_module);
+    tcase_add_loop_test(tc, what_runs_and_is_probably_wrong_is_accepted_with_a_warning, 0,
+                        (int)ARRAY_LEN(ODD));
+    tcase_add_test(tc, a_module_above_180_kib_comes_with_a_warning);
+    tcase_add_test(tc, without_a_database_a_zone_is_accepted_with_a_warning);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}

@@ -1,0 +1,98 @@
+#include "common/tests/validate_fixture.h"
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/apply_patch.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+
+static const struct {
+    const char *kind;
+    const char *least;
+    validate_fn *validate;
+} KINDS[] = {
+    { "task", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\"}}",
+      task_validate },
+    { "task/status", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\"}}",
+      task_validate_status },
+    { "proplet",
+      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"type\":\"external\",\"connectionConfig\":{"
+      "\"mqttAddress\":\"tcp://b:1883\",\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"i\","
+      "\"clientKey\":\"planted\"}}}",
+      proplet_validate },
+    { "propellerjob",
+      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"j\",\"taskRefs\":[\"a\"]}}",
+      propellerjob_validate },
+    { "federatedjob",
+      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"experimentId\":\"e\",\"taskWasmImage\":\"i\","
+      "\"participants\":[{\"propletId\":\"a\"},{\"propletId\":\"b\"}],\"rounds\":{\"total\":1}}}",
+      federatedjob_validate },
+    { "traininground",
+      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"roundId\":\"r\",\"federatedJobRef\":{"
+      "\"name\":\"f\"},\"taskWasmImage\":\"i\",\"participants\":[\"a\",\"b\"]}}",
+      traininground_validate },
+};
+
+static size_t find(const char *kind)
+{
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(KINDS) && !str_equal(KINDS[i].kind, kind))
+        i++;
+    ck_assert_msg(i < ARRAY_LEN(KINDS), "no kind '%s'", kind);
+    return i;
+}
+
+const cJSON *object_with(struct arena *arena, const char *kind, const char *patch)
+{
+    const cJSON *least = parsed(arena, KINDS[find(kind)].least);
+
+    if (!patch)
+        return least;
+    return arena_own(arena, apply_merge_patch(json_copy(least), parsed(arena, patch)), json_free);
+}
+
+validate_fn *validator_of(const char *kind)
+{
+    return KINDS[find(kind)].validate;
+}
+
+static struct field_errors *check(struct arena *arena, const char *kind, const cJSON *object,
+                                  const cJSON *old)
+{
+    const struct validation validation = {
+        .arena = arena,
+        .object = object,
+        .old = old,
+        .errors = field_errors_create(arena),
+    };
+
+    validator_of(kind)(&validation);
+    return validation.errors;
+}
+
+const char *errors_of(struct arena *arena, const char *kind, const cJSON *object, const cJSON *old)
+{
+    struct field_errors *errors = check(arena, kind, object, old);
+
+    if (!field_errors_count(errors))
+        return "";
+
+    const cJSON *status = field_errors_status(errors, &KIND_TASK, "x");
+    const char *message = json_string(json_get(status, "message"), "");
+    const char *body = strstr(message, " is invalid: ");
+
+    ck_assert_ptr_nonnull(body);
+    return body + strlen(" is invalid: ");
+}
+
+const char *warnings_of(struct arena *arena, const char *kind, const cJSON *object,
+                        const cJSON *old)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(65536);
+
+    json_for_each (warning, field_errors_warnings(check(arena, kind, object, old)))
+        ck_assert(buf_printf(&text, "%s%s", text.len ? " | " : "", json_string(warning, "")));
+    return arena_strdup(arena, buf_string(&text));
+}

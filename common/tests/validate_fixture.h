@@ -1,0 +1,17 @@
+/* The least valid object of each kind, changed by merge patches, and what a validator says to it.
+ */
+#pragma once
+
+#include "common/api/validate.h"
+
+/* "task", "proplet", "propellerjob", "federatedjob", "traininground"; patch: RFC 7396, NULL: none.
+ */
+const cJSON *object_with(struct arena *arena, const char *kind, const char *patch);
+/* The validator of the kind; "task/status" as well. */
+validate_fn *validator_of(const char *kind);
+
+/* What is wrong, without "… is invalid: "; "": nothing. old may be NULL. */
+const char *errors_of(struct arena *arena, const char *kind, const cJSON *object, const cJSON *old);
+/* The warnings, joined by " | ". */
+const char *warnings_of(struct arena *arena, const char *kind, const cJSON *object,
+                        const cJSON *old);
