@@ -180,13 +180,22 @@ static void gone_from(struct shared *shared, struct arena *arena, const char *ke
         wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
 }
 
-static void come_to(struct shared *shared, struct arena *arena, const char *channel,
-                    struct workqueue *queue)
+static void come_to(struct shared *shared, struct arena *arena, const char *key,
+                    const char *channel, struct workqueue *queue)
 {
     if (shared->bridge)
         bridge_channel_add(shared->bridge, channel);
+    wake_index(shared, arena, INDEX_IDENTITY, key, queue); /* the older one has it */
     if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
         wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
+}
+
+static bool is_embedded(struct arena *arena, const struct kube_object *object)
+{
+    struct proplet proplet = { 0 };
+
+    return proplet_decode(arena, kube_object_json(arena, object), &proplet, NULL) == 0 &&
+           proplet_dialect(&proplet.spec) == DIALECT_EMBEDDED;
 }
 
 void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
@@ -205,10 +214,13 @@ void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object
 
     if (current)
         workqueue_add(queue, &current->name);
-    if (had && has && str_equal(old_key, key))
+    if (had && has && str_equal(old_key, key)) {
+        if (is_embedded(arena, old) != is_embedded(arena, current))
+            wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
         return;
+    }
     if (has)
-        come_to(shared, arena, channel, queue);
+        come_to(shared, arena, key, channel, queue);
     if (had)
         gone_from(shared, arena, old_key, old_channel, queue);
 }
