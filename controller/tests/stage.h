@@ -16,20 +16,32 @@ struct stage {
     bool dead;            /* set by the test: no more requests; the next process takes over */
     bool drained;         /* what the broker held for the last process has been handled */
     int64_t since_ms;     /* the process is connected since then */
+    unsigned errors;      /* turns that failed */
 };
 extern struct stage stage;
 
-/* roundtrip: ctx is the fake_api. between: called before each turn of a reconciler. */
-void stage_set_up(http_roundtrip_fn *roundtrip, void (*between)(void));
+/* roundtrip: ctx is the fake_api. between: called before each turn of a reconciler; true: there is
+ * more to come, whether there is a turn or not. */
+void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void));
 void stage_tear_down(void);
 
 /* Turns until nothing is to be done for a while; devices send heartbeats, and a dead process is
  * followed by another. */
 void stage_run(void);
+void stage_turns(unsigned max); /* the same without heartbeats, and no more than so many turns */
 void stage_wait_ms(int64_t ms); /* time passes, without a turn */
 /* As if from the broker, on the channel of every Proplet. */
 void stage_receive(const char *suffix, const char *payload);
 /* The broker was away: all are woken that may want to tell a device something. */
 void stage_reconnect(void);
-/* A user writes metadata and spec; the status stays. */
-void stage_change_task(const cJSON *object);
+
+/* What users do in the namespace "default"; spec is JSON, the rest of the object stays. The stage
+ * begins with the Proplets "alpha" of "device-1" and "beta" of "device-2". */
+void stage_put_task(const char *spec); /* "one" */
+void stage_put_proplet(const char *name, const char *spec);
+void stage_delete(const struct kube_kind *kind, const char *name);
+const cJSON *stage_get(const struct kube_kind *kind, const char *name); /* NULL: gone */
+/* Tasks that count on the two Proplets: scheduled or running. */
+int64_t stage_active(void);
+/* A string of the Task's status; "" if it is not there. */
+const char *stage_task_string(const char *key);

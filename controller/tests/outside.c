@@ -1,0 +1,166 @@
+#include "controller/tests/outside.h"
+
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/tests/fake_api.h"
+#include "common/tests/parse_json.h"
+#include "controller/tests/stage.h"
+
+struct outside outside;
+
+const char *const FAULT_NAMES[FAULTS] = { "refused",      "lost reply",   "conflict",
+                                          "server error", "crash before", "crash after" };
+
+void outside_reset(void)
+{
+    memset(&outside, 0, sizeof(outside));
+}
+
+static bool is_dying(void)
+{
+    return outside.fault == FAULT_CRASH_BEFORE || outside.fault == FAULT_CRASH_AFTER;
+}
+
+static bool fails_now(void)
+{
+    return ++outside.steps == outside.fail_at;
+}
+
+int outside_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                      struct http_response *ret, struct error *err)
+{
+    static const enum fake_failure FAILURES[] = {
+        [FAULT_REFUSED] = FAKE_REFUSED,
+        [FAULT_LOST_REPLY] = FAKE_LOST_REPLY,
+        [FAULT_CONFLICT] = FAKE_CONFLICT,
+        [FAULT_SERVER_ERROR] = FAKE_SERVER_ERROR,
+    };
+
+    if (stage.dead)
+        return error_set(err, ERROR_UNAVAILABLE, "dead");
+    if (!fails_now())
+        return fake_api_roundtrip(ctx, arena, request, ret, err);
+    if (!is_dying()) {
+        fake_api_fail(ctx, 1, FAILURES[outside.fault]);
+        return fake_api_roundtrip(ctx, arena, request, ret, err);
+    }
+    stage.dead = true;
+    if (outside.fault == FAULT_CRASH_AFTER)
+        (void)fake_api_roundtrip(ctx, arena, request, ret, err);
+    return error_set(err, ERROR_UNAVAILABLE, "dead");
+}
+
+static void finish(struct run *run, const char *results_and_error)
+{
+    ck_assert_uint_lt(outside.message_count, OUTSIDE_MESSAGES);
+    run->running = false;
+    outside.messages[outside.message_count++] =
+        arena_printf(stage.arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",%s}", run->id,
+                     run->client, results_and_error);
+}
+
+void outside_answer(const char *results_and_error)
+{
+    for (size_t i = 0; i < outside.run_count; i++) {
+        if (outside.runs[i].running)
+            finish(&outside.runs[i], results_and_error);
+    }
+}
+
+static struct run *run_of(const char *client, const char *id)
+{
+    for (size_t i = 0; i < outside.run_count; i++) {
+        struct run *run = &outside.runs[i];
+        if (str_equal(run->id, id) && str_equal(run->client, client))
+            return run;
+    }
+    ck_assert_uint_lt(outside.run_count, OUTSIDE_RUNS);
+    struct run *run = &outside.runs[outside.run_count++];
+    ck_assert(str_copy(run->id, sizeof(run->id), id));
+    run->client = arena_strdup(stage.arena, client);
+    return run;
+}
+
+/* Ignores an id that runs, runs a finished one again, confirms nothing. */
+static void device(const char *payload, bool start)
+{
+    const cJSON *message = parse_json(stage.arena, payload);
+    struct run *run = run_of(json_string(json_get(message, "proplet_id"), "anybody"),
+                             json_string(json_get(message, "id"), ""));
+
+    if (start && !run->running) {
+        run->running = true;
+        run->executions++;
+        if (outside.answers)
+            finish(run, "\"results\":\"42\",\"error\":null");
+    } else if (!start && run->running) {
+        run->stopped = true;
+        finish(run, "\"results\":\"\",\"error\":\"Task was cancelled or panicked\"");
+    }
+}
+
+int outside_publish(const char *suffix, const char *payload, int qos, struct error *err)
+{
+    bool start = str_equal(suffix, "manager/start");
+
+    if (stage.dead)
+        return error_set(err, ERROR_UNAVAILABLE, "dead");
+
+    bool fails = fails_now() || outside.away;
+    bool delivered = !fails || (!outside.away && (outside.fault == FAULT_LOST_REPLY ||
+                                                  outside.fault == FAULT_CRASH_AFTER));
+    outside.refused = !delivered;
+    if (delivered) {
+        outside.published = arena_strdup(stage.arena, payload);
+        outside.published_qos = qos;
+        outside.starts += start;
+        if (!outside.deaf)
+            device(payload, start);
+    }
+    stage.dead = fails && !outside.away && is_dying();
+    if (!fails)
+        return 0;
+    return error_set(err, delivered ? ERROR_TIMEOUT : ERROR_UNAVAILABLE, "failed");
+}
+
+/* A process has so many turns before the first message of the backlog comes. */
+#define TURNS_BEFORE_BACKLOG 10
+
+static void deliver(void)
+{
+    while (outside.delivered < outside.message_count)
+        stage_receive("proplet/results", outside.messages[outside.delivered++]);
+    if (mailbox_len(stage.shared.mailbox) > 0)
+        return;
+
+    outside.acknowledged = outside.delivered;
+    if (!stage.drained) {
+        stage.drained = true;
+        stage_reconnect();
+    }
+}
+
+/* Delivers in order, again to the next process, and takes a message for acknowledged when the
+ * mailbox is empty. */
+bool outside_between(void)
+{
+    if (stage.dead) {
+        outside.died = true;
+        return true;
+    }
+    if (outside.away || outside.slow)
+        return false;
+    if (outside.died) {
+        outside.delivered = outside.acknowledged;
+        outside.turns = 0;
+    }
+    outside.died = false;
+    if (outside.refused)
+        stage_reconnect();
+    outside.refused = false;
+    if (outside.turns++ < TURNS_BEFORE_BACKLOG && !stage.drained)
+        return true;
+    deliver();
+    return false;
+}

@@ -1,0 +1,63 @@
+/* Everything outside the process: a broker that keeps what is not acknowledged, devices that behave
+ * as the real ones do, and failures at a step of one's choice. */
+#pragma once
+
+#include "common/json/json.h"
+#include "common/kube/transport.h"
+#include "controller/bridge.h"
+
+enum fault {
+    FAULT_REFUSED,
+    FAULT_LOST_REPLY,
+    FAULT_CONFLICT,
+    FAULT_SERVER_ERROR,
+    FAULT_CRASH_BEFORE, /* the process ends, and the next one takes over */
+    FAULT_CRASH_AFTER,
+    FAULTS
+};
+extern const char *const FAULT_NAMES[FAULTS];
+
+/* An id on a device. */
+struct run {
+    char id[64];
+    const char *client;
+    bool running;
+    int executions;
+    bool stopped;
+};
+
+#define OUTSIDE_RUNS 16
+#define OUTSIDE_MESSAGES 64
+struct outside {
+    unsigned steps;   /* requests and publishes so far */
+    unsigned fail_at; /* the step that fails; 0: none */
+    enum fault fault;
+
+    struct run runs[OUTSIDE_RUNS];
+    size_t run_count;
+    bool answers; /* devices have their result at once */
+    bool deaf;    /* devices neither start nor stop anything */
+    bool away;    /* the broker delivers nothing and takes nothing */
+    bool slow;    /* it takes what is published, and delivers nothing */
+    bool died;    /* the process that was connected is no more */
+    int turns;    /* of the one that is */
+
+    const char *messages[OUTSIDE_MESSAGES]; /* results that the broker holds */
+    size_t acknowledged, delivered, message_count;
+    bool refused; /* the broker was away when something was published */
+
+    const char *published; /* the last payload, and how it was sent */
+    int published_qos;
+    unsigned starts;
+};
+extern struct outside outside;
+
+void outside_reset(void);
+/* Every device that runs something has this result. */
+void outside_answer(const char *results_and_error);
+
+/* For stage_set_up. */
+http_roundtrip_fn outside_roundtrip;
+bool outside_between(void);
+/* See bridge_publish. */
+int outside_publish(const char *suffix, const char *payload, int qos, struct error *err);

@@ -1,0 +1,317 @@
+/* The reconcilers with devices and a broker, one behaviour each. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/tests/fake_bridge.h"
+
+#define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
+#define PROPLET(client, external)                                                                  \
+    "{\"type\":\"external\",\"external\":{" external                                               \
+    "},\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                 \
+    "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
+#define RESULT "\"results\":\"42\",\"error\":null"
+
+/* What the API server will not take, if its body holds this text; then the status of its answer. */
+static const char *refused_text;
+static int refused_status;
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    if (!refused_text || !request->body || !strstr(request->body, refused_text))
+        return outside_roundtrip(ctx, arena, request, ret, err);
+
+    const char *body = arena_printf(
+        arena, "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":%d}", refused_status);
+    *ret =
+        (struct http_response){ .status = refused_status, .body = body, .body_len = strlen(body) };
+    return 0;
+}
+
+static void set_up(void)
+{
+    refused_text = NULL;
+    outside_reset();
+    stage_set_up(roundtrip, outside_between);
+    stage_run();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static const char *ready_reason(const char *proplet)
+{
+    const cJSON *object = stage_get(&KIND_PROPLET, proplet);
+    const cJSON *ready = condition_get(json_path(object, "status", "conditions", NULL), "Ready");
+
+    return json_string(json_get(ready, "reason"), "");
+}
+
+static void expect_task(const char *phase, const char *reason)
+{
+    ck_assert_str_eq(stage_task_string("phase"), phase);
+    ck_assert_str_eq(stage_task_string("reason"), reason);
+}
+
+static unsigned writes_to(const char *resource)
+{
+    struct fake_request *requests;
+    size_t len = fake_api_requests(stage.api, stage.arena, &requests);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += !str_equal(requests[i].method, "GET") && strstr(requests[i].path, resource);
+    return count;
+}
+
+START_TEST(task_needs_three_status_writes_and_a_finalizer)
+{
+    outside.answers = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("completed", "");
+    ck_assert_uint_le(writes_to("/status"), 3 + 2 * 1);
+    ck_assert_uint_eq(writes_to("/tasks/one") - writes_to("/tasks/one/status"), 1);
+    ck_assert_int_eq(outside.published_qos, 1);
+}
+END_TEST
+
+START_TEST(silent_start_is_repeated_and_then_given_up)
+{
+    outside.deaf = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    for (unsigned starts = 1; starts <= 4; starts++) {
+        ck_assert_uint_eq(outside.starts, starts);
+        expect_task("running", "");
+        stage_wait_ms(31000);
+        stage_run();
+    }
+    ck_assert_uint_eq(outside.starts, 4);
+    expect_task("failed", "StartNotConfirmed");
+}
+END_TEST
+
+START_TEST(sign_of_life_keeps_a_start_from_being_repeated)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    for (int i = 0; i < 10; i++) {
+        stage_receive("proplet/task_metrics",
+                      arena_printf(stage.arena, "{\"task_id\":\"%s\"}", outside.runs[0].id));
+        stage_wait_ms(20000);
+        stage_run();
+    }
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+START_TEST(result_queued_during_an_outage_comes_before_any_repeat)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    outside.away = true;
+    outside_answer(RESULT);
+    stage_wait_ms(600000);
+    stage_run();
+
+    outside.away = false;
+    outside.slow = true;
+    stage_reconnect();
+    stage_run();
+    ck_assert_uint_eq(outside.starts, 1);
+
+    outside.slow = false;
+    stage_run();
+    expect_task("completed", "");
+    ck_assert_int_eq(outside.runs[0].executions, 1);
+}
+END_TEST
+
+START_TEST(start_waits_for_the_broker)
+{
+    outside.away = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("scheduled", "");
+    ck_assert_uint_eq(outside.starts, 0);
+
+    outside.away = false;
+    outside.refused = true;
+    stage_run();
+    expect_task("running", "");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+START_TEST(task_is_woken_by_a_proplet_that_fits)
+{
+    stage_put_task("{" SPEC ",\"propletSelector\":{\"matchDeviceTypes\":[\"pi\"]}}");
+    stage_run();
+    expect_task("pending", "NoCandidates");
+
+    stage_put_proplet("beta", PROPLET("device-2", "\"deviceType\":\"pi\""));
+    stage_run();
+    expect_task("running", "");
+    ck_assert_str_eq(stage_task_string("assignedProplet"), "beta");
+}
+END_TEST
+
+START_TEST(microcontroller_gets_its_own_dialect_at_qos_0)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
+    stage_put_task("{" SPEC ",\"inputs\":[\"7\"]}");
+    stage_run();
+    expect_task("running", "");
+    ck_assert_int_eq(outside.published_qos, 0);
+    ck_assert_ptr_nonnull(strstr(outside.published, "\"inputs\":[7]"));
+    ck_assert_ptr_null(strstr(outside.published, "proplet_id"));
+}
+END_TEST
+
+START_TEST(start_that_no_device_could_take_fails_the_task)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
+    stage_put_task("{" SPEC ",\"inputs\":[\"seven\"]}");
+    stage_run();
+    expect_task("failed", "PayloadInvalid");
+    ck_assert_uint_eq(outside.starts, 0);
+    ck_assert_int_eq(stage_active(), 0);
+}
+END_TEST
+
+START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
+{
+    static const int STATUSES[] = { 400, 403, 413, 422 };
+
+    refused_text = "poison";
+    refused_status = STATUSES[_i];
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    outside_answer("\"results\":\"poison\",\"error\":null");
+    stage_run();
+    expect_task("failed", "ResultRefused");
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+}
+END_TEST
+
+START_TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
+{
+    outside.answers = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("completed", "");
+
+    refused_text = "observedGeneration";
+    refused_status = 403;
+    stage_put_task("{" SPEC ",\"ttlSecondsAfterFinished\":3600}");
+    stage_receive("proplet/results",
+                  arena_printf(stage.arena, "{\"task_id\":\"%s\"}", outside.runs[0].id));
+    stage_turns(20);
+    expect_task("completed", "");
+
+    refused_text = NULL;
+    stage_run();
+    expect_task("completed", "");
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+}
+END_TEST
+
+START_TEST(second_claimant_of_an_identity_gets_no_tasks)
+{
+    stage_put_proplet("beta", PROPLET("device-1", ""));
+    stage_run();
+    ck_assert_str_eq(ready_reason("alpha"), "Alive");
+    ck_assert_str_eq(ready_reason("beta"), "DuplicateClientId");
+
+    stage_delete(&KIND_PROPLET, "alpha");
+    stage_run();
+    ck_assert_ptr_null(stage_get(&KIND_PROPLET, "alpha"));
+    ck_assert_str_eq(ready_reason("beta"), "Alive");
+}
+END_TEST
+
+START_TEST(nothing_is_sent_on_a_channel_that_a_microcontroller_shares)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    ck_assert_str_eq(ready_reason("alpha"), "SharedChannel");
+    expect_task("pending", "NoCandidates");
+    ck_assert_uint_eq(outside.starts, 0);
+
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_run();
+    ck_assert_str_eq(ready_reason("alpha"), "Alive");
+    expect_task("running", "");
+}
+END_TEST
+
+START_TEST(silent_device_is_offline_and_its_last_will_at_once)
+{
+    const char *will = "{\"proplet_id\":\"device-2\",\"status\":\"offline\"}";
+
+    stage_receive("proplet/alive", will);
+    stage_turns(20);
+    ck_assert_str_eq(ready_reason("beta"), "LastWill");
+    ck_assert_str_eq(ready_reason("alpha"), "Alive");
+
+    stage_wait_ms(31000);
+    stage_turns(20);
+    ck_assert_str_eq(ready_reason("alpha"), "HeartbeatsStopped");
+
+    stage_run();
+    ck_assert_str_eq(ready_reason("alpha"), "Alive");
+    ck_assert_str_eq(ready_reason("beta"), "Alive");
+}
+END_TEST
+
+START_TEST(steady_state_writes_the_refresh_budget_and_nothing_else)
+{
+    int64_t start_ms = clock_monotonic_ms(&stage.clock.clock);
+    unsigned before = writes_to("/");
+    unsigned status_before = writes_to("/status");
+
+    for (int i = 0; i < 360; i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+    int64_t minutes = (clock_monotonic_ms(&stage.clock.clock) - start_ms) / 60000;
+    unsigned writes = writes_to("/") - before;
+    ck_assert_int_ge(minutes, 60);
+    ck_assert_int_le(writes, 2 * minutes);
+    ck_assert_int_ge(writes, minutes);
+    ck_assert_uint_eq(writes, writes_to("/status") - status_before);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reconcilers");
+    TCase *tcase = tcase_create("tasks");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, task_needs_three_status_writes_and_a_finalizer);
+    tcase_add_test(tcase, silent_start_is_repeated_and_then_given_up);
+    tcase_add_test(tcase, sign_of_life_keeps_a_start_from_being_repeated);
+    tcase_add_test(tcase, result_queued_during_an_outage_comes_before_any_repeat);
+    tcase_add_test(tcase, start_waits_for_the_broker);
+    tcase_add_test(tcase, task_is_woken_by_a_proplet_that_fits);
+    tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
+    tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
+    tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 4);
+    tcase_add_test(tcase, refusal_of_another_write_is_not_blamed_on_a_late_result);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("proplets");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, second_claimant_of_an_identity_gets_no_tasks);
+    tcase_add_test(tcase, nothing_is_sent_on_a_channel_that_a_microcontroller_shares);
+    tcase_add_test(tcase, silent_device_is_offline_and_its_last_will_at_once);
+    tcase_add_test(tcase, steady_state_writes_the_refresh_budget_and_nothing_else);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
