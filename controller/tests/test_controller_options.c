@@ -111,6 +111,7 @@ START_TEST(workers_are_given_by_kind)
 {
     expect_parsed("");
     struct controller_settings defaults = settings;
+    settings = (struct controller_settings){ 0 };
     expect_parsed(WORKERS[_i].args);
 
     ck_assert_uint_eq(settings.task_workers,
@@ -156,6 +157,8 @@ static const struct {
       "--leader-elect-renew-deadline: must be less than --leader-elect-lease-duration" },
     { "--leader-elect-retry-period 9s",
       "--leader-elect-retry-period: 1.2 times it must be less than --leader-elect-renew-deadline" },
+    { "--leader-elect-retry-period 5s --leader-elect-renew-deadline 6s",
+      "--leader-elect-retry-period: 1.2 times it must be less than --leader-elect-renew-deadline" },
     { "--domain-id d", "--domain-id and --channel-id: give both or neither" },
     { "--channel-id c", "--domain-id and --channel-id: give both or neither" },
     { "--client-key k --client-key-file f",
@@ -186,6 +189,22 @@ START_TEST(unusable_value_is_refused_in_one_line_that_names_the_flag)
 }
 END_TEST
 
+START_TEST(flags_that_go_together_are_accepted)
+{
+    static const char *const ARGS[] = {
+        "--client-key k",
+        "--client-key-file f",
+        "--domain-id d --channel-id c",
+        "--mqtt-cert-file f --mqtt-key-file f",
+        "--leader-elect-retry-period 5s --leader-elect-renew-deadline 6001ms",
+        "--leader-elect-lease-duration 10001ms",
+        "--namespace a",
+    };
+
+    expect_parsed(ARGS[_i]);
+}
+END_TEST
+
 START_TEST(key_is_never_in_a_message)
 {
     static const char *const ARGS[] = {
@@ -211,6 +230,7 @@ int main(void)
     tcase_add_loop_test(tcase, workers_are_given_by_kind, 0, ARRAY_LEN(WORKERS));
     tcase_add_loop_test(tcase, unusable_value_is_refused_in_one_line_that_names_the_flag, 0,
                         ARRAY_LEN(REFUSED));
+    tcase_add_loop_test(tcase, flags_that_go_together_are_accepted, 0, 7);
     tcase_add_loop_test(tcase, key_is_never_in_a_message, 0, 3);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -1,6 +1,7 @@
 /* The reconcilers with devices and a broker, one behaviour each. */
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
@@ -220,6 +221,31 @@ START_TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
 }
 END_TEST
 
+/* The cache holds neither history nor results, so the API server is asked. */
+START_TEST(task_that_starts_over_keeps_its_history_and_nothing_of_the_run)
+{
+    stage_put_task("{" SPEC ",\"suspend\":true}");
+    stage_run();
+    cJSON *object = arena_own(stage.arena, json_copy(stage_get(&KIND_TASK, "one")), json_free);
+    json_set_copy(
+        object, "status",
+        parse_json(stage.arena,
+                   "{\"phase\":\"interrupted\",\"assignedProplet\":\"alpha\",\"attempt\":4,"
+                   "\"results\":\"old\",\"error\":\"old\",\"history\":[{\"attempt\":1}]}"));
+    fake_api_put(stage.api, &KIND_TASK, object);
+    stage_put_task("{" SPEC ",\"suspend\":false}");
+    stage_run();
+    expect_task("running", "");
+
+    const cJSON *status = json_get(stage_get(&KIND_TASK, "one"), "status");
+    ck_assert_int_eq(json_int(json_get(status, "attempt"), 0), 5);
+    ck_assert_str_eq(json_text(stage.arena, json_get(status, "history"), NULL),
+                     "[{\"attempt\":1}]");
+    ck_assert_ptr_null(json_get(status, "results"));
+    ck_assert_ptr_null(json_get(status, "error"));
+}
+END_TEST
+
 START_TEST(second_claimant_of_an_identity_gets_no_tasks)
 {
     stage_put_proplet("beta", PROPLET("device-1", ""));
@@ -304,6 +330,7 @@ int main(void)
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
     tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 4);
     tcase_add_test(tcase, refusal_of_another_write_is_not_blamed_on_a_late_result);
+    tcase_add_test(tcase, task_that_starts_over_keeps_its_history_and_nothing_of_the_run);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("proplets");
