@@ -1,6 +1,7 @@
 /* The reconcilers with devices and a broker, one behaviour each. */
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/observe.h"
 #include "common/tests/parse_json.h"
 #include "controller/tests/fake_bridge.h"
 
@@ -246,6 +247,37 @@ START_TEST(task_that_starts_over_keeps_its_history_and_nothing_of_the_run)
 }
 END_TEST
 
+START_TEST(round_robin_goes_on_after_a_task_that_is_gone)
+{
+    static const char *const TURNS[] = { "alpha", "beta", "alpha" };
+
+    outside.answers = true;
+    for (size_t i = 0; i < ARRAY_LEN(TURNS); i++) {
+        stage_put_task("{" SPEC "}");
+        stage_run();
+        ck_assert_str_eq(stage_task_string("assignedProplet"), TURNS[i]);
+        stage_delete(&KIND_TASK, "one");
+        stage_run();
+        stage_wait_ms(1000);
+    }
+}
+END_TEST
+
+START_TEST(late_result_is_counted_and_changes_nothing)
+{
+    outside.answers = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    stage_receive(
+        "proplet/results",
+        arena_printf(stage.arena, "{\"task_id\":\"%s\",\"results\":\"43\"}", outside.runs[0].id));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("results"), "42");
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_metric("propeller_results_rejected_total{reason=\"not_running\"} 1");
+}
+END_TEST
+
 START_TEST(second_claimant_of_an_identity_gets_no_tasks)
 {
     stage_put_proplet("beta", PROPLET("device-1", ""));
@@ -330,6 +362,8 @@ int main(void)
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
     tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 4);
     tcase_add_test(tcase, refusal_of_another_write_is_not_blamed_on_a_late_result);
+    tcase_add_test(tcase, round_robin_goes_on_after_a_task_that_is_gone);
+    tcase_add_test(tcase, late_result_is_counted_and_changes_nothing);
     tcase_add_test(tcase, task_that_starts_over_keeps_its_history_and_nothing_of_the_run);
     suite_add_tcase(suite, tcase);
 
