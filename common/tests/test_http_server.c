@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -105,7 +107,7 @@ START_TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
 
     serve(0, 10000);
     int fd = dial();
-    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n");
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n");
     hear(fd, text, NULL);
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
     close(fd);
@@ -136,10 +138,10 @@ START_TEST(more_bodies_than_fit_in_all_are_refused)
 {
     char text[4096];
 
-    serve(6000, 10000);
+    serve(6, 10000);
     int first = dial();
     int second = dial();
-    say(first, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel"); /* holds 4 KiB */
+    say(first, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
     say(first, "");
     int probe = dial(); /* answered after first's bytes were read: one thread, in order */
     say(probe, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -187,6 +189,217 @@ START_TEST(a_client_that_trickles_is_cut)
         sent++;
     }
     ck_assert_int_lt(sent, 900);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
+{
+    char text[4096];
+
+    serve(0, 100);
+    int kept = dial();
+    say(kept, "GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(kept, text, "GET /first");
+
+    int slow = dial(); /* its end shows that the time of a request has passed, more than once */
+    hear(slow, text, NULL);
+    close(slow);
+    slow = dial();
+    hear(slow, text, NULL);
+    close(slow);
+
+    say(kept, "GET /second HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(kept, text, "GET /second");
+    say(kept, "GET /third HT"); /* and then the time counts again */
+    hear(kept, text, NULL);
+    ck_assert_str_eq(text, "");
+    close(kept);
+}
+END_TEST
+
+START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
+{
+    char text[4096];
+    int idle[8];
+
+    serve(0, 10000);
+    for (int i = 0; i < 8; i++) {
+        idle[i] = dial();
+        say(idle[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        hear(idle[i], text, "GET /");
+    }
+
+    int fd = dial();
+    say(fd, "GET /new HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(fd, text, "GET /new");
+    ck_assert_str_eq(hear(idle[0], text, NULL), "");
+    for (int i = 0; i < 8; i++)
+        close(idle[i]);
+    close(fd);
+}
+END_TEST
+
+START_TEST(one_more_than_may_be_busy_waits_for_its_turn)
+{
+    char text[4096];
+    int busy[8];
+
+    serve(0, 10000);
+    for (int i = 0; i < 8; i++) {
+        busy[i] = dial();
+        say(busy[i], "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
+    }
+
+    int fd = dial();
+    say(fd, "GET /new HTTP/1.1\r\nHost: x\r\n\r\n");
+
+    struct pollfd wait = { .fd = fd, .events = POLLIN };
+    ck_assert_int_eq(poll(&wait, 1, 100), 0);
+    say(busy[3], "lo");
+    hear(busy[3], text, "POST /"); /* and now it is the one that is idle */
+    hear(fd, text, "GET /new");
+    for (int i = 0; i < 8; i++) {
+        if (i != 3) {
+            say(busy[i], "lo");
+            hear(busy[i], text, "POST /");
+        }
+        close(busy[i]);
+    }
+    close(fd);
+}
+END_TEST
+
+static const struct {
+    const char *request, *answer;
+} ODD[] = {
+    { "GET /a%00b HTTP/1.1\r\nHost: x\r\n\r\n", "GET /a%00b? - 0" },
+    { "GET /%2e%2e/?a=%20&b HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%2e%2e/?a=%20&b - 0" },
+    { "GET / HTTP/1.0\r\n\r\n", "GET /? - 0" },
+    { "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n", "BREW /pot? - 0" },
+    { "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", "Content-Length: 11" },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "POST /? - 0" },
+    { "GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400" }, /* no Host */
+    { "GET / HTTP/9.9\r\nHost: x\r\n\r\n", "HTTP/1" },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", "HTTP/1.1 400" },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5x\r\n\r\n", "HTTP/1.1 400" },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", "HTTP/1.1 4" },
+    { "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400" },
+    { "\r\n\r\n\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "" },
+};
+
+START_TEST(an_odd_request_is_answered_or_refused_and_the_next_one_works)
+{
+    char text[4096];
+
+    serve(0, 10000);
+    int fd = dial();
+    say(fd, ODD[_i].request);
+    shutdown(fd, SHUT_WR);
+    hear(fd, text, NULL); /* to the end: it does not wait for a client that says nothing more */
+    ck_assert_msg(strstr(text, ODD[_i].answer), "'%s' got '%s'", ODD[_i].request, text);
+    close(fd);
+
+    fd = dial();
+    say(fd, "GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(fd, text, "GET /next");
+    close(fd);
+}
+END_TEST
+
+START_TEST(endless_headers_are_refused)
+{
+    char text[4096];
+    static char line[1024];
+
+    memset(line, 'x', sizeof(line) - 3);
+    memcpy(line, "X: ", 3);
+    memcpy(line + sizeof(line) - 3, "\r\n", 3);
+    serve(0, 2000);
+    int fd = dial();
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\n");
+    for (int i = 0; i < 1000; i++)
+        if (send(fd, line, strlen(line), MSG_NOSIGNAL) < 0)
+            break;
+    hear(fd, text, NULL);
+    ck_assert_ptr_null(strstr(text, "HTTP/1.1 200"));
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_large_body_that_was_not_announced_is_answered_all_the_same)
+{
+    enum { LARGE = 1 << 20 };
+    char text[4096];
+    static char body[LARGE];
+
+    serve(0, 10000);
+    int fd = dial();
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n");
+    for (size_t sent = 0; sent < LARGE;) {
+        ssize_t n = send(fd, body + sent, LARGE - sent, MSG_NOSIGNAL);
+        ck_assert_int_gt(n, 0); /* all of it is taken, so that the client comes to read */
+        sent += (size_t)n;
+    }
+    hear(fd, text, NULL);
+    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
+    close(fd);
+}
+END_TEST
+
+struct stopper {
+    pthread_t thread;
+    atomic_bool stopped;
+};
+
+static void *stop_thread(void *data)
+{
+    struct stopper *stopper = data;
+
+    http_server_stop(server);
+    atomic_store(&stopper->stopped, true);
+    return NULL;
+}
+
+START_TEST(stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle)
+{
+    struct stopper stopper;
+    char text[4096];
+
+    serve(0, 10000);
+    int idle = dial();
+    say(idle, "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(idle, text, "GET /idle");
+    int busy = dial();
+    say(busy, "POST /busy HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
+    int probe = dial(); /* answered after busy's bytes were read */
+    say(probe, "GET /probe HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(probe, text, "GET /probe");
+
+    atomic_init(&stopper.stopped, false);
+    ck_assert_int_eq(pthread_create(&stopper.thread, NULL, stop_thread, &stopper), 0);
+    ck_assert_str_eq(hear(idle, text, NULL), "");
+    ck_assert(!atomic_load(&stopper.stopped));
+    say(busy, "lo");
+    hear(busy, text, "POST /busy? - 5");
+    pthread_join(stopper.thread, NULL);
+    server = NULL;
+    close(idle);
+    close(busy);
+    close(probe);
+}
+END_TEST
+
+START_TEST(stop_cuts_what_does_not_end)
+{
+    char text[4096];
+
+    serve(0, 300);
+    int fd = dial();
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
+    http_server_stop(server);
+    server = NULL;
+    ck_assert_str_eq(hear(fd, text, NULL), "");
     close(fd);
 }
 END_TEST
@@ -244,6 +457,15 @@ int main(void)
     tcase_add_loop_test(tcase, a_request_that_takes_too_long_is_cut_however_busy_its_client_looks,
                         0, (int)ARRAY_LEN(SLOW));
     tcase_add_test(tcase, a_client_that_trickles_is_cut);
+    tcase_add_test(tcase, a_kept_connection_may_be_idle_for_longer_than_a_request_may_take);
+    tcase_add_test(tcase, who_is_idle_longest_makes_room_when_it_is_full);
+    tcase_add_test(tcase, one_more_than_may_be_busy_waits_for_its_turn);
+    tcase_add_loop_test(tcase, an_odd_request_is_answered_or_refused_and_the_next_one_works, 0,
+                        (int)ARRAY_LEN(ODD));
+    tcase_add_test(tcase, endless_headers_are_refused);
+    tcase_add_test(tcase, a_large_body_that_was_not_announced_is_answered_all_the_same);
+    tcase_add_test(tcase, stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle);
+    tcase_add_test(tcase, stop_cuts_what_does_not_end);
     tcase_add_loop_test(tcase, an_address_that_cannot_be_served_is_told, 0,
                         (int)ARRAY_LEN(ADDRESSES));
     tcase_add_test(tcase, a_bad_certificate_is_told_and_a_port_is_not_kept);

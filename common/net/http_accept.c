@@ -1,0 +1,172 @@
+#include <errno.h>
+#include <poll.h>
+
+#include <sys/eventfd.h>
+
+#include "common/base/clock.h"
+#include "common/net/http_internal.h"
+
+/* Connections of an old certificate are closed with their next answer; idle ones wait for it no
+ * longer than this. */
+#define MAX_DRAIN_MS 120000
+
+/* Accepted in one go, before anything else is looked at. */
+#define MAX_ACCEPTS 16
+
+static int tick_ms(const struct http_server *server)
+{
+    uint32_t ms = server->options.request_timeout_ms / 8;
+
+    if (ms < HTTP_MIN_TICK_MS)
+        return HTTP_MIN_TICK_MS;
+    return ms > HTTP_MAX_TICK_MS ? HTTP_MAX_TICK_MS : (int)ms;
+}
+
+size_t http_load(struct http_server *server)
+{
+    size_t load = http_daemon_load(server->daemon);
+
+    for (size_t i = 0; i < server->draining_count; i++)
+        load += http_daemon_load(server->draining[i]);
+    return load;
+}
+
+static bool has_room(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+
+    bool room = !server->stopping && http_load(server) < server->options.max_connections;
+
+    pthread_mutex_unlock(&server->lock);
+    return room;
+}
+
+static bool is_drained(struct http_server *server, struct http_daemon *daemon)
+{
+    pthread_mutex_lock(&server->lock);
+
+    bool drained = clock_monotonic_ms(&CLOCK_SYSTEM) >= daemon->drain_deadline_ms ||
+                   http_daemon_load(daemon) == 0;
+
+    pthread_mutex_unlock(&server->lock);
+    return drained;
+}
+
+/* False: there are no descriptors or no memory, so it is of no use to try again at once. */
+static bool accept_some(struct http_server *server)
+{
+    for (int i = 0; i < MAX_ACCEPTS && has_room(server); i++) {
+        struct sockaddr_storage address;
+        socklen_t len = sizeof(address);
+        int fd = accept4(server->listen_fd, (struct sockaddr *)&address, &len,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0)
+            return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+        http_daemon_add(server->daemon, fd, (const struct sockaddr *)&address, len);
+    }
+    return true;
+}
+
+static void remove_draining(struct http_server *server, size_t index)
+{
+    struct http_daemon *daemon = server->draining[index];
+
+    pthread_mutex_lock(&server->lock);
+    server->draining_count--;
+    for (size_t i = index; i < server->draining_count; i++)
+        server->draining[i] = server->draining[i + 1];
+    pthread_mutex_unlock(&server->lock);
+    http_daemon_stop(daemon); /* tells of its connections, so without the lock */
+}
+
+static void stop_drained(struct http_server *server)
+{
+    for (size_t i = 0; i < server->draining_count;) {
+        if (is_drained(server, server->draining[i]))
+            remove_draining(server, i);
+        else
+            i++;
+    }
+}
+
+/* What is accepted from now on is the next daemon's. */
+static void replace_daemon(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+
+    bool wanted = server->next;
+
+    pthread_mutex_unlock(&server->lock);
+    if (!wanted)
+        return;
+    if (server->draining_count == HTTP_MAX_DRAINING)
+        remove_draining(server, 0);
+
+    pthread_mutex_lock(&server->lock);
+    server->daemon->drain_deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + MAX_DRAIN_MS;
+    server->draining[server->draining_count++] = server->daemon;
+    server->daemon = server->next;
+    server->next = NULL;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static bool is_over(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+
+    bool over = server->over;
+
+    pthread_mutex_unlock(&server->lock);
+    return over;
+}
+
+/* What to poll for: the listening socket, while something can be done for those who wait there. */
+static int socket_to_poll(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+
+    bool full = http_load(server) >= server->options.max_connections;
+    bool useful = !server->stopping && (!full || http_connections_idlest(server));
+
+    pthread_mutex_unlock(&server->lock);
+    return useful ? server->listen_fd : -1;
+}
+
+/* Somebody waits. False: trying again at once is of no use. */
+static bool admit(struct http_server *server)
+{
+    if (has_room(server))
+        return accept_some(server);
+    http_connections_make_room(server); /* its end wakes this thread */
+    return true;
+}
+
+void *http_accept_thread(void *data)
+{
+    struct http_server *server = data;
+    struct pollfd fds[] = { { .fd = server->wake_fd, .events = POLLIN }, { .events = POLLIN } };
+    int64_t checked_ms = 0;
+    bool accepts = true;
+
+    while (!is_over(server)) {
+        fds[1].fd = accepts ? socket_to_poll(server) : -1;
+        if (poll(fds, 2, tick_ms(server)) > 0 && fds[0].revents) {
+            eventfd_t count;
+
+            (void)eventfd_read(server->wake_fd, &count);
+        }
+        replace_daemon(server);
+        accepts = fds[1].fd < 0 || !fds[1].revents || admit(server);
+
+        int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+        if (now_ms - checked_ms < tick_ms(server) && !fds[0].revents)
+            continue; /* many connections come, and each wakes this thread */
+        checked_ms = now_ms;
+        http_connections_check(server);
+        stop_drained(server);
+    }
+    return NULL;
+}

@@ -1,0 +1,188 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "common/base/alloc.h"
+#include "common/base/clock.h"
+#include "common/net/http_internal.h"
+
+#define CLOSE_WAIT 8 /* TCP_CLOSE_WAIT, which the kernel's headers keep to themselves */
+
+struct seen {
+    uint64_t bytes;
+    bool is_last; /* the client will send nothing more */
+};
+
+/* Nothing if the kernel does not tell: then only what libmicrohttpd sees counts. */
+static struct seen look_at(int fd)
+{
+    struct tcp_info info = { 0 };
+    socklen_t len = sizeof(info);
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+        return (struct seen){ 0 };
+
+    bool is_last = info.tcpi_state == CLOSE_WAIT;
+
+    /* The end itself is counted as a byte. */
+    return (struct seen){ .bytes = info.tcpi_bytes_received - is_last, .is_last = is_last };
+}
+
+/* libmicrohttpd sees the end of the connection and closes it. With the lock: the descriptor is not
+ * another connection's yet, because http_connection_changed() is told before it is closed. */
+static void cut(struct http_connection *connection)
+{
+    (void)shutdown(connection->fd, SHUT_RDWR);
+    connection->is_cut = true;
+}
+
+/* Nobody looked at the listening socket: now there is room, or somebody who can make it. */
+static void wake_if_full(struct http_server *server)
+{
+    if (http_load(server) >= server->options.max_connections)
+        (void)eventfd_write(server->wake_fd, 1);
+}
+
+static struct http_connection *add(struct http_daemon *daemon, int fd)
+{
+    struct http_server *server = daemon->server;
+    struct http_connection *connection = xcalloc(1, sizeof(*connection));
+
+    connection->daemon = daemon;
+    connection->fd = fd;
+    connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    connection->deadline_ms = connection->since_ms + server->options.request_timeout_ms;
+
+    pthread_mutex_lock(&server->lock);
+    connection->next = server->connections;
+    if (server->connections)
+        server->connections->previous = connection;
+    server->connections = connection;
+    daemon->connections++;
+    if (daemon->pending)
+        daemon->pending--;
+    pthread_mutex_unlock(&server->lock);
+    return connection;
+}
+
+static void remove_and_free(struct http_connection *connection)
+{
+    struct http_server *server = connection->daemon->server;
+
+    pthread_mutex_lock(&server->lock);
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        server->connections = connection->next;
+    if (connection->next)
+        connection->next->previous = connection->previous;
+    wake_if_full(server);
+    connection->daemon->connections--;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    free(connection);
+}
+
+void http_connection_changed(void *ctx, struct MHD_Connection *connection, void **socket_ctx,
+                             enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *socket_ctx =
+            add(ctx,
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    else if (*socket_ctx)
+        remove_and_free(*socket_ctx);
+}
+
+static struct http_connection *connection_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* With the lock. */
+static void begin(struct http_server *server, struct http_connection *connection)
+{
+    connection->busy = true;
+    if (connection->deadline_ms == INT64_MAX)
+        connection->deadline_ms =
+            clock_monotonic_ms(&CLOCK_SYSTEM) + server->options.request_timeout_ms;
+}
+
+void http_connection_set_busy(struct MHD_Connection *mhd)
+{
+    struct http_connection *connection = connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+
+    pthread_mutex_lock(&server->lock);
+    begin(server, connection);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_connection_set_idle(struct MHD_Connection *mhd)
+{
+    struct http_connection *connection = connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+
+    pthread_mutex_lock(&server->lock);
+    wake_if_full(server);
+    connection->busy = false;
+    connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    connection->deadline_ms = INT64_MAX;
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_connection_set_read(struct MHD_Connection *mhd)
+{
+    struct http_connection *connection = connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+
+    pthread_mutex_lock(&server->lock);
+    connection->bytes = look_at(connection->fd).bytes;
+    pthread_mutex_unlock(&server->lock);
+}
+
+struct http_connection *http_connections_idlest(struct http_server *server)
+{
+    struct http_connection *idlest = NULL;
+
+    for (struct http_connection *c = server->connections; c; c = c->next) {
+        if (c->is_cut)
+            return NULL;
+        if (!c->busy && (!idlest || c->since_ms <= idlest->since_ms)) /* the list is newest first */
+            idlest = c;
+    }
+    return idlest;
+}
+
+void http_connections_make_room(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+
+    struct http_connection *idlest = http_connections_idlest(server);
+
+    if (idlest)
+        cut(idlest);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_connections_check(struct http_server *server)
+{
+    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+    pthread_mutex_lock(&server->lock);
+    for (struct http_connection *c = server->connections; c; c = c->next) {
+        struct seen seen = look_at(c->fd);
+
+        if (!c->busy && seen.bytes > c->bytes)
+            begin(server, c);
+        /* libmicrohttpd forgets the end of a client that it saw while it answered. */
+        if (!c->is_cut &&
+            (now_ms >= c->deadline_ms || (!c->busy && (seen.is_last || server->stopping))))
+            cut(c);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
