@@ -18,6 +18,7 @@ OPTIMISE := -O2
 SANITIZE_plain :=
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SANITIZE_tsan := -fsanitize=thread -fno-omit-frame-pointer
+SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ifneq ($(FLAVOUR),plain)
 HARDENING := -fPIE -fno-common
 OPTIMISE := -O1
@@ -72,8 +73,14 @@ TEST_ARCHIVES = $(OUT)/libtestsupport.a $(OUT)/libcontroller.a $(OUT)/libcommon.
 $(OUT)/common/tests/test_% $(OUT)/controller/tests/test_%: LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
 $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
-$(FUZZERS): $(OUT)/%: $(OUT)/%.o $(OUT)/common/tests/fuzz/replay.o $(TEST_ARCHIVES)
-	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+# A fuzz target's main(): the fuzzer's own in the flavour fuzz, which clang builds; else the replay.
+FUZZ_MAIN := $(OUT)/common/tests/fuzz/replay.o
+ifeq ($(FLAVOUR),fuzz)
+FUZZ_MAIN :=
+FUZZ_LDFLAGS := -fsanitize=fuzzer
+endif
+$(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
+	@$(CC) $(LDFLAGS_ALL) $(FUZZ_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c))
 
@@ -84,6 +91,12 @@ unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR
 .PHONY: check
 check: ## unit tests plain, under address+undefined and under thread sanitizer
 	@for flavour in plain asan tsan; do $(MAKE) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
+
+.PHONY: fuzz fuzzers
+fuzzers: $(FUZZERS)
+fuzz: ## libFuzzer on every target, FUZZ_SECONDS (60) each (TARGETS="json yaml": only these)
+	@$(MAKE) --no-print-directory FLAVOUR=fuzz CC=clang fuzzers
+	@e2e/tools/fuzz.sh build/fuzz $(TARGETS)
 
 # Without the version, which would change the flags at each commit.
 LINT_CFLAGS = $(filter-out -MMD -MP -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
