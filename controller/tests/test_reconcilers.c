@@ -92,6 +92,8 @@ START_TEST(silent_start_is_repeated_and_then_given_up)
     }
     ck_assert_uint_eq(outside.starts, 4);
     expect_task("failed", "StartNotConfirmed");
+    ck_metric("propeller_starts_total 4");
+    ck_metric("propeller_starts_repeated_total 3");
 }
 END_TEST
 
@@ -144,6 +146,20 @@ START_TEST(start_waits_for_the_broker)
     stage_run();
     expect_task("running", "");
     ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+/* The cache may be behind: what is read for the start is the last word. */
+START_TEST(task_that_is_deleted_before_its_start_is_not_started)
+{
+    stage_put_task("{" SPEC "}");
+    while (!str_equal(stage_task_string("phase"), "scheduled"))
+        stage_turns(1);
+    fake_api_on_change(stage.api, NULL, NULL);
+    stage_delete(&KIND_TASK, "one");
+    stage_turns(3);
+    ck_assert_uint_gt(stage.errors, 0);
+    ck_assert_uint_eq(outside.starts, 0);
 }
 END_TEST
 
@@ -357,6 +373,7 @@ int main(void)
     tcase_add_test(tcase, sign_of_life_keeps_a_start_from_being_repeated);
     tcase_add_test(tcase, result_queued_during_an_outage_comes_before_any_repeat);
     tcase_add_test(tcase, start_waits_for_the_broker);
+    tcase_add_test(tcase, task_that_is_deleted_before_its_start_is_not_started);
     tcase_add_test(tcase, task_is_woken_by_a_proplet_that_fits);
     tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
