@@ -77,17 +77,16 @@ void http_daemon_add(struct http_daemon *daemon, int fd, const struct sockaddr *
                      socklen_t len);
 void http_daemon_stop(struct http_daemon *daemon); /* closes its connections, frees; NULL is fine */
 
-/* http_accept.c: the thread that accepts, cuts what is overdue, and replaces daemons. */
-void *http_accept_thread(void *server);
+/* http_accept.c: the server's thread that accepts, cuts what is overdue, and replaces daemons. */
+void *http_accept_thread(void *data);
 size_t http_load(struct http_server *server); /* of all daemons; with the lock */
 
 /* http_connection.c */
 void http_connection_changed(void *ctx, struct MHD_Connection *connection, void **socket_ctx,
                              enum MHD_ConnectionNotificationCode code);
-void http_connection_set_busy(struct MHD_Connection *connection);
-void http_connection_set_read(
-    struct MHD_Connection *connection); /* what comes now is the next one */
-void http_connection_set_idle(struct MHD_Connection *connection);
+void http_connection_set_busy(struct MHD_Connection *mhd);
+void http_connection_set_read(struct MHD_Connection *mhd); /* what comes now is the next one */
+void http_connection_set_idle(struct MHD_Connection *mhd);
 /* Who has been idle longest, so that idle connections cannot lock others out. NULL: none, or the
  * end of another one that was cut will make room. With the lock. */
 struct http_connection *http_connections_idlest(struct http_server *server);

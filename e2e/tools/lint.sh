@@ -31,7 +31,7 @@ webhook         common/base/ common/json/ common/net/ common/api/ common/kube/ob
 readonly LIBRARIES='
 #include.<curl/                        common/kube/curl_setup\.h
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
-#include.<microhttpd\.h>               common/net/http_server\.c
+#include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]
 #include.<yaml\.h>                     common/json/yaml\.c
 #include.<openssl/                     common/base/digest\.c|common/net/mqtt_(connect|serve|tls)\.c|certs/.*
