@@ -22,8 +22,8 @@ static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/task_m
 
 struct channel {
     size_t proplets;
-    bool refused;
-    bool marker; /* a marker published here comes back */
+    bool refused_events, refused_control; /* a subscription of that connection */
+    bool marker;                          /* a marker published here comes back */
     int64_t since_ms;
 };
 
@@ -99,8 +99,9 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
 
     pthread_mutex_lock(&bridge->lock);
     struct channel *channel = map_get(bridge->channels, key);
+    bool control = kind == MESSAGE_ALIVE || kind == MESSAGE_TASK_METRICS;
     if (channel && granted < 0)
-        channel->refused = true;
+        *(control ? &channel->refused_control : &channel->refused_events) = true;
     else if (channel && kind == MESSAGE_ALIVE)
         channel->since_ms = clock_monotonic_ms(bridge->options.clock);
     else if (channel && kind == MESSAGE_MARKER)
@@ -130,7 +131,7 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
         struct channel *channel = value;
         channel->since_ms = 0;
         if (connected)
-            channel->refused = false;
+            channel->refused_control = false;
     }
     pthread_mutex_unlock(&bridge->lock);
     if (connected)
@@ -145,8 +146,12 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
     void *value;
 
     pthread_mutex_lock(&bridge->lock);
-    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);)
-        ((struct channel *)value)->marker = false;
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        struct channel *channel = value;
+        channel->marker = false;
+        if (connected)
+            channel->refused_events = false;
+    }
     bridge->events_since_ms = connected ? clock_monotonic_ms(bridge->options.clock) : 0;
     pthread_mutex_unlock(&bridge->lock);
     if (connected) {
@@ -309,7 +314,7 @@ struct channel_state bridge_channel_state(struct bridge *bridge, const char *cha
     pthread_mutex_lock(&bridge->lock);
     const struct channel *entry = map_get(bridge->channels, channel);
     if (entry)
-        ret = (struct channel_state){ .refused = entry->refused,
+        ret = (struct channel_state){ .refused = entry->refused_events || entry->refused_control,
                                       .since_ms = entry->since_ms,
                                       .results_since_ms = bridge->events_since_ms };
     pthread_mutex_unlock(&bridge->lock);

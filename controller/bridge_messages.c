@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
+#include "controller/indexes.h"
 
 static struct metric REJECTED = { .type = METRIC_COUNTER,
                                   .name = "propeller_results_rejected_total",
@@ -90,9 +91,33 @@ static void on_create(struct bridge_sink *sink, struct arena *arena, const char 
         wake_proplets(sink, arena, key);
 }
 
-static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const char *text,
-                            size_t len)
+/* The device with this identity is the one that the Task is assigned to. */
+static bool is_assigned_to(struct bridge_sink *sink, struct arena *arena, const char *uid,
+                           const char *identity)
 {
+    struct kube_name name;
+    char key[FLEET_KEY_LEN];
+
+    if (!store_name_of_uid(sink->tasks, uid, &name))
+        return false;
+
+    CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, &name);
+    if (!task)
+        return false;
+
+    const cJSON *status = json_get(kube_object_json(arena, task), "status");
+    if (!kube_name_set(&name, task->name.ns, json_string(json_get(status, "assignedProplet"), "")))
+        return false;
+
+    CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
+    return proplet && proplet_identity_of(kube_object_json(arena, proplet), key) &&
+           str_equal(key, identity);
+}
+
+static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                            const char *text, size_t len)
+{
+    char key[FLEET_KEY_LEN];
     struct task_metrics_message message;
     struct error err = { 0 };
     int64_t number = 1;
@@ -105,8 +130,10 @@ static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const
     if (dot && !str_to_int64(dot + 1, &number))
         return;
 
-    attempts_confirmed(sink->attempts, message_id_uid(arena, message.task_id), number,
-                       clock_monotonic_ms(sink->clock));
+    const char *uid = message_id_uid(arena, message.task_id);
+    if (message.proplet_id && fleet_key(channel, message.proplet_id, key) &&
+        is_assigned_to(sink, arena, uid, key))
+        attempts_confirmed(sink->attempts, uid, number, clock_monotonic_ms(sink->clock));
 }
 
 static void on_result(struct bridge_sink *sink, struct arena *arena, const char *channel,
@@ -154,7 +181,7 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
         on_create(sink, arena, channel, payload, len);
         return;
     case MESSAGE_TASK_METRICS:
-        on_task_metrics(sink, arena, payload, len);
+        on_task_metrics(sink, arena, channel, payload, len);
         return;
     case MESSAGE_RESULT:
         on_result(sink, arena, channel, payload, len);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "common/api/names.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/finalizer.h"
@@ -127,6 +128,27 @@ static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSO
     return 0;
 }
 
+/* Held until its Tasks have let go of it, since they can tell its device to stop as long as it is
+ * there; the last of them wakes it. */
+static int release(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                   const cJSON *json, struct error *err)
+{
+    char key[KUBE_KEY_LEN];
+    size_t tasks = store_count(informer_store(shared->tasks), INDEX_ASSIGNED,
+                               kube_name_key(&object->name, key));
+    int64_t deleted_us = 0;
+
+    rfc3339_parse(json_string(json_path(json, "metadata", "deletionTimestamp", NULL), ""),
+                  &deleted_us);
+    int64_t left_ms =
+        shared->settings->stop_timeout_ms - (clock_wall_us(rc->clock) - deleted_us) / 1000;
+    if (tasks && left_ms > 0) {
+        rc->requeue_after_ms = (uint32_t)left_ms;
+        return 0;
+    }
+    return finalizer_remove(rc->client, &KIND_PROPLET, json, FINALIZER_PROPLET, err);
+}
+
 int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     struct shared *shared = self;
@@ -139,9 +161,8 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
         return 0; /* deleted: its map function has told the bridge and the fleet */
 
     const cJSON *json = kube_object_json(rc->arena, object);
-    if (object
-            ->deleting) /* external devices have nothing to be cleaned up; their Tasks see it go */
-        return finalizer_remove(rc->client, &KIND_PROPLET, json, FINALIZER_PROPLET, err);
+    if (object->deleting)
+        return release(shared, rc, object, json, err);
     if (!proplet_channel_of(json, channel) || !proplet_identity_of(json, key))
         return error_set(err, ERROR_INVALID,
                          "spec.connectionConfig: domainId, channelId and clientId are required");

@@ -87,7 +87,7 @@ static void wake_proplet(struct shared *shared, struct arena *arena, const struc
     struct kube_name name;
 
     if (!str_is_empty(proplet) && kube_name_set(&name, task->name.ns, proplet))
-        workqueue_add(shared->proplet_queue, &name); /* its counts */
+        workqueue_add(shared->proplet_queue, &name); /* its counts; its end may wait for this one */
 }
 
 void task_map_task(void *self, struct kube_object *old, struct kube_object *current,
@@ -102,13 +102,17 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
         attempts_remove(shared->attempts, old->uid);
         mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
     }
-    wake_proplet(shared, arena, object);
+    if (old)
+        wake_proplet(shared, arena, old);
+    if (current)
+        wake_proplet(shared, arena, current);
 }
 
 /* What a Task's choice depends on; heartbeats and counts are none of it. */
 static bool matters(struct arena *arena, struct kube_object *old, struct kube_object *current)
 {
-    if (!old || !current || old->generation != current->generation)
+    if (!old || !current || old->generation != current->generation ||
+        old->deleting != current->deleting)
         return true;
 
     const cJSON *before = kube_object_json(arena, old);

@@ -135,18 +135,25 @@ static void requeue_at(const struct task_observed *observed, struct task_plan *p
         plan->requeue_after_ms = (uint32_t)delay;
 }
 
+/* Once even to a device that does not look alive, and once more when it is back: it loses what was
+ * published while it was away. */
+static bool is_stop_due(const struct task_observed *observed)
+{
+    int64_t sent_ms = observed->attempt.stop_sent_ms;
+
+    return !sent_ms || (observed->proplet.ready && sent_ms < observed->proplet.heard_since_ms);
+}
+
 /* Stop, wait for the device's word or the time-out, release the finalizer. */
 static void plan_deletion(struct arena *arena, const struct task_observed *observed,
                           struct task_plan *plan)
 {
     const struct observed_result *result = take_results(arena, observed, plan);
     bool ended = result && (result->message.error || !observed->task.spec.daemon);
-    bool reachable =
-        observed->proplet.exists && observed->proplet.mine && observed->mqtt_configured;
 
     if (!observed->has_finalizer)
         return;
-    if (!may_have_started(observed) || ended || !reachable) {
+    if (!may_have_started(observed) || ended || !observed->proplet.reachable) {
         plan->release = true;
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
         plan->release = true;
@@ -154,7 +161,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
         int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
         int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
         int64_t waited_ms = latest(since_deletion_ms, since_seen_ms);
-        plan->publish_stop = observed->proplet.ready && !observed->attempt.stop_sent_ms;
+        plan->publish_stop = is_stop_due(observed);
         if (waited_ms >= observed->stop_timeout_ms) {
             plan->release = true;
             plan->event_type = EVENT_WARNING;
@@ -243,7 +250,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     const char *proplet = observed->task.status.assigned_proplet;
 
     if (observed->task.spec.suspend) {
-        plan->publish_stop = may_have_started(observed) && observed->proplet.ready;
+        plan->publish_stop = may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
         return;
     }
@@ -257,6 +264,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
     if (!observed->proplet.exists) {
+        plan->publish_stop = may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, "PropletOffline",
                       arena_printf(arena, "Proplet '%s' was deleted", proplet));
         plan->requeue_after_ms = 1;
@@ -334,6 +342,7 @@ static void plan_deleted_proplet(struct arena *arena, const struct task_observed
     const char *message =
         arena_printf(arena, "Proplet '%s' was deleted", observed->task.status.assigned_proplet);
 
+    plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
         task_fail(arena, observed, plan, "PropletDeleted", message);
     else
@@ -346,7 +355,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
     const struct task_spec *spec = &observed->task.spec;
 
     if (spec->suspend) {
-        plan->publish_stop = observed->proplet.ready;
+        plan->publish_stop = observed->proplet.reachable;
         task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
         return;
     }
@@ -358,7 +367,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         int64_t left_ms = left_until_ms(observed, observed->task.status.started_at_us,
                                         spec->active_deadline_seconds.value);
         if (left_ms <= 0) {
-            plan->publish_stop = observed->proplet.ready;
+            plan->publish_stop = observed->proplet.reachable;
             task_fail(arena, observed, plan, "DeadlineExceeded",
                       arena_printf(arena, "still running after %" PRId64 " s",
                                    spec->active_deadline_seconds.value));

@@ -29,8 +29,8 @@ struct observed_result {
 /* The Proplet of status.assignedProplet. */
 struct observed_proplet {
     bool exists;
-    bool ready; /* condition Ready: its device is alive and may be told something */
-    bool mine;  /* external: reached over MQTT */
+    bool ready;     /* condition Ready: its device is alive and may be told something */
+    bool reachable; /* external and MQTT is configured; also while the Proplet is being deleted */
     const char *client_id;
     char channel[CHANNEL_KEY_LEN];
     enum proplet_dialect dialect;

@@ -15,6 +15,8 @@
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
  * queue. */
 #define MAX_CHOICES 16
+/* What the API server refuses for good may be mended by whoever made it so. */
+#define REFUSED_RETRY_MS 60000
 
 /* Since both connections, or since the device is back. */
 static int64_t heard_since(struct shared *shared, struct reconcile *rc,
@@ -59,12 +61,12 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
                   proplet_decode(rc->arena, json, &proplet, NULL) == 0;
     bool deleting = object->deleting;
     kube_object_unref(object);
-    if (!usable || deleting) /* a deleted Proplet is lost at once for its Tasks */
+    if (!usable)
         return;
 
-    ret->exists = true;
-    ret->ready = condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
-    ret->mine = proplet.spec.type == PROPLET_EXTERNAL;
+    ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
+    ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    ret->reachable = shared->bridge && proplet.spec.type == PROPLET_EXTERNAL;
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);
     ret->qos = proplet_mqtt_qos(&proplet.spec);
@@ -253,6 +255,22 @@ static bool is_permanent(int r)
     return r == -ERROR_INVALID || r == -ERROR_TOO_LARGE || r == -ERROR_FORBIDDEN;
 }
 
+/* Not even the failure can be stored. Nothing is acknowledged while mail waits, so one such Task
+ * would hold up the results of all others: its mail is counted and dropped. */
+static void give_up(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                    const struct task_plan *plan, const struct error *err)
+{
+    log_error("status refused by the API server, trying again later", "uid", object->uid, "error",
+              err->message, NULL);
+    events_emit(rc->events, &KIND_TASK, object, EVENT_WARNING, "StatusRefused",
+                "the API server does not take the status of this Task");
+    if (plan->ack_up_to) {
+        mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+        bridge_count_rejected("unstorable", 1);
+    }
+    rc->requeue_after_ms = REFUSED_RETRY_MS;
+}
+
 static int store_outcome(struct shared *shared, struct reconcile *rc,
                          const struct kube_object *object, const cJSON *json,
                          const struct task_observed *observed, struct task_plan *plan,
@@ -270,6 +288,10 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
         placements_forget(shared->placements, &rc->name);
     if (r == -ERROR_NOT_FOUND)
         return 0; /* deleted meanwhile: its map function clears its mail */
+    if (is_permanent(r)) {
+        give_up(shared, rc, object, plan, err);
+        return 0;
+    }
     if (r < 0)
         return error_wrap(err, "write status");
 
@@ -320,7 +342,13 @@ static int publish(struct shared *shared, struct reconcile *rc,
             return TASK_NOT_PUBLISHED;
         plan->release |= is_out && plan->release_if_stopped;
     }
-    return plan->publish_start ? task_publish_start(shared, rc, observed, plan, err) : 0;
+    if (!plan->publish_start)
+        return 0;
+
+    bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
+    if (repeated && observed->task.spec.daemon && !task_publish_stop(shared, rc, observed))
+        return TASK_NOT_PUBLISHED; /* a repeated start of a daemon runs a second instance */
+    return task_publish_start(shared, rc, observed, plan, err);
 }
 
 static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
@@ -374,6 +402,10 @@ int task_reconcile(void *self, struct reconcile *rc, struct error *err)
         return 0; /* deleted: its finalizer has run, nothing is left to do */
 
     int r = reconcile_object(shared, rc, object, err);
+    if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */
+        mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
+        bridge_count_rejected("unstorable", 1);
+    }
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
         attempts_remove(shared->attempts, object->uid);
     return r;

@@ -67,7 +67,7 @@ static void proplet_of_status(void)
     world.observed.proplet = (struct observed_proplet){
         .exists = true,
         .ready = true,
-        .mine = true,
+        .reachable = true,
         .client_id = WORLD_CLIENT,
         .channel = WORLD_CHANNEL,
         .qos = 1,

@@ -297,18 +297,22 @@ END_TEST
 
 static const struct {
     const char *id;
+    const char *sender;
     bool confirms;
 } SAMPLES[] = {
-    { "uid-one.2", true },  { "uid-one", false },     { "uid-one.3", false },
-    { "uid-one.x", false }, { "uid-one.", false },    { "uid-one.2.0", false },
-    { "uid-two.2", false }, { "uid-one.02x", false },
+    { "uid-one.2", "device-1", true },  { "uid-one", "device-1", false },
+    { "uid-one.3", "device-1", false }, { "uid-one.x", "device-1", false },
+    { "uid-one.", "device-1", false },  { "uid-one.2.0", "device-1", false },
+    { "uid-two.2", "device-1", false }, { "uid-one.02x", "device-1", false },
+    { "uid-one.2", "device-2", false }, /* not the one that it is assigned to */
 };
 
 START_TEST(sample_confirms_the_attempt_that_it_names)
 {
     attempts_published(sink.attempts, "uid-one", 2, 100);
     receive(TOPIC("proplet/task_metrics"),
-            arena_printf(arena, "{\"task_id\":\"%s\"}", SAMPLES[_i].id));
+            arena_printf(arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\"}", SAMPLES[_i].id,
+                         SAMPLES[_i].sender));
     expect_nothing();
 
     int64_t confirmed_ms = attempts_get(sink.attempts, "uid-one", 2, 200).confirmed_ms;
@@ -319,7 +323,7 @@ END_TEST
 START_TEST(sample_without_attempt_is_of_the_first)
 {
     attempts_published(sink.attempts, "uid-one", 1, 100);
-    receive(TOPIC("proplet/task_metrics"), "{\"task_id\":\"uid-one\"}");
+    receive(TOPIC("proplet/task_metrics"), "{\"task_id\":\"uid-one\",\"proplet_id\":\"device-1\"}");
     ck_assert_int_ne(attempts_get(sink.attempts, "uid-one", 1, 200).confirmed_ms, 0);
 }
 END_TEST

@@ -103,7 +103,8 @@ START_TEST(sign_of_life_keeps_a_start_from_being_repeated)
     stage_run();
     for (int i = 0; i < 10; i++) {
         stage_receive("proplet/task_metrics",
-                      arena_printf(stage.arena, "{\"task_id\":\"%s\"}", outside.runs[0].id));
+                      arena_printf(stage.arena, "{\"task_id\":\"%s\",\"proplet_id\":\"device-1\"}",
+                                   outside.runs[0].id));
         stage_wait_ms(20000);
         stage_run();
     }

@@ -288,7 +288,7 @@ static const struct {
     { change_nothing, false },
     { publish_but_do_not_write, true },
     { world_new_leader, true },
-    { lose_readiness, false },
+    { lose_readiness, true },
 };
 
 START_TEST(suspended_while_scheduled_gives_its_proplet_back)

@@ -69,7 +69,7 @@ static void observe(void)
     *proplet = (struct observed_proplet){
         .exists = true,
         .ready = world.candidates[assigned].ready,
-        .mine = true,
+        .reachable = true,
         .client_id = CLIENTS[assigned],
         .dialect = world.externals[assigned].dialect,
         .heard_since_ms = heard_since_ms,

@@ -69,7 +69,7 @@ static const struct {
       "completed 42 attempt 1 True True True; uid x1" },
     { "Proplet deleted",
       { create, delete_its_proplet, let_answer },
-      "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },
+      "completed 42 attempt 2 True True True; uid x1 stopped; uid.2 x1" },
     { "deleted while running", { create, delete }, "gone; uid x1 stopped" },
     { "deleted when finished", { let_answer, create, delete }, "gone; uid x1" },
     { "deleted while the device is deaf",
