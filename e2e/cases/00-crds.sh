@@ -378,6 +378,10 @@ must_patch tasks large/status "$(phase_patch completed)"
 
 make proplets fixed
 must_not_patch proplets fixed '{"spec": {"type": "k8s", "k8s": {"image": "i"}}}' "spec.type: Forbidden: cannot change"
+for field in domainId channelId clientId; do
+    must_not_patch proplets fixed "{\"spec\": {\"connectionConfig\": {\"$field\": \"other\"}}}" \
+        "spec.connectionConfig.$field: Forbidden: cannot change"
+done
 make propellerjobs fixed
 must_not_patch propellerjobs fixed '{"spec": {"managedBy": "example.com/a"}}' "spec.managedBy: Forbidden: cannot change"
 make propellerjobs managed '.spec.managedBy = "example.com/a"'
