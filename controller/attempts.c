@@ -102,6 +102,27 @@ bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t numb
     return first;
 }
 
+int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
+                           int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = current(attempts, uid, number, now_ms);
+    if (!attempt->forbidden_ms)
+        attempt->forbidden_ms = now_ms;
+    int64_t since_ms = now_ms - attempt->forbidden_ms;
+    pthread_mutex_unlock(&attempts->lock);
+    return since_ms;
+}
+
+void attempts_not_forbidden(struct attempts *attempts, const char *uid)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = map_get(attempts->by_uid, uid);
+    if (attempt)
+        attempt->forbidden_ms = 0;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
 void attempts_remove(struct attempts *attempts, const char *uid)
 {
     pthread_mutex_lock(&attempts->lock);

@@ -21,7 +21,8 @@ struct attempt {
     int64_t publishes;
     int64_t confirmed_ms; /* the last sign of it from its device */
     int64_t stop_sent_ms;
-    int64_t deleting_ms; /* first seen with a deletionTimestamp */
+    int64_t forbidden_ms; /* since then every write of its status was answered with 403 */
+    int64_t deleting_ms;  /* first seen with a deletionTimestamp */
 };
 
 struct attempts *attempts_create(void);
@@ -37,4 +38,8 @@ void attempts_deleting(struct attempts *attempts, const char *uid, int64_t numbe
 /* From the device, so of any number: true if that is the current attempt and this is its first
  * sign. */
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+/* A status write was forbidden, or was not: how long that has been so, 0 for the first time. */
+int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
+                           int64_t now_ms);
+void attempts_not_forbidden(struct attempts *attempts, const char *uid);
 void attempts_remove(struct attempts *attempts, const char *uid);

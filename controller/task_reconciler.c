@@ -15,6 +15,10 @@
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
  * queue. */
 #define MAX_CHOICES 16
+/* How long the watch may take to tell a deletion. */
+#define GONE_RETRY_MS 2000
+/* So long 403 is not taken for the last word. */
+#define FORBIDDEN_PATIENCE_MS 30000
 /* What the API server refuses for good may be mended by whoever made it so. */
 #define REFUSED_RETRY_MS 60000
 
@@ -250,9 +254,12 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
 }
 
 /* Answers of the API server that will be the same however often it is asked. */
-static bool is_permanent(int r)
+static bool is_permanent(struct shared *shared, const struct task_observed *observed, int r)
 {
-    return r == -ERROR_INVALID || r == -ERROR_TOO_LARGE || r == -ERROR_FORBIDDEN;
+    if (r == -ERROR_FORBIDDEN) /* a starting API server answers so until it has read its rules */
+        return attempts_forbidden(shared->attempts, observed->uid, observed->task.status.attempt,
+                                  observed->now_ms) >= FORBIDDEN_PATIENCE_MS;
+    return r == -ERROR_INVALID || r == -ERROR_TOO_LARGE;
 }
 
 /* Not even the failure can be stored. Nothing is acknowledged while mail waits, so one such Task
@@ -271,6 +278,17 @@ static void give_up(struct shared *shared, struct reconcile *rc, const struct ku
     rc->requeue_after_ms = REFUSED_RETRY_MS;
 }
 
+/* The map function of its deletion clears its mail; as long as that has not come it may be there.
+ */
+static void look_again_if_there(struct shared *shared, struct reconcile *rc,
+                                const struct kube_object *object)
+{
+    struct kube_name name;
+
+    if (store_name_of_uid(informer_store(shared->tasks), object->uid, &name))
+        rc->requeue_after_ms = GONE_RETRY_MS;
+}
+
 static int store_outcome(struct shared *shared, struct reconcile *rc,
                          const struct kube_object *object, const cJSON *json,
                          const struct task_observed *observed, struct task_plan *plan,
@@ -278,7 +296,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
 {
     bool written;
     int r = write_status(shared, rc, json, observed, plan, &written, err);
-    if (is_permanent(r) && plan->has_payload) {
+    if (is_permanent(shared, observed, r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "error",
                  err->message, NULL);
         *plan = task_plan_without_payload(rc->arena, observed, plan);
@@ -286,15 +304,18 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     }
     if (r < 0 && plan->assign)
         placements_forget(shared->placements, &rc->name);
-    if (r == -ERROR_NOT_FOUND)
-        return 0; /* deleted meanwhile: its map function clears its mail */
-    if (is_permanent(r)) {
+    if (r == -ERROR_NOT_FOUND) { /* deleted, or a starting API server does not know the kind yet */
+        look_again_if_there(shared, rc, object);
+        return 0;
+    }
+    if (is_permanent(shared, observed, r)) {
         give_up(shared, rc, object, plan, err);
         return 0;
     }
     if (r < 0)
         return error_wrap(err, "write status");
 
+    attempts_not_forbidden(shared->attempts, object->uid);
     if (plan->assign)
         attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
     if (plan->ack_up_to)
@@ -328,6 +349,7 @@ static int release(struct shared *shared, struct reconcile *rc, const struct kub
 
     mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
     announce(rc, object, plan);
+    look_again_if_there(shared, rc, object);
     return 0;
 }
 

@@ -204,7 +204,7 @@ END_TEST
 
 START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
 {
-    static const int STATUSES[] = { 400, 403, 413, 422 };
+    static const int STATUSES[] = { 400, 413, 422 };
 
     refused_text = "poison";
     refused_status = STATUSES[_i];
@@ -213,6 +213,45 @@ START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
     outside_answer("\"results\":\"poison\",\"error\":null");
     stage_run();
     expect_task("failed", "ResultRefused");
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+}
+END_TEST
+
+/* A starting API server forbids everything until it has read its rules. */
+START_TEST(forbidden_result_is_kept_for_a_while)
+{
+    refused_text = "poison";
+    refused_status = 403;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    outside_answer("\"results\":\"poison\",\"error\":null");
+    stage_turns(20);
+    expect_task("running", "");
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 1);
+
+    if (_i) { /* allowed again in time */
+        refused_text = NULL;
+        stage_run();
+        expect_task("completed", "");
+    } else {
+        stage_wait_ms(31000);
+        stage_run();
+        expect_task("failed", "ResultRefused");
+    }
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+}
+END_TEST
+
+/* Or else one such Task would hold up the results of all others. */
+START_TEST(task_whose_every_status_is_refused_keeps_no_mail)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    refused_text = "phase";
+    refused_status = 422;
+    outside_answer("\"results\":\"42\",\"error\":null");
+    stage_turns(20);
+    expect_task("running", "");
     ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
 }
 END_TEST
@@ -378,7 +417,9 @@ int main(void)
     tcase_add_test(tcase, task_is_woken_by_a_proplet_that_fits);
     tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
-    tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 4);
+    tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 3);
+    tcase_add_loop_test(tcase, forbidden_result_is_kept_for_a_while, 0, 2);
+    tcase_add_test(tcase, task_whose_every_status_is_refused_keeps_no_mail);
     tcase_add_test(tcase, refusal_of_another_write_is_not_blamed_on_a_late_result);
     tcase_add_test(tcase, round_robin_goes_on_after_a_task_that_is_gone);
     tcase_add_test(tcase, late_result_is_counted_and_changes_nothing);
