@@ -22,8 +22,12 @@ tasks_py() { # tasks_py MODE COUNT
         --namespace "$NS" --journal "$LOGS/devices.journal" --module "$ADDITION"
 }
 
+# User and system time of the controller so far, in ms.
+cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / hz) }' "/proc/$(pid_of controller)/stat"; }
+
 measure_throughput() {
-    local started mark
+    local started mark cpu
+    cpu=$(cpu_ms)
     kn delete tasks --all --wait=true >/dev/null
     mark=$(audit_mark)
     started=$(now_ms)
@@ -33,6 +37,7 @@ measure_throughput() {
     wait_for 60 "$TASKS Tasks" all_completed "$TASKS"
     row "throughput, $TASKS Tasks over $DEVICES Proplets (Tasks/s)" \
         $((TASKS * 1000 / ($(now_ms) - started)))
+    row "processor time of the controller per Task (ms)" $((($(cpu_ms) - cpu) / TASKS))
     audit_writes "$mark" '.objectRef.resource == "tasks" and .responseStatus.code < 300' |
         jq -rs --argjson n "$TASKS" '
             "status writes per Task|\(map(select(.[2] == "status")) | length / $n)",
