@@ -1,0 +1,219 @@
+/* The two connections of the bridge against a real broker: what is acknowledged when, the marker.
+ */
+#include "controller/bridge.h"
+
+#include <check.h>
+#include <poll.h>
+#include <string.h>
+
+#include "common/tests/mqtt_probe.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+#include "controller/indexes.h"
+
+#define RESULTS "m/d/c/c/control/proplet/results"
+#define RESULT "{\"task_id\":\"uid-one\",\"proplet_id\":\"device-1\",\"results\":\"42\"}"
+/* Polls of 10 ms: half a minute, for a busy machine. */
+#define MAX_POLLS 3000
+
+static struct arena *arena;
+static struct broker *broker;
+static struct probe *device;
+static struct bridge_options options;
+static struct bridge *bridge;
+
+static void put_task(void)
+{
+    const char *text = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"one\",\"uid\":\"uid-one\","
+                       "\"resourceVersion\":\"5\"},\"status\":{\"phase\":\"running\","
+                       "\"assignedProplet\":\"p\"}}";
+    struct kube_object *object;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), 0);
+    ck_assert(store_put(options.tasks, object, NULL));
+    kube_object_unref(object);
+}
+
+static struct workqueue *task_queue;
+static struct workqueue *proplet_queue;
+
+/* As a process that starts: an empty mailbox, the broker's session as it was left. */
+static void begin(void)
+{
+    static const struct mailbox_limits LIMITS = { 16, 64, 1 << 20 };
+    struct error err = { 0 };
+
+    options.mailbox = mailbox_create(&LIMITS);
+    bridge = bridge_create(&options);
+    bridge_set_queues(bridge, task_queue, proplet_queue);
+    ck_assert_int_eq(bridge_start(bridge, &err), 0);
+}
+
+static void end(void)
+{
+    bridge_stop(bridge);
+    bridge_destroy(bridge);
+    mailbox_destroy(options.mailbox);
+    bridge = NULL;
+}
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    broker = broker_create();
+    broker_start(broker);
+    options = (struct bridge_options){
+        .connection = probe_options(broker, NULL),
+        .client_id = "controller",
+        .qos = 1,
+        .timeout_ms = 10000,
+        .own_channel = "d/c",
+        .tasks = store_create(),
+        .proplets = store_create(),
+        .fleet = fleet_create(),
+        .attempts = attempts_create(),
+        .clock = &CLOCK_SYSTEM,
+    };
+    indexes_add_task(options.tasks);
+    indexes_add_proplet(options.proplets);
+    put_task();
+    task_queue = workqueue_create("task", &CLOCK_SYSTEM);
+    proplet_queue = workqueue_create("proplet", &CLOCK_SYSTEM);
+
+    struct mqtt_options sender = probe_options(broker, "device-1");
+    device = probe_create(&sender, false);
+    probe_start(device);
+}
+
+static void tear_down(void)
+{
+    probe_destroy(device);
+    workqueue_destroy(task_queue);
+    workqueue_destroy(proplet_queue);
+    attempts_destroy(options.attempts);
+    fleet_destroy(options.fleet);
+    store_destroy(options.tasks);
+    store_destroy(options.proplets);
+    broker_destroy(broker);
+    arena_destroy(arena);
+}
+
+static void wait_for_mail(size_t count)
+{
+    for (int i = 0; mailbox_len(options.mailbox) != count; i++) {
+        ck_assert_msg(i < MAX_POLLS, "%zu in the mailbox, not %zu", mailbox_len(options.mailbox),
+                      count);
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+/* The marker has come back, so everything that the broker held before it has been handed over. */
+static void wait_until_drained(void)
+{
+    for (int i = 0; !bridge_backlog_drained(bridge); i++) {
+        ck_assert_msg(i < MAX_POLLS, "the marker did not come back");
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+static size_t peek(struct mail **ret)
+{
+    return mailbox_peek(options.mailbox, arena, "uid-one", ret);
+}
+
+START_TEST(result_that_was_not_written_comes_again_to_the_next_process)
+{
+    struct mail *mail;
+
+    begin();
+    wait_until_drained();
+    probe_publish(device, RESULTS, RESULT);
+    wait_for_mail(1);
+    end(); /* nothing was written, so nothing may have been acknowledged */
+
+    begin();
+    wait_for_mail(1);
+    ck_assert_uint_eq(peek(&mail), 1);
+    ck_assert_str_eq(mail->body, RESULT);
+    ck_assert_str_eq(mail->source, "d/c");
+    mailbox_ack(options.mailbox, "uid-one", mail->sequence);
+    probe_publish(device, RESULTS, RESULT); /* read only after the first was acknowledged */
+    wait_for_mail(1);
+    ck_assert_uint_eq(peek(&mail), 1);
+    mailbox_ack(options.mailbox, "uid-one", mail->sequence);
+    end();
+
+    begin(); /* both were written */
+    wait_until_drained();
+    ck_assert_uint_eq(mailbox_len(options.mailbox), 0);
+    end();
+}
+END_TEST
+
+START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
+{
+    begin();
+    wait_until_drained();
+    end();
+    for (int i = 0; i < 5; i++)
+        probe_publish(device, RESULTS, RESULT);
+
+    begin();
+    wait_for_mail(5);
+    ck_assert(!bridge_backlog_drained(bridge)); /* unacknowledged ones hold it back */
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    wait_until_drained();
+    ck_assert_uint_eq(mailbox_len(options.mailbox), 0);
+    end();
+}
+END_TEST
+
+START_TEST(result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody)
+{
+    begin();
+    wait_until_drained();
+    probe_publish(device, RESULTS, "{\"task_id\":\"uid-other\",\"results\":\"1\"}");
+    probe_publish(device, RESULTS, "not JSON");
+    probe_publish(device, RESULTS, RESULT);
+    wait_for_mail(1);
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    end();
+
+    begin();
+    wait_until_drained();
+    ck_assert_uint_eq(mailbox_len(options.mailbox), 0);
+    end();
+}
+END_TEST
+
+START_TEST(channel_is_heard_as_long_as_a_proplet_is_on_it)
+{
+    begin();
+    bridge_channel_add(bridge, "d/other");
+    for (int i = 0; !bridge_channel_state(bridge, "d/other").since_ms; i++) {
+        ck_assert(i < MAX_POLLS);
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert(!bridge_channel_state(bridge, "d/other").refused);
+    bridge_channel_remove(bridge, "d/other");
+    ck_assert_int_eq(bridge_channel_state(bridge, "d/other").since_ms, 0);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bridge");
+    TCase *tcase = tcase_create("bridge");
+
+    tcase_set_timeout(tcase, 90);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, result_that_was_not_written_comes_again_to_the_next_process);
+    tcase_add_test(tcase, marker_comes_behind_everything_that_waited_in_the_broker);
+    tcase_add_test(tcase, result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody);
+    tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
