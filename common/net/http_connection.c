@@ -152,6 +152,8 @@ struct http_connection *http_connections_idlest(struct http_server *server)
     for (struct http_connection *c = server->connections; c; c = c->next) {
         if (c->is_cut)
             return NULL;
+        if (!c->busy && look_at(c->fd).bytes > c->bytes)
+            begin(server, c);
         if (!c->busy && (!idlest || c->since_ms <= idlest->since_ms)) /* the list is newest first */
             idlest = c;
     }

@@ -74,8 +74,10 @@ static const char *hear(int fd, char ret[static 4096], const char *enough)
         struct pollfd wait = { .fd = fd, .events = POLLIN };
         ck_assert_msg(poll(&wait, 1, 20000) == 1, "no answer; so far: %s", ret);
         ssize_t n = recv(fd, ret + len, 4095 - len, 0);
-        if (n <= 0)
+        if (n <= 0) {
+            ck_assert_msg(!enough, "closed before '%s'; so far: %s", enough, ret);
             return ret;
+        }
         len += (size_t)n;
         ret[len] = '\0';
         if (enough && strstr(ret, enough))
@@ -150,6 +152,8 @@ START_TEST(more_bodies_than_fit_in_all_are_refused)
     hear(second, text, NULL);
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 503"));
     say(first, "lo");
+    hear(first, text, "POST /? - 5");
+    say(first, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nagain"); /* room again */
     hear(first, text, "POST /? - 5");
     close(first);
     close(second);
