@@ -281,7 +281,8 @@ START_TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
     sender = connect_as("sender");
     broker_freeze(broker);
     start_publisher(&publisher, 0, 1, PATIENCE_MS);
-    while (publish(sender, "", 10, &err) != -ERROR_TIMEOUT)
+    while (publish(sender, "", 1000, &err) !=
+           -ERROR_TIMEOUT) /* the other thread is in it by then */
         ;
     mqtt_stop(probe_mqtt(sender));
     ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
