@@ -8,8 +8,8 @@
 #include "controller/placements.h"
 
 /*
- *   Initializing ──first heartbeat──> Running ──silence, last will──> Offline ──heartbeat──>
- * Running
+ *   Initializing ──first heartbeat──> Running ──silence, last will──> Offline
+ *                                        └─────────<──heartbeat──<───────┘
  *
  * Silence counts from the last heartbeat or from the acknowledged subscription, whichever is later:
  * neither a restart of this process nor an outage of the broker turns anybody Offline.

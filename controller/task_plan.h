@@ -10,9 +10,11 @@
 
 /*
  *   pending ──choose──> scheduled ──start published──> running ──result──> completed | failed
- *                            │                            │
- *                            └──────── result ────────────┼──suspend──> interrupted ──resume──>
- * pending └──deadline, no confirmation──> failed
+ *                           │                             │
+ *                           ├──result──> completed | failed
+ *                           └──suspend──> scheduled,      ├──suspend, Proplet deleted──>
+ *                                         no Proplet      │      interrupted ──> pending
+ *                                                         └──deadline, no confirmation──> failed
  *
  * A plan never chooses and acts in one step: a choice goes to the status first, the next plan acts
  * on what was written. So a crash anywhere repeats the same action on the same target (behaviour:
