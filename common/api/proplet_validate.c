@@ -106,13 +106,27 @@ static const char *check_timeout(const char *text)
     return problem;
 }
 
-static void check_type(const struct validation *validation)
+static bool has_changed(const cJSON *old_value, const cJSON *value)
 {
-    const cJSON *old_type = json_path(validation->old, "spec", "type", NULL);
-    const cJSON *type = json_path(validation->object, "spec", "type", NULL);
+    return json_string(old_value, NULL) && json_string(value, NULL) &&
+           !json_equal(old_value, value);
+}
 
-    if (json_string(old_type, NULL) && json_string(type, NULL) && !json_equal(old_type, type))
+static void check_changes(const struct validation *validation)
+{
+    static const char *const IDENTITY[] = { "domainId", "channelId", "clientId" };
+    const cJSON *old_spec = json_get(validation->old, "spec");
+    const cJSON *spec = json_get(validation->object, "spec");
+
+    if (has_changed(json_get(old_spec, "type"), json_get(spec, "type")))
         field_error(validation->errors, FIELD_ERROR_FORBIDDEN, "spec.type", NULL, "cannot change");
+    for (size_t i = 0; i < ARRAY_LEN(IDENTITY); i++) {
+        if (has_changed(json_path(old_spec, "connectionConfig", IDENTITY[i], NULL),
+                        json_path(spec, "connectionConfig", IDENTITY[i], NULL)))
+            field_error(validation->errors, FIELD_ERROR_FORBIDDEN,
+                        arena_printf(validation->arena, "spec.connectionConfig.%s", IDENTITY[i]),
+                        NULL, "cannot change, it is the identity of the device");
+    }
 }
 
 /* Never with a value: one of the two is a key. */
@@ -153,7 +167,7 @@ void proplet_validate(const struct validation *validation)
     const struct proplet_spec *spec = validate_spec(validation, &PROPLET_SPEC_RULES, &PROPLET_SPEC);
 
     if (!validation_is_settled(validation))
-        check_type(validation);
+        check_changes(validation);
     if (!spec)
         return;
     if (spec->type == PROPLET_K8S && !spec->k8s)

@@ -334,6 +334,30 @@ START_TEST(the_type_of_a_proplet_cannot_change)
 }
 END_TEST
 
+START_TEST(the_identity_of_a_device_cannot_change)
+{
+    static const char *const FIELDS[] = { "domainId", "channelId", "clientId" };
+    const cJSON *old = object_with(arena, "proplet", NULL);
+
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+        const cJSON *object = with_spec(
+            "proplet", arena_printf(arena, "{\"connectionConfig\":{\"%s\":\"new\"}}", FIELDS[i]));
+
+        ck_assert_str_eq(errors_of(arena, "proplet", object, old),
+                         arena_printf(arena,
+                                      "spec.connectionConfig.%s: Forbidden: cannot change, it is "
+                                      "the identity of the device",
+                                      FIELDS[i]));
+    }
+    ck_assert_str_eq(
+        errors_of(arena, "proplet",
+                  with_spec("proplet", "{\"connectionConfig\":{\"clientKey\":\"other\","
+                                       "\"mqttAddress\":\"mqtts://b\"}}"),
+                  old),
+        "");
+}
+END_TEST
+
 START_TEST(the_manager_of_a_job_cannot_change)
 {
     static const char *const VALUES[] = { "null", "\"\"", "\"a\"", "\"b\"" };
@@ -418,6 +442,7 @@ int main(void)
     tcase_add_loop_test(tc, no_error_repeats_the_client_key, 0, (int)ARRAY_LEN(KEYS));
     tcase_add_test(tc, a_long_client_key_is_refused_unseen);
     tcase_add_test(tc, the_type_of_a_proplet_cannot_change);
+    tcase_add_test(tc, the_identity_of_a_device_cannot_change);
     tcase_add_test(tc, the_manager_of_a_job_cannot_change);
     tcase_add_test(tc, a_job_may_have_as_many_tasks_as_the_limit);
     tcase_add_test(tc, the_files_of_a_job_may_be_as_large_together_as_the_limit);
