@@ -33,15 +33,16 @@ LDLIBS_ALL := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 COMMON_SRC := $(filter-out common/tests/%,$(wildcard common/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/main.c,$(wildcard controller/*.c controller/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/tests/%,$(CONTROLLER_SRC))
-TEST_SUPPORT_SRC := $(filter-out common/tests/test_% controller/tests/test_%,\
-                      $(wildcard common/tests/*.c controller/tests/*.c))
-TEST_SRC := $(wildcard common/tests/test_*.c controller/tests/test_*.c)
+WEBHOOK_SRC := $(filter-out webhook/main.c,$(wildcard webhook/*.c))
+TEST_SUPPORT_SRC := $(filter-out common/tests/test_% controller/tests/test_% webhook/tests/test_%,\
+                      $(wildcard common/tests/*.c controller/tests/*.c webhook/tests/*.c))
+TEST_SRC := $(wildcard common/tests/test_*.c controller/tests/test_*.c webhook/tests/test_*.c)
 FUZZ_SRC := $(wildcard common/tests/fuzz/fuzz_*.c)
 
 objects = $(patsubst %.c,$(OUT)/%.o,$(1))
 TESTS := $(patsubst %.c,$(OUT)/%,$(TEST_SRC))
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
-BINARIES := $(if $(wildcard controller/main.c),$(OUT)/bin/propeller-controller)
+BINARIES := $(OUT)/bin/propeller-controller $(OUT)/bin/propeller-webhook
 
 .PHONY: all
 all: $(BINARIES) ## build the programs into build/bin
@@ -50,12 +51,15 @@ ifeq ($(FLAVOUR),plain)
 endif
 
 $(OUT)/bin/propeller-controller: $(OUT)/controller/main.o $(OUT)/libcontroller.a $(OUT)/libcommon.a
+$(OUT)/bin/propeller-webhook: $(OUT)/webhook/main.o $(OUT)/libwebhook.a $(OUT)/libcommon.a
+$(OUT)/bin/%:
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
 $(OUT)/libcommon.a: $(call objects,$(COMMON_SRC))
 $(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC))
+$(OUT)/libwebhook.a: $(call objects,$(WEBHOOK_SRC))
 $(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
 $(OUT)/%.a:
 	@mkdir -p $(@D)
@@ -68,9 +72,9 @@ $(OUT)/%.o: %.c Makefile
 	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # Tests and fuzz targets: one program a file, linked with everything it may need.
-TEST_ARCHIVES = $(OUT)/libtestsupport.a $(OUT)/libcontroller.a $(OUT)/libcommon.a
+TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libcontroller.a libwebhook.a libcommon.a)
 .SECONDARY: $(call objects,$(TEST_SRC) $(FUZZ_SRC))
-$(OUT)/common/tests/test_% $(OUT)/controller/tests/test_%: LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
+$(TESTS): LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
 $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 # A fuzz target's main(): the fuzzer's own in the flavour fuzz, which clang builds; else the replay.
@@ -82,7 +86,8 @@ endif
 $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) $(FUZZ_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
--include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c))
+-include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) \
+                            $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)

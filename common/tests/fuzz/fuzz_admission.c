@@ -1,0 +1,92 @@
+/* Review bytes: the first one chooses the hook. Whatever they are, the answer is a review that the
+ * API server accepts, or a reason; a patch fits the object, and with it applied nothing is left to
+ * be added. */
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "common/tests/apply_patch.h"
+#include "common/tests/fuzz/target.h"
+#include "webhook/admission.h"
+
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            abort();                                                                               \
+    } while (0)
+
+#define HOOKS 9
+
+static const struct admission_settings SETTINGS = { .zoneinfo = NULL };
+
+static const cJSON *parse(struct arena *arena, const char *text, size_t len)
+{
+    struct error err = { 0 };
+    const cJSON *json;
+
+    REQUIRE(json_parse(arena, text, len, &json, &err) == 0);
+    return json;
+}
+
+/* The document with the patch applied to its object gets no patch. */
+static void check_patch(struct arena *arena, const struct admission_hook *hook,
+                        const cJSON *request, const char *encoded)
+{
+    size_t len;
+    const char *text = base64_decode(arena, encoded, strlen(encoded), &len);
+    const char *problem = NULL;
+
+    REQUIRE(text);
+
+    cJSON *object =
+        apply_json_patch(json_copy(json_get(request, "object")), parse(arena, text, len), &problem);
+    REQUIRE(object);
+    arena_own(arena, object, json_free);
+
+    struct defaulting again = { .arena = arena,
+                                .object = object,
+                                .old = json_get(request, "oldObject"),
+                                .patch = json_patch_create(arena, object) };
+    if (!str_equal(json_string(json_get(request, "operation"), ""), "UPDATE"))
+        again.old = NULL;
+    hook->apply_defaults(&again);
+    REQUIRE(!json_patch_operations(again.patch));
+}
+
+static void check_answer(struct arena *arena, const struct admission_hook *hook,
+                         const cJSON *request, const struct admission_answer *answer)
+{
+    const cJSON *response = json_get(parse(arena, answer->body, answer->body_len), "response");
+    const cJSON *patch = json_get(response, "patch");
+    const cJSON *status = json_get(response, "status");
+
+    REQUIRE(json_equal(json_get(response, "uid"), json_get(request, "uid")));
+    REQUIRE(json_bool(json_get(response, "allowed"), !answer->allowed) == answer->allowed);
+    REQUIRE(answer->allowed == !status);
+    REQUIRE(!status || (json_int(json_get(status, "code"), 0) == 422 &&
+                        json_len(json_path(status, "details", "causes", NULL)) > 0));
+    REQUIRE(!patch == !json_get(response, "patchType"));
+    if (patch)
+        check_patch(arena, hook, request, json_string(patch, ""));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct admission_answer answer;
+    struct error err = { 0 };
+
+    json_init();
+    if (!len)
+        return 0;
+
+    const struct admission_hook *hook = &ADMISSION_HOOKS[(uint8_t)(bytes[0] - 'a') % HOOKS];
+    char *body = arena_alloc(arena, len, 1);
+
+    memcpy(body, bytes + 1, len - 1);
+    int r = admission_review(arena, hook, &SETTINGS, body, len - 1, &answer, &err);
+    if (r < 0) {
+        REQUIRE((r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) && err.message[0]);
+        return 0;
+    }
+    check_answer(arena, hook, json_get(parse(arena, body, len - 1), "request"), &answer);
+    return 0;
+}

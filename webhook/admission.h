@@ -1,0 +1,43 @@
+/* AdmissionReviews: bytes to bytes, for tests and fuzzers as for the server. */
+#pragma once
+
+#include "common/api/default.h"
+#include "common/api/validate.h"
+#include "common/kube/object.h"
+
+/* Two objects of at most 3 MiB each (etcd's limit, doubled by JSON) and 1 MiB for the rest. */
+#define ADMISSION_MAX_BODY (7u << 20)
+/* Values of one review. A tree needs 64 bytes for each, and 7 MiB can hold 3.5 million of them. */
+#define ADMISSION_MAX_VALUES 1000000u
+
+/* What a path stands for; either defaults or validates. */
+struct admission_hook {
+    const char *path;
+    const struct kube_kind *kind;
+    default_fn *apply_defaults;
+    validate_fn *validate;
+    validate_fn *validate_status; /* NULL: a write of the status is not looked at */
+};
+
+extern const struct admission_hook ADMISSION_HOOKS[]; /* ended by one without a path */
+const struct admission_hook *admission_hook_find(const char *path); /* NULL: there is none */
+
+struct admission_settings {
+    size_t max_inline_wasm; /* 0: the schema's limit */
+    const char *zoneinfo;   /* NULL: the system's */
+};
+
+struct admission_answer {
+    const char *body; /* an AdmissionReview, in the arena */
+    size_t body_len;
+    bool allowed;
+};
+
+/*
+ * Pure, but for the look into the database of time zones. ERROR_INVALID: the body is no
+ * AdmissionReview of admission.k8s.io/v1 for this hook; ERROR_TOO_LARGE: it has too many values.
+ * Neither repeats anything of the body.
+ */
+int admission_review(struct arena *arena, const struct admission_hook *hook,
+                     const struct admission_settings *settings, const char *body, size_t len,
+                     struct admission_answer *ret, struct error *err) MUST_CHECK;

@@ -1,0 +1,131 @@
+/* propeller-webhook */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/json/json.h"
+#include "common/runtime/health.h"
+#include "common/runtime/manager.h"
+#include "webhook/handler.h"
+#include "webhook/options.h"
+#include "webhook/serving.h"
+
+#define EXIT_USAGE 2
+/* Bodies of all requests in progress. */
+#define MAX_BODIES (64u << 20)
+
+struct process {
+    struct arena *arena;
+    struct webhook_settings settings;
+    struct admission_settings admission;
+    struct health *health;
+    struct serving *serving;
+    struct manager *manager;
+};
+
+static void configure_log(const struct webhook_settings *settings)
+{
+    enum log_level level = LOG_INFO;
+
+    log_level_parse(settings->log_level, &level);
+    log_configure(level, str_equal(settings->log_format, "text") ? LOG_TEXT : LOG_JSON);
+}
+
+static int start_health(void *self, struct error *err)
+{
+    struct process *process = self;
+
+    return health_start(process->health, process->settings.health_address,
+                        process->settings.metrics_address, err);
+}
+
+static void join_health(void *self)
+{
+    health_stop(((struct process *)self)->health);
+}
+
+static int start_serving(void *self, struct error *err)
+{
+    return serving_start(((struct process *)self)->serving, err);
+}
+
+static void stop_serving(void *self)
+{
+    struct process *process = self;
+
+    health_set_stopping(process->health);
+    serving_stop(process->serving);
+}
+
+static void join_serving(void *self)
+{
+    serving_join(((struct process *)self)->serving);
+}
+
+static void process_create(struct process *process)
+{
+    const struct webhook_settings *settings = &process->settings;
+    const struct serving_options options = {
+        .cert_dir = settings->cert_dir,
+        .clock = &CLOCK_SYSTEM,
+        .http = { .address = arena_printf(process->arena, ":%d", (int)settings->port),
+                  .handler = admission_handle,
+                  .ctx = &process->admission,
+                  .threads = (unsigned)settings->workers,
+                  .max_connections = (unsigned)settings->max_connections,
+                  .max_body = ADMISSION_MAX_BODY,
+                  .max_bodies = MAX_BODIES },
+    };
+    const struct runnable health = { .name = "health",
+                                     .group = RUN_SERVERS,
+                                     .self = process,
+                                     .start = start_health,
+                                     .join = join_health };
+    const struct runnable serving = { .name = "reviews",
+                                      .group = RUN_SERVERS,
+                                      .self = process,
+                                      .start = start_serving,
+                                      .stop = stop_serving,
+                                      .join = join_serving };
+
+    process->admission.max_inline_wasm = (size_t)settings->max_inline_wasm;
+    process->manager = manager_create();
+    process->serving = serving_create(&options);
+    process->health = health_create();
+    health_add_check(process->health, "certificate", serving_check, process->serving);
+    manager_add(process->manager, &health);
+    manager_add(process->manager, &serving);
+}
+
+static void process_destroy(struct process *process)
+{
+    manager_destroy(process->manager);
+    serving_destroy(process->serving);
+    health_destroy(process->health);
+    arena_destroy(process->arena);
+}
+
+int main(int argc, char **argv)
+{
+    struct process process = { .arena = arena_create() };
+    struct error err = { 0 };
+
+    json_init();
+    int r = webhook_options_parse(process.arena, argc, argv, &process.settings, &err);
+    if (r != 0) {
+        if (r < 0)
+            fprintf(stderr, "propeller-webhook: %s\n", err.message);
+        arena_destroy(process.arena);
+        return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
+    }
+    configure_log(&process.settings);
+
+    process_create(&process);
+    r = manager_run(process.manager, &err);
+    if (r < 0)
+        log_error("propeller-webhook ends", "error", err.message, NULL);
+    process_destroy(&process);
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

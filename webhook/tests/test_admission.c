@@ -1,0 +1,210 @@
+#include "webhook/admission.h"
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+
+#define PREFIX "propeller-propeller-abstractmachines-fr-v1-"
+#define HEAD                                                                                       \
+    "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":"   \
+    "\"u\",\"kind\":{\"group\":\"propeller.propeller.abstractmachines.fr\",\"version\":\"v1\","    \
+    "\"kind\":\"Task\"},\"operation\":\"CREATE\",\"object\":{\"metadata\":{\"name\":\"x\"},"       \
+    "\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\",\"metadata\":"
+#define TAIL "}}}}"
+
+static struct arena *arena;
+static const struct admission_settings SETTINGS = { .max_inline_wasm = 0 };
+
+static void setup(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+static const struct admission_hook *task_validator(void)
+{
+    return admission_hook_find("/validate-" PREFIX "task");
+}
+
+START_TEST(the_paths_are_those_of_the_api_and_no_others)
+{
+    static const char *const PATHS[] = {
+        "/mutate-" PREFIX "task",
+        "/mutate-" PREFIX "proplet",
+        "/mutate-" PREFIX "propellerjob",
+        "/mutate-" PREFIX "federatedjob",
+        "/validate-" PREFIX "task",
+        "/validate-" PREFIX "proplet",
+        "/validate-" PREFIX "propellerjob",
+        "/validate-" PREFIX "federatedjob",
+        "/validate-" PREFIX "traininground",
+    };
+    size_t count = 0;
+
+    while (ADMISSION_HOOKS[count].path)
+        count++;
+    ck_assert_uint_eq(count, ARRAY_LEN(PATHS));
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
+        const struct admission_hook *hook = admission_hook_find(PATHS[i]);
+
+        ck_assert_msg(hook != NULL, "%s", PATHS[i]);
+        ck_assert_msg(!hook->apply_defaults == str_has_prefix(PATHS[i], "/validate"), "%s",
+                      PATHS[i]);
+        ck_assert_msg(!hook->validate == str_has_prefix(PATHS[i], "/mutate"), "%s", PATHS[i]);
+    }
+    ck_assert_ptr_null(admission_hook_find("/mutate-" PREFIX "traininground"));
+    ck_assert_ptr_null(admission_hook_find("/validate-" PREFIX "task/"));
+    ck_assert_ptr_null(admission_hook_find("/"));
+    ck_assert_ptr_null(admission_hook_find(""));
+}
+END_TEST
+
+/* A review whose spec.metadata is an array of so many zeros. */
+static const char *review_of(size_t values, size_t *ret_len)
+{
+    struct buf text = BUF_INIT(ADMISSION_MAX_BODY);
+
+    ck_assert(buf_append_string(&text, HEAD "[0"));
+    for (size_t i = 1; i < values; i++)
+        ck_assert(buf_append(&text, ",0", 2));
+    ck_assert(buf_append_string(&text, "]" TAIL));
+    *ret_len = text.len;
+    return arena_own(arena, text.data, free);
+}
+
+START_TEST(a_review_may_have_as_many_values_as_the_limit)
+{
+    struct admission_answer answer;
+    struct error err = { 0 };
+    size_t len;
+    const char *body = review_of(ADMISSION_MAX_VALUES - 100, &len);
+
+    ck_assert_int_eq(admission_review(arena, task_validator(), &SETTINGS, body, len, &answer, &err),
+                     0);
+    ck_assert(answer.allowed);
+    body = review_of(ADMISSION_MAX_VALUES, &len);
+    ck_assert_int_eq(admission_review(arena, task_validator(), &SETTINGS, body, len, &answer, &err),
+                     -ERROR_TOO_LARGE);
+    ck_assert_str_eq(err.message, "the review has more than 1000000 values");
+}
+END_TEST
+
+START_TEST(what_is_within_strings_is_no_value)
+{
+    struct buf text = BUF_INIT(ADMISSION_MAX_BODY);
+    struct admission_answer answer;
+    struct error err = { 0 };
+
+    ck_assert(buf_append_string(&text, HEAD "\"\\\"\\\\"));
+    for (size_t i = 0; i < ADMISSION_MAX_VALUES; i++)
+        ck_assert(buf_append(&text, ",[{", 3));
+    ck_assert(buf_append_string(&text, "\"" TAIL));
+    ck_assert_int_eq(
+        admission_review(arena, task_validator(), &SETTINGS, text.data, text.len, &answer, &err),
+        0);
+    ck_assert(answer.allowed);
+    buf_release(&text);
+}
+END_TEST
+
+static int review(const char *body)
+{
+    struct admission_answer answer;
+    struct error err = { 0 };
+    int r = admission_review(arena, task_validator(), &SETTINGS, body, strlen(body), &answer, &err);
+
+    ck_assert_msg(r == 0 || !strstr(err.message, "planted"), "%s", err.message);
+    return r;
+}
+
+START_TEST(deep_nesting_is_refused_quickly)
+{
+    char *deep = arena_alloc(arena, 100001, 1);
+
+    memset(deep, '[', 100000);
+    ck_assert_int_eq(review(deep), -ERROR_INVALID);
+    ck_assert_int_eq(review(arena_printf(arena, HEAD "%s", deep)), -ERROR_INVALID);
+    for (size_t i = 0; i + 5 <= 100000; i += 5)
+        memcpy(deep + i, "{\"a\":", 5);
+    ck_assert_int_eq(review(deep), -ERROR_INVALID);
+}
+END_TEST
+
+static const char *const BODIES[] = {
+    "planted",
+    "{\"planted\":1,\"planted\":2}",
+    "{\"apiVersion\":\"planted\"}",
+    HEAD "\"planted" TAIL,
+    HEAD "planted" TAIL,
+    HEAD "{\"planted\":1,\"planted\":1}" TAIL,
+};
+
+START_TEST(a_refusal_repeats_nothing_of_the_body)
+{
+    ck_assert_int_eq(review(BODIES[_i]), -ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(the_limit_of_modules_comes_from_the_settings)
+{
+    const struct admission_settings settings = { .max_inline_wasm = 11 };
+    const char *body = HEAD "1,\"file\":\"AGFzbQEAAAA=\"" TAIL;
+    struct admission_answer answer;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(
+        admission_review(arena, task_validator(), &settings, body, strlen(body), &answer, &err), 0);
+    ck_assert(!answer.allowed);
+    ck_assert_ptr_nonnull(strstr(answer.body, "Too long: may not be more than 11 characters"));
+    ck_assert_int_eq(
+        admission_review(arena, task_validator(), &SETTINGS, body, strlen(body), &answer, &err), 0);
+    ck_assert(answer.allowed);
+}
+END_TEST
+
+START_TEST(a_cut_review_is_refused_wherever_it_is_cut)
+{
+    const char *body = HEAD "{\"a\":[1,\"\\u00e4\xc3\xa4\"]}" TAIL;
+    size_t len = strlen(body);
+    struct admission_answer answer;
+    struct error err = { 0 };
+
+    for (size_t cut = 0; cut < len; cut++) {
+        CLEANUP(arena_destroyp) struct arena *inner = arena_create();
+        char *copy = malloc(cut + 1); /* as large as it is, for the address sanitizer */
+
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, body, cut);
+        ck_assert_int_eq(
+            admission_review(inner, task_validator(), &SETTINGS, copy, cut, &answer, &err),
+            -ERROR_INVALID);
+        free(copy);
+    }
+    ck_assert_int_eq(admission_review(arena, task_validator(), &SETTINGS, body, len, &answer, &err),
+                     0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("admission");
+    TCase *tc = tcase_create("admission");
+
+    tcase_set_timeout(tc, 20); /* a million values under a sanitizer */
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, the_paths_are_those_of_the_api_and_no_others);
+    tcase_add_test(tc, a_review_may_have_as_many_values_as_the_limit);
+    tcase_add_test(tc, what_is_within_strings_is_no_value);
+    tcase_add_test(tc, deep_nesting_is_refused_quickly);
+    tcase_add_loop_test(tc, a_refusal_repeats_nothing_of_the_body, 0, (int)ARRAY_LEN(BODIES));
+    tcase_add_test(tc, the_limit_of_modules_comes_from_the_settings);
+    tcase_add_test(tc, a_cut_review_is_refused_wherever_it_is_cut);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}

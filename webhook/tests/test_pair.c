@@ -1,0 +1,191 @@
+#include "webhook/pair.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/str.h"
+#include "common/tests/certs.h"
+#include "common/tests/process.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+
+#define YEAR_US INT64_C(31536000000000)
+
+static char *certificates;
+static struct arena *arena;
+static const char *dir;
+
+static void make(void)
+{
+    certificates = temp_dir_create();
+    certs_make_ca(certificates, "a");
+}
+
+static void clear(void)
+{
+    temp_dir_destroy(certificates);
+}
+
+static void setup(void)
+{
+    arena = arena_create();
+    dir = temp_dir(arena);
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+static void put(const char *source, const char *name)
+{
+    char *text = temp_file_read(certificates, source);
+
+    temp_file(arena, dir, name, text);
+    free(text);
+}
+
+static int load(int64_t now_us, struct error *err)
+{
+    struct pair pair = { 0 };
+    int r = pair_load(dir, now_us, &pair, err);
+
+    if (r == 0)
+        ck_assert(pair.cert && pair.key && pair.not_after_us > now_us);
+    else
+        ck_assert(!pair.cert && !pair.key);
+    pair_release(&pair);
+    return r;
+}
+
+START_TEST(both_files_are_read)
+{
+    struct pair pair = { 0 };
+    struct error err = { 0 };
+    char *cert = temp_file_read(certificates, "a.crt");
+    char *key = temp_file_read(certificates, "a.key");
+
+    put("a.crt", "tls.crt");
+    put("a.key", "tls.key");
+    ck_assert_int_eq(pair_load(dir, 0, &pair, &err), 0);
+    ck_assert_str_eq(pair.cert, cert);
+    ck_assert_str_eq(pair.key, key);
+    pair_release(&pair);
+    ck_assert(!pair.cert && !pair.key);
+    pair_release(&pair);
+    free(cert);
+    free(key);
+}
+END_TEST
+
+START_TEST(a_missing_file_is_not_found_by_its_name)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(load(0, &err), -ERROR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "/tls.crt'"));
+    put("a.crt", "tls.crt");
+    ck_assert_int_eq(load(0, &err), -ERROR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "/tls.key'"));
+}
+END_TEST
+
+START_TEST(an_expired_certificate_is_refused)
+{
+    struct error err = { 0 };
+
+    put("a.crt", "tls.crt");
+    put("a.key", "tls.key");
+    ck_assert_int_eq(load(100 * YEAR_US, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "'tls.crt' expired at "));
+}
+END_TEST
+
+/* Instead of the certificate. */
+static const char *of_length(size_t len)
+{
+    char *text = arena_alloc(arena, len + 1, 1);
+
+    memset(text, 'x', len);
+    return text;
+}
+
+START_TEST(what_is_no_pem_text_is_refused_and_nothing_waits)
+{
+    struct error err = { 0 };
+    const char *path = arena_printf(arena, "%s/tls.crt", dir);
+
+    put("a.key", "tls.key");
+    temp_file(arena, dir, "tls.crt", "");
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "'tls.crt': not a PEM certificate");
+    temp_file(arena, dir, "tls.crt", of_length(PAIR_MAX_PEM));
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "'tls.crt': not a PEM certificate");
+
+    const char *no_text = arena_printf(arena, "'%s' is no text of at most 65536 bytes", path);
+    temp_file(arena, dir, "tls.crt", of_length(PAIR_MAX_PEM + 1));
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, no_text);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, no_text);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, no_text);
+}
+END_TEST
+
+START_TEST(bytes_that_end_a_string_early_are_refused)
+{
+    struct error err = { 0 };
+
+    put("a.key", "tls.key");
+    put("a.crt", "tls.crt");
+
+    FILE *file = fopen(arena_printf(arena, "%s/tls.crt", dir), "ae");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite("\0x", 1, 2, file), 2);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "is no text"));
+}
+END_TEST
+
+START_TEST(versions_differ_when_a_file_is_replaced_and_only_then)
+{
+    struct pair_version none = pair_version(dir);
+
+    ck_assert(pair_version_equal(&none, &none));
+    put("a.crt", "tls.crt");
+    struct pair_version half = pair_version(dir);
+    ck_assert(!pair_version_equal(&none, &half));
+    put("a.key", "tls.key");
+    struct pair_version both = pair_version(dir);
+    struct pair_version again = pair_version(dir);
+    ck_assert(!pair_version_equal(&half, &both));
+    ck_assert(pair_version_equal(&both, &again));
+    put("a.key", "tls.key"); /* the same text in a file of its own */
+    struct pair_version other = pair_version(dir);
+    ck_assert(!pair_version_equal(&both, &other));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pair");
+    TCase *tc = tcase_create("pair");
+
+    tcase_add_unchecked_fixture(tc, make, clear);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, both_files_are_read);
+    tcase_add_test(tc, a_missing_file_is_not_found_by_its_name);
+    tcase_add_test(tc, an_expired_certificate_is_refused);
+    tcase_add_test(tc, what_is_no_pem_text_is_refused_and_nothing_waits);
+    tcase_add_test(tc, bytes_that_end_a_string_early_are_refused);
+    tcase_add_test(tc, versions_differ_when_a_file_is_replaced_and_only_then);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}

@@ -1,0 +1,56 @@
+/* Every review in webhook/tests/reviews/ is answered as it says. */
+#include "common/tests/suite.h"
+#include "webhook/handler.h"
+#include "webhook/tests/review_files.h"
+
+/* Fewer means that the folder was not found whole. */
+#define LEAST_FILES 300
+
+static size_t count;
+
+START_TEST(a_review_is_answered_as_expected)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct review_file file = review_file_read(arena, (size_t)_i);
+    struct admission_settings settings = { .max_inline_wasm = 0 };
+    const struct http_server_request request = { .method = "POST",
+                                                 .path = file.hook->path,
+                                                 .query = "timeout=5s",
+                                                 .content_type = "application/json",
+                                                 .body = file.body,
+                                                 .body_len = file.body_len };
+    struct http_server_reply reply = { .status = 0 };
+
+    admission_handle(&settings, arena, &request, &reply);
+    review_check(arena, &file, reply.status, reply.content_type, reply.body, reply.body_len);
+}
+END_TEST
+
+START_TEST(every_hook_has_reviews)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t found[16] = { 0 };
+
+    ck_assert_uint_ge(count, LEAST_FILES);
+    for (size_t i = 0; i < count; i++)
+        found[review_file_read(arena, i).hook - ADMISSION_HOOKS]++;
+    for (size_t i = 0; ADMISSION_HOOKS[i].path; i++)
+        ck_assert_msg(found[i] >= 4, "%s: %zu", ADMISSION_HOOKS[i].path, found[i]);
+}
+END_TEST
+
+int main(void)
+{
+    json_init();
+    count = review_files_find();
+
+    Suite *suite = suite_create("reviews");
+    TCase *tc = tcase_create("reviews");
+
+    tcase_add_loop_test(tc, a_review_is_answered_as_expected, 0, (int)count);
+    tcase_add_test(tc, every_hook_has_reviews);
+    suite_add_tcase(suite, tc);
+    int r = suite_run(suite);
+    review_files_forget();
+    return r;
+}

@@ -1,0 +1,97 @@
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "webhook/options.h"
+
+static struct arena *arena;
+
+static void setup(void)
+{
+    arena = arena_create();
+    clearenv();
+}
+
+static void teardown(void)
+{
+    arena_destroy(arena);
+}
+
+/* One flag, or none. */
+static int parse(const char *flag, struct webhook_settings *ret, struct error *err)
+{
+    char *program = arena_strdup(arena, "propeller-webhook");
+    char *const argv[] = { program, flag ? arena_strdup(arena, flag) : NULL, NULL };
+
+    *ret = (struct webhook_settings){ 0 };
+    return webhook_options_parse(arena, flag ? 2 : 1, argv, ret, err);
+}
+
+START_TEST(without_flags_the_defaults_are_those_of_the_manifests)
+{
+    struct webhook_settings settings;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(parse(NULL, &settings, &err), 0);
+    ck_assert_int_eq(settings.port, 9443);
+    ck_assert_str_eq(settings.cert_dir, "/etc/propeller/webhook");
+    ck_assert_str_eq(settings.metrics_address, ":8080");
+    ck_assert_str_eq(settings.health_address, ":8081");
+    ck_assert_int_eq(settings.max_connections, 512);
+    ck_assert_int_eq(settings.max_inline_wasm, 716800);
+    ck_assert_int_eq(settings.workers, 2);
+    ck_assert_str_eq(settings.log_level, "info");
+    ck_assert_str_eq(settings.log_format, "json");
+}
+END_TEST
+
+static const char *const BAD[] = {
+    "--port=0",
+    "--port=65536",
+    "--port=x",
+    "--cert-dir=",
+    "--max-connections=0",
+    "--max-inline-wasm=0",
+    "--workers=0",
+    "--max-inline-wasm=716801",
+    "--workers=65",
+    "--log-level=loud",
+    "--log-format=xml",
+    "--unknown",
+    "stray",
+    "--port",
+};
+
+START_TEST(what_cannot_be_used_is_refused_with_the_flag)
+{
+    struct webhook_settings settings;
+    struct error err = { 0 };
+    const char *name = arena_strndup(arena, BAD[_i], strcspn(BAD[_i], "="));
+
+    ck_assert_int_eq(parse(BAD[_i], &settings, &err), -ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, name) != NULL, "%s: %s", name, err.message);
+}
+END_TEST
+
+START_TEST(the_environment_counts_too)
+{
+    struct webhook_settings settings;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(setenv("PROPELLER_CERT_DIR", "/tmp/certs", 1), 0);
+    ck_assert_int_eq(parse("--port=1", &settings, &err), 0);
+    ck_assert_str_eq(settings.cert_dir, "/tmp/certs");
+    ck_assert_int_eq(settings.port, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("webhook_options");
+    TCase *tc = tcase_create("webhook_options");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, without_flags_the_defaults_are_those_of_the_manifests);
+    tcase_add_loop_test(tc, what_cannot_be_used_is_refused_with_the_flag, 0, (int)ARRAY_LEN(BAD));
+    tcase_add_test(tc, the_environment_counts_too);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
