@@ -15,6 +15,16 @@ proplet_json worker-NUMBER device-NUMBER | add_numbered $COUNT
 device_start devices --count $COUNT
 wait_for 60 "all Proplets to run" phase_count_is proplets Running $COUNT
 
+# Events are written behind the statuses.
+all_told() {
+    local count
+    count=$(api "/apis/events.k8s.io/v1/namespaces/$NS/events" |
+        jq '[.items[] | select(.reason == "Online")] | length')
+    printf '%s events\n' "$count"
+    ((count >= COUNT))
+}
+wait_for 60 "an event for each of them" all_told
+
 # Metadata and first metrics follow within one refresh; what counts is what comes after.
 quiet_writes() { audit_writes "$1" | sort | uniq -c | sort -rn; }
 mark=$(audit_mark)
