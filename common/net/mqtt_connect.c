@@ -156,19 +156,20 @@ static int set_credentials(struct mosquitto *handle, const struct mqtt_options *
     return 0;
 }
 
-static int set_tls(struct mosquitto *handle, const struct mqtt_options *options, struct error *err)
+static int set_tls(struct connection *connection, struct error *err)
 {
     SSL_CTX *context;
 
-    if (!options->tls)
+    if (!connection->mqtt->options.tls)
         return 0;
 
-    int r = mqtt_tls_context(options, &context, err);
+    int r = mqtt_tls_context(connection, &context, err);
     if (r < 0)
         return r;
 
-    mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, context); /* takes its own reference */
-    mosquitto_int_option(handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0);
+    /* takes its own reference */
+    mosquitto_void_option(connection->handle, MOSQ_OPT_SSL_CTX, context);
+    mosquitto_int_option(connection->handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0);
     SSL_CTX_free(context);
     return 0;
 }
@@ -196,7 +197,7 @@ static int make_handle(struct connection *connection, struct error *err)
 
     int r = set_credentials(handle, options, err);
 
-    return r < 0 ? r : set_tls(handle, options, err);
+    return r < 0 ? r : set_tls(connection, err);
 }
 
 /* Waits for events on the socket; 0: the deadline has passed or somebody wants the thread. */
@@ -350,13 +351,8 @@ const char *mqtt_reason(const struct connection *connection, int rc)
     case MOSQ_ERR_PROTOCOL:
     case MOSQ_ERR_MALFORMED_PACKET:
         return "the broker broke the protocol";
-    case MOSQ_ERR_TLS: {
-        const char *problem = mqtt_tls_problem(connection->handle);
-
-        if (problem)
-            return problem;
+    case MOSQ_ERR_TLS:
         return connection->tls_problem[0] ? connection->tls_problem : "TLS handshake failed";
-    }
     default:
         return mosquitto_strerror(rc);
     }

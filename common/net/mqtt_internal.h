@@ -65,7 +65,7 @@ struct connection {
     bool accepted;        /* CONNACK 0 came */
     int refused;          /* any other code of a CONNACK */
     bool duplicate;       /* flag of the PUBLISH that is being read */
-    char tls_problem[96]; /* first line that the library logged about TLS */
+    char tls_problem[96]; /* the first thing that was wrong with TLS */
 
     int asked_mid; /* of the SUBSCRIBE or UNSUBSCRIBE that waits for its answer; 0: none */
     size_t asked_count;
@@ -80,10 +80,9 @@ const char *mqtt_reason(const struct connection *connection, int rc); /* of the 
 
 /* mqtt_tls.c */
 struct ssl_ctx_st;
-int mqtt_tls_context(const struct mqtt_options *options, struct ssl_ctx_st **ret,
+/* Refers to the connection as long as it lives: what a handshake finds wrong goes to tls_problem. */
+int mqtt_tls_context(struct connection *connection, struct ssl_ctx_st **ret,
                      struct error *err) MUST_CHECK;
-/* What went wrong in a handshake, NULL if it knows of nothing. */
-const char *mqtt_tls_problem(struct mosquitto *handle);
 
 /* mqtt_publish.c */
 /* Gives what is queued to the library while it has room; false: not allowed to act any more. */

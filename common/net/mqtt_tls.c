@@ -1,3 +1,4 @@
+#include "common/base/str.h"
 #include "common/net/mqtt_internal.h"
 
 #include <arpa/inet.h>
@@ -36,9 +37,10 @@ static void set_server_name(const SSL *ssl, int where, int ret)
         return;
 
     SSL *own = (SSL *)(uintptr_t)ssl; /* the callback's const is historical: it may set things */
-    char *host = SSL_CTX_get_app_data(SSL_get_SSL_CTX(own));
+    const struct connection *connection = SSL_CTX_get_app_data(SSL_get_SSL_CTX(own));
+    const char *host = connection->mqtt->options.host;
 
-    SSL_set_tlsext_host_name(own, is_address(host) ? NULL : host);
+    SSL_set_tlsext_host_name(own, is_address(host) ? NULL : (char *)(uintptr_t)host);
 }
 
 static const char *openssl_reason(void)
@@ -78,6 +80,19 @@ static int load_pair(SSL_CTX *context, const struct mqtt_options *options, struc
     return 0;
 }
 
+/* Said here, because the library may have closed the socket, and its SSL with it, by the time that
+ * its error comes up. */
+static int see_verified(int ok, X509_STORE_CTX *store)
+{
+    SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    struct connection *connection = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+    if (!ok && !connection->tls_problem[0])
+        (void)str_copy(connection->tls_problem, sizeof(connection->tls_problem),
+                       X509_verify_cert_error_string(X509_STORE_CTX_get_error(store)));
+    return ok;
+}
+
 static int expect_host(SSL_CTX *context, const char *host, struct error *err)
 {
     X509_VERIFY_PARAM *param = SSL_CTX_get0_param(context);
@@ -87,20 +102,21 @@ static int expect_host(SSL_CTX *context, const char *host, struct error *err)
     if (ok != 1)
         return error_set(err, ERROR_INVALID, "host '%s' cannot be checked", host);
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_app_data(context, (void *)(uintptr_t)host);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, see_verified);
     SSL_CTX_set_info_callback(context, set_server_name);
     return 0;
 }
 
-int mqtt_tls_context(const struct mqtt_options *options, SSL_CTX **ret, struct error *err)
+int mqtt_tls_context(struct connection *connection, SSL_CTX **ret, struct error *err)
 {
+    const struct mqtt_options *options = &connection->mqtt->options;
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 
     if (!context)
         return error_set(err, ERROR_INTERNAL, "make a TLS context: %s", openssl_reason());
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    SSL_CTX_set_app_data(context, connection);
 
     int r = load_ca(context, options->ca_file, err);
     if (r == 0)
@@ -113,12 +129,4 @@ int mqtt_tls_context(const struct mqtt_options *options, SSL_CTX **ret, struct e
     }
     *ret = context;
     return 0;
-}
-
-const char *mqtt_tls_problem(struct mosquitto *handle)
-{
-    const SSL *ssl = mosquitto_ssl_get(handle);
-    long result = ssl ? SSL_get_verify_result(ssl) : X509_V_OK;
-
-    return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
