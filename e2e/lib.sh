@@ -18,6 +18,8 @@ source "$HERE/lib/cluster.sh"
 source "$HERE/lib/broker.sh"
 # shellcheck source=e2e/lib/controller.sh
 source "$HERE/lib/controller.sh"
+# shellcheck source=e2e/lib/webhook.sh
+source "$HERE/lib/webhook.sh"
 # shellcheck source=e2e/lib/devices.sh
 source "$HERE/lib/devices.sh"
 # shellcheck source=e2e/lib/objects.sh

@@ -30,6 +30,7 @@ case_end() {
     trap - EXIT
     set +e
     ((status == 0)) || case_evidence
+    webhook_unregister
     case_clear_objects
     for file in "$PIDS"/*; do
         [[ -e $file ]] && kill_group KILL "$(<"$file")"
