@@ -114,6 +114,25 @@ bool fleet_will(struct fleet *fleet, const char *key)
     return news;
 }
 
+bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered)
+{
+    bool news = false;
+
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = map_get(fleet->devices, key);
+    if (device) {
+        struct fleet_device *view = &device->view;
+        bool was_at_limit = view->unanswered == FLEET_MAX_UNANSWERED;
+        if (answered)
+            view->unanswered = 0;
+        else if (!was_at_limit)
+            view->unanswered++;
+        news = was_at_limit != (view->unanswered == FLEET_MAX_UNANSWERED);
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    return news;
+}
+
 /* The oldest goes when there are too many, and all whose time is over. */
 static void strangers_expire(struct fleet *fleet, int64_t now_ms)
 {

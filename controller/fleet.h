@@ -13,8 +13,8 @@
  * not in the API: a status is written at transitions and within the refresh budget only.
  *
  * "News" is what may change a Proplet's phase, so that its reconciler must look: a sign of life of
- * a device that did not count as alive, and a last will that is not its last word already. An
- * ordinary heartbeat is none.
+ * a device that did not count as alive, a last will that is not its last word already, and an end
+ * of an attempt that reaches FLEET_MAX_UNANSWERED or leaves it. An ordinary heartbeat is none.
  *
  * Any thread; one leaf mutex. Entries of Proplets go with fleet_remove; what is kept of identities
  * without a Proplet is bounded by FLEET_MAX_STRANGERS and FLEET_STRANGER_MS.
@@ -25,6 +25,8 @@ struct fleet;
 #define FLEET_HISTORY 10
 #define FLEET_MAX_STRANGERS 1024
 #define FLEET_STRANGER_MS (10 * 60 * 1000)
+/* So many Tasks in a row without an answer, and the device is not healthy. */
+#define FLEET_MAX_UNANSWERED 3
 
 struct fleet_device {
     bool alive;             /* a heartbeat came, and neither a last will nor fleet_silent since */
@@ -36,6 +38,9 @@ struct fleet_device {
     size_t history_len;
     const char *metadata;    /* JSON text in the arena, or NULL */
     int64_t next_refresh_ms; /* 0: none reserved */
+    /* Attempts in a row that ended on it without a result (start not confirmed, restarted, lost),
+     * counted up to FLEET_MAX_UNANSWERED. */
+    size_t unanswered;
 };
 
 struct fleet *fleet_create(void);
@@ -47,6 +52,9 @@ bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET
 /* All return true for news. */
 bool fleet_heartbeat(struct fleet *fleet, const char *key, int64_t now_ms, int64_t now_us);
 bool fleet_will(struct fleet *fleet, const char *key);
+/* An attempt on it ended: with a result of any kind (answered), or without. Nothing for a device
+ * that was not heard yet. */
+bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered);
 /* text: JSON of status.metadata. known: a Proplet has this identity. */
 bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool known,
                     int64_t now_ms);

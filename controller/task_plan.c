@@ -99,6 +99,7 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
     task_heard(arena, observed, plan);
     if (daemon_started)
         return;
+    plan->answer = ANSWER_CAME;
     if (message->error) {
         task_fail(arena, observed, plan, "DeviceError", message->error);
         return;
@@ -313,6 +314,7 @@ static void plan_confirmation(struct arena *arena, const struct task_observed *o
     }
     if (attempt->publishes >= MAX_START_PUBLISHES) {
         plan->publish_stop = true;
+        plan->answer = ANSWER_MISSED;
         task_fail(arena, observed, plan, "StartNotConfirmed",
                   arena_printf(arena, "Proplet '%s' gave no sign of it after %d starts",
                                observed->task.status.assigned_proplet, MAX_START_PUBLISHES));

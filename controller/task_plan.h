@@ -77,6 +77,13 @@ enum result_verdict {
 };
 extern const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS];
 
+/* How an attempt ended for its device. */
+enum task_answer {
+    ANSWER_PENDING, /* it has not ended, or nobody asked the device (suspend, deadline, deletion) */
+    ANSWER_CAME,    /* a result, of whatever content */
+    ANSWER_MISSED,  /* no confirmation, restarted, lost */
+};
+
 struct task_plan {
     /* In this order; each that is set is done, and an error ends it there. */
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
@@ -95,6 +102,7 @@ struct task_plan {
     const char *event_message;
 
     size_t rejected[RESULT_VERDICTS];
+    enum task_answer answer;   /* to be noted when the status is written */
     bool has_payload;          /* the new status holds what a device sent */
     uint64_t ack_up_to;        /* mail that is dealt with once the status is written; 0: none */
     uint32_t requeue_after_ms; /* 0: only a change wakes it */

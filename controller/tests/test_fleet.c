@@ -121,6 +121,20 @@ START_TEST(history_keeps_the_last_heartbeats_oldest_first)
 }
 END_TEST
 
+START_TEST(third_attempt_in_a_row_without_an_answer_is_news)
+{
+    ck_assert(!fleet_note_outcome(fleet, KEY, false)); /* not heard yet: nothing is kept */
+    heartbeat(0);
+    for (size_t i = 1; i <= FLEET_MAX_UNANSWERED + 2; i++) {
+        ck_assert_int_eq(fleet_note_outcome(fleet, KEY, false), i == FLEET_MAX_UNANSWERED);
+        ck_assert_uint_eq(get(KEY).unanswered, i < FLEET_MAX_UNANSWERED ? i : FLEET_MAX_UNANSWERED);
+    }
+    ck_assert(fleet_note_outcome(fleet, KEY, true));
+    ck_assert_uint_eq(get(KEY).unanswered, 0);
+    ck_assert(!fleet_note_outcome(fleet, KEY, true));
+}
+END_TEST
+
 START_TEST(removed_device_is_forgotten)
 {
     heartbeat(0);
@@ -333,6 +347,7 @@ int main(void)
     tcase_add_test(tcase, last_will_is_news_once);
     tcase_add_test(tcase, last_will_of_a_device_not_heard_before_is_news);
     tcase_add_test(tcase, history_keeps_the_last_heartbeats_oldest_first);
+    tcase_add_test(tcase, third_attempt_in_a_row_without_an_answer_is_news);
     tcase_add_test(tcase, removed_device_is_forgotten);
     tcase_add_test(tcase, devices_are_told_apart_by_channel_and_client);
     tcase_add_test(tcase, key_that_is_too_long_is_refused);

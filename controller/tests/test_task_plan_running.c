@@ -146,6 +146,7 @@ START_TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
     ck_assert(plan.publish_stop);
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
+    ck_assert_int_eq(plan.answer, ANSWER_MISSED);
     ck_assert_str_eq(plan.status.error, "Proplet 'alpha' gave no sign of it after 4 starts");
     ck_assert_str_eq(plan.event_reason, "Failed");
     ck_assert_int_eq(plan.event_type, EVENT_WARNING);

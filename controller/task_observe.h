@@ -1,0 +1,13 @@
+/* What a plan is made from, read from the caches and from what this process remembers. */
+#pragma once
+
+#include "controller/reconcilers.h"
+#include "controller/task_plan.h"
+
+/* json: the tree of object. Of results that came before a marker came back, none is missed: the
+ * marker is asked for first. */
+int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                 const cJSON *json, struct task_observed *ret, struct error *err) MUST_CHECK;
+/* Again, when another Task was faster. */
+void task_observe_candidates(struct shared *shared, struct reconcile *rc,
+                             struct task_observed *ret);
