@@ -5,8 +5,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
-SAMPLES=${E2E_FIXTURES:-$ROOT/../shared/fixtures}/go-operator
-[[ -d $SAMPLES ]] || SAMPLES=$ROOT/config/samples
+SAMPLES=$(samples_of_others)
 
 # field KIND FILTER: of the first object of that kind among the samples that matches
 field() {

@@ -10,6 +10,13 @@ wasm_build() {
     "$PYTHON_HOME/bin/python" "$HERE/wasm/build.py" "$WORK/wasm" "$HERE"/wasm/*.wat
 }
 
+# The folder of manifests that were written for the Go operator; without them our own.
+samples_of_others() {
+    local folder=${E2E_FIXTURES:-$ROOT/../shared/fixtures}/go-operator
+    [[ -d $folder ]] || folder=$ROOT/config/samples
+    printf '%s\n' "$folder"
+}
+
 # proplet_json NAME CLIENT-ID [JSON merged into the object]
 proplet_json() {
     jq -n --arg api "$API" --arg name "$1" --arg client "$2" --arg domain "$DOMAIN" \

@@ -13,6 +13,7 @@ struct review_file {
      * code      of the HTTP answer
      * error     its text, for other codes than 200
      * allowed, warnings, patch, causes   of the review
+     * validation   "refused": a default is made for it, and validation refuses it afterwards
      * withoutWebhook   "allowed" or "refused": what the API server says on its own, where that is
      *                  not the same
      */
