@@ -5,6 +5,7 @@
 #include "common/api/task.h"
 #include "common/base/str.h"
 #include "common/kube/object.h"
+#include "controller/task_dependencies_plan.h"
 
 static const char *task_phase_text(const cJSON *json)
 {
@@ -30,11 +31,24 @@ static bool is_active(const cJSON *json)
             !str_is_empty(task_proplet(json)));
 }
 
+static const char *task_reason(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "reason", NULL), "");
+}
+
+static bool waits_for_tasks(const cJSON *json)
+{
+    const char *reason = task_reason(json);
+
+    return str_equal(reason, REASON_DEPENDENCIES) || str_equal(reason, REASON_DEPENDENCY_MISSING) ||
+           str_equal(reason, REASON_DEPENDENCY_CYCLE);
+}
+
 static bool is_waiting(const cJSON *json)
 {
     const char *phase = task_phase_text(json);
 
-    return str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) ||
+    return (str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) && !waits_for_tasks(json)) ||
            (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) && str_is_empty(task_proplet(json)));
 }
 
@@ -61,9 +75,21 @@ static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
 
 static void index_capacity(const cJSON *json, index_add_fn *add, void *ctx)
 {
-    if (is_waiting(json) && str_equal(json_string(json_path(json, "status", "reason", NULL), ""),
-                                      "InsufficientCapacity"))
+    if (is_waiting(json) && str_equal(task_reason(json), "InsufficientCapacity"))
         add(ctx, namespace_of(json));
+}
+
+static void index_dependents(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (!str_equal(task_phase_text(json), TASK_PHASE_NAMES[TASK_PENDING]))
+        return;
+    json_for_each (item, json_path(json, "spec", "dependsOn", NULL)) {
+        if (kube_name_set(&name, namespace_of(json), json_string(item, "")))
+            add(ctx, kube_name_key(&name, key));
+    }
 }
 
 void indexes_add_task(struct store *store)
@@ -72,6 +98,7 @@ void indexes_add_task(struct store *store)
     store_add_index(store, INDEX_ASSIGNED, index_assigned);
     store_add_index(store, INDEX_WAITING, index_waiting);
     store_add_index(store, INDEX_CAPACITY, index_capacity);
+    store_add_index(store, INDEX_DEPENDENTS, index_dependents);
 }
 
 static const char *connection_string(const cJSON *json, const char *key)

@@ -7,6 +7,7 @@
 #include "common/kube/conditions.h"
 #include "controller/indexes.h"
 #include "controller/reconcilers.h"
+#include "controller/task_dependencies.h"
 
 struct waiter {
     struct kube_name name;
@@ -80,13 +81,12 @@ void task_note_all(struct shared *shared)
     }
 }
 
-static void wake_proplet(struct shared *shared, struct arena *arena, const struct kube_object *task)
+static void wake_proplet(struct shared *shared, const struct kube_name *task, const cJSON *json)
 {
-    const cJSON *json = kube_object_json(arena, task);
     const char *proplet = json_string(json_path(json, "status", "assignedProplet", NULL), "");
     struct kube_name name;
 
-    if (!str_is_empty(proplet) && kube_name_set(&name, task->name.ns, proplet))
+    if (!str_is_empty(proplet) && kube_name_set(&name, task->ns, proplet))
         workqueue_add(shared->proplet_queue, &name); /* its counts; its end may wait for this one */
 }
 
@@ -95,17 +95,18 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct shared *shared = self;
-    const struct kube_object *object = current ? current : old;
+    const struct kube_name *name = current ? &current->name : &old->name;
+    const cJSON *before = old ? kube_object_json(arena, old) : NULL;
+    const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
-    workqueue_add(queue, &object->name);
+    workqueue_add(queue, name);
     if (!current) {
         attempts_remove(shared->attempts, old->uid);
         mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
     }
-    if (old)
-        wake_proplet(shared, arena, old);
-    if (current)
-        wake_proplet(shared, arena, current);
+    wake_proplet(shared, name, before);
+    wake_proplet(shared, name, after);
+    dependencies_wake(informer_store(shared->tasks), arena, name, before, after, queue);
 }
 
 /* What a Task's choice depends on; heartbeats and counts are none of it. */

@@ -6,6 +6,7 @@
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
 #include "controller/indexes.h"
+#include "controller/task_dependencies.h"
 
 /* Since both connections, or since the device is back. */
 static int64_t heard_since(struct shared *shared, struct reconcile *rc,
@@ -148,6 +149,9 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     observe_proplet(shared, rc, &ret->task, &ret->proplet);
     ret->backlog_drained = is_backlog_drained(shared, ret);
     observe_results(shared, rc, object, ret); /* after the marker: what came before it is there */
+    if (task_awaits_dependencies(&ret->task))
+        ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,
+                                                 &rc->name, json, &ret->task);
     if (task_needs_candidates(ret))
         task_observe_candidates(shared, rc, ret);
     return 0;

@@ -36,8 +36,10 @@ bool task_needs_candidates(const struct task_observed *observed)
 {
     enum task_phase phase = observed->task.status.phase;
 
-    return !observed->deleted_us &&
-           (phase == TASK_PENDING || (phase == TASK_SCHEDULED && !is_assigned(observed)));
+    if (observed->deleted_us || dependencies_verdict(task_run_if(&observed->task.spec),
+                                                     &observed->dependencies) != DEPENDENCIES_MET)
+        return false;
+    return phase == TASK_PENDING || (phase == TASK_SCHEDULED && !is_assigned(observed));
 }
 
 /* The start may be out: published by this process, or by an earlier one that chose the Proplet. */
@@ -182,8 +184,6 @@ static const char *unsupported_field(const struct task_spec *spec)
 {
     if (!str_is_empty(spec->schedule))
         return "spec.schedule";
-    if (spec->depends_on.len)
-        return "spec.dependsOn";
     if (spec->broadcast)
         return "spec.broadcast";
     return NULL;
@@ -200,6 +200,8 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
         task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
         return;
     }
+    if (task_depend(arena, observed, plan))
+        return;
     if (unsupported) {
         task_wait(arena, observed, plan, "Unsupported",
                   arena_printf(arena, "this version does not act on %s", unsupported));

@@ -7,6 +7,7 @@
 #include "controller/attempts.h"
 #include "controller/messages.h"
 #include "controller/scheduler.h"
+#include "controller/task_dependencies_plan.h"
 
 /*
  *   pending ──choose──> scheduled ──start published──> running ──result──> completed | failed
@@ -54,6 +55,7 @@ struct task_observed {
     const struct observed_result *results;
     size_t result_count;
 
+    struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
     struct schedule_context candidates; /* gathered when the Task may be assigned */
 
@@ -121,5 +123,6 @@ struct task_plan task_plan_without_payload(struct arena *arena,
                                            const struct task_observed *observed,
                                            const struct task_plan *plan);
 
-/* Whether plan() will look at the candidates: pending, or scheduled without a Proplet. */
+/* Whether plan() will look at the candidates: pending with its dependencies met, or scheduled
+ * without a Proplet. */
 bool task_needs_candidates(const struct task_observed *observed);

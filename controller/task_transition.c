@@ -46,6 +46,13 @@ static void set_phase(struct task_plan *plan, enum task_phase phase)
     plan->status.phase = phase;
 }
 
+static void finish(const struct task_observed *observed, struct task_plan *plan,
+                   enum task_phase phase)
+{
+    set_phase(plan, phase);
+    plan->status.finished_at_us = observed->now_us;
+}
+
 static void set_event(struct task_plan *plan, enum event_type type, const char *reason,
                       const char *message)
 {
@@ -59,6 +66,27 @@ void task_wait(struct arena *arena, const struct task_observed *observed, struct
 {
     plan->status.reason = reason;
     task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, reason, message);
+}
+
+static void task_skip(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan, const char *reason, const char *message)
+{
+    finish(observed, plan, TASK_SKIPPED);
+    task_wait(arena, observed, plan, reason, message);
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    set_event(plan, EVENT_NORMAL, "Skipped", message);
+}
+
+bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct dependencies_decision decision =
+        dependencies_plan(arena, task_run_if(&observed->task.spec), &observed->dependencies);
+
+    if (decision.verdict == DEPENDENCIES_WAIT)
+        task_wait(arena, observed, plan, decision.reason, decision.message);
+    else if (decision.verdict == DEPENDENCIES_SKIP)
+        task_skip(arena, observed, plan, decision.reason, decision.message);
+    return decision.verdict != DEPENDENCIES_MET;
 }
 
 void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
@@ -93,13 +121,6 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
                    "the broker has the start");
     set_event(plan, EVENT_NORMAL, "Started",
               arena_printf(arena, "started on Proplet '%s'", plan->status.assigned_proplet));
-}
-
-static void finish(const struct task_observed *observed, struct task_plan *plan,
-                   enum task_phase phase)
-{
-    set_phase(plan, phase);
-    plan->status.finished_at_us = observed->now_us;
 }
 
 void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)

@@ -35,7 +35,7 @@ static void put(const char *name, const char *rest)
     kube_object_unref(object);
 }
 
-enum index { ACTIVE = 1, WAITING = 2, CAPACITY = 4 };
+enum index { ACTIVE = 1, WAITING = 2, CAPACITY = 4, DEPENDENT = 8 };
 
 static const struct {
     const char *status; /* of the Task */
@@ -47,6 +47,14 @@ static const struct {
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"NoCandidates\"}", WAITING },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"InsufficientCapacity\"}",
       WAITING | CAPACITY },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"WaitingForDependencies\"}", 0 },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"DependencyMissing\"}", 0 },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"DependencyCycle\"}", 0 },
+    { ",\"spec\":{\"dependsOn\":[\"first\",\"second\"]}", WAITING | DEPENDENT },
+    { ",\"spec\":{\"dependsOn\":[\"second\"]},\"status\":{\"phase\":\"pending\"}",
+      WAITING | DEPENDENT },
+    { ",\"spec\":{\"dependsOn\":[\"second\"]},\"status\":{\"phase\":\"scheduled\"}", WAITING },
+    { ",\"spec\":{\"dependsOn\":[\"second\"]},\"status\":{\"phase\":\"skipped\"}", 0 },
     { ",\"status\":{\"phase\":\"scheduled\"}", WAITING },
     { ",\"status\":{\"phase\":\"scheduled\",\"assignedProplet\":\"\"}", WAITING },
     { ",\"status\":{\"phase\":\"scheduled\",\"reason\":\"InsufficientCapacity\"}",
@@ -71,6 +79,8 @@ START_TEST(task_is_found_by_what_it_does)
     ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/alpha"), !!(indexes & ACTIVE));
     ck_assert_uint_eq(store_count(store, INDEX_WAITING, "default"), !!(indexes & WAITING));
     ck_assert_uint_eq(store_count(store, INDEX_CAPACITY, "default"), !!(indexes & CAPACITY));
+    ck_assert_uint_eq(store_count(store, INDEX_DEPENDENTS, "default/second"),
+                      !!(indexes & DEPENDENT));
 }
 END_TEST
 

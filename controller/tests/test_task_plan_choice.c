@@ -17,9 +17,9 @@ static void set_schedule(void)
 
 static void set_depends_on(void)
 {
-    static const char *NAMES[] = { "other" };
+    static const struct dependency OTHER = { "other", OUTCOME_OPEN };
 
-    world.spec->depends_on = (struct json_strings){ NAMES, 1 };
+    world.observed.dependencies = (struct dependencies){ .items = &OTHER, .len = 1 };
 }
 
 static void set_broadcast(void)
@@ -83,7 +83,7 @@ static const struct {
 } WAITS[] = {
     { suspend, "Suspended", "spec.suspend is true" },
     { set_schedule, "Unsupported", "this version does not act on spec.schedule" },
-    { set_depends_on, "Unsupported", "this version does not act on spec.dependsOn" },
+    { set_depends_on, "WaitingForDependencies", "Task 'other' has not finished" },
     { set_broadcast, "Unsupported", "this version does not act on spec.broadcast" },
     { configure_no_mqtt, "MQTTNotConfigured", "the controller was started without --mqtt-address" },
     { remove_candidates, "NoProplet", "the namespace has no Proplet" },

@@ -1,0 +1,230 @@
+/* Who is woken by what, and how circles are told and healed. */
+#include "common/base/str.h"
+#include "controller/tests/graph_stage.h"
+
+static char begun[256];
+
+static void note_begin(const char *name)
+{
+    size_t len = strlen(begun);
+
+    ck_assert(str_copy(begun + len, sizeof(begun) - len, arena_printf(graph.arena, "%s ", name)));
+}
+
+static void set_up(void)
+{
+    graph_set_up();
+    begun[0] = '\0';
+}
+
+/* Everything comes to rest; the counts start over. */
+static void rest(void)
+{
+    graph_run(note_begin);
+    graph.turns = 0;
+    graph.wakes = 0;
+}
+
+static void finish(const char *name, enum task_phase phase)
+{
+    graph_set(name, &(struct graph_status){ .phase = phase, .observed_generation = 1 });
+}
+
+#define NEEDS(name) "\"dependsOn\":[\"" name "\"]"
+
+static void put_fan(const char *source, size_t len)
+{
+    const char *spec = arena_printf(graph.arena, NEEDS("%s"), source);
+
+    for (size_t i = 0; i < len; i++)
+        graph_put(arena_printf(graph.arena, "%s-%zu", source, i), spec);
+}
+
+START_TEST(finished_task_wakes_exactly_its_dependents)
+{
+    graph_put("a", "");
+    graph_put("b", "");
+    put_fan("a", 7);
+    put_fan("b", 20);
+    rest();
+    ck_assert_str_eq(begun, "a b ");
+
+    finish("a", TASK_COMPLETED);
+    ck_assert_uint_eq(graph.wakes, 7);
+    rest();
+    ck_assert_str_eq(begun, "a b a-0 a-1 a-2 a-3 a-4 a-5 a-6 ");
+    ck_assert_int_eq(graph_phase("b-0"), TASK_PENDING);
+
+    finish("a", TASK_PENDING); /* restarted by hand: nobody waits for it any more */
+    finish("a", TASK_COMPLETED);
+    ck_assert_uint_eq(graph.wakes, 0);
+}
+END_TEST
+
+START_TEST(what_changes_no_outcome_wakes_nobody)
+{
+    static const enum task_phase WAY[] = { TASK_SCHEDULED, TASK_RUNNING, TASK_RUNNING };
+
+    graph_put("a", "\"suspend\":true");
+    put_fan("a", 5);
+    rest();
+    for (size_t i = 0; i < ARRAY_LEN(WAY); i++) {
+        finish("a", WAY[i]);
+        ck_assert_uint_eq(graph.wakes, 0);
+        rest();
+    }
+    graph_set("a", &(struct graph_status){ TASK_FAILED, "BackingOff", true, 1 });
+    ck_assert_uint_eq(graph.wakes, 0);
+    ck_assert_str_eq(graph_reason("a-0"), "WaitingForDependencies");
+
+    finish("a", TASK_FAILED);
+    ck_assert_uint_eq(graph.wakes, 5);
+    rest();
+    ck_assert_int_eq(graph_phase("a-0"), TASK_SKIPPED);
+    ck_assert_str_eq(graph_message("a-0"), "runIf is success, and Task 'a' failed");
+}
+END_TEST
+
+START_TEST(missing_task_is_said_and_healed_when_it_appears)
+{
+    graph_put("late", NEEDS("a"));
+    rest();
+    ck_assert_str_eq(graph_reason("late"), "DependencyMissing");
+    ck_assert_str_eq(graph_message("late"), "there is no Task 'a'");
+
+    graph_put("a", "");
+    ck_assert_uint_eq(graph.wakes, 1);
+    rest();
+    ck_assert_str_eq(graph_reason("late"), "WaitingForDependencies");
+    finish("a", TASK_COMPLETED);
+    rest();
+    ck_assert_str_eq(begun, "a late ");
+}
+END_TEST
+
+START_TEST(deleted_task_is_missing_until_it_is_made_again)
+{
+    graph_put("a", "");
+    graph_put("late", NEEDS("a"));
+    rest();
+
+    graph_remove("a");
+    ck_assert_uint_eq(graph.wakes, 1);
+    rest();
+    ck_assert_str_eq(graph_reason("late"), "DependencyMissing");
+
+    graph_put("a", "");
+    rest();
+    finish("a", TASK_COMPLETED);
+    rest();
+    ck_assert_str_eq(begun, "a a late ");
+}
+END_TEST
+
+START_TEST(each_member_of_a_circle_says_so_and_nobody_else)
+{
+    graph_put("a", NEEDS("b"));
+    rest();
+    graph_put("b", NEEDS("c"));
+    rest();
+    graph_put("outside", NEEDS("a"));
+    rest();
+    graph_put("c", NEEDS("a"));
+    rest();
+    ck_assert_str_eq(graph_message("a"), "Tasks wait for each other in a circle: a -> b -> c -> a");
+    ck_assert_str_eq(graph_message("b"), "Tasks wait for each other in a circle: b -> c -> a -> b");
+    ck_assert_str_eq(graph_message("c"), "Tasks wait for each other in a circle: c -> a -> b -> c");
+    ck_assert_str_eq(graph_reason("outside"), "WaitingForDependencies");
+    ck_assert_str_eq(begun, "");
+}
+END_TEST
+
+START_TEST(circle_is_healed_by_an_edit_of_one_member)
+{
+    graph_put("a", NEEDS("b"));
+    graph_put("b", NEEDS("c"));
+    graph_put("c", NEEDS("a"));
+    rest();
+    ck_assert_str_eq(graph_reason("a"), "DependencyCycle");
+
+    graph_put("b", "");
+    graph_run(note_begin);
+    ck_assert_str_eq(begun, "b ");
+    ck_assert_str_eq(graph_reason("a"), "WaitingForDependencies");
+    ck_assert_str_eq(graph_reason("c"), "WaitingForDependencies");
+    finish("b", TASK_COMPLETED);
+    graph_run(note_begin);
+    finish("a", TASK_COMPLETED);
+    graph_run(note_begin);
+    ck_assert_str_eq(begun, "b a c ");
+}
+END_TEST
+
+START_TEST(circle_is_healed_by_a_deletion)
+{
+    graph_put("a", NEEDS("b"));
+    graph_put("b", NEEDS("a"));
+    rest();
+    ck_assert_str_eq(graph_message("b"), "Tasks wait for each other in a circle: b -> a -> b");
+
+    graph_remove("a");
+    rest();
+    ck_assert_str_eq(graph_reason("b"), "DependencyMissing");
+    graph_put("a", "");
+    rest();
+    finish("a", TASK_COMPLETED);
+    rest();
+    ck_assert_str_eq(begun, "a b ");
+}
+END_TEST
+
+START_TEST(task_that_waits_for_itself_is_a_circle)
+{
+    graph_put("a", NEEDS("a"));
+    rest();
+    ck_assert_str_eq(graph_message("a"), "Tasks wait for each other in a circle: a -> a");
+    graph_put("a", "");
+    rest();
+    ck_assert_str_eq(begun, "a ");
+}
+END_TEST
+
+START_TEST(fan_in_says_few_things_while_its_dependencies_end_in_order)
+{
+    unsigned version;
+
+    graph_put("a", "");
+    graph_put("b", "");
+    graph_put("c", "");
+    graph_put("join", "\"dependsOn\":[\"a\",\"b\",\"c\"]");
+    rest();
+    version = graph.version;
+    finish("a", TASK_COMPLETED);
+    finish("b", TASK_COMPLETED);
+    rest();
+    ck_assert_uint_eq(graph.version, version + 2); /* it wrote nothing */
+    ck_assert_str_eq(graph_message("join"), "Task 'c' has not finished");
+    finish("c", TASK_COMPLETED);
+    rest();
+    ck_assert_str_eq(begun, "a b c join ");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_dependencies");
+    TCase *tcase = tcase_create("wakes");
+
+    tcase_add_checked_fixture(tcase, set_up, graph_tear_down);
+    tcase_add_test(tcase, finished_task_wakes_exactly_its_dependents);
+    tcase_add_test(tcase, what_changes_no_outcome_wakes_nobody);
+    tcase_add_test(tcase, missing_task_is_said_and_healed_when_it_appears);
+    tcase_add_test(tcase, deleted_task_is_missing_until_it_is_made_again);
+    tcase_add_test(tcase, each_member_of_a_circle_says_so_and_nobody_else);
+    tcase_add_test(tcase, circle_is_healed_by_an_edit_of_one_member);
+    tcase_add_test(tcase, circle_is_healed_by_a_deletion);
+    tcase_add_test(tcase, task_that_waits_for_itself_is_a_circle);
+    tcase_add_test(tcase, fan_in_says_few_things_while_its_dependencies_end_in_order);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,199 @@
+/* Random graphs with random outcomes, against an oracle that knows neither events nor order. */
+#include <stdio.h>
+
+#include "common/base/str.h"
+#include "controller/tests/graph_stage.h"
+
+#define MAX_NODES 1000
+#define MAX_NEEDS 5
+
+struct node {
+    char name[GRAPH_NAME_LEN];
+    size_t needs[MAX_NEEDS]; /* nodes with a lower number */
+    size_t needs_len;
+    bool on_failure; /* runIf */
+    bool fails;      /* if it runs */
+};
+
+static struct node nodes[MAX_NODES];
+static size_t node_count;
+static size_t edge_count;
+static size_t running[MAX_NODES];
+static size_t running_len;
+static unsigned begun[MAX_NODES];
+
+static uint64_t random_state;
+
+static unsigned random_below(size_t below)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)((random_state >> 33) % below);
+}
+
+static void make_graph(uint64_t seed, size_t len)
+{
+    random_state = seed * 0x9E3779B97F4A7C15u + 1;
+    node_count = len;
+    edge_count = 0;
+    running_len = 0;
+    size_t reach = 1 + random_below(len); /* near ones make chains, far ones make fans */
+    for (size_t i = 0; i < len; i++) {
+        struct node *node = &nodes[i];
+
+        *node = (struct node){ .on_failure = random_below(4) == 0, .fails = random_below(5) == 0 };
+        snprintf(node->name, sizeof(node->name), "t%zu", i);
+        begun[i] = 0;
+        for (size_t want = random_below(MAX_NEEDS + 1); i > 0 && want > 0; want--) {
+            size_t need = i - 1 - random_below(i < reach ? i : reach);
+            bool is_new = true;
+            for (size_t j = 0; j < node->needs_len; j++)
+                is_new &= node->needs[j] != need;
+            if (is_new)
+                node->needs[node->needs_len++] = need;
+        }
+        edge_count += node->needs_len;
+    }
+}
+
+/* Said once more, in other words than the plan's: by counting. */
+static enum task_phase oracle(size_t i, const enum task_phase *phases)
+{
+    const struct node *node = &nodes[i];
+    size_t completed = 0;
+    size_t failed = 0;
+
+    for (size_t j = 0; j < node->needs_len; j++) {
+        completed += phases[node->needs[j]] == TASK_COMPLETED;
+        failed += phases[node->needs[j]] == TASK_FAILED;
+    }
+    if (node->needs_len && (node->on_failure ? failed == 0 : completed < node->needs_len))
+        return TASK_SKIPPED;
+    return node->fails ? TASK_FAILED : TASK_COMPLETED;
+}
+
+static void note_begin(const char *name)
+{
+    int64_t i;
+
+    ck_assert(str_to_int64(name + 1, &i));
+    begun[i]++;
+    running[running_len++] = (size_t)i;
+}
+
+static void put(size_t i)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct node *node = &nodes[i];
+    const char *needs = "";
+
+    for (size_t j = 0; j < node->needs_len; j++)
+        needs = arena_printf(arena, "%s%s\"t%zu\"", needs, j ? "," : "", node->needs[j]);
+    graph_put(node->name, arena_printf(arena, "\"runIf\":\"%s\",\"dependsOn\":[%s]",
+                                       node->on_failure ? "failure" : "success", needs));
+}
+
+/* Creations in a random order, with ends of Tasks and turns of the controller in between. */
+static void play(void)
+{
+    static size_t order[MAX_NODES];
+
+    for (size_t i = 0; i < node_count; i++) {
+        size_t j = random_below(i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (size_t created = 0; created < node_count || running_len;) {
+        if (created < node_count && (!running_len || random_below(3))) {
+            put(order[created++]);
+        } else {
+            size_t j = random_below(running_len);
+            size_t i = running[j];
+            running[j] = running[--running_len];
+            graph_set(nodes[i].name, &(struct graph_status){
+                                         .phase = nodes[i].fails ? TASK_FAILED : TASK_COMPLETED,
+                                         .observed_generation = 1 });
+        }
+        if (created == node_count || random_below(4) == 0)
+            graph_run(note_begin);
+    }
+}
+
+static void check_against_oracle(uint64_t seed, size_t len)
+{
+    static enum task_phase expected[MAX_NODES];
+
+    make_graph(seed, len);
+    play();
+    for (size_t i = 0; i < node_count; i++) {
+        expected[i] = oracle(i, expected);
+        enum task_phase phase = graph_phase(nodes[i].name);
+        ck_assert_msg(phase == expected[i], "seed %d, %s of %zu: %s, not %s", (int)seed,
+                      nodes[i].name, len, TASK_PHASE_NAMES[phase], TASK_PHASE_NAMES[expected[i]]);
+        ck_assert_uint_eq(begun[i], expected[i] != TASK_SKIPPED);
+    }
+    /* One when it comes, one for its own write, and two for each that it waits for: it came, it
+     * ended. No rescans. */
+    ck_assert_uint_le(graph.turns, 2 * node_count + 2 * edge_count);
+}
+
+START_TEST(small_graphs_end_as_the_oracle_says)
+{
+    for (uint64_t i = 0; i < 10; i++) {
+        graph_set_up();
+        uint64_t seed = (uint64_t)_i * 10 + i;
+        check_against_oracle(seed, 1 + (size_t)(seed % 40));
+        graph_tear_down();
+    }
+}
+END_TEST
+
+START_TEST(graphs_of_a_thousand_end_as_the_oracle_says)
+{
+    graph_set_up();
+    check_against_oracle((uint64_t)_i + 1000, MAX_NODES);
+    graph_tear_down();
+}
+END_TEST
+
+/* The last one that comes closes the chain to a circle: each member learns of it. */
+START_TEST(circle_of_a_hundred_is_told_to_each_member)
+{
+    char spec[64];
+    char name[GRAPH_NAME_LEN];
+
+    graph_set_up();
+    for (size_t i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "t%zu", i);
+        snprintf(spec, sizeof(spec), "\"dependsOn\":[\"t%zu\"]", (i + 1) % 100);
+        graph_put(name, spec);
+        graph_run(note_begin);
+    }
+    for (size_t i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "t%zu", i);
+        ck_assert_str_eq(graph_reason(name), "DependencyCycle");
+    }
+    graph_put("t50", "");
+    graph_run(note_begin);
+    ck_assert_int_eq(graph_phase("t50"), TASK_RUNNING);
+    for (size_t i = 51; i < 150; i++) {
+        snprintf(name, sizeof(name), "t%zu", i % 100);
+        ck_assert_str_eq(graph_reason(name), "WaitingForDependencies");
+    }
+    graph_tear_down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task graphs");
+    TCase *tcase = tcase_create("oracle");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, small_graphs_end_as_the_oracle_says, 0, 30);
+    tcase_add_loop_test(tcase, graphs_of_a_thousand_end_as_the_oracle_says, 0, 4);
+    tcase_add_test(tcase, circle_of_a_hundred_is_told_to_each_member);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
