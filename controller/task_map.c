@@ -100,7 +100,7 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
     workqueue_add(queue, name);
-    if (!current) {
+    if (old && !current) {
         attempts_remove(shared->attempts, old->uid);
         mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
     }
