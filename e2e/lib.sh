@@ -24,5 +24,7 @@ source "$HERE/lib/webhook.sh"
 source "$HERE/lib/devices.sh"
 # shellcheck source=e2e/lib/objects.sh
 source "$HERE/lib/objects.sh"
+# shellcheck source=e2e/lib/faults.sh
+source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/case.sh
 source "$HERE/lib/case.sh"

@@ -34,6 +34,7 @@ suite set-up e2e/setup.sh all
 suite build make --no-print-directory all
 suite lint make --no-print-directory lint
 suite unit make --no-print-directory check
+suite oracle python3 -B e2e/oracle/test_oracle.py
 suite demo e2e/demo.sh
 suite e2e e2e/run.sh
 table

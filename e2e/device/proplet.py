@@ -49,7 +49,9 @@ class Proplet:
         self.backoff = 1
         self.retry = None  # the timer of the next attempt to connect
         self.introduced = False
+        self.unacknowledged = {}  # message number of the client library -> id of the result in it
         self.client = self._make_client(secret)
+        journal.write(identity, "boot")
 
     # ---- connection ----
 
@@ -61,6 +63,7 @@ class Proplet:
         client.on_connect = self._connected
         client.on_disconnect = self._disconnected
         client.on_message = self._message
+        client.on_publish = self._acknowledged
         client.on_socket_open = lambda _c, _u, sock: self._listen(sock, selectors.EVENT_READ)
         client.on_socket_close = lambda _c, _u, sock: self.loop.forget(sock)
         both = selectors.EVENT_READ | selectors.EVENT_WRITE
@@ -135,7 +138,12 @@ class Proplet:
 
     def publish(self, suffix, message):
         text = json.dumps(message, separators=(",", ":"))
-        self.client.publish(self.topic(suffix), text, qos=self.options.qos)
+        return self.client.publish(self.topic(suffix), text, qos=self.options.qos).mid
+
+    def _acknowledged(self, _client, _userdata, number, _reason, _properties):
+        ident = self.unacknowledged.pop(number, None)
+        if ident is not None and self.options.qos:
+            self.journal.write(self.identity, "acknowledged", task=ident)
 
     # ---- what it says about itself ----
 
@@ -280,6 +288,7 @@ class Proplet:
     def _computed(self, task, results, error):
         if self.tasks.get(task.ident) is not task:
             return  # stopped, or a daemon: its end is never reported
+        self.journal.write(self.identity, "computed", task=task.ident)
         # While it is sampled, the sampler is awaited before the result leaves.
         floor = SAMPLE_AFTER if task.monitored else 0
         wait = max(self.options.result_delay, task.started + floor - time.monotonic())
@@ -298,8 +307,9 @@ class Proplet:
 
     def _publish_result(self, task, results, error):
         result = {"task_id": task.ident, "proplet_id": self.identity}
-        self.publish("control/proplet/results", {**result, "results": results, "error": error})
         self.journal.write(self.identity, "result", task=task.ident, results=results, error=error)
+        result.update(results=results, error=error)
+        self.unacknowledged[self.publish("control/proplet/results", result)] = task.ident
 
     def _task_metrics(self, task, sample):
         if self.tasks.get(task.ident) is not task:

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The API server killed twice under 200 Tasks: each ends with its result, none runs twice.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+case_needs_own_cluster
+COUNT=${CRASH_TASKS:-200}
+crash_world 5 4
+crash_load "$COUNT"
+for part in 1 3; do
+    after_ended $((COUNT * part / 5)) kill_apiserver
+done
+crash_verdict --max-crossings $((COUNT / 10))

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Controller, broker and API server killed under 200 Tasks, one by one and all at once.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+case_needs_own_cluster
+COUNT=${CRASH_TASKS:-200}
+all_at_once() {
+    killing broker crash broker
+    killing apiserver in_cluster crash apiserver
+    killing controller crash controller
+    broker_start
+    in_cluster cluster_apiserver
+    wait_for 90 "the API server" api /readyz
+    controller_start
+}
+crash_world 5 4
+crash_load "$COUNT"
+after_ended $((COUNT / 8)) kill_controller
+after_ended $((COUNT * 2 / 8)) kill_broker
+after_ended $((COUNT * 3 / 8)) kill_apiserver
+after_ended $((COUNT * 4 / 8)) all_at_once
+after_ended $((COUNT * 6 / 8)) kill_controller
+crash_verdict --max-crossings $((COUNT / 10))
