@@ -57,3 +57,16 @@ journal_has() {
     printf '%s of %s lines where %s\n' "$count" "${3:-1}" "$2"
     ((count >= ${3:-1}))
 }
+
+# embedded_start IDENTITY OPTION...: a microcontroller (device/embedded.py), a group of its own name
+embedded_start() {
+    local identity=$1 before
+    shift
+    : >>"$LOGS/$identity.journal"
+    before=$(connections "$identity")
+    spawn "device-$identity" "$PYTHON_HOME/bin/python" "$HERE/device/embedded.py" \
+        --broker "127.0.0.1:$BROKER_PORT" --domain "$DOMAIN" --channel "$CHANNEL" \
+        --passwords "$BROKER/identities" --journal "$LOGS/$identity.journal" \
+        --identity "$identity" --alive-interval 1 "$@"
+    wait_for 30 "a connection of $identity" more_connections "$identity" "$before"
+}

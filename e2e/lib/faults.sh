@@ -95,3 +95,34 @@ crash_verdict() {
     expect_eq "Tasks without their own answer" "" "$wrong"
     oracle_judge "$@"
 }
+
+# ---- a proxy between the controller and its broker: proxy/proxy.py ----
+
+# proxy_start: after controller_prepare; the controller will connect through it
+proxy_start() {
+    PROXY_PORT=$(free_port)
+    rm -f "$PART/proxy.control"
+    mkfifo "$PART/proxy.control"
+    spawn proxy "$PYTHON_HOME/bin/python" -B "$HERE/proxy/proxy.py" --listen "$PROXY_PORT" \
+        --broker "127.0.0.1:$BROKER_PORT" --control "$PART/proxy.control" --journal "$LOGS/proxy.journal.jsonl"
+    wait_for 20 "the proxy" proxy_has '.event == "listening"'
+    CONTROLLER_OPTIONS+=(--mqtt-address "tcp://127.0.0.1:$PROXY_PORT")
+}
+
+# proxy_count CONDITION; proxy_has CONDITION [COUNT], for wait_for
+proxy_count() { jq -Rc "fromjson? | select($1)" "$LOGS/proxy.journal.jsonl" 2>/dev/null | wc -l; }
+proxy_has() {
+    local count
+    count=$(proxy_count "$1")
+    printf '%s of %s lines where %s\n' "$count" "${2:-1}" "$1"
+    ((count >= ${2:-1}))
+}
+
+# proxy_say VERB [ARGUMENT...]: returns when it has been obeyed
+proxy_say() {
+    local before
+    before=$(proxy_count '.event == "control"')
+    # shellcheck disable=SC2016 # expanded by the other shell
+    timeout 5 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/proxy.control"
+    wait_for 10 "the proxy to obey '$*'" proxy_has '.event == "control"' $((before + 1))
+}

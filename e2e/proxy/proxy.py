@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""A TCP proxy in front of a broker that understands MQTT 3.1.1 and does what it is told to.
+
+Lines written to the control pipe, each answered by a line of the journal:
+  drop N WORD     the next N messages from clients whose topic holds WORD never arrive; the sender
+                  is told that they did, as by a broker that dies a moment later
+  hold WORD       from the next message from the broker whose topic holds WORD on, that client
+                  hears nothing, until `release`
+  release
+  cut             every connection is closed, and whatever is under way on it is gone
+  refuse | accept new connections are closed at once, and are not
+The journal has a line for each message dropped and each connection.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+
+PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 3, 4, 5, 6, 7
+CHUNK = 65536
+
+
+class Closed(Exception):
+    """The other side ended the connection, or sent what is no packet."""
+
+
+async def read_packet(reader):
+    """(first byte, the whole packet)."""
+    try:
+        packet = bytearray(await reader.readexactly(1))
+        length = shift = 0
+        while True:
+            byte = (await reader.readexactly(1))[0]
+            packet.append(byte)
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                break
+            if shift > 21:
+                raise Closed("a length of more than four bytes")
+        header = len(packet)
+        packet += await reader.readexactly(length)
+    except (asyncio.IncompleteReadError, ConnectionError) as error:
+        raise Closed(str(error)) from error
+    return packet, header
+
+
+class Publish:
+    """What is read of a PUBLISH packet: topic, QoS, number."""
+
+    def __init__(self, packet, header):
+        self.qos = packet[0] >> 1 & 3
+        end = header + 2 + int.from_bytes(packet[header : header + 2], "big")
+        self.topic = packet[header + 2 : end].decode("utf-8", "replace")
+        self.number = bytes(packet[end : end + 2]) if self.qos else b""
+
+
+class Connection:
+    def __init__(self, proxy, client, broker):
+        self.proxy, self.client, self.broker = proxy, client, broker
+        self.dropped = set()  # numbers of dropped QoS 2 messages: their PUBREL is answered here
+        self.released = asyncio.Event()
+        self.released.set()
+
+    def close(self):
+        for _reader, writer in (self.client, self.broker):
+            writer.close()
+        self.released.set()
+
+    async def run(self):
+        ways = [asyncio.create_task(way) for way in (self._upwards(), self._downwards())]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+        self.close()
+
+    async def _upwards(self):
+        while True:
+            packet, header = await read_packet(self.client[0])
+            if not self._is_dropped(packet, header):
+                self.broker[1].write(packet)
+                await self.broker[1].drain()
+
+    def _is_dropped(self, packet, header):
+        kind = packet[0] >> 4
+        if kind == PUBREL and bytes(packet[header:]) in self.dropped:
+            self.dropped.remove(bytes(packet[header:]))
+            self._answer(PUBCOMP, bytes(packet[header:]))
+            return True
+        if kind != PUBLISH:
+            return False
+        message = Publish(packet, header)
+        if not self.proxy.takes_away(message.topic):
+            return False
+        if message.qos == 2:
+            self.dropped.add(message.number)
+        if message.qos:
+            self._answer(PUBACK if message.qos == 1 else PUBREC, message.number)
+        return True
+
+    def _answer(self, kind, number):
+        self.client[1].write(bytes([kind << 4, 2]) + number)
+
+    async def _downwards(self):
+        while True:
+            packet, header = await read_packet(self.broker[0])
+            if packet[0] >> 4 == PUBLISH and self.proxy.holds(Publish(packet, header).topic):
+                self.released.clear()
+            await self.released.wait()
+            self.client[1].write(packet)
+            await self.client[1].drain()
+
+
+class Proxy:
+    def __init__(self, options):
+        self.options = options
+        self.connections = set()
+        self.drops = []  # [left, word]
+        self.hold_word = None
+        self.is_refusing = False
+        self.journal = open(options.journal, "a", encoding="utf-8", buffering=1)
+
+    def write(self, event, **fields):
+        print(json.dumps({"time": time.time(), "event": event, **fields}), file=self.journal)
+
+    def takes_away(self, topic):
+        for drop in self.drops:
+            if drop[0] and drop[1] in topic:
+                drop[0] -= 1
+                self.write("dropped", topic=topic)
+                return True
+        return False
+
+    def holds(self, topic):
+        return self.hold_word is not None and self.hold_word in topic
+
+    async def accept(self, reader, writer):
+        if self.is_refusing:
+            writer.close()
+            return
+        try:
+            broker = await asyncio.open_connection(self.options.host, self.options.port)
+        except OSError as error:
+            self.write("unreachable", error=str(error))
+            writer.close()
+            return
+        connection = Connection(self, (reader, writer), broker)
+        self.connections.add(connection)
+        self.write("connected", count=len(self.connections))
+        try:
+            await connection.run()
+        finally:
+            self.connections.discard(connection)
+            self.write("closed", count=len(self.connections))
+
+    def obey(self, line):
+        verb, *arguments = line.split()
+        if verb == "drop":
+            self.drops.append([int(arguments[0]), arguments[1]])
+        elif verb == "hold":
+            self.hold_word = arguments[0]
+        elif verb == "release":
+            self.hold_word = None
+            for connection in self.connections:
+                connection.released.set()
+        elif verb == "cut":
+            for connection in list(self.connections):
+                connection.close()
+        elif verb in ("refuse", "accept"):
+            self.is_refusing = verb == "refuse"
+        else:
+            raise ValueError(f"unknown verb '{verb}'")
+
+    def listen_to(self, path):
+        """Held open for writing too, so that writers may come and go."""
+        file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        rest = b""
+
+        def readable():
+            nonlocal rest
+            *lines, rest = (rest + os.read(file, CHUNK)).split(b"\n")
+            for line in lines:
+                try:
+                    self.obey(line.decode())
+                    self.write("control", line=line.decode())
+                except (ValueError, IndexError) as error:
+                    self.write("bad-control", line=line.decode(), error=str(error))
+
+        asyncio.get_running_loop().add_reader(file, readable)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--listen", type=int, required=True, metavar="PORT")
+    parser.add_argument("--broker", required=True, metavar="HOST:PORT")
+    parser.add_argument("--control", required=True, metavar="FIFO")
+    parser.add_argument("--journal", required=True, metavar="FILE")
+    options = parser.parse_args()
+    options.host, _, port = options.broker.rpartition(":")
+    options.port = int(port)
+    return options
+
+
+async def serve(options):
+    proxy = Proxy(options)
+    proxy.listen_to(options.control)
+    server = await asyncio.start_server(proxy.accept, "127.0.0.1", options.listen)
+    proxy.write("listening")
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(serve(parse_arguments()))
+    except KeyboardInterrupt:
+        sys.exit(130)
