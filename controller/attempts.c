@@ -102,6 +102,31 @@ bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t numb
     return first;
 }
 
+bool attempts_sampled(struct attempts *attempts, const char *uid, int64_t number,
+                      const struct sample *sample, int64_t now_us)
+{
+    bool first = false;
+
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = map_get(attempts->by_uid, uid);
+    if (attempt && attempt->number == number) {
+        first = !attempt->sample_us;
+        attempt->sample = *sample;
+        attempt->sample_us = now_us;
+    }
+    pthread_mutex_unlock(&attempts->lock);
+    return first;
+}
+
+void attempts_sample_written(struct attempts *attempts, const char *uid, int64_t sample_us)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = map_get(attempts->by_uid, uid);
+    if (attempt && attempt->sample_us == sample_us)
+        attempt->sample_us = 0;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
 int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
                            int64_t now_ms)
 {

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controller/samples.h"
+
 /*
  * One entry a Task, by uid, of its current attempt only: naming a later attempt resets it. All
  * times are monotonic milliseconds, 0: never. Any thread; one leaf mutex. Entries go with
@@ -23,6 +25,8 @@ struct attempt {
     int64_t stop_sent_ms;
     int64_t forbidden_ms; /* since then every write of its status was answered with 403 */
     int64_t deleting_ms;  /* first seen with a deletionTimestamp */
+    struct sample sample; /* the last one that its device sent */
+    int64_t sample_us;    /* when it came (wall clock); 0: none that is not in the status */
 };
 
 struct attempts *attempts_create(void);
@@ -38,6 +42,11 @@ void attempts_deleting(struct attempts *attempts, const char *uid, int64_t numbe
 /* From the device, so of any number: true if that is the current attempt and this is its first
  * sign. */
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+/* A sample of that attempt came: true if there was none that waits to be written. */
+bool attempts_sampled(struct attempts *attempts, const char *uid, int64_t number,
+                      const struct sample *sample, int64_t now_us);
+/* The sample that came then is in the status. */
+void attempts_sample_written(struct attempts *attempts, const char *uid, int64_t sample_us);
 /* A status write was forbidden, or was not: how long that has been so, 0 for the first time. */
 int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
                            int64_t now_ms);

@@ -15,7 +15,8 @@
 
 static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create",
                                                "controller/marker" };
-static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/task_metrics" };
+static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metrics",
+                                                "proplet/task_metrics" };
 
 /* What makes heartbeats be heard. */
 #define ALIVE_SUFFIX "proplet/alive"
@@ -99,7 +100,7 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
 
     pthread_mutex_lock(&bridge->lock);
     struct channel *channel = map_get(bridge->channels, key);
-    bool control = kind == MESSAGE_ALIVE || kind == MESSAGE_TASK_METRICS;
+    bool control = kind == MESSAGE_ALIVE || kind == MESSAGE_METRICS || kind == MESSAGE_TASK_METRICS;
     if (channel && granted < 0)
         *(control ? &channel->refused_control : &channel->refused_events) = true;
     else if (channel && kind == MESSAGE_ALIVE)

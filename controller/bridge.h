@@ -16,7 +16,7 @@
  *   events   "<client-id>-results", persistent session, acknowledged after the write:
  *            results, create, marker
  *   control  "<client-id>", clean session:
- *            alive, task_metrics, and everything that is published
+ *            alive, metrics, task_metrics, and everything that is published
  *
  * Subscriptions follow the channels of the Proplets. A result goes into the mailbox under its
  * Task's uid and stays there until the Task's status is written; the events thread acknowledges

@@ -2,15 +2,21 @@
 
 #include <string.h>
 
+#include "common/api/task.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
 #include "controller/indexes.h"
+#include "controller/samples.h"
 
 static struct metric REJECTED = { .type = METRIC_COUNTER,
                                   .name = "propeller_results_rejected_total",
                                   .help = "Results that were acknowledged and dropped.",
                                   .labels = { "reason" } };
+static struct metric SAMPLES_REJECTED = { .type = METRIC_COUNTER,
+                                          .name = "propeller_samples_rejected_total",
+                                          .help = "Metrics of devices and Tasks that were dropped.",
+                                          .labels = { "reason" } };
 static struct metric MALFORMED = { .type = METRIC_COUNTER,
                                    .name = "propeller_mqtt_malformed_total",
                                    .help = "Messages that are not of the contract.",
@@ -91,49 +97,96 @@ static void on_create(struct bridge_sink *sink, struct arena *arena, const char 
         wake_proplets(sink, arena, key);
 }
 
-/* The device with this identity is the one that the Task is assigned to. */
-static bool is_assigned_to(struct bridge_sink *sink, struct arena *arena, const char *uid,
-                           const char *identity)
+static void reject_sample(const char *reason)
 {
+    metric_add(&SAMPLES_REJECTED, 1, reason, NULL);
+}
+
+static void on_metrics(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                       const char *text, size_t len)
+{
+    struct metrics_message message;
+    struct error err = { 0 };
+    char key[FLEET_KEY_LEN];
+
+    if (message_metrics_parse(arena, text, len, &message, &err) < 0)
+        malformed(MESSAGE_METRICS, &err);
+    else if (!fleet_key(channel, message.proplet_id, key) ||
+             !store_count(sink->proplets, "identity", key))
+        reject_sample("unknown_proplet");
+    else if (message.verdict != SAMPLE_PLAUSIBLE)
+        reject_sample(SAMPLE_VERDICT_NAMES[message.verdict]);
+    else
+        fleet_metrics(sink->fleet, key, &message.sample, clock_wall_us(sink->clock));
+}
+
+/* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
+static const char *objection(struct bridge_sink *sink, struct arena *arena,
+                             const struct kube_name *task_name, int64_t attempt,
+                             const char *identity, enum proplet_dialect *ret)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, task_name);
     struct kube_name name;
     char key[FLEET_KEY_LEN];
 
-    if (!store_name_of_uid(sink->tasks, uid, &name))
-        return false;
-
-    CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, &name);
     if (!task)
-        return false;
+        return "unknown_task";
 
     const cJSON *status = json_get(kube_object_json(arena, task), "status");
+    const char *phase = json_string(json_get(status, "phase"), "");
+    if (!str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) &&
+        !str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]))
+        return "not_running";
+    if (json_int(json_get(status, "attempt"), 1) != attempt)
+        return "other_attempt";
     if (!kube_name_set(&name, task->name.ns, json_string(json_get(status, "assignedProplet"), "")))
-        return false;
+        return "other_proplet";
 
     CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
-    return proplet && proplet_identity_of(kube_object_json(arena, proplet), key) &&
-           str_equal(key, identity);
+    const cJSON *json = proplet ? kube_object_json(arena, proplet) : NULL;
+    if (!json || !proplet_identity_of(json, key) || !str_equal(key, identity))
+        return "other_proplet";
+
+    *ret = proplet_dialect_of(json);
+    return NULL;
 }
 
 static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const char *channel,
                             const char *text, size_t len)
 {
-    char key[FLEET_KEY_LEN];
+    char key[FLEET_KEY_LEN] = "";
     struct task_metrics_message message;
     struct error err = { 0 };
-    int64_t number = 1;
+    struct kube_name name;
+    int64_t number;
+    enum proplet_dialect dialect;
 
     if (message_task_metrics_parse(arena, text, len, &message, &err) < 0) {
         malformed(MESSAGE_TASK_METRICS, &err);
         return;
     }
-    const char *dot = strchr(message.task_id, '.');
-    if (dot && !str_to_int64(dot + 1, &number))
-        return;
-
     const char *uid = message_id_uid(arena, message.task_id);
-    if (message.proplet_id && fleet_key(channel, message.proplet_id, key) &&
-        is_assigned_to(sink, arena, uid, key))
-        attempts_confirmed(sink->attempts, uid, number, clock_monotonic_ms(sink->clock));
+    if (!message_id_attempt(message.task_id, &number) ||
+        !store_name_of_uid(sink->tasks, uid, &name)) {
+        reject_sample("unknown_task");
+        return;
+    }
+    if (message.proplet_id && !fleet_key(channel, message.proplet_id, key))
+        str_copy(key, sizeof(key), "");
+    const char *reason = objection(sink, arena, &name, number, key, &dialect);
+    if (reason) {
+        reject_sample(reason);
+        return;
+    }
+
+    attempts_confirmed(sink->attempts, uid, number, clock_monotonic_ms(sink->clock));
+    if (message.verdict != SAMPLE_PLAUSIBLE) {
+        reject_sample(SAMPLE_VERDICT_NAMES[message.verdict]);
+        return;
+    }
+    sample_correct(&message.sample, dialect);
+    if (attempts_sampled(sink->attempts, uid, number, &message.sample, clock_wall_us(sink->clock)))
+        workqueue_add(sink->task_queue, &name);
 }
 
 static void on_result(struct bridge_sink *sink, struct arena *arena, const char *channel,
@@ -190,6 +243,8 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
         sink->marker(sink->marker_ctx, payload, len);
         return;
     case MESSAGE_METRICS:
+        on_metrics(sink, arena, channel, payload, len);
+        return;
     case MESSAGE_UNKNOWN:
         return;
     }

@@ -19,7 +19,6 @@ struct fleet {
     pthread_mutex_t lock;
     struct map *devices;
     size_t strangers;
-    int64_t next_slot_us; /* finer than the slots, so that every rate is kept */
 };
 
 static void device_free(void *value)
@@ -181,6 +180,17 @@ bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool
     return news;
 }
 
+void fleet_metrics(struct fleet *fleet, const char *key, const struct sample *sample,
+                   int64_t now_us)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = device_get(fleet, key);
+    device_known(fleet, device);
+    device->view.sample = *sample;
+    device->view.sample_us = now_us;
+    pthread_mutex_unlock(&fleet->lock);
+}
+
 void fleet_silent(struct fleet *fleet, const char *key, int64_t last_seen_ms)
 {
     pthread_mutex_lock(&fleet->lock);
@@ -210,31 +220,5 @@ void fleet_remove(struct fleet *fleet, const char *key)
         device_known(fleet, device);
         map_remove(fleet->devices, key);
     }
-    pthread_mutex_unlock(&fleet->lock);
-}
-
-int64_t fleet_reserve_refresh(struct fleet *fleet, const char *key, int64_t now_ms,
-                              int64_t interval_ms, double qps)
-{
-    pthread_mutex_lock(&fleet->lock);
-    struct fleet_device *view = &device_get(fleet, key)->view;
-    if (!view->next_refresh_ms) {
-        int64_t slot_us = (now_ms + interval_ms) * 1000;
-        if (slot_us < fleet->next_slot_us)
-            slot_us = fleet->next_slot_us;
-        fleet->next_slot_us = slot_us + (int64_t)(1000000 / qps) + 1;
-        view->next_refresh_ms = (slot_us + 999) / 1000;
-    }
-    int64_t when = view->next_refresh_ms;
-    pthread_mutex_unlock(&fleet->lock);
-    return when;
-}
-
-void fleet_refreshed(struct fleet *fleet, const char *key)
-{
-    pthread_mutex_lock(&fleet->lock);
-    struct device *device = map_get(fleet->devices, key);
-    if (device)
-        device->view.next_refresh_ms = 0;
     pthread_mutex_unlock(&fleet->lock);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/arena.h"
+#include "controller/samples.h"
 
 /*
  * A device is its identity "<domain>/<channel>/<clientId>" (fleet_key). Live values are here and
@@ -36,8 +37,9 @@ struct fleet_device {
     int64_t last_seen_us;
     int64_t history_us[FLEET_HISTORY]; /* oldest first */
     size_t history_len;
-    const char *metadata;    /* JSON text in the arena, or NULL */
-    int64_t next_refresh_ms; /* 0: none reserved */
+    const char *metadata; /* JSON text in the arena, or NULL */
+    struct sample sample;
+    int64_t sample_us; /* when it came; 0: none in this process */
     /* Attempts in a row that ended on it without a result (start not confirmed, restarted, lost),
      * counted up to FLEET_MAX_UNANSWERED. */
     size_t unanswered;
@@ -59,17 +61,13 @@ bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered);
 bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool known,
                     int64_t now_ms);
 
+/* No news: it goes with the next write, or within the refresh budget. The caller knows that a Proplet
+ * has this identity. */
+void fleet_metrics(struct fleet *fleet, const char *key, const struct sample *sample,
+                   int64_t now_us);
+
 /* The reconciler found it silent: the next heartbeat is news. Nothing if a heartbeat came after
  * last_seen_ms. */
 void fleet_silent(struct fleet *fleet, const char *key, int64_t last_seen_ms);
 void fleet_get(struct fleet *fleet, struct arena *arena, const char *key, struct fleet_device *ret);
 void fleet_remove(struct fleet *fleet, const char *key);
-
-/*
- * The refresh budget: one slot for this device, not before now + interval, one slot every 1/qps s
- * for the whole fleet. Kept until fleet_refreshed. Returns when it may be written (monotonic ms).
- */
-int64_t fleet_reserve_refresh(struct fleet *fleet, const char *key, int64_t now_ms,
-                              int64_t interval_ms, double qps);
-/* Its status was written, for whatever reason: the next refresh needs a new slot. */
-void fleet_refreshed(struct fleet *fleet, const char *key);

@@ -138,11 +138,17 @@ static void index_channel(const cJSON *json, index_add_fn *add, void *ctx)
         add(ctx, key);
 }
 
-static void index_embedded(const cJSON *json, index_add_fn *add, void *ctx)
+enum proplet_dialect proplet_dialect_of(const cJSON *json)
 {
     const char *dialect = json_string(json_path(json, "spec", "external", "dialect", NULL), "");
 
-    if (str_equal(dialect, PROPLET_DIALECT_NAMES[DIALECT_EMBEDDED]))
+    return str_equal(dialect, PROPLET_DIALECT_NAMES[DIALECT_EMBEDDED]) ? DIALECT_EMBEDDED
+                                                                       : DIALECT_STANDARD;
+}
+
+static void index_embedded(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (proplet_dialect_of(json) == DIALECT_EMBEDDED)
         index_channel(json, add, ctx);
 }
 

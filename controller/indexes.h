@@ -1,6 +1,7 @@
 /* What is kept of each kind in memory, and under which values it is found. */
 #pragma once
 
+#include "common/api/proplet.h"
 #include "common/kube/watch.h"
 #include "common/runtime/store.h"
 #include "controller/fleet.h"
@@ -40,3 +41,4 @@ watch_project_fn project_proplet;
 /* Of a Proplet's tree; false: it has no usable connectionConfig. */
 bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
 bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN]);
+enum proplet_dialect proplet_dialect_of(const cJSON *json);

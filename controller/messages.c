@@ -73,8 +73,7 @@ const char *message_topic(struct arena *arena, const char *channel, const char *
                         channel + domain_len + 1, suffix);
 }
 
-static int required_string(const cJSON *object, const char *key, const char **ret,
-                           struct error *err)
+int message_string(const cJSON *object, const char *key, const char **ret, struct error *err)
 {
     const char *value = json_string(json_get(object, key), NULL);
 
@@ -94,7 +93,7 @@ int message_alive_parse(struct arena *arena, const char *text, size_t len,
         return r;
 
     struct alive_message message = { 0 };
-    r = required_string(json, "proplet_id", &message.proplet_id, err);
+    r = message_string(json, "proplet_id", &message.proplet_id, err);
     if (r < 0)
         return r;
 
@@ -175,7 +174,7 @@ int message_create_parse(struct arena *arena, const char *text, size_t len,
         return r;
 
     struct create_message message = { 0 };
-    r = required_string(json, "proplet_id", &message.proplet_id, err);
+    r = message_string(json, "proplet_id", &message.proplet_id, err);
     if (r < 0)
         return r;
 
@@ -246,7 +245,7 @@ int message_result_parse(struct arena *arena, const char *text, size_t len,
         return r;
 
     struct result_message message = { 0 };
-    r = required_string(json, "task_id", &message.task_id, err);
+    r = message_string(json, "task_id", &message.task_id, err);
     if (r < 0)
         return r;
 
@@ -265,24 +264,6 @@ int message_result_parse(struct arena *arena, const char *text, size_t len,
     return 0;
 }
 
-int message_task_metrics_parse(struct arena *arena, const char *text, size_t len,
-                               struct task_metrics_message *ret, struct error *err)
-{
-    const cJSON *json;
-    int r = json_parse(arena, text, len, &json, err);
-    if (r < 0)
-        return r;
-
-    struct task_metrics_message message = { 0 };
-    r = required_string(json, "task_id", &message.task_id, err);
-    if (r < 0)
-        return r;
-
-    message.proplet_id = json_string(json_get(json, "proplet_id"), NULL);
-    *ret = message;
-    return 0;
-}
-
 const char *message_id(struct arena *arena, const char *uid, int64_t attempt)
 {
     if (attempt <= 1)
@@ -294,4 +275,15 @@ const char *message_id(struct arena *arena, const char *uid, int64_t attempt)
 const char *message_id_uid(struct arena *arena, const char *id)
 {
     return arena_strndup(arena, id, strcspn(id, "."));
+}
+
+bool message_id_attempt(const char *id, int64_t *ret)
+{
+    const char *dot = strchr(id, '.');
+
+    if (dot)
+        return str_to_int64(dot + 1, ret);
+
+    *ret = 1;
+    return true;
 }

@@ -1,5 +1,5 @@
 /* What devices say, as structs: alive, create, result (the Propeller MQTT contract, messages of the
- * device). */
+ * device). What they measure: samples.h. */
 #pragma once
 
 #include "common/json/json.h"
@@ -54,15 +54,13 @@ struct result_message {
 int message_result_parse(struct arena *arena, const char *text, size_t len,
                          struct result_message *ret, struct error *err) MUST_CHECK;
 
-/* First sign of a running attempt. */
-struct task_metrics_message {
-    const char *task_id;
-    const char *proplet_id;
-};
-int message_task_metrics_parse(struct arena *arena, const char *text, size_t len,
-                               struct task_metrics_message *ret, struct error *err) MUST_CHECK;
+/* For parsers: a member that must be a string and not empty. */
+int message_string(const cJSON *object, const char *key, const char **ret,
+                   struct error *err) MUST_CHECK;
 
 /* Message ids: "<uid>" for attempt 1, "<uid>.<attempt>" later. */
 const char *message_id(struct arena *arena, const char *uid, int64_t attempt);
 /* The part before the first dot. */
 const char *message_id_uid(struct arena *arena, const char *id);
+/* The number behind it, 1 if there is none; false: something else is there. */
+bool message_id_attempt(const char *id, int64_t *ret);

@@ -84,11 +84,11 @@ static const struct option OPTIONS[] = {
       .help = "how Proplets are chosen" },
     { OPTION("workers", OPTION_STRING, workers, DEFAULT_WORKERS), .value_name = "LIST",
       .help = "parallel reconciles of each kind" },
-    { OPTION("status-refresh-interval", OPTION_DURATION, status_refresh_interval_ms, "1m"),
-      .min = 100, .max = DAY_MS,
-      .help = "least time between two refreshes of one Proplet's lastSeen and metrics" },
-    { OPTION("status-refresh-qps", OPTION_DOUBLE, status_refresh_qps, "10"), .min = 1, .max = 10000,
-      .help = "refreshes per second of all Proplets together" },
+    { OPTION("status-refresh-interval", OPTION_DURATION, refresh.interval_ms, "1m"), .min = 100,
+      .max = DAY_MS,
+      .help = "least time between two refreshes of one object: lastSeen, counts, metrics" },
+    { OPTION("status-refresh-qps", OPTION_DOUBLE, refresh.qps, "10"), .min = 1, .max = 10000,
+      .help = "refreshes per second of all Proplets and Tasks together" },
 };
 
 static int parse_worker(const char *item, size_t len, struct controller_settings *ret,

@@ -4,6 +4,7 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/runtime/options.h"
+#include "controller/refresh_budget.h"
 
 struct controller_settings {
     const char *kubeconfig;
@@ -35,8 +36,7 @@ struct controller_settings {
     int64_t max_result_bytes;
     const char *scheduler;
     const char *workers;
-    int64_t status_refresh_interval_ms;
-    double status_refresh_qps;
+    struct refresh_limits refresh;
 
     unsigned task_workers, proplet_workers; /* parsed from workers */
 };

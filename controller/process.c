@@ -187,6 +187,7 @@ int process_create(struct process *process, struct error *err)
         .tasks = make_informer(process, &KIND_TASK, project_task),
         .proplets = make_informer(process, &KIND_PROPLET, project_proplet),
         .fleet = fleet_create(),
+        .budget = refresh_budget_create(),
         .placements = placements_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&MAILBOX_LIMITS),
@@ -230,6 +231,7 @@ void process_destroy(struct process *process)
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);
     placements_destroy(shared->placements);
+    refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
     kube_client_destroy(process->lease_client);
     kube_client_destroy(process->events_client);

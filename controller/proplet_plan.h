@@ -35,6 +35,7 @@ struct proplet_plan {
     struct proplet_status status; /* as it is to be stored */
     bool transition;              /* what users wait for changed: write at once */
     bool refresh;                 /* only live values changed: write within the refresh budget */
+    bool news;                    /* metadata is among them: before mere refreshes */
     bool silent;                  /* the device is to be taken for dead until its next heartbeat */
     enum event_type event_type;
     const char *event_reason; /* NULL: none */

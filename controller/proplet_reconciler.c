@@ -89,9 +89,8 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         return 0;
 
     if (!plan->transition) {
-        int64_t slot_ms = fleet_reserve_refresh(shared->fleet, key, observed->now_ms,
-                                                shared->settings->status_refresh_interval_ms,
-                                                shared->settings->status_refresh_qps);
+        int64_t slot_ms = refresh_budget_reserve(shared->budget, key, plan->news,
+                                                 &shared->settings->refresh, observed->now_ms);
         if (observed->now_ms < slot_ms) {
             requeue_at(rc, observed->now_ms, slot_ms);
             return 0;
@@ -106,7 +105,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     if (r < 0)
         return error_wrap(err, "write status");
 
-    fleet_refreshed(shared->fleet, key);
+    refresh_budget_release(shared->budget, key);
     if (written)
         announce(rc, object, plan);
     return 0;
@@ -189,13 +188,19 @@ static void wake_index(struct shared *shared, struct arena *arena, const char *i
         workqueue_add(queue, &list.items[i]->name);
 }
 
+static void device_gone(struct shared *shared, const char *key)
+{
+    fleet_remove(shared->fleet, key);
+    refresh_budget_release(shared->budget, key);
+}
+
 static void gone_from(struct shared *shared, struct arena *arena, const char *key,
                       const char *channel, struct workqueue *queue)
 {
     if (shared->bridge)
         bridge_channel_remove(shared->bridge, channel);
     if (!store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
-        fleet_remove(shared->fleet, key);
+        device_gone(shared, key);
     wake_index(shared, arena, INDEX_IDENTITY, key, queue);
     if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
         wake_index(shared, arena, INDEX_CHANNEL, channel, queue);

@@ -8,6 +8,7 @@
 #include "controller/fleet.h"
 #include "controller/options.h"
 #include "controller/placements.h"
+#include "controller/refresh_budget.h"
 #include "controller/scheduler.h"
 
 /* What the reconcilers share. All of it is owned by main and outlives them. */
@@ -16,6 +17,7 @@ struct shared {
     struct informer *tasks;
     struct informer *proplets;
     struct fleet *fleet;
+    struct refresh_budget *budget;
     struct placements *placements;
     struct attempts *attempts;
     struct mailbox *mailbox;
@@ -41,3 +43,6 @@ map_fn
 void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
                          const struct kube_object *object);
 void task_note_all(struct shared *shared);
+
+/* The Task is gone: nothing that is kept for it may outlive it. */
+void task_forget(struct shared *shared, const char *uid);

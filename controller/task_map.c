@@ -90,6 +90,12 @@ static void wake_proplet(struct shared *shared, const struct kube_name *task, co
         workqueue_add(shared->proplet_queue, &name); /* its counts; its end may wait for this one */
 }
 
+void task_forget(struct shared *shared, const char *uid)
+{
+    attempts_remove(shared->attempts, uid);
+    refresh_budget_release(shared->budget, uid);
+}
+
 void task_map_task(void *self, struct kube_object *old, struct kube_object *current,
                    struct workqueue *queue)
 {
@@ -101,7 +107,7 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
 
     workqueue_add(queue, name);
     if (old && !current) {
-        attempts_remove(shared->attempts, old->uid);
+        task_forget(shared, old->uid);
         mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
     }
     wake_proplet(shared, name, before);

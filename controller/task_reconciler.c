@@ -8,6 +8,7 @@
 #include "controller/status_writer.h"
 #include "controller/task_dispatch.h"
 #include "controller/task_observe.h"
+#include "controller/task_sample.h"
 
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
  * queue. */
@@ -109,7 +110,8 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
                         bool *ret_written, struct error *err)
 {
     *ret_written = false;
-    if (json_equal(json_get(json, "status"), task_status_encode(rc->arena, &plan->status)))
+    if (json_equal(json_get(json, "status"), task_status_encode(rc->arena, &plan->status)) &&
+        !task_sample_is_due(shared, observed, plan))
         return 0;
 
     int r = whole_object(rc, observed, plan, &json, err);
@@ -117,8 +119,12 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
         return r;
 
     plan->status.updated_at_us = observed->now_us;
-    return status_write(rc, shared->tasks, &KIND_TASK, json,
-                        task_status_encode(rc->arena, &plan->status), ret_written, err);
+    task_sample_add(rc->arena, observed, plan);
+    r = status_write(rc, shared->tasks, &KIND_TASK, json,
+                     task_status_encode(rc->arena, &plan->status), ret_written, err);
+    if (r == 0)
+        task_sample_done(shared, observed);
+    return r;
 }
 
 /* Answers of the API server that will be the same however often it is asked. */
@@ -299,6 +305,6 @@ int task_reconcile(void *self, struct reconcile *rc, struct error *err)
         bridge_count_rejected("unstorable", 1);
     }
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
-        attempts_remove(shared->attempts, object->uid);
+        task_forget(shared, object->uid);
     return r;
 }

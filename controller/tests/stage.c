@@ -34,8 +34,7 @@ static const struct controller_settings SETTINGS = {
     .start_confirm_ms = 30000,
     .stop_timeout_ms = 30000,
     .max_result_bytes = 262144,
-    .status_refresh_interval_ms = 60000,
-    .status_refresh_qps = 10,
+    .refresh = { .interval_ms = 60000, .qps = 10 },
 };
 
 /* When a reconciler wants its next turn. */
@@ -135,6 +134,7 @@ static void start_process(void)
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
         .fleet = fleet_create(),
+        .budget = refresh_budget_create(),
         .placements = placements_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&limits),
@@ -174,6 +174,7 @@ static void end_process(void)
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);
     placements_destroy(shared->placements);
+    refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
     kube_client_destroy(process.client);
 }

@@ -100,6 +100,35 @@ START_TEST(sign_of_an_unknown_task_is_not_remembered)
 }
 END_TEST
 
+START_TEST(sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it)
+{
+    const struct sample sample = { 1, 2, 3 };
+
+    attempts_published(attempts, UID, 1, 100);
+    ck_assert(attempts_sampled(attempts, UID, 1, &sample, 1000));
+    ck_assert(!attempts_sampled(attempts, UID, 1, &sample, 2000));
+    attempts_sample_written(attempts, UID, 1000);
+    ck_assert_int_eq(get(1, 200).sample_us, 2000);
+    attempts_sample_written(attempts, UID, 2000);
+    ck_assert_int_eq(get(1, 200).sample_us, 0);
+    ck_assert(attempts_sampled(attempts, UID, 1, &sample, 3000));
+    ck_assert_int_eq(get(2, 300).sample_us, 0); /* the next attempt has none */
+}
+END_TEST
+
+START_TEST(sample_of_another_attempt_or_an_unknown_task_is_not_kept)
+{
+    const struct sample sample = { 1, 2, 3 };
+
+    attempts_published(attempts, UID, 2, 100);
+    ck_assert(!attempts_sampled(attempts, UID, 1, &sample, 1000));
+    ck_assert(!attempts_sampled(attempts, "stranger", 1, &sample, 1000));
+    attempts_sample_written(attempts, "stranger", 1000);
+    ck_assert_int_eq(get(2, 200).sample_us, 0);
+    ck_assert_int_eq(attempts_get(attempts, "stranger", 1, 200).sample_us, 0);
+}
+END_TEST
+
 START_TEST(removed_task_is_forgotten)
 {
     attempts_published(attempts, UID, 1, 100);
@@ -157,6 +186,8 @@ int main(void)
     tcase_add_test(tcase, deletion_counts_from_when_it_was_first_seen_whatever_the_attempt);
     tcase_add_test(tcase, first_sign_of_the_current_attempt_is_told_once);
     tcase_add_test(tcase, sign_of_an_unknown_task_is_not_remembered);
+    tcase_add_test(tcase, sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it);
+    tcase_add_test(tcase, sample_of_another_attempt_or_an_unknown_task_is_not_kept);
     tcase_add_test(tcase, removed_task_is_forgotten);
     tcase_add_test(tcase, tasks_are_told_apart);
     tcase_add_test(tcase, signs_from_two_threads_have_one_first);

@@ -75,7 +75,7 @@ static void set_up(void)
     marker = NULL;
     indexes_add_task(sink.tasks);
     indexes_add_proplet(sink.proplets);
-    put_task("one", "{\"phase\":\"running\",\"assignedProplet\":\"alpha\"}");
+    put_task("one", "{\"phase\":\"running\",\"assignedProplet\":\"alpha\",\"attempt\":2}");
     put_proplet("alpha", "device-1");
 }
 
@@ -258,7 +258,9 @@ START_TEST(malformed_message_is_counted_by_its_kind)
     receive(TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"fine\"}");
     receive(TOPIC("proplet/create"), "{}");
     receive(TOPIC("proplet/task_metrics"), "[");
+    receive(TOPIC("proplet/metrics"), "{\"proplet_id\":\"device-1\",\"cpu_metrics\":NaN}");
     expect_nothing();
+    ck_metric("propeller_mqtt_malformed_total{kind=\"metrics\"} 1");
     ck_metric("propeller_mqtt_malformed_total{kind=\"alive\"} 1");
     ck_metric("propeller_mqtt_malformed_total{kind=\"create\"} 1");
     ck_metric("propeller_mqtt_malformed_total{kind=\"task_metrics\"} 1");
@@ -298,33 +300,121 @@ END_TEST
 static const struct {
     const char *id;
     const char *sender;
-    bool confirms;
+    const char *rejected; /* NULL: it is taken */
 } SAMPLES[] = {
-    { "uid-one.2", "device-1", true },  { "uid-one", "device-1", false },
-    { "uid-one.3", "device-1", false }, { "uid-one.x", "device-1", false },
-    { "uid-one.", "device-1", false },  { "uid-one.2.0", "device-1", false },
-    { "uid-two.2", "device-1", false }, { "uid-one.02x", "device-1", false },
-    { "uid-one.2", "device-2", false }, /* not the one that it is assigned to */
+    { "uid-one.2", "device-1", NULL },
+    { "uid-one", "device-1", "other_attempt" },
+    { "uid-one.x", "device-1", "unknown_task" },
+    { "uid-one.", "device-1", "unknown_task" },
+    { "uid-two.2", "device-1", "unknown_task" },
+    { "uid-one.02x", "device-1", "unknown_task" },
+    { "uid-one.2", "device-2", "other_proplet" },
+    { "uid-done", "device-1", "not_running" },
+    { "uid-lost", "device-1", "other_proplet" },
 };
 
 START_TEST(sample_confirms_the_attempt_that_it_names)
 {
+    bool taken = !SAMPLES[_i].rejected;
+
     attempts_published(sink.attempts, "uid-one", 2, 100);
+    put_task("done", "{\"phase\":\"completed\",\"assignedProplet\":\"alpha\",\"attempt\":1}");
+    put_task("lost", "{\"phase\":\"running\",\"assignedProplet\":\"beta\",\"attempt\":1}");
     receive(TOPIC("proplet/task_metrics"),
-            arena_printf(arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\"}", SAMPLES[_i].id,
-                         SAMPLES[_i].sender));
+            arena_printf(arena,
+                         "{\"task_id\":\"%s\",\"proplet_id\":\"%s\","
+                         "\"metrics\":{\"cpu_percent\":0.5,\"memory_bytes\":2048}}",
+                         SAMPLES[_i].id, SAMPLES[_i].sender));
+    ck_assert_str_eq(woken(sink.task_queue), taken ? "one" : "");
     expect_nothing();
 
-    int64_t confirmed_ms = attempts_get(sink.attempts, "uid-one", 2, 200).confirmed_ms;
-    ck_assert_int_eq(confirmed_ms, SAMPLES[_i].confirms ? clock_monotonic_ms(&fake.clock) : 0);
+    struct attempt attempt = attempts_get(sink.attempts, "uid-one", 2, 200);
+    ck_assert_int_eq(attempt.confirmed_ms, taken ? clock_monotonic_ms(&fake.clock) : 0);
+    ck_assert_int_eq(attempt.sample_us, taken ? FAKE_CLOCK_WALL_US : 0);
+    if (!taken)
+        ck_metric(arena_printf(arena, "propeller_samples_rejected_total{reason=\"%s\"} 1",
+                               SAMPLES[_i].rejected));
+}
+END_TEST
+
+static const struct {
+    const char *metrics;
+    const char *reason;
+} HOSTILE[] = {
+    { "{\"cpu_percent\":\"1\"}", "not_a_number" },
+    { "{\"cpu_percent\":1,\"memory_bytes\":-1}", "negative" },
+    { "\"none\"", "empty" },
+};
+
+START_TEST(numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life)
+{
+    attempts_published(sink.attempts, "uid-one", 2, 100);
+    receive(TOPIC("proplet/task_metrics"),
+            arena_printf(arena,
+                         "{\"task_id\":\"uid-one.2\",\"proplet_id\":\"device-1\",\"metrics\":%s}",
+                         HOSTILE[_i].metrics));
+    expect_nothing();
+
+    struct attempt attempt = attempts_get(sink.attempts, "uid-one", 2, 200);
+    ck_assert_int_ne(attempt.confirmed_ms, 0);
+    ck_assert_int_eq(attempt.sample_us, 0);
+    ck_metric(arena_printf(arena, "propeller_samples_rejected_total{reason=\"%s\"} 1",
+                           HOSTILE[_i].reason));
+}
+END_TEST
+
+#define TASK_SAMPLE(bytes)                                                                         \
+    "{\"task_id\":\"uid-one.2\",\"proplet_id\":\"device-1\",\"metrics\":{\"cpu_percent\":0.5,"     \
+    "\"memory_percent\":0.0,\"memory_bytes\":" bytes "}}"
+
+START_TEST(task_is_woken_by_the_first_sample_that_waits_to_be_written)
+{
+    attempts_published(sink.attempts, "uid-one", 2, 100);
+    receive(TOPIC("proplet/task_metrics"), TASK_SAMPLE("1024"));
+    ck_assert_str_eq(woken(sink.task_queue), "one");
+    fake_clock_advance(&fake, 10000);
+    receive(TOPIC("proplet/task_metrics"), TASK_SAMPLE("2048"));
+    expect_nothing();
+
+    struct attempt attempt = attempts_get(sink.attempts, "uid-one", 2, 200);
+    ck_assert_int_eq(attempt.sample_us, FAKE_CLOCK_WALL_US + 10000000);
+    ck_assert_int_eq(attempt.sample.memory_bytes, 2);
+    ck_assert_int_eq(attempt.sample.memory_milli_percent, -1);
+    attempts_sample_written(sink.attempts, "uid-one", attempt.sample_us);
+    receive(TOPIC("proplet/task_metrics"), TASK_SAMPLE("4096"));
+    ck_assert_str_eq(woken(sink.task_queue), "one");
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *reason; /* NULL: it is taken */
+} METRICS[] = {
+    { "{\"proplet_id\":\"device-1\",\"cpu_metrics\":{\"percent\":1}}", NULL },
+    { "{\"proplet_id\":\"device-2\",\"cpu_metrics\":{\"percent\":1}}", "unknown_proplet" },
+    { "{\"proplet_id\":\"device-1\",\"cpu_metrics\":{\"percent\":-1}}", "negative" },
+    { "{\"proplet_id\":\"device-1\"}", "empty" },
+};
+
+START_TEST(metrics_of_a_proplet_wake_nobody)
+{
+    receive(TOPIC("proplet/metrics"), METRICS[_i].text);
+    expect_nothing();
+    ck_assert_int_eq(device(KEY).sample_us, METRICS[_i].reason ? 0 : FAKE_CLOCK_WALL_US);
+    ck_assert_int_eq(device(CHANNEL "/device-2").sample_us, 0);
+    ck_assert(!device(KEY).alive); /* only heartbeats are life */
+    if (METRICS[_i].reason)
+        ck_metric(arena_printf(arena, "propeller_samples_rejected_total{reason=\"%s\"} 1",
+                               METRICS[_i].reason));
 }
 END_TEST
 
 START_TEST(sample_without_attempt_is_of_the_first)
 {
-    attempts_published(sink.attempts, "uid-one", 1, 100);
-    receive(TOPIC("proplet/task_metrics"), "{\"task_id\":\"uid-one\",\"proplet_id\":\"device-1\"}");
-    ck_assert_int_ne(attempts_get(sink.attempts, "uid-one", 1, 200).confirmed_ms, 0);
+    put_task("two", "{\"phase\":\"running\",\"assignedProplet\":\"alpha\",\"attempt\":1}");
+    attempts_published(sink.attempts, "uid-two", 1, 100);
+    receive(TOPIC("proplet/task_metrics"), "{\"task_id\":\"uid-two\",\"proplet_id\":\"device-1\"}");
+    ck_assert_int_ne(attempts_get(sink.attempts, "uid-two", 1, 200).confirmed_ms, 0);
 }
 END_TEST
 
@@ -338,12 +428,11 @@ END_TEST
 
 START_TEST(what_is_not_read_is_counted_only)
 {
-    receive(TOPIC("proplet/metrics"), "{\"proplet_id\":\"device-1\"}");
+    receive(TOPIC("proplet/invoke_results"), "{\"task_id\":\"uid-one\"}");
     receive(TOPIC("manager/start"), "{\"task_id\":\"uid-one\"}");
     receive("", "{}");
     expect_nothing();
-    ck_metric("propeller_mqtt_messages_total{kind=\"metrics\"} 1");
-    ck_metric("propeller_mqtt_messages_total{kind=\"unknown\"} 2");
+    ck_metric("propeller_mqtt_messages_total{kind=\"unknown\"} 3");
 }
 END_TEST
 
@@ -398,6 +487,10 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, sample_confirms_the_attempt_that_it_names, 0, ARRAY_LEN(SAMPLES));
     tcase_add_test(tcase, sample_without_attempt_is_of_the_first);
+    tcase_add_loop_test(tcase, numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life, 0,
+                        ARRAY_LEN(HOSTILE));
+    tcase_add_test(tcase, task_is_woken_by_the_first_sample_that_waits_to_be_written);
+    tcase_add_loop_test(tcase, metrics_of_a_proplet_wake_nobody, 0, ARRAY_LEN(METRICS));
     tcase_add_test(tcase, marker_is_handed_over_with_its_length);
     tcase_add_test(tcase, what_is_not_read_is_counted_only);
     tcase_add_test(tcase, active_tasks_are_woken_together);

@@ -65,8 +65,8 @@ START_TEST(defaults_are_those_of_the_specification)
     ck_assert_int_eq(settings.stop_timeout_ms, 30000);
     ck_assert_int_eq(settings.max_result_bytes, 262144);
     ck_assert_str_eq(settings.scheduler, "round-robin");
-    ck_assert_int_eq(settings.status_refresh_interval_ms, 60000);
-    ck_assert(settings.status_refresh_qps > 9.99 && settings.status_refresh_qps < 10.01);
+    ck_assert_int_eq(settings.refresh.interval_ms, 60000);
+    ck_assert(settings.refresh.qps > 9.99 && settings.refresh.qps < 10.01);
     ck_assert_uint_eq(settings.namespaces.len, 0);
     ck_assert_uint_ge(settings.task_workers, 1);
     ck_assert_uint_ge(settings.proplet_workers, 1);

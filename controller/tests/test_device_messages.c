@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/tests/suite.h"
 #include "controller/messages.h"
+#include "controller/samples.h"
 #include "controller/tests/fixture.h"
 
 static struct arena *arena;
@@ -185,12 +186,29 @@ static const struct {
     const char *file;
     const char *task_id;
     const char *proplet_id;
+    enum proplet_dialect dialect;
+    const char *latest; /* latestMetrics without its time */
 } TASK_METRICS[] = {
-    { "device/task_metrics-first-sample.json", "t-slow", "proplet-1" },
-    { "device/task_metrics.json", "t-slow", "proplet-1" },
-    { "device/task_metrics-no-history.json", "ns-1", "proplet-1" },
-    { "device/mcu/task_metrics.json", "t-17", "mcu-1" },
+    { "device/task_metrics-first-sample.json", "t-slow", "proplet-1", DIALECT_STANDARD,
+      "\"cpuMilliPercent\":22,\"memoryBytes\":34324480}" },
+    { "device/task_metrics.json", "t-slow", "proplet-1", DIALECT_STANDARD,
+      "\"cpuMilliPercent\":65641,\"memoryBytes\":34328576}" },
+    { "device/task_metrics-no-history.json", "ns-1", "proplet-1", DIALECT_STANDARD,
+      "\"cpuMilliPercent\":199,\"memoryBytes\":29368320}" },
+    { "device/mcu/task_metrics.json", "t-17", "mcu-1", DIALECT_EMBEDDED,
+      "\"cpuMilliPercent\":0,\"memoryMilliPercent\":28125,\"memoryBytes\":18432}" },
 };
+
+#define NOW_US INT64_C(1795255200000000)
+#define NOW_JSON "{\"timestamp\":\"2026-11-21T10:00:00Z\","
+
+static const char *latest_metrics(const struct sample *sample)
+{
+    const char *text = json_text(arena, sample_json(arena, sample, NOW_US), NULL);
+
+    ck_assert(str_has_prefix(text, NOW_JSON));
+    return text + strlen(NOW_JSON);
+}
 
 START_TEST(sample_of_a_task_names_its_attempt)
 {
@@ -200,6 +218,31 @@ START_TEST(sample_of_a_task_names_its_attempt)
     ck_assert_int_eq(message_task_metrics_parse(arena, text, len, &message, NULL), 0);
     ck_assert_str_eq(message.task_id, TASK_METRICS[_i].task_id);
     ck_assert_str_eq(message.proplet_id, TASK_METRICS[_i].proplet_id);
+    ck_assert_int_eq(message.verdict, SAMPLE_PLAUSIBLE);
+    sample_correct(&message.sample, TASK_METRICS[_i].dialect);
+    ck_assert_str_eq(latest_metrics(&message.sample), TASK_METRICS[_i].latest);
+}
+END_TEST
+
+static const struct {
+    const char *file;
+    const char *proplet_id;
+    const char *latest;
+} METRICS[] = {
+    { "device/metrics.json", "proplet-1", "\"cpuMilliPercent\":84763,\"memoryBytes\":20828160}" },
+    { "device/mcu/metrics.json", "mcu-1",
+      "\"cpuMilliPercent\":0,\"memoryMilliPercent\":28125,\"memoryBytes\":18432}" },
+};
+
+START_TEST(sample_of_a_device_becomes_its_latest_metrics)
+{
+    struct metrics_message message = { 0 };
+    const char *text = fixture_read(arena, METRICS[_i].file, &len);
+
+    ck_assert_int_eq(message_metrics_parse(arena, text, len, &message, NULL), 0);
+    ck_assert_str_eq(message.proplet_id, METRICS[_i].proplet_id);
+    ck_assert_int_eq(message.verdict, SAMPLE_PLAUSIBLE);
+    ck_assert_str_eq(latest_metrics(&message.sample), METRICS[_i].latest);
 }
 END_TEST
 
@@ -207,10 +250,8 @@ END_TEST
  * invocations, which look like results and come on a topic of their own. */
 static const char *const UNREAD[] = {
     "device/fl-update-number.txt",
-    "device/metrics.json",
     "device/mcu/fl-update-error.json",
     "device/mcu/fl-update.json",
-    "device/mcu/metrics.json",
     "device/invoke_results-completed.json",
     "device/invoke_results-error.json",
     "device/invoke_results-no-invocation-id.json",
@@ -243,6 +284,8 @@ static void expect_in_a_table(void *ctx, const char *name)
         known |= str_equal(CREATES[i].file, name);
     for (size_t i = 0; i < ARRAY_LEN(TASK_METRICS); i++)
         known |= str_equal(TASK_METRICS[i].file, name);
+    for (size_t i = 0; i < ARRAY_LEN(METRICS); i++)
+        known |= str_equal(METRICS[i].file, name);
     for (size_t i = 0; i < ARRAY_LEN(UNREAD); i++)
         known |= str_equal(UNREAD[i], name);
     ck_assert_msg(known, "'%s' is in no table", name);
@@ -257,7 +300,8 @@ START_TEST(every_captured_message_is_in_a_table)
     fixture_for_each("device/mcu", expect_in_a_table, &seen);
     fixture_for_each("device/manager", expect_in_a_table, &seen);
     ck_assert_uint_eq(seen, ARRAY_LEN(RESULTS) + ARRAY_LEN(ALIVE) + ARRAY_LEN(CREATES) +
-                                ARRAY_LEN(TASK_METRICS) + ARRAY_LEN(UNREAD) + 1);
+                                ARRAY_LEN(TASK_METRICS) + ARRAY_LEN(METRICS) + ARRAY_LEN(UNREAD) +
+                                1);
 }
 END_TEST
 
@@ -272,6 +316,8 @@ int main(void)
     tcase_add_loop_test(tcase, heartbeats_and_last_wills_are_told_apart, 0, ARRAY_LEN(ALIVE));
     tcase_add_loop_test(tcase, registration_becomes_metadata_of_the_status, 0, ARRAY_LEN(CREATES));
     tcase_add_loop_test(tcase, sample_of_a_task_names_its_attempt, 0, ARRAY_LEN(TASK_METRICS));
+    tcase_add_loop_test(tcase, sample_of_a_device_becomes_its_latest_metrics, 0,
+                        ARRAY_LEN(METRICS));
     tcase_add_loop_test(tcase, other_messages_are_taken_for_nothing_else, 0, ARRAY_LEN(UNREAD));
     tcase_add_test(tcase, every_captured_message_is_in_a_table);
     suite_add_tcase(suite, tcase);

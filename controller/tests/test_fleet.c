@@ -83,7 +83,6 @@ END_TEST
 START_TEST(silence_of_an_unknown_device_is_nothing)
 {
     fleet_silent(fleet, KEY, 0);
-    fleet_refreshed(fleet, KEY);
     fleet_remove(fleet, KEY);
     ck_assert(!get(KEY).alive);
 }
@@ -272,64 +271,19 @@ START_TEST(stranger_that_repeats_itself_is_one)
 }
 END_TEST
 
-START_TEST(slot_is_kept_until_it_is_used)
+START_TEST(last_sample_of_a_device_stays_whatever_else_comes)
 {
-    int64_t slot = fleet_reserve_refresh(fleet, KEY, NOW_MS, 60000, 10);
+    const struct sample first = { 1000, -1, 4096 };
+    const struct sample second = { 2000, 500, 8192 };
 
-    ck_assert_int_eq(slot, NOW_MS + 60000);
-    ck_assert_int_eq(fleet_reserve_refresh(fleet, KEY, NOW_MS + 30000, 60000, 10), slot);
-    ck_assert_int_eq(get(KEY).next_refresh_ms, slot);
-
-    fleet_refreshed(fleet, KEY);
-    ck_assert_int_eq(get(KEY).next_refresh_ms, 0);
-    ck_assert_int_eq(fleet_reserve_refresh(fleet, KEY, slot, 60000, 10), slot + 60000);
-}
-END_TEST
-
-/* Devices that always have something to refresh, for so long. A slot is never before one that was
- * given out earlier, so they come in the order in which they asked. Returns the refreshes. */
-static int64_t refreshes(size_t devices, int64_t duration_ms, int64_t interval_ms, double qps)
-{
-    ck_assert_uint_gt(devices, 0);
-    const char **keys = arena_array(arena, const char *, devices);
-    int64_t *slots = arena_array(arena, int64_t, devices);
-    int64_t count = 0;
-
-    for (size_t i = 0; i < devices; i++) {
-        keys[i] = arena_printf(arena, "d/c/%zu", i);
-        slots[i] = fleet_reserve_refresh(fleet, keys[i], 0, interval_ms, qps);
-    }
-    for (size_t i = 0; slots[i] < duration_ms; i = (i + 1) % devices) {
-        int64_t now_ms = slots[i];
-        fleet_refreshed(fleet, keys[i]);
-        slots[i] = fleet_reserve_refresh(fleet, keys[i], now_ms, interval_ms, qps);
-        ck_assert_int_ge(slots[i], now_ms + interval_ms);
-        count++;
-    }
-    return count;
-}
-
-/* The budget is interval and rate, whichever is less; the first interval brings nothing. */
-static const struct {
-    size_t devices;
-    int64_t duration_ms;
-    int64_t interval_ms;
-    double qps;
-    int64_t least, most; /* refreshes */
-} BUDGETS[] = {
-    { 10000, 3600000, 60000, 10, 35000, 35400 }, /* each about every 17 minutes */
-    { 100, 3600000, 60000, 10, 5800, 5900 },     /* each every minute */
-    { 1, 3600000, 60000, 10, 59, 59 },           { 10, 3600000, 60000, 1, 590, 590 },
-    { 1000, 61000, 1000, 300, 17900, 18000 },    { 2000, 61000, 1000, 1500, 89000, 90000 },
-};
-
-START_TEST(refreshes_keep_within_the_budget)
-{
-    int64_t count = refreshes(BUDGETS[_i].devices, BUDGETS[_i].duration_ms, BUDGETS[_i].interval_ms,
-                              BUDGETS[_i].qps);
-
-    ck_assert_int_ge(count, BUDGETS[_i].least);
-    ck_assert_int_le(count, BUDGETS[_i].most);
+    heartbeat(0);
+    ck_assert_int_eq(get(KEY).sample_us, 0);
+    fleet_metrics(fleet, KEY, &first, NOW_US);
+    fleet_metrics(fleet, KEY, &second, NOW_US + 1);
+    heartbeat(10000);
+    struct fleet_device device = get(KEY);
+    ck_assert_int_eq(device.sample_us, NOW_US + 1);
+    ck_assert_mem_eq(&device.sample, &second, sizeof(second));
 }
 END_TEST
 
@@ -348,6 +302,7 @@ int main(void)
     tcase_add_test(tcase, last_will_of_a_device_not_heard_before_is_news);
     tcase_add_test(tcase, history_keeps_the_last_heartbeats_oldest_first);
     tcase_add_test(tcase, third_attempt_in_a_row_without_an_answer_is_news);
+    tcase_add_test(tcase, last_sample_of_a_device_stays_whatever_else_comes);
     tcase_add_test(tcase, removed_device_is_forgotten);
     tcase_add_test(tcase, devices_are_told_apart_by_channel_and_client);
     tcase_add_test(tcase, key_that_is_too_long_is_refused);
@@ -363,10 +318,5 @@ int main(void)
     tcase_add_test(tcase, stranger_that_repeats_itself_is_one);
     suite_add_tcase(suite, tcase);
 
-    tcase = tcase_create("refreshes");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, slot_is_kept_until_it_is_used);
-    tcase_add_loop_test(tcase, refreshes_keep_within_the_budget, 0, ARRAY_LEN(BUDGETS));
-    suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

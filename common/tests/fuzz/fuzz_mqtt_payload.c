@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/tests/fuzz/target.h"
 #include "controller/messages.h"
+#include "controller/samples.h"
 
 #define REQUIRE(condition)                                                                         \
     do {                                                                                           \
@@ -70,16 +71,50 @@ static void fuzz_result(struct arena *arena, const char *text, size_t len)
     }
 }
 
+/* What is plausible has a place in latestMetrics, whichever device it is from. */
+static void check_sample(struct arena *arena, enum sample_verdict verdict, struct sample sample)
+{
+    REQUIRE(verdict < SAMPLE_VERDICTS);
+    if (verdict != SAMPLE_PLAUSIBLE)
+        return;
+
+    sample_correct(&sample, DIALECT_EMBEDDED);
+    sample_correct(&sample, DIALECT_STANDARD);
+    REQUIRE(sample.cpu_milli_percent >= 0 || sample.memory_bytes >= 0);
+    REQUIRE(sample.cpu_milli_percent >= -1 &&
+            sample.cpu_milli_percent <= SAMPLE_MAX_PERCENT * INT64_C(1000));
+    REQUIRE(sample.memory_milli_percent >= -1 &&
+            sample.memory_milli_percent <= SAMPLE_MAX_PERCENT * INT64_C(1000));
+    REQUIRE(sample.memory_bytes >= -1 && sample.memory_bytes <= SAMPLE_MAX_BYTES);
+    REQUIRE(json_len(sample_json(arena, &sample, 0)) >= 2);
+}
+
+static void fuzz_metrics(struct arena *arena, const char *text, size_t len)
+{
+    struct metrics_message message;
+    struct error err = { 0 };
+    int r = message_metrics_parse(arena, text, len, &message, &err);
+
+    if (r < 0) {
+        check_error(r, &err);
+        return;
+    }
+    REQUIRE(!str_is_empty(message.proplet_id));
+    check_sample(arena, message.verdict, message.sample);
+}
+
 static void fuzz_task_metrics(struct arena *arena, const char *text, size_t len)
 {
     struct task_metrics_message message;
     struct error err = { 0 };
     int r = message_task_metrics_parse(arena, text, len, &message, &err);
 
-    if (r < 0)
+    if (r < 0) {
         check_error(r, &err);
-    else
-        REQUIRE(!str_is_empty(message.task_id));
+        return;
+    }
+    REQUIRE(!str_is_empty(message.task_id));
+    check_sample(arena, message.verdict, message.sample);
 }
 
 /* A topic that is taken is the one that would be built for its channel. */
@@ -107,6 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     fuzz_alive(arena, text, len);
     fuzz_create(arena, text, len);
     fuzz_result(arena, text, len);
+    fuzz_metrics(arena, text, len);
     fuzz_task_metrics(arena, text, len);
     fuzz_topic(arena, text, len);
     return 0;

@@ -1,0 +1,185 @@
+/* Slots: kept, in order, within the rate, news first. */
+#include "controller/refresh_budget.h"
+
+#include "common/base/arena.h"
+#include "common/tests/suite.h"
+
+#define KEY "d/c/device-1"
+#define NOW_MS 1000000
+
+static struct arena *arena;
+static struct refresh_budget *budget;
+static struct refresh_limits limits;
+
+static void set_up(void)
+{
+    arena = arena_create();
+    budget = refresh_budget_create();
+    limits = (struct refresh_limits){ .interval_ms = 60000, .qps = 10 };
+}
+
+static void tear_down(void)
+{
+    refresh_budget_destroy(budget);
+    arena_destroy(arena);
+}
+
+static int64_t reserve(const char *key, bool news, int64_t now_ms)
+{
+    return refresh_budget_reserve(budget, key, news, &limits, now_ms);
+}
+
+START_TEST(slot_is_kept_until_it_is_used)
+{
+    int64_t slot = reserve(KEY, false, NOW_MS);
+
+    ck_assert_int_eq(slot, NOW_MS + 60000);
+    ck_assert_int_eq(reserve(KEY, false, NOW_MS + 30000), slot);
+    ck_assert_int_eq(reserve(KEY, false, slot), slot);
+    ck_assert_int_eq(reserve(KEY, false, slot + 5000), slot); /* the write is tried again */
+
+    refresh_budget_release(budget, KEY);
+    ck_assert_int_eq(reserve(KEY, false, slot + 5000), slot + 65000);
+}
+END_TEST
+
+START_TEST(key_that_waits_for_nothing_is_released_in_vain)
+{
+    refresh_budget_release(budget, KEY);
+    ck_assert_int_eq(reserve(KEY, false, NOW_MS), NOW_MS + 60000);
+}
+END_TEST
+
+/* So many objects wait for a mere refresh. */
+static const char *waiting(size_t i)
+{
+    return arena_printf(arena, "d/c/waiting-%zu", i);
+}
+
+static void let_wait(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        reserve(waiting(i), false, NOW_MS);
+}
+
+START_TEST(news_go_before_all_refreshes_that_wait)
+{
+    let_wait(1000);
+    ck_assert_int_ge(reserve("refresh", false, NOW_MS), NOW_MS + 60000 + 1000 * 100);
+    ck_assert_int_eq(reserve("news", true, NOW_MS), NOW_MS + 60000);
+    ck_assert_int_le(reserve("more news", true, NOW_MS), NOW_MS + 60101);
+}
+END_TEST
+
+START_TEST(refresh_that_becomes_news_moves_forward)
+{
+    let_wait(1000);
+    int64_t slot = reserve(KEY, false, NOW_MS);
+
+    ck_assert_int_ge(slot, NOW_MS + 160000);
+    ck_assert_int_eq(reserve(KEY, true, NOW_MS + 1000), NOW_MS + 61000);
+    ck_assert_int_eq(reserve(KEY, false, NOW_MS + 2000), NOW_MS + 61000);
+}
+END_TEST
+
+START_TEST(news_never_come_later_than_the_refresh_would_have)
+{
+    int64_t slot = reserve(KEY, false, NOW_MS);
+
+    ck_assert_int_eq(reserve(KEY, true, NOW_MS + 30000), slot);
+}
+END_TEST
+
+/* News and refreshes together, each written as soon as it may be; how many in each second. */
+START_TEST(news_do_not_raise_the_rate)
+{
+    size_t written = 0;
+
+    limits.interval_ms = 0;
+    let_wait(300);
+    for (size_t i = 0; i < 100; i++)
+        reserve(arena_printf(arena, "d/c/news-%zu", i), true, NOW_MS);
+    for (int64_t now_ms = NOW_MS; now_ms < NOW_MS + 30000; now_ms += 10) {
+        for (size_t i = 0; i < 400; i++) {
+            const char *key = i < 300 ? waiting(i) : arena_printf(arena, "d/c/news-%zu", i - 300);
+            bool news = i >= 300;
+            static bool done[400];
+            if (done[i] || reserve(key, news, now_ms) > now_ms)
+                continue;
+            done[i] = true;
+            refresh_budget_release(budget, key);
+            written++;
+        }
+        /* a second's worth at once at first, since nothing was written for long */
+        ck_assert_uint_le(written, 11 + (size_t)(now_ms - NOW_MS) / 100);
+    }
+    ck_assert_uint_ge(written, 299);
+}
+END_TEST
+
+/* Devices that always have something to refresh, for so long. A slot is never before one that was
+ * given out earlier, so they come in the order in which they asked. Returns the refreshes. */
+static int64_t refreshes(size_t devices, int64_t duration_ms)
+{
+    ck_assert_uint_gt(devices, 0);
+    const char **keys = arena_array(arena, const char *, devices);
+    int64_t *slots = arena_array(arena, int64_t, devices);
+    int64_t count = 0;
+
+    for (size_t i = 0; i < devices; i++) {
+        keys[i] = arena_printf(arena, "d/c/%zu", i);
+        slots[i] = reserve(keys[i], false, 0);
+    }
+    for (size_t i = 0; slots[i] < duration_ms; i = (i + 1) % devices) {
+        int64_t now_ms = slots[i];
+        slots[i] = reserve(keys[i], false, now_ms);
+        if (slots[i] > now_ms) /* the one before used it up */
+            continue;
+        refresh_budget_release(budget, keys[i]);
+        slots[i] = reserve(keys[i], false, now_ms);
+        ck_assert_int_ge(slots[i], now_ms + limits.interval_ms);
+        count++;
+    }
+    return count;
+}
+
+/* The budget is interval and rate, whichever is less; the first interval brings nothing. */
+static const struct {
+    size_t devices;
+    int64_t duration_ms;
+    int64_t interval_ms;
+    double qps;
+    int64_t least, most; /* refreshes */
+} BUDGETS[] = {
+    { 10000, 3600000, 60000, 10, 35000, 35400 }, /* each about every 17 minutes */
+    { 100, 3600000, 60000, 10, 5800, 5900 },     /* each every minute */
+    { 1, 3600000, 60000, 10, 59, 59 },           { 10, 3600000, 60000, 1, 590, 590 },
+    { 1000, 61000, 1000, 300, 17900, 18000 },    { 2000, 61000, 1000, 1500, 89000, 90000 },
+};
+
+START_TEST(refreshes_keep_within_the_budget)
+{
+    limits = (struct refresh_limits){ BUDGETS[_i].interval_ms, BUDGETS[_i].qps };
+    int64_t count = refreshes(BUDGETS[_i].devices, BUDGETS[_i].duration_ms);
+
+    ck_assert_int_ge(count, BUDGETS[_i].least);
+    ck_assert_int_le(count, BUDGETS[_i].most);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("refresh budget");
+    TCase *tcase = tcase_create("slots");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, slot_is_kept_until_it_is_used);
+    tcase_add_test(tcase, key_that_waits_for_nothing_is_released_in_vain);
+    tcase_add_test(tcase, news_go_before_all_refreshes_that_wait);
+    tcase_add_test(tcase, refresh_that_becomes_news_moves_forward);
+    tcase_add_test(tcase, news_never_come_later_than_the_refresh_would_have);
+    tcase_add_test(tcase, news_do_not_raise_the_rate);
+    tcase_add_loop_test(tcase, refreshes_keep_within_the_budget, 0, ARRAY_LEN(BUDGETS));
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
