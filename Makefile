@@ -34,15 +34,16 @@ COMMON_SRC := $(filter-out common/tests/%,$(wildcard common/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/main.c,$(wildcard controller/*.c controller/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/tests/%,$(CONTROLLER_SRC))
 WEBHOOK_SRC := $(filter-out webhook/main.c,$(wildcard webhook/*.c))
-TEST_SUPPORT_SRC := $(filter-out common/tests/test_% controller/tests/test_% webhook/tests/test_%,\
-                      $(wildcard common/tests/*.c controller/tests/*.c webhook/tests/*.c))
-TEST_SRC := $(wildcard common/tests/test_*.c controller/tests/test_*.c webhook/tests/test_*.c)
+CERTS_SRC := $(filter-out certs/certgen.c,$(wildcard certs/*.c))
+TESTED := common controller webhook certs
+TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
+TEST_SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard $(TESTED:%=%/tests/*.c)))
 FUZZ_SRC := $(wildcard common/tests/fuzz/fuzz_*.c)
 
 objects = $(patsubst %.c,$(OUT)/%.o,$(1))
 TESTS := $(patsubst %.c,$(OUT)/%,$(TEST_SRC))
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
-BINARIES := $(OUT)/bin/propeller-controller $(OUT)/bin/propeller-webhook
+BINARIES := $(addprefix $(OUT)/bin/propeller-,controller webhook certgen)
 
 .PHONY: all
 all: $(BINARIES) ## build the programs into build/bin
@@ -50,8 +51,9 @@ ifeq ($(FLAVOUR),plain)
 	@mkdir -p build && ln -sfn plain/bin build/bin
 endif
 
-$(OUT)/bin/propeller-controller: $(OUT)/controller/main.o $(OUT)/libcontroller.a $(OUT)/libcommon.a
-$(OUT)/bin/propeller-webhook: $(OUT)/webhook/main.o $(OUT)/libwebhook.a $(OUT)/libcommon.a
+$(OUT)/bin/propeller-controller: $(addprefix $(OUT)/,controller/main.o libcontroller.a libcerts.a libcommon.a)
+$(OUT)/bin/propeller-webhook: $(addprefix $(OUT)/,webhook/main.o libwebhook.a libcommon.a)
+$(OUT)/bin/propeller-certgen: $(addprefix $(OUT)/,certs/certgen.o libcerts.a libcommon.a)
 $(OUT)/bin/%:
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -60,6 +62,7 @@ $(OUT)/bin/%:
 $(OUT)/libcommon.a: $(call objects,$(COMMON_SRC))
 $(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC))
 $(OUT)/libwebhook.a: $(call objects,$(WEBHOOK_SRC))
+$(OUT)/libcerts.a: $(call objects,$(CERTS_SRC))
 $(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
 $(OUT)/%.a:
 	@mkdir -p $(@D)
@@ -72,7 +75,7 @@ $(OUT)/%.o: %.c Makefile
 	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # Tests and fuzz targets: one program a file, linked with everything it may need.
-TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libcontroller.a libwebhook.a libcommon.a)
+TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libcontroller.a libwebhook.a libcerts.a libcommon.a)
 .SECONDARY: $(call objects,$(TEST_SRC) $(FUZZ_SRC))
 $(TESTS): LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
 $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
@@ -86,8 +89,8 @@ endif
 $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) $(FUZZ_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
--include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) \
-                            $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c))
+-include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
+                            $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)

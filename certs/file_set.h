@@ -1,0 +1,38 @@
+/* Files of a directory that change together: what a reader sees is all of the old or all of the new
+ * ones, also after a crash. The directory is laid out as the kubelet lays out a mounted Secret. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+
+/* One PEM file. */
+#define FILE_SET_MAX_FILE (64u << 10)
+
+struct file_content {
+    const char *name;
+    const char *text;
+};
+
+/*
+ *   tls.crt  -> ..data/tls.crt
+ *   tls.key  -> ..data/tls.key
+ *   ..data   -> ..4f0c21aa          replaced by a rename: this is the change
+ *   ..4f0c21aa/tls.crt, tls.key     0600; goes with the next change
+ *
+ * Plain files of these names are replaced by links. The directory is made, if it is missing, for its
+ * owner alone. Everything is on the disk when this returns 0. One writer at a time (file_set_lock).
+ */
+int file_set_write(const char *directory, const struct file_content *files, size_t count,
+                   struct error *err) MUST_CHECK;
+
+/* NULL in *ret: there is no such file, or no directory. ERROR_INVALID: larger than
+ * FILE_SET_MAX_FILE, or no text. */
+int file_set_read(struct arena *arena, const char *directory, const char *name, const char **ret,
+                  struct error *err) MUST_CHECK;
+
+/* Waits until no other process holds it; makes the directory. Returns what file_set_unlock takes. */
+int file_set_lock(const char *directory, int *ret, struct error *err) MUST_CHECK;
+void file_set_unlock(int lock);

@@ -1,0 +1,36 @@
+/* What is wrong with a pair, and lists of authorities: questions about PEM texts, at a given time.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "certs/make.h"
+
+/*
+ * NULL: nothing. Else a constant that follows "the authority" or "the certificate" in a sentence:
+ * "is missing", "cannot be read", "has a key of another one", "has expired" …
+ */
+const char *cert_ca_problem(const struct cert_pair *ca, int64_t now_us);
+/* trust: PEM of the authorities, one of which must have signed it for servers. The names must be
+ * these, no fewer and no others. */
+const char *cert_leaf_problem(const struct cert_pair *leaf, const struct cert_names *names,
+                              const char *trust, int64_t now_us);
+
+/* false also for what cannot be read; NULL is fine. */
+bool cert_is_signed_by(const char *cert, const char *ca);
+bool cert_is_same(const char *cert, const char *other);
+
+/* The first of the text in OpenSSL's own form, or the text if it has none; NULL gives NULL. */
+const char *cert_first(struct arena *arena, const char *pem);
+
+/* One PEM text each, in OpenSSL's own form, so that equal certificates are equal texts. */
+#define CERT_MAX_LIST 8
+struct cert_list {
+    const char *items[CERT_MAX_LIST];
+    size_t len;
+};
+
+/* Adds what the text (NULL is fine) has of authorities that have not expired at now_us, and that
+ * the list does not have; what does not fit or cannot be read is left out. */
+void cert_list_add(struct arena *arena, struct cert_list *list, const char *pem, int64_t now_us);
+const char *cert_list_text(struct arena *arena, const struct cert_list *list);
