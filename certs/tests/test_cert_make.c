@@ -34,10 +34,8 @@ static void teardown(void)
 
 static char *show(const char *dir, const char *file)
 {
-    const char *const argv[] = { "sh", "-c",
-                                 "openssl x509 -in \"$0\" -noout -text -certopt "
-                                 "no_pubkey,no_sigdump >shown",
-                                 file, NULL };
+    const char *const argv[] = { "sh", "-c", "openssl x509 -in \"$0\" -noout -text >shown", file,
+                                 NULL };
 
     process_run(dir, argv);
     return temp_file_read(dir, "shown");
@@ -82,8 +80,7 @@ START_TEST(a_certificate_says_what_it_is_for)
         "TLS Web Server Authentication\n",
         "X509v3 Subject Key Identifier",
         "X509v3 Authority Key Identifier",
-        "DNS:hook, DNS:hook.system, DNS:hook.system.svc, DNS:hook.system.svc.cluster.local, "
-        "DNS:hoo",
+        "DNS:hook, DNS:hook.system, DNS:hook.system.svc, DNS:hook.system.svc.cluster.local,",
         "DNS:hooks.example.org, IP Address:192.0.2.7, IP Address:2001:DB8:0:0:0:0:0:1\n",
         "Not Before: Nov 21 09:55:00 2026 GMT",
         "Not After : Feb 19 10:00:00 2027 GMT",

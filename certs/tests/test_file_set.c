@@ -112,20 +112,19 @@ START_TEST(a_reader_never_sees_halves_of_two_pairs)
 
     do {
         int data = open(arena_printf(arena, "%s/..data", dir), O_RDONLY | O_DIRECTORY);
+        static const char *const NAMES[] = { "tls.crt", "tls.key" };
         char text[2][8] = { "", "" };
-        int crt = openat(data, "tls.crt", O_RDONLY);
-        int key = openat(data, "tls.key", O_RDONLY);
 
         ck_assert_int_ge(data, 0);
-        if (crt >= 0 && key >= 0) { /* otherwise replaced twice meanwhile */
-            ck_assert_int_gt(read(crt, text[0], sizeof(text[0]) - 1), 0);
-            ck_assert_int_gt(read(key, text[1], sizeof(text[1]) - 1), 0);
-            ck_assert_str_eq(text[0], text[1]);
+        for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+            int file = openat(data, NAMES[i], O_RDONLY);
+            if (file < 0)
+                break; /* replaced twice meanwhile */
+            ck_assert_int_gt(read(file, text[i], sizeof(text[i]) - 1), 0);
+            close(file);
         }
-        if (crt >= 0)
-            close(crt);
-        if (key >= 0)
-            close(key);
+        if (*text[0] && *text[1])
+            ck_assert_str_eq(text[0], text[1]);
         close(data);
     } while (!process_has_ended(writer));
     ck_assert_str_eq(read_one(dir, "tls.crt"), "199");
