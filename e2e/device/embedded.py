@@ -11,7 +11,6 @@ import base64
 import binascii
 import json
 import os
-import selectors
 import signal
 
 import paho.mqtt.client as mqtt
@@ -101,11 +100,7 @@ class Microcontroller:
         client.will_set(self.prefix + "control/proplet/alive", json.dumps(will), qos=1)
         client.on_connect, client.on_disconnect = self._connected, self._disconnected
         client.on_message, client.on_publish = self._message, self._acknowledged
-        both = selectors.EVENT_READ | selectors.EVENT_WRITE
-        client.on_socket_open = lambda _c, _u, s: self._listen(s, selectors.EVENT_READ)
-        client.on_socket_close = lambda _c, _u, s: loop.forget(s)
-        client.on_socket_register_write = lambda _c, _u, s: self._listen(s, both)
-        client.on_socket_unregister_write = lambda _c, _u, s: self._listen(s, selectors.EVENT_READ)
+        loop.attach(client, lambda: not self.is_deaf)
         self.client = client
 
     def start(self):
@@ -113,17 +108,6 @@ class Microcontroller:
         self.loop.after(HOUSEKEEPING, self._housekeeping)
 
     # ---- connection ----
-
-    def _listen(self, sock, events):
-        self.loop.watch(sock, events, self._ready)
-
-    def _ready(self, events):
-        if events & selectors.EVENT_READ and not self.is_deaf:
-            self.client.loop_read()
-        if events & selectors.EVENT_WRITE and self.client.socket():
-            self.client.loop_write()
-        if self.is_deaf and self.client.socket():
-            self.loop.forget(self.client.socket())
 
     def _housekeeping(self):
         if not self.is_deaf:  # its pings are answered, and it cannot read the answers

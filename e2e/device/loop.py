@@ -49,6 +49,26 @@ class Loop:
         except (KeyError, ValueError):
             pass  # closed before: nothing to forget
 
+    def attach(self, client, may_read=lambda: True):
+        """Serves the socket of an MQTT client for as long as it has one."""
+        both = selectors.EVENT_READ | selectors.EVENT_WRITE
+
+        def ready(events):
+            if not may_read() and client.socket():
+                self.forget(client.socket())
+            elif events & selectors.EVENT_READ:
+                client.loop_read()
+            if events & selectors.EVENT_WRITE and client.socket():
+                client.loop_write()
+
+        def listen(events):
+            return lambda _client, _userdata, sock: self.watch(sock, events, ready)
+
+        client.on_socket_open = listen(selectors.EVENT_READ)
+        client.on_socket_register_write = listen(both)
+        client.on_socket_unregister_write = listen(selectors.EVENT_READ)
+        client.on_socket_close = lambda _client, _userdata, sock: self.forget(sock)
+
     def run(self):
         while self.running:
             for key, events in self.selector.select(self._until_next_timer()):

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import selectors
 import socket
 import threading
 import time
@@ -64,13 +63,7 @@ class Proplet:
         client.on_disconnect = self._disconnected
         client.on_message = self._message
         client.on_publish = self._acknowledged
-        client.on_socket_open = lambda _c, _u, sock: self._listen(sock, selectors.EVENT_READ)
-        client.on_socket_close = lambda _c, _u, sock: self.loop.forget(sock)
-        both = selectors.EVENT_READ | selectors.EVENT_WRITE
-        client.on_socket_register_write = lambda _c, _u, sock: self._listen(sock, both)
-        client.on_socket_unregister_write = lambda _c, _u, sock: self._listen(
-            sock, selectors.EVENT_READ
-        )
+        self.loop.attach(client)
         if self.options.tls_ca:
             client.tls_set(ca_certs=self.options.tls_ca)
         if self.options.last_will:
@@ -84,15 +77,6 @@ class Proplet:
     def start(self):
         self._connect()
         self.loop.after(HOUSEKEEPING, self._housekeeping)
-
-    def _listen(self, sock, events):
-        self.loop.watch(sock, events, self._ready)
-
-    def _ready(self, events):
-        if events & selectors.EVENT_READ:
-            self.client.loop_read()
-        if events & selectors.EVENT_WRITE and self.client.socket():
-            self.client.loop_write()
 
     def _housekeeping(self):
         self.client.loop_misc()

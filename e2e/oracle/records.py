@@ -170,8 +170,8 @@ def wire_line(line):
     try:
         ident = json.loads(payload)[key] if key else None
         message = Message(float(time), kind, ident)
-    except (ValueError, KeyError, TypeError):
-        return None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None  # anybody may say anything
     return message if kind and (key is None or isinstance(ident, str)) else None
 
 

@@ -292,6 +292,12 @@ class Oracle(unittest.TestCase):
         self.record.journals["d-1"].append("half a line")
         self.assert_right()
 
+    def test_nonsense_on_the_wire_is_left_out(self):
+        topic = "m/d/c/c/control/proplet/results"
+        nested = '{"task_id":' + "[" * 100000
+        self.record.wire += ["", "x", f"1 {topic}", f"1 {topic} {nested}", f"y {topic} 7"]
+        self.assert_right()
+
     def test_a_file_that_is_no_list_of_tasks_is_refused_by_name(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write("{}")
