@@ -1,0 +1,230 @@
+/* Catching up with a quorum list, against an API server in memory and a store that lags behind. */
+#include "controller/catch_up.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/fake_api.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+
+/* More than two pages of kube_list. */
+#define MANY 1100
+
+static struct arena *arena;
+static struct fake_api *api;
+static struct kube_client *client;
+static struct store *store;
+static struct catch_up *catch_up;
+static unsigned
+    cancel_at; /* this request is the first of those that end because the process does */
+static unsigned asked;
+
+static int roundtrip(void *ctx, struct arena *of_request, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    ck_assert(request->accept && strstr(request->accept, "as=PartialObjectMetadataList"));
+    ck_assert_ptr_null(strstr(request->path, "resourceVersion=")); /* not from the server's cache */
+    if (++asked >= cancel_at && cancel_at)
+        return error_set(err, ERROR_CANCELED, "shutting down");
+    return fake_api_roundtrip(ctx, of_request, request, ret, err);
+}
+
+static void set_up(void)
+{
+    json_init();
+    log_configure(LOG_ERROR, LOG_TEXT);
+    cancel_at = asked = 0;
+    arena = arena_create();
+    api = fake_api_create();
+    client = kube_client_create_with(roundtrip, api);
+    store = store_create();
+    catch_up = catch_up_create(client, store, NULL, 0);
+}
+
+static void tear_down(void)
+{
+    catch_up_destroy(catch_up);
+    store_destroy(store);
+    kube_client_destroy(client);
+    fake_api_destroy(api);
+    arena_destroy(arena);
+}
+
+static void put(const char *ns, const char *name)
+{
+    const char *text =
+        arena_printf(arena, "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\"}}", ns, name);
+
+    fake_api_put(api, &KIND_TASK, parse_json(arena, text));
+}
+
+/* The watch tells what the API server holds now. */
+static void tell(const char *ns, const char *name)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    struct kube_name key;
+
+    ck_assert(kube_name_set(&key, ns, name));
+    ck_assert_int_eq(kube_object_create(fake_api_get(api, arena, &KIND_TASK, &key), &object, NULL),
+                     0);
+    ck_assert(store_put(store, object, NULL));
+}
+
+static void expect_ready(int r)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(catch_up_ready(catch_up, &err), r);
+}
+
+START_TEST(api_server_without_tasks_is_caught_up_with_at_once)
+{
+    expect_ready(1);
+}
+END_TEST
+
+START_TEST(task_that_the_store_does_not_have_is_waited_for)
+{
+    put("ns", "one");
+    put("ns", "two");
+    tell("ns", "two");
+    expect_ready(0);
+    expect_ready(0);
+    tell("ns", "one");
+    expect_ready(1);
+    ck_assert_uint_eq(asked, 1); /* one list, however often it is asked */
+}
+END_TEST
+
+START_TEST(task_that_the_store_has_in_an_older_version_is_waited_for)
+{
+    put("ns", "one");
+    tell("ns", "one");
+    put("ns", "one");
+    expect_ready(0);
+    tell("ns", "one");
+    expect_ready(1);
+}
+END_TEST
+
+START_TEST(what_comes_after_the_list_is_not_waited_for)
+{
+    put("ns", "one");
+    expect_ready(0);
+    put("ns", "two");
+    tell("ns", "one");
+    expect_ready(1);
+}
+END_TEST
+
+/* It comes no more, but the watch gets past its version. */
+START_TEST(task_deleted_after_the_list_is_not_waited_for)
+{
+    struct kube_name one;
+
+    put("ns", "one");
+    expect_ready(0);
+    ck_assert(kube_name_set(&one, "ns", "one"));
+    const cJSON *object = fake_api_get(api, arena, &KIND_TASK, &one);
+    fake_api_delete(api, &KIND_TASK, &one);
+    store_seen(store, json_string(json_path(object, "metadata", "resourceVersion", NULL), ""));
+    expect_ready(1);
+}
+END_TEST
+
+START_TEST(tasks_of_every_page_are_waited_for)
+{
+    for (int i = 0; i < MANY; i++)
+        put("ns", arena_printf(arena, "task-%04d", i));
+    for (int i = 1; i < MANY - 1; i++)
+        tell("ns", arena_printf(arena, "task-%04d", i));
+    expect_ready(0);
+    ck_assert_uint_eq(asked, 3);
+    tell("ns", "task-0000"); /* of the first page */
+    expect_ready(0);
+    tell("ns", arena_printf(arena, "task-%04d", MANY - 1)); /* of the last one */
+    expect_ready(1);
+    ck_assert_uint_eq(asked, 3);
+}
+END_TEST
+
+/* 1: the first page; 2: after one page has been read. */
+START_TEST(list_that_failed_is_made_again_from_its_beginning)
+{
+    for (int i = 0; i < MANY; i++)
+        put("ns", arena_printf(arena, "task-%04d", i));
+    for (int i = 0; i < MANY - 1; i++)
+        tell("ns", arena_printf(arena, "task-%04d", i));
+    fake_api_fail(api, (unsigned)_i, FAKE_SERVER_ERROR);
+    expect_ready(0);
+    ck_assert_uint_eq(asked, (unsigned)_i);
+    expect_ready(0); /* the one of the last page: so the list was complete */
+    ck_assert_uint_eq(asked, (unsigned)_i + 3);
+    tell("ns", arena_printf(arena, "task-%04d", MANY - 1));
+    expect_ready(1);
+}
+END_TEST
+
+START_TEST(failed_list_is_never_taken_for_an_empty_one)
+{
+    put("ns", "one");
+    for (int i = 0; i < 5; i++) {
+        fake_api_fail(api, 1, i % 2 ? FAKE_REFUSED : FAKE_LOST_REPLY);
+        expect_ready(0);
+    }
+    tell("ns", "one");
+    expect_ready(1);
+    ck_assert_uint_eq(asked, 6);
+}
+END_TEST
+
+START_TEST(end_of_the_process_ends_the_list)
+{
+    for (int i = 0; i < MANY; i++)
+        put("ns", arena_printf(arena, "task-%04d", i));
+    cancel_at = 2;
+    expect_ready(-ERROR_CANCELED);
+    ck_assert_uint_eq(asked, 2);
+}
+END_TEST
+
+START_TEST(only_tasks_of_the_watched_namespaces_are_waited_for)
+{
+    static const char *const NAMESPACES[] = { "one", "two" };
+
+    catch_up_destroy(catch_up);
+    catch_up = catch_up_create(client, store, NAMESPACES, ARRAY_LEN(NAMESPACES));
+    put("one", "a");
+    put("two", "a");
+    put("three", "a");
+    tell("one", "a");
+    expect_ready(0);
+    tell("two", "a");
+    expect_ready(1);
+    ck_assert_uint_eq(asked, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("catch_up");
+    TCase *tcase = tcase_create("catch_up");
+
+    tcase_set_timeout(tcase, 90);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, api_server_without_tasks_is_caught_up_with_at_once);
+    tcase_add_test(tcase, task_that_the_store_does_not_have_is_waited_for);
+    tcase_add_test(tcase, task_that_the_store_has_in_an_older_version_is_waited_for);
+    tcase_add_test(tcase, what_comes_after_the_list_is_not_waited_for);
+    tcase_add_test(tcase, task_deleted_after_the_list_is_not_waited_for);
+    tcase_add_test(tcase, tasks_of_every_page_are_waited_for);
+    tcase_add_loop_test(tcase, list_that_failed_is_made_again_from_its_beginning, 1, 3);
+    tcase_add_test(tcase, failed_list_is_never_taken_for_an_empty_one);
+    tcase_add_test(tcase, end_of_the_process_ends_the_list);
+    tcase_add_test(tcase, only_tasks_of_the_watched_namespaces_are_waited_for);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
