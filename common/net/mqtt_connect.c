@@ -14,6 +14,8 @@
 #include "common/net/mqtt_internal.h"
 
 /* From the first packet to one address until its CONNACK. */
+/* So soon an attempt notices that it may not go on. */
+#define STEP_MS 1000
 #define CONNECT_TIMEOUT_MS 10000
 
 /* A password file is one line. */
@@ -200,14 +202,13 @@ static int make_handle(struct connection *connection, struct error *err)
     return r < 0 ? r : set_tls(connection, err);
 }
 
-/* Waits for events on the socket; 0: the deadline has passed or somebody wants the thread. */
-static short wait_for(struct mqtt *mqtt, int socket, short events, int64_t deadline_ms)
+/* Waits for events on the socket; 0: a while has passed, or somebody wants the thread. */
+static short wait_for(struct mqtt *mqtt, int socket, short events)
 {
     struct pollfd fds[] = { { .fd = socket, .events = events },
                             { .fd = mqtt->wake_fd, .events = POLLIN } };
-    int64_t left_ms = deadline_ms - clock_monotonic_ms(&CLOCK_SYSTEM);
 
-    if (poll(fds, ARRAY_LEN(fds), left_ms < 0 ? 0 : (int)left_ms) <= 0)
+    if (poll(fds, ARRAY_LEN(fds), STEP_MS) <= 0)
         return 0;
     if (fds[1].revents)
         mqtt_drain_wakes(mqtt);
@@ -224,16 +225,18 @@ static int socket_error(int socket)
     return error;
 }
 
-/* One step towards the CONNACK: TCP, then TLS, then CONNECT. Returns a code of the library. */
-static int advance(struct connection *connection, int socket, int64_t deadline_ms)
+/* One step towards the CONNACK: TCP, then TLS, then CONNECT. Returns a code of the library. Who may
+ * act when the step begins may not any more when the socket is ready for it. */
+static int advance(struct connection *connection, int socket)
 {
     struct mosquitto *handle = connection->handle;
     const SSL *ssl = mosquitto_ssl_get(handle);
     bool handshaking = ssl && !SSL_is_init_finished(ssl);
     bool writes = handshaking ? !SSL_want_read(ssl) : mosquitto_want_write(handle);
-    short events =
-        wait_for(connection->mqtt, socket, writes ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+    short events = wait_for(connection->mqtt, socket, writes ? POLLIN | POLLOUT : POLLIN);
 
+    if (!mqtt_may_act(connection->mqtt))
+        return MOSQ_ERR_SUCCESS;
     if (events & (POLLERR | POLLHUP)) {
         errno = socket_error(socket);
         if (errno)
@@ -278,7 +281,7 @@ static int wait_accepted(struct connection *connection, struct error *err)
         if (clock_monotonic_ms(&CLOCK_SYSTEM) >= deadline_ms)
             return error_set(err, ERROR_TIMEOUT, "no answer in %d s", CONNECT_TIMEOUT_MS / 1000);
 
-        int rc = advance(connection, mosquitto_socket(connection->handle), deadline_ms);
+        int rc = advance(connection, mosquitto_socket(connection->handle));
 
         if (connection->refused)
             return error_set(err, ERROR_FORBIDDEN, "%s", refusal(connection->refused));

@@ -23,7 +23,7 @@ struct probe {
     pthread_cond_t changed;
     struct probe_message *messages;
     size_t count, dropped, connections;
-    size_t unsettled, largest_batch, asked_with;
+    size_t unsettled, largest_batch, asked_with, asked_to_act;
     bool may_act, settled, settle_once, asked, hold;
     bool connected, session_present;
     char why[256];
@@ -97,6 +97,8 @@ static bool may_act(void *ctx)
 
     bool yes = probe->may_act;
 
+    probe->asked_to_act++;
+    pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->lock);
     return yes;
 }
@@ -258,6 +260,12 @@ static bool was_asked(struct probe *probe, size_t number, const char *text)
     return probe->asked && probe->asked_with == number;
 }
 
+static bool was_asked_to_act(struct probe *probe, size_t number, const char *text)
+{
+    (void)text;
+    return probe->asked_to_act >= number;
+}
+
 static bool was_granted(struct probe *probe, size_t number, const char *text)
 {
     (void)number;
@@ -295,6 +303,11 @@ void probe_wait_asked_to_settle(struct probe *probe, size_t messages)
     probe->asked = false;
     pthread_mutex_unlock(&probe->lock);
     wait_until(probe, was_asked, messages, "", "asked to settle");
+}
+
+void probe_wait_asked_to_act(struct probe *probe, size_t times)
+{
+    wait_until(probe, was_asked_to_act, times, "", "asked to act");
 }
 
 int probe_granted(struct probe *probe, const char *filter)

@@ -26,6 +26,7 @@ struct mqtt *probe_mqtt(struct probe *probe);
 void probe_start(struct probe *probe); /* and waits for the connection */
 
 void probe_set_may_act(struct probe *probe, bool yes);
+void probe_wait_asked_to_act(struct probe *probe, size_t times); /* since the beginning */
 /* The next message is held in its callback until false: what comes meanwhile is read in one go. */
 void probe_hold(struct probe *probe, bool hold);
 void probe_set_settled(struct probe *probe, bool settled);

@@ -1,9 +1,14 @@
 /* The connection that acknowledges at once, against a real broker. */
+#include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <sys/socket.h>
 
 #include "common/base/clock.h"
 #include "common/tests/mqtt_probe.h"
@@ -335,6 +340,51 @@ START_TEST(who_may_not_act_does_not_connect)
 }
 END_TEST
 
+/* Of a backlog that is full the kernel drops the next: it stays on its way. */
+static int listen_full(uint16_t *ret_port, int *ret_first)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+    socklen_t len = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, len), 0);
+    ck_assert_int_eq(listen(listener, 0), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    *ret_port = ntohs(address.sin_port);
+    *ret_first = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(*ret_first, (struct sockaddr *)&address, len), 0);
+    return listener;
+}
+
+/* A CONNECT that leaves late would take over the session of whoever may act now. */
+START_TEST(who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late)
+{
+    struct mqtt_options options = probe_options(broker, "sender");
+    struct error err = { 0 };
+    char byte;
+    int first;
+    int listener = listen_full(&options.port, &first);
+
+    sender = probe_create(&options, false);
+    ck_assert_int_eq(mqtt_start(probe_mqtt(sender), &err), 0);
+    probe_wait_asked_to_act(sender, 2); /* when it began, and on the way */
+    probe_set_may_act(sender, false);
+    close(accept(listener, NULL, NULL)); /* now there is room */
+    probe_wait_why(sender, "not allowed any more");
+    mqtt_stop(probe_mqtt(sender));
+
+    struct pollfd late = { .fd = listener, .events = POLLIN };
+    while (poll(&late, 1, 0) > 0) {
+        int fd = accept(listener, NULL, NULL);
+        ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
+        close(fd);
+    }
+    close(first);
+    close(listener);
+}
+END_TEST
+
 START_TEST(filters_beyond_one_packet_are_all_subscribed)
 {
     enum { FILTERS = 200 };
@@ -423,6 +473,7 @@ int main(void)
     tcase_add_test(tcase, stop_lets_what_is_in_flight_end_and_cancels_the_rest);
     tcase_add_test(tcase, who_may_not_act_publishes_nothing_and_leaves_without_a_word);
     tcase_add_test(tcase, who_may_not_act_does_not_connect);
+    tcase_add_test(tcase, who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late);
     tcase_add_test(tcase, filters_beyond_one_packet_are_all_subscribed);
     tcase_add_test(tcase, a_filter_that_was_left_gets_nothing_more);
     tcase_add_test(tcase, a_changed_mind_wins_whatever_is_under_way);

@@ -4,10 +4,13 @@
 
 #include <check.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/tests/mqtt_probe.h"
 #include "common/tests/parse_json.h"
+#include "common/tests/process.h"
 #include "common/tests/suite.h"
 #include "controller/indexes.h"
 
@@ -21,6 +24,17 @@ static struct broker *broker;
 static struct probe *device;
 static struct bridge_options options;
 static struct bridge *bridge;
+
+/* The Lease, as the connections ask for it. */
+static atomic_bool holds_lease;
+static atomic_uint asked;
+
+static bool may_act(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &asked);
+    atomic_fetch_add(&asked, 1);
+    return atomic_load(&holds_lease);
+}
 
 static void put_task(void)
 {
@@ -64,6 +78,7 @@ static void set_up(void)
     arena = arena_create();
     broker = broker_create();
     broker_start(broker);
+    atomic_init(&holds_lease, true);
     options = (struct bridge_options){
         .connection = probe_options(broker, NULL),
         .client_id = "controller",
@@ -76,6 +91,8 @@ static void set_up(void)
         .attempts = attempts_create(),
         .clock = &CLOCK_SYSTEM,
     };
+    options.connection.may_act = may_act;
+    options.connection.may_act_ctx = &asked;
     indexes_add_task(options.tasks);
     indexes_add_proplet(options.proplets);
     put_task();
@@ -109,14 +126,6 @@ static void wait_for_mail(size_t count)
     }
 }
 
-static void wait_for_some_mail(void)
-{
-    for (int i = 0; mailbox_len(options.mailbox) == 0; i++) {
-        ck_assert_msg(i < MAX_POLLS, "nothing in the mailbox");
-        (void)poll(NULL, 0, 10);
-    }
-}
-
 /* The marker has come back, so everything that the broker held before it has been handed over. */
 static void wait_until_drained(void)
 {
@@ -126,9 +135,56 @@ static void wait_until_drained(void)
     }
 }
 
+static void wait_until_connected(bool connected)
+{
+    char why[256];
+
+    for (int i = 0; bridge_connected(bridge, why, sizeof(why)) != connected; i++) {
+        ck_assert_msg(i < MAX_POLLS, "connected: %d, because %s", !connected, why);
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+/* Both connections have asked for the Lease again, and several times. */
+static void wait_until_asked(void)
+{
+    unsigned before = atomic_load(&asked);
+
+    for (int i = 0; atomic_load(&asked) - before < 10; i++) {
+        ck_assert_msg(i < MAX_POLLS, "nobody asks for the Lease");
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+static size_t broker_count(const char *line)
+{
+    char *log = temp_file_read(broker_dir(broker), "log");
+    size_t count = 0;
+
+    for (const char *at = strstr(log, line); at; at = strstr(at + 1, line))
+        count++;
+    free(log);
+    return count;
+}
+
+static bool broker_saw(const char *line)
+{
+    return broker_count(line) > 0;
+}
+
 static size_t peek(struct mail **ret)
 {
     return mailbox_peek(options.mailbox, arena, "uid-one", ret);
+}
+
+static size_t take_mail(void)
+{
+    struct mail *mail;
+    size_t count = peek(&mail);
+
+    if (count)
+        mailbox_ack(options.mailbox, "uid-one", mail[count - 1].sequence);
+    return count;
 }
 
 START_TEST(result_that_was_not_written_comes_again_to_the_next_process)
@@ -163,7 +219,7 @@ END_TEST
 START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
 {
     enum { WAITING = 5 };
-    size_t taken = 0;
+    size_t seen = 0;
 
     begin();
     wait_until_drained();
@@ -172,18 +228,12 @@ START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
         probe_publish(device, RESULTS, RESULT);
 
     begin();
-    while (taken <
-           WAITING) { /* as many at once as the socket holds, no more until these are done */
-        struct mail *mail;
-
-        wait_for_some_mail();
-        ck_assert(!bridge_backlog_drained(bridge)); /* unacknowledged ones hold it back */
-        size_t count = peek(&mail);
-        taken += count;
-        mailbox_ack(options.mailbox, "uid-one", mail[count - 1].sequence);
+    for (int i = 0; !bridge_backlog_drained(bridge) || mailbox_len(options.mailbox); i++) {
+        ck_assert_msg(i < MAX_POLLS, "the marker did not come back after %zu results", seen);
+        seen += take_mail(); /* what is not acknowledged holds back what comes after it */
+        (void)poll(NULL, 0, 10);
     }
-    wait_until_drained();
-    ck_assert_uint_eq(mailbox_len(options.mailbox), 0);
+    ck_assert_uint_eq(seen, WAITING);
     end();
 }
 END_TEST
@@ -221,6 +271,114 @@ START_TEST(channel_is_heard_as_long_as_a_proplet_is_on_it)
 }
 END_TEST
 
+/* A connection would take over the sessions of whoever leads. */
+START_TEST(without_the_lease_neither_connection_is_made)
+{
+    size_t connections = broker_count("New connection from");
+
+    atomic_store(&holds_lease, false);
+    begin();
+    wait_until_asked();
+    probe_publish(device, "any", "the broker is up to date"); /* with what came before, too */
+    ck_assert_uint_eq(broker_count("New connection from"), connections);
+
+    atomic_store(&holds_lease, true);
+    wait_until_drained();
+    ck_assert(broker_saw(" as controller "));
+    ck_assert(broker_saw(" as controller-results "));
+    end();
+}
+END_TEST
+
+START_TEST(lease_that_is_lost_ends_both_connections_without_a_word)
+{
+    begin();
+    wait_until_drained();
+    atomic_store(&holds_lease, false);
+    for (int i = 0; !broker_saw("Client controller closed its connection") ||
+                    !broker_saw("Client controller-results closed its connection");
+         i++) {
+        ck_assert_msg(i < MAX_POLLS, "a connection is still there");
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert(!broker_saw("Received DISCONNECT from controller"));
+    atomic_store(&holds_lease, true);
+    wait_until_connected(true);
+    end();
+}
+END_TEST
+
+/* Its DISCONNECT would take the acknowledgements along. */
+START_TEST(lease_that_is_lost_while_stopping_allows_no_goodbye)
+{
+    begin();
+    wait_until_drained();
+    atomic_store(&holds_lease, false);
+    end();
+    probe_publish(device, "any", "the broker is up to date");
+    ck_assert(!broker_saw("Received DISCONNECT from controller"));
+}
+END_TEST
+
+START_TEST(lease_that_is_lost_while_connecting_ends_the_attempt)
+{
+    char why[256];
+
+    broker_freeze(broker); /* it accepts, and says nothing */
+    begin();
+    wait_until_asked();
+    atomic_store(&holds_lease, false);
+    for (int i = 0; bridge_connected(bridge, why, sizeof(why)) || !strstr(why, "not allowed");
+         i++) {
+        ck_assert_msg(i < MAX_POLLS, "the attempt goes on: %s", why);
+        (void)poll(NULL, 0, 10);
+    }
+    end();
+    broker_thaw(broker);
+}
+END_TEST
+
+START_TEST(without_the_lease_nothing_is_published)
+{
+    struct error err = { 0 };
+
+    probe_subscribe(device, "m/d/c/c/control/manager/start", 1);
+    begin();
+    wait_until_drained();
+    atomic_store(&holds_lease, false);
+    int r = bridge_publish(bridge, "d/c", "manager/start", "forbidden", 9, 1, &err);
+    ck_assert_msg(r == -ERROR_CANCELED || r == -ERROR_UNAVAILABLE, "%d: %s", r, err.message);
+
+    atomic_store(&holds_lease, true);
+    wait_until_connected(true);
+    ck_assert_int_eq(bridge_publish(bridge, "d/c", "manager/start", "allowed", 7, 1, &err), 0);
+    probe_wait_messages(device, 1);
+    ck_assert_str_eq(probe_message(device, 0).payload, "allowed");
+    end();
+}
+END_TEST
+
+/* Written by the last breath of a leader, acknowledged by nobody: the next one sees it again. */
+START_TEST(without_the_lease_nothing_is_acknowledged)
+{
+    begin();
+    wait_until_drained();
+    probe_publish(device, RESULTS, RESULT);
+    wait_for_mail(1);
+    atomic_store(&holds_lease, false);
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    wait_until_connected(false);
+    wait_until_asked();
+    end();
+
+    atomic_store(&holds_lease, true);
+    begin();
+    wait_for_mail(1);
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bridge");
@@ -232,6 +390,12 @@ int main(void)
     tcase_add_test(tcase, marker_comes_behind_everything_that_waited_in_the_broker);
     tcase_add_test(tcase, result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody);
     tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
+    tcase_add_test(tcase, without_the_lease_neither_connection_is_made);
+    tcase_add_test(tcase, lease_that_is_lost_ends_both_connections_without_a_word);
+    tcase_add_test(tcase, lease_that_is_lost_while_stopping_allows_no_goodbye);
+    tcase_add_test(tcase, lease_that_is_lost_while_connecting_ends_the_attempt);
+    tcase_add_test(tcase, without_the_lease_nothing_is_published);
+    tcase_add_test(tcase, without_the_lease_nothing_is_acknowledged);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

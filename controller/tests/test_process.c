@@ -1,0 +1,129 @@
+/* The parts put together: what the process says to nobody as long as it does not lead. */
+#include "controller/process.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/kube/kinds.h"
+#include "common/tests/mqtt_probe.h"
+#include "common/tests/process.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+#include "common/tests/tiny_server.h"
+
+/* Polls of 10 ms: half a minute, for a busy machine. */
+#define MAX_POLLS 3000
+#define LEASE                                                                                      \
+    "{\"metadata\":{\"namespace\":\"default\",\"name\":\"propeller-controller\",\"uid\":\"u\","    \
+    "\"resourceVersion\":\"1\"}}"
+
+static struct broker *broker;
+static struct probe *device;
+static struct tiny_server *server;
+static struct process process;
+
+static void set_up(void)
+{
+    struct error err = { 0 };
+
+    json_init();
+    log_configure(LOG_ERROR, LOG_TEXT);
+    broker = broker_create();
+    broker_start(broker);
+    server = tiny_server_start(0);
+    process = (struct process){ .arena = arena_create() };
+
+    const char *config =
+        arena_printf(process.arena,
+                     "{apiVersion: v1, kind: Config, current-context: c,\n"
+                     "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
+                     "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%u'}}],\n"
+                     "users: [{name: u, user: {}}]}\n",
+                     tiny_server_port(server));
+    char *argv[] = {
+        arena_strdup(process.arena, "propeller-controller"),
+        arena_printf(process.arena, "--kubeconfig=%s",
+                     temp_file(process.arena, temp_dir(process.arena), "config", config)),
+        arena_printf(process.arena, "--mqtt-address=tcp://127.0.0.1:%u", broker_port(broker)),
+        arena_strdup(process.arena, "--client-id=controller"),
+        NULL,
+    };
+    int r = controller_options_parse(process.arena, (int)ARRAY_LEN(argv) - 1, argv,
+                                     &process.settings, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+    r = process_create(&process, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+
+    struct mqtt_options options = probe_options(broker, "device-1");
+    device = probe_create(&options, false);
+}
+
+static void tear_down(void)
+{
+    bridge_stop(process.shared.bridge);
+    process_destroy(&process);
+    probe_destroy(device);
+    tiny_server_stop(server);
+    broker_destroy(broker);
+}
+
+static bool broker_saw(const char *line)
+{
+    char *log = temp_file_read(broker_dir(broker), "log");
+    bool saw = strstr(log, line);
+
+    free(log);
+    return saw;
+}
+
+static int write_something(struct kube_client *client)
+{
+    struct kube_name name;
+    struct error err = { 0 };
+
+    ck_assert(kube_name_set(&name, "default", "one"));
+    return kube_delete(client, &KIND_TASK, &name, NULL, NULL, &err);
+}
+
+START_TEST(only_the_holder_of_the_lease_writes_and_connects)
+{
+    struct error err = { 0 };
+    char why[256];
+
+    tiny_server_answer(server, "/tasks/one", 200, "{}");
+    tiny_server_answer(server, "/leases", 201, LEASE);
+    tiny_server_answer(server, "/leases/", 404, "{}");
+    ck_assert_int_eq(bridge_start(process.shared.bridge, &err), 0);
+    for (int i = 0; i < 5; i++) { /* time enough for a connection that nothing holds back */
+        probe_start(device);
+        probe_publish(device, "any", "the broker is up to date");
+        mqtt_stop(probe_mqtt(device));
+    }
+    ck_assert(!broker_saw(" as controller"));
+    ck_assert_int_eq(write_something(process.client), -ERROR_CANCELED);
+    ck_assert_int_eq(write_something(process.events_client), -ERROR_CANCELED);
+
+    (void)elector_step(process.elector);
+    ck_assert(elector_is_leader(process.elector));
+    ck_assert_int_eq(write_something(process.client), 0);
+    ck_assert_int_eq(write_something(process.events_client), 0);
+    for (int i = 0; !bridge_connected(process.shared.bridge, why, sizeof(why)); i++) {
+        ck_assert_msg(i < MAX_POLLS, "not connected: %s", why);
+        (void)poll(NULL, 0, 10);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("process");
+    TCase *tcase = tcase_create("process");
+
+    tcase_set_timeout(tcase, 90);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, only_the_holder_of_the_lease_writes_and_connects);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
