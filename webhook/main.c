@@ -1,18 +1,14 @@
 /* propeller-webhook */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/base/clock.h"
-#include "common/base/log.h"
-#include "common/base/str.h"
 #include "common/json/json.h"
 #include "common/runtime/health.h"
 #include "common/runtime/manager.h"
+#include "common/runtime/program.h"
 #include "webhook/handler.h"
 #include "webhook/options.h"
 #include "webhook/serving.h"
 
-#define EXIT_USAGE 2
+#define NAME "propeller-webhook"
 /* Bodies of all requests in progress. */
 #define MAX_BODIES (64u << 20)
 
@@ -24,14 +20,6 @@ struct process {
     struct serving *serving;
     struct manager *manager;
 };
-
-static void configure_log(const struct webhook_settings *settings)
-{
-    enum log_level level = LOG_INFO;
-
-    log_level_parse(settings->log_level, &level);
-    log_configure(level, str_equal(settings->log_format, "text") ? LOG_TEXT : LOG_JSON);
-}
 
 static int start_health(void *self, struct error *err)
 {
@@ -115,17 +103,13 @@ int main(int argc, char **argv)
     json_init();
     int r = webhook_options_parse(process.arena, argc, argv, &process.settings, &err);
     if (r != 0) {
-        if (r < 0)
-            fprintf(stderr, "propeller-webhook: %s\n", err.message);
         arena_destroy(process.arena);
-        return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
+        return program_end_of_options(NAME, r, &err);
     }
-    configure_log(&process.settings);
+    program_configure_log(process.settings.log_level, process.settings.log_format);
 
     process_create(&process);
     r = manager_run(process.manager, &err);
-    if (r < 0)
-        log_error("propeller-webhook ends", "error", err.message, NULL);
     process_destroy(&process);
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return program_end(NAME, r, &err);
 }
