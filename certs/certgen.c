@@ -7,9 +7,9 @@
 #include "certs/options.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
+#include "common/runtime/program.h"
 
 #define PROGRAM "propeller-certgen"
-#define EXIT_USAGE 2
 
 struct settings {
     struct cert_settings certs;
@@ -116,16 +116,12 @@ int main(int argc, char **argv)
     json_init();
     int r = options_parse(arena, PROGRAM, "Makes and renews the certificates of propeller-webhook.",
                           OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, &settings, &err);
-    if (r > 0)
-        return EXIT_SUCCESS;
     if (r == 0)
         r = check_together(&settings, &err);
     if (r == 0)
         r = cert_policy_create(arena, &settings.certs, NULL, &policy, &err);
-    if (r < 0) {
-        fprintf(stderr, PROGRAM ": %s\n", err.message);
-        return EXIT_USAGE;
-    }
+    if (r != 0)
+        return program_end_of_options(PROGRAM, r, &err);
 
     r = run(arena, &settings, &policy, &err);
     if (r < 0)
