@@ -80,6 +80,8 @@ TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libcontroller.a libwebhook.
 $(TESTS): LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
 $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+# They start the program itself.
+$(OUT)/webhook/tests/test_hostile: | $(OUT)/bin/propeller-webhook
 # A fuzz target's main(): the fuzzer's own in the flavour fuzz, which clang builds; else the replay.
 FUZZ_MAIN := $(OUT)/common/tests/fuzz/replay.o
 ifeq ($(FLAVOUR),fuzz)
@@ -93,7 +95,7 @@ $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
                             $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c))
 
 .PHONY: unit
-unit: $(TESTS) $(FUZZERS) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
+unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
 	@e2e/tools/unit.sh $(OUT)
 
 .PHONY: check

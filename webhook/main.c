@@ -64,7 +64,8 @@ static void process_create(struct process *process)
                   .threads = (unsigned)settings->workers,
                   .max_connections = (unsigned)settings->max_connections,
                   .max_body = ADMISSION_MAX_BODY,
-                  .max_bodies = MAX_BODIES },
+                  .max_bodies = MAX_BODIES,
+                  .request_timeout_ms = (uint32_t)settings->request_timeout_ms },
     };
     const struct runnable health = { .name = "health",
                                      .group = RUN_SERVERS,

@@ -25,6 +25,8 @@ static const struct option OPTIONS[] = {
       .help = "longest spec.file of a Task, in characters of base64" },
     { OPTION("workers", OPTION_INT, workers, "2"), .min = 1, .max = 64,
       .help = "threads that answer reviews" },
+    { OPTION("request-timeout", OPTION_DURATION, request_timeout_ms, "10s"), .min = 1000,
+      .max = 60000, .help = "a whole request, from its first byte to the end of the answer" },
     { OPTION("metrics-bind-address", OPTION_STRING, metrics_address, ":8080"),
       .value_name = "ADDRESS", .help = "where /metrics is served; 0 is off" },
     { OPTION("health-probe-bind-address", OPTION_STRING, health_address, ":8081"),

@@ -13,6 +13,7 @@ struct webhook_settings {
     int64_t max_connections;
     int64_t max_inline_wasm;
     int64_t workers;
+    int64_t request_timeout_ms;
 };
 
 /* As options_parse: 1 after --help and --version, ERROR_INVALID for what cannot be used. */

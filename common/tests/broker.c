@@ -21,9 +21,6 @@
 /* Tries 10 ms apart until it must be there: a loaded machine under sanitizers is slow. */
 #define START_TRIES 3000
 
-#define FIRST_PORT 20000
-#define PORTS 12000
-
 struct broker {
     char *dir;
     uint16_t port;
@@ -36,28 +33,6 @@ static struct sockaddr_in loopback(uint16_t port)
     return (struct sockaddr_in){ .sin_family = AF_INET,
                                  .sin_port = htons(port),
                                  .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
-}
-
-/* Below the ports that the kernel gives to clients: a client that reconnects while the broker is
- * away would else now and then get the broker's own port, and talk to itself. */
-static uint16_t free_port(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    for (unsigned i = 0; i < PORTS; i++) {
-        unsigned offset = (unsigned)getpid() + (unsigned)now.tv_nsec / 1000 + i;
-        uint16_t port = (uint16_t)(FIRST_PORT + offset % PORTS);
-        struct sockaddr_in address = loopback(port);
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        bool is_free = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-
-        close(fd);
-        if (is_free)
-            return port;
-    }
-    ck_abort_msg("no free port");
-    return 0;
 }
 
 static bool accepts(uint16_t port)
@@ -80,7 +55,7 @@ struct broker *broker_create(void)
     struct broker *broker = xcalloc(1, sizeof(*broker));
 
     broker->dir = temp_dir_create();
-    broker->port = free_port();
+    broker->port = process_free_port();
     broker->config.max = MAX_CONFIG;
     ck_assert(buf_printf(&broker->config,
                          "listener %u 127.0.0.1\n"

@@ -1,5 +1,6 @@
 #include "common/tests/process.h"
 
+#include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "common/base/alloc.h"
@@ -83,6 +86,8 @@ static char *find_program(const char *name)
     char directories[MAX_PATH];
     char path[2 * MAX_PATH];
 
+    if (strchr(name, '/'))
+        return xstrdup(name);
     (void)snprintf(directories, sizeof(directories), "%s:/usr/local/sbin:/usr/sbin:/sbin",
                    in_path ? in_path : "/usr/bin:/bin");
     for (const char *start = directories; *start;) {
@@ -162,4 +167,29 @@ void process_run(const char *dir, const char *const argv[])
 
     if (status != 0)
         ck_abort_msg("'%s' ended with status %d: %s", argv[0], status, temp_file_read(dir, name));
+}
+
+#define FIRST_PORT 20000
+#define PORTS 12000
+
+uint16_t process_free_port(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (unsigned i = 0; i < PORTS; i++) {
+        unsigned offset = (unsigned)getpid() + (unsigned)now.tv_nsec / 1000 + i;
+        uint16_t port = (uint16_t)(FIRST_PORT + offset % PORTS);
+        struct sockaddr_in address = { .sin_family = AF_INET,
+                                       .sin_port = htons(port),
+                                       .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        bool is_free = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+
+        close(fd);
+        if (is_free)
+            return port;
+    }
+    ck_abort_msg("no free port");
+    return 0;
 }

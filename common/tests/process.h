@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A directory below $TMPDIR or /tmp; path must be freed. */
@@ -13,7 +14,7 @@ char *temp_file_write(const char *dir, const char *name, const char *text);
 /* What a file of the directory holds, as a string that must be freed. */
 char *temp_file_read(const char *dir, const char *name);
 
-/* Starts argv[0], looked for in $PATH and the sbin directories; its output goes to log_path. It
+/* Starts argv[0], a path or looked for in $PATH and the sbin directories; its output goes to log_path. It
  * dies with the thread that started it. Fails the test if there is no such program. */
 pid_t process_start(const char *const argv[], const char *log_path);
 /* Sends a signal (0: none) and waits for the end. Returns what waitpid says. */
@@ -21,3 +22,6 @@ int process_end(pid_t pid, int signal);
 bool process_has_ended(pid_t pid); /* takes its status, then true */
 /* Runs to its end; fails the test, with its output, if it does not exit with 0. */
 void process_run(const char *dir, const char *const argv[]);
+/* For a program to listen on. Below the ports that the kernel gives to clients: one that reconnects
+ * while the program is away would else now and then get that very port, and talk to itself. */
+uint16_t process_free_port(void);

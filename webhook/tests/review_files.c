@@ -164,3 +164,16 @@ void review_check(struct arena *arena, const struct review_file *file, int code,
             "%s: %s", file->name, text);
     }
 }
+
+void review_files_post(struct tls_client *client, unsigned port, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        const struct review_file file = review_file_read(arena, i);
+        struct tls_reply reply = tls_client_post(
+            client, arena, port, arena_printf(arena, "%s?timeout=5s", file.hook->path), file.body,
+            file.body_len);
+
+        review_check(arena, &file, reply.status, reply.content_type, reply.body, reply.body_len);
+    }
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "webhook/admission.h"
+#include "webhook/tests/tls_client.h"
 
 struct review_file {
     const struct admission_hook *hook; /* "validate-task" is /validate-…-task */
@@ -29,3 +30,5 @@ struct review_file review_file_read(struct arena *arena, size_t index);
 /* Fails the test unless the answer is the expected one. */
 void review_check(struct arena *arena, const struct review_file *file, int code,
                   const char *content_type, const char *body, size_t len);
+/* Sends all of them, and checks each answer. */
+void review_files_post(struct tls_client *client, unsigned port, size_t count);

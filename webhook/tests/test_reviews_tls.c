@@ -11,15 +11,7 @@ START_TEST(every_review_is_answered_the_same_over_tls)
     serving_put_pair("a");
     serving_begin();
     ck_assert_uint_ge(count, 300);
-    for (size_t i = 0; i < count; i++) {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        const struct review_file file = review_file_read(arena, i);
-        struct tls_reply reply = tls_client_post(
-            client, arena, serving_port(serving),
-            arena_printf(arena, "%s?timeout=5s", file.hook->path), file.body, file.body_len);
-
-        review_check(arena, &file, reply.status, reply.content_type, reply.body, reply.body_len);
-    }
+    review_files_post(client, serving_port(serving), count);
     ck_assert_uint_eq(tls_client_connections(client), 1);
 }
 END_TEST

@@ -38,6 +38,7 @@ START_TEST(without_flags_the_defaults_are_those_of_the_manifests)
     ck_assert_int_eq(settings.max_connections, 512);
     ck_assert_int_eq(settings.max_inline_wasm, 716800);
     ck_assert_int_eq(settings.workers, 2);
+    ck_assert_int_eq(settings.request_timeout_ms, 10000);
     ck_assert_str_eq(settings.log_level, "info");
     ck_assert_str_eq(settings.log_format, "json");
 }
@@ -53,6 +54,8 @@ static const char *const BAD[] = {
     "--workers=0",
     "--max-inline-wasm=716801",
     "--workers=65",
+    "--request-timeout=0s",
+    "--request-timeout=61s",
     "--log-level=loud",
     "--log-format=xml",
     "--unknown",
