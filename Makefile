@@ -91,8 +91,17 @@ endif
 $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) $(FUZZ_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
+# Measures and loads a webhook, for bench/ and e2e/.
+LOAD := $(OUT)/bench/load
+$(LOAD): $(OUT)/bench/load.o $(OUT)/libcommon.a
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+.PHONY: load
+load: $(LOAD)
+	@:
+
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
-                            $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c))
+                            $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c \
+                            bench/load.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
@@ -131,8 +140,9 @@ test: ## everything: set-up, lint, check, demo, e2e
 	@e2e/test.sh
 
 .PHONY: bench
-bench: ## memory, latency, throughput and writes, as a table
+bench: ## memory, latency, throughput and writes, as a table (BENCH_PEER_WEBHOOK="COMMAND": beside it)
 	@bench/run.sh
+	@bench/webhook.sh
 
 PREFIX ?= /usr/local
 .PHONY: install

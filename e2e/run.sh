@@ -51,7 +51,7 @@ main() {
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
     "$HERE/setup.sh" build run
-    [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all
+    [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all load
     started=$SECONDS
     work_begin
     wasm_build

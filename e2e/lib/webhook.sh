@@ -6,30 +6,72 @@
 WEBHOOK_BIN=${WEBHOOK_BIN:-$ROOT/build/bin/propeller-webhook}
 WEBHOOK=propeller-webhook
 
-# webhook_prepare: ports and folders, once; webhook_start may then be called again and again
+# webhook_prepare [NAME]: ports and folders; webhook_start may then be called again and again. With
+# several replicas the functions below are about the one that was named last.
 webhook_prepare() {
-    WEBHOOK_PORT=$(free_port)
-    WEBHOOK_HEALTH_PORT=$(free_port)
-    WEBHOOK_METRICS_PORT=$(free_port)
-    WEBHOOK_CERTS=$PART/webhook
+    WEBHOOK_NAME=${1:-webhook}
+    [[ -e $PART/$WEBHOOK_NAME.ports ]] ||
+        printf '%s\n' "$(free_port)" "$(free_port)" "$(free_port)" >"$PART/$WEBHOOK_NAME.ports"
+    { read -r WEBHOOK_PORT && read -r WEBHOOK_HEALTH_PORT && read -r WEBHOOK_METRICS_PORT; } \
+        <"$PART/$WEBHOOK_NAME.ports"
+    WEBHOOK_CERTS=$PART/$WEBHOOK_NAME.certs
     mkdir -p "$WEBHOOK_CERTS"
 }
 
 # webhook_start [OPTION...]: returns when it serves
 webhook_start() {
-    spawn webhook "$WEBHOOK_BIN" --port "$WEBHOOK_PORT" --cert-dir "$WEBHOOK_CERTS" \
+    webhook_spawn "$@"
+    wait_for 30 "the webhook to be ready" webhook_ready
+}
+webhook_spawn() {
+    spawn "$WEBHOOK_NAME" "$WEBHOOK_BIN" --port "$WEBHOOK_PORT" --cert-dir "$WEBHOOK_CERTS" \
         --health-probe-bind-address "127.0.0.1:$WEBHOOK_HEALTH_PORT" \
         --metrics-bind-address "127.0.0.1:$WEBHOOK_METRICS_PORT" "$@"
-    wait_for 30 "the webhook to be ready" webhook_ready
 }
 
 webhook_ready() {
-    is_running webhook || {
-        printf "it has ended; last line: %s\n" "$(tail -n 1 "$LOGS/webhook.log")"
+    is_running "$WEBHOOK_NAME" || {
+        printf "it has ended; last line: %s\n" "$(tail -n 1 "$LOGS/$WEBHOOK_NAME.log")"
         return 1
     }
     curl -sS --max-time 5 "http://127.0.0.1:$WEBHOOK_HEALTH_PORT/readyz?verbose"
     curl -sSf -o /dev/null --max-time 5 "http://127.0.0.1:$WEBHOOK_HEALTH_PORT/readyz"
+}
+
+# The certificate that a new connection gets: its serial number.
+webhook_serial() {
+    openssl s_client -connect "127.0.0.1:$WEBHOOK_PORT" </dev/null 2>/dev/null |
+        openssl x509 -noout -serial | cut -d= -f2
+}
+webhook_serves() {
+    local serial
+    serial=$(webhook_serial) || return 1
+    printf '%s instead of %s\n' "$serial" "$1"
+    [[ $serial == "$1" ]]
+}
+
+# webhook_load NAME: reviews on 8 connections until webhook_load_end NAME, every other one new for each
+LOAD_PATH=/validate-propeller-propeller-abstractmachines-fr-v1-task
+webhook_load() {
+    spawn "$1" "$ROOT/build/plain/bench/load" --ca "$PART/bundle.crt" --connections 8 --fresh-every 2 \
+        --url "https://$WEBHOOK.$NS.svc:$WEBHOOK_PORT$LOAD_PATH" \
+        --resolve "$WEBHOOK.$NS.svc:$WEBHOOK_PORT:127.0.0.1" --until "$PART/$1.enough" \
+        --rate 200 --body "$ROOT/webhook/tests/reviews/validate-task/file-addition.request.json"
+    wait_for 30 "the load to have begun" webhook_has_answered 100
+}
+webhook_has_answered() {
+    local count
+    count=$(curl -sSf --max-time 5 "http://127.0.0.1:$WEBHOOK_METRICS_PORT/metrics" |
+        sed -n 's/^propeller_webhook_reviews_total.* //p' | awk '{ sum += $1 } END { print sum + 0 }')
+    printf '%s answers\n' "$count"
+    ((count >= $1))
+}
+# Fails if a request failed; prints how many there were.
+webhook_load_end() {
+    : >"$PART/$1.enough"
+    wait_for 60 "the load to end" is_gone "$1"
+    grep -q '^failed=0$' "$LOGS/$1.log" || fail "requests failed: $(tail -n 8 "$LOGS/$1.log")"
+    sed -n 's/^requests=//p' "$LOGS/$1.log"
 }
 
 # webhook_certificate: a pair for the Service, signed by the authority of this cluster
@@ -37,6 +79,21 @@ webhook_certificate() {
     certificate "$NS-webhook" "/CN=$WEBHOOK" "DNS:$WEBHOOK.$NS.svc"
     mv "$CLUSTER/$NS-webhook.crt" "$WEBHOOK_CERTS/tls.crt"
     mv "$CLUSTER/$NS-webhook.key" "$WEBHOOK_CERTS/tls.key"
+}
+
+# webhook_mount: what the kubelet does with the Secret, one swap for all its files
+webhook_mount() {
+    local folder=..$RANDOM$RANDOM name
+    kn get secret propeller-webhook-cert -o json >"$PART/secret.json" || return 1
+    mkdir -p "$WEBHOOK_CERTS/$folder"
+    for name in tls.crt tls.key; do
+        jq -r --arg name "$name" '.data[$name] // ""' "$PART/secret.json" | base64 -d \
+            >"$WEBHOOK_CERTS/$folder/$name"
+        [[ -s $WEBHOOK_CERTS/$folder/$name ]] || return 1
+        ln -sfn "..data/$name" "$WEBHOOK_CERTS/$name"
+    done
+    ln -sfn "$folder" "$WEBHOOK_CERTS/..data_tmp"
+    mv -T "$WEBHOOK_CERTS/..data_tmp" "$WEBHOOK_CERTS/..data"
 }
 
 # webhook_configurations [CA-FILE]: config/webhook's, for this case's namespace and port
