@@ -23,6 +23,7 @@ common/net      common/base/
 common/kube     common/base/ common/json/
 common/api      common/base/ common/json/ common/kube/object.h common/kube/conditions.h
 common/runtime  common/base/ common/json/ common/kube/ common/net/http_server.h
+bench           common/base/
 certs           common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller      common/base/ common/json/ common/net/ common/kube/ common/api/ common/runtime/ certs/
 webhook         common/base/ common/json/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
@@ -30,7 +31,7 @@ webhook         common/base/ common/json/ common/net/ common/api/ common/kube/ob
 
 # Outside libraries: what names them in a source, and the only files that may (tests are free).
 readonly LIBRARIES='
-#include.<curl/                        common/kube/curl_setup\.h
+#include.<curl/                        common/kube/curl_setup\.h|bench/load\.c
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]
@@ -46,7 +47,7 @@ readonly UNFINISHED='\b(TOD[O]|FIXM[E]|XX[X]|HAC[K]|WI[P])\b|\b([Pp]lacehol[d]er
 readonly SLEEPS='\b(sleep|usleep|nanosleep|clock_nanosleep|thrd_sleep)[ ]*\('
 
 # Of the folders that exist so far.
-sources() { { find common controller webhook certs -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
+sources() { { find bench common controller webhook certs -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
 scripts() { find . -path ./build -prune -o \( -name '*.sh' -o -path ./.ci/run \) -print | LC_ALL=C sort; }
 texts() {
     find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o \
