@@ -23,6 +23,8 @@ static const struct option OPTIONS[] = {
     { OPTION("kubeconfig", OPTION_STRING, kubeconfig, NULL), .value_name = "FILE",
       .help = "cluster and identity; without it $KUBECONFIG, the pod's service account, "
               "~/.kube/config" },
+    { OPTION("use-service-account-credentials", OPTION_BOOL, use_service_accounts, "false"),
+      .help = "each reconciler acts as a ServiceAccount of its own, with the rights of rbac/" },
     { OPTION("namespace", OPTION_STRINGS, namespaces, NULL), .value_name = "NAME",
       .help = "watch this namespace only", .environment = "WATCH_NAMESPACE" },
     { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,

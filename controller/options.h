@@ -8,6 +8,7 @@
 
 struct controller_settings {
     const char *kubeconfig;
+    bool use_service_accounts;
     struct option_strings namespaces;
     const char *log_level;
     const char *log_format;

@@ -12,10 +12,8 @@
 #include "controller/indexes.h"
 
 #define LEASE_NAME "propeller-controller"
-#define COMPONENT PROPELLER_GROUP "/controller"
 /* Less than the time that a stop may take. */
 #define API_TIMEOUT_MS 10000
-#define EVENTS_TIMEOUT_MS 5000
 #define MQTT_KEEP_ALIVE_S 20
 /* Devices send at most 10 MiB; a result that is too large must be read, so that its Task can fail.
  */
@@ -125,6 +123,14 @@ static int make_bridge(struct process *process, struct error *err)
     return 0;
 }
 
+static struct controller *make_controller(struct process *process,
+                                          const struct controller_options *options,
+                                          enum identity identity)
+{
+    return controller_create(options, identities_client(process->identities, identity),
+                             identities_events(process->identities, identity), &CLOCK_SYSTEM);
+}
+
 static void make_controllers(struct process *process)
 {
     struct shared *shared = &process->shared;
@@ -145,10 +151,8 @@ static void make_controllers(struct process *process)
                                                  .source_count = ARRAY_LEN(proplet_sources),
                                                  .workers = process->settings.proplet_workers };
 
-    process->task_controller =
-        controller_create(&tasks, process->client, process->events, &CLOCK_SYSTEM);
-    process->proplet_controller =
-        controller_create(&proplets, process->client, process->events, &CLOCK_SYSTEM);
+    process->task_controller = make_controller(process, &tasks, IDENTITY_TASK);
+    process->proplet_controller = make_controller(process, &proplets, IDENTITY_PROPLET);
     shared->task_queue = controller_queue(process->task_controller);
     shared->proplet_queue = controller_queue(process->proplet_controller);
     if (shared->bridge)
@@ -165,22 +169,37 @@ static void make_health(struct process *process)
         health_add_page(process->health, "/debug/proplets", debug_proplets_page, &process->shared);
 }
 
-int process_create(struct process *process, struct error *err)
+static int make_clients(struct process *process, struct error *err)
 {
-    struct shared *shared = &process->shared;
-    const struct option_strings *namespaces = &process->settings.namespaces;
-
     int r = kube_config_load(process->settings.kubeconfig, &process->config, err);
     if (r < 0)
         return r;
 
     process->client = kube_client_create(process->config, API_TIMEOUT_MS);
-    process->events_client = kube_client_create(process->config, EVENTS_TIMEOUT_MS);
-    struct kube_client *const writers[] = { process->client, process->events_client };
-    for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
-        kube_client_set_guard(writers[i], may_act, process);
-        kube_client_set_observer(writers[i], on_request, NULL);
-    }
+    kube_client_set_guard(process->client, may_act, process);
+    kube_client_set_observer(process->client, on_request, NULL);
+    const struct identities_options options = {
+        .config = process->config,
+        .client = process->client,
+        .separate = process->settings.use_service_accounts,
+        .timeout_ms = API_TIMEOUT_MS,
+        .may_write = may_act,
+        .may_write_ctx = process,
+        .observer = on_request,
+        .clock = &CLOCK_SYSTEM,
+    };
+    return identities_create(&options, &process->identities, err);
+}
+
+int process_create(struct process *process, struct error *err)
+{
+    struct shared *shared = &process->shared;
+    const struct option_strings *namespaces = &process->settings.namespaces;
+
+    int r = make_clients(process, err);
+    if (r < 0)
+        return r;
+
     process->watches = watch_loop_create(process->config);
     *shared = (struct shared){
         .settings = &process->settings,
@@ -200,8 +219,6 @@ int process_create(struct process *process, struct error *err)
         if (r < 0)
             return r;
     }
-    process->events =
-        events_create(process->events_client, COMPONENT, "propeller-controller", &CLOCK_SYSTEM);
     process->catch_up = catch_up_create(process->client, informer_store(shared->tasks),
                                         namespaces->items, namespaces->len);
     process->manager = manager_create();
@@ -223,7 +240,6 @@ void process_destroy(struct process *process)
     controller_destroy(process->proplet_controller);
     elector_destroy(process->elector);
     catch_up_destroy(process->catch_up);
-    events_destroy(process->events);
     watch_loop_destroy(process->watches);
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
@@ -234,7 +250,7 @@ void process_destroy(struct process *process)
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
     kube_client_destroy(process->lease_client);
-    kube_client_destroy(process->events_client);
+    identities_destroy(process->identities);
     kube_client_destroy(process->client);
     kube_config_destroy(process->config);
     arena_destroy(process->arena);

@@ -6,6 +6,7 @@
 #include "common/runtime/health.h"
 #include "common/runtime/manager.h"
 #include "controller/catch_up.h"
+#include "controller/identities.h"
 #include "controller/reconcilers.h"
 
 /* Everything that lives as long as the process. */
@@ -15,10 +16,9 @@ struct process {
     struct kube_config *config;
     struct kube_client *client;
     struct kube_client *lease_client;
-    struct kube_client *events_client; /* of its own: a slow Event holds up nobody */
+    struct identities *identities; /* of the reconcilers */
     struct watch_loop *watches;
     struct elector *elector; /* NULL: --leader-elect=false */
-    struct events *events;
     struct health *health;
     struct catch_up *catch_up;
     struct manager *manager;

@@ -69,12 +69,12 @@ void process_lease_ended(void *ctx, const char *why)
 
 static int start_events(void *self, struct error *err)
 {
-    return events_start(((struct process *)self)->events, err);
+    return identities_start(((struct process *)self)->identities, err);
 }
 
 static void join_events(void *self)
 {
-    events_stop(((struct process *)self)->events);
+    identities_stop(((struct process *)self)->identities);
 }
 
 static int start_nothing(void *self UNUSED, struct error *err UNUSED)

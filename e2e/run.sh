@@ -44,6 +44,22 @@ run_case() {
     failed=$((failed + 1))
 }
 
+# What each identity did in all of it, and whether it was right.
+check_identities() {
+    local report=$ROOT/build/e2e/identities.txt
+    local -a complete=()
+    owns_cluster || return 0
+    ((failed > 0 || $1 > 0)) || complete=(--complete)
+    if audit_identities "${complete[@]}" >"$report" 2>&1; then
+        printf '%-28s ok      %s\n' identities "$(grep -c requests$ "$report") of them; ${report#"$ROOT"/}"
+        passed=$((passed + 1))
+        return
+    fi
+    printf '%-28s FAILED\n' identities
+    sed 's/^/    /' "$report"
+    failed=$((failed + 1))
+}
+
 main() {
     local file started=$SECONDS
     local -a cases
@@ -63,6 +79,7 @@ main() {
     for file in "${cases[@]}"; do
         run_case "$file"
     done
+    check_identities $#
     printf 'e2e: %s passed, %s failed\n' "$passed" "$failed"
     [[ -z ${TEST_TALLY:-} ]] || printf 'e2e %s %s\n' "$passed" "$failed" >>"$TEST_TALLY"
     ((failed == 0))

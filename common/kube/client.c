@@ -6,6 +6,7 @@
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/kube/kinds.h"
 #include "common/kube/path.h"
 #include "common/kube/reply.h"
 
@@ -295,6 +296,49 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
     }
     call_set_body(&call, "application/json", options);
     return call_for_object(client, &call, NULL, err);
+}
+
+static cJSON *token_request(struct arena *arena, uint32_t lifetime_s)
+{
+    cJSON *request = json_object(arena);
+
+    json_set_string(request, "apiVersion", "authentication.k8s.io/v1");
+    json_set_string(request, "kind", "TokenRequest");
+    json_set_int(json_set_object(request, "spec"), "expirationSeconds", lifetime_s);
+    return request;
+}
+
+int kube_request_token(struct kube_client *client, const struct kube_name *account,
+                       uint32_t lifetime_s, char **ret, uint32_t *ret_lifetime_s, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct call call = { 0 };
+    struct http_response response;
+    const cJSON *reply = NULL;
+
+    int r = call_object(&call, arena, "POST", &KIND_SERVICE_ACCOUNT, account, "/token", NULL, err);
+    if (r < 0)
+        return r;
+    call.is_secret = true;
+    call_set_body(&call, "application/json", token_request(arena, lifetime_s));
+    r = call_make(client, &call, &response, err);
+    if (r < 0)
+        return r;
+
+    if (json_parse(arena, response.body, response.body_len, &reply, NULL) < 0)
+        return error_set(err, ERROR_INTERNAL, "%s: the reply is not JSON", call.subject);
+    const char *token = json_string(json_path(reply, "status", "token", NULL), NULL);
+    int64_t seconds = json_int(json_path(reply, "spec", "expirationSeconds", NULL), 0);
+    if (str_is_empty(token) || seconds < 1 || seconds > UINT32_MAX)
+        return error_set(err, ERROR_INTERNAL, "%s: the reply holds no token, or no lifetime",
+                         call.subject);
+
+    *ret = xstrdup(token);
+    *ret_lifetime_s = (uint32_t)seconds;
+    /* what the arena frees is not wiped */
+    explicit_bzero((void *)(uintptr_t)token, strlen(token));
+    explicit_bzero((void *)(uintptr_t)response.body, response.body_len);
+    return 0;
 }
 
 int kube_probe(struct kube_client *client, const char *path, struct error *err)

@@ -65,5 +65,14 @@ int kube_list(struct kube_client *client, const struct kube_kind *kind,
               const struct kube_list_options *options, kube_item_fn *item, void *ctx,
               struct error *err) MUST_CHECK;
 
+/*
+ * A token of a ServiceAccount (TokenRequest, authentication.k8s.io/v1) for the API server itself.
+ * The server may give it a shorter life than was asked for; *ret_lifetime_s is what it gave. The
+ * caller wipes and frees the token; no message quotes it.
+ */
+int kube_request_token(struct kube_client *client, const struct kube_name *account,
+                       uint32_t lifetime_s, char **ret, uint32_t *ret_lifetime_s,
+                       struct error *err) MUST_CHECK;
+
 /* GET of any path that answers 200 (e.g. "/readyz"); the body is dropped. */
 int kube_probe(struct kube_client *client, const char *path, struct error *err) MUST_CHECK;

@@ -225,6 +225,35 @@ int kube_config_load(const char *path, struct kube_config **ret, struct error *e
     return kube_config_load_with(&(struct kube_config_options){ .path = path }, ret, err);
 }
 
+static char *copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+int kube_config_create_as(const struct kube_config *base, const struct kube_token_source *source,
+                          struct kube_config **ret, struct error *err)
+{
+    if (!config_is_private(base->server))
+        return error_set(err, ERROR_INVALID,
+                         "the server of '%s' is not https, so that everybody on the way could "
+                         "read the tokens",
+                         base->source);
+
+    struct kube_config *config = xcalloc(1, sizeof(*config));
+    pthread_mutex_init(&config->lock, NULL);
+    config->clock = base->clock;
+    config->source = xstrdup(base->source);
+    config->server = xstrdup(base->server);
+    config->ns = xstrdup(base->ns);
+    config->ca = copy(base->ca);
+    config->tls_server_name = copy(base->tls_server_name);
+    config->proxy = copy(base->proxy);
+    config->insecure = base->insecure;
+    config->tokens = *source;
+    *ret = config;
+    return 0;
+}
+
 void kube_config_destroy(struct kube_config *config)
 {
     if (!config)
@@ -261,6 +290,9 @@ static int renew_token(struct kube_config *config, struct error *err)
 
 int kube_config_token(struct kube_config *config, char **ret, struct error *err)
 {
+    if (config->tokens.get)
+        return config->tokens.get(config->tokens.ctx, ret, err);
+
     pthread_mutex_lock(&config->lock);
     int r = config->token_file ? renew_token(config, err) : 0;
     if (r == 0)
@@ -271,6 +303,11 @@ int kube_config_token(struct kube_config *config, char **ret, struct error *err)
 
 void kube_config_refuse_token(struct kube_config *config, const char *token)
 {
+    if (config->tokens.refuse) {
+        config->tokens.refuse(config->tokens.ctx, token);
+        return;
+    }
+
     pthread_mutex_lock(&config->lock);
     if (config->token_file && str_equal(config->token, token)) {
         free_secret(config->token);

@@ -51,3 +51,18 @@ int kube_config_token(struct kube_config *config, char **ret, struct error *err)
 /* The API server did not accept this one: the next kube_config_token reads the file, whatever the
  * time. */
 void kube_config_refuse_token(struct kube_config *config, const char *token);
+
+/* Where bearer tokens come from if not from the configuration itself; functions are called on any
+ * thread, by kube_config_token and kube_config_refuse_token, and may block for a request. */
+struct kube_token_source {
+    void *ctx;
+    int (*get)(void *ctx, char **ret, struct error *err);
+    void (*refuse)(void *ctx, const char *token);
+};
+/*
+ * Somebody else at the API server of base: its address, authorities and proxy, none of its
+ * credentials. What the source points to must outlive it. ERROR_INVALID: tokens would leave the
+ * machine without TLS.
+ */
+int kube_config_create_as(const struct kube_config *base, const struct kube_token_source *source,
+                          struct kube_config **ret, struct error *err) MUST_CHECK;

@@ -23,6 +23,7 @@ struct kube_config {
     char *proxy;
     bool insecure;
     char *token_file;
+    struct kube_token_source tokens; /* get NULL: token and token_file count */
     const struct clock *clock;
 
     pthread_mutex_t lock; /* of the members below */
@@ -43,3 +44,5 @@ int config_check_pem(const char *subject, enum config_pem what, const char *text
 /* Reads config->token_file into config->token. Not locked: the caller's business. */
 int config_read_token(struct kube_config *config, struct error *err) MUST_CHECK;
 bool config_is_token(const char *text);
+/* Nobody else can read what is sent to this server. */
+bool config_is_private(const char *server);

@@ -21,3 +21,4 @@ const struct kube_kind KIND_LEASE = BUILTIN_KIND("coordination.k8s.io", "Lease",
 const struct kube_kind KIND_EVENT = BUILTIN_KIND("events.k8s.io", "Event", "events");
 const struct kube_kind KIND_CONFIGMAP = BUILTIN_KIND("", "ConfigMap", "configmaps");
 const struct kube_kind KIND_SECRET = BUILTIN_KIND("", "Secret", "secrets");
+const struct kube_kind KIND_SERVICE_ACCOUNT = BUILTIN_KIND("", "ServiceAccount", "serviceaccounts");

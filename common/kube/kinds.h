@@ -15,3 +15,4 @@ extern const struct kube_kind KIND_LEASE;
 extern const struct kube_kind KIND_EVENT; /* events.k8s.io/v1 */
 extern const struct kube_kind KIND_CONFIGMAP;
 extern const struct kube_kind KIND_SECRET;
+extern const struct kube_kind KIND_SERVICE_ACCOUNT;

@@ -227,12 +227,16 @@ static bool is_loopback(const char *server)
     return false;
 }
 
+bool config_is_private(const char *server)
+{
+    return str_has_prefix(server, "https://") || is_loopback(server);
+}
+
 static int check_secrecy(const struct loader *loader, struct error *err)
 {
     const struct kube_config *config = loader->config;
 
-    if (config->token && !str_has_prefix(config->server, "https://") &&
-        !is_loopback(config->server))
+    if (config->token && !config_is_private(config->server))
         return error_set(err, ERROR_INVALID,
                          "%s: a token, but the 'server' of %s is not https, so that everybody on "
                          "the way could read it",

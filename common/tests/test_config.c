@@ -143,6 +143,56 @@ START_TEST(a_refused_token_is_read_again_at_once)
 }
 END_TEST
 
+static int get_token(void *ctx, char **ret, struct error *error UNUSED)
+{
+    *ret = strdup(ctx);
+    return 0;
+}
+
+static void refuse_token(void *ctx, const char *token)
+{
+    (void)str_copy(ctx, 8, token);
+}
+
+START_TEST(another_identity_has_the_server_and_none_of_the_credentials)
+{
+    char theirs[8] = "theirs";
+    const struct kube_token_source source = { theirs, get_token, refuse_token };
+    struct kube_config *other = NULL;
+    char *token = NULL;
+
+    in_cluster("10.0.0.1");
+    temp_file(arena, dir, "namespace", "factory");
+    ck_assert_msg(load(NULL) == 0, "%s", err.message);
+    ck_assert_msg(kube_config_create_as(config, &source, &other, &err) == 0, "%s", err.message);
+    ck_assert_str_eq(kube_config_server(other), "https://10.0.0.1:443");
+    ck_assert_str_eq(kube_config_namespace(other), "factory");
+    ck_assert_str_eq(kube_config_ca(other), CERT);
+    ck_assert_ptr_null(kube_config_client_cert(other));
+    ck_assert_ptr_null(kube_config_client_key(other));
+    ck_assert_int_eq(kube_config_token(other, &token, &err), 0);
+    ck_assert_str_eq(token, "theirs");
+    free(token);
+    kube_config_refuse_token(other, "old");
+    ck_assert_str_eq(theirs, "old");
+    check_token("first");
+    kube_config_destroy(other);
+}
+END_TEST
+
+START_TEST(tokens_of_another_identity_do_not_leave_the_machine_without_tls)
+{
+    const struct kube_token_source source = { 0 };
+    struct kube_config *other = NULL;
+    const char *text = "current-context: x\ncontexts: [{name: x, context: {cluster: x}}]\n"
+                       "clusters: [{name: x, cluster: {server: 'http://198.51.100.1'}}]\n";
+
+    ck_assert_int_eq(load(temp_file(arena, dir, "config", text)), 0);
+    ck_assert_int_eq(kube_config_create_as(config, &source, &other, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "not https"));
+}
+END_TEST
+
 START_TEST(errors_need_not_be_wanted)
 {
     struct kube_config *ret = NULL;
@@ -165,6 +215,8 @@ int main(void)
     tcase_add_test(c, a_token_file_is_read_again_after_a_second);
     tcase_add_test(c, an_unreadable_token_file_leaves_the_last_token);
     tcase_add_test(c, a_refused_token_is_read_again_at_once);
+    tcase_add_test(c, another_identity_has_the_server_and_none_of_the_credentials);
+    tcase_add_test(c, tokens_of_another_identity_do_not_leave_the_machine_without_tls);
     tcase_add_test(c, errors_need_not_be_wanted);
     suite_add_tcase(suite, c);
     return suite_run(suite);

@@ -50,6 +50,7 @@ START_TEST(defaults_are_those_of_the_specification)
 {
     expect_parsed("");
     ck_assert(settings.leader_elect);
+    ck_assert(!settings.use_service_accounts);
     ck_assert_int_eq(settings.lease_duration_ms, 15000);
     ck_assert_int_eq(settings.renew_deadline_ms, 10000);
     ck_assert_int_eq(settings.retry_period_ms, 2000);

@@ -9,6 +9,8 @@ case_needs_own_cluster
 broker_prepare d
 controller_prepare
 
+token=$(sed -n 's/.*token: \([^}]*\)}.*/\1/p' "$CLUSTER/controller.kubeconfig")
+
 # ---- refused at once ----
 
 # refused EXIT-CODE PATTERN OPTION...: ends with that code and exactly one line on stderr
@@ -54,7 +56,7 @@ controller_with() { # controller_with KUBECONFIG [OPTION...]
     controller_spawn --kubeconfig "$kubeconfig" "$@"
 }
 
-kubeconfig "$PART/wrong-ca" "$CLUSTER/other-ca.crt" "token: $CONTROLLER_TOKEN"
+kubeconfig "$PART/wrong-ca" "$CLUSTER/other-ca.crt" "token: $token"
 controller_with "$PART/wrong-ca"
 says 'certificate'
 controller_stop
@@ -69,7 +71,7 @@ controller_with "$PART/no-rights"
 says 'cannot list'
 controller_stop
 
-kubeconfig "$PART/nobody-there" "$CLUSTER/ca.crt" "token: $CONTROLLER_TOKEN" "https://127.0.0.1:$(free_port)"
+kubeconfig "$PART/nobody-there" "$CLUSTER/ca.crt" "token: $token" "https://127.0.0.1:$(free_port)"
 controller_with "$PART/nobody-there"
 says 'connect to'
 controller_stop
@@ -80,7 +82,7 @@ controller_stop
 
 # Secrets stay out of what it says.
 for file in "$LOGS"/controller*.log; do
-    ! grep -qF -e not-a-token -e "$CONTROLLER_TOKEN" -e "$(secret_of "$CONTROLLER_USER")" "$file" ||
+    ! grep -qF -e not-a-token -e "$token" -e "$(secret_of "$CONTROLLER_USER")" "$file" ||
         fail "a secret stands in $file"
 done
 

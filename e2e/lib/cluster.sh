@@ -7,7 +7,7 @@ ETCD_OPTIONS=(--unsafe-no-fsync --quota-backend-bytes 4294967296 --log-level war
 # Garbage collection and namespaces are all that these kinds need.
 MANAGER_CONTROLLERS=garbage-collector-controller,namespace-controller,serviceaccount-controller
 API=propeller.propeller.abstractmachines.fr/v1
-CONTROLLER_TOKEN=token-of-the-controller
+SYSTEM_NS=propeller-system
 USELESS_TOKEN=token-without-rights
 
 owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]]; }
@@ -30,6 +30,8 @@ cluster_start() {
     fi
     cluster_proxy
     cluster_prepare
+    ! owns_cluster ||
+        identity_kubeconfig "$CLUSTER/controller.kubeconfig" "$SYSTEM_NS" propeller-controller
 }
 
 # What the cases need from a cluster that run.sh started.
@@ -72,8 +74,7 @@ cluster_keys() {
     certificate manager /CN=system:kube-controller-manager
     openssl genrsa -out "$CLUSTER/sa.key" 2048 2>>"$CLUSTER/openssl.log"
     openssl rsa -in "$CLUSTER/sa.key" -pubout -out "$CLUSTER/sa.pub" 2>>"$CLUSTER/openssl.log"
-    printf '%s,propeller-controller,1\n%s,nobody-special,2\n' \
-        "$CONTROLLER_TOKEN" "$USELESS_TOKEN" >"$CLUSTER/tokens.csv"
+    printf '%s,nobody-special,1\n' "$USELESS_TOKEN" >"$CLUSTER/tokens.csv"
 }
 
 cluster_ports() {
@@ -92,7 +93,7 @@ kubeconfig() {
 apiVersion: v1
 kind: Config
 current-context: e2e
-contexts: [{name: e2e, context: {cluster: e2e, user: e2e}}]
+contexts: [{name: e2e, context: {cluster: e2e, user: e2e, namespace: $SYSTEM_NS}}]
 clusters: [{name: e2e, cluster: {server: "$server", certificate-authority-data: $(base64 -w0 "$2")}}]
 users: [{name: e2e, user: {$3}}]
 YAML
@@ -107,7 +108,13 @@ with_certificate() {
 cluster_kubeconfigs() {
     kubeconfig "$CLUSTER/admin.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate admin)"
     kubeconfig "$CLUSTER/manager.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate manager)"
-    kubeconfig "$CLUSTER/controller.kubeconfig" "$CLUSTER/ca.crt" "token: $CONTROLLER_TOKEN"
+}
+
+# identity_kubeconfig FILE NAMESPACE ACCOUNT: as a pod of this ServiceAccount would speak
+identity_kubeconfig() {
+    local SYSTEM_NS=$2 token
+    token=$(k create token "$3" --namespace "$2" --duration 24h)
+    kubeconfig "$1" "$CLUSTER/ca.crt" "token: $token"
 }
 
 # ---- daemons; each can be crashed and started again by the cases ----
@@ -121,6 +128,7 @@ cluster_etcd() {
 }
 
 cluster_apiserver() {
+    date +%s.%N >>"$CLUSTER/apiserver-starts"
     spawn apiserver "$CONTROL_PLANE_BIN/kube-apiserver" --bind-address 127.0.0.1 \
         --secure-port "$APISERVER_PORT" --etcd-servers "http://127.0.0.1:$ETCD_PORT" \
         --advertise-address 127.0.0.1 --endpoint-reconciler-type none \
@@ -175,7 +183,7 @@ api() {
 cluster_prepare() {
     k apply --server-side -f "$ROOT/crds/"
     k wait --for=condition=Established --timeout=30s -f "$ROOT/crds/"
-    k apply --server-side -f "$HERE/manifests/controller-role.yaml"
+    k apply --server-side -f "$ROOT/rbac/base/" -f "$ROOT/rbac/cluster/"
 }
 
 # ---- audit log ----
@@ -185,13 +193,22 @@ audit_mark() {
     wc -l <"$CLUSTER/audit.log"
 }
 
-# audit_writes MARK [JQ-CONDITION]: requests of the controller that change something since MARK
+# audit_writes MARK [JQ-CONDITION]: requests of the controller's identities that change something since MARK
 audit_writes() {
     tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | jq -c --arg ns "${NS:-}" '
-        select(.user.username == "propeller-controller"
+        select((.user.username | startswith("system:serviceaccount:'"$SYSTEM_NS"':"))
             and (.verb | IN("create", "update", "patch", "delete", "deletecollection"))
             and .objectRef.resource != "leases" and .objectRef.namespace == $ns)
         | select('"${2:-true}"')
         | [.verb, .objectRef.resource, .objectRef.subresource // "", .objectRef.name // "",
            .responseStatus.code]'
+}
+
+# audit_identities [--complete]: what the identities of rbac/ did since the cluster was started
+audit_identities() {
+    k get clusterroles,clusterrolebindings,roles,rolebindings --all-namespaces \
+        --selector app.kubernetes.io/part-of=propeller --output json >"$CLUSTER/rbac.json"
+    "$PYTHON_HOME/bin/python" "$HERE/tools/audit.py" --rbac "$CLUSTER/rbac.json" \
+        --namespace "$SYSTEM_NS" --also 'e2e-.*' --starts "$CLUSTER/apiserver-starts" "$@" \
+        "$CLUSTER"/audit*.log
 }

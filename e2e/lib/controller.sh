@@ -13,11 +13,15 @@ controller_prepare() {
     secret_of "$CONTROLLER_USER" >"$PART/controller.key"
     chmod 600 "$PART/controller.key"
     CONTROLLER_OPTIONS=(--kubeconfig "$CLUSTER/controller.kubeconfig"
-        --leader-election-namespace "$NS"
         --health-probe-bind-address "127.0.0.1:$HEALTH_PORT"
         --metrics-bind-address "127.0.0.1:$METRICS_PORT"
         --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-id "$CONTROLLER_USER"
         --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
+    if owns_cluster; then
+        CONTROLLER_OPTIONS+=(--use-service-account-credentials)
+    else # one identity, which may be anybody's; another controller may hold the usual Lease
+        CONTROLLER_OPTIONS+=(--leader-election-namespace "$NS")
+    fi
 }
 
 controller_spawn() { spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"; }

@@ -1,0 +1,38 @@
+/* Who speaks to the API server: an identity for each reconciler, or the process's own for all. */
+#pragma once
+
+#include "common/kube/client.h"
+#include "common/runtime/events.h"
+
+/* A reconciler that is added here gets a ServiceAccount of its own (identities.c has the names,
+ * rbac/ the rights). */
+enum identity { IDENTITY_TASK, IDENTITY_PROPLET, IDENTITY_COUNT };
+
+struct identities_options {
+    struct kube_config *config; /* of the process; borrowed */
+    struct kube_client *client; /* of the process: it asks for tokens; borrowed */
+    /* --use-service-account-credentials; false: all are the process */
+    bool separate;
+    uint32_t timeout_ms;
+    /* Of every client, as in kube_client_set_guard and kube_client_set_observer. */
+    bool (*may_write)(void *ctx);
+    void *may_write_ctx;
+    kube_observer_fn *observer;
+    const struct clock *clock;
+};
+
+/*
+ * With separate each has a configuration, tokens, connections and a writer of Events of its own.
+ * ServiceAccounts are in the namespace of the process.
+ */
+struct identities;
+int identities_create(const struct identities_options *options, struct identities **ret,
+                      struct error *err) MUST_CHECK;
+void identities_destroy(struct identities *identities); /* after the controllers */
+struct kube_client *identities_client(const struct identities *identities, enum identity identity);
+struct events *identities_events(const struct identities *identities, enum identity identity);
+
+int identities_start(struct identities *identities, struct error *err) MUST_CHECK;
+void identities_stop(struct identities *identities); /* as events_stop */
+/* Any thread: requests under way and later ones of all of them end with ERROR_CANCELED. */
+void identities_cancel(struct identities *identities);
