@@ -30,7 +30,7 @@ struct identities {
 static int make_account(struct member *member, const struct identities_options *options,
                         const char *name, struct error *err)
 {
-    struct kube_name account;
+    struct kube_name account = { 0 };
 
     if (!kube_name_set(&account, kube_config_namespace(options->config), name))
         return error_set(err, ERROR_INVALID, "namespace '%s' is too long",
@@ -58,16 +58,19 @@ int identities_create(const struct identities_options *options, struct identitie
 {
     struct identities *identities = xcalloc(1, sizeof(*identities));
 
-    identities->count = options->separate ? IDENTITY_COUNT : 1;
-    for (size_t i = 0; i < identities->count; i++) {
+    size_t count = options->separate ? IDENTITY_COUNT : 1;
+
+    identities->count = count;
+    for (size_t i = 0; i < count; i++) {
         struct member *member = &identities->members[i];
-        int r = options->separate ? make_account(member, options, NAMES[i], err) : 0;
+        const char *name = options->separate ? NAMES[i] : PROCESS_NAME;
+        int r = options->separate ? make_account(member, options, name, err) : 0;
 
         if (r < 0) {
             identities_destroy(identities);
             return r;
         }
-        make_member(member, options, options->separate ? NAMES[i] : PROCESS_NAME);
+        make_member(member, options, name);
     }
     *ret = identities;
     return 0;

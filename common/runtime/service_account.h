@@ -17,6 +17,6 @@ struct service_account;
 struct service_account *service_account_create(struct kube_client *client,
                                                const struct kube_name *account,
                                                const struct clock *clock);
-void service_account_destroy(struct service_account *account); /* nobody uses its tokens any more */
+void service_account_destroy(struct service_account *self); /* nobody uses its tokens any more */
 /* For kube_config_create_as. */
-struct kube_token_source service_account_tokens(struct service_account *account);
+struct kube_token_source service_account_tokens(struct service_account *self);

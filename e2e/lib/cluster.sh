@@ -1,12 +1,13 @@
-# shellcheck shell=bash disable=SC2034 # used by those who source it
+# shellcheck shell=bash disable=SC2034,SC2100 # used by those who source it; a name with a hyphen is no sum
 # A real control plane: etcd, kube-apiserver, kube-controller-manager, RBAC on, audit log.
 # With E2E_KUBECONFIG an existing cluster is used instead, and what needs to kill parts of it or to
 # read its audit log says that it does not apply.
 
 ETCD_OPTIONS=(--unsafe-no-fsync --quota-backend-bytes 4294967296 --log-level warn)
-# Garbage collection and namespaces are all that these kinds need.
-MANAGER_CONTROLLERS=garbage-collector-controller,namespace-controller,serviceaccount-controller
-API=propeller.propeller.abstractmachines.fr/v1
+# Garbage collection, namespaces and roles put together of others are all that these kinds need.
+MANAGER_CONTROLLERS=garbage-collector-controller,namespace-controller,serviceaccount-controller,clusterrole-aggregation-controller
+GROUP=propeller.propeller.abstractmachines.fr
+API=$GROUP/v1
 SYSTEM_NS=propeller-system
 USELESS_TOKEN=token-without-rights
 
