@@ -47,6 +47,13 @@ bring_up() {
     broker_start
     say "listens on 127.0.0.1:$BROKER_PORT; accounts: $CONTROLLER_USER, $identity, $OBSERVER"
 
+    step "The webhook: a certificate by propeller-certgen, config/webhook registered (failurePolicy: Fail)"
+    webhook_prepare
+    webhook_certificate
+    webhook_start
+    webhook_register "$WEBHOOK_CA"
+    say "serves https://localhost:$WEBHOOK_PORT; is ready: http://127.0.0.1:$WEBHOOK_HEALTH_PORT/readyz"
+
     step "The controller"
     controller_prepare
     controller_start
@@ -69,6 +76,10 @@ run_the_sample() {
 
     step "A Task for '$proplet': main(10, 32) of a module that adds"
     show apply -f config/samples/task-addition.yaml
+    say ""
+    say "What it has that the manifest does not say:"
+    show get task "$task" -o 'jsonpath={.metadata.finalizers} priority {.spec.priority}, {.spec.kind}, {.spec.preferredPropletType} Proplet'
+    say ""
     wait_task "$task" completed
 
     step "What the cluster says"
@@ -81,6 +92,30 @@ run_the_sample() {
     answer=$(k get task "$task" -o 'jsonpath={.status.results}')
     printf '\n$ kubectl get task %s -o jsonpath={.status.results}\n%s\n' "$task" "$answer"
     expect_eq "the answer" 42 "$answer"
+}
+
+# A sample, the change to it that is applied, and what is wrong with it.
+BAD='
+task-addition|.spec.priority = 101|a priority above 100
+task-addition|.spec.file = "f0VMRgIBAQAAAAAA"|a file that is no WebAssembly
+task-addition|.spec.dependsOn = ["addition"]|a Task that waits for itself
+task-addition|.spec.schedule = "60 * * * *"|a minute that never comes
+task-addition|.spec += {schedule: "@daily", timezone: "Mars/Olympus"}|a place without a time zone
+proplet-external|.spec.connectionConfig.clientKey = "not-to-be-seen"|a device with two keys
+propellerjob|.spec.tasks[0].dependsOn = ["last"]|tasks in a circle
+federatedjob|.spec.kOfN = 5|five of three participants
+'
+
+show_what_is_refused() {
+    local file filter what said
+    step "Manifests that are refused, and what kubectl apply says"
+    while IFS='|' read -r file filter what; do
+        said=$(sample "$SAMPLES/$file.yaml" "$filter" | k apply -f - 2>&1) && fail "$what: accepted"
+        expect_match "$what" 'is invalid' "$said"
+        [[ $said != *not-to-be-seen* ]] || fail "the key is in the message: $said"
+        printf '\n%s:\n' "$what"
+        fold -s -w 96 <<<"$said" | sed 's/^/    /'
+    done < <(grep . <<<"$BAD")
 }
 
 how_to_talk_to_it() {
@@ -117,10 +152,13 @@ main() {
     work_begin $keep
     bring_up
     run_the_sample
+    show_what_is_refused
     if [[ -n $keep ]]; then
         how_to_talk_to_it
     else
         controller_stop
+        webhook_unregister
+        stop webhook
         work_clear
         say ""
         say "everything has ended again; to keep it running: make demo KEEP=1"

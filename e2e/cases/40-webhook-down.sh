@@ -12,7 +12,7 @@ add_task early "$(wasm sleep)" '[-1]' "$(task_on worker)"
 webhook_prepare
 webhook_certificate
 webhook_start
-webhook_register "$CLUSTER/ca.crt"
+webhook_register "$WEBHOOK_CA"
 world_start d
 add_proplet worker d '{"spec": {"external": {"maxTasks": 20}}}'
 device_start device --identity d

@@ -69,7 +69,7 @@ samples_are_accepted
 webhook_prepare
 webhook_certificate
 webhook_start
-webhook_register "$CLUSTER/ca.crt"
+webhook_register "$WEBHOOK_CA"
 replay check both
 samples_are_accepted
 

@@ -9,7 +9,6 @@ case_begin
 case_needs_own_cluster
 ROTATIONS=4
 REPLICAS="webhook-a webhook-b"
-cp "$CLUSTER/ca.crt" "$PART/bundle.crt"
 
 for replica in $REPLICAS; do
     webhook_prepare "$replica"
@@ -20,7 +19,7 @@ done
 for ((i = 0; i < ROTATIONS; i++)); do
     for replica in $REPLICAS; do
         webhook_prepare "$replica"
-        webhook_certificate
+        webhook_certificate --webhook-extra-name "rotation-$i.example"
         serial=$(openssl x509 -noout -serial -in "$WEBHOOK_CERTS/tls.crt" | cut -d= -f2)
         wait_for 30 "$replica to serve its new certificate" webhook_serves "$serial"
     done

@@ -15,6 +15,7 @@ webhook_prepare() {
     { read -r WEBHOOK_PORT && read -r WEBHOOK_HEALTH_PORT && read -r WEBHOOK_METRICS_PORT; } \
         <"$PART/$WEBHOOK_NAME.ports"
     WEBHOOK_CERTS=$PART/$WEBHOOK_NAME.certs
+    WEBHOOK_CA=$PART/webhook-ca/ca.crt
     mkdir -p "$WEBHOOK_CERTS"
 }
 
@@ -53,7 +54,7 @@ webhook_serves() {
 # webhook_load NAME: reviews on 8 connections until webhook_load_end NAME, every other one new for each
 LOAD_PATH=/validate-propeller-propeller-abstractmachines-fr-v1-task
 webhook_load() {
-    spawn "$1" "$ROOT/build/plain/bench/load" --ca "$PART/bundle.crt" --connections 8 --fresh-every 2 \
+    spawn "$1" "$ROOT/build/plain/bench/load" --ca "$WEBHOOK_CA" --connections 8 --fresh-every 2 \
         --url "https://$WEBHOOK.$NS.svc:$WEBHOOK_PORT$LOAD_PATH" \
         --resolve "$WEBHOOK.$NS.svc:$WEBHOOK_PORT:127.0.0.1" --until "$PART/$1.enough" \
         --rate 200 --body "$ROOT/webhook/tests/reviews/validate-task/file-addition.request.json"
@@ -74,11 +75,12 @@ webhook_load_end() {
     sed -n 's/^requests=//p' "$LOGS/$1.log"
 }
 
-# webhook_certificate: a pair for the Service, signed by the authority of this cluster
+# webhook_certificate [OPTION...]: a pair for the Service, by propeller-certgen; replicas have one
+# authority. A name that the present certificate does not have makes it make another one.
 webhook_certificate() {
-    certificate "$NS-webhook" "/CN=$WEBHOOK" "DNS:$WEBHOOK.$NS.svc"
-    mv "$CLUSTER/$NS-webhook.crt" "$WEBHOOK_CERTS/tls.crt"
-    mv "$CLUSTER/$NS-webhook.key" "$WEBHOOK_CERTS/tls.key"
+    mkdir -p "${WEBHOOK_CA%/*}"
+    "$ROOT/build/bin/propeller-certgen" --cert-dir "$WEBHOOK_CERTS" --ca-dir "${WEBHOOK_CA%/*}" \
+        --webhook-namespace "$NS" "$@"
 }
 
 # webhook_mount: what the kubelet does with the Secret, one swap for all its files
