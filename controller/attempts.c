@@ -63,11 +63,15 @@ void attempts_chosen(struct attempts *attempts, const char *uid, int64_t number,
     pthread_mutex_unlock(&attempts->lock);
 }
 
-void attempts_published(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+void attempts_published(struct attempts *attempts, const char *uid, int64_t number,
+                        int64_t began_ms, int64_t acknowledged_ms)
 {
     pthread_mutex_lock(&attempts->lock);
-    struct attempt *attempt = current(attempts, uid, number, now_ms);
-    attempt->published_ms = now_ms;
+    struct attempt *attempt = current(attempts, uid, number, began_ms);
+    attempt->began_ms = began_ms;
+    if (acknowledged_ms)
+        attempt->published_ms = acknowledged_ms;
+    attempt->stop_sent_ms = 0;
     attempt->publishes++;
     pthread_mutex_unlock(&attempts->lock);
 }
@@ -97,6 +101,8 @@ bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t numb
     if (attempt && attempt->number == number) {
         first = !attempt->confirmed_ms;
         attempt->confirmed_ms = now_ms;
+        if (attempt->publishes > 1)
+            attempt->publishes = 1;
     }
     pthread_mutex_unlock(&attempts->lock);
     return first;

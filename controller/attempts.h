@@ -19,8 +19,9 @@ struct attempt {
     bool chosen_here; /* this process chose the Proplet, so no earlier leader can have published the
                          start */
     int64_t first_seen_ms;
-    int64_t published_ms; /* the last time the start went out, or may have */
-    int64_t publishes;
+    int64_t began_ms;     /* when the last publish of the start that went out, or may have, began */
+    int64_t published_ms; /* when the last one was acknowledged by the broker */
+    int64_t publishes;    /* since the last sign of it, and the one that this confirmed */
     int64_t confirmed_ms; /* the last sign of it from its device */
     int64_t stop_sent_ms;
     int64_t forbidden_ms; /* since then every write of its status was answered with 403 */
@@ -36,7 +37,9 @@ void attempts_destroy(struct attempts *attempts);
 struct attempt attempts_get(struct attempts *attempts, const char *uid, int64_t number,
                             int64_t now_ms);
 void attempts_chosen(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
-void attempts_published(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+/* A start takes back a stop. acknowledged_ms 0: it may be out. */
+void attempts_published(struct attempts *attempts, const char *uid, int64_t number,
+                        int64_t began_ms, int64_t acknowledged_ms);
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 /* From the device, so of any number: true if that is the current attempt and this is its first

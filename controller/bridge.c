@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
-#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
+#include "controller/bridge_fence.h"
 #include "controller/bridge_messages.h"
 
 static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create",
@@ -37,10 +37,9 @@ struct bridge {
 
     pthread_mutex_t lock; /* leaf: guards what follows */
     struct map *channels;
-    bool marker_sent;
-    bool drained;
+    struct fence fence;
+    struct map *waiters;     /* kube_name_key -> struct kube_name: Tasks that wait for a marker */
     int64_t events_since_ms; /* results come in since then; 0: not now */
-    char marker[UUID_LEN];   /* nonce of this term */
 };
 
 static struct metric CONNECTS = { .type = METRIC_COUNTER,
@@ -48,17 +47,34 @@ static struct metric CONNECTS = { .type = METRIC_COUNTER,
                                   .help = "Connections to the broker that were accepted.",
                                   .labels = { "connection" } };
 
-static void on_marker(void *ctx, const char *nonce, size_t len)
+/* Whoever waits for a marker asks again: it is back, or has to be sent anew. */
+static void wake_waiters(struct bridge *bridge)
+{
+    struct map *fresh = map_create(free);
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&bridge->lock);
+    struct map *waiters = bridge->waiters;
+    bridge->waiters = fresh;
+    pthread_mutex_unlock(&bridge->lock);
+    for (size_t i = 0; map_next(waiters, &i, &key, &value);)
+        workqueue_add(bridge->sink.task_queue, value);
+    map_destroy(waiters);
+}
+
+static void on_marker(void *ctx, const char *text, size_t len)
 {
     struct bridge *bridge = ctx;
 
     pthread_mutex_lock(&bridge->lock);
-    bool ours = len == strlen(bridge->marker) && !memcmp(nonce, bridge->marker, len);
-    bool news = ours && !bridge->drained;
-    bridge->drained |= ours;
+    bool news = fence_returned(&bridge->fence, text, len);
+    bool caught_up =
+        bridge->events_since_ms && fence_passed(&bridge->fence, bridge->events_since_ms);
     pthread_mutex_unlock(&bridge->lock);
+    bridge->sink.caught_up = caught_up;
     if (news)
-        bridge_wake_active(&bridge->sink);
+        wake_waiters(bridge);
 }
 
 static void on_message(void *ctx, const char *topic, const void *payload, size_t len,
@@ -107,11 +123,10 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
         channel->since_ms = clock_monotonic_ms(bridge->options.clock);
     else if (channel && kind == MESSAGE_MARKER)
         channel->marker = true;
-    bool wake_active = kind == MESSAGE_MARKER && !bridge->drained;
     pthread_mutex_unlock(&bridge->lock);
     wake_channel(bridge, key);
-    if (wake_active)
-        bridge_wake_active(&bridge->sink);
+    if (kind == MESSAGE_MARKER)
+        wake_waiters(bridge);
 }
 
 static void on_control_state(void *ctx, bool connected, bool session_present UNUSED,
@@ -127,7 +142,8 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
         log_warn("control connection to the broker ended, connecting again", "why", why, NULL);
 
     pthread_mutex_lock(&bridge->lock);
-    bridge->marker_sent = bridge->marker_sent && connected;
+    if (!connected)
+        fence_forget(&bridge->fence);
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
         struct channel *channel = value;
         channel->since_ms = 0;
@@ -154,7 +170,9 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
             channel->refused_events = false;
     }
     bridge->events_since_ms = connected ? clock_monotonic_ms(bridge->options.clock) : 0;
+    fence_forget(&bridge->fence); /* a broker that lost the session lost the marker with it */
     pthread_mutex_unlock(&bridge->lock);
+    bridge->sink.caught_up = false;
     if (connected) {
         metric_add(&CONNECTS, 1, "events", NULL);
         log_info("connected to the broker", "session", session_present ? "resumed" : "new", NULL);
@@ -178,7 +196,8 @@ struct bridge *bridge_create(const struct bridge_options *options)
 
     bridge->options = *options;
     bridge->channels = map_create(free);
-    uuid_random(bridge->marker);
+    bridge->waiters = map_create(free);
+    fence_init(&bridge->fence);
     pthread_mutex_init(&bridge->lock, NULL);
     bridge->sink = (struct bridge_sink){
         .tasks = options->tasks,
@@ -233,6 +252,7 @@ void bridge_destroy(struct bridge *bridge)
     mqtt_destroy(bridge->events);
     mqtt_destroy(bridge->control);
     map_destroy(bridge->channels);
+    map_destroy(bridge->waiters);
     pthread_mutex_destroy(&bridge->lock);
     free(bridge->events_id);
     free(bridge);
@@ -345,29 +365,42 @@ static bool marker_channel(struct bridge *bridge, char ret[static CHANNEL_KEY_LE
     return false;
 }
 
-bool bridge_backlog_drained(struct bridge *bridge)
+static void send_marker(struct bridge *bridge, const char *channel, const char *text)
 {
-    char channel[CHANNEL_KEY_LEN];
     struct error err = { 0 };
+    int r = bridge_publish(bridge, channel, "controller/marker", text, strlen(text), 1, &err);
+    if (r == 0 || r == -ERROR_TIMEOUT)
+        return;
 
     pthread_mutex_lock(&bridge->lock);
-    bool drained = bridge->drained;
-    bool send = !drained && !bridge->marker_sent && marker_channel(bridge, channel);
-    bridge->marker_sent |= send;
+    fence_forget(&bridge->fence);
     pthread_mutex_unlock(&bridge->lock);
-    if (!send)
-        return drained;
+    log_debug("marker not published, the next connection tries again", "error", err.message, NULL);
+}
 
-    int r = bridge_publish(bridge, channel, "controller/marker", bridge->marker,
-                           strlen(bridge->marker), 1, &err);
-    if (r < 0) {
-        pthread_mutex_lock(&bridge->lock);
-        bridge->marker_sent = false;
-        pthread_mutex_unlock(&bridge->lock);
-        log_debug("marker not published, the next reconcile tries again", "error", err.message,
-                  NULL);
+bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter)
+{
+    int64_t now_ms = clock_monotonic_ms(bridge->options.clock);
+    char channel[CHANNEL_KEY_LEN];
+    char text[FENCE_TEXT_LEN];
+    char key[KUBE_KEY_LEN];
+    struct kube_name *name = NULL;
+
+    pthread_mutex_lock(&bridge->lock);
+    bool passed = fence_passed(&bridge->fence, since_ms);
+    /* Once a connection in any case: it tells what was stored from what happens. */
+    bool caught_up = passed && fence_passed(&bridge->fence, bridge->events_since_ms);
+    bool send =
+        !caught_up && marker_channel(bridge, channel) && fence_send(&bridge->fence, now_ms, text);
+    if (!passed && !map_get(bridge->waiters, kube_name_key(waiter, key))) {
+        name = xmalloc(sizeof(*name));
+        *name = *waiter;
+        map_set(bridge->waiters, key, name);
     }
-    return false;
+    pthread_mutex_unlock(&bridge->lock);
+    if (send)
+        send_marker(bridge, channel, text);
+    return passed;
 }
 
 bool bridge_connected(struct bridge *bridge, char *why, size_t size)

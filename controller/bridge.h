@@ -63,11 +63,13 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
                    const void *payload, size_t len, int qos, struct error *err) MUST_CHECK;
 
 /*
- * Everything that the broker had stored for us when this term began is in the mailbox or dealt
- * with. Otherwise a marker is sent, if none is on its way: it comes back on the events connection
- * behind all that, and wakes the active Tasks. Worker thread; may block like a publish.
+ * Everything that the broker had stored for us at since_ms (monotonic; 0: when this term began) is
+ * in the mailbox or dealt with: a marker that was sent after it has come back on the events
+ * connection. Otherwise one is sent, if none is on its way, and the Task is woken when to ask
+ * again; see bridge_fence.h. Worker thread; may block like a publish.
  */
-bool bridge_backlog_drained(struct bridge *bridge);
+bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms,
+                         const struct kube_name *waiter) MUST_CHECK;
 
 /* Both connections are up; otherwise why not. */
 bool bridge_connected(struct bridge *bridge, char *why, size_t size);

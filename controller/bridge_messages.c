@@ -1,5 +1,6 @@
 #include "controller/bridge_messages.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/api/task.h"
@@ -77,6 +78,45 @@ static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *
         wake_proplets(sink, arena, key);
 }
 
+/* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. */
+static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *mail)
+{
+    struct kube_name name;
+
+    if (!store_name_of_uid(sink->tasks, uid, &name))
+        return false;
+    if (!mailbox_put(sink->mailbox, uid, mail, NULL)) {
+        atomic_store(&sink->overflow, true);
+        log_warn("mailbox full, the broker keeps the message", NULL);
+        return true;
+    }
+    workqueue_add(sink->task_queue, &name);
+    if (!store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile: nobody's mail */
+        mailbox_ack(sink->mailbox, uid, UINT64_MAX);
+    return true;
+}
+
+/* Whatever ran on the device is gone: its Tasks are told, and the message is acknowledged when that
+ * is written. */
+static void on_restart(struct bridge_sink *sink, struct arena *arena, const char *identity,
+                       int64_t now_ms)
+{
+    struct object_list proplets = store_find(sink->proplets, arena, INDEX_IDENTITY, identity);
+    const char *body = arena_printf(arena, "%" PRId64, now_ms);
+    const struct mail mail = { .kind = sink->caught_up ? MAIL_RESTART : MAIL_STORED_RESTART,
+                               .source = identity,
+                               .body = body,
+                               .body_len = strlen(body) };
+    char key[KUBE_KEY_LEN];
+
+    for (size_t i = 0; i < proplets.len; i++) {
+        struct object_list tasks = store_find(sink->tasks, arena, INDEX_ASSIGNED,
+                                              kube_name_key(&proplets.items[i]->name, key));
+        for (size_t j = 0; j < tasks.len; j++)
+            (void)put_mail(sink, tasks.items[j]->uid, &mail);
+    }
+}
+
 static void on_create(struct bridge_sink *sink, struct arena *arena, const char *channel,
                       const char *text, size_t len)
 {
@@ -88,12 +128,18 @@ static void on_create(struct bridge_sink *sink, struct arena *arena, const char 
         malformed(MESSAGE_CREATE, &err);
         return;
     }
-    if (!message.metadata || !fleet_key(channel, message.proplet_id, key))
+    if (!fleet_key(channel, message.proplet_id, key))
         return;
 
-    bool known = store_count(sink->proplets, "identity", key) > 0;
+    int64_t now_ms = clock_monotonic_ms(sink->clock);
+    fleet_fresh(sink->fleet, key, now_ms);
+    on_restart(sink, arena, key, now_ms);
+    if (!message.metadata)
+        return;
+
+    bool known = store_count(sink->proplets, INDEX_IDENTITY, key) > 0;
     const char *metadata = json_text(arena, message.metadata, NULL);
-    if (fleet_metadata(sink->fleet, key, metadata, known, clock_monotonic_ms(sink->clock)) && known)
+    if (fleet_metadata(sink->fleet, key, metadata, known, now_ms) && known)
         wake_proplets(sink, arena, key);
 }
 
@@ -194,29 +240,17 @@ static void on_result(struct bridge_sink *sink, struct arena *arena, const char 
 {
     struct result_message message;
     struct error err = { 0 };
-    struct kube_name name;
 
     if (message_result_parse(arena, text, len, &message, &err) < 0) {
         malformed(MESSAGE_RESULT, &err);
         bridge_count_rejected("malformed", 1);
         return;
     }
-    const char *uid = message_id_uid(arena, message.task_id);
-    if (!store_name_of_uid(sink->tasks, uid, &name)) {
+    const struct mail mail = {
+        .kind = MAIL_RESULT, .source = channel, .body = text, .body_len = len
+    };
+    if (!put_mail(sink, message_id_uid(arena, message.task_id), &mail))
         bridge_count_rejected("unknown_task", 1);
-        return;
-    }
-
-    const struct mail mail = { .kind = "result", .source = channel, .body = text, .body_len = len };
-    if (!mailbox_put(sink->mailbox, uid, &mail, NULL)) {
-        atomic_store(&sink->overflow, true);
-        log_warn("mailbox full, the broker keeps the message", NULL);
-        return;
-    }
-    workqueue_add(sink->task_queue, &name);
-    if (!store_name_of_uid(sink->tasks, uid,
-                           &name)) /* deleted meanwhile, its mail would be nobody's */
-        mailbox_ack(sink->mailbox, uid, UINT64_MAX);
 }
 
 void bridge_message(struct bridge_sink *sink, const char *topic, const void *payload, size_t len)

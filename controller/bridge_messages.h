@@ -12,6 +12,18 @@
 #include "controller/fleet.h"
 #include "controller/messages.h"
 
+/*
+ * What the mailbox holds for Tasks.
+ *   result    source: channel "<domain>/<channel>"; body: the message
+ *   restart   a create of the device that the Task is assigned to; source: its identity
+ *             (fleet_key); body: when it came, monotonic milliseconds
+ *   stored restart
+ *             the same before a marker came back on this connection: it may be old
+ */
+#define MAIL_RESULT "result"
+#define MAIL_RESTART "restart"
+#define MAIL_STORED_RESTART "stored restart"
+
 struct bridge_sink {
     struct store *tasks;
     struct store *proplets;
@@ -21,8 +33,9 @@ struct bridge_sink {
     const struct clock *clock;
     struct workqueue *task_queue;
     struct workqueue *proplet_queue;
-    void (*marker)(void *ctx, const char *nonce, size_t len);
+    void (*marker)(void *ctx, const char *text, size_t len);
     void *marker_ctx;
+    bool caught_up;       /* events thread: a marker of this connection has come back on it */
     atomic_bool overflow; /* a result did not fit into the mailbox: nothing is acknowledged until it
                              came again */
 };

@@ -113,6 +113,15 @@ bool fleet_will(struct fleet *fleet, const char *key)
     return news;
 }
 
+void fleet_fresh(struct fleet *fleet, const char *key, int64_t since_ms)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = map_get(fleet->devices, key);
+    if (device && device->view.fresh_since_ms < since_ms)
+        device->view.fresh_since_ms = since_ms;
+    pthread_mutex_unlock(&fleet->lock);
+}
+
 bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered)
 {
     bool news = false;

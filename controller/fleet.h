@@ -34,6 +34,7 @@ struct fleet_device {
     bool will;              /* the last word was the last will */
     int64_t last_seen_ms;   /* monotonic; 0: never in this process */
     int64_t alive_since_ms; /* the heartbeat that began this life; 0: never */
+    int64_t fresh_since_ms; /* see fleet_fresh; 0: never */
     int64_t last_seen_us;
     int64_t history_us[FLEET_HISTORY]; /* oldest first */
     size_t history_len;
@@ -51,9 +52,12 @@ void fleet_destroy(struct fleet *fleet);
 /* false: too long */
 bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET_KEY_LEN]);
 
-/* All return true for news. */
+/* Those that return bool return true for news. */
 bool fleet_heartbeat(struct fleet *fleet, const char *key, int64_t now_ms, int64_t now_us);
 bool fleet_will(struct fleet *fleet, const char *key);
+/* It became Running, or was started anew: what it says of that may be on its way. Nothing for a
+ * device that was not heard yet. */
+void fleet_fresh(struct fleet *fleet, const char *key, int64_t since_ms);
 /* An attempt on it ended: with a result of any kind (answered), or without. Nothing for a device
  * that was not heard yet. */
 bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered);

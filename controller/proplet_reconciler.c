@@ -83,6 +83,8 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 {
     if (plan->silent)
         fleet_silent(shared->fleet, key, observed->device.last_seen_ms);
+    if (plan->status.phase == PROPLET_RUNNING && observed->proplet.status.phase != PROPLET_RUNNING)
+        fleet_fresh(shared->fleet, key, observed->device.alive_since_ms); /* before any Task may */
     if (plan->deadline_ms)
         requeue_at(rc, observed->now_ms, plan->deadline_ms);
     if (!plan->transition && !plan->refresh)

@@ -70,6 +70,7 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
         return 0;
     }
 
+    int64_t began_ms = clock_monotonic_ms(rc->clock);
     r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
                        qos_of(proplet), err);
     if (r == -ERROR_UNAVAILABLE) {
@@ -83,7 +84,8 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     metric_add(&STARTS, 1, NULL);
     if (observed->attempt.publishes || !observed->attempt.chosen_here)
         metric_add(&REPEATED, 1, NULL);
-    attempts_published(shared->attempts, observed->uid, number, clock_monotonic_ms(rc->clock));
+    attempts_published(shared->attempts, observed->uid, number, began_ms,
+                       clock_monotonic_ms(rc->clock));
     return 0;
 }
 

@@ -5,30 +5,36 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
+#include "controller/bridge_messages.h"
 #include "controller/indexes.h"
 #include "controller/task_dependencies.h"
+#include "controller/task_recovery_plan.h"
 
-/* Since both connections, or since the device is back. */
-static int64_t heard_since(struct shared *shared, struct reconcile *rc,
-                           const struct observed_proplet *proplet)
+/* A device that came up has said so by then: its create is behind no marker that is sent later. */
+#define DEVICE_SETTLE_MS 1000
+
+/* heard_since_ms: both connections, or the device is back. */
+static void observe_device(struct shared *shared, struct reconcile *rc,
+                           struct observed_proplet *proplet)
 {
     struct fleet_device device;
     char key[FLEET_KEY_LEN];
 
     if (!shared->bridge || !fleet_key(proplet->channel, proplet->client_id, key))
-        return 0;
+        return;
 
     struct channel_state channel = bridge_channel_state(shared->bridge, proplet->channel);
-    if (!channel.since_ms || !channel.results_since_ms)
-        return 0;
-
     fleet_get(shared->fleet, rc->arena, key, &device);
+    proplet->fresh_since_ms = device.fresh_since_ms;
+    if (!channel.since_ms || !channel.results_since_ms)
+        return;
+
     int64_t since_ms = device.alive_since_ms;
     if (since_ms < channel.since_ms)
         since_ms = channel.since_ms;
     if (since_ms < channel.results_since_ms)
         since_ms = channel.results_since_ms;
-    return since_ms;
+    proplet->heard_since_ms = since_ms;
 }
 
 static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
@@ -60,27 +66,50 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);
     ret->qos = proplet_mqtt_qos(&proplet.spec);
-    ret->heard_since_ms = heard_since(shared, rc, ret);
+    observe_device(shared, rc, ret);
 }
 
-static void observe_results(struct shared *shared, struct reconcile *rc,
-                            const struct kube_object *object, struct task_observed *ret)
+static void observe_result(struct arena *arena, const struct mail *mail,
+                           struct observed_result *ret)
+{
+    *ret = (struct observed_result){ .sequence = mail->sequence, .channel = mail->source };
+    if (message_result_parse(arena, mail->body, mail->body_len, &ret->message, NULL) < 0)
+        ret->message.task_id = ""; /* was read once before it came here: matches no attempt */
+}
+
+/* Of several the last counts: it ends whatever the others do. */
+static void observe_restart(const struct mail *mail, struct task_observed *ret)
+{
+    char key[FLEET_KEY_LEN];
+    int64_t came_ms;
+
+    ret->restart.sequence = mail->sequence;
+    if (ret->proplet.client_id && fleet_key(ret->proplet.channel, ret->proplet.client_id, key) &&
+        str_equal(key, mail->source) && str_to_int64(mail->body, &came_ms))
+        ret->restart = (struct observed_restart){
+            .sequence = mail->sequence,
+            .came_ms = came_ms,
+            .stored = str_equal(mail->kind, MAIL_STORED_RESTART),
+        };
+}
+
+static void observe_mail(struct shared *shared, struct reconcile *rc,
+                         const struct kube_object *object, struct task_observed *ret)
 {
     struct mail *mail;
     size_t count = mailbox_peek(shared->mailbox, rc->arena, object->uid, &mail);
     struct observed_result *results =
         arena_array(rc->arena, struct observed_result, count ? count : 1);
+    size_t len = 0;
 
     for (size_t i = 0; i < count; i++) {
-        results[i] =
-            (struct observed_result){ .sequence = mail[i].sequence, .channel = mail[i].source };
-        if (message_result_parse(rc->arena, mail[i].body, mail[i].body_len, &results[i].message,
-                                 NULL) < 0)
-            results[i].message.task_id =
-                ""; /* was read once before it came here: matches no attempt */
+        if (str_equal(mail[i].kind, MAIL_RESULT))
+            observe_result(rc->arena, &mail[i], &results[len++]);
+        else
+            observe_restart(&mail[i], ret);
     }
     ret->results = results;
-    ret->result_count = count;
+    ret->result_count = len;
 }
 
 void task_observe_candidates(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
@@ -110,11 +139,28 @@ void task_observe_candidates(struct shared *shared, struct reconcile *rc, struct
         (struct schedule_context){ .candidates = candidates, .len = len, .last_selected = last };
 }
 
-/* What this process chose cannot be in an earlier one's backlog. */
-static bool is_backlog_drained(struct shared *shared, const struct task_observed *observed)
+/* Asks for markers. */
+static void observe_backlog(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
 {
-    return !shared->bridge || !observed->proplet.exists || observed->attempt.chosen_here ||
-           bridge_backlog_drained(shared->bridge);
+    const struct observed_proplet *proplet = &ret->proplet;
+    const struct attempt *attempt = &ret->attempt;
+    int64_t unacknowledged_ms = attempt->published_ms ? 0 : attempt->began_ms;
+
+    ret->backlog_drained = true;
+    ret->may_start = true;
+    if (!shared->bridge || !proplet->exists || !task_is_active(ret))
+        return;
+
+    /* What this process chose cannot be in an earlier one's backlog. */
+    ret->backlog_drained =
+        bridge_fence_passed(shared->bridge, 0, &rc->name) || attempt->chosen_here;
+    if (proplet->fresh_since_ms) {
+        ret->start_from_ms = proplet->fresh_since_ms + DEVICE_SETTLE_MS;
+        ret->may_start = ret->now_ms >= ret->start_from_ms &&
+                         bridge_fence_passed(shared->bridge, ret->start_from_ms - 1, &rc->name);
+    }
+    if (ret->may_start && unacknowledged_ms)
+        ret->may_start = bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name);
 }
 
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
@@ -147,8 +193,8 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
     ret->attempt = attempts_get(shared->attempts, object->uid, attempt, ret->now_ms);
     observe_proplet(shared, rc, &ret->task, &ret->proplet);
-    ret->backlog_drained = is_backlog_drained(shared, ret);
-    observe_results(shared, rc, object, ret); /* after the marker: what came before it is there */
+    observe_backlog(shared, rc, ret);
+    observe_mail(shared, rc, object, ret); /* after the marker: what came before it is there */
     if (task_awaits_dependencies(&ret->task))
         ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,
                                                  &rc->name, json, &ret->task);

@@ -6,31 +6,14 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "controller/task_recovery_plan.h"
 #include "controller/task_transition.h"
-
-/* A start that was not confirmed is published this often in all before its attempt is given up. */
-#define MAX_START_PUBLISHES 4
-/* The device's own default when no profile is sent. */
-#define DEFAULT_METRICS_INTERVAL_MS 10000
-#define METRICS_INTERVALS_MISSED 3
 
 const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
     [RESULT_ACCEPTED] = "accepted",           [RESULT_OTHER_ATTEMPT] = "other_attempt",
     [RESULT_OTHER_CHANNEL] = "other_channel", [RESULT_OTHER_PROPLET] = "other_proplet",
     [RESULT_NOT_RUNNING] = "not_running",
 };
-
-static bool is_active(const struct task_observed *observed)
-{
-    enum task_phase phase = observed->task.status.phase;
-
-    return phase == TASK_SCHEDULED || phase == TASK_RUNNING;
-}
-
-static bool is_assigned(const struct task_observed *observed)
-{
-    return !str_is_empty(observed->task.status.assigned_proplet);
-}
 
 bool task_needs_candidates(const struct task_observed *observed)
 {
@@ -39,17 +22,8 @@ bool task_needs_candidates(const struct task_observed *observed)
     if (observed->deleted_us || dependencies_verdict(task_run_if(&observed->task.spec),
                                                      &observed->dependencies) != DEPENDENCIES_MET)
         return false;
-    return phase == TASK_PENDING || (phase == TASK_SCHEDULED && !is_assigned(observed));
-}
-
-/* The start may be out: published by this process, or by an earlier one that chose the Proplet. */
-static bool may_have_started(const struct task_observed *observed)
-{
-    if (!is_active(observed) || !is_assigned(observed))
-        return false;
-
-    return observed->task.status.phase == TASK_RUNNING || observed->attempt.published_ms ||
-           !observed->attempt.chosen_here;
+    return phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)) ||
+           task_starts_exhausted(observed);
 }
 
 static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
@@ -60,7 +34,7 @@ static enum result_verdict judge(struct arena *arena, const struct task_observed
     if (!str_equal(message->task_id,
                    message_id(arena, observed->uid, observed->task.status.attempt)))
         return RESULT_OTHER_ATTEMPT;
-    if (!is_active(observed) || !is_assigned(observed))
+    if (!task_is_active(observed) || !task_is_assigned(observed))
         return RESULT_NOT_RUNNING;
     if (!observed->proplet.exists || !str_equal(result->channel, observed->proplet.channel))
         return RESULT_OTHER_CHANNEL;
@@ -69,7 +43,7 @@ static enum result_verdict judge(struct arena *arena, const struct task_observed
     return RESULT_ACCEPTED;
 }
 
-/* The first result that counts, or NULL; every one is dealt with by this plan. */
+/* The first result that counts, or NULL; all mail is dealt with by this plan. */
 static const struct observed_result *
 take_results(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
 {
@@ -85,6 +59,8 @@ take_results(struct arena *arena, const struct task_observed *observed, struct t
             plan->rejected[verdict]++;
         plan->ack_up_to = observed->results[i].sequence;
     }
+    if (plan->ack_up_to < observed->restart.sequence)
+        plan->ack_up_to = observed->restart.sequence;
     return taken;
 }
 
@@ -121,23 +97,6 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
     task_complete(arena, observed, plan, message->results);
 }
 
-static int64_t latest(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static void requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms)
-{
-    int64_t delay = at_ms - observed->now_ms;
-
-    if (delay < 1)
-        delay = 1;
-    if (delay > UINT32_MAX)
-        delay = UINT32_MAX;
-    if (!plan->requeue_after_ms || (uint32_t)delay < plan->requeue_after_ms)
-        plan->requeue_after_ms = (uint32_t)delay;
-}
-
 /* Once even to a device that does not look alive, and once more when it is back: it loses what was
  * published while it was away. */
 static bool is_stop_due(const struct task_observed *observed)
@@ -152,18 +111,19 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
                           struct task_plan *plan)
 {
     const struct observed_result *result = take_results(arena, observed, plan);
-    bool ended = result && (result->message.error || !observed->task.spec.daemon);
+    bool ended = task_is_restarted(observed, 0) ||
+                 (result && (result->message.error || !observed->task.spec.daemon));
 
     if (!observed->has_finalizer)
         return;
-    if (!may_have_started(observed) || ended || !observed->proplet.reachable) {
+    if (!task_may_have_started(observed) || ended || !observed->proplet.reachable) {
         plan->release = true;
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
         plan->release = true;
     } else {
         int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
         int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
-        int64_t waited_ms = latest(since_deletion_ms, since_seen_ms);
+        int64_t waited_ms = since_deletion_ms > since_seen_ms ? since_deletion_ms : since_seen_ms;
         plan->publish_stop = is_stop_due(observed);
         if (waited_ms >= observed->stop_timeout_ms) {
             plan->release = true;
@@ -175,7 +135,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
             return;
         }
         plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
-        requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
+        task_requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
     }
 }
 
@@ -217,34 +177,12 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
         return;
     }
 
-    const struct candidate *chosen =
-        scheduler_pick(observed->scheduler, arena, spec, &observed->candidates, &refusal);
+    const struct candidate *chosen = task_pick(arena, observed, &refusal);
     if (!chosen) {
         task_wait(arena, observed, plan, refusal.reason, refusal.message);
         return;
     }
     task_assign(arena, observed, plan, chosen);
-}
-
-/* 0: no sign of life is to be expected of it. */
-static int64_t metrics_interval_ms(const struct task_observed *observed)
-{
-    const struct monitoring_profile *profile = observed->task.spec.monitoring_profile;
-
-    if (observed->task.spec.daemon || observed->proplet.dialect == DIALECT_EMBEDDED)
-        return 0;
-    if (!profile)
-        return DEFAULT_METRICS_INTERVAL_MS;
-    if ((profile->enabled.set && !profile->enabled.value) ||
-        (profile->export_to_mqtt.set && !profile->export_to_mqtt.value))
-        return 0;
-    return task_monitoring_interval_ms(profile);
-}
-
-/* A start that nothing confirms may have been lost. */
-static enum condition_status started_status(const struct task_observed *observed)
-{
-    return metrics_interval_ms(observed) ? CONDITION_TRUE : CONDITION_UNKNOWN;
 }
 
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
@@ -253,21 +191,21 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     const char *proplet = observed->task.status.assigned_proplet;
 
     if (observed->task.spec.suspend) {
-        plan->publish_stop = may_have_started(observed) && observed->proplet.reachable;
+        plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
         return;
     }
-    if (!is_assigned(observed)) {
+    if (!task_is_assigned(observed)) {
         plan_choice(arena, observed, plan);
         return;
     }
     if (observed->attempt
             .published_ms) { /* the start went out, the running write did not succeed */
-        task_run(arena, observed, plan, started_status(observed));
+        task_run(arena, observed, plan, task_started_status(observed));
         return;
     }
     if (!observed->proplet.exists) {
-        plan->publish_stop = may_have_started(observed) && observed->proplet.reachable;
+        plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, "PropletOffline",
                       arena_printf(arena, "Proplet '%s' was deleted", proplet));
         plan->requeue_after_ms = 1;
@@ -278,52 +216,16 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
                   arena_printf(arena, "Proplet '%s' is not ready", proplet));
         return;
     }
-    if (!observed->attempt.chosen_here && !observed->backlog_drained)
-        return; /* its result may be queued; the marker wakes it */
+    if (!observed->may_start || (!observed->attempt.chosen_here && !observed->backlog_drained)) {
+        if (observed->now_ms < observed->start_from_ms)
+            task_requeue_at(observed, plan, observed->start_from_ms);
+        return; /* its result, or a create, may be queued; the marker wakes it */
+    }
 
     plan->publish_start = true;
     task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
                    arena_printf(arena, "assigned to Proplet '%s'", proplet));
-    task_run(arena, observed, plan, started_status(observed));
-}
-
-/* A device acknowledges nothing and may have lost the start: its silence is the only sign. */
-static void plan_confirmation(struct arena *arena, const struct task_observed *observed,
-                              struct task_plan *plan)
-{
-    const struct attempt *attempt = &observed->attempt;
-    int64_t interval_ms = metrics_interval_ms(observed);
-
-    if (!interval_ms || !observed->proplet.ready || !observed->backlog_drained)
-        return;
-    if (!observed->proplet.heard_since_ms) { /* nobody can be heard: nobody is silent */
-        requeue_at(observed, plan, observed->now_ms + observed->start_confirm_ms);
-        return;
-    }
-
-    int64_t since_ms = latest(attempt->published_ms, attempt->confirmed_ms);
-    int64_t timeout_ms = observed->start_confirm_ms;
-    if ((!attempt->published_ms || attempt->confirmed_ms) &&
-        timeout_ms < METRICS_INTERVALS_MISSED * interval_ms)
-        timeout_ms = METRICS_INTERVALS_MISSED * interval_ms;
-    if (!since_ms)
-        since_ms = attempt->first_seen_ms;
-    /* What was sent while nobody listened comes first: a start would cross its own result. */
-    since_ms = latest(since_ms, observed->proplet.heard_since_ms);
-    if (observed->now_ms - since_ms < timeout_ms) {
-        requeue_at(observed, plan, since_ms + timeout_ms);
-        return;
-    }
-    if (attempt->publishes >= MAX_START_PUBLISHES) {
-        plan->publish_stop = true;
-        plan->answer = ANSWER_MISSED;
-        task_fail(arena, observed, plan, "StartNotConfirmed",
-                  arena_printf(arena, "Proplet '%s' gave no sign of it after %d starts",
-                               observed->task.status.assigned_proplet, MAX_START_PUBLISHES));
-        return;
-    }
-    plan->publish_start = true;
-    requeue_at(observed, plan, observed->now_ms + timeout_ms);
+    task_run(arena, observed, plan, task_started_status(observed));
 }
 
 /* A user may mean "never" by any number of seconds. */
@@ -339,20 +241,6 @@ static int64_t left_until_ms(const struct task_observed *observed, int64_t since
     return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
 }
 
-/* It is lost at once, and with it whatever it would still have said. */
-static void plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
-                                 struct task_plan *plan)
-{
-    const char *message =
-        arena_printf(arena, "Proplet '%s' was deleted", observed->task.status.assigned_proplet);
-
-    plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
-    if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
-        task_fail(arena, observed, plan, "PropletDeleted", message);
-    else
-        task_interrupt(arena, observed, plan, "PropletDeleted", message);
-}
-
 static void plan_running(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
@@ -364,7 +252,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         return;
     }
     if (!observed->proplet.exists) {
-        plan_deleted_proplet(arena, observed, plan);
+        task_plan_deleted_proplet(arena, observed, plan);
         return;
     }
     if (spec->active_deadline_seconds.set) {
@@ -377,9 +265,9 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
                                    spec->active_deadline_seconds.value));
             return;
         }
-        requeue_at(observed, plan, observed->now_ms + left_ms);
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
     }
-    plan_confirmation(arena, observed, plan);
+    task_plan_confirmation(arena, observed, plan);
 }
 
 static void plan_finished(struct arena *arena, const struct task_observed *observed,
@@ -400,7 +288,7 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
     if (left_ms <= 0)
         plan->remove = true;
     else
-        requeue_at(observed, plan, observed->now_ms + left_ms);
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
 }
 
 static void plan_phase(struct arena *arena, const struct task_observed *observed,
@@ -444,11 +332,18 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
     const struct observed_result *result = take_results(arena, observed, &plan);
     /* An error may be its word on the stop, and that does not make it failed. */
     bool stopped = result && result->message.error && observed->task.spec.suspend;
+    bool restarted = task_is_restarted(observed, result ? result->sequence : 0);
+    /* A daemon that had started before the restart runs no more; any other word is its last. */
+    bool outdated = restarted && observed->task.spec.daemon && result && !result->message.error;
 
-    if (result && !stopped)
+    if (result && !stopped && !outdated)
         plan_result(arena, observed, &plan, &result->message);
-    if (plan.status.phase == observed->task.status.phase) /* a daemon's word changes nothing else */
-        plan_phase(arena, observed, &plan);
+    if (plan.status.phase != observed->task.status.phase)
+        return plan;
+    if (restarted && !observed->task.spec.suspend)
+        task_plan_restart(arena, observed, &plan);
+    else
+        plan_phase(arena, observed, &plan); /* a daemon's word changes nothing else */
     plan.publish_stop &= !stopped;
     return plan;
 }

@@ -29,6 +29,13 @@ struct observed_result {
     struct result_message message;
 };
 
+/* The device of the assigned Proplet was started anew. */
+struct observed_restart {
+    uint64_t sequence; /* of its mail; 0: none */
+    int64_t came_ms;   /* 0: of another device */
+    bool stored;       /* the broker held it: it may have come much earlier */
+};
+
 /* The Proplet of status.assignedProplet. */
 struct observed_proplet {
     bool exists;
@@ -39,6 +46,7 @@ struct observed_proplet {
     enum proplet_dialect dialect;
     int qos;                /* of what is published to it */
     int64_t heard_since_ms; /* its signs are heard since then (monotonic); 0: not now */
+    int64_t fresh_since_ms; /* it became Running, or was started anew; 0: not in this process */
 };
 
 struct task_observed {
@@ -54,6 +62,7 @@ struct task_observed {
     struct attempt attempt; /* what this process knows of status.attempt */
     const struct observed_result *results;
     size_t result_count;
+    struct observed_restart restart;
 
     struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
@@ -61,6 +70,10 @@ struct task_observed {
 
     bool mqtt_configured;
     bool backlog_drained; /* everything stored for the last leader has been handled */
+    /* Nothing that the broker held when the device came up, or when a start went out that it did
+     * not acknowledge, is still to come. Not before start_from_ms (monotonic; 0: any time). */
+    bool may_start;
+    int64_t start_from_ms;
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "controller/task_recovery_plan.h"
 
 /* api.md: status.error is cut at a character. */
 #define MAX_ERROR_BYTES 4096
@@ -171,10 +172,14 @@ void task_interrupt(struct arena *arena, const struct task_observed *observed,
 void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
 {
     set_phase(plan, TASK_PENDING);
-    plan->status.assigned_proplet = NULL;
+    if (!str_equal(plan->status.reason, REASON_RESTARTED) &&
+        !str_equal(plan->status.reason,
+                   REASON_NOT_CONFIRMED)) { /* they matter to the next choice */
+        plan->status.assigned_proplet = NULL;
+        plan->status.reason = NULL;
+    }
     plan->status.results = NULL;
     plan->status.error = NULL;
-    plan->status.reason = NULL;
     plan->status.started_at_us = 0;
     plan->status.finished_at_us = 0;
     plan->status.scheduled_at_us = 0;
@@ -182,4 +187,16 @@ void task_reset(struct arena *arena, const struct task_observed *observed, struc
     drop_condition(arena, plan, "Completed");
     drop_condition(arena, plan, "Failed");
     task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, "Restarted", "");
+}
+
+void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms)
+{
+    int64_t delay = at_ms - observed->now_ms;
+
+    if (delay < 1)
+        delay = 1;
+    if (delay > UINT32_MAX)
+        delay = UINT32_MAX;
+    if (!plan->requeue_after_ms || (uint32_t)delay < plan->requeue_after_ms)
+        plan->requeue_after_ms = (uint32_t)delay;
 }

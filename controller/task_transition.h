@@ -26,6 +26,8 @@ void task_fail(struct arena *arena, const struct task_observed *observed, struct
 void task_interrupt(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *reason, const char *message);
 void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+/* Wakes it then (monotonic), if nothing does earlier. */
+void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms);
 void task_condition(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *type, enum condition_status status,
                     const char *reason, const char *message);

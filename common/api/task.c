@@ -113,6 +113,8 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_COUNT, struct task_status, observed_generation, "observedGeneration"),
     JSON_FIELD(FIELD_COUNT, struct task_status, attempt, "attempt"),
     JSON_FIELD(FIELD_COUNT, struct task_status, failures, "failures"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_status, device_restarts, "deviceRestarts"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_status, unconfirmed_attempts, "unconfirmedAttempts"),
     JSON_FIELD(FIELD_COUNT, struct task_status, run, "run"),
     JSON_FIELD(FIELD_ARRAY, struct task_status, history, "history"),
     JSON_FIELD_NESTED(FIELD_OBJECT, struct task_status, targets, "targets", &TARGETS),

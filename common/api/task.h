@@ -131,8 +131,10 @@ struct task_status {
     const cJSON *conditions;
     const cJSON *latest_metrics;
     int64_t observed_generation;
-    int64_t attempt;  /* 1, 2, … over the whole life; 0: never assigned */
-    int64_t failures; /* of this run */
+    int64_t attempt;                          /* 1, 2, … over the whole life; 0: never assigned */
+    int64_t failures;                         /* of this run */
+    struct json_opt_int device_restarts;      /* attempts of this run that a restart ended */
+    struct json_opt_int unconfirmed_attempts; /* of this run, given up for another Proplet */
     int64_t run;
     const cJSON *history;
     struct task_targets *targets; /* NULL: no broadcast */

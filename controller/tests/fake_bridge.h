@@ -19,9 +19,10 @@ struct channel_state bridge_channel_state(struct bridge *bridge UNUSED, const ch
     return (struct channel_state){ .since_ms = since_ms, .results_since_ms = since_ms };
 }
 
-bool bridge_backlog_drained(struct bridge *bridge UNUSED)
+bool bridge_fence_passed(struct bridge *bridge UNUSED, int64_t since_ms,
+                         const struct kube_name *waiter UNUSED)
 {
-    return stage.drained;
+    return outside_fence(since_ms);
 }
 
 void bridge_channel_add(struct bridge *bridge UNUSED, const char *channel UNUSED)

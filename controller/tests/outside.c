@@ -51,13 +51,19 @@ int outside_roundtrip(void *ctx, struct arena *arena, const struct http_request 
     return error_set(err, ERROR_UNAVAILABLE, "dead");
 }
 
-static void finish(struct run *run, const char *results_and_error)
+static void say(const char *suffix, const char *payload)
 {
     ck_assert_uint_lt(outside.message_count, OUTSIDE_MESSAGES);
+    outside.messages[outside.message_count].suffix = suffix;
+    outside.messages[outside.message_count++].payload = payload;
+}
+
+static void finish(struct run *run, const char *results_and_error)
+{
     run->running = false;
-    outside.messages[outside.message_count++] =
+    say("proplet/results",
         arena_printf(stage.arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",%s}", run->id,
-                     run->client, results_and_error);
+                     run->client, results_and_error));
 }
 
 void outside_answer(const char *results_and_error)
@@ -66,6 +72,14 @@ void outside_answer(const char *results_and_error)
         if (outside.runs[i].running)
             finish(&outside.runs[i], results_and_error);
     }
+}
+
+void outside_restart(void)
+{
+    for (size_t i = 0; i < outside.run_count; i++)
+        outside.runs[i].running = false;
+    say("proplet/create", "{\"proplet_id\":\"device-1\"}");
+    say("proplet/create", "{\"proplet_id\":\"device-2\"}");
 }
 
 static struct run *run_of(const char *client, const char *id)
@@ -124,20 +138,29 @@ int outside_publish(const char *suffix, const char *payload, int qos, struct err
     return error_set(err, delivered ? ERROR_TIMEOUT : ERROR_UNAVAILABLE, "failed");
 }
 
+bool outside_fence(int64_t since_ms)
+{
+    bool passed = stage.fence_ms > since_ms;
+
+    outside.marker_sent |= !passed;
+    return passed;
+}
+
 /* A process has so many turns before the first message of the backlog comes. */
 #define TURNS_BEFORE_BACKLOG 10
 
 static void deliver(void)
 {
-    while (outside.delivered < outside.message_count)
-        stage_receive("proplet/results", outside.messages[outside.delivered++]);
+    for (; outside.delivered < outside.message_count; outside.delivered++)
+        stage_receive(outside.messages[outside.delivered].suffix,
+                      outside.messages[outside.delivered].payload);
     if (mailbox_len(stage.shared.mailbox) > 0)
         return;
 
     outside.acknowledged = outside.delivered;
-    if (!stage.drained) {
-        stage.drained = true;
-        stage_reconnect();
+    if (outside.marker_sent) {
+        outside.marker_sent = false;
+        stage_marker();
     }
 }
 
@@ -154,12 +177,13 @@ bool outside_between(void)
     if (outside.died) {
         outside.delivered = outside.acknowledged;
         outside.turns = 0;
+        outside.marker_sent = false;
     }
     outside.died = false;
     if (outside.refused)
         stage_reconnect();
     outside.refused = false;
-    if (outside.turns++ < TURNS_BEFORE_BACKLOG && !stage.drained)
+    if (outside.turns++ < TURNS_BEFORE_BACKLOG && !stage.fence_ms)
         return true;
     deliver();
     return false;

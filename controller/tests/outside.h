@@ -42,9 +42,13 @@ struct outside {
     bool died;    /* the process that was connected is no more */
     int turns;    /* of the one that is */
 
-    const char *messages[OUTSIDE_MESSAGES]; /* results that the broker holds */
+    struct {
+        const char *suffix;
+        const char *payload;
+    } messages[OUTSIDE_MESSAGES]; /* results and creates that the broker holds */
     size_t acknowledged, delivered, message_count;
-    bool refused; /* the broker was away when something was published */
+    bool marker_sent; /* it comes back behind all of them */
+    bool refused;     /* the broker was away when something was published */
 
     const char *published; /* the last payload, and how it was sent */
     int published_qos;
@@ -56,8 +60,12 @@ void outside_reset(void);
 /* Every device that runs something has this result. */
 void outside_answer(const char *results_and_error);
 
+/* Every device is started anew: whatever it ran is gone, and it says so. */
+void outside_restart(void);
+
 /* For stage_set_up. */
 http_roundtrip_fn outside_roundtrip;
 bool outside_between(void);
+bool outside_fence(int64_t since_ms); /* see bridge_fence_passed */
 /* See bridge_publish. */
 int outside_publish(const char *suffix, const char *payload, int qos, struct error *err);

@@ -123,7 +123,7 @@ static void start_process(void)
     struct shared *shared = &stage.shared;
 
     stage.dead = false;
-    stage.drained = false;
+    stage.fence_ms = 0;
     stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
     process.timer_count = 0;
     process.client = kube_client_create_with(process.roundtrip, stage.api);
@@ -319,6 +319,14 @@ void stage_receive(const char *suffix, const char *payload)
 void stage_reconnect(void)
 {
     stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
+    bridge_wake_active(&process.sink);
+}
+
+void stage_marker(void)
+{
+    fake_clock_advance(&stage.clock, 1);
+    stage.fence_ms = clock_monotonic_ms(&stage.clock.clock);
+    process.sink.caught_up = true;
     bridge_wake_active(&process.sink);
 }
 

@@ -14,7 +14,7 @@ struct stage {
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
     bool dead;            /* set by the test: no more requests; the next process takes over */
-    bool drained;         /* what the broker held for the last process has been handled */
+    int64_t fence_ms;     /* the last marker that came back to this process was sent then */
     int64_t since_ms;     /* the process is connected since then */
     unsigned errors;      /* turns that failed */
 };
@@ -34,6 +34,9 @@ void stage_wait_ms(int64_t ms); /* time passes, without a turn */
 void stage_receive(const char *suffix, const char *payload);
 /* The broker was away: all are woken that may want to tell a device something. */
 void stage_reconnect(void);
+
+/* A marker that is sent now comes back: everything before it has been handed over. */
+void stage_marker(void);
 
 /* What users do in the namespace "default"; spec is JSON, the rest of the object stays. The stage
  * begins with the Proplets "alpha" of "device-1" and "beta" of "device-2". */

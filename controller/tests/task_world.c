@@ -46,6 +46,7 @@ void world_set_up(void)
         .scheduler = &SCHEDULER_ROUND_ROBIN,
         .mqtt_configured = true,
         .backlog_drained = true,
+        .may_start = true,
         .max_result_bytes = 64,
         .stop_timeout_ms = 30000,
         .start_confirm_ms = 30000,
@@ -166,7 +167,9 @@ void world_act(const struct task_plan *plan)
     if (plan->publish_stop)
         attempt->stop_sent_ms = world.observed.now_ms;
     if (plan->publish_start) {
+        attempt->began_ms = world.observed.now_ms;
         attempt->published_ms = world.observed.now_ms;
+        attempt->stop_sent_ms = 0;
         attempt->publishes++;
     }
     if (plan->release)
@@ -178,8 +181,10 @@ void world_do(const struct task_plan *plan)
     world_act(plan);
     if (plan->add_finalizer)
         return;
-    if (plan->ack_up_to)
+    if (plan->ack_up_to) {
         world.observed.result_count = 0;
+        world.observed.restart = (struct observed_restart){ 0 };
+    }
     if (world.observed.deleted_us)
         return;
 

@@ -41,25 +41,50 @@ END_TEST
 START_TEST(what_was_done_is_remembered)
 {
     attempts_chosen(attempts, UID, 1, 100);
-    attempts_published(attempts, UID, 1, 200);
-    attempts_published(attempts, UID, 1, 300);
-    ck_assert(attempts_confirmed(attempts, UID, 1, 400));
+    attempts_published(attempts, UID, 1, 200, 210);
+    attempts_published(attempts, UID, 1, 300, 310);
     attempts_stop_sent(attempts, UID, 1, 500);
     struct attempt attempt = get(1, 600);
 
     ck_assert(attempt.chosen_here);
     ck_assert_int_eq(attempt.first_seen_ms, 100);
-    ck_assert_int_eq(attempt.published_ms, 300);
+    ck_assert_int_eq(attempt.began_ms, 300);
+    ck_assert_int_eq(attempt.published_ms, 310);
     ck_assert_int_eq(attempt.publishes, 2);
-    ck_assert_int_eq(attempt.confirmed_ms, 400);
     ck_assert_int_eq(attempt.stop_sent_ms, 500);
+}
+END_TEST
+
+START_TEST(start_without_acknowledgement_may_be_out)
+{
+    attempts_published(attempts, UID, 1, 200, 0);
+    ck_assert_int_eq(get(1, 300).began_ms, 200);
+    ck_assert_int_eq(get(1, 300).published_ms, 0);
+    ck_assert_int_eq(get(1, 300).publishes, 1);
+}
+END_TEST
+
+START_TEST(start_takes_back_a_stop)
+{
+    attempts_stop_sent(attempts, UID, 1, 100);
+    attempts_published(attempts, UID, 1, 200, 210);
+    ck_assert_int_eq(get(1, 300).stop_sent_ms, 0);
+}
+END_TEST
+
+START_TEST(sign_of_life_makes_earlier_starts_forgotten)
+{
+    for (int i = 1; i <= 3; i++)
+        attempts_published(attempts, UID, 1, i, i);
+    attempts_confirmed(attempts, UID, 1, 400);
+    ck_assert_int_eq(get(1, 500).publishes, 1);
 }
 END_TEST
 
 START_TEST(next_attempt_begins_anew)
 {
     attempts_chosen(attempts, UID, 1, 100);
-    attempts_published(attempts, UID, 1, 200);
+    attempts_published(attempts, UID, 1, 200, 200);
     attempts_stop_sent(attempts, UID, 1, 300);
     struct attempt attempt = get(2, 400);
 
@@ -82,7 +107,7 @@ END_TEST
 
 START_TEST(first_sign_of_the_current_attempt_is_told_once)
 {
-    attempts_published(attempts, UID, 2, 100);
+    attempts_published(attempts, UID, 2, 100, 100);
     ck_assert(!attempts_confirmed(attempts, UID, 1, 200));
     ck_assert(!attempts_confirmed(attempts, UID, 3, 200));
     ck_assert_int_eq(get(2, 300).confirmed_ms, 0);
@@ -104,7 +129,7 @@ START_TEST(sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it)
 {
     const struct sample sample = { 1, 2, 3 };
 
-    attempts_published(attempts, UID, 1, 100);
+    attempts_published(attempts, UID, 1, 100, 100);
     ck_assert(attempts_sampled(attempts, UID, 1, &sample, 1000));
     ck_assert(!attempts_sampled(attempts, UID, 1, &sample, 2000));
     attempts_sample_written(attempts, UID, 1000);
@@ -120,7 +145,7 @@ START_TEST(sample_of_another_attempt_or_an_unknown_task_is_not_kept)
 {
     const struct sample sample = { 1, 2, 3 };
 
-    attempts_published(attempts, UID, 2, 100);
+    attempts_published(attempts, UID, 2, 100, 100);
     ck_assert(!attempts_sampled(attempts, UID, 1, &sample, 1000));
     ck_assert(!attempts_sampled(attempts, "stranger", 1, &sample, 1000));
     attempts_sample_written(attempts, "stranger", 1000);
@@ -131,7 +156,7 @@ END_TEST
 
 START_TEST(removed_task_is_forgotten)
 {
-    attempts_published(attempts, UID, 1, 100);
+    attempts_published(attempts, UID, 1, 100, 100);
     attempts_remove(attempts, UID);
     attempts_remove(attempts, UID);
     ck_assert_int_eq(get(1, 200).published_ms, 0);
@@ -141,7 +166,7 @@ END_TEST
 
 START_TEST(tasks_are_told_apart)
 {
-    attempts_published(attempts, UID, 1, 100);
+    attempts_published(attempts, UID, 1, 100, 100);
     ck_assert_int_eq(attempts_get(attempts, "uid-2", 1, 200).published_ms, 0);
 }
 END_TEST
@@ -162,15 +187,15 @@ START_TEST(signs_from_two_threads_have_one_first)
     pthread_t threads[2];
     int firsts[2] = { 0 };
 
-    attempts_published(attempts, UID, 1, 1);
+    attempts_published(attempts, UID, 1, 1, 1);
     for (size_t i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, confirm, &firsts[i]), 0);
     for (int i = 0; i < SIGNS; i++)
-        attempts_published(attempts, UID, 1, 1 + i);
+        attempts_published(attempts, UID, 1, 1 + i, 1 + i);
     for (size_t i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(firsts[0] + firsts[1], 1);
-    ck_assert_int_eq(get(1, 1).publishes, SIGNS + 1);
+    ck_assert_int_eq(get(1, 1).published_ms, SIGNS);
 }
 END_TEST
 
@@ -182,6 +207,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, attempt_of_an_earlier_leader_is_known_since_it_was_first_seen);
     tcase_add_test(tcase, what_was_done_is_remembered);
+    tcase_add_test(tcase, start_without_acknowledgement_may_be_out);
+    tcase_add_test(tcase, start_takes_back_a_stop);
+    tcase_add_test(tcase, sign_of_life_makes_earlier_starts_forgotten);
     tcase_add_test(tcase, next_attempt_begins_anew);
     tcase_add_test(tcase, deletion_counts_from_when_it_was_first_seen_whatever_the_attempt);
     tcase_add_test(tcase, first_sign_of_the_current_attempt_is_told_once);

@@ -267,6 +267,75 @@ START_TEST(malformed_message_is_counted_by_its_kind)
 }
 END_TEST
 
+static void expect_mail(const char *uid, const char *kinds)
+{
+    struct mail *mail;
+    size_t count = mailbox_peek(sink.mailbox, arena, uid, &mail);
+    const char *text = "";
+
+    for (size_t i = 0; i < count; i++)
+        text = arena_printf(arena, "%s%s%s", text, i ? ", " : "", mail[i].kind);
+    ck_assert_str_eq(text, kinds);
+}
+
+START_TEST(restart_is_told_to_the_tasks_of_the_device)
+{
+    put_proplet("beta", "device-2");
+    put_task("two", "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\"}");
+    put_task("three", "{\"phase\":\"running\",\"assignedProplet\":\"beta\"}");
+    put_task("four", "{\"phase\":\"completed\",\"assignedProplet\":\"alpha\"}");
+    sink.caught_up = true;
+    receive(TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    expect_mail("uid-one", MAIL_RESTART);
+    expect_mail("uid-two", MAIL_RESTART);
+    ck_assert_uint_eq(mailbox_len(sink.mailbox), 2);
+    ck_assert_str_eq(woken(sink.task_queue), "one two");
+    ck_assert(bridge_sink_settled(&sink));
+}
+END_TEST
+
+START_TEST(restart_that_the_broker_held_is_marked)
+{
+    receive(TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    expect_mail("uid-one", MAIL_STORED_RESTART);
+}
+END_TEST
+
+START_TEST(restart_keeps_its_place_behind_the_results_before_it)
+{
+    sink.caught_up = true;
+    receive(TOPIC("proplet/results"), "{\"task_id\":\"uid-one\",\"results\":\"42\"}");
+    receive(TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    expect_mail("uid-one", MAIL_RESULT ", " MAIL_RESTART);
+}
+END_TEST
+
+START_TEST(restart_that_does_not_fit_is_kept_by_the_broker)
+{
+    for (int i = 0; i < 3; i++) {
+        ck_assert(bridge_sink_settled(&sink));
+        receive(TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    }
+    ck_assert(!bridge_sink_settled(&sink));
+}
+END_TEST
+
+START_TEST(restart_makes_a_device_fresh_that_is_known)
+{
+    receive(TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
+    ck_assert_int_eq(device(KEY).fresh_since_ms, 0);
+    fake_clock_advance(&fake, 1000);
+    receive(TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    ck_assert_int_eq(device(KEY).fresh_since_ms, clock_monotonic_ms(&fake.clock));
+}
+END_TEST
+
+static void run_nothing(void)
+{
+    mailbox_ack(sink.mailbox, "uid-one", UINT64_MAX);
+    ck_assert_str_eq(woken(sink.task_queue), "one");
+}
+
 START_TEST(metadata_wakes_the_proplet_when_it_differs)
 {
     const char *create = "{\"proplet_id\":\"device-1\",\"metadata\":{\"os\":\"linux\"}}";
@@ -276,6 +345,7 @@ START_TEST(metadata_wakes_the_proplet_when_it_differs)
     ck_assert_str_eq(device(KEY).metadata, "{\"os\":\"linux\"}");
     ck_assert(!device(KEY).alive); /* it says nothing of now */
     receive(TOPIC("proplet/create"), create);
+    run_nothing();
     expect_nothing();
 }
 END_TEST
@@ -289,9 +359,10 @@ START_TEST(metadata_of_a_device_without_a_proplet_is_kept_for_it)
 }
 END_TEST
 
-START_TEST(registration_without_metadata_is_nothing)
+START_TEST(registration_without_metadata_leaves_it_as_it_is)
 {
     receive(TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    run_nothing();
     expect_nothing();
     ck_assert_ptr_null(device(KEY).metadata);
 }
@@ -317,7 +388,7 @@ START_TEST(sample_confirms_the_attempt_that_it_names)
 {
     bool taken = !SAMPLES[_i].rejected;
 
-    attempts_published(sink.attempts, "uid-one", 2, 100);
+    attempts_published(sink.attempts, "uid-one", 2, 100, 100);
     put_task("done", "{\"phase\":\"completed\",\"assignedProplet\":\"alpha\",\"attempt\":1}");
     put_task("lost", "{\"phase\":\"running\",\"assignedProplet\":\"beta\",\"attempt\":1}");
     receive(TOPIC("proplet/task_metrics"),
@@ -348,7 +419,7 @@ static const struct {
 
 START_TEST(numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life)
 {
-    attempts_published(sink.attempts, "uid-one", 2, 100);
+    attempts_published(sink.attempts, "uid-one", 2, 100, 100);
     receive(TOPIC("proplet/task_metrics"),
             arena_printf(arena,
                          "{\"task_id\":\"uid-one.2\",\"proplet_id\":\"device-1\",\"metrics\":%s}",
@@ -369,7 +440,7 @@ END_TEST
 
 START_TEST(task_is_woken_by_the_first_sample_that_waits_to_be_written)
 {
-    attempts_published(sink.attempts, "uid-one", 2, 100);
+    attempts_published(sink.attempts, "uid-one", 2, 100, 100);
     receive(TOPIC("proplet/task_metrics"), TASK_SAMPLE("1024"));
     ck_assert_str_eq(woken(sink.task_queue), "one");
     fake_clock_advance(&fake, 10000);
@@ -412,7 +483,7 @@ END_TEST
 START_TEST(sample_without_attempt_is_of_the_first)
 {
     put_task("two", "{\"phase\":\"running\",\"assignedProplet\":\"alpha\",\"attempt\":1}");
-    attempts_published(sink.attempts, "uid-two", 1, 100);
+    attempts_published(sink.attempts, "uid-two", 1, 100, 100);
     receive(TOPIC("proplet/task_metrics"), "{\"task_id\":\"uid-two\",\"proplet_id\":\"device-1\"}");
     ck_assert_int_ne(attempts_get(sink.attempts, "uid-two", 1, 200).confirmed_ms, 0);
 }
@@ -478,9 +549,14 @@ int main(void)
     tcase_add_test(tcase, last_will_of_a_known_proplet_wakes_it_once);
     tcase_add_loop_test(tcase, life_and_death_of_strangers_change_nothing, 0, ARRAY_LEN(FOREIGN));
     tcase_add_test(tcase, malformed_message_is_counted_by_its_kind);
+    tcase_add_test(tcase, restart_is_told_to_the_tasks_of_the_device);
+    tcase_add_test(tcase, restart_that_the_broker_held_is_marked);
+    tcase_add_test(tcase, restart_keeps_its_place_behind_the_results_before_it);
+    tcase_add_test(tcase, restart_that_does_not_fit_is_kept_by_the_broker);
+    tcase_add_test(tcase, restart_makes_a_device_fresh_that_is_known);
     tcase_add_test(tcase, metadata_wakes_the_proplet_when_it_differs);
     tcase_add_test(tcase, metadata_of_a_device_without_a_proplet_is_kept_for_it);
-    tcase_add_test(tcase, registration_without_metadata_is_nothing);
+    tcase_add_test(tcase, registration_without_metadata_leaves_it_as_it_is);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("attempts");

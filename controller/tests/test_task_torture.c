@@ -47,6 +47,22 @@ static void go_deaf(void)
     outside.deaf = true;
 }
 
+static void restart_devices(void)
+{
+    outside_restart();
+}
+
+static void let_answer_and_restart(void)
+{
+    let_answer();
+    outside_restart();
+}
+
+static void create_that_must_not_be_repeated(void)
+{
+    stage_put_task("{" SPEC ",\"propletLostPolicy\":\"Fail\"}");
+}
+
 static void wait_a_minute(void)
 {
     stage_wait_ms(61000);
@@ -70,6 +86,19 @@ static const struct {
     { "Proplet deleted",
       { create, delete_its_proplet, let_answer },
       "completed 42 attempt 2 True True True; uid x1 stopped; uid.2 x1" },
+    { "device restarted",
+      { create, restart_devices, let_answer },
+      "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },
+    { "device restarted, policy Fail",
+      { create_that_must_not_be_repeated, restart_devices },
+      "failed its device was started anew attempt 1 True True False; uid x1" },
+    { "device restarted behind its result",
+      { create, let_answer_and_restart },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "device restarted too often",
+      { create, restart_devices, restart_devices, restart_devices, restart_devices },
+      "failed devices were started anew 4 times while it ran attempt 4 True True False; uid x1; "
+      "uid.2 x1; uid.3 x1; uid.4 x1" },
     { "deleted while running", { create, delete }, "gone; uid x1 stopped" },
     { "deleted when finished", { let_answer, create, delete }, "gone; uid x1" },
     { "deleted while the device is deaf",

@@ -1,0 +1,53 @@
+/* What becomes of an attempt that its device may have lost: silence, a restart, a Proplet that is
+ * gone. Pure, parts of task_plan. */
+#pragma once
+
+#include "common/kube/conditions.h"
+#include "controller/task_plan.h"
+
+/*
+ *                      policy Reschedule       policy Wait             policy Fail
+ *   not confirmed      interrupted, elsewhere  failed                  failed
+ *   device restarted   interrupted, there      interrupted, there      failed
+ *   Proplet deleted    interrupted             interrupted             failed
+ *
+ * "There" and "elsewhere" survive the way through pending in status: assignedProplet and reason
+ * stay until the next choice.
+ */
+#define REASON_NOT_CONFIRMED "StartNotConfirmed"
+#define REASON_RESTARTED "DeviceRestarted"
+
+/* A start that nothing confirms is published so often in all before its attempt is given up. */
+#define MAX_START_PUBLISHES 4
+/* So many restarts, and as many attempts given up, does one run survive. */
+#define MAX_RESTARTS 3
+#define MAX_UNCONFIRMED_ATTEMPTS 3
+
+/* Scheduled or running. */
+bool task_is_active(const struct task_observed *observed);
+bool task_is_assigned(const struct task_observed *observed);
+/* The start may be out: published by this process, or by an earlier one that chose the Proplet. */
+bool task_may_have_started(const struct task_observed *observed);
+/* Unknown: no sign of life is to be expected of it, so a start that was lost looks like one that
+ * was not. */
+enum condition_status task_started_status(const struct task_observed *observed);
+
+/* The device was started anew after the start of this attempt went out, and behind the result
+ * (sequence 0: there is none). */
+bool task_is_restarted(const struct task_observed *observed, uint64_t result_sequence);
+/* The last start that may be published is out: what follows may need the candidates. */
+bool task_starts_exhausted(const struct task_observed *observed);
+
+/* Of a running Task. */
+void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
+                            struct task_plan *plan);
+void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
+                               struct task_plan *plan);
+/* Of a Task for which task_is_restarted. */
+void task_plan_restart(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
+
+/* The scheduler's choice; after a restart the same Proplet if it still fits, after an attempt that
+ * was given up another one if there is one. */
+const struct candidate *task_pick(struct arena *arena, const struct task_observed *observed,
+                                  struct schedule_refusal *ret_refusal);

@@ -1,0 +1,116 @@
+#include "controller/bridge_fence.h"
+
+#include <string.h>
+
+#include "common/tests/suite.h"
+
+static struct fence fence;
+static char text[FENCE_TEXT_LEN];
+
+static void set_up(void)
+{
+    fence_init(&fence);
+    text[0] = '\0';
+}
+
+static bool come_back(const char *marker)
+{
+    return fence_returned(&fence, marker, strlen(marker));
+}
+
+START_TEST(nothing_has_passed_before_a_marker_is_back)
+{
+    ck_assert(!fence_passed(&fence, 0));
+    ck_assert(fence_send(&fence, 1000, text));
+    ck_assert(!fence_passed(&fence, 0));
+    ck_assert(come_back(text));
+    ck_assert(fence_passed(&fence, 0));
+}
+END_TEST
+
+START_TEST(marker_tells_of_what_was_before_it_was_sent)
+{
+    ck_assert(fence_send(&fence, 1000, text));
+    ck_assert(come_back(text));
+    ck_assert(fence_passed(&fence, 999));
+    ck_assert(!fence_passed(&fence, 1000)); /* in the same millisecond either may be first */
+    ck_assert(!fence_passed(&fence, 5000));
+}
+END_TEST
+
+START_TEST(however_many_wait_one_marker_is_on_its_way)
+{
+    ck_assert(fence_send(&fence, 1000, text));
+    for (int64_t now_ms = 1001; now_ms < 1000 + FENCE_TIMEOUT_MS; now_ms += 500)
+        ck_assert(!fence_send(&fence, now_ms, text));
+    ck_assert(come_back(text));
+    ck_assert(fence_send(&fence, 3000, text));
+}
+END_TEST
+
+START_TEST(marker_that_is_lost_is_sent_again)
+{
+    char first[FENCE_TEXT_LEN];
+
+    ck_assert(fence_send(&fence, 1000, first));
+    ck_assert(fence_send(&fence, 1000 + FENCE_TIMEOUT_MS, text));
+    ck_assert(come_back(first)); /* late, and true nevertheless */
+    ck_assert(!fence_send(&fence, 1001 + FENCE_TIMEOUT_MS, first));
+    ck_assert(come_back(text));
+    ck_assert(fence_passed(&fence, 999 + FENCE_TIMEOUT_MS));
+}
+END_TEST
+
+START_TEST(marker_of_a_connection_that_ended_is_sent_again)
+{
+    ck_assert(fence_send(&fence, 1000, text));
+    fence_forget(&fence);
+    ck_assert(fence_send(&fence, 1001, text));
+}
+END_TEST
+
+START_TEST(doubled_marker_is_no_news)
+{
+    ck_assert(fence_send(&fence, 1000, text));
+    ck_assert(come_back(text));
+    ck_assert(!come_back(text));
+}
+END_TEST
+
+START_TEST(marker_of_anybody_else_is_nothing)
+{
+    char other[FENCE_TEXT_LEN];
+    struct fence former;
+
+    fence_init(&former);
+    ck_assert(fence_send(&former, 9000, other));
+    ck_assert(fence_send(&fence, 1000, text));
+    ck_assert(!come_back(other));
+    ck_assert(!come_back(""));
+    ck_assert(!come_back(fence.nonce));
+    text[strlen(fence.nonce) + 1] = '\0';
+    ck_assert(!come_back(text));
+    text[strlen(fence.nonce) + 1] = 'x';
+    ck_assert(!fence_returned(&fence, text, strlen(fence.nonce) + 2));
+    memset(other, '7', sizeof(other));
+    ck_assert(!fence_returned(&fence, other, sizeof(other)));
+    ck_assert(!fence_passed(&fence, 0));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bridge: fence");
+    TCase *tcase = tcase_create("markers");
+
+    tcase_add_checked_fixture(tcase, set_up, NULL);
+    tcase_add_test(tcase, nothing_has_passed_before_a_marker_is_back);
+    tcase_add_test(tcase, marker_tells_of_what_was_before_it_was_sent);
+    tcase_add_test(tcase, however_many_wait_one_marker_is_on_its_way);
+    tcase_add_test(tcase, marker_that_is_lost_is_sent_again);
+    tcase_add_test(tcase, marker_of_a_connection_that_ended_is_sent_again);
+    tcase_add_test(tcase, doubled_marker_is_no_news);
+    tcase_add_test(tcase, marker_of_anybody_else_is_nothing);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
