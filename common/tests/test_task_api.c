@@ -50,7 +50,8 @@ static const char FULL_STATUS[] =
     "\"nextRun\":\"2026-11-21T11:00:00Z\",\"results\":{\"a\":[1.50,9007199254740993,null]},"
     "\"error\":\"e\",\"reason\":\"Trapped\",\"conditions\":[{\"type\":\"Failed\","
     "\"status\":\"True\"}],\"latestMetrics\":{\"memoryBytes\":1},\"observedGeneration\":3,"
-    "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,\"run\":4,\"history\":[{\"run\":3}],"
+    "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,\"run\":4,"
+    "\"history\":[{\"run\":3}],"
     "\"targets\":{\"total\":3,\"completed\":1,\"failed\":0},"
     "\"broadcastResults\":[{\"proplet\":\"p\",\"results\":null}]}";
 
