@@ -38,7 +38,7 @@ bool fence_returned(struct fence *fence, const char *text, size_t len)
     char copy[FENCE_TEXT_LEN];
     int64_t sent_ms;
 
-    if (len >= sizeof(copy) || len <= nonce_len || memcmp(text, fence->nonce, nonce_len))
+    if (len >= sizeof(copy) || len <= nonce_len || memcmp(text, fence->nonce, nonce_len) != 0)
         return false;
 
     memcpy(copy, text, len);
