@@ -163,6 +163,17 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
     plan_event(observed, verdict, &said, plan);
 }
 
+/* The time counts from here for Tasks that do not wait for it. */
+static bool plan_offline_since(const struct proplet_observed *observed,
+                               struct proplet_status *status)
+{
+    if (status->phase != PROPLET_OFFLINE)
+        status->offline_since_us = 0;
+    else if (!status->offline_since_us)
+        status->offline_since_us = observed->now_us;
+    return status->offline_since_us != observed->proplet.status.offline_since_us;
+}
+
 static bool plan_heartbeats(struct arena *arena, const struct fleet_device *device,
                             struct proplet_status *status)
 {
@@ -264,6 +275,7 @@ struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_obser
     plan.status.phase = next_phase(observed->proplet.status.phase, judgement.verdict);
     plan.silent = judgement.verdict == VERDICT_SILENT;
     plan_phase(arena, observed, judgement.verdict, &plan);
+    plan.transition |= plan_offline_since(observed, &plan.status);
     if (plan.status.observed_generation != observed->proplet.status.observed_generation)
         plan.transition = true;
     plan.refresh = plan_live_values(arena, observed, &plan);

@@ -16,7 +16,8 @@ static struct metric STARTS = { .type = METRIC_COUNTER,
                                 .help = "Starts published." };
 static struct metric REPEATED = { .type = METRIC_COUNTER,
                                   .name = "propeller_starts_repeated_total",
-                                  .help = "Starts published again with the same id." };
+                                  .help = "Starts published again with the same id, as far as "
+                                          "this process knows of the first." };
 
 /* QoS 0 to a microcontroller, which never acknowledges what it is sent. */
 static int qos_of(const struct observed_proplet *proplet)
@@ -82,10 +83,16 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
         return error_wrap(err, "publish start");
 
     metric_add(&STARTS, 1, NULL);
-    if (observed->attempt.publishes || !observed->attempt.chosen_here)
+    if (observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING)
         metric_add(&REPEATED, 1, NULL);
     attempts_published(shared->attempts, observed->uid, number, began_ms,
-                       clock_monotonic_ms(rc->clock));
+                       r < 0 ? 0 : clock_monotonic_ms(rc->clock));
+    if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {
+        log_warn("start not acknowledged by the broker, publishing it again", "uid", observed->uid,
+                 "error", err->message, NULL);
+        rc->requeue_after_ms = 1; /* asks for the marker that it waits for */
+        return TASK_NOT_PUBLISHED;
+    }
     return 0;
 }
 

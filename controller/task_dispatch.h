@@ -4,12 +4,14 @@
 #include "controller/reconcilers.h"
 #include "controller/task_plan.h"
 
-/* Neither an error nor published: the broker is away. The Task is woken when it is back. */
+/* Neither an error nor published for sure: the broker is away, and the Task is woken when it is back;
+ * or it did not acknowledge the start of a scheduled Task, which waits for a marker and then
+ * publishes the same again: where nothing confirms a start, a lost one would never be noticed. */
 #define TASK_NOT_PUBLISHED 1
 
 /*
  * Reads the complete object (the cache has neither module nor environment), builds the message and
- * publishes it. 0: it is out, or may be (the broker's acknowledgement did not come in time). If it
+ * publishes it. 0: it is out, or of a repeat, may be. If it
  * can never be sent, *plan becomes the Task's failure, and 0 is returned too.
  */
 int task_publish_start(struct shared *shared, struct reconcile *rc,

@@ -26,6 +26,8 @@ static void observe_device(struct shared *shared, struct reconcile *rc,
     struct channel_state channel = bridge_channel_state(shared->bridge, proplet->channel);
     fleet_get(shared->fleet, rc->arena, key, &device);
     proplet->fresh_since_ms = device.fresh_since_ms;
+    if (channel.since_ms) /* nobody is lost who had no time to be heard */
+        proplet->absent_from_ms = channel.since_ms + shared->settings->last_seen_threshold_ms;
     if (!channel.since_ms || !channel.results_since_ms)
         return;
 
@@ -62,6 +64,8 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
 
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
     ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    ret->cordoned = proplet.spec.unschedulable;
+    ret->offline_since_us = proplet.status.offline_since_us;
     ret->reachable = shared->bridge && proplet.spec.type == PROPLET_EXTERNAL;
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);

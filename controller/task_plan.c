@@ -23,7 +23,7 @@ bool task_needs_candidates(const struct task_observed *observed)
                                                      &observed->dependencies) != DEPENDENCIES_MET)
         return false;
     return phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)) ||
-           task_starts_exhausted(observed);
+           task_starts_exhausted(observed) || task_is_displaced(observed);
 }
 
 static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
@@ -204,6 +204,10 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         task_run(arena, observed, plan, task_started_status(observed));
         return;
     }
+    if (task_is_displaced(observed)) {
+        task_plan_displaced(arena, observed, plan);
+        return;
+    }
     if (!observed->proplet.exists) {
         plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, "PropletOffline",
@@ -212,8 +216,9 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
     if (!observed->proplet.ready) {
-        task_wait(arena, observed, plan, "PropletOffline",
+        task_wait(arena, observed, plan, REASON_OFFLINE,
                   arena_printf(arena, "Proplet '%s' is not ready", proplet));
+        task_requeue_when_lost(observed, plan);
         return;
     }
     if (!observed->may_start || (!observed->attempt.chosen_here && !observed->backlog_drained)) {
@@ -226,19 +231,6 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
                    arena_printf(arena, "assigned to Proplet '%s'", proplet));
     task_run(arena, observed, plan, task_started_status(observed));
-}
-
-/* A user may mean "never" by any number of seconds. */
-#define MAX_LIMIT_S (100ll * 366 * 24 * 60 * 60)
-
-/* Milliseconds, rounded up, until `seconds` have passed since then. */
-static int64_t left_until_ms(const struct task_observed *observed, int64_t since_us,
-                             int64_t seconds)
-{
-    if (seconds > MAX_LIMIT_S)
-        seconds = MAX_LIMIT_S;
-
-    return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
 }
 
 static void plan_running(struct arena *arena, const struct task_observed *observed,
@@ -256,8 +248,8 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         return;
     }
     if (spec->active_deadline_seconds.set) {
-        int64_t left_ms = left_until_ms(observed, observed->task.status.started_at_us,
-                                        spec->active_deadline_seconds.value);
+        int64_t left_ms = task_left_ms(observed, observed->task.status.started_at_us,
+                                       spec->active_deadline_seconds.value);
         if (left_ms <= 0) {
             plan->publish_stop = observed->proplet.reachable;
             task_fail(arena, observed, plan, "DeadlineExceeded",
@@ -267,7 +259,8 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         }
         task_requeue_at(observed, plan, observed->now_ms + left_ms);
     }
-    task_plan_confirmation(arena, observed, plan);
+    if (!task_plan_absence(arena, observed, plan))
+        task_plan_confirmation(arena, observed, plan);
 }
 
 static void plan_finished(struct arena *arena, const struct task_observed *observed,
@@ -283,8 +276,8 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
     if (!spec->ttl_seconds_after_finished.set || !observed->task.status.finished_at_us)
         return;
 
-    int64_t left_ms = left_until_ms(observed, observed->task.status.finished_at_us,
-                                    spec->ttl_seconds_after_finished.value);
+    int64_t left_ms = task_left_ms(observed, observed->task.status.finished_at_us,
+                                   spec->ttl_seconds_after_finished.value);
     if (left_ms <= 0)
         plan->remove = true;
     else
@@ -331,7 +324,7 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 
     const struct observed_result *result = take_results(arena, observed, &plan);
     /* An error may be its word on the stop, and that does not make it failed. */
-    bool stopped = result && result->message.error && observed->task.spec.suspend;
+    bool stopped = result && result->message.error && task_is_stopping(observed);
     bool restarted = task_is_restarted(observed, result ? result->sequence : 0);
     /* A daemon that had started before the restart runs no more; any other word is its last. */
     bool outdated = restarted && observed->task.spec.daemon && result && !result->message.error;
@@ -344,7 +337,8 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
         task_plan_restart(arena, observed, &plan);
     else
         plan_phase(arena, observed, &plan); /* a daemon's word changes nothing else */
-    plan.publish_stop &= !stopped;
+    if (stopped)
+        task_plan_stopped(arena, observed, &plan);
     return plan;
 }
 

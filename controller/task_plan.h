@@ -46,7 +46,10 @@ struct observed_proplet {
     enum proplet_dialect dialect;
     int qos;                /* of what is published to it */
     int64_t heard_since_ms; /* its signs are heard since then (monotonic); 0: not now */
-    int64_t fresh_since_ms; /* it became Running, or was started anew; 0: not in this process */
+    bool cordoned;
+    int64_t offline_since_us; /* 0: it is not Offline */
+    int64_t absent_from_ms;   /* its absence tells something from then on (monotonic); 0: nothing */
+    int64_t fresh_since_ms;   /* it became Running, or was started anew; 0: not in this process */
 };
 
 struct task_observed {

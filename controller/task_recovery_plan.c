@@ -105,7 +105,8 @@ static struct silence judge_silence(const struct task_observed *observed, int64_
 {
     const struct attempt *attempt = &observed->attempt;
     const struct observed_proplet *proplet = &observed->proplet;
-    struct silence ret = { .since_ms = latest(attempt->published_ms, attempt->confirmed_ms),
+    int64_t sent_ms = latest(attempt->began_ms, attempt->published_ms);
+    struct silence ret = { .since_ms = latest(sent_ms, attempt->confirmed_ms),
                            .timeout_ms = observed->start_confirm_ms };
 
     if (!attempt->published_ms || attempt->confirmed_ms)
@@ -211,6 +212,125 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
         task_fail(arena, observed, plan, "PropletDeleted", message);
     else
         task_interrupt(arena, observed, plan, "PropletDeleted", message);
+}
+
+/* When the Proplet of this Task is lost (in milliseconds from now; at most 0: it is). */
+static int64_t lost_in_ms(const struct task_observed *observed)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    int64_t seconds = task_proplet_lost_seconds(&observed->task.spec);
+
+    if (!proplet->exists || !proplet->offline_since_us || !proplet->absent_from_ms)
+        return INT64_MAX;
+    return latest(task_left_ms(observed, proplet->offline_since_us, seconds),
+                  proplet->absent_from_ms - observed->now_ms);
+}
+
+static bool is_lost(const struct task_observed *observed)
+{
+    return task_is_active(observed) && task_is_assigned(observed) && lost_in_ms(observed) <= 0;
+}
+
+void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan)
+{
+    int64_t left_ms = lost_in_ms(observed);
+
+    if (left_ms > 0 && left_ms != INT64_MAX)
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
+}
+
+static const char *lost_message(struct arena *arena, const struct task_observed *observed)
+{
+    return arena_printf(arena, "Proplet '%s' is offline for more than %" PRId64 " s",
+                        observed->task.status.assigned_proplet,
+                        task_proplet_lost_seconds(&observed->task.spec));
+}
+
+bool task_plan_absence(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    enum lost_policy policy = task_lost_policy(&observed->task.spec);
+
+    if (!is_lost(observed)) {
+        if (str_equal(plan->status.reason, REASON_OFFLINE) && !observed->proplet.offline_since_us)
+            plan->status.reason = NULL;
+        task_requeue_when_lost(observed, plan);
+        return false;
+    }
+    if (policy == LOST_WAIT) {
+        plan->status.reason = REASON_OFFLINE;
+        return false;
+    }
+    plan->publish_stop = observed->proplet.reachable;
+    plan->answer = ANSWER_MISSED;
+    if (policy == LOST_FAIL)
+        task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
+    else
+        task_interrupt(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
+    return true;
+}
+
+bool task_is_displaced(const struct task_observed *observed)
+{
+    if (observed->task.status.phase != TASK_SCHEDULED || !task_is_assigned(observed) ||
+        observed->attempt.published_ms || observed->task.spec.suspend)
+        return false;
+    if (observed->proplet.exists && observed->proplet.cordoned && !task_may_have_started(observed))
+        return true;
+    return is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT;
+}
+
+void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    bool may_have_started = task_may_have_started(observed);
+    struct schedule_refusal refusal;
+
+    if (may_have_started) {
+        plan->publish_stop = observed->proplet.reachable;
+        plan->answer = ANSWER_MISSED;
+    }
+    if (may_have_started && task_lost_policy(&observed->task.spec) == LOST_FAIL) {
+        task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
+        return;
+    }
+    const struct candidate *chosen = task_pick(arena, observed, &refusal);
+    if (chosen)
+        task_assign(arena, observed, plan, chosen);
+    else
+        task_unassign(arena, observed, plan, refusal.reason, refusal.message);
+}
+
+/* ---- stop ---- */
+
+static bool is_overdue(const struct task_observed *observed)
+{
+    const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
+
+    return observed->task.status.phase == TASK_RUNNING && deadline->set &&
+           task_left_ms(observed, observed->task.status.started_at_us, deadline->value) <= 0;
+}
+
+bool task_is_stopping(const struct task_observed *observed)
+{
+    return observed->task.spec.suspend || observed->attempt.stop_sent_ms || is_overdue(observed) ||
+           (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT);
+}
+
+void task_plan_stopped(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    plan->publish_stop = false;
+    if (plan->status.phase != observed->task.status.phase || plan->assign ||
+        !task_is_assigned(observed) || str_is_empty(plan->status.assigned_proplet))
+        return;
+
+    /* Whatever it was to be stopped for is over: it begins anew. */
+    plan->publish_start = false;
+    if (plan->status.phase == TASK_RUNNING)
+        task_interrupt(arena, observed, plan, "Stopped", "its device confirmed a stop");
+    else if (plan->status.phase == TASK_SCHEDULED)
+        assign_again(arena, observed, plan);
 }
 
 /* ---- the next choice ---- */

@@ -10,12 +10,18 @@
  *   not confirmed      interrupted, elsewhere  failed                  failed
  *   device restarted   interrupted, there      interrupted, there      failed
  *   Proplet deleted    interrupted             interrupted             failed
+ *   Proplet lost       interrupted             stays running           failed
+ *
+ * A scheduled Task whose start may be out fails or waits likewise, or gets another Proplet in one
+ * write; one whose start is not out gets another one unless it waits.
  *
  * "There" and "elsewhere" survive the way through pending in status: assignedProplet and reason
  * stay until the next choice.
  */
 #define REASON_NOT_CONFIRMED "StartNotConfirmed"
 #define REASON_RESTARTED "DeviceRestarted"
+#define REASON_OFFLINE "PropletOffline"
+#define REASON_LOST "PropletLost"
 
 /* A start that nothing confirms is published so often in all before its attempt is given up. */
 #define MAX_START_PUBLISHES 4
@@ -43,6 +49,20 @@ void task_plan_confirmation(struct arena *arena, const struct task_observed *obs
                             struct task_plan *plan);
 void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
                                struct task_plan *plan);
+/* Of a running Task whose Proplet is Offline; true: that ended it. */
+bool task_plan_absence(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
+void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan);
+/* Scheduled on a Proplet that is lost, or was cordoned before the start went out: it stays
+ * scheduled, on another Proplet if there is one. */
+bool task_is_displaced(const struct task_observed *observed);
+void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan);
+/* It was told to stop, or is going to be: an error is its word on that. */
+bool task_is_stopping(const struct task_observed *observed);
+/* That word came; plan is what is done without it. */
+void task_plan_stopped(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
 /* Of a Task for which task_is_restarted. */
 void task_plan_restart(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan);

@@ -200,3 +200,15 @@ void task_requeue_at(const struct task_observed *observed, struct task_plan *pla
     if (!plan->requeue_after_ms || (uint32_t)delay < plan->requeue_after_ms)
         plan->requeue_after_ms = (uint32_t)delay;
 }
+
+/* A user may mean "never" by any number of seconds. */
+#define MAX_LIMIT_S (100ll * 366 * 24 * 60 * 60)
+
+/* Milliseconds, rounded up, until `seconds` have passed since then. */
+int64_t task_left_ms(const struct task_observed *observed, int64_t since_us, int64_t seconds)
+{
+    if (seconds > MAX_LIMIT_S)
+        seconds = MAX_LIMIT_S;
+
+    return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
+}

@@ -69,6 +69,7 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct proplet_status, phase, "phase", PROPLET_PHASE_NAMES),
     JSON_FIELD(FIELD_BOOL, struct proplet_status, alive, "alive"),
     JSON_FIELD(FIELD_TIME, struct proplet_status, last_seen_us, "lastSeen"),
+    JSON_FIELD(FIELD_TIME, struct proplet_status, offline_since_us, "offlineSince"),
     JSON_FIELD(FIELD_STRINGS, struct proplet_status, alive_history, "aliveHistory"),
     JSON_FIELD(FIELD_COUNT, struct proplet_status, task_count, "taskCount"),
     JSON_FIELD(FIELD_COUNT, struct proplet_status, active_task_count, "activeTaskCount"),

@@ -73,6 +73,7 @@ struct proplet_status {
     enum proplet_phase phase;
     bool alive; /* written in every case */
     int64_t last_seen_us;
+    int64_t offline_since_us;          /* 0: it is not Offline */
     struct json_strings alive_history; /* RFC 3339, at most PROPLET_ALIVE_HISTORY, oldest first */
     int64_t task_count;
     int64_t active_task_count;

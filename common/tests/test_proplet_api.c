@@ -37,6 +37,7 @@ static const char FULL_SPEC[] =
 
 static const char FULL_STATUS[] =
     "{\"phase\":\"Offline\",\"alive\":true,\"lastSeen\":\"2026-11-21T10:00:00Z\","
+    "\"offlineSince\":\"2026-11-21T10:00:30Z\","
     "\"aliveHistory\":[\"2026-11-21T09:59:50Z\",\"2026-11-21T10:00:00Z\"],\"taskCount\":3,"
     "\"activeTaskCount\":1,\"availableResources\":{\"cpu\":\"2\",\"memory\":\"4Gi\","
     "\"custom\":{\"gpu\":1}},\"k8sStatus\":{\"readyReplicas\":1,\"availableReplicas\":0},"
