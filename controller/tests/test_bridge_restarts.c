@@ -1,0 +1,80 @@
+/* What becomes of a create: mail for the Tasks of its device. */
+#include "controller/tests/hub.h"
+
+static void expect_mail(const char *uid, const char *kinds)
+{
+    struct mail *mail;
+    size_t count = mailbox_peek(hub.sink.mailbox, hub.arena, uid, &mail);
+    const char *text = "";
+
+    for (size_t i = 0; i < count; i++)
+        text = arena_printf(hub.arena, "%s%s%s", text, i ? ", " : "", mail[i].kind);
+    ck_assert_str_eq(text, kinds);
+}
+
+START_TEST(restart_is_told_to_the_tasks_of_the_device)
+{
+    hub_put_proplet("beta", "device-2");
+    hub_put_task("two", "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\"}");
+    hub_put_task("three", "{\"phase\":\"running\",\"assignedProplet\":\"beta\"}");
+    hub_put_task("four", "{\"phase\":\"completed\",\"assignedProplet\":\"alpha\"}");
+    hub.sink.caught_up = true;
+    hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    expect_mail("uid-one", MAIL_RESTART);
+    expect_mail("uid-two", MAIL_RESTART);
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 2);
+    ck_assert_str_eq(hub_woken(hub.sink.task_queue), "one two");
+    ck_assert(bridge_sink_settled(&hub.sink));
+}
+END_TEST
+
+START_TEST(restart_that_the_broker_held_is_marked)
+{
+    hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    expect_mail("uid-one", MAIL_STORED_RESTART);
+}
+END_TEST
+
+START_TEST(restart_keeps_its_place_behind_the_results_before_it)
+{
+    hub.sink.caught_up = true;
+    hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-one\",\"results\":\"42\"}");
+    hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    expect_mail("uid-one", MAIL_RESULT ", " MAIL_RESTART);
+}
+END_TEST
+
+START_TEST(restart_that_does_not_fit_is_kept_by_the_broker)
+{
+    for (int i = 0; i < 3; i++) {
+        ck_assert(bridge_sink_settled(&hub.sink));
+        hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    }
+    ck_assert(!bridge_sink_settled(&hub.sink));
+}
+END_TEST
+
+START_TEST(restart_makes_a_device_fresh_that_is_known)
+{
+    hub_receive(HUB_TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
+    ck_assert_int_eq(hub_device(HUB_KEY).fresh_since_ms, 0);
+    fake_clock_advance(&hub.clock, 1000);
+    hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
+    ck_assert_int_eq(hub_device(HUB_KEY).fresh_since_ms, clock_monotonic_ms(&hub.clock.clock));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bridge messages: restarts");
+    TCase *tcase = tcase_create("create");
+
+    tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
+    tcase_add_test(tcase, restart_is_told_to_the_tasks_of_the_device);
+    tcase_add_test(tcase, restart_that_the_broker_held_is_marked);
+    tcase_add_test(tcase, restart_keeps_its_place_behind_the_results_before_it);
+    tcase_add_test(tcase, restart_that_does_not_fit_is_kept_by_the_broker);
+    tcase_add_test(tcase, restart_makes_a_device_fresh_that_is_known);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
