@@ -155,9 +155,7 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, struct 
     if (!shared->bridge || !proplet->exists || !task_is_active(ret))
         return;
 
-    /* What this process chose cannot be in an earlier one's backlog. */
-    ret->backlog_drained =
-        bridge_fence_passed(shared->bridge, 0, &rc->name) || attempt->chosen_here;
+    ret->backlog_drained = bridge_fence_passed(shared->bridge, 0, &rc->name);
     if (proplet->fresh_since_ms) {
         ret->start_from_ms = proplet->fresh_since_ms + DEVICE_SETTLE_MS;
         ret->may_start = ret->now_ms >= ret->start_from_ms &&

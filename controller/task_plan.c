@@ -221,7 +221,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         task_requeue_when_lost(observed, plan);
         return;
     }
-    if (!observed->may_start || (!observed->attempt.chosen_here && !observed->backlog_drained)) {
+    if (!observed->may_start || task_awaits_backlog(observed)) {
         if (observed->now_ms < observed->start_from_ms)
             task_requeue_at(observed, plan, observed->start_from_ms);
         return; /* its result, or a create, may be queued; the marker wakes it */

@@ -53,6 +53,12 @@ enum condition_status task_started_status(const struct task_observed *observed)
     return metrics_interval_ms(observed) ? CONDITION_TRUE : CONDITION_UNKNOWN;
 }
 
+bool task_awaits_backlog(const struct task_observed *observed)
+{
+    return !observed->backlog_drained &&
+           (!observed->attempt.chosen_here || !metrics_interval_ms(observed));
+}
+
 /* ---- silence ---- */
 
 bool task_starts_exhausted(const struct task_observed *observed)
@@ -241,8 +247,7 @@ void task_requeue_when_lost(const struct task_observed *observed, struct task_pl
 
 static const char *lost_message(struct arena *arena, const struct task_observed *observed)
 {
-    return arena_printf(arena, "Proplet '%s' is offline for more than %" PRId64 " s",
-                        observed->task.status.assigned_proplet,
+    return arena_printf(arena, "its Proplet is offline for more than %" PRId64 " s",
                         task_proplet_lost_seconds(&observed->task.spec));
 }
 

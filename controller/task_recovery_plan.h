@@ -38,6 +38,10 @@ bool task_may_have_started(const struct task_observed *observed);
  * was not. */
 enum condition_status task_started_status(const struct task_observed *observed);
 
+/* An earlier leader may have published the start, and its result may wait in the broker. Or nothing
+ * will confirm it: then a create from there must not be taken for one that ended it. */
+bool task_awaits_backlog(const struct task_observed *observed);
+
 /* The device was started anew after the start of this attempt went out, and behind the result
  * (sequence 0: there is none). */
 bool task_is_restarted(const struct task_observed *observed, uint64_t result_sequence);

@@ -58,26 +58,34 @@ static void say(const char *suffix, const char *payload)
     outside.messages[outside.message_count++].payload = payload;
 }
 
-static void finish(struct run *run, const char *results_and_error)
+static void answer(const struct run *run, const char *results_and_error)
 {
-    run->running = false;
     say("proplet/results",
         arena_printf(stage.arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",%s}", run->id,
                      run->client, results_and_error));
 }
 
+static void finish(struct run *run, const char *results_and_error)
+{
+    run->running = false;
+    answer(run, results_and_error);
+}
+
 void outside_answer(const char *results_and_error)
 {
     for (size_t i = 0; i < outside.run_count; i++) {
-        if (outside.runs[i].running)
-            finish(&outside.runs[i], results_and_error);
+        struct run *run = &outside.runs[i];
+        if (run->running && !str_equal(run->client, outside.absent))
+            finish(run, results_and_error);
     }
 }
 
 void outside_restart(void)
 {
-    for (size_t i = 0; i < outside.run_count; i++)
+    for (size_t i = 0; i < outside.run_count; i++) {
         outside.runs[i].running = false;
+        outside.runs[i].instances = 0;
+    }
     say("proplet/create", "{\"proplet_id\":\"device-1\"}");
     say("proplet/create", "{\"proplet_id\":\"device-2\"}");
 }
@@ -96,22 +104,48 @@ static struct run *run_of(const char *client, const char *id)
     return run;
 }
 
+static void start_run(struct run *run, bool daemon)
+{
+    if (run->running)
+        return;
+
+    run->executions++;
+    run->running = !daemon;
+    if (daemon) {
+        run->instances++;
+        answer(run, "\"results\":\"\",\"error\":null");
+    } else if (outside.answers) {
+        finish(run, "\"results\":\"42\",\"error\":null");
+    }
+}
+
+/* A daemon ends without a word, and only one instance of it. */
+static void stop_run(struct run *run)
+{
+    if (run->instances)
+        run->instances--;
+    if (!run->running)
+        return;
+
+    run->stopped = true;
+    finish(run, "\"results\":\"\",\"error\":\"Task was cancelled or panicked\"");
+}
+
 /* Ignores an id that runs, runs a finished one again, confirms nothing. */
 static void device(const char *payload, bool start)
 {
     const cJSON *message = parse_json(stage.arena, payload);
-    struct run *run = run_of(json_string(json_get(message, "proplet_id"), "anybody"),
-                             json_string(json_get(message, "id"), ""));
+    const char *client = json_string(json_get(message, "proplet_id"), "anybody");
+    struct run *run;
 
-    if (start && !run->running) {
-        run->running = true;
-        run->executions++;
-        if (outside.answers)
-            finish(run, "\"results\":\"42\",\"error\":null");
-    } else if (!start && run->running) {
-        run->stopped = true;
-        finish(run, "\"results\":\"\",\"error\":\"Task was cancelled or panicked\"");
-    }
+    if (str_equal(client, outside.absent))
+        return;
+
+    run = run_of(client, json_string(json_get(message, "id"), ""));
+    if (start)
+        start_run(run, json_bool(json_get(message, "daemon"), false));
+    else
+        stop_run(run);
 }
 
 int outside_publish(const char *suffix, const char *payload, int qos, struct error *err)

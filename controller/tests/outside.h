@@ -23,6 +23,7 @@ struct run {
     const char *client;
     bool running;
     int executions;
+    int instances; /* of a daemon: its id is forgotten at once, and a repeated start runs another */
     bool stopped;
 };
 
@@ -35,12 +36,13 @@ struct outside {
 
     struct run runs[OUTSIDE_RUNS];
     size_t run_count;
-    bool answers; /* devices have their result at once */
-    bool deaf;    /* devices neither start nor stop anything */
-    bool away;    /* the broker delivers nothing and takes nothing */
-    bool slow;    /* it takes what is published, and delivers nothing */
-    bool died;    /* the process that was connected is no more */
-    int turns;    /* of the one that is */
+    bool answers;       /* devices have their result at once */
+    bool deaf;          /* devices neither start nor stop anything */
+    const char *absent; /* the device with this identity is not connected, and works on */
+    bool away;          /* the broker delivers nothing and takes nothing */
+    bool slow;          /* it takes what is published, and delivers nothing */
+    bool died;          /* the process that was connected is no more */
+    int turns;          /* of the one that is */
 
     struct {
         const char *suffix;
@@ -57,7 +59,7 @@ struct outside {
 extern struct outside outside;
 
 void outside_reset(void);
-/* Every device that runs something has this result. */
+/* Every device that runs something has this result; one that is absent keeps it to itself. */
 void outside_answer(const char *results_and_error);
 
 /* Every device is started anew: whatever it ran is gone, and it says so. */

@@ -1,6 +1,7 @@
 #include "controller/tests/stage.h"
 
 #include "common/base/log.h"
+#include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/temp_dir.h"
@@ -267,8 +268,14 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile)
 
 static void heartbeats(void)
 {
-    stage_receive("proplet/alive", "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
-    stage_receive("proplet/alive", "{\"proplet_id\":\"device-2\",\"status\":\"alive\"}");
+    static const char *const CLIENTS[] = { "device-1", "device-2" };
+
+    for (size_t i = 0; i < ARRAY_LEN(CLIENTS); i++) {
+        if (!str_equal(CLIENTS[i], stage.silent))
+            stage_receive("proplet/alive",
+                          arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"alive\"}",
+                                       CLIENTS[i]));
+    }
 }
 
 /* Returns false when there is nothing more to do. */

@@ -14,6 +14,7 @@ struct stage {
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
     bool dead;            /* set by the test: no more requests; the next process takes over */
+    const char *silent;   /* this device sends no heartbeats */
     int64_t fence_ms;     /* the last marker that came back to this process was sent then */
     int64_t since_ms;     /* the process is connected since then */
     unsigned errors;      /* turns that failed */
