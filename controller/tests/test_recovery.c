@@ -1,0 +1,187 @@
+/* Recovery with the reconcilers, devices and a broker, one behaviour each. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/observe.h"
+#include "controller/tests/fake_bridge.h"
+
+#define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
+#define CONFIRM_MS 31000
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
+static void expect_task(const char *phase, const char *proplet)
+{
+    ck_assert_str_eq(stage_task_string("phase"), phase);
+    ck_assert_str_eq(stage_task_string("assignedProplet"), proplet);
+}
+
+static struct fleet_device device(const char *key)
+{
+    struct fleet_device ret;
+
+    fleet_get(stage.shared.fleet, stage.arena, key, &ret);
+    return ret;
+}
+
+static void run_until_scheduled(void)
+{
+    stage_put_task("{" SPEC "}");
+    for (int i = 0; i < 20 && !str_equal(stage_task_string("phase"), "scheduled"); i++)
+        stage_turns(1);
+    expect_task("scheduled", "alpha");
+}
+
+START_TEST(first_start_on_a_device_that_came_up_waits_for_a_marker)
+{
+    outside.slow = true; /* no marker comes back */
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("scheduled", "alpha");
+    ck_assert_uint_eq(outside.starts, 0);
+
+    outside.slow = false;
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+START_TEST(later_starts_wait_for_nothing)
+{
+    outside.answers = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    stage_delete(&KIND_TASK, "one");
+    stage_run();
+    outside.answers = false;
+    int64_t before_ms = clock_monotonic_ms(&stage.clock.clock);
+
+    for (int i = 0; i < 2; i++) { /* on both, so each was the first once */
+        stage_put_task("{" SPEC "}");
+        stage_run();
+        before_ms = i ? before_ms : clock_monotonic_ms(&stage.clock.clock);
+        stage_delete(&KIND_TASK, "one");
+        stage_run();
+    }
+    ck_assert_uint_eq(outside.starts, 3);
+    ck_assert_int_lt(clock_monotonic_ms(&stage.clock.clock) - before_ms, 1000);
+}
+END_TEST
+
+START_TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker)
+{
+    run_until_scheduled();
+    outside.fault = FAULT_LOST_REPLY;
+    outside.fail_at = outside.steps + 2; /* behind the read of the module */
+    stage_wait_ms(2000);
+    while (!outside.starts)
+        stage_turns(1);
+    outside.slow = true;
+    stage_run();
+    expect_task("scheduled", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+
+    outside.slow = false;
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 2);
+    ck_assert_int_eq(outside.runs[0].executions, 1);
+    ck_metric("propeller_starts_repeated_total 1");
+}
+END_TEST
+
+START_TEST(first_start_by_the_next_leader_is_no_repeat)
+{
+    run_until_scheduled();
+    stage.dead = true;
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+    ck_metric("propeller_starts_total 1");
+    ck_assert_int_eq(outside.runs[0].executions, 1);
+    ck_no_metric("propeller_starts_repeated_total 1");
+}
+END_TEST
+
+START_TEST(start_that_nothing_confirms_goes_to_another_proplet)
+{
+    outside.deaf = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    for (int i = 0; i < 4; i++) {
+        expect_task("running", "alpha");
+        stage_wait_ms(CONFIRM_MS);
+        stage_run();
+    }
+    expect_task("running", "beta");
+    ck_assert_uint_eq(outside.starts, 5);
+    ck_assert_uint_eq(device("d/c/device-1").unanswered, 1);
+    ck_assert_uint_eq(device("d/c/device-2").unanswered, 0);
+}
+END_TEST
+
+START_TEST(restarts_count_for_the_health_of_the_device_until_it_answers)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    for (size_t i = 1; i <= 2; i++) {
+        outside_restart();
+        stage_run();
+        ck_assert_uint_eq(device("d/c/device-1").unanswered, i);
+    }
+    outside_answer("\"results\":\"\",\"error\":\"trap\"");
+    stage_run();
+    expect_task("failed", "alpha");
+    ck_assert_uint_eq(device("d/c/device-1").unanswered, 0);
+}
+END_TEST
+
+static const char *offline_since(void)
+{
+    return json_string(json_path(stage_get(&KIND_PROPLET, "alpha"), "status", "offlineSince", NULL),
+                       "");
+}
+
+START_TEST(proplet_says_since_when_it_is_offline)
+{
+    ck_assert_str_eq(offline_since(), "");
+    stage.silent = "device-1";
+    stage_receive("proplet/alive", "{\"proplet_id\":\"device-1\",\"status\":\"offline\"}");
+    stage_run();
+    const char *since = offline_since();
+    ck_assert_str_ne(since, "");
+
+    stage_wait_ms(3600000);
+    stage_put_proplet("alpha", "{\"type\":\"external\",\"unschedulable\":true,\"connectionConfig\":"
+                               "{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","
+                               "\"channelId\":\"c\",\"clientId\":\"device-1\"}}");
+    stage_run();
+    ck_assert_str_eq(offline_since(), since);
+
+    stage.silent = NULL;
+    stage_run();
+    ck_assert_str_eq(offline_since(), "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("recovery");
+    TCase *tcase = tcase_create("recovery");
+
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
+    tcase_add_test(tcase, first_start_on_a_device_that_came_up_waits_for_a_marker);
+    tcase_add_test(tcase, later_starts_wait_for_nothing);
+    tcase_add_test(tcase, start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker);
+    tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
+    tcase_add_test(tcase, start_that_nothing_confirms_goes_to_another_proplet);
+    tcase_add_test(tcase, restarts_count_for_the_health_of_the_device_until_it_answers);
+    tcase_add_test(tcase, proplet_says_since_when_it_is_offline);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,384 @@
+/* Proplets that are Offline, cordoned; stops whose confirmation comes late. */
+#include "common/base/str.h"
+#include "controller/task_recovery_plan.h"
+#include "controller/tests/task_world.h"
+
+#define LOST_MS 120000
+#define THRESHOLD_MS 30000
+#define CANCELLED                                                                                  \
+    "{\"task_id\":\"" WORLD_UID "\",\"results\":\"\",\"error\":\"Task was cancelled\"}"
+
+/* Now; heard for long. */
+static void go_offline(void)
+{
+    world.candidates[0].ready = false;
+    world.observed.proplet.ready = false;
+    world.observed.proplet.offline_since_us = world.observed.now_us;
+    world.observed.proplet.absent_from_ms = world.observed.now_ms - 1;
+}
+
+static void come_back(void)
+{
+    world.candidates[0].ready = true;
+    world.observed.proplet.ready = true;
+    world.observed.proplet.offline_since_us = 0;
+}
+
+static void let_all_fit(void)
+{
+    world.observed.candidates.len = WORLD_CANDIDATES;
+}
+
+static void pin(void)
+{
+    static struct proplet_selector selector = { .proplet_id = WORLD_PROPLET };
+
+    world.spec->proplet_selector = &selector;
+}
+
+static void choose(enum lost_policy policy)
+{
+    world.spec->proplet_lost_policy = policy;
+    if (policy == LOST_UNSET)
+        pin();
+}
+
+static const struct {
+    enum lost_policy policy; /* unset: of a pinned Task */
+    enum task_phase phase;
+    const char *reason;
+} RUNNING[] = {
+    { LOST_RESCHEDULE, TASK_INTERRUPTED, "PropletLost" },
+    { LOST_FAIL, TASK_FAILED, "PropletLost" },
+    { LOST_WAIT, TASK_RUNNING, "PropletOffline" },
+    { LOST_UNSET, TASK_RUNNING, "PropletOffline" },
+};
+
+START_TEST(running_task_is_lost_with_its_proplet)
+{
+    bool ends = RUNNING[_i].phase != TASK_RUNNING;
+
+    world_running();
+    choose(RUNNING[_i].policy);
+    go_offline();
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, LOST_MS);
+
+    world_wait_ms(LOST_MS - 1);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1);
+
+    world_wait_ms(1);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, RUNNING[_i].phase);
+    ck_assert_str_eq(plan.status.reason, RUNNING[_i].reason);
+    ck_assert_int_eq(plan.publish_stop, ends);
+    ck_assert_int_eq(plan.answer, ends ? ANSWER_MISSED : ANSWER_PENDING);
+}
+END_TEST
+
+START_TEST(seconds_of_the_spec_are_its_patience)
+{
+    world_running();
+    world.spec->proplet_lost_seconds = (struct json_opt_int){ true, 7 };
+    go_offline();
+    struct task_plan plan = world_plan();
+    ck_assert_uint_eq(plan.requeue_after_ms, 7000);
+    world_wait_ms(7000);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+}
+END_TEST
+
+START_TEST(waiting_task_says_so_once_and_goes_on_when_the_device_is_back)
+{
+    world_running();
+    choose(LOST_WAIT);
+    go_offline();
+    world_wait_ms(LOST_MS);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    come_back();
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_ptr_null(plan.status.reason);
+}
+END_TEST
+
+/* Offline since long ago, says the API; this process has just begun to listen. */
+START_TEST(nobody_is_lost_who_had_no_time_to_be_heard)
+{
+    world_running();
+    go_offline();
+    world_wait_ms(100 * LOST_MS);
+    world.observed.proplet.absent_from_ms = 0; /* the broker is away */
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.observed.proplet.absent_from_ms = world.observed.now_ms + THRESHOLD_MS;
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, THRESHOLD_MS);
+
+    world_wait_ms(THRESHOLD_MS);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+}
+END_TEST
+
+static const struct {
+    bool started; /* its start may be out */
+    enum lost_policy policy;
+    enum task_phase phase;
+    bool moves;
+} SCHEDULED[] = {
+    { false, LOST_RESCHEDULE, TASK_SCHEDULED, true },
+    { false, LOST_FAIL, TASK_SCHEDULED, true },
+    { false, LOST_WAIT, TASK_SCHEDULED, false },
+    { true, LOST_RESCHEDULE, TASK_SCHEDULED, true },
+    { true, LOST_FAIL, TASK_FAILED, false },
+    { true, LOST_WAIT, TASK_SCHEDULED, false },
+};
+
+START_TEST(scheduled_task_of_a_lost_proplet_moves_in_one_write)
+{
+    world_assigned();
+    if (SCHEDULED[_i].started)
+        world_new_leader();
+    choose(SCHEDULED[_i].policy);
+    let_all_fit();
+    go_offline();
+    world_wait_ms(LOST_MS);
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, SCHEDULED[_i].phase);
+    ck_assert_int_eq(plan.assign, SCHEDULED[_i].moves);
+    ck_assert_int_eq(plan.status.attempt, SCHEDULED[_i].moves ? 2 : 1);
+    ck_assert_int_eq(str_equal(plan.status.assigned_proplet, WORLD_PROPLET), !SCHEDULED[_i].moves);
+    ck_assert_int_eq(plan.publish_stop, SCHEDULED[_i].started && SCHEDULED[_i].policy != LOST_WAIT);
+    ck_assert(!plan.publish_start);
+}
+END_TEST
+
+START_TEST(scheduled_task_without_another_proplet_waits_for_one)
+{
+    world_assigned();
+    go_offline();
+    world_wait_ms(LOST_MS);
+    ck_assert(task_needs_candidates(&world.observed));
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_ptr_null(plan.status.assigned_proplet);
+    ck_assert_str_eq(plan.status.reason, "NoCandidates");
+}
+END_TEST
+
+START_TEST(cordon_before_the_start_moves_the_task)
+{
+    world_assigned();
+    world.proplets[0].spec.unschedulable = true;
+    world.observed.proplet.cordoned = true;
+    if (_i)
+        let_all_fit();
+    ck_assert(task_needs_candidates(&world.observed));
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert(!plan.publish_start && !plan.publish_stop);
+    ck_assert_int_eq(plan.assign, _i);
+    if (_i) {
+        ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
+        ck_assert_int_eq(plan.status.attempt, 2);
+    } else {
+        ck_assert_ptr_null(plan.status.assigned_proplet);
+        ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                         "False NoCandidates: none of 1 Proplets fits: 1 unschedulable");
+    }
+}
+END_TEST
+
+static void start_without_the_write(void)
+{
+    struct task_plan plan = world_plan();
+
+    world_act(&plan);
+}
+
+static void start_without_acknowledgement(void)
+{
+    world.observed.attempt.began_ms = world.observed.now_ms;
+    world.observed.attempt.publishes = 1;
+}
+
+/* Another one may run it: the same start to the same Proplet is what is safe. */
+START_TEST(cordon_behind_the_start_changes_nothing)
+{
+    static void (*const STARTED[])(void) = { start_without_the_write, start_without_acknowledgement,
+                                             world_new_leader };
+
+    world_assigned();
+    STARTED[_i]();
+    world.proplets[0].spec.unschedulable = true;
+    world.observed.proplet.cordoned = true;
+    world.observed.backlog_drained = true;
+    let_all_fit();
+    struct task_plan plan = world_plan();
+
+    ck_assert(!plan.assign);
+    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+}
+END_TEST
+
+START_TEST(start_without_acknowledgement_is_published_again_behind_a_marker)
+{
+    world_assigned();
+    start_without_acknowledgement();
+    world.observed.may_start = false;
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.observed.may_start = true;
+    plan = world_plan();
+    ck_assert(plan.publish_start);
+    ck_assert_int_eq(plan.status.attempt, 1);
+}
+END_TEST
+
+START_TEST(what_nothing_confirms_waits_for_the_backlog)
+{
+    world_assigned();
+    world.spec->daemon = true;
+    world.observed.backlog_drained = false;
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.spec->daemon = false;
+    plan = world_plan();
+    ck_assert(plan.publish_start);
+}
+END_TEST
+
+static void suspend(void)
+{
+    world_suspended();
+}
+
+static void miss_the_deadline(void)
+{
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 1 };
+}
+
+static void lose_the_proplet(void)
+{
+    go_offline();
+    world_wait_ms(LOST_MS);
+}
+
+static void be_told_to_stop(void)
+{
+    world.observed.attempt.stop_sent_ms = world.observed.now_ms;
+}
+
+static const struct {
+    void (*stop)(void);
+    enum task_phase phase;
+    const char *reason;
+} STOPS[] = {
+    { suspend, TASK_INTERRUPTED, "Suspended" },
+    { miss_the_deadline, TASK_FAILED, "DeadlineExceeded" },
+    { lose_the_proplet, TASK_INTERRUPTED, "PropletLost" },
+    { be_told_to_stop, TASK_INTERRUPTED, "Stopped" }, /* resumed before the write succeeded */
+};
+
+/* The stop is out, the write behind it failed, and perhaps the process with it. */
+START_TEST(word_on_a_stop_is_not_taken_for_a_failure)
+{
+    world_running();
+    STOPS[_i].stop();
+    world_result(WORLD_CHANNEL, CANCELLED);
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, STOPS[_i].phase);
+    ck_assert_str_eq(plan.status.reason, STOPS[_i].reason);
+    ck_assert(!plan.publish_stop && !plan.publish_start);
+    ck_assert_uint_eq(plan.ack_up_to, 100);
+}
+END_TEST
+
+START_TEST(result_that_a_stop_crossed_counts)
+{
+    world_running();
+    STOPS[_i].stop();
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+}
+END_TEST
+
+START_TEST(error_without_a_stop_is_a_failure)
+{
+    world_running();
+    world_result(WORLD_CHANNEL, CANCELLED);
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "DeviceError");
+}
+END_TEST
+
+START_TEST(stop_of_a_start_whose_write_failed_begins_anew)
+{
+    world_assigned();
+    start_without_the_write();
+    be_told_to_stop();
+    world.observed.attempt.published_ms = 0;
+    world.observed.may_start = false;
+    world_result(WORLD_CHANNEL, CANCELLED);
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_plan: lost and stopped");
+    TCase *tcase = tcase_create("lost");
+
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, running_task_is_lost_with_its_proplet, 0, ARRAY_LEN(RUNNING));
+    tcase_add_test(tcase, seconds_of_the_spec_are_its_patience);
+    tcase_add_test(tcase, waiting_task_says_so_once_and_goes_on_when_the_device_is_back);
+    tcase_add_test(tcase, nobody_is_lost_who_had_no_time_to_be_heard);
+    tcase_add_loop_test(tcase, scheduled_task_of_a_lost_proplet_moves_in_one_write, 0,
+                        ARRAY_LEN(SCHEDULED));
+    tcase_add_test(tcase, scheduled_task_without_another_proplet_waits_for_one);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("before and behind the start");
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, cordon_before_the_start_moves_the_task, 0, 2);
+    tcase_add_loop_test(tcase, cordon_behind_the_start_changes_nothing, 0, 3);
+    tcase_add_test(tcase, start_without_acknowledgement_is_published_again_behind_a_marker);
+    tcase_add_test(tcase, what_nothing_confirms_waits_for_the_backlog);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("stopped");
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, word_on_a_stop_is_not_taken_for_a_failure, 0, ARRAY_LEN(STOPS));
+    tcase_add_loop_test(tcase, result_that_a_stop_crossed_counts, 0, ARRAY_LEN(STOPS));
+    tcase_add_test(tcase, error_without_a_stop_is_a_failure);
+    tcase_add_test(tcase, stop_of_a_start_whose_write_failed_begins_anew);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
