@@ -103,12 +103,13 @@ START_TEST(only_the_holder_of_the_lease_writes_and_connects)
     }
     ck_assert(!broker_saw(" as controller"));
     ck_assert_int_eq(write_something(process.client), -ERROR_CANCELED);
-    ck_assert_int_eq(write_something(process.events_client), -ERROR_CANCELED);
+    ck_assert_int_eq(write_something(identities_client(process.identities, IDENTITY_TASK)),
+                     -ERROR_CANCELED);
 
     (void)elector_step(process.elector);
     ck_assert(elector_is_leader(process.elector));
     ck_assert_int_eq(write_something(process.client), 0);
-    ck_assert_int_eq(write_something(process.events_client), 0);
+    ck_assert_int_eq(write_something(identities_client(process.identities, IDENTITY_TASK)), 0);
     for (int i = 0; !bridge_connected(process.shared.bridge, why, sizeof(why)); i++) {
         ck_assert_msg(i < MAX_POLLS, "not connected: %s", why);
         (void)poll(NULL, 0, 10);
