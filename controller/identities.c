@@ -12,6 +12,7 @@
 static const char *const NAMES[IDENTITY_COUNT] = {
     [IDENTITY_TASK] = "task-controller",
     [IDENTITY_PROPLET] = "proplet-controller",
+    [IDENTITY_CERTIFICATE] = "certificate-controller",
 };
 #define PROCESS_NAME "propeller-controller"
 
@@ -19,10 +20,11 @@ struct member {
     struct service_account *account; /* NULL, like config: the process's own */
     struct kube_config *config;
     struct kube_client *client;
-    struct events *events;
+    struct events *events; /* NULL: it writes none */
 };
 
 struct identities {
+    struct kube_config *config; /* of the process; borrowed */
     struct member members[IDENTITY_COUNT];
     size_t count; /* 1: all are one */
 };
@@ -43,14 +45,15 @@ static int make_account(struct member *member, const struct identities_options *
 }
 
 static void make_member(struct member *member, const struct identities_options *options,
-                        const char *name)
+                        const char *name, bool has_events)
 {
     struct kube_config *config = member->config ? member->config : options->config;
 
     member->client = kube_client_create(config, options->timeout_ms);
     kube_client_set_guard(member->client, options->may_write, options->may_write_ctx);
     kube_client_set_observer(member->client, options->observer, NULL);
-    member->events = events_create(member->client, COMPONENT, name, options->clock);
+    if (has_events)
+        member->events = events_create(member->client, COMPONENT, name, options->clock);
 }
 
 int identities_create(const struct identities_options *options, struct identities **ret,
@@ -60,6 +63,7 @@ int identities_create(const struct identities_options *options, struct identitie
 
     size_t count = options->separate ? IDENTITY_COUNT : 1;
 
+    identities->config = options->config;
     identities->count = count;
     for (size_t i = 0; i < count; i++) {
         struct member *member = &identities->members[i];
@@ -70,7 +74,7 @@ int identities_create(const struct identities_options *options, struct identitie
             identities_destroy(identities);
             return r;
         }
-        make_member(member, options, name);
+        make_member(member, options, name, i != IDENTITY_CERTIFICATE);
     }
     *ret = identities;
     return 0;
@@ -101,6 +105,13 @@ struct kube_client *identities_client(const struct identities *identities, enum 
     return member_of(identities, identity)->client;
 }
 
+struct kube_config *identities_config(const struct identities *identities, enum identity identity)
+{
+    const struct member *member = member_of(identities, identity);
+
+    return member->config ? member->config : identities->config;
+}
+
 struct events *identities_events(const struct identities *identities, enum identity identity)
 {
     return member_of(identities, identity)->events;
@@ -109,7 +120,8 @@ struct events *identities_events(const struct identities *identities, enum ident
 int identities_start(struct identities *identities, struct error *err)
 {
     for (size_t i = 0; i < identities->count; i++) {
-        int r = events_start(identities->members[i].events, err);
+        struct events *events = identities->members[i].events;
+        int r = events ? events_start(events, err) : 0;
         if (r < 0)
             return r;
     }

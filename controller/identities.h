@@ -6,7 +6,7 @@
 
 /* A reconciler that is added here gets a ServiceAccount of its own (identities.c has the names,
  * rbac/ the rights). */
-enum identity { IDENTITY_TASK, IDENTITY_PROPLET, IDENTITY_COUNT };
+enum identity { IDENTITY_TASK, IDENTITY_PROPLET, IDENTITY_CERTIFICATE, IDENTITY_COUNT };
 
 struct identities_options {
     struct kube_config *config; /* of the process; borrowed */
@@ -30,6 +30,9 @@ int identities_create(const struct identities_options *options, struct identitie
                       struct error *err) MUST_CHECK;
 void identities_destroy(struct identities *identities); /* after the controllers */
 struct kube_client *identities_client(const struct identities *identities, enum identity identity);
+/* For watches of what nobody else needs to see. */
+struct kube_config *identities_config(const struct identities *identities, enum identity identity);
+/* NULL: this one writes none. */
 struct events *identities_events(const struct identities *identities, enum identity identity);
 
 int identities_start(struct identities *identities, struct error *err) MUST_CHECK;

@@ -91,6 +91,11 @@ static const struct option OPTIONS[] = {
       .help = "least time between two refreshes of one object: lastSeen, counts, metrics" },
     { OPTION("status-refresh-qps", OPTION_DOUBLE, refresh.qps, "10"), .min = 1, .max = 10000,
       .help = "refreshes per second of all Proplets and Tasks together" },
+
+    { OPTION("manage-webhook-certificates", OPTION_BOOL, manage_certificates, "true"),
+      .help = "make and renew the webhook's certificates and keep the caBundle of its "
+              "configurations" },
+    CERT_OPTIONS(struct controller_settings, certificates),
 };
 
 static int parse_worker(const char *item, size_t len, struct controller_settings *ret,
@@ -191,5 +196,10 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
     r = parse_workers(ret->workers, ret, err);
     if (r < 0)
         return r;
-    return check_together(ret, err);
+    r = check_together(ret, err);
+    if (r < 0)
+        return r;
+
+    struct cert_policy policy; /* what stands in for the namespace is known to the process alone */
+    return cert_policy_create(arena, &ret->certificates, "default", &policy, err);
 }

@@ -1,6 +1,7 @@
 /* The controller's command line. */
 #pragma once
 
+#include "certs/options.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/runtime/options.h"
@@ -38,6 +39,9 @@ struct controller_settings {
     const char *scheduler;
     const char *workers;
     struct refresh_limits refresh;
+
+    bool manage_certificates;
+    struct cert_settings certificates;
 
     unsigned task_workers, proplet_workers; /* parsed from workers */
 };

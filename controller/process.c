@@ -159,6 +159,20 @@ static void make_controllers(struct process *process)
         bridge_set_queues(shared->bridge, shared->task_queue, shared->proplet_queue);
 }
 
+static int make_certificates(struct process *process, struct error *err)
+{
+    const struct certificates_options options = {
+        .config = identities_config(process->identities, IDENTITY_CERTIFICATE),
+        .client = identities_client(process->identities, IDENTITY_CERTIFICATE),
+        .settings = &process->settings.certificates,
+        .clock = &CLOCK_SYSTEM,
+    };
+
+    if (!process->settings.manage_certificates)
+        return 0;
+    return certificates_create(&options, &process->certificates, err);
+}
+
 static void make_health(struct process *process)
 {
     process->health = health_create();
@@ -225,6 +239,9 @@ int process_create(struct process *process, struct error *err)
     if (process->settings.leader_elect)
         make_elector(process);
     make_controllers(process);
+    r = make_certificates(process, err);
+    if (r < 0)
+        return r;
     make_health(process);
     process_add_runnables(process);
     return 0;
@@ -236,6 +253,7 @@ void process_destroy(struct process *process)
 
     manager_destroy(process->manager);
     health_destroy(process->health);
+    certificates_destroy(process->certificates);
     controller_destroy(process->task_controller);
     controller_destroy(process->proplet_controller);
     elector_destroy(process->elector);

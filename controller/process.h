@@ -6,6 +6,7 @@
 #include "common/runtime/health.h"
 #include "common/runtime/manager.h"
 #include "controller/catch_up.h"
+#include "controller/certificates.h"
 #include "controller/identities.h"
 #include "controller/reconcilers.h"
 
@@ -24,6 +25,7 @@ struct process {
     struct manager *manager;
     struct controller *task_controller;
     struct controller *proplet_controller;
+    struct certificates *certificates; /* NULL: --manage-webhook-certificates=false */
     struct shared shared;
 };
 

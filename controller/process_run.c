@@ -131,6 +131,19 @@ static void stop_standby(void *self)
     health_set_stopping(((struct process *)self)->health);
 }
 
+static void add_certificates(struct process *process)
+{
+    const struct runnable certificates = { .name = "certificates",
+                                           .group = RUN_LEADER,
+                                           .self = process->certificates,
+                                           .start = certificates_start,
+                                           .stop = certificates_stop,
+                                           .join = certificates_join };
+
+    if (process->certificates)
+        manager_add(process->manager, &certificates);
+}
+
 void process_add_runnables(struct process *process)
 {
     const struct runnable servers = { .name = "servers",
@@ -182,6 +195,7 @@ void process_add_runnables(struct process *process)
     if (process->shared.bridge)
         manager_add(process->manager, &bridge);
     manager_add(process->manager, &controllers);
+    add_certificates(process);
 }
 
 int process_check_caches(void *ctx, char *why, size_t size)

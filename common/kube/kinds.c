@@ -22,3 +22,14 @@ const struct kube_kind KIND_EVENT = BUILTIN_KIND("events.k8s.io", "Event", "even
 const struct kube_kind KIND_CONFIGMAP = BUILTIN_KIND("", "ConfigMap", "configmaps");
 const struct kube_kind KIND_SECRET = BUILTIN_KIND("", "Secret", "secrets");
 const struct kube_kind KIND_SERVICE_ACCOUNT = BUILTIN_KIND("", "ServiceAccount", "serviceaccounts");
+
+#define ADMISSION_KIND(kind_name, plural_name)                                                     \
+    {                                                                                              \
+        .group = "admissionregistration.k8s.io", .version = "v1", .kind = (kind_name),             \
+        .plural = (plural_name)                                                                    \
+    }
+
+const struct kube_kind KIND_VALIDATING_WEBHOOKS =
+    ADMISSION_KIND("ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
+const struct kube_kind KIND_MUTATING_WEBHOOKS =
+    ADMISSION_KIND("MutatingWebhookConfiguration", "mutatingwebhookconfigurations");

@@ -51,6 +51,7 @@ struct watch_options {
     const struct kube_kind *kind;
     const char *ns;             /* NULL or "": all namespaces; copied */
     const char *label_selector; /* NULL: none; copied */
+    const char *name;           /* only the object of this name; NULL: all; copied */
     watch_project_fn *project;  /* may be NULL */
     uint32_t page_size;         /* 0: 500 */
     uint32_t watch_timeout_s;   /* 0: 290, asked of the server */

@@ -25,6 +25,7 @@ struct watch_machine {
     struct watch_options options;
     char *ns;
     char *label_selector;
+    char *field_selector;
     char *resource;
     watch_sink_fn *sink;
     void *ctx;

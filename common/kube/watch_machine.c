@@ -32,6 +32,7 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
     struct watch_machine *machine = xcalloc(1, sizeof(*machine));
     const struct kube_kind *kind = options->kind;
     struct buf resource = BUF_INIT(MAX_PATH);
+    struct buf field = BUF_INIT(MAX_PATH);
 
     machine->options = *options;
     machine->ns = xstrdup(options->ns ? options->ns : "");
@@ -44,7 +45,11 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
     machine->ctx = ctx;
     machine->splitter = json_splitter_create(WATCH_MAX_ITEM, watch_on_part, machine);
 
-    bool fits = buf_printf(&resource, "%s%s%s", kind->plural, *kind->group ? "." : "", kind->group);
+    bool fits = !options->name || buf_printf(&field, "metadata.name=%s", options->name);
+    assert(fits); /* names are short */
+    machine->field_selector = xstrdup(buf_string(&field));
+    buf_release(&field);
+    fits = buf_printf(&resource, "%s%s%s", kind->plural, *kind->group ? "." : "", kind->group);
     assert(fits); /* kinds are constants */
     machine->resource = resource.data;
     return machine;
@@ -57,6 +62,7 @@ void watch_machine_destroy(struct watch_machine *machine)
     json_splitter_destroy(machine->splitter);
     free(machine->ns);
     free(machine->label_selector);
+    free(machine->field_selector);
     free(machine->resource);
     free(machine->page);
     free(machine->set_version);
@@ -117,6 +123,9 @@ static bool build_path(const struct watch_machine *machine, struct buf *path)
         return false;
     if (*machine->label_selector &&
         !kube_path_query(path, "labelSelector", machine->label_selector))
+        return false;
+    if (*machine->field_selector &&
+        !kube_path_query(path, "fieldSelector", machine->field_selector))
         return false;
     return machine->watching ? add_watch_query(machine, path) : add_list_query(machine, path);
 }

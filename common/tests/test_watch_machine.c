@@ -52,6 +52,12 @@ START_TEST(options_go_into_the_path)
     watch_set_up_with(&(struct watch_options){ .kind = &KIND_NODE, .ns = "ignored" });
     request("/api/v1/nodes?limit=500&resourceVersion=0");
     ck_assert_str_eq(watch_machine_resource(machine), "nodes");
+
+    watch_set_up_with(&(struct watch_options){ .kind = &KIND_NODE, .name = "n-1" });
+    request("/api/v1/nodes?fieldSelector=metadata.name%3Dn-1&limit=500&resourceVersion=0");
+    reply(LIST("", "10"), 5);
+    request("/api/v1/nodes?fieldSelector=metadata.name%3Dn-1&watch=true&allowWatchBookmarks=true"
+            "&resourceVersion=10&timeoutSeconds=290");
 }
 END_TEST
 

@@ -21,6 +21,9 @@ OWNERS = {
     (GROUP, "tasks/status"): "task-controller",
     (GROUP, "proplets"): "proplet-controller",
     (GROUP, "proplets/status"): "proplet-controller",
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
+    ("", "secrets"): "certificate-controller",
     ("coordination.k8s.io", "leases"): "propeller-controller",
     ("", "serviceaccounts/token"): "propeller-controller",
 }

@@ -1,0 +1,31 @@
+#include "common/kube/guarded_patch.h"
+
+struct json_patch *guarded_patch_create(struct arena *arena, const cJSON *read, const char *member)
+{
+    const cJSON *metadata = json_get(read, "metadata");
+    cJSON *document = json_object(arena);
+
+    /* Without the version, so that the patch states it in every case. */
+    json_set_object(document, "metadata");
+    json_set_copy(document, member, json_get(read, member));
+
+    struct json_patch *patch = json_patch_create(arena, document);
+    json_patch_test(patch, "/metadata/uid", json_copy(json_get(metadata, "uid")));
+    json_patch_set(patch, "/metadata/resourceVersion",
+                   json_copy(json_get(metadata, "resourceVersion")));
+    return patch;
+}
+
+int guarded_patch_send(struct kube_client *client, const struct kube_kind *kind,
+                       const struct kube_name *name, const struct json_patch *patch,
+                       struct error *err)
+{
+    char key[KUBE_KEY_LEN];
+    int r = kube_patch(client, kind, name, KUBE_MAIN, KUBE_PATCH_JSON, json_patch_operations(patch),
+                       NULL, err);
+
+    if (r == -ERROR_NOT_FOUND)
+        return error_set(err, ERROR_CONFLICT, "%s '%s' is gone", kind->kind,
+                         kube_name_key(name, key));
+    return r;
+}
