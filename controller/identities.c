@@ -130,8 +130,10 @@ int identities_start(struct identities *identities, struct error *err)
 
 void identities_stop(struct identities *identities)
 {
-    for (size_t i = 0; i < identities->count; i++)
-        events_stop(identities->members[i].events);
+    for (size_t i = 0; i < identities->count; i++) {
+        if (identities->members[i].events)
+            events_stop(identities->members[i].events);
+    }
 }
 
 void identities_cancel(struct identities *identities)
