@@ -10,9 +10,10 @@ CRASH_SECONDS=${CRASH_SECONDS:-300} # patience for a whole load, not a measure
 # A Task's profile tells the device to speak once a second, so that silence is noticed soon.
 CRASH_PROFILE='{"spec":{"monitoringProfile":{"enabled":true,"interval":"1s"}}}'
 
-# crash_world DEVICES TASKS-EACH: broker with recorder, controller, devices in one group
+# crash_world DEVICES TASKS-EACH [apart]: broker with recorder, controller, devices in one group or
+# each in one of its own name
 crash_world() {
-    local devices=()
+    local devices=() device
     mapfile -t devices < <(seq -f 'device-%g' "$1")
     broker_prepare "${devices[@]}"
     broker_start
@@ -22,7 +23,13 @@ crash_world() {
     controller_start
     proplet_json worker-NUMBER device-NUMBER \
         "$(jq -nc --argjson tasks "$2" '{spec: {external: {maxTasks: $tasks}}}')" | add_numbered "$1"
-    device_start devices --count "$1"
+    if [[ ${3:-} == apart ]]; then
+        for device in "${devices[@]}"; do
+            device_start "$device" --identity "$device"
+        done
+    else
+        device_start devices --count "$1"
+    fi
     wait_for 60 "all Proplets to run" phase_count_is proplets Running "$1"
 }
 
@@ -38,6 +45,8 @@ ended_at_least() {
     printf '%s of %s ended\n' "$count" "$1"
     ((count >= $1))
 }
+
+all_ended() { ended_at_least "$(objects tasks | jq '.items | length')"; }
 
 # after_ended COUNT COMMAND...: in the middle of the load, whatever the machine's pace
 after_ended() {
@@ -64,6 +73,10 @@ kill_broker() {
     killing broker crash broker
     broker_start
 }
+kill_device() { # kill_device GROUP OPTION...: killed and started again
+    killing "$1" device_crash "$1"
+    device_start "$@"
+}
 kill_apiserver() {
     killing apiserver in_cluster crash apiserver
     in_cluster cluster_apiserver
@@ -86,11 +99,11 @@ oracle_judge() {
     printf 'measured: %s\n' "$(tail -n 1 <<<"$verdict")"
 }
 
-# crash_verdict [OPTION...]: the whole load ended, every one with its own number
+# crash_verdict [OPTION...]: every Task ended with its own number
 crash_verdict() {
     local wrong
-    wait_for "$CRASH_SECONDS" "the whole load to end" ended_at_least "$CRASH_COUNT"
-    wrong=$(objects tasks | jq -c '.items[] | select(.status.results != .spec.inputs[1]) |
+    wait_for "$CRASH_SECONDS" "all Tasks to end" all_ended
+    wrong=$(objects tasks | jq -c '.items[] | select(.status.results != "\(.spec.inputs[1])") |
         [.metadata.name, .status.phase, .status.results, .status.error]')
     expect_eq "Tasks without their own answer" "" "$wrong"
     oracle_judge "$@"

@@ -5,11 +5,11 @@ Lines written to the control pipe, each answered by a line of the journal:
   drop N WORD     the next N messages from clients whose topic holds WORD never arrive; the sender
                   is told that they did, as by a broker that dies a moment later
   hold WORD       from the next message from the broker whose topic holds WORD on, that client
-                  hears nothing, until `release`
-  release
+                  hears nothing, acknowledgements neither; for several WORDs if said several times
+  release         of all of them
   cut             every connection is closed, and whatever is under way on it is gone
   refuse | accept new connections are closed at once, and are not
-The journal has a line for each message dropped and each connection.
+The journal has a line for each message dropped, each client held and each connection.
 """
 
 import argparse
@@ -109,6 +109,7 @@ class Connection:
             packet, header = await read_packet(self.broker[0])
             if packet[0] >> 4 == PUBLISH and self.proxy.holds(Publish(packet, header).topic):
                 self.released.clear()
+                self.proxy.write("held")
             await self.released.wait()
             self.client[1].write(packet)
             await self.client[1].drain()
@@ -119,7 +120,7 @@ class Proxy:
         self.options = options
         self.connections = set()
         self.drops = []  # [left, word]
-        self.hold_word = None
+        self.holding = []  # words
         self.is_refusing = False
         self.journal = open(options.journal, "a", encoding="utf-8", buffering=1)
 
@@ -135,7 +136,7 @@ class Proxy:
         return False
 
     def holds(self, topic):
-        return self.hold_word is not None and self.hold_word in topic
+        return any(word in topic for word in self.holding)
 
     async def accept(self, reader, writer):
         if self.is_refusing:
@@ -161,9 +162,9 @@ class Proxy:
         if verb == "drop":
             self.drops.append([int(arguments[0]), arguments[1]])
         elif verb == "hold":
-            self.hold_word = arguments[0]
+            self.holding.append(arguments[0])
         elif verb == "release":
-            self.hold_word = None
+            self.holding = []
             for connection in self.connections:
                 connection.released.set()
         elif verb == "cut":
