@@ -21,9 +21,10 @@ wait_for 20 "the hostile one" journal_has hostile '.event == "connected"'
 pid=$(pid_of controller)
 offline_before=$(journal_count devices '.event == "disconnected"')
 
-crash_load "${HOSTILE_TASKS:-150}"
+COUNT=${HOSTILE_TASKS:-150}
+crash_load "$COUNT"
 crash_verdict
-expect_le "hostile messages, ten a Task at least" $((10 * CRASH_COUNT)) "$(journal_count hostile '.event == "sent"')"
+expect_le "hostile messages, ten a Task at least" $((10 * COUNT)) "$(journal_count hostile '.event == "sent"')"
 all_there() { (($(journal_count hostile '.event == "acknowledged"') == $(journal_count hostile '.event == "sent"'))); }
 wait_for 60 "the broker to have all of it" all_there
 

@@ -35,7 +35,6 @@ crash_world() {
 
 # crash_load COUNT [NAPS]: each answers with its own number
 crash_load() {
-    CRASH_COUNT=$1
     task_json load-NUMBER "$(wasm nap)" "[\"${2:-50}\", \"NUMBER\"]" "$CRASH_PROFILE" | add_numbered "$1"
 }
 
