@@ -34,12 +34,8 @@ static int load(void *ctx, struct arena *arena, struct cert_observed *ret, struc
                     { CERT_SECRET_LEAF, &self->leaf, &ret->leaf } };
 
     int r = configurations_load(configurations, arena, ret, err);
-    if (r < 0)
+    if (r < 0 || ret->keep_out)
         return r;
-    if (self->without_configurations && !ret->bundle_count)
-        ret->keep_out = NULL;
-    if (ret->keep_out)
-        return 0;
 
     for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
         r = configurations_read(configurations->client, arena, &KIND_SECRET, configurations->ns,

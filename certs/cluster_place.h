@@ -11,9 +11,7 @@
 
 struct cluster_place {
     struct configurations configurations;
-    bool
-        without_configurations; /* Secrets are made even if there is nothing to put a bundle into */
-    const cJSON *ca;            /* Secrets of the last load, in its arena; NULL: not there */
+    const cJSON *ca; /* Secrets of the last load, in its arena; NULL: not there */
     const cJSON *leaf;
 };
 

@@ -71,11 +71,12 @@ static const char *keep_out(const struct configurations *self, struct arena *are
             return arena_printf(arena, "cert-manager looks after %s '%s'", KINDS[i]->kind,
                                 self->name);
     }
+    if (ours || self->optional)
+        return NULL;
     if (!there)
         return arena_printf(arena, "there is no webhook configuration '%s'", self->name);
-    return ours ? NULL
-                : arena_printf(arena, "no webhook configuration '%s' asks Service '%s/%s'",
-                               self->name, self->ns, self->service);
+    return arena_printf(arena, "no webhook configuration '%s' asks Service '%s/%s'", self->name,
+                        self->ns, self->service);
 }
 
 int configurations_load(struct configurations *self, struct arena *arena, struct cert_observed *ret,

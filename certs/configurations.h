@@ -11,13 +11,14 @@ struct configurations {
     const char *name;
     const char *service; /* entries that ask another Service are somebody else's */
     const char *ns;
+    bool optional; /* without any of ours there is still something to do */
     const cJSON *found[CONFIGURATION_KINDS]; /* of the last load, in its arena; NULL: not there */
 };
 
 /*
  * Adds to *ret the bundle of each entry that asks our Service, or a URL. keep_out is set when one of
- * the configurations is cert-manager's business (an annotation cert-manager.io/inject-…), and when
- * there is none, or none of ours in them.
+ * the configurations is cert-manager's business (an annotation cert-manager.io/inject-…), and,
+ * unless they are optional, when there is none, or none of ours in them.
  */
 int configurations_load(struct configurations *self, struct arena *arena, struct cert_observed *ret,
                         struct error *err) MUST_CHECK;

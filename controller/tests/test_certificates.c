@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "common/json/yaml.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "common/tests/fake_api.h"
@@ -321,6 +322,28 @@ START_TEST(what_cert_manager_looks_after_is_left_alone)
 }
 END_TEST
 
+START_TEST(cert_manager_is_asked_for_what_would_be_made_here)
+{
+    const struct cert_names names = cert_names_of(arena, "propeller-webhook", NS, NULL, 0);
+    char *text = temp_file_read("config/webhook-cert-manager", "certificate.yaml");
+    const cJSON *documents = NULL;
+    const cJSON *spec = NULL;
+    size_t i = 0;
+
+    ck_assert_int_eq(yaml_parse_all(arena, text, strlen(text), &documents, NULL), 0);
+    free(text);
+    json_for_each (document, documents) {
+        if (str_equal(json_string(json_get(document, "kind"), ""), "Certificate") &&
+            !json_path(document, "spec", "isCA", NULL))
+            spec = json_get(document, "spec");
+    }
+    ck_assert_str_eq(json_string(json_get(spec, "secretName"), ""), CERT_SECRET_LEAF);
+    ck_assert_uint_eq(json_len(json_get(spec, "dnsNames")), names.len);
+    json_for_each (name, json_get(spec, "dnsNames"))
+        ck_assert_str_eq(json_string(name, ""), names.items[i++]);
+}
+END_TEST
+
 START_TEST(what_asks_another_service_is_left_alone)
 {
     put_configurations();
@@ -442,6 +465,7 @@ int main(void)
     tcase_add_test(tc, what_is_deleted_or_emptied_is_put_back);
     tcase_add_test(tc, what_others_have_in_a_secret_or_configuration_stays);
     tcase_add_test(tc, what_cert_manager_looks_after_is_left_alone);
+    tcase_add_test(tc, cert_manager_is_asked_for_what_would_be_made_here);
     tcase_add_test(tc, what_asks_another_service_is_left_alone);
     tcase_add_test(tc, who_may_not_tries_again_later_and_lives_on);
     tcase_add_test(tc, who_does_not_lead_writes_nothing);
