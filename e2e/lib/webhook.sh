@@ -83,19 +83,10 @@ webhook_certificate() {
         --webhook-namespace "$NS" "$@"
 }
 
-# webhook_mount: what the kubelet does with the Secret, one swap for all its files
+# webhook_mount [DELAY]: the Secret that the controller makes, mounted into this replica from now on
 webhook_mount() {
-    local folder=..$RANDOM$RANDOM name
-    kn get secret propeller-webhook-cert -o json >"$PART/secret.json" || return 1
-    mkdir -p "$WEBHOOK_CERTS/$folder"
-    for name in tls.crt tls.key; do
-        jq -r --arg name "$name" '.data[$name] // ""' "$PART/secret.json" | base64 -d \
-            >"$WEBHOOK_CERTS/$folder/$name"
-        [[ -s $WEBHOOK_CERTS/$folder/$name ]] || return 1
-        ln -sfn "..data/$name" "$WEBHOOK_CERTS/$name"
-    done
-    ln -sfn "$folder" "$WEBHOOK_CERTS/..data_tmp"
-    mv -T "$WEBHOOK_CERTS/..data_tmp" "$WEBHOOK_CERTS/..data"
+    spawn "$WEBHOOK_NAME-kubelet" "$HERE/webhook/kubelet.sh" "$CLUSTER/admin.kubeconfig" "$NS" \
+        "$WEBHOOK-cert" "$WEBHOOK_CERTS" "${1:-0}"
 }
 
 # webhook_configurations [CA-FILE]: config/webhook's, for this case's namespace and port
