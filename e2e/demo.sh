@@ -47,17 +47,19 @@ bring_up() {
     broker_start
     say "listens on 127.0.0.1:$BROKER_PORT; accounts: $CONTROLLER_USER, $identity, $OBSERVER"
 
-    step "The webhook: a certificate by propeller-certgen, config/webhook registered (failurePolicy: Fail)"
-    webhook_prepare
-    webhook_certificate
-    webhook_start
-    webhook_register "$WEBHOOK_CA"
-    say "serves https://localhost:$WEBHOOK_PORT; is ready: http://127.0.0.1:$WEBHOOK_HEALTH_PORT/readyz"
-
     step "The controller"
     controller_prepare
     controller_start
     say "is ready: http://127.0.0.1:$HEALTH_PORT/readyz"
+
+    step "The webhook: config/webhook registered (failurePolicy: Fail); the controller makes its certificate"
+    WEBHOOK_NS=$SYSTEM_NS
+    webhook_prepare
+    webhook_register
+    webhook_mount
+    webhook_start
+    wait_for 30 "the API server to ask the webhook" webhook_is_asked
+    say "serves https://localhost:$WEBHOOK_PORT; is ready: http://127.0.0.1:$WEBHOOK_HEALTH_PORT/readyz"
 }
 
 run_the_sample() {

@@ -107,7 +107,7 @@ with_certificate() {
 }
 
 cluster_kubeconfigs() {
-    kubeconfig "$CLUSTER/admin.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate admin)"
+    SYSTEM_NS=default kubeconfig "$CLUSTER/admin.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate admin)"
     kubeconfig "$CLUSTER/manager.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate manager)"
 }
 

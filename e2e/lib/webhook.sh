@@ -5,11 +5,15 @@
 
 WEBHOOK_BIN=${WEBHOOK_BIN:-$ROOT/build/bin/propeller-webhook}
 WEBHOOK=propeller-webhook
+# Where its Service is; empty: in the case's namespace. Where the controller is to look after the
+# certificates it must be the one in which it has the rights.
+WEBHOOK_NS=
 
 # webhook_prepare [NAME]: ports and folders; webhook_start may then be called again and again. With
 # several replicas the functions below are about the one that was named last.
 webhook_prepare() {
     WEBHOOK_NAME=${1:-webhook}
+    WEBHOOK_NS=${WEBHOOK_NS:-$NS}
     [[ -e $PART/$WEBHOOK_NAME.ports ]] ||
         printf '%s\n' "$(free_port)" "$(free_port)" "$(free_port)" >"$PART/$WEBHOOK_NAME.ports"
     { read -r WEBHOOK_PORT && read -r WEBHOOK_HEALTH_PORT && read -r WEBHOOK_METRICS_PORT; } \
@@ -55,8 +59,8 @@ webhook_serves() {
 LOAD_PATH=/validate-propeller-propeller-abstractmachines-fr-v1-task
 webhook_load() {
     spawn "$1" "$ROOT/build/plain/bench/load" --ca "$WEBHOOK_CA" --connections 8 --fresh-every 2 \
-        --url "https://$WEBHOOK.$NS.svc:$WEBHOOK_PORT$LOAD_PATH" \
-        --resolve "$WEBHOOK.$NS.svc:$WEBHOOK_PORT:127.0.0.1" --until "$PART/$1.enough" \
+        --url "https://$WEBHOOK.$WEBHOOK_NS.svc:$WEBHOOK_PORT$LOAD_PATH" \
+        --resolve "$WEBHOOK.$WEBHOOK_NS.svc:$WEBHOOK_PORT:127.0.0.1" --until "$PART/$1.enough" \
         --rate 200 --body "$ROOT/webhook/tests/reviews/validate-task/file-addition.request.json"
     wait_for 30 "the load to have begun" webhook_has_answered 100
 }
@@ -80,12 +84,12 @@ webhook_load_end() {
 webhook_certificate() {
     mkdir -p "${WEBHOOK_CA%/*}"
     "$ROOT/build/bin/propeller-certgen" --cert-dir "$WEBHOOK_CERTS" --ca-dir "${WEBHOOK_CA%/*}" \
-        --webhook-namespace "$NS" "$@"
+        --webhook-namespace "$WEBHOOK_NS" "$@"
 }
 
 # webhook_mount [DELAY]: the Secret that the controller makes, mounted into this replica from now on
 webhook_mount() {
-    spawn "$WEBHOOK_NAME-kubelet" "$HERE/webhook/kubelet.sh" "$CLUSTER/admin.kubeconfig" "$NS" \
+    spawn "$WEBHOOK_NAME-kubelet" "$HERE/webhook/kubelet.sh" "$CLUSTER/admin.kubeconfig" "$WEBHOOK_NS" \
         "$WEBHOOK-cert" "$WEBHOOK_CERTS" "${1:-0}"
 }
 
@@ -93,26 +97,28 @@ webhook_mount() {
 webhook_configurations() {
     k create --dry-run=client -o json -f "$ROOT/config/webhook/mutating.yaml" \
         -f "$ROOT/config/webhook/validating.yaml" |
-        jq --arg ns "$NS" --argjson port "$WEBHOOK_PORT" --arg ca "${1:+$(base64 -w0 "$1")}" '
+        jq --arg ns "$NS" --arg service "$WEBHOOK_NS" --argjson port "$WEBHOOK_PORT" \
+            --arg ca "${1:+$(base64 -w0 "$1")}" '
             .webhooks[] |= (
-                .clientConfig.service += { namespace: $ns, port: $port }
+                .clientConfig.service += { namespace: $service, port: $port }
                 | .clientConfig += (if $ca == "" then {} else { caBundle: $ca } end)
                 | .namespaceSelector.matchLabels["kubernetes.io/metadata.name"] = $ns)'
 }
 
 # webhook_register [CA-FILE]: without a file the controller is to put the caBundle in
 webhook_register() {
-    kn create service externalname "$WEBHOOK" --external-name localhost --tcp "$WEBHOOK_PORT" \
-        >/dev/null 2>&1 || kn get service "$WEBHOOK" >/dev/null
     : >"$PART/webhook-registered"
+    k --namespace "$WEBHOOK_NS" create service externalname "$WEBHOOK" --external-name localhost \
+        --tcp "$WEBHOOK_PORT" >/dev/null
     webhook_configurations "$@" | k apply --server-side --force-conflicts -f - >/dev/null
     [[ -z ${1:-} ]] || wait_for 30 "the API server to ask the webhook" webhook_is_asked
 }
 
 webhook_unregister() {
     [[ -e $PART/webhook-registered ]] || return 0
-    k delete mutatingwebhookconfiguration,validatingwebhookconfiguration "$WEBHOOK" >/dev/null &&
-        rm "$PART/webhook-registered"
+    rm "$PART/webhook-registered"
+    k delete mutatingwebhookconfiguration,validatingwebhookconfiguration "$WEBHOOK" >/dev/null
+    k --namespace "$WEBHOOK_NS" delete --ignore-not-found service/"$WEBHOOK" secret/"$WEBHOOK"-{ca,cert} >/dev/null
 }
 
 # Only the webhook knows that there is no minute 60, and only it adds the finalizer.
