@@ -73,12 +73,6 @@ static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
         add(ctx, namespace_of(json));
 }
 
-static void index_capacity(const cJSON *json, index_add_fn *add, void *ctx)
-{
-    if (is_waiting(json) && str_equal(task_reason(json), "InsufficientCapacity"))
-        add(ctx, namespace_of(json));
-}
-
 static void index_dependents(const cJSON *json, index_add_fn *add, void *ctx)
 {
     struct kube_name name;
@@ -97,7 +91,6 @@ void indexes_add_task(struct store *store)
     store_add_index(store, INDEX_ACTIVE, index_active);
     store_add_index(store, INDEX_ASSIGNED, index_assigned);
     store_add_index(store, INDEX_WAITING, index_waiting);
-    store_add_index(store, INDEX_CAPACITY, index_capacity);
     store_add_index(store, INDEX_DEPENDENTS, index_dependents);
 }
 

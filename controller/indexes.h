@@ -13,7 +13,6 @@
  *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
  *                                       Tasks can help
- *   INDEX_CAPACITY  "<ns>"              those of them that wait for capacity
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
  * Proplets
  *   INDEX_IDENTITY  fleet_key           device
@@ -23,7 +22,6 @@
 #define INDEX_ACTIVE "active"
 #define INDEX_ASSIGNED "assigned"
 #define INDEX_WAITING "waiting"
-#define INDEX_CAPACITY "capacity"
 #define INDEX_DEPENDENTS "dependents"
 #define INDEX_IDENTITY "identity"
 #define INDEX_CHANNEL "channel"

@@ -100,9 +100,9 @@ static void last_change(struct placements *placements, const char *ns,
     map_set(placements->last, ns, last);
 }
 
-/* The lock is held. Returns true if capacity became free. */
+/* The lock is held. Returns true if capacity became free: of *ret_freed. */
 static bool share_replace(struct placements *placements, const struct kube_name *task,
-                          const struct placement *placement)
+                          const struct placement *placement, struct kube_name *ret_freed)
 {
     char task_key[KUBE_KEY_LEN];
     char new_key[KUBE_KEY_LEN];
@@ -114,7 +114,8 @@ static bool share_replace(struct placements *placements, const struct kube_name 
     if (old && old->assumed && placement && placement->chosen_us < old->chosen_us)
         return false;
     if (old) {
-        freed = old->active && !(to && placement->active && str_equal(old->proplet_key, to));
+        freed = old->active && !(to && placement->active && str_equal(old->proplet_key, to)) &&
+                kube_name_set(ret_freed, task->ns, strchr(old->proplet_key, '/') + 1);
         count_change(placements, old->proplet_key, -1, -(int64_t)old->active);
         map_remove(placements->shares, task_key);
     }
@@ -131,10 +132,10 @@ static bool share_replace(struct placements *placements, const struct kube_name 
 }
 
 bool placements_note(struct placements *placements, const struct kube_name *task,
-                     const struct placement *placement)
+                     const struct placement *placement, struct kube_name *ret_freed)
 {
     pthread_mutex_lock(&placements->lock);
-    bool freed = share_replace(placements, task, placement);
+    bool freed = share_replace(placements, task, placement, ret_freed);
     pthread_mutex_unlock(&placements->lock);
     return freed;
 }
@@ -148,14 +149,16 @@ uint64_t placements_sequence(struct placements *placements)
 }
 
 bool placements_assume(struct placements *placements, uint64_t sequence,
-                       const struct kube_name *task, const struct placement *placement)
+                       const struct kube_name *task, const struct placement *placement,
+                       struct kube_name *ret_freed)
 {
+    *ret_freed = (struct kube_name){ 0 };
     pthread_mutex_lock(&placements->lock);
     bool ok = placements->sequence == sequence;
     if (ok) {
         char key[KUBE_KEY_LEN];
         placements->sequence++;
-        share_replace(placements, task, placement);
+        share_replace(placements, task, placement, ret_freed);
         struct share *share = map_get(placements->shares, kube_name_key(task, key));
         if (share)
             share->assumed = true;
@@ -164,9 +167,10 @@ bool placements_assume(struct placements *placements, uint64_t sequence,
     return ok;
 }
 
-void placements_forget(struct placements *placements, const struct kube_name *task)
+bool placements_forget(struct placements *placements, const struct kube_name *task,
+                       struct kube_name *ret_freed)
 {
-    placements_note(placements, task, NULL);
+    return placements_note(placements, task, NULL, ret_freed);
 }
 
 struct placement_count placements_count(struct placements *placements, const char *ns,

@@ -36,16 +36,22 @@ struct placement_count {
 struct placements *placements_create(void);
 void placements_destroy(struct placements *placements);
 
-/* placement NULL: the Task is gone. Returns true if capacity of some Proplet became free. */
+/* placement NULL: the Task is gone. Returns true if it took capacity of a Proplet, *ret_freed, and
+ * does not any more. */
 bool placements_note(struct placements *placements, const struct kube_name *task,
-                     const struct placement *placement);
+                     const struct placement *placement, struct kube_name *ret_freed);
 
+/* Every assumption moves it; to be read before the counts. */
 uint64_t placements_sequence(struct placements *placements);
+/* false: others chose since. ret_freed: the Proplet that the Task leaves with it, its name "" if
+ * none. */
 bool placements_assume(struct placements *placements, uint64_t sequence,
-                       const struct kube_name *task, const struct placement *placement);
+                       const struct kube_name *task, const struct placement *placement,
+                       struct kube_name *ret_freed);
 
-/* The assumption came to nothing: the Task counts nowhere until its next note. */
-void placements_forget(struct placements *placements, const struct kube_name *task);
+/* The assumption came to nothing: the Task counts nowhere until its next note. As placements_note. */
+bool placements_forget(struct placements *placements, const struct kube_name *task,
+                       struct kube_name *ret_freed);
 
 struct placement_count placements_count(struct placements *placements, const char *ns,
                                         const char *proplet);

@@ -222,6 +222,7 @@ int process_create(struct process *process, struct error *err)
         .fleet = fleet_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
+        .waiting = wait_list_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&MAILBOX_LIMITS),
         .scheduler = scheduler_by_name(process->settings.scheduler),
@@ -264,6 +265,7 @@ void process_destroy(struct process *process)
     bridge_destroy(shared->bridge);
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);
+    wait_list_destroy(shared->waiting);
     placements_destroy(shared->placements);
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);

@@ -10,6 +10,7 @@
 #include "controller/placements.h"
 #include "controller/refresh_budget.h"
 #include "controller/scheduler.h"
+#include "controller/wait_list.h"
 
 /* What the reconcilers share. All of it is owned by main and outlives them. */
 struct shared {
@@ -19,6 +20,7 @@ struct shared {
     struct fleet *fleet;
     struct refresh_budget *budget;
     struct placements *placements;
+    struct wait_list *waiting;
     struct attempts *attempts;
     struct mailbox *mailbox;
     struct bridge *bridge; /* NULL: no MQTT */
@@ -36,8 +38,8 @@ map_fn
     proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
 
 /*
- * Counts where a Task is now; object NULL: it is gone. Whoever waits for the capacity that this
- * frees is woken. Called under the Task's own turn in the queue (task_reconcile), so that an older
+ * Counts where a Task is now; object NULL: it is gone. The room that this frees is offered to those
+ * who wait for it. Called under the Task's own turn in the queue (task_reconcile), so that an older
  * state never overwrites a newer one, and for all Tasks before the first turn of a term.
  */
 void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,

@@ -1,6 +1,4 @@
 /* Which Tasks a change concerns. Watch loop thread. */
-#include <stdlib.h>
-
 #include "common/api/task.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
@@ -8,41 +6,7 @@
 #include "controller/indexes.h"
 #include "controller/reconcilers.h"
 #include "controller/task_dependencies.h"
-
-struct waiter {
-    struct kube_name name;
-    int64_t priority;
-};
-
-static int by_priority(const void *a, const void *b)
-{
-    const struct waiter *one = a;
-    const struct waiter *other = b;
-
-    return (one->priority < other->priority) - (one->priority > other->priority);
-}
-
-/* The queue is first in, first out, so the order in which they are added is the order in which they
- * choose. */
-static void wake_waiting(struct shared *shared, struct arena *arena, const char *index,
-                         const char *ns, struct workqueue *queue)
-{
-    struct object_list list = store_find(informer_store(shared->tasks), arena, index, ns);
-    struct waiter *waiters = arena_array(arena, struct waiter, list.len ? list.len : 1);
-
-    for (size_t i = 0; i < list.len; i++) {
-        waiters[i].name = list.items[i]->name;
-        if (shared->scheduler->by_priority) {
-            const cJSON *json = kube_object_json(arena, list.items[i]);
-            waiters[i].priority =
-                json_int(json_path(json, "spec", "priority", NULL), TASK_DEFAULT_PRIORITY);
-        }
-    }
-    if (shared->scheduler->by_priority && list.len)
-        qsort(waiters, list.len, sizeof(*waiters), by_priority);
-    for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &waiters[i].name);
-}
+#include "controller/task_room.h"
 
 static void placement_of(struct arena *arena, const struct kube_object *object,
                          struct placement *ret)
@@ -63,11 +27,12 @@ void task_note_placement(struct shared *shared, struct arena *arena, const struc
                          const struct kube_object *object)
 {
     struct placement placement;
+    struct kube_name freed;
 
     if (object)
         placement_of(arena, object, &placement);
-    if (placements_note(shared->placements, name, object ? &placement : NULL))
-        wake_waiting(shared, arena, INDEX_CAPACITY, name->ns, shared->task_queue);
+    if (placements_note(shared->placements, name, object ? &placement : NULL, &freed))
+        task_room_offer(shared, arena, &freed);
 }
 
 void task_note_all(struct shared *shared)
@@ -146,5 +111,6 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
         store_find(informer_store(shared->tasks), arena, INDEX_ASSIGNED, kube_name_key(name, key));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
-    wake_waiting(shared, arena, INDEX_WAITING, name->ns, queue);
+    task_room_offer(shared, arena, name);
+    task_room_changed(name->ns, queue);
 }

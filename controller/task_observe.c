@@ -6,6 +6,7 @@
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
 #include "controller/bridge_messages.h"
+#include "controller/candidates.h"
 #include "controller/indexes.h"
 #include "controller/task_dependencies.h"
 #include "controller/task_recovery_plan.h"
@@ -125,18 +126,13 @@ void task_observe_candidates(struct shared *shared, struct reconcile *rc, struct
     size_t len = 0;
 
     for (size_t i = 0; i < list.len; i++) {
-        const cJSON *json = kube_object_json(rc->arena, list.items[i]);
-        struct proplet *proplet = arena_new(rc->arena, struct proplet);
-        if (list.items[i]->deleting || proplet_decode(rc->arena, json, proplet, NULL) < 0)
+        struct candidate *candidate = &candidates[len];
+        if (!candidate_of(rc->arena, list.items[i], candidate))
             continue;
-        const char *name = list.items[i]->name.name;
-        candidates[len++] = (struct candidate){
-            .name = name,
-            .proplet = proplet,
-            .labels = json_path(json, "metadata", "labels", NULL),
-            .ready = condition_is(proplet->status.conditions, "Ready", CONDITION_TRUE),
-            .active = placements_count(shared->placements, rc->name.ns, name).active,
-        };
+        candidate->active =
+            placements_count(shared->placements, rc->name.ns, candidate->name).active +
+            wait_list_kept(shared->waiting, candidate->name, &rc->name);
+        len++;
     }
     placements_last(shared->placements, rc->name.ns, last);
     ret->candidates =
@@ -200,7 +196,5 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (task_awaits_dependencies(&ret->task))
         ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,
                                                  &rc->name, json, &ret->task);
-    if (task_needs_candidates(ret))
-        task_observe_candidates(shared, rc, ret);
     return 0;
 }

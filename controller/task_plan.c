@@ -179,6 +179,7 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
 
     const struct candidate *chosen = task_pick(arena, observed, &refusal);
     if (!chosen) {
+        plan->wait_for_room = true;
         task_wait(arena, observed, plan, refusal.reason, refusal.message);
         return;
     }

@@ -107,6 +107,7 @@ struct task_plan {
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
     bool publish_stop;
     bool publish_start;
+    bool wait_for_room;      /* no Proplet fits: to enter the wait list before it is written */
     bool assign;             /* the new status holds a choice: to be assumed before it is written */
     bool remove;             /* delete the object: its time to live is over */
     bool release;            /* remove the finalizer; nothing is written after it */

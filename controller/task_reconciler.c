@@ -8,6 +8,7 @@
 #include "controller/status_writer.h"
 #include "controller/task_dispatch.h"
 #include "controller/task_observe.h"
+#include "controller/task_room.h"
 #include "controller/task_sample.h"
 
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
@@ -20,31 +21,49 @@
 /* What the API server refuses for good may be mended by whoever made it so. */
 #define REFUSED_RETRY_MS 60000
 
-/* Chooses again as long as another worker was faster: see placements.h. */
-static struct task_plan choose(struct shared *shared, struct reconcile *rc,
-                               struct task_observed *observed)
+static bool assume(struct shared *shared, struct reconcile *rc, const struct task_plan *plan,
+                   uint64_t sequence)
 {
-    struct task_plan plan;
+    struct kube_name freed;
+    const struct placement placement = {
+        .proplet = plan->status.assigned_proplet,
+        .active = true,
+        .chosen_us = plan->status.scheduled_at_us,
+    };
+    bool assumed = placements_assume(shared->placements, sequence, &rc->name, &placement, &freed);
 
-    for (int i = 0;; i++) {
-        uint64_t sequence = placements_sequence(shared->placements);
-        plan = task_plan(rc->arena, observed);
-        if (!plan.assign)
-            return plan;
+    if (*freed.name)
+        task_room_offer(shared, rc->arena, &freed);
+    return assumed;
+}
 
-        const struct placement placement = {
-            .proplet = plan.status.assigned_proplet,
-            .active = true,
-            .chosen_us = plan.status.scheduled_at_us,
-        };
-        if (placements_assume(shared->placements, sequence, &rc->name, &placement))
+static bool wait_for_room(struct shared *shared, struct reconcile *rc,
+                          const struct task_observed *observed, const cJSON *json,
+                          uint64_t sequence)
+{
+    int64_t rank =
+        wait_rank(shared->scheduler, observed->created_us, task_priority(&observed->task.spec));
+
+    return task_room_wait(shared, rc->arena, &rc->name, json, rank, sequence);
+}
+
+/* Looks and chooses again as long as another worker was faster: see placements.h and wait_list.h. */
+static struct task_plan choose(struct shared *shared, struct reconcile *rc,
+                               struct task_observed *observed, const cJSON *json)
+{
+    for (int i = 0; i < MAX_CHOICES; i++) {
+        uint64_t choices = placements_sequence(shared->placements);
+        uint64_t calls = wait_list_sequence(shared->waiting);
+        if (task_needs_candidates(observed))
+            task_observe_candidates(shared, rc, observed);
+
+        struct task_plan plan = task_plan(rc->arena, observed);
+        if (plan.assign ? assume(shared, rc, &plan, choices)
+                        : !plan.wait_for_room || wait_for_room(shared, rc, observed, json, calls))
             return plan;
-        if (i == MAX_CHOICES) { /* nothing is lost: the next reconcile chooses */
-            plan = (struct task_plan){ .status = observed->task.status, .requeue_after_ms = 1 };
-            return plan;
-        }
-        task_observe_candidates(shared, rc, observed);
     }
+    /* nothing is lost: the next reconcile chooses */
+    return (struct task_plan){ .status = observed->task.status, .requeue_after_ms = 1 };
 }
 
 /* It may make its Proplet healthy or not. */
@@ -163,6 +182,14 @@ static void look_again_if_there(struct shared *shared, struct reconcile *rc,
         rc->requeue_after_ms = GONE_RETRY_MS;
 }
 
+static void forget_choice(struct shared *shared, struct reconcile *rc)
+{
+    struct kube_name freed;
+
+    if (placements_forget(shared->placements, &rc->name, &freed))
+        task_room_offer(shared, rc->arena, &freed);
+}
+
 static int store_outcome(struct shared *shared, struct reconcile *rc,
                          const struct kube_object *object, const cJSON *json,
                          const struct task_observed *observed, struct task_plan *plan,
@@ -177,7 +204,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
         r = write_status(shared, rc, json, observed, plan, &written, err);
     }
     if (r < 0 && plan->assign)
-        placements_forget(shared->placements, &rc->name);
+        forget_choice(shared, rc);
     if (r == -ERROR_NOT_FOUND) { /* deleted, or a starting API server does not know the kind yet */
         look_again_if_there(shared, rc, object);
         return 0;
@@ -276,7 +303,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 }
 
 static int reconcile_object(struct shared *shared, struct reconcile *rc,
-                            const struct kube_object *object, struct error *err)
+                            const struct kube_object *object, bool *ret_waits, struct error *err)
 {
     const cJSON *json = kube_object_json(rc->arena, object);
     struct task_observed observed;
@@ -284,27 +311,47 @@ static int reconcile_object(struct shared *shared, struct reconcile *rc,
     if (r < 0)
         return r;
 
-    struct task_plan plan = choose(shared, rc, &observed);
-    return act(shared, rc, object, json, &observed, &plan, err);
+    struct task_plan plan = choose(shared, rc, &observed, json);
+    r = act(shared, rc, object, json, &observed, &plan, err);
+    *ret_waits = r == 0 && plan.wait_for_room; /* after an error its own next turn is due */
+    return r;
 }
 
-int task_reconcile(void *self, struct reconcile *rc, struct error *err)
+static int turn(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                struct error *err)
 {
-    struct shared *shared = self;
     struct store *tasks = informer_store(shared->tasks);
-    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(tasks, &rc->name);
     struct kube_name name;
+    bool waits = false;
+    int r = reconcile_object(shared, rc, object, &waits, err);
 
-    task_note_placement(shared, rc->arena, &rc->name, object);
-    if (!object)
-        return 0; /* deleted: its finalizer has run, nothing is left to do */
-
-    int r = reconcile_object(shared, rc, object, err);
     if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */
         mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
         bridge_count_rejected("unstorable", 1);
     }
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
         task_forget(shared, object->uid);
+    if (!waits)
+        task_room_leave(shared, rc->arena, &rc->name);
     return r;
+}
+
+int task_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+
+    if (task_room_is_all(&rc->name)) {
+        task_room_tell(shared, rc);
+        return 0;
+    }
+
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->tasks), &rc->name);
+
+    task_note_placement(shared, rc->arena, &rc->name, object);
+    if (object)
+        return turn(shared, rc, object, err);
+
+    task_room_leave(shared, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
+    return 0;
 }

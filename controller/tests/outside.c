@@ -7,6 +7,8 @@
 #include "common/tests/parse_json.h"
 #include "controller/tests/stage.h"
 
+#define ANSWER "\"results\":\"42\",\"error\":null"
+
 struct outside outside;
 
 const char *const FAULT_NAMES[FAULTS] = { "refused",      "lost reply",   "conflict",
@@ -90,6 +92,18 @@ void outside_restart(void)
     say("proplet/create", "{\"proplet_id\":\"device-2\"}");
 }
 
+bool outside_answer_one(const char *id)
+{
+    for (size_t i = 0; i < outside.run_count; i++) {
+        struct run *run = &outside.runs[i];
+        if (run->running && str_equal(run->id, id)) {
+            finish(run, ANSWER);
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct run *run_of(const char *client, const char *id)
 {
     for (size_t i = 0; i < outside.run_count; i++) {
@@ -115,7 +129,7 @@ static void start_run(struct run *run, bool daemon)
         run->instances++;
         answer(run, "\"results\":\"\",\"error\":null");
     } else if (outside.answers) {
-        finish(run, "\"results\":\"42\",\"error\":null");
+        finish(run, ANSWER);
     }
 }
 

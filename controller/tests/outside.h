@@ -27,8 +27,8 @@ struct run {
     bool stopped;
 };
 
-#define OUTSIDE_RUNS 16
-#define OUTSIDE_MESSAGES 64
+#define OUTSIDE_RUNS 512
+#define OUTSIDE_MESSAGES 1024
 struct outside {
     unsigned steps;   /* requests and publishes so far */
     unsigned fail_at; /* the step that fails; 0: none */
@@ -61,6 +61,8 @@ extern struct outside outside;
 void outside_reset(void);
 /* Every device that runs something has this result; one that is absent keeps it to itself. */
 void outside_answer(const char *results_and_error);
+/* The one with this id, wherever it runs; false: it does not. */
+bool outside_answer_one(const char *id);
 
 /* Every device is started anew: whatever it ran is gone, and it says so. */
 void outside_restart(void);

@@ -8,11 +8,11 @@
 #include "controller/bridge_messages.h"
 #include "controller/indexes.h"
 
-#define MAX_TURNS 500
+#define MAX_TURNS 20000
 /* Whatever is due within this time is waited for; retries of publishes, confirmations and stop
  * time-outs are not. */
 #define SOON_MS 4000
-#define MAX_TIMERS 8
+#define MAX_TIMERS 512
 
 #define PROPLET(client)                                                                            \
     "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\","               \
@@ -137,6 +137,7 @@ static void start_process(void)
         .fleet = fleet_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
+        .waiting = wait_list_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&limits),
         .bridge = (struct bridge *)&process, /* that there is one is all that is looked at */
@@ -174,6 +175,7 @@ static void end_process(void)
     workqueue_destroy(shared->proplet_queue);
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);
+    wait_list_destroy(shared->waiting);
     placements_destroy(shared->placements);
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
@@ -256,6 +258,7 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile)
     struct error err = { 0 };
 
     ck_assert(workqueue_get(queue, &rc.name));
+    stage.task_turns += queue == stage.shared.task_queue;
     int r = reconcile(&stage.shared, &rc, &err);
     if (r < 0)
         stage.errors++;
@@ -352,7 +355,7 @@ const cJSON *stage_get(const struct kube_kind *kind, const char *name)
     return fake_api_get(stage.api, stage.arena, kind, &key);
 }
 
-static void put(const struct kube_kind *kind, const char *name, const char *spec)
+void stage_put(const struct kube_kind *kind, const char *name, const char *spec)
 {
     const char *fresh = arena_printf(
         stage.arena, "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\"}}", name);
@@ -373,12 +376,12 @@ static void put(const struct kube_kind *kind, const char *name, const char *spec
 
 void stage_put_task(const char *spec)
 {
-    put(&KIND_TASK, "one", spec);
+    stage_put(&KIND_TASK, "one", spec);
 }
 
 void stage_put_proplet(const char *name, const char *spec)
 {
-    put(&KIND_PROPLET, name, spec);
+    stage_put(&KIND_PROPLET, name, spec);
 }
 
 void stage_delete(const struct kube_kind *kind, const char *name)

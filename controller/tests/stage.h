@@ -18,6 +18,7 @@ struct stage {
     int64_t fence_ms;     /* the last marker that came back to this process was sent then */
     int64_t since_ms;     /* the process is connected since then */
     unsigned errors;      /* turns that failed */
+    unsigned task_turns;  /* of the reconciler of Tasks */
 };
 extern struct stage stage;
 
@@ -41,6 +42,7 @@ void stage_marker(void);
 
 /* What users do in the namespace "default"; spec is JSON, the rest of the object stays. The stage
  * begins with the Proplets "alpha" of "device-1" and "beta" of "device-2". */
+void stage_put(const struct kube_kind *kind, const char *name, const char *spec);
 void stage_put_task(const char *spec); /* "one" */
 void stage_put_proplet(const char *name, const char *spec);
 void stage_delete(const struct kube_kind *kind, const char *name);

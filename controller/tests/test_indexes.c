@@ -35,7 +35,7 @@ static void put(const char *name, const char *rest)
     kube_object_unref(object);
 }
 
-enum index { ACTIVE = 1, WAITING = 2, CAPACITY = 4, DEPENDENT = 8 };
+enum index { ACTIVE = 1, WAITING = 2, DEPENDENT = 4 };
 
 static const struct {
     const char *status; /* of the Task */
@@ -45,8 +45,7 @@ static const struct {
     { ",\"status\":{}", WAITING },
     { ",\"status\":{\"phase\":\"pending\"}", WAITING },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"NoCandidates\"}", WAITING },
-    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"InsufficientCapacity\"}",
-      WAITING | CAPACITY },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"InsufficientCapacity\"}", WAITING },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"WaitingForDependencies\"}", 0 },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"DependencyMissing\"}", 0 },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"DependencyCycle\"}", 0 },
@@ -57,8 +56,7 @@ static const struct {
     { ",\"spec\":{\"dependsOn\":[\"second\"]},\"status\":{\"phase\":\"skipped\"}", 0 },
     { ",\"status\":{\"phase\":\"scheduled\"}", WAITING },
     { ",\"status\":{\"phase\":\"scheduled\",\"assignedProplet\":\"\"}", WAITING },
-    { ",\"status\":{\"phase\":\"scheduled\",\"reason\":\"InsufficientCapacity\"}",
-      WAITING | CAPACITY },
+    { ",\"status\":{\"phase\":\"scheduled\",\"reason\":\"InsufficientCapacity\"}", WAITING },
     { ",\"status\":{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\"}", ACTIVE },
     { ",\"status\":{\"phase\":\"running\",\"assignedProplet\":\"alpha\"}", ACTIVE },
     { ",\"status\":{\"phase\":\"completed\",\"assignedProplet\":\"alpha\"}", 0 },
@@ -78,7 +76,6 @@ START_TEST(task_is_found_by_what_it_does)
     ck_assert_uint_eq(store_count(store, INDEX_ACTIVE, ""), !!(indexes & ACTIVE));
     ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/alpha"), !!(indexes & ACTIVE));
     ck_assert_uint_eq(store_count(store, INDEX_WAITING, "default"), !!(indexes & WAITING));
-    ck_assert_uint_eq(store_count(store, INDEX_CAPACITY, "default"), !!(indexes & CAPACITY));
     ck_assert_uint_eq(store_count(store, INDEX_DEPENDENTS, "default/second"),
                       !!(indexes & DEPENDENT));
 }

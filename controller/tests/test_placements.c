@@ -6,6 +6,7 @@
 #include "common/tests/suite.h"
 
 static struct placements *placements;
+static struct kube_name freed; /* by the last call that said so */
 
 static void set_up(void)
 {
@@ -30,14 +31,14 @@ static bool note(const char *name, const char *proplet, bool active, int64_t cho
     const struct kube_name key = task(name);
     const struct placement placement = { proplet, active, chosen_us };
 
-    return placements_note(placements, &key, &placement);
+    return placements_note(placements, &key, &placement, &freed);
 }
 
 static bool gone(const char *name)
 {
     const struct kube_name key = task(name);
 
-    return placements_note(placements, &key, NULL);
+    return placements_note(placements, &key, NULL, &freed);
 }
 
 static bool assume(uint64_t sequence, const char *name, const char *proplet, int64_t chosen_us)
@@ -45,7 +46,7 @@ static bool assume(uint64_t sequence, const char *name, const char *proplet, int
     const struct kube_name key = task(name);
     const struct placement placement = { proplet, true, chosen_us };
 
-    return placements_assume(placements, sequence, &key, &placement);
+    return placements_assume(placements, sequence, &key, &placement, &freed);
 }
 
 static bool assume_now(const char *name, const char *proplet, int64_t chosen_us)
@@ -186,12 +187,30 @@ START_TEST(choice_that_is_in_the_store_may_be_taken_back_there)
 }
 END_TEST
 
+START_TEST(what_frees_room_says_on_which_proplet)
+{
+    const struct kube_name one = task("one");
+
+    ck_assert(assume_now("one", "alpha", 5));
+    ck_assert_str_eq(freed.name, "");
+    ck_assert(assume_now("one", "beta", 6)); /* chosen anew, without a word between */
+    ck_assert_str_eq(freed.ns, "default");
+    ck_assert_str_eq(freed.name, "alpha");
+    ck_assert(placements_forget(placements, &one, &freed));
+    ck_assert_str_eq(freed.name, "beta");
+    note("one", "alpha", true, 7);
+    ck_assert(note("one", "alpha", false, 7));
+    ck_assert_str_eq(freed.name, "alpha");
+    ck_assert(!gone("one"));
+}
+END_TEST
+
 START_TEST(choice_that_was_not_written_counts_nowhere)
 {
     const struct kube_name one = task("one");
 
     assume_now("one", "alpha", 5);
-    placements_forget(placements, &one);
+    placements_forget(placements, &one, &freed);
     expect("alpha", 0, 0);
     note("one", NULL, false, 0);
     expect("alpha", 0, 0);
@@ -305,6 +324,7 @@ int main(void)
     tcase_add_test(tcase, choice_on_outdated_counts_is_refused);
     tcase_add_test(tcase, news_of_an_earlier_choice_does_not_undo_a_later_one);
     tcase_add_test(tcase, choice_that_is_in_the_store_may_be_taken_back_there);
+    tcase_add_test(tcase, what_frees_room_says_on_which_proplet);
     tcase_add_test(tcase, choice_that_was_not_written_counts_nowhere);
     tcase_add_test(tcase, deleted_task_takes_its_assumption_along);
     tcase_add_test(tcase, workers_that_choose_at_once_spread_evenly);

@@ -1,0 +1,394 @@
+/* Many Tasks and little room, with the reconcilers: who is woken, in which order, and that nobody
+ * waits beside a Proplet that would take it. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/candidates.h"
+#include "controller/tests/fake_bridge.h"
+
+#define PROPLET(client, external, more)                                                            \
+    "{\"type\":\"external\",\"external\":{" external "}" more                                      \
+    ",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                  \
+    "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
+#define CORDONED ",\"unschedulable\":true"
+#define TASK(more) "{\"name\":\"n\",\"file\":\"AGFzbQEAAAA=\"" more "}"
+/* Turns of a Task from its creation to its end, whatever the others do: an upper bound. */
+#define TURNS_PER_TASK 12
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+    stage_put_proplet("beta", PROPLET("device-2", "", CORDONED));
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static const char *task_name(int i)
+{
+    return arena_printf(stage.arena, "task-%03d", i);
+}
+
+static const char *status_of(const char *task, const char *key)
+{
+    return json_string(json_path(stage_get(&KIND_TASK, task), "status", key, NULL), "");
+}
+
+static int count(const char *phase)
+{
+    struct object_list list = store_list(informer_store(stage.shared.tasks), stage.arena, NULL);
+    int ret = 0;
+
+    for (size_t i = 0; i < list.len; i++)
+        ret += str_equal(status_of(list.items[i]->name.name, "phase"), phase);
+    return ret;
+}
+
+static bool finish(const char *task)
+{
+    return outside_answer_one(
+        json_string(json_path(stage_get(&KIND_TASK, task), "metadata", "uid", NULL), ""));
+}
+
+START_TEST(freed_place_wakes_one_task_however_many_wait)
+{
+    enum { TASKS = 200 };
+
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    for (int i = 0; i < TASKS; i++)
+        stage_put(&KIND_TASK, task_name(i), TASK(""));
+    stage_run();
+    ck_assert_int_eq(count("running"), 1);
+    ck_assert_int_eq(count("pending"), TASKS - 1);
+
+    outside.answers = true;
+    outside_answer("\"results\":\"1\",\"error\":null");
+    stage_run();
+    ck_assert_int_eq(count("completed"), TASKS);
+    ck_assert_uint_eq(outside.starts, TASKS);
+    ck_assert_uint_lt(stage.task_turns, TASKS * TURNS_PER_TASK);
+}
+END_TEST
+
+START_TEST(room_for_five_wakes_five)
+{
+    enum { TASKS = 100 }; /* too many to be told at once */
+
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    for (int i = 0; i < TASKS; i++)
+        stage_put(&KIND_TASK, task_name(i), TASK(""));
+    stage_run();
+    stage_put_proplet("gamma", PROPLET("device-3", "", CORDONED)); /* all are told, and not again */
+    stage_run();
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":6", ""));
+    stage_run();
+    ck_assert_int_eq(count("running"), 6);
+    ck_assert_int_eq(count("pending"), TASKS - 6);
+}
+END_TEST
+
+START_TEST(priority_orders_those_who_wait)
+{
+    static const int PRIORITIES[] = { 10, 90, 50, 0, 100, 50 };
+    static const char *const ORDER[] = { "task-004", "task-001", "task-002",
+                                         "task-005", "task-000", "task-003" };
+
+    stage.shared.scheduler = &SCHEDULER_PRIORITY;
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    stage_put_task(TASK(""));
+    stage_run();
+    for (int i = 0; i < (int)ARRAY_LEN(PRIORITIES); i++)
+        stage_put(&KIND_TASK, task_name(i),
+                  arena_printf(stage.arena, TASK(",\"priority\":%d"), PRIORITIES[i]));
+    stage_run();
+
+    const char *last = "one";
+    for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
+        ck_assert(finish(last));
+        stage_run();
+        ck_assert_str_eq(status_of(ORDER[i], "phase"), "running");
+        ck_assert_int_eq(count("running"), 1);
+        last = ORDER[i];
+    }
+}
+END_TEST
+
+START_TEST(changed_priority_counts_at_once)
+{
+    stage.shared.scheduler = &SCHEDULER_PRIORITY;
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    stage_put_task(TASK(""));
+    stage_run();
+    stage_put(&KIND_TASK, "first", TASK(",\"priority\":60"));
+    stage_put(&KIND_TASK, "second", TASK(",\"priority\":40"));
+    stage_run();
+    stage_put(&KIND_TASK, "second", TASK(",\"priority\":80"));
+    stage_run();
+    ck_assert(finish("one"));
+    stage_run();
+    ck_assert_str_eq(status_of("second", "phase"), "running");
+    ck_assert_str_eq(status_of("first", "phase"), "pending");
+}
+END_TEST
+
+static const char *message_of(const char *task)
+{
+    const cJSON *conditions = json_path(stage_get(&KIND_TASK, task), "status", "conditions", NULL);
+
+    return json_string(json_get(condition_get(conditions, "Scheduled"), "message"), "");
+}
+
+/* 0: few wait; 1: many, who are told at once, and then not again for a while. */
+START_TEST(who_waits_is_told_that_the_reason_has_changed)
+{
+    static const int TASKS[] = { 3, 100 };
+
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    for (int i = 0; i < TASKS[_i]; i++)
+        stage_put(&KIND_TASK, task_name(i), TASK(""));
+    stage_run();
+    ck_assert_str_eq(message_of("task-002"),
+                     "none of 2 Proplets fits: 1 unschedulable, 1 at maxTasks");
+    stage_put_proplet("gamma", PROPLET("device-3", "", CORDONED));
+    stage_run();
+    ck_assert_str_eq(message_of("task-002"),
+                     "none of 3 Proplets fits: 2 unschedulable, 1 at maxTasks");
+
+    unsigned turns = stage.task_turns;
+    for (int i = 0; i < 10; i++) {
+        stage_put_proplet("gamma", PROPLET("device-3", "", ""));
+        stage_run();
+        stage_put_proplet("gamma", PROPLET("device-3", "", CORDONED));
+        stage_run();
+    }
+    if (_i)
+        ck_assert_uint_lt(stage.task_turns - turns, 100);
+    stage_put_proplet("gamma", PROPLET("device-3", "", ""));
+    stage_run();
+    stage_wait_ms(30000);
+    stage_run();
+    ck_assert_str_eq(message_of("task-002"), "none of 3 Proplets fits: 1 unschedulable, 1 not "
+                                             "ready, 1 at maxTasks");
+}
+END_TEST
+
+/* What becomes of the one who was called, before its turn. */
+static void change_its_mind(int how)
+{
+    if (how == 0)
+        stage_delete(&KIND_TASK, "task-000");
+    else if (how == 1)
+        stage_put(&KIND_TASK, "task-000", TASK(",\"suspend\":true"));
+    else
+        stage_put(&KIND_TASK, "task-000",
+                  TASK(",\"propletSelector\":{\"matchDeviceTypes\":[\"other\"]}"));
+}
+
+START_TEST(place_that_is_not_taken_goes_to_the_next)
+{
+    const struct kube_name other = { .ns = "default", .name = "other" };
+
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    stage_put_task(TASK(""));
+    stage_run();
+    for (int i = 0; i < 3; i++)
+        stage_put(&KIND_TASK, task_name(i), TASK(""));
+    stage_run();
+    ck_assert(finish("one"));
+    for (int i = 0; !wait_list_kept(stage.shared.waiting, "alpha", &other); i++) {
+        ck_assert_int_lt(i, 100);
+        stage_turns(1);
+    }
+    change_its_mind(_i);
+    stage_run();
+    ck_assert_str_eq(status_of("task-001", "phase"), "running");
+    ck_assert_str_eq(status_of("task-002", "phase"), "pending");
+    ck_assert_int_eq(wait_list_kept(stage.shared.waiting, "alpha", &other), 0);
+}
+END_TEST
+
+START_TEST(place_that_is_kept_is_not_taken_by_who_comes_first)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    stage_put_task(TASK(""));
+    stage_run();
+    stage_put(&KIND_TASK, "newcomer", TASK(""));
+    stage_run();
+    stage_put(&KIND_TASK, "newcomer", TASK(",\"suspend\":true"));
+    stage_put(&KIND_TASK, "waiter", TASK(""));
+    stage_run();
+    ck_assert(finish("one"));
+    for (int i = 0; !str_equal(status_of("one", "phase"), "completed"); i++) {
+        ck_assert_int_lt(i, 100);
+        stage_turns(1);
+    }
+    /* the next turn calls the waiter, whose own turn comes behind this one's */
+    stage_put(&KIND_TASK, "newcomer", TASK(""));
+    stage_run();
+    ck_assert_str_eq(status_of("waiter", "phase"), "running");
+    ck_assert_str_eq(status_of("newcomer", "phase"), "pending");
+}
+END_TEST
+
+START_TEST(write_that_fails_costs_nobody_the_room)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
+    stage_put_task(TASK(""));
+    stage_run();
+    for (int i = 0; i < 5; i++)
+        stage_put(&KIND_TASK, task_name(i), TASK(""));
+    stage_run();
+    outside.answers = true;
+    outside.fault = (enum fault)(_i % FAULT_CRASH_BEFORE);
+    outside.steps = 0;
+    outside.fail_at = (unsigned)(1 + _i / FAULT_CRASH_BEFORE);
+    ck_assert(finish("one"));
+    stage_run();
+    ck_assert_int_eq(count("completed"), 6);
+}
+END_TEST
+
+/* Random clusters. */
+
+static uint64_t random_state;
+
+static int below(int end)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (int)((random_state >> 33) % (uint64_t)end);
+}
+
+static const char *const TYPES[] = { "", "\"deviceType\":\"a\"", "\"deviceType\":\"b\"" };
+static const char *const WISHES[] = {
+    "",
+    ",\"propletSelector\":{\"matchDeviceTypes\":[\"a\"]}",
+    ",\"propletSelector\":{\"matchDeviceTypes\":[\"a\",\"b\"]}",
+    ",\"propletSelector\":{\"propletId\":\"alpha\"}",
+    ",\"propletSelector\":{\"propletId\":\"gamma\"}",
+    ",\"preferredPropletType\":\"k8s\"",
+};
+static const char *const PROPLETS[][2] = { { "alpha", "device-1" },
+                                           { "beta", "device-2" },
+                                           { "gamma", "device-3" } };
+
+static void random_proplet(void)
+{
+    int i = below(3);
+    const char *type = TYPES[below(3)];
+    const char *limit =
+        arena_printf(stage.arena, "%s\"maxTasks\":%d", *type ? "," : "", 1 + below(3));
+
+    if (below(8) == 0) {
+        stage_delete(&KIND_PROPLET, PROPLETS[i][0]);
+        return;
+    }
+    stage_put_proplet(PROPLETS[i][0], arena_printf(stage.arena, PROPLET("%s", "%s%s", "%s"), type,
+                                                   below(8) ? limit : "", below(5) ? "" : CORDONED,
+                                                   PROPLETS[i][1]));
+    stage_run();
+    stage_receive("proplet/alive",
+                  arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"%s\"}",
+                               PROPLETS[i][1], below(4) ? "alive" : "offline"));
+}
+
+static void random_task(int *tasks)
+{
+    const char *name = task_name(*tasks ? below(*tasks) : 0);
+
+    switch (below(4)) {
+    case 0:
+        if (*tasks < 60)
+            stage_put(&KIND_TASK, task_name((*tasks)++),
+                      arena_printf(stage.arena, TASK("%s,\"priority\":%d"), WISHES[below(6)],
+                                   below(101)));
+        return;
+    case 1:
+        if (below(4) == 0)
+            stage_delete(&KIND_TASK, name);
+        return;
+    default:
+        (void)finish(name);
+    }
+}
+
+/* The naive oracle: every Task that waits against every Proplet. */
+static void expect_nobody_waits_in_vain(void)
+{
+    struct object_list tasks = store_list(informer_store(stage.shared.tasks), stage.arena, NULL);
+    struct object_list proplets =
+        store_list(informer_store(stage.shared.proplets), stage.arena, NULL);
+
+    for (size_t i = 0; i < tasks.len; i++) {
+        const cJSON *json = kube_object_json(stage.arena, tasks.items[i]);
+        struct task task = { 0 };
+        ck_assert_int_eq(task_decode(stage.arena, json, &task, NULL), 0);
+        if (task.status.phase != TASK_PENDING || tasks.items[i]->deleting)
+            continue;
+        for (size_t j = 0; j < proplets.len; j++) {
+            struct candidate candidate;
+            if (!candidate_of(stage.arena, proplets.items[j], &candidate))
+                continue;
+            candidate.active =
+                placements_count(stage.shared.placements, "default", candidate.name).active;
+            ck_assert_msg(schedule_filter(&task.spec, &candidate) != FILTER_PASSED,
+                          "'%s' waits, and '%s' would take it", tasks.items[i]->name.name,
+                          candidate.name);
+        }
+    }
+}
+
+static void expect_no_proplet_is_overbooked(void)
+{
+    struct object_list proplets =
+        store_list(informer_store(stage.shared.proplets), stage.arena, NULL);
+
+    for (size_t i = 0; i < proplets.len; i++)
+        ck_assert_int_eq(wait_list_kept(stage.shared.waiting, proplets.items[i]->name.name,
+                                        &proplets.items[i]->name),
+                         0);
+}
+
+START_TEST(nobody_waits_beside_a_proplet_that_would_take_it)
+{
+    int tasks = 0;
+
+    random_state = (uint64_t)_i * 2654435761u + 1;
+    if (_i % 2)
+        stage.shared.scheduler = &SCHEDULER_PRIORITY;
+    for (int round = 0; round < 40; round++) {
+        for (int i = below(4); i >= 0; i--) {
+            random_task(&tasks);
+            if (below(6) == 0)
+                random_proplet();
+        }
+        stage_run();
+        expect_nobody_waits_in_vain();
+        expect_no_proplet_is_overbooked();
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("room");
+    TCase *tcase = tcase_create("room");
+
+    tcase_set_timeout(tcase, 300);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, freed_place_wakes_one_task_however_many_wait);
+    tcase_add_test(tcase, room_for_five_wakes_five);
+    tcase_add_loop_test(tcase, who_waits_is_told_that_the_reason_has_changed, 0, 2);
+    tcase_add_test(tcase, priority_orders_those_who_wait);
+    tcase_add_test(tcase, changed_priority_counts_at_once);
+    tcase_add_loop_test(tcase, place_that_is_not_taken_goes_to_the_next, 0, 3);
+    tcase_add_test(tcase, place_that_is_kept_is_not_taken_by_who_comes_first);
+    tcase_add_loop_test(tcase, write_that_fails_costs_nobody_the_room, 0, 20 * FAULT_CRASH_BEFORE);
+    tcase_add_loop_test(tcase, nobody_waits_beside_a_proplet_that_would_take_it, 0, 30);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,337 @@
+#include "controller/wait_list.h"
+
+#include <pthread.h>
+
+#include "common/base/str.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+
+#define MINUTE_US (60 * INT64_C(1000000))
+#define ANY "{\"spec\":{}}"
+#define OF_TYPE(type)                                                                              \
+    "{\"spec\":{\"propletSelector\":{\"matchDeviceTypes\":[\"" type "\"]},\"file\":\"x\"}}"
+
+static struct arena *arena;
+static struct wait_list *list;
+static struct proplet proplet;
+static struct proplet_external external;
+static struct candidate alpha; /* ready, of type "a", with room for two */
+static struct wait_release release;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    list = wait_list_create();
+    external = (struct proplet_external){ .device_type = "a", .max_tasks = { true, 2 } };
+    proplet = (struct proplet){ .spec = { .type = PROPLET_EXTERNAL, .external = &external } };
+    alpha = (struct candidate){ .name = "alpha", .proplet = &proplet, .ready = true };
+}
+
+static void tear_down(void)
+{
+    wait_list_destroy(list);
+    arena_destroy(arena);
+}
+
+static struct kube_name name_of(const char *ns, const char *name)
+{
+    struct kube_name ret;
+
+    ck_assert(kube_name_set(&ret, ns, name));
+    return ret;
+}
+
+static bool enter_as_of(uint64_t sequence, const char *name, const char *task, int64_t rank)
+{
+    const struct kube_name key = name_of("ns", name);
+
+    return wait_list_enter(list, &key, parse_json(arena, task), rank, sequence, &release);
+}
+
+static void enter(const char *name, const char *task, int64_t rank)
+{
+    ck_assert(enter_as_of(wait_list_sequence(list), name, task, rank));
+}
+
+static void leave(const char *name)
+{
+    const struct kube_name key = name_of("ns", name);
+
+    wait_list_leave(list, &key, &release);
+}
+
+/* The names, with a blank behind each. */
+static const char *call_except(uint64_t except)
+{
+    struct kube_name *called;
+    size_t len = wait_list_call(list, arena, "ns", &alpha, except, &called);
+    const char *text = "";
+
+    for (size_t i = 0; i < len; i++) {
+        ck_assert_str_eq(called[i].ns, "ns");
+        text = arena_printf(arena, "%s%s ", text, called[i].name);
+    }
+    return text;
+}
+
+static const char *call(void)
+{
+    return call_except(0);
+}
+
+static int64_t kept_for_others(const char *name)
+{
+    const struct kube_name key = name_of("ns", name);
+
+    return wait_list_kept(list, "alpha", &key);
+}
+
+START_TEST(lowest_rank_is_called_first_and_no_more_than_there_is_room_for)
+{
+    enter("c", ANY, 30);
+    enter("a", ANY, 20);
+    enter("b", ANY, 10);
+    enter("d", ANY, 5);
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 4);
+    ck_assert_str_eq(call(), "d b ");
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 2);
+    ck_assert_str_eq(call(), ""); /* both places are kept */
+}
+END_TEST
+
+START_TEST(equal_ranks_are_called_in_the_order_of_their_names)
+{
+    external.max_tasks.set = false;
+    enter("c", ANY, 1);
+    enter("a", OF_TYPE("a"), 1);
+    enter("b", ANY, 1);
+    ck_assert_str_eq(call(), "a b c ");
+}
+END_TEST
+
+START_TEST(tasks_that_the_proplet_does_not_fit_are_passed_over)
+{
+    enter("first", OF_TYPE("b"), 1);
+    enter("second", OF_TYPE("a"), 2);
+    enter("third", ANY, 3);
+    alpha.active = 1;
+    ck_assert_str_eq(call(), "second ");
+    alpha.active = 0;
+    alpha.ready = false;
+    ck_assert_str_eq(call(), "");
+    alpha.ready = true;
+    ck_assert_str_eq(call(), "third ");
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 1);
+}
+END_TEST
+
+START_TEST(place_is_kept_against_others_and_not_against_who_was_called)
+{
+    enter("one", ANY, 1);
+    enter("two", ANY, 2);
+    ck_assert_str_eq(call(), "one two ");
+    ck_assert_int_eq(kept_for_others("one"), 1);
+    ck_assert_int_eq(kept_for_others("two"), 1);
+    ck_assert_int_eq(kept_for_others("three"), 2);
+    leave("one");
+    ck_assert(release.any);
+    ck_assert_str_eq(release.proplet.ns, "ns");
+    ck_assert_str_eq(release.proplet.name, "alpha");
+    ck_assert_int_eq(kept_for_others("three"), 1);
+    ck_assert_int_eq(kept_for_others("two"), 0);
+}
+END_TEST
+
+START_TEST(who_only_waited_releases_nothing)
+{
+    enter("one", ANY, 1);
+    leave("one");
+    ck_assert(!release.any);
+    leave("never there");
+    ck_assert(!release.any);
+    ck_assert_str_eq(call(), "");
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
+}
+END_TEST
+
+START_TEST(who_looked_before_a_call_has_to_look_again)
+{
+    uint64_t before = wait_list_sequence(list);
+
+    ck_assert_str_eq(call(), ""); /* for nobody, and so for nobody who was about to enter */
+    ck_assert(!enter_as_of(before, "one", ANY, 1));
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
+    enter("one", ANY, 1);
+    ck_assert_str_eq(call(), "one ");
+}
+END_TEST
+
+START_TEST(place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter)
+{
+    enter("one", ANY, 1);
+    ck_assert_str_eq(call(), "one ");
+    uint64_t before = wait_list_sequence(list);
+    (void)call();
+    ck_assert(!enter_as_of(before, "one", ANY, 1));
+    ck_assert(!release.any);
+    ck_assert_int_eq(kept_for_others("two"), 1);
+}
+END_TEST
+
+/* What does not fit the one who was called fits none of its group, and they are not asked. */
+START_TEST(who_enters_again_gives_its_place_to_another_group)
+{
+    external.max_tasks.value = 1;
+    enter("a1", OF_TYPE("a"), 1);
+    enter("a2", OF_TYPE("a"), 2);
+    enter("any", ANY, 3);
+    ck_assert_str_eq(call(), "a1 ");
+    enter("a1", OF_TYPE("a"), 1);
+    ck_assert(release.any);
+    ck_assert_str_eq(call_except(release.group), "any ");
+}
+END_TEST
+
+START_TEST(changed_wishes_and_ranks_count_from_the_next_entry)
+{
+    external.max_tasks.value = 1;
+    enter("one", OF_TYPE("b"), 1);
+    enter("two", ANY, 5);
+    enter("one", ANY, 9);
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 2);
+    ck_assert_str_eq(call(), "two ");
+    leave("two");
+    ck_assert_str_eq(call(), "one ");
+}
+END_TEST
+
+START_TEST(namespaces_do_not_know_each_other)
+{
+    const struct kube_name other = name_of("other", "one");
+    struct kube_name *called;
+
+    ck_assert(wait_list_enter(list, &other, parse_json(arena, ANY), 1, wait_list_sequence(list),
+                              &release));
+    ck_assert_str_eq(call(), "");
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
+    ck_assert_uint_eq(wait_list_call(list, arena, "other", &alpha, 0, &called), 1);
+    ck_assert_int_eq(kept_for_others("one"), 0); /* of ns/alpha */
+}
+END_TEST
+
+START_TEST(proplet_without_a_limit_calls_all_in_some_calls)
+{
+    enum { TASKS = 1000 };
+    size_t count = 0;
+
+    external.max_tasks.set = false;
+    for (int i = 0; i < TASKS; i++)
+        enter(arena_printf(arena, "t-%d", i), ANY, i);
+    for (int i = 0; wait_list_len(list, "ns"); i++) {
+        struct kube_name *called;
+        ck_assert_int_lt(i, 10);
+        count += wait_list_call(list, arena, "ns", &alpha, 0, &called);
+    }
+    ck_assert_uint_eq(count, TASKS);
+}
+END_TEST
+
+START_TEST(age_outweighs_priority_in_the_end)
+{
+    const struct scheduler *scheduler = &SCHEDULER_PRIORITY;
+    int64_t lowest = wait_rank(scheduler, 0, 0);
+
+    ck_assert(wait_rank(scheduler, 0, 1) < lowest);
+    ck_assert(wait_rank(scheduler, 49 * MINUTE_US, 100) < lowest);
+    ck_assert(wait_rank(scheduler, 51 * MINUTE_US, 100) > lowest);
+    ck_assert(wait_rank(&SCHEDULER_ROUND_ROBIN, 1, 100) > wait_rank(&SCHEDULER_ROUND_ROBIN, 0, 0));
+}
+END_TEST
+
+/* A stream of the highest priority, one a minute, and room for one a minute. */
+START_TEST(lowest_priority_does_not_starve)
+{
+    external.max_tasks.value = 1;
+    enter("low", ANY, wait_rank(&SCHEDULER_PRIORITY, 0, 0));
+    for (int minute = 1;; minute++) {
+        ck_assert_int_le(minute, 60);
+        const char *high = arena_printf(arena, "high-%d", minute);
+        enter(high, ANY, wait_rank(&SCHEDULER_PRIORITY, minute * MINUTE_US, 100));
+        const char *called = call();
+        if (str_equal(called, "low "))
+            break;
+        ck_assert_str_eq(called, arena_printf(arena, "%s ", high));
+        leave(high);
+    }
+}
+END_TEST
+
+/* Every Task is called once, whoever enters, leaves and calls meanwhile. */
+
+#define THREADS 4
+#define TASKS_EACH 500
+
+static void *work(void *arg)
+{
+    const char *prefix = arg;
+    CLEANUP(arena_destroyp) struct arena *own = arena_create();
+    struct wait_release ignored;
+    struct kube_name *called;
+
+    for (int i = 0; i < TASKS_EACH; i++) {
+        const struct kube_name key = name_of("ns", arena_printf(own, "%s-%d", prefix, i));
+        while (!wait_list_enter(list, &key, parse_json(own, ANY), i, wait_list_sequence(list),
+                                &ignored))
+            ;
+        size_t len = wait_list_call(list, own, "ns", &alpha, 0, &called);
+        for (size_t j = 0; j < len; j++)
+            wait_list_leave(list, &called[j], &ignored);
+    }
+    return NULL;
+}
+
+START_TEST(threads_that_enter_and_call_at_once_lose_nobody)
+{
+    static char names[THREADS][2] = { "a", "b", "c", "d" };
+    pthread_t threads[THREADS];
+
+    for (size_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work, names[i]), 0);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(kept_for_others("nobody"), 0);
+    while (wait_list_len(list, "ns")) {
+        struct kube_name *called;
+        size_t len = wait_list_call(list, arena, "ns", &alpha, 0, &called);
+        ck_assert_uint_gt(len, 0);
+        for (size_t i = 0; i < len; i++)
+            leave(called[i].name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("wait_list");
+    TCase *tcase = tcase_create("wait_list");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, lowest_rank_is_called_first_and_no_more_than_there_is_room_for);
+    tcase_add_test(tcase, equal_ranks_are_called_in_the_order_of_their_names);
+    tcase_add_test(tcase, tasks_that_the_proplet_does_not_fit_are_passed_over);
+    tcase_add_test(tcase, place_is_kept_against_others_and_not_against_who_was_called);
+    tcase_add_test(tcase, who_only_waited_releases_nothing);
+    tcase_add_test(tcase, who_looked_before_a_call_has_to_look_again);
+    tcase_add_test(tcase, place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter);
+    tcase_add_test(tcase, who_enters_again_gives_its_place_to_another_group);
+    tcase_add_test(tcase, changed_wishes_and_ranks_count_from_the_next_entry);
+    tcase_add_test(tcase, namespaces_do_not_know_each_other);
+    tcase_add_test(tcase, proplet_without_a_limit_calls_all_in_some_calls);
+    tcase_add_test(tcase, age_outweighs_priority_in_the_end);
+    tcase_add_test(tcase, lowest_priority_does_not_starve);
+    tcase_add_test(tcase, threads_that_enter_and_call_at_once_lose_nobody);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,62 @@
+/* Tasks that wait for room on a Proplet, in the order in which they get it. */
+#pragma once
+
+#include "controller/scheduler.h"
+
+/*
+ * A Task that no Proplet has room for enters, and is woken when one that it may run on has: it is
+ * called. The place is kept for it until its turn ends, against whoever comes along meanwhile. So a
+ * place wakes as many as it can serve, one, however many wait.
+ *
+ * Invariants
+ *  1. A Task is in it at most once: waiting, or called for one Proplet.
+ *  2. Of the Tasks that a Proplet fits the one of the lowest rank is called first; ties by name.
+ *  3. No call is missed: whoever enters names the sequence that it read before it looked at the
+ *     Proplets. Every call moves it, and then the Task may not enter but has to look again.
+ *
+ * Tasks with the same wishes (selector, preferred type) are one group: a Proplet is compared with
+ * groups, not with Tasks.
+ *
+ * Any thread; one leaf mutex.
+ */
+struct wait_list;
+struct wait_list *wait_list_create(void);
+void wait_list_destroy(struct wait_list *list);
+
+/*
+ * Lower is first: the time of creation, moved back by this for each point of priority. So the order
+ * of two Tasks never changes, and the lowest priority is not overtaken by what is created 50
+ * minutes after it.
+ */
+#define WAIT_AGEING_US (30 * INT64_C(1000000))
+int64_t wait_rank(const struct scheduler *scheduler, int64_t created_us, int64_t priority);
+
+/* The place that was kept for a Task is not kept any more: to be offered to others. */
+struct wait_release {
+    bool any;
+    struct kube_name proplet;
+    uint64_t group; /* whose Tasks it does not fit any more; 0: none */
+};
+
+uint64_t wait_list_sequence(struct wait_list *list);
+/* task: the object's tree. false: there were calls since the sequence was read; nothing changed. */
+bool wait_list_enter(struct wait_list *list, const struct kube_name *name, const cJSON *task,
+                     int64_t rank, uint64_t sequence, struct wait_release *ret);
+/* It does not wait for room (any more), or is gone. */
+void wait_list_leave(struct wait_list *list, const struct kube_name *name,
+                     struct wait_release *ret);
+
+/* Places kept on the Proplet for others than this Task. */
+int64_t wait_list_kept(struct wait_list *list, const char *proplet, const struct kube_name *task);
+
+/*
+ * Calls those who come first, as many as the candidate has places that are not kept. active: Tasks
+ * on it. Tasks of the group except (0: none) are left out. The caller wakes them.
+ */
+size_t wait_list_call(struct wait_list *list, struct arena *arena, const char *ns,
+                      const struct candidate *candidate, uint64_t except, struct kube_name **ret);
+size_t wait_list_len(struct wait_list *list, const char *ns); /* waiting, not called */
+/* For what is done to all who wait, at most once an interval: 0 if it is due, and from now on it is
+ * not; otherwise in how many ms it is. */
+uint32_t wait_list_quiet_ms(struct wait_list *list, const char *ns, int64_t now_ms,
+                            uint32_t interval_ms);
