@@ -123,9 +123,10 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
         channel->since_ms = clock_monotonic_ms(bridge->options.clock);
     else if (channel && kind == MESSAGE_MARKER)
         channel->marker = true;
+    bool may_send = kind == MESSAGE_MARKER && !bridge->fence.sent_ms;
     pthread_mutex_unlock(&bridge->lock);
     wake_channel(bridge, key);
-    if (kind == MESSAGE_MARKER)
+    if (may_send)
         wake_waiters(bridge);
 }
 

@@ -204,6 +204,24 @@ START_TEST(word_of_a_daemon_counts_behind_the_restart)
 }
 END_TEST
 
+/* The running write failed, so that its word would complete that. */
+START_TEST(word_of_a_daemon_before_the_restart_does_not_hide_it)
+{
+    make_daemon();
+    world_assigned();
+    struct task_plan plan = world_plan();
+    world_act(&plan);
+    world_result(WORLD_CHANNEL, RESULT);
+    restart(500);
+    world.observed.restart.sequence = 200;
+    plan = world_plan();
+
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
 START_TEST(restart_fails_a_task_whose_policy_says_so)
 {
     world_running();
@@ -447,6 +465,7 @@ int main(void)
     tcase_add_test(tcase, start_whose_running_write_failed_begins_anew_in_one_write);
     tcase_add_loop_test(tcase, result_counts_whatever_side_of_the_restart_it_is_on, 0, 2);
     tcase_add_loop_test(tcase, word_of_a_daemon_counts_behind_the_restart, 0, 2);
+    tcase_add_test(tcase, word_of_a_daemon_before_the_restart_does_not_hide_it);
     tcase_add_test(tcase, restart_fails_a_task_whose_policy_says_so);
     tcase_add_test(tcase, fourth_restart_of_a_run_fails_it);
     tcase_add_test(tcase, restart_ends_the_wait_for_a_stop);
