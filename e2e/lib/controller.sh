@@ -24,7 +24,10 @@ controller_prepare() {
     fi
 }
 
-controller_spawn() { spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"; }
+controller_spawn() {
+    : >"$WORK/controller-was-started"
+    spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"
+}
 
 controller_start() {
     controller_spawn "$@"
