@@ -135,6 +135,7 @@ bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered)
             view->unanswered = 0;
         else if (!was_at_limit)
             view->unanswered++;
+        view->answered |= answered;
         news = was_at_limit != (view->unanswered == FLEET_MAX_UNANSWERED);
     }
     pthread_mutex_unlock(&fleet->lock);

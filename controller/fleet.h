@@ -44,6 +44,7 @@ struct fleet_device {
     /* Attempts in a row that ended on it without a result (start not confirmed, restarted, lost),
      * counted up to FLEET_MAX_UNANSWERED. */
     size_t unanswered;
+    bool answered; /* one ended with a result since this process began */
 };
 
 struct fleet *fleet_create(void);

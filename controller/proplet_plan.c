@@ -174,6 +174,36 @@ static bool plan_offline_since(const struct proplet_observed *observed,
     return status->offline_since_us != observed->proplet.status.offline_since_us;
 }
 
+/* An earlier leader's word that it is not healthy stands until a result comes: what led to it is
+ * not known here. */
+static void plan_health(struct arena *arena, const struct proplet_observed *observed,
+                        struct proplet_plan *plan)
+{
+    static const struct said HEALTHY = { "Answers", "" };
+    static const struct said UNHEALTHY = {
+        "NoResults", "its last 3 Tasks ended without a result from the device"
+    };
+    _Static_assert(FLEET_MAX_UNANSWERED == 3, "the message says so");
+    const struct fleet_device *device = &observed->device;
+    const cJSON *old = plan->status.conditions;
+    bool was_unhealthy = condition_is(old, "Healthy", CONDITION_FALSE);
+    bool healthy =
+        device->unanswered < FLEET_MAX_UNANSWERED && (device->answered || !was_unhealthy);
+    const struct said *said = healthy ? &HEALTHY : &UNHEALTHY;
+    cJSON *list = arena_own(arena, old ? json_copy(old) : cJSON_CreateArray(), json_free);
+
+    if (!set_condition(observed, list, "Healthy", healthy, said))
+        return;
+
+    plan->status.conditions = list;
+    plan->transition = true;
+    if (plan->event_reason || healthy != was_unhealthy)
+        return;
+    plan->event_type = healthy ? EVENT_NORMAL : EVENT_WARNING;
+    plan->event_reason = healthy ? "Healthy" : "Unhealthy";
+    plan->event_message = healthy ? "a result came from the device" : said->message;
+}
+
 static bool plan_heartbeats(struct arena *arena, const struct fleet_device *device,
                             struct proplet_status *status)
 {
@@ -276,6 +306,7 @@ struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_obser
     plan.silent = judgement.verdict == VERDICT_SILENT;
     plan_phase(arena, observed, judgement.verdict, &plan);
     plan.transition |= plan_offline_since(observed, &plan.status);
+    plan_health(arena, observed, &plan);
     if (plan.status.observed_generation != observed->proplet.status.observed_generation)
         plan.transition = true;
     plan.refresh = plan_live_values(arena, observed, &plan);

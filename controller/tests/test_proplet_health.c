@@ -1,0 +1,169 @@
+/* The condition Healthy: whether the last Tasks of a device ended with a word of it. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/proplet_plan.h"
+#include "controller/tests/fake_bridge.h"
+
+#define SPEC                                                                                       \
+    "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"propletSelector\":{\"propletId\":\"alpha\"}"
+#define NOW_US INT64_C(1795255200000000)
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static const char *healthy(const char *proplet)
+{
+    const cJSON *conditions =
+        json_path(stage_get(&KIND_PROPLET, proplet), "status", "conditions", NULL);
+    const cJSON *found = condition_get(conditions, "Healthy");
+
+    return arena_printf(stage.arena, "%s %s", json_string(json_get(found, "status"), "?"),
+                        json_string(json_get(found, "reason"), "?"));
+}
+
+static void expect_task(const char *phase, const char *reason)
+{
+    ck_assert_str_eq(stage_task_string("phase"), phase);
+    ck_assert_str_eq(stage_task_string("reason"), reason);
+}
+
+static void next_task(void)
+{
+    if (stage_get(&KIND_TASK, "one")) {
+        stage_delete(&KIND_TASK, "one");
+        stage_run();
+    }
+    stage_put_task("{" SPEC "}");
+    stage_run();
+}
+
+/* A Task on alpha whose start nobody confirms. */
+static void task_without_a_word(void)
+{
+    outside.deaf = true;
+    next_task();
+    for (int i = 0; i < 4; i++) {
+        stage_wait_ms(31000);
+        stage_run();
+    }
+    expect_task("failed", "StartNotConfirmed");
+    outside.deaf = false;
+}
+
+static void task_that_ends(const char *result, const char *phase)
+{
+    next_task();
+    outside_answer(result);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), phase);
+}
+
+START_TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
+{
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+    task_without_a_word();
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "False NoResults");
+    ck_assert_str_eq(healthy("beta"), "True Answers");
+}
+END_TEST
+
+static const struct {
+    const char *result;
+    const char *phase;
+} WORDS[] = {
+    { "\"results\":\"42\",\"error\":null", "completed" },
+    { "\"results\":\"\",\"error\":\"trap\"", "failed" }, /* the module's error, not the device's */
+};
+
+START_TEST(any_result_makes_it_healthy_again)
+{
+    for (int i = 0; i < 3; i++)
+        task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "False NoResults");
+    task_that_ends(WORDS[_i].result, WORDS[_i].phase);
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+}
+END_TEST
+
+START_TEST(result_in_between_begins_the_count_anew)
+{
+    task_without_a_word();
+    task_without_a_word();
+    task_that_ends(WORDS[_i].result, WORDS[_i].phase);
+    task_without_a_word();
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+}
+END_TEST
+
+START_TEST(next_leader_believes_it_until_a_result_comes)
+{
+    for (int i = 0; i < 3; i++)
+        task_without_a_word();
+    stage.dead = true;
+    stage_run();
+    stage_wait_ms(10000);
+    stage_run();
+    ck_assert_str_eq(healthy("alpha"), "False NoResults");
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "False NoResults");
+    task_that_ends(WORDS[0].result, WORDS[0].phase);
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+}
+END_TEST
+
+START_TEST(health_is_told_in_an_event_once)
+{
+    struct proplet_observed observed = { .name = "alpha",
+                                         .proplet.spec.type = PROPLET_EXTERNAL,
+                                         .mqtt_configured = true,
+                                         .now_us = NOW_US };
+    struct proplet_plan plan = proplet_plan(stage.arena, &observed);
+
+    ck_assert_ptr_null(plan.event_reason); /* healthy from the beginning */
+    observed.proplet.status = plan.status;
+    observed.device.unanswered = FLEET_MAX_UNANSWERED;
+    plan = proplet_plan(stage.arena, &observed);
+    ck_assert(plan.transition);
+    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_str_eq(plan.event_reason, "Unhealthy");
+
+    observed.proplet.status = plan.status;
+    plan = proplet_plan(stage.arena, &observed);
+    ck_assert(!plan.transition);
+    ck_assert_ptr_null(plan.event_reason);
+
+    observed.device.unanswered = 0;
+    observed.device.answered = true;
+    plan = proplet_plan(stage.arena, &observed);
+    ck_assert_int_eq(plan.event_type, EVENT_NORMAL);
+    ck_assert_str_eq(plan.event_reason, "Healthy");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("health of proplets");
+    TCase *tcase = tcase_create("health");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, device_is_healthy_until_three_tasks_ended_without_a_word_of_it);
+    tcase_add_loop_test(tcase, any_result_makes_it_healthy_again, 0, ARRAY_LEN(WORDS));
+    tcase_add_loop_test(tcase, result_in_between_begins_the_count_anew, 0, ARRAY_LEN(WORDS));
+    tcase_add_test(tcase, next_leader_believes_it_until_a_result_comes);
+    tcase_add_test(tcase, health_is_told_in_an_event_once);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
