@@ -322,8 +322,12 @@ void stage_wait_ms(int64_t ms)
 
 void stage_receive(const char *suffix, const char *payload)
 {
-    bridge_message(&process.sink, message_topic(stage.arena, "d/c", suffix), payload,
-                   strlen(payload));
+    stage_receive_bytes(message_topic(stage.arena, "d/c", suffix), payload, strlen(payload));
+}
+
+void stage_receive_bytes(const char *topic, const char *payload, size_t len)
+{
+    bridge_message(&process.sink, topic, payload, len);
 }
 
 void stage_reconnect(void)

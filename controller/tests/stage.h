@@ -34,6 +34,8 @@ void stage_turns(unsigned max); /* the same without heartbeats, and no more than
 void stage_wait_ms(int64_t ms); /* time passes, without a turn */
 /* As if from the broker, on the channel of every Proplet. */
 void stage_receive(const char *suffix, const char *payload);
+/* The same on any topic, with any bytes. */
+void stage_receive_bytes(const char *topic, const char *payload, size_t len);
 /* The broker was away: all are woken that may want to tell a device something. */
 void stage_reconnect(void);
 
