@@ -27,6 +27,7 @@ static struct certificates *certificates;
 static bool may_write;
 static const char *forbidden; /* part of a path; NULL: nothing is */
 static const char *vanish;    /* deleted before a patch of it; NULL: nothing is */
+static const cJSON *appears;  /* a Secret that somebody makes before it is made here */
 static const cJSON *manifests[2];
 static uint32_t wait_ms; /* of the last pass */
 
@@ -40,6 +41,8 @@ static int forbid_or_answer(void *ctx, struct arena *call, const struct http_req
         const struct kube_name key = { .ns = NS, .name = CERT_SECRET_LEAF };
         fake_api_delete(ctx, &KIND_SECRET, &key);
     }
+    if (appears && str_equal(request->method, "POST"))
+        fake_api_put(ctx, &KIND_SECRET, appears);
     if (!forbidden || !strstr(request->path, forbidden))
         return fake_api_roundtrip(ctx, call, request, ret, err);
     *ret = (struct http_response){ .status = 403, .body = BODY, .body_len = sizeof(BODY) - 1 };
@@ -83,6 +86,7 @@ static void setup(void)
     kube_client_set_guard(client, guard, NULL);
     may_write = true;
     forbidden = vanish = NULL;
+    appears = NULL;
     settings = (struct cert_settings){ .service = "propeller-webhook",
                                        .configuration = "propeller-webhook",
                                        .leaf_lifetime_ms = INT64_C(2160) * HOUR_MS,
@@ -261,6 +265,15 @@ START_TEST(what_is_deleted_or_emptied_is_put_back)
     expect_pass();
     expect_complete();
     ck_assert_uint_eq(writes(), before + 2);
+
+    cJSON *emptied = json_copy(configuration(1));
+    json_remove(config_of(json_first(json_get(emptied, "webhooks"))), "caBundle");
+    fake_api_put(api, KINDS[1], emptied);
+    json_free(emptied);
+    before = writes();
+    expect_pass();
+    expect_complete();
+    ck_assert_uint_eq(writes(), before + 1);
 }
 END_TEST
 
@@ -435,6 +448,25 @@ START_TEST(what_goes_between_reading_and_writing_is_made_by_the_next_pass)
 }
 END_TEST
 
+START_TEST(who_comes_second_takes_what_the_first_one_made)
+{
+    struct error err = { 0 };
+
+    put_configurations();
+    expect_pass();
+    const cJSON *first = secret(CERT_SECRET_CA);
+    const struct kube_name key = { .ns = NS, .name = CERT_SECRET_CA };
+    fake_api_delete(api, &KIND_SECRET, &key);
+
+    appears = first;
+    ck_assert_int_eq(pass(&err), -ERROR_CONFLICT);
+    appears = NULL;
+    expect_pass();
+    expect_complete();
+    ck_assert(json_equal(json_get(secret(CERT_SECRET_CA), "data"), json_get(first, "data")));
+}
+END_TEST
+
 START_TEST(certificates_are_renewed_when_their_time_has_come)
 {
     settings.leaf_lifetime_ms = 30000;
@@ -471,6 +503,7 @@ int main(void)
     tcase_add_test(tc, who_does_not_lead_writes_nothing);
     tcase_add_loop_test(tc, whatever_fails_the_end_is_the_same, 0, FAKE_FAILURES);
     tcase_add_test(tc, what_goes_between_reading_and_writing_is_made_by_the_next_pass);
+    tcase_add_test(tc, who_comes_second_takes_what_the_first_one_made);
     tcase_add_test(tc, certificates_are_renewed_when_their_time_has_come);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

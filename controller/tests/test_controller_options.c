@@ -6,6 +6,7 @@
 #include "common/tests/suite.h"
 
 #define MAX_ARGS 8
+#define DAY_MS INT64_C(86400000)
 
 static struct arena *arena;
 static struct controller_settings settings;
@@ -69,6 +70,13 @@ START_TEST(defaults_are_those_of_the_specification)
     ck_assert_int_eq(settings.refresh.interval_ms, 60000);
     ck_assert(settings.refresh.qps > 9.99 && settings.refresh.qps < 10.01);
     ck_assert_uint_eq(settings.namespaces.len, 0);
+    ck_assert(settings.manage_certificates);
+    ck_assert_str_eq(settings.certificates.service, "propeller-webhook");
+    ck_assert_str_eq(settings.certificates.configuration, "propeller-webhook");
+    ck_assert_ptr_null(settings.certificates.ns);
+    ck_assert_int_eq(settings.certificates.leaf_lifetime_ms, 90 * DAY_MS);
+    ck_assert_int_eq(settings.certificates.ca_lifetime_ms, 3650 * DAY_MS);
+    ck_assert_int_eq(settings.certificates.overlap_ms, 600000);
     ck_assert_uint_ge(settings.task_workers, 1);
     ck_assert_uint_ge(settings.proplet_workers, 1);
 }
@@ -147,6 +155,14 @@ static const struct {
       "--max-result-bytes: '1048577' is out of range (1 to 1048576)" },
     { "--scheduler random",
       "--scheduler: 'random' is not one of round-robin, priority, least-loaded" },
+    { "--webhook-service a.b", "--webhook-service: 'a.b' is no name of a Service" },
+    { "--webhook-namespace A", "--webhook-namespace: 'A' is no namespace" },
+    { "--webhook-configuration /", "--webhook-configuration: '/' is no name of an object" },
+    { "--webhook-extra-name a --webhook-extra-name *.b",
+      "--webhook-extra-name: '*.b' is no host name and no IP address" },
+    { "--webhook-certificate-lifetime 2s", "--webhook-certificate-lifetime: '2s' is out of range" },
+    { "--webhook-certificate-lifetime 2h --webhook-ca-lifetime 1h",
+      "--webhook-certificate-lifetime: must not be longer than --webhook-ca-lifetime" },
     { "--log-level loud", "--log-level: 'loud' is not one of trace, debug, info, warn, error" },
     { "--log-format xml", "--log-format: 'xml' is not one of json, text" },
     { "--leader-elect=maybe", "--leader-elect: 'maybe' is neither true nor false" },
