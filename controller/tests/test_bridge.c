@@ -239,6 +239,67 @@ START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
 }
 END_TEST
 
+#define WAITERS 50
+
+static bool ask(int number, int64_t since_ms)
+{
+    struct kube_name name;
+
+    ck_assert(kube_name_set(&name, "ns", arena_printf(arena, "task-%d", number)));
+    return bridge_fence_passed(bridge, since_ms, &name);
+}
+
+/* A result that is not written yet holds everything behind it back. */
+static int64_t hold_back(void)
+{
+    begin();
+    wait_until_drained();
+    probe_publish(device, RESULTS, RESULT);
+    wait_for_mail(1);
+    int64_t since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    while (clock_monotonic_ms(&CLOCK_SYSTEM) == since_ms)
+        (void)poll(NULL, 0, 1);
+    return since_ms;
+}
+
+START_TEST(all_that_wait_share_a_marker_and_are_woken_by_it)
+{
+    probe_subscribe(device, "m/d/c/c/control/controller/marker", 1);
+    int64_t since_ms = hold_back();
+    for (int i = 0; i < WAITERS; i++)
+        ck_assert(!ask(i, since_ms));
+    ck_assert_uint_lt(workqueue_len(task_queue), WAITERS);
+
+    (void)take_mail();
+    for (int i = 0; workqueue_len(task_queue) < WAITERS; i++) {
+        ck_assert_msg(i < MAX_POLLS, "%zu woken", workqueue_len(task_queue));
+        (void)poll(NULL, 0, 10);
+    }
+    for (int i = 0; i < WAITERS; i++)
+        ck_assert(ask(i, since_ms));
+    ck_assert_uint_ge(probe_count(device), 1);
+    ck_assert_uint_le(probe_count(device), 4); /* of the beginning, and this one */
+    end();
+}
+END_TEST
+
+START_TEST(marker_that_died_with_the_broker_is_sent_again)
+{
+    int64_t since_ms = hold_back();
+    ck_assert(!ask(1, since_ms));
+    broker_kill(broker);
+    wait_until_connected(false);
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    broker_start(broker);
+    for (int i = 0; !ask(1, since_ms); i++) {
+        ck_assert_msg(i < MAX_POLLS, "no marker came back");
+        mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+        (void)poll(NULL, 0, 10);
+    }
+    end();
+}
+END_TEST
+
 START_TEST(result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody)
 {
     begin();
@@ -389,6 +450,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, result_that_was_not_written_comes_again_to_the_next_process);
     tcase_add_test(tcase, marker_comes_behind_everything_that_waited_in_the_broker);
+    tcase_add_test(tcase, all_that_wait_share_a_marker_and_are_woken_by_it);
+    tcase_add_test(tcase, marker_that_died_with_the_broker_is_sent_again);
     tcase_add_test(tcase, result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody);
     tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
     tcase_add_test(tcase, without_the_lease_neither_connection_is_made);
