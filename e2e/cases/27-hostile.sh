@@ -54,7 +54,7 @@ wait_count 'other_proplet|other_channel|not_running' '.reason == "late"'
 for reason in other_proplet other_channel; do
     expect_le "results rejected as $reason, one at least" 1 "$(counted propeller_results_rejected_total "$reason")"
 done
-for kind in alive create task_metrics; do
+for kind in alive create metrics task_metrics; do
     wait_for 60 "malformed $kind" count_is propeller_mqtt_malformed_total "$kind" \
         "$(sent ".kind == \"$kind\" and .reason == \"malformed\"")"
 done

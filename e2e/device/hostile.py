@@ -64,6 +64,8 @@ SORTS = (
     ("create", "malformed", lambda i, d: encoded(proplet_id=["a"], metadata={})),
     ("create", "malformed", lambda i, d: b'"create"'),
     ("create", "ignored", lambda i, d: encoded(proplet_id="somebody-else", metadata="text")),
+    ("metrics", "malformed", lambda i, d: b"[]"),
+    ("metrics", "malformed", lambda i, d: encoded(proplet_id=7, cpu_metrics="hot")),
     ("task_metrics", "malformed", lambda i, d: encoded(task_id={}, metrics=[])),
     ("task_metrics", "malformed", lambda i, d: b"\xc3\x28"),
     ("task_metrics", "ignored", lambda i, d: encoded(task_id=i, proplet_id="somebody-else")),

@@ -96,7 +96,9 @@ oracle_judge() {
         "${journals[@]}" "$@") || status=$?
     ((status == 0)) || fail "the oracle's verdict: $verdict"
     printf 'measured: %s\n' "$(tail -n 1 <<<"$verdict")"
+    sed -n 's/^oracle: //p' <<<"$verdict" >"$LOGS/verdict.json"
 }
+oracle_count() { jq --arg name "$1" '.[$name] // 0' "$LOGS/verdict.json"; }
 
 # crash_verdict [OPTION...]: every Task ended with its own number
 crash_verdict() {

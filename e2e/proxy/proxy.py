@@ -4,8 +4,11 @@
 Lines written to the control pipe, each answered by a line of the journal:
   drop N WORD     the next N messages from clients whose topic holds WORD never arrive; the sender
                   is told that they did, as by a broker that dies a moment later
+  lose N WORD     the next N messages from the broker whose topic holds WORD never arrive; the broker
+                  is told that they did: lost as in a broker that forgets what is in flight
   hold WORD       from the next message from the broker whose topic holds WORD on, that client
-                  hears nothing, acknowledgements neither; for several WORDs if said several times
+                  hears nothing, acknowledgements neither, nor that the broker has died; for several
+                  WORDs if said several times
   release         of all of them
   cut             every connection is closed, and whatever is under way on it is gone
   refuse | accept new connections are closed at once, and are not
@@ -64,8 +67,10 @@ class Connection:
         self.dropped = set()  # numbers of dropped QoS 2 messages: their PUBREL is answered here
         self.released = asyncio.Event()
         self.released.set()
+        self.is_closed = False
 
     def close(self):
+        self.is_closed = True
         for _reader, writer in (self.client, self.broker):
             writer.close()
         self.released.set()
@@ -93,12 +98,20 @@ class Connection:
         if kind != PUBLISH:
             return False
         message = Publish(packet, header)
-        if not self.proxy.takes_away(message.topic):
+        if not self.proxy.takes_away("drop", message.topic):
             return False
         if message.qos == 2:
             self.dropped.add(message.number)
         if message.qos:
             self._answer(PUBACK if message.qos == 1 else PUBREC, message.number)
+        return True
+
+    def _is_lost(self, message):
+        """Of QoS 0 and 1, which are all that a controller asks for."""
+        if not self.proxy.takes_away("lose", message.topic):
+            return False
+        if message.qos:
+            self.broker[1].write(bytes([PUBACK << 4, 2]) + message.number)
         return True
 
     def _answer(self, kind, number):
@@ -107,10 +120,16 @@ class Connection:
     async def _downwards(self):
         while True:
             packet, header = await read_packet(self.broker[0])
-            if packet[0] >> 4 == PUBLISH and self.proxy.holds(Publish(packet, header).topic):
-                self.released.clear()
-                self.proxy.write("held")
+            if packet[0] >> 4 == PUBLISH:
+                message = Publish(packet, header)
+                if self._is_lost(message):
+                    continue
+                if self.proxy.holds(message.topic):
+                    self.released.clear()
+                    self.proxy.write("held")
             await self.released.wait()
+            if self.is_closed:
+                return  # what was held is gone
             self.client[1].write(packet)
             await self.client[1].drain()
 
@@ -119,7 +138,7 @@ class Proxy:
     def __init__(self, options):
         self.options = options
         self.connections = set()
-        self.drops = []  # [left, word]
+        self.taken = []  # [verb, messages left, word]
         self.holding = []  # words
         self.is_refusing = False
         self.journal = open(options.journal, "a", encoding="utf-8", buffering=1)
@@ -127,10 +146,10 @@ class Proxy:
     def write(self, event, **fields):
         print(json.dumps({"time": time.time(), "event": event, **fields}), file=self.journal)
 
-    def takes_away(self, topic):
-        for drop in self.drops:
-            if drop[0] and drop[1] in topic:
-                drop[0] -= 1
+    def takes_away(self, verb, topic):
+        for rule in self.taken:
+            if rule[0] == verb and rule[1] and rule[2] in topic:
+                rule[1] -= 1
                 self.write("dropped", topic=topic)
                 return True
         return False
@@ -159,8 +178,8 @@ class Proxy:
 
     def obey(self, line):
         verb, *arguments = line.split()
-        if verb == "drop":
-            self.drops.append([int(arguments[0]), arguments[1]])
+        if verb in ("drop", "lose"):
+            self.taken.append([verb, int(arguments[0]), arguments[1]])
         elif verb == "hold":
             self.holding.append(arguments[0])
         elif verb == "release":
