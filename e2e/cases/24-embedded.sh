@@ -98,3 +98,14 @@ kn delete proplet guest >/dev/null
 wait_condition proplets chip Ready '^True '
 wait_task waits completed
 oracle_judge --deleted --may-fail PayloadTooLarge --may-fail PayloadInvalid
+
+# The device of this test is as easily deafened as the real one, and goes on beating all the same.
+publish control/manager/start "$(printf '%01024d' 0)"
+wait_for 30 "the end of its hearing" journal_has mcu '.event == "deaf" and .bytes == 1024'
+beats() { wire_messages control/proplet/alive 'select(.proplet_id == "mcu" and .status == "alive")' | wc -l; }
+before=$(beats)
+beats_on() { (($(beats) >= before + 3)); }
+wait_for 30 "three heartbeats more" beats_on
+add_task unheard "$ADDITION" '[1, 1]' "$ON_CHIP"
+wait_task unheard running
+expect_eq "starts that it heard" 0 "$(journal_count mcu ".event == \"start\" and .task == \"$(task unheard .metadata.uid)\"")"
