@@ -13,6 +13,7 @@ static const char *const NAMES[IDENTITY_COUNT] = {
     [IDENTITY_TASK] = "task-controller",
     [IDENTITY_PROPLET] = "proplet-controller",
     [IDENTITY_CERTIFICATE] = "certificate-controller",
+    [IDENTITY_JOB] = "propellerjob-controller",
 };
 #define PROCESS_NAME "propeller-controller"
 

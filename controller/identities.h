@@ -6,7 +6,13 @@
 
 /* A reconciler that is added here gets a ServiceAccount of its own (identities.c has the names,
  * rbac/ the rights). */
-enum identity { IDENTITY_TASK, IDENTITY_PROPLET, IDENTITY_CERTIFICATE, IDENTITY_COUNT };
+enum identity {
+    IDENTITY_TASK,
+    IDENTITY_PROPLET,
+    IDENTITY_JOB,
+    IDENTITY_CERTIFICATE,
+    IDENTITY_COUNT
+};
 
 struct identities_options {
     struct kube_config *config; /* of the process; borrowed */

@@ -86,12 +86,21 @@ static void index_dependents(const cJSON *json, index_add_fn *add, void *ctx)
     }
 }
 
+static void index_job(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    const char *uid = kube_controller_uid(json);
+
+    if (uid)
+        add(ctx, uid);
+}
+
 void indexes_add_task(struct store *store)
 {
     store_add_index(store, INDEX_ACTIVE, index_active);
     store_add_index(store, INDEX_ASSIGNED, index_assigned);
     store_add_index(store, INDEX_WAITING, index_waiting);
     store_add_index(store, INDEX_DEPENDENTS, index_dependents);
+    store_add_index(store, INDEX_JOB, index_job);
 }
 
 static const char *connection_string(const cJSON *json, const char *key)

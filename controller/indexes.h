@@ -14,6 +14,7 @@
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
  *                                       Tasks can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
+ *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
  * Proplets
  *   INDEX_IDENTITY  fleet_key           device
  *   INDEX_CHANNEL   channel_key
@@ -23,6 +24,7 @@
 #define INDEX_ASSIGNED "assigned"
 #define INDEX_WAITING "waiting"
 #define INDEX_DEPENDENTS "dependents"
+#define INDEX_JOB "job"
 #define INDEX_IDENTITY "identity"
 #define INDEX_CHANNEL "channel"
 #define INDEX_EMBEDDED "embedded"

@@ -9,7 +9,7 @@
 #include "controller/scheduler.h"
 
 #define MAX_WORKERS 64
-#define DEFAULT_WORKERS "task=8,proplet=2"
+#define DEFAULT_WORKERS "task=8,proplet=2,propellerjob=2"
 
 static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
 static const char *const LOG_FORMATS[] = { "json", "text", NULL };
@@ -107,6 +107,7 @@ static int parse_worker(const char *item, size_t len, struct controller_settings
     } KINDS[] = {
         { "task", offsetof(struct controller_settings, task_workers) },
         { "proplet", offsetof(struct controller_settings, proplet_workers) },
+        { "propellerjob", offsetof(struct controller_settings, job_workers) },
     };
     const char *equals = memchr(item, '=', len);
     size_t name_len = equals ? (size_t)(equals - item) : len;
@@ -125,7 +126,8 @@ static int parse_worker(const char *item, size_t len, struct controller_settings
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID, "--workers: no kind '%.*s' (allowed: task, proplet)",
+    return error_set(err, ERROR_INVALID,
+                     "--workers: no kind '%.*s' (allowed: task, proplet, propellerjob)",
                      (int)name_len, item);
 }
 

@@ -10,6 +10,7 @@
 #include "common/runtime/metrics.h"
 #include "controller/debug_page.h"
 #include "controller/indexes.h"
+#include "controller/propellerjob_cache.h"
 
 #define LEASE_NAME "propeller-controller"
 /* Less than the time that a stop may take. */
@@ -135,7 +136,8 @@ static void make_controllers(struct process *process)
 {
     struct shared *shared = &process->shared;
     const struct controller_source task_sources[] = { { shared->tasks, task_map_task },
-                                                      { shared->proplets, task_map_proplet } };
+                                                      { shared->proplets, task_map_proplet },
+                                                      { shared->jobs, task_map_job } };
     const struct controller_source proplet_sources[] = { { shared->proplets,
                                                            proplet_map_proplet } };
     const struct controller_options tasks = { .name = "task",
@@ -150,9 +152,18 @@ static void make_controllers(struct process *process)
                                                  .sources = proplet_sources,
                                                  .source_count = ARRAY_LEN(proplet_sources),
                                                  .workers = process->settings.proplet_workers };
+    const struct controller_source job_sources[] = { { shared->jobs, map_self },
+                                                     { shared->tasks, propellerjob_map_task } };
+    const struct controller_options jobs = { .name = "propellerjob",
+                                             .self = shared,
+                                             .reconcile = propellerjob_reconcile,
+                                             .sources = job_sources,
+                                             .source_count = ARRAY_LEN(job_sources),
+                                             .workers = process->settings.job_workers };
 
     process->task_controller = make_controller(process, &tasks, IDENTITY_TASK);
     process->proplet_controller = make_controller(process, &proplets, IDENTITY_PROPLET);
+    process->job_controller = make_controller(process, &jobs, IDENTITY_JOB);
     shared->task_queue = controller_queue(process->task_controller);
     shared->proplet_queue = controller_queue(process->proplet_controller);
     if (shared->bridge)
@@ -219,6 +230,7 @@ int process_create(struct process *process, struct error *err)
         .settings = &process->settings,
         .tasks = make_informer(process, &KIND_TASK, project_task),
         .proplets = make_informer(process, &KIND_PROPLET, project_proplet),
+        .jobs = make_informer(process, &KIND_PROPELLERJOB, project_propellerjob),
         .fleet = fleet_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
@@ -229,6 +241,7 @@ int process_create(struct process *process, struct error *err)
     };
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
+    indexes_add_propellerjob(informer_store(shared->jobs));
     if (!str_is_empty(process->settings.mqtt_address)) {
         r = make_bridge(process, err);
         if (r < 0)
@@ -257,11 +270,13 @@ void process_destroy(struct process *process)
     certificates_destroy(process->certificates);
     controller_destroy(process->task_controller);
     controller_destroy(process->proplet_controller);
+    controller_destroy(process->job_controller);
     elector_destroy(process->elector);
     catch_up_destroy(process->catch_up);
     watch_loop_destroy(process->watches);
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
+    informer_destroy(shared->jobs);
     bridge_destroy(shared->bridge);
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);

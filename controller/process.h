@@ -26,6 +26,7 @@ struct process {
     struct controller *task_controller;
     struct controller *proplet_controller;
     struct certificates *certificates; /* NULL: --manage-webhook-certificates=false */
+    struct controller *job_controller;
     struct shared shared;
 };
 

@@ -26,7 +26,8 @@ static int ready_watches(void *self, struct error *err UNUSED)
 {
     const struct process *process = self;
 
-    return informer_synced(process->shared.tasks) && informer_synced(process->shared.proplets);
+    return informer_synced(process->shared.tasks) && informer_synced(process->shared.proplets) &&
+           informer_synced(process->shared.jobs);
 }
 
 static void join_watches(void *self)
@@ -106,7 +107,11 @@ static int start_controllers(void *self, struct error *err)
     if (r < 0)
         return r;
 
-    return controller_start(process->task_controller, err);
+    r = controller_start(process->task_controller, err);
+    if (r < 0)
+        return r;
+
+    return controller_start(process->job_controller, err);
 }
 
 static void stop_controllers(void *self)
@@ -116,6 +121,7 @@ static void stop_controllers(void *self)
     health_set_stopping(process->health);
     controller_stop(process->task_controller);
     controller_stop(process->proplet_controller);
+    controller_stop(process->job_controller);
 }
 
 static void join_controllers(void *self)
@@ -124,6 +130,7 @@ static void join_controllers(void *self)
 
     controller_join(process->task_controller);
     controller_join(process->proplet_controller);
+    controller_join(process->job_controller);
 }
 
 static void stop_standby(void *self)

@@ -17,6 +17,7 @@ struct shared {
     const struct controller_settings *settings;
     struct informer *tasks;
     struct informer *proplets;
+    struct informer *jobs; /* PropellerJobs */
     struct fleet *fleet;
     struct refresh_budget *budget;
     struct placements *placements;
@@ -33,9 +34,13 @@ struct shared {
 reconcile_fn task_reconcile;
 map_fn task_map_task;    /* a Task changed */
 map_fn task_map_proplet; /* a Proplet changed: whom of the Tasks does it concern */
+map_fn task_map_job;     /* a PropellerJob gives its Tasks another order, or ended */
 reconcile_fn proplet_reconcile;
 map_fn
     proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
+
+reconcile_fn propellerjob_reconcile;
+map_fn propellerjob_map_task; /* a Task came, went, ended, began anew: the jobs that count it */
 
 /*
  * Counts where a Task is now; object NULL: it is gone. The room that this frees is offered to those

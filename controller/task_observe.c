@@ -8,6 +8,7 @@
 #include "controller/bridge_messages.h"
 #include "controller/candidates.h"
 #include "controller/indexes.h"
+#include "controller/propellerjob_cache.h"
 #include "controller/task_dependencies.h"
 #include "controller/task_recovery_plan.h"
 
@@ -185,6 +186,10 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     int r = task_decode(rc->arena, json, &ret->task, err);
     if (r < 0)
         return r;
+
+    ret->job_order = job_order_of(informer_store(shared->jobs), rc->arena, json);
+    if (ret->job_order == JOB_ORDER_SUSPEND)
+        ret->task.spec.suspend = true;
 
     int64_t attempt = ret->task.status.attempt;
     if (object->deleting)

@@ -6,6 +6,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_transition.h"
 
@@ -288,6 +289,8 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
 static void plan_phase(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
+    if (task_obey_job(arena, observed, plan))
+        return;
     switch (observed->task.status.phase) {
     case TASK_PENDING:
         plan_choice(arena, observed, plan);

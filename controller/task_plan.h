@@ -5,6 +5,7 @@
 #include "common/api/task.h"
 #include "common/runtime/events.h"
 #include "controller/attempts.h"
+#include "controller/job_order.h"
 #include "controller/messages.h"
 #include "controller/scheduler.h"
 #include "controller/task_dependencies_plan.h"
@@ -67,6 +68,7 @@ struct task_observed {
     size_t result_count;
     struct observed_restart restart;
 
+    enum job_order job_order;         /* of the PropellerJob that it belongs to */
     struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
     struct schedule_context candidates; /* gathered when the Task may be assigned */

@@ -69,8 +69,8 @@ void task_wait(struct arena *arena, const struct task_observed *observed, struct
     task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, reason, message);
 }
 
-static void task_skip(struct arena *arena, const struct task_observed *observed,
-                      struct task_plan *plan, const char *reason, const char *message)
+void task_skip(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message)
 {
     finish(observed, plan, TASK_SKIPPED);
     task_wait(arena, observed, plan, reason, message);

@@ -8,6 +8,8 @@
 /* Each sets plan->status and the event. Messages hold no times. */
 void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                const char *reason, const char *message);
+void task_skip(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message);
 /* Waits or is skipped, as its dependencies say. false: they are met. */
 bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,

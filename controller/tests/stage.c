@@ -7,6 +7,7 @@
 #include "common/tests/temp_dir.h"
 #include "controller/bridge_messages.h"
 #include "controller/indexes.h"
+#include "controller/propellerjob_cache.h"
 
 #define MAX_TURNS 20000
 /* Whatever is due within this time is waited for; retries of publishes, confirmations and stop
@@ -72,6 +73,13 @@ static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *c
     proplet_map_proplet(shared, old, current, shared->proplet_queue);
 }
 
+static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    struct shared *shared = ctx;
+
+    task_map_job(shared, old, current, shared->task_queue);
+}
+
 static bool is_task(const cJSON *object)
 {
     return json_get(json_get(object, "spec"), "connectionConfig") == NULL;
@@ -134,6 +142,7 @@ static void start_process(void)
         .settings = &SETTINGS,
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
+        .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
         .fleet = fleet_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
@@ -147,6 +156,7 @@ static void start_process(void)
     };
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
+    indexes_add_propellerjob(informer_store(shared->jobs));
     process.sink = (struct bridge_sink){
         .tasks = informer_store(shared->tasks),
         .proplets = informer_store(shared->proplets),
@@ -171,6 +181,7 @@ static void end_process(void)
     watch_loop_destroy(process.loop);
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
+    informer_destroy(shared->jobs);
     workqueue_destroy(shared->task_queue);
     workqueue_destroy(shared->proplet_queue);
     mailbox_destroy(shared->mailbox);

@@ -192,9 +192,9 @@ static const struct {
     { "--workers task=1x", "--workers: 'task=1x' is not KIND=N with N from 1 to 64" },
     { "--workers task=00000000001",
       "--workers: 'task=00000000001' is not KIND=N with N from 1 to 64" },
-    { "--workers =4", "--workers: no kind '' (allowed: task, proplet)" },
-    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: task, proplet)" },
-    { "--workers tas=4", "--workers: no kind 'tas' (allowed: task, proplet)" },
+    { "--workers =4", "--workers: no kind '' (allowed: task, proplet, propellerjob)" },
+    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: task, proplet, propellerjob)" },
+    { "--workers tas=4", "--workers: no kind 'tas' (allowed: task, proplet, propellerjob)" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 

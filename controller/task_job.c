@@ -1,0 +1,30 @@
+#include "controller/task_job.h"
+
+#include "common/base/str.h"
+#include "controller/task_transition.h"
+
+#define REASON "StoppedByJob"
+
+bool task_obey_job(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+    const struct task_status *status = &observed->task.status;
+    bool for_failures = task_run_if(spec) == RUN_IF_FAILURE && spec->depends_on.len;
+    bool stopped = observed->job_order == JOB_ORDER_STOP ||
+                   (observed->job_order == JOB_ORDER_FAIL_FAST && !for_failures);
+    const char *message = "its PropellerJob failed";
+
+    if (!stopped)
+        return false;
+    if (status->phase == TASK_PENDING ||
+        (status->phase == TASK_SCHEDULED && str_is_empty(status->assigned_proplet))) {
+        task_skip(arena, observed, plan, REASON, message);
+        return true;
+    }
+    if (status->phase != TASK_SCHEDULED && status->phase != TASK_RUNNING)
+        return false;
+    plan->publish_stop = observed->proplet.reachable;
+    task_fail(arena, observed, plan, REASON, message);
+    return true;
+}

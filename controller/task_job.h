@@ -1,0 +1,9 @@
+/* What a Task does on an order of its PropellerJob. Pure. */
+#pragma once
+
+#include "controller/task_plan.h"
+
+/* A Task that has not begun is skipped, one that may have is stopped and fails: both for good, so
+ * that whatever waits for it goes on. false: there is no such order for it. */
+bool task_obey_job(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan);
