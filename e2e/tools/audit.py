@@ -17,10 +17,11 @@ READS = {"get", "list", "watch"}
 
 # Who alone changes what: (API group, resource) -> ServiceAccount.
 OWNERS = {
-    (GROUP, "tasks"): "task-controller",
     (GROUP, "tasks/status"): "task-controller",
     (GROUP, "proplets"): "proplet-controller",
     (GROUP, "proplets/status"): "proplet-controller",
+    (GROUP, "propellerjobs"): "propellerjob-controller",
+    (GROUP, "propellerjobs/status"): "propellerjob-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
     ("", "secrets"): "certificate-controller",
@@ -28,7 +29,10 @@ OWNERS = {
     ("", "serviceaccounts/token"): "propeller-controller",
 }
 # Who changes what several may change.
-SHARED = {("events.k8s.io", "events"): {"task-controller", "proplet-controller"}}
+SHARED = {
+    (GROUP, "tasks"): {"task-controller", "propellerjob-controller"},
+    ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "propellerjob-controller"},
+}
 
 # An API server that starts refuses what is allowed until it has read its rules.
 START_SECONDS = 20
@@ -37,6 +41,12 @@ START_SECONDS = 20
 EXPECTED_UNUSED = {
     "task-controller events.k8s.io/events patch":
         "a series: the same event of the same Task twice in ten minutes, which no case provokes",
+    "propellerjob-controller events.k8s.io/events patch":
+        "a series: the same event of the same job twice in ten minutes, which no case provokes",
+    "propellerjob-controller propeller.propeller.abstractmachines.fr/propellerjobs/finalizers update":
+        "no request: the API server asks for it when a Task is made with blockOwnerDeletion",
+    "propellerjob-controller propeller.propeller.abstractmachines.fr/tasks get":
+        "a Task is there that the cache does not know: a reply was lost, or the process died",
 }
 
 

@@ -1,0 +1,324 @@
+#include "controller/tests/job_stage.h"
+
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/temp_dir.h"
+#include "controller/indexes.h"
+
+#define MAX_TURNS 500
+#define SOON_MS 10000
+
+struct job_stage jobs;
+
+static struct {
+    struct kube_client *client;
+    struct kube_client *other; /* a user's: without failures, not counted */
+    struct events *events;
+    struct kube_config *config;
+    struct watch_loop *loop;
+    int64_t due_ms; /* when the reconciler wants its next turn; 0: not by itself */
+} process;
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    static const enum fake_failure FAILURES[] = {
+        [FAULT_REFUSED] = FAKE_REFUSED,
+        [FAULT_LOST_REPLY] = FAKE_LOST_REPLY,
+        [FAULT_CONFLICT] = FAKE_CONFLICT,
+        [FAULT_SERVER_ERROR] = FAKE_SERVER_ERROR,
+    };
+
+    if (jobs.dead)
+        return error_set(err, ERROR_UNAVAILABLE, "dead");
+    if (++jobs.steps != jobs.fail_at)
+        return fake_api_roundtrip(ctx, arena, request, ret, err);
+    if (jobs.fault < FAULT_CRASH_BEFORE) {
+        fake_api_fail(ctx, 1, FAILURES[jobs.fault]);
+        return fake_api_roundtrip(ctx, arena, request, ret, err);
+    }
+    jobs.dead = true;
+    if (jobs.fault == FAULT_CRASH_AFTER)
+        (void)fake_api_roundtrip(ctx, arena, request, ret, err);
+    return error_set(err, ERROR_UNAVAILABLE, "dead");
+}
+
+static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    propellerjob_map_task(ctx, old, current, jobs.queue);
+}
+
+static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    map_self(ctx, old, current, jobs.queue);
+    task_map_job(ctx, old, current, jobs.shared.task_queue);
+}
+
+static bool is_job(const cJSON *object)
+{
+    return json_path(object, "spec", "jobId", NULL) == NULL &&
+           (json_path(object, "spec", "tasks", NULL) ||
+            json_path(object, "spec", "taskRefs", NULL));
+}
+
+/* What a watch would tell. */
+static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
+{
+    const cJSON *either = current ? current : old;
+    bool job = is_job(either);
+    struct informer *informer = job ? jobs.shared.jobs : jobs.shared.tasks;
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+
+    if (jobs.dead)
+        return;
+    ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
+    if (current) {
+        informer_observed(informer, object);
+        return;
+    }
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *removed =
+        store_remove(informer_store(informer), &object->name, object->resource_version);
+    if (removed)
+        (job ? on_job : on_task)(&jobs.shared, removed, NULL);
+}
+
+static struct informer *make_informer(const struct kube_kind *kind, watch_project_fn *project,
+                                      informer_fn *function)
+{
+    const struct watch_options options = { .kind = kind, .project = project };
+    struct informer *informer = informer_create(process.loop, &options);
+
+    informer_subscribe(informer, function, &jobs.shared);
+    return informer;
+}
+
+static int on_item(void *ctx UNUSED, const cJSON *item, struct error *err UNUSED)
+{
+    on_change(NULL, NULL, item);
+    return 0;
+}
+
+static void list(const struct kube_kind *kind)
+{
+    const struct kube_list_options options = { 0 };
+    struct error err = { 0 };
+    int r = kube_list(process.other, kind, &options, on_item, NULL, &err);
+
+    ck_assert_msg(r == 0, "%s", err.message);
+}
+
+static void start_process(void)
+{
+    jobs.dead = false;
+    process.due_ms = 0;
+    process.client = kube_client_create_with(roundtrip, jobs.api);
+    process.events = events_create(process.client, "test", "test", &jobs.clock.clock);
+    process.loop = watch_loop_create(process.config);
+    jobs.queue = workqueue_create("propellerjob", &jobs.clock.clock);
+    jobs.shared = (struct shared){
+        .tasks = make_informer(&KIND_TASK, project_task, on_task),
+        .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
+        .task_queue = workqueue_create("task", &jobs.clock.clock),
+    };
+    indexes_add_task(informer_store(jobs.shared.tasks));
+    indexes_add_propellerjob(informer_store(jobs.shared.jobs));
+    list(&KIND_TASK);
+    list(&KIND_PROPELLERJOB);
+}
+
+static void end_process(void)
+{
+    events_destroy(process.events);
+    watch_loop_destroy(process.loop);
+    informer_destroy(jobs.shared.tasks);
+    informer_destroy(jobs.shared.jobs);
+    workqueue_destroy(jobs.shared.task_queue);
+    workqueue_destroy(jobs.queue);
+    kube_client_destroy(process.client);
+}
+
+void job_stage_set_up(void)
+{
+    static const char CONFIG[] = "{apiVersion: v1, kind: Config, current-context: c,\n"
+                                 "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
+                                 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}],\n"
+                                 "users: [{name: u, user: {}}]}\n";
+    struct error err = { 0 };
+
+    json_init();
+    jobs = (struct job_stage){ .arena = arena_create(), .api = fake_api_create() };
+    fake_clock_init(&jobs.clock);
+    int r = kube_config_load(temp_file(jobs.arena, temp_dir(jobs.arena), "config", CONFIG),
+                             &process.config, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+    process.other = kube_client_create_with(fake_api_roundtrip, jobs.api);
+    start_process();
+    fake_api_on_change(jobs.api, on_change, NULL);
+}
+
+void job_stage_tear_down(void)
+{
+    end_process();
+    kube_client_destroy(process.other);
+    kube_config_destroy(process.config);
+    fake_api_destroy(jobs.api);
+    arena_destroy(jobs.arena);
+}
+
+static struct kube_name name_of(const char *name)
+{
+    struct kube_name ret;
+
+    ck_assert(kube_name_set(&ret, "default", name));
+    return ret;
+}
+
+const cJSON *job_stage_get(const struct kube_kind *kind, const char *name)
+{
+    const struct kube_name key = name_of(name);
+
+    return fake_api_get(jobs.api, jobs.arena, kind, &key);
+}
+
+/* The object as it is, with another spec or status; generation moves with the spec. */
+static void put(const struct kube_kind *kind, const char *name, const cJSON *spec,
+                const cJSON *status)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name key = name_of(name);
+    const cJSON *old = fake_api_get(jobs.api, arena, kind, &key);
+    cJSON *object = json_object(arena);
+    cJSON *metadata = json_set_object(object, "metadata");
+
+    json_set_string(metadata, "namespace", "default");
+    json_set_string(metadata, "name", name);
+    json_for_each (member, json_get(old, "metadata"))
+        json_set_copy(metadata, member->string, member);
+    if (spec)
+        json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);
+    json_set_copy(object, "spec", spec ? spec : json_get(old, "spec"));
+    json_set_copy(object, "status", status ? status : json_get(old, "status"));
+    fake_api_put(jobs.api, kind, object);
+}
+
+void job_stage_put(const char *spec)
+{
+    put(&KIND_PROPELLERJOB, "job", parse_json(jobs.arena, spec), NULL);
+}
+
+void job_stage_delete(const struct kube_kind *kind, const char *name)
+{
+    const struct kube_name key = name_of(name);
+
+    fake_api_delete(jobs.api, kind, &key);
+}
+
+void job_stage_put_task(const char *name, const char *spec)
+{
+    put(&KIND_TASK, name, parse_json(jobs.arena, spec), NULL);
+}
+
+void job_stage_end_task(const char *name, enum task_phase phase)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    cJSON *status = json_object(arena);
+    char now[RFC3339_LEN];
+
+    json_set_string(status, "phase", TASK_PHASE_NAMES[phase]);
+    json_set_string(status, "finishedAt", rfc3339_format(clock_wall_us(&jobs.clock.clock), now));
+    if (phase == TASK_FAILED)
+        json_set_string(status, "reason", "DeviceError");
+    put(&KIND_TASK, name, NULL, status);
+}
+
+static void turn(void)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct reconcile rc = { .arena = arena,
+                            .client = process.client,
+                            .events = process.events,
+                            .clock = &jobs.clock.clock };
+    struct error err = { 0 };
+
+    fake_clock_advance(&jobs.clock, JOB_SETTLE_MS);
+    ck_assert(workqueue_get(jobs.queue, &rc.name));
+    int r = propellerjob_reconcile(&jobs.shared, &rc, &err);
+    workqueue_done(jobs.queue, &rc.name);
+    jobs.errors += r < 0;
+    if (r < 0)
+        workqueue_add(jobs.queue, &rc.name);
+    else if (rc.requeue_after_ms)
+        process.due_ms = clock_monotonic_ms(&jobs.clock.clock) + rc.requeue_after_ms;
+}
+
+static bool step(void)
+{
+    const struct kube_name name = name_of("job");
+
+    if (jobs.dead) {
+        end_process();
+        start_process();
+        return true;
+    }
+    if (workqueue_len(jobs.queue)) {
+        turn();
+        return true;
+    }
+    int64_t left_ms = process.due_ms - clock_monotonic_ms(&jobs.clock.clock);
+    if (!process.due_ms || left_ms > SOON_MS)
+        return false;
+    if (left_ms > 0)
+        fake_clock_advance(&jobs.clock, left_ms);
+    process.due_ms = 0;
+    workqueue_add(jobs.queue, &name);
+    return true;
+}
+
+void job_stage_run(void)
+{
+    int turns = 0;
+
+    while (step())
+        ck_assert_msg(++turns < MAX_TURNS, "no rest after %d turns", MAX_TURNS);
+}
+
+void job_stage_wait_ms(int64_t ms)
+{
+    fake_clock_advance(&jobs.clock, ms);
+}
+
+size_t job_stage_tasks(void)
+{
+    return store_count(informer_store(jobs.shared.tasks), NULL, NULL);
+}
+
+const char *job_stage_told(void)
+{
+    const cJSON *status = json_get(job_stage_get(&KIND_PROPELLERJOB, "job"), "status");
+    const cJSON *progress = condition_get(json_get(status, "conditions"), "Progressing");
+
+    return arena_printf(jobs.arena, "%s %d %d %d %d; %s %s",
+                        json_string(json_get(status, "phase"), "-"),
+                        (int)json_int(json_get(status, "taskCount"), -1),
+                        (int)json_int(json_get(status, "completedCount"), -1),
+                        (int)json_int(json_get(status, "failedCount"), -1),
+                        (int)json_int(json_get(status, "skippedCount"), -1),
+                        json_string(json_get(progress, "status"), "-"),
+                        json_string(json_get(progress, "reason"), "-"));
+}
+
+unsigned job_stage_requests(const char *method, const char *path)
+{
+    struct fake_request *requests;
+    size_t len = fake_api_requests(jobs.api, jobs.arena, &requests);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += str_equal(requests[i].method, method) && strstr(requests[i].path, path);
+    return count;
+}

@@ -1,0 +1,44 @@
+/* The reconciler of PropellerJobs in one thread, on an API server in memory; Tasks do what the test
+ * says. */
+#pragma once
+
+#include "common/tests/fake_api.h"
+#include "common/tests/fake_clock.h"
+#include "common/tests/suite.h"
+#include "controller/propellerjob_cache.h"
+#include "controller/tests/outside.h"
+
+struct job_stage {
+    struct arena *arena;
+    struct fake_api *api;
+    struct fake_clock clock;
+    struct shared shared;
+    struct workqueue *queue; /* of the jobs; shared.task_queue has the Tasks that are woken */
+    unsigned steps;          /* requests of the reconciler so far */
+    unsigned fail_at;        /* the step that fails; 0: none */
+    enum fault fault;
+    bool dead; /* no more requests; the next process takes over */
+    unsigned errors;
+};
+extern struct job_stage jobs;
+
+void job_stage_set_up(void);
+void job_stage_tear_down(void);
+
+/* The job "job" in the namespace "default"; spec is JSON. */
+void job_stage_put(const char *spec);
+void job_stage_delete(const struct kube_kind *kind, const char *name);
+void job_stage_put_task(const char *name, const char *json_after_metadata);
+/* The Task says so; "Failed" is added for TASK_FAILED. */
+void job_stage_end_task(const char *name, enum task_phase phase);
+/* Turns until nothing is to be done for ten seconds. */
+void job_stage_run(void);
+/* No turn: time passes. */
+void job_stage_wait_ms(int64_t ms);
+
+const cJSON *job_stage_get(const struct kube_kind *kind, const char *name); /* NULL: gone */
+size_t job_stage_tasks(void);
+/* "Running 3 1 0 0; True TasksRunning": phase, all, completed, failed, skipped; Progressing. */
+const char *job_stage_told(void);
+/* Requests of this method whose path has this in it. */
+unsigned job_stage_requests(const char *method, const char *path);

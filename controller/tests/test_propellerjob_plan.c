@@ -1,0 +1,354 @@
+#include "controller/propellerjob_plan.h"
+
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+#include "controller/tests/job_text.h"
+
+#define NOW_US INT64_C(1795255200000000)
+#define SECOND_US INT64_C(1000000)
+#define MAX_TASKS 16
+
+static struct arena *arena;
+static struct job_tasks tasks;
+static struct job_task_state states[MAX_TASKS];
+static struct job_observed observed;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    observed = (struct job_observed){ .generation = 2, .created_us = NOW_US, .now_us = NOW_US };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+/* more: members of the spec beside the tasks, each with a comma before it. */
+static void job(const char *text, const char *more)
+{
+    const struct propellerjob_status status = observed.job.status;
+    const cJSON *object = parse_json(
+        arena, arena_printf(arena, "{\"spec\":{%s%s}}", job_text_tasks(arena, text), more));
+
+    memset(&observed.job, 0, sizeof(observed.job));
+    ck_assert_int_eq(propellerjob_decode(arena, object, &observed.job, NULL), 0);
+    observed.job.status = status;
+    tasks = job_tasks_of(arena, "job", &observed.job.spec);
+    ck_assert_uint_le(tasks.len, MAX_TASKS);
+    observed.tasks = &tasks;
+    observed.states = states;
+}
+
+/*
+ * A letter for each task, taskRefs after them: - there is none, o open, i interrupted, c completed,
+ * f failed, s skipped, x somebody else's. They ended in the order of the letters.
+ */
+static void see(const char *letters)
+{
+    static const char LETTERS[] = {
+        [OUTCOME_MISSING] = '-',   [OUTCOME_OPEN] = 'o',   [OUTCOME_INTERRUPTED] = 'i',
+        [OUTCOME_COMPLETED] = 'c', [OUTCOME_FAILED] = 'f', [OUTCOME_SKIPPED] = 's'
+    };
+
+    ck_assert_uint_eq(strlen(letters), tasks.len);
+    for (size_t i = 0; i < tasks.len; i++) {
+        states[i] = (struct job_task_state){ .foreign = letters[i] == 'x',
+                                             .reason = letters[i] == 'f' ? "DeviceError" : "",
+                                             .finished_at_us = NOW_US + (int64_t)i };
+        for (size_t j = 0; j < ARRAY_LEN(LETTERS); j++) {
+            if (LETTERS[j] == letters[i])
+                states[i].outcome = (enum task_outcome)j;
+        }
+    }
+}
+
+static const char *reason_of(const struct job_plan *plan, const char *type)
+{
+    const cJSON *condition = condition_get(plan->status.conditions, type);
+
+    if (!condition)
+        return "";
+    return arena_printf(arena, "%s %s", json_string(json_get(condition, "status"), ""),
+                        json_string(json_get(condition, "reason"), ""));
+}
+
+static const char *message_of(const struct job_plan *plan, const char *type)
+{
+    return json_string(json_get(condition_get(plan->status.conditions, type), "message"), "");
+}
+
+/* "Running 3 1 0 0: a b; True TasksRunning": phase, all, completed, failed, skipped; what is made;
+ * Progressing. */
+static const char *told(const struct job_plan *plan)
+{
+    const struct propellerjob_status *status = &plan->status;
+    const char *text = arena_printf(arena, "%s %d %d %d %d:", JOB_PHASE_NAMES[status->phase],
+                                    (int)status->task_count, (int)status->completed_count,
+                                    (int)status->failed_count, (int)status->skipped_count);
+
+    for (size_t i = 0; i < plan->create_len; i++)
+        text = arena_printf(arena, "%s %s", text, tasks.items[plan->create[i]].name);
+    return arena_printf(arena, "%s; %s", text, reason_of(plan, "Progressing"));
+}
+
+static struct job_plan plan_now(void)
+{
+    return job_plan(arena, &observed);
+}
+
+/* As it would be after the write. */
+static void store(const struct job_plan *plan)
+{
+    observed.job.status = plan->status;
+    observed.job.status.updated_at_us = observed.now_us;
+}
+
+#define CONTINUE ",\"failurePolicy\":\"Continue\""
+#define TWO_AT_ONCE ",\"parallelism\":2"
+#define ONE_AT_ONCE ",\"parallelism\":1"
+#define SEQUENTIAL ",\"executionMode\":\"sequential\""
+
+static const struct {
+    const char *tasks;
+    const char *more;
+    const char *letters;
+    const char *told;
+} PLANS[] = {
+    /* what is made, and when */
+    { "a b<a c", "", "---", "Running 3 0 0 0: a b c; True TasksRunning" },
+    { "b<a a", "", "--", "Running 2 0 0 0: a b; True TasksRunning" },
+    { "a b c", "", "o-o", "Running 3 0 0 0: b; True TasksRunning" },
+    { "a b c d", TWO_AT_ONCE, "----", "Running 4 0 0 0: a b; True TasksRunning" },
+    { "a b c d", TWO_AT_ONCE, "co--", "Running 4 1 0 0: c; True TasksRunning" },
+    { "a b c d", TWO_AT_ONCE, "oi--", "Running 4 0 0 0:; True TasksRunning" },
+    { "a b<a c", TWO_AT_ONCE, "---", "Running 3 0 0 0: a c; True TasksRunning" },
+    { "a b<a c<a", TWO_AT_ONCE, "o--", "Running 3 0 0 0:; True TasksRunning" },
+    { "a b<a c<a", TWO_AT_ONCE, "c--", "Running 3 1 0 0: b c; True TasksRunning" },
+    { "a b c", SEQUENTIAL ONE_AT_ONCE, "c--", "Running 3 1 0 0: b; True TasksRunning" },
+    { "a b", ",\"suspend\":true", "--", "Pending 2 0 0 0:; False Suspended" },
+    { "a b", "", "x-", "Running 2 0 0 0:; False TaskNameTaken" },
+    { "a b", "", "ox", "Running 2 0 0 0:; False TaskNameTaken" },
+    { "a", ",\"taskRefs\":[\"r\"]", "--", "Running 2 0 0 0: a; True WaitingForTaskRefs" },
+    { "a", ",\"taskRefs\":[\"r\"]", "c-", "Running 2 1 0 0:; True WaitingForTaskRefs" },
+    { "a", ",\"taskRefs\":[\"r\"]", "co", "Running 2 1 0 0:; True TasksRunning" },
+    /* its end */
+    { "a b", "", "cc", "Completed 2 2 0 0:; False TasksCompleted" },
+    { "a b!a", "", "cs", "Completed 2 1 0 1:; False TasksCompleted" },
+    { "a", "", "s", "Completed 1 0 0 1:; False TasksSkipped" },
+    { "a b", "", "ci", "Running 2 1 0 0:; True TasksRunning" },
+    { "a", ",\"taskRefs\":[\"r\"]", "cf", "Failed 2 1 1 0:; False TaskFailed" },
+    { "a b", ",\"suspend\":true", "cc", "Completed 2 2 0 0:; False TasksCompleted" },
+    /* the first failure */
+    { "a b c", "", "foo", "Running 3 0 1 0:; True TaskFailed" },
+    { "a b c", "", "fcs", "Failed 3 1 1 1:; False TaskFailed" },
+    { "a b c", CONTINUE, "foo", "Running 3 0 1 0:; True TasksRunning" },
+    { "a b c", CONTINUE, "fcc", "Failed 3 2 1 0:; False TaskFailed" },
+    { "a b c", ONE_AT_ONCE, "f--", "Failed 3 0 1 2:; False TaskFailed" },
+    { "a b c", ONE_AT_ONCE CONTINUE, "f--", "Running 3 0 1 0: b; True TasksRunning" },
+    { "a b c!a", ONE_AT_ONCE, "f--", "Running 3 0 1 1: c; True TaskFailed" },
+    { "a b c!a,b", ONE_AT_ONCE, "f--", "Running 3 0 1 1: c; True TaskFailed" },
+    { "a b c!b", ONE_AT_ONCE, "f--", "Failed 3 0 1 2:; False TaskFailed" },
+    { "a b c!a d<c", ONE_AT_ONCE, "f-c-", "Failed 4 1 1 2:; False TaskFailed" },
+    { "a b c!a", "", "foo", "Running 3 0 1 0:; True TaskFailed" },
+    { "a b", ONE_AT_ONCE, "fx", "Failed 2 0 1 1:; False TaskFailed" },
+    { "a", ",\"taskRefs\":[\"r\",\"q\"]", "f-o", "Failed 3 0 1 0:; False TaskFailed" },
+    { "a b", ",\"suspend\":true" ONE_AT_ONCE, "f-", "Failed 2 0 1 1:; False TaskFailed" },
+    /* what can never run */
+    { "a<b b<a", "", "--", "Failed 2 0 0 0:; False InvalidSpec" },
+    { "a<x", "", "-", "Failed 1 0 0 0:; False InvalidSpec" },
+};
+
+START_TEST(job_does_as_the_table_says)
+{
+    job(PLANS[_i].tasks, PLANS[_i].more);
+    see(PLANS[_i].letters);
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), PLANS[_i].told);
+
+    bool finished = plan.status.phase == JOB_COMPLETED || plan.status.phase == JOB_FAILED;
+    ck_assert_int_eq(plan.status.finish_time_us != 0, finished);
+    ck_assert_int_eq(condition_is(plan.status.conditions, "Complete", CONDITION_TRUE),
+                     plan.status.phase == JOB_COMPLETED);
+    ck_assert_int_eq(condition_is(plan.status.conditions, "Failed", CONDITION_TRUE),
+                     plan.status.phase == JOB_FAILED);
+
+    store(&plan);
+    struct job_plan again = plan_now(); /* nothing changed: nothing is written */
+    again.status.updated_at_us = observed.job.status.updated_at_us;
+    ck_assert(json_equal(propellerjob_status_encode(arena, &again.status),
+                         propellerjob_status_encode(arena, &observed.job.status)));
+    ck_assert_ptr_null(again.event_reason);
+}
+END_TEST
+
+START_TEST(finished_job_says_which_task_decided_it)
+{
+    job("a b c", CONTINUE);
+    see("cff");
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-b' failed: DeviceError");
+    ck_assert_str_eq(plan.event_message, "TaskFailed: Task 'job-b' failed: DeviceError");
+
+    states[1].finished_at_us = NOW_US + 10; /* it failed after c */
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-c' failed: DeviceError");
+
+    see("ccs");
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Complete"), "Task 'job-b' was the last to complete");
+}
+END_TEST
+
+START_TEST(first_failure_stays_the_reason_whatever_fails_after_it)
+{
+    job("a b", "");
+    see("of");
+    struct job_plan plan = plan_now();
+    store(&plan);
+    see("ff");
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, JOB_FAILED);
+    ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-b' failed: DeviceError");
+}
+END_TEST
+
+START_TEST(deadline_counts_from_the_start_and_not_while_suspended)
+{
+    job("a b!a", ",\"activeDeadlineSeconds\":60");
+    see("oo");
+    struct job_plan plan = plan_now();
+    store(&plan);
+    observed.now_us += 50 * SECOND_US;
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True TasksRunning");
+    ck_assert_uint_eq(plan.requeue_after_ms, 10000);
+
+    job("a b!a", ",\"activeDeadlineSeconds\":60,\"suspend\":true");
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Suspended"), "True Suspended");
+    ck_assert_int_eq(plan.status.start_time_us, 0);
+    store(&plan);
+    observed.now_us += 3600 * SECOND_US;
+    job("a b!a", ",\"activeDeadlineSeconds\":60");
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Suspended"), "False Resumed");
+    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True TasksRunning");
+    store(&plan);
+
+    observed.now_us += 60 * SECOND_US;
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 2 0 0 0:; True DeadlineExceeded");
+    store(&plan);
+    see("fs");
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Failed"), "True DeadlineExceeded");
+    ck_assert_str_eq(message_of(&plan, "Failed"), "not finished after 60 s");
+}
+END_TEST
+
+START_TEST(task_that_the_api_server_refuses_fails_the_job)
+{
+    job("a b c!a", "");
+    see("---");
+    observed.refused = "Task 'job-b' is refused by the API server: spec.file";
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Failed 3 0 0 3:; False TaskRefused");
+
+    see("o--");
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 3 0 0 2:; True TaskRefused");
+    store(&plan);
+    observed.refused = NULL;
+    see("s--");
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Failed"),
+                     "Task 'job-b' is refused by the API server: spec.file");
+}
+END_TEST
+
+START_TEST(what_is_forbidden_for_now_is_said_and_tried_again)
+{
+    job("a", "");
+    see("-");
+    observed.blocked = "quota";
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 1 0 0 0: a; False TaskNotCreated");
+    store(&plan);
+    observed.blocked = NULL;
+    see("o");
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 1 0 0 0:; True TasksRunning");
+}
+END_TEST
+
+START_TEST(counts_alone_wait_for_the_interval)
+{
+    job("a b c", "");
+    see("ooo");
+    struct job_plan plan = plan_now();
+    store(&plan);
+
+    observed.now_us += SECOND_US;
+    see("coo");
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.completed_count, 0);
+    ck_assert_uint_eq(plan.requeue_after_ms, 4000);
+
+    observed.now_us += 4 * SECOND_US;
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.completed_count, 1);
+    store(&plan);
+
+    see("cco");
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.completed_count, 1);
+    see("ccc"); /* the end waits for nothing */
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Completed 3 3 0 0:; False TasksCompleted");
+}
+END_TEST
+
+START_TEST(finished_job_is_deleted_by_its_time_to_live_only)
+{
+    job("a", ",\"ttlSecondsAfterFinished\":30");
+    see("c");
+    struct job_plan plan = plan_now();
+    ck_assert(!plan.remove);
+    store(&plan);
+    observed.now_us += 29 * SECOND_US;
+    see("f"); /* nothing that comes after its end changes it */
+    plan = plan_now();
+    ck_assert(!plan.remove);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1000);
+    ck_assert_int_eq(plan.status.phase, JOB_COMPLETED);
+    observed.now_us += SECOND_US;
+    plan = plan_now();
+    ck_assert(plan.remove);
+
+    job("a", "");
+    plan = plan_now();
+    ck_assert(!plan.remove && !plan.requeue_after_ms);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("propellerjob_plan");
+    TCase *tcase = tcase_create("plan");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, job_does_as_the_table_says, 0, ARRAY_LEN(PLANS));
+    tcase_add_test(tcase, finished_job_says_which_task_decided_it);
+    tcase_add_test(tcase, first_failure_stays_the_reason_whatever_fails_after_it);
+    tcase_add_test(tcase, deadline_counts_from_the_start_and_not_while_suspended);
+    tcase_add_test(tcase, task_that_the_api_server_refuses_fails_the_job);
+    tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);
+    tcase_add_test(tcase, counts_alone_wait_for_the_interval);
+    tcase_add_test(tcase, finished_job_is_deleted_by_its_time_to_live_only);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,292 @@
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+#include "controller/tests/job_stage.h"
+#include "controller/tests/job_text.h"
+
+static void put_job(const char *tasks, const char *more)
+{
+    job_stage_put(arena_printf(jobs.arena, "{%s%s}", job_text_tasks(jobs.arena, tasks), more));
+}
+
+static void expect(const char *told, size_t tasks)
+{
+    job_stage_run();
+    ck_assert_str_eq(job_stage_told(), told);
+    ck_assert_uint_eq(job_stage_tasks(), tasks);
+}
+
+START_TEST(child_is_the_task_of_the_spec_with_its_owner)
+{
+    job_stage_put(
+        "{\"backoffLimit\":4,\"tasks\":[{\"name\":\"one\",\"file\":\"AGFzbQ\",\"env\":"
+        "{\"A\":\"b\"},\"inputs\":[1.5],\"backoffLimit\":0},{\"name\":\"two\",\"dependsOn\":"
+        "[\"one\"],\"runIf\":\"failure\"}]}");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+
+    const cJSON *job = job_stage_get(&KIND_PROPELLERJOB, "job");
+    const char *uid = json_string(json_path(job, "metadata", "uid", NULL), "");
+    const cJSON *one = job_stage_get(&KIND_TASK, "job-one");
+    ck_assert_str_eq(
+        json_text(jobs.arena, json_get(one, "spec"), NULL),
+        arena_printf(jobs.arena,
+                     "{\"name\":\"one\",\"file\":\"AGFzbQ\",\"env\":{\"A\":\"b\"},\"inputs\":[1.5],"
+                     "\"backoffLimit\":0,\"jobId\":\"%s\"}",
+                     uid));
+    const cJSON *two = job_stage_get(&KIND_TASK, "job-two");
+    ck_assert_str_eq(
+        json_text(jobs.arena, json_get(two, "spec"), NULL),
+        arena_printf(jobs.arena,
+                     "{\"name\":\"two\",\"runIf\":\"failure\",\"dependsOn\":[\"job-one\"]"
+                     ",\"jobId\":\"%s\",\"backoffLimit\":4}",
+                     uid));
+    const cJSON *metadata = json_get(two, "metadata");
+    ck_assert_str_eq(kube_controller_uid(two), uid);
+    ck_assert_str_eq(json_text(jobs.arena, json_get(metadata, "ownerReferences"), NULL),
+                     arena_printf(jobs.arena,
+                                  "[{\"apiVersion\":\"" API_VERSION "\",\"kind\":\"PropellerJob\","
+                                  "\"name\":\"job\",\"uid\":\"%s\",\"controller\":true,"
+                                  "\"blockOwnerDeletion\":true}]",
+                                  uid));
+    ck_assert_str_eq(json_text(jobs.arena, json_get(metadata, "labels"), NULL),
+                     "{\"" LABEL_MANAGED_BY "\":\"propeller\",\"" LABEL_JOB "\":\"job\"}");
+    ck_assert_str_eq(json_text(jobs.arena, json_get(metadata, "annotations"), NULL),
+                     "{\"" ANNOTATION_SPEC_NAME "\":\"two\",\"" ANNOTATION_SPEC_INDEX "\":\"1\"}");
+    ck_assert_str_eq(json_text(jobs.arena, json_get(metadata, "finalizers"), NULL),
+                     "[\"" FINALIZER_TASK "\"]");
+}
+END_TEST
+
+START_TEST(task_of_somebody_else_is_neither_adopted_nor_overwritten)
+{
+    job_stage_put_task("job-b", "{\"name\":\"mine\"}");
+    put_job("a b", "");
+    expect("Running 2 0 0 0; False TaskNameTaken", 1);
+    ck_assert_ptr_null(kube_controller_uid(job_stage_get(&KIND_TASK, "job-b")));
+
+    job_stage_delete(&KIND_TASK, "job-b");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    ck_assert_ptr_nonnull(kube_controller_uid(job_stage_get(&KIND_TASK, "job-b")));
+}
+END_TEST
+
+START_TEST(referred_tasks_may_come_later_and_are_nobodys_children)
+{
+    put_job("a", ",\"taskRefs\":[\"late\"]");
+    expect("Running 2 0 0 0; True WaitingForTaskRefs", 1);
+    job_stage_put_task("late", "{\"name\":\"late\"}");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_end_task("late", TASK_COMPLETED);
+    expect("Completed 2 2 0 0; False TasksCompleted", 2);
+    ck_assert_ptr_null(kube_controller_uid(job_stage_get(&KIND_TASK, "late")));
+}
+END_TEST
+
+START_TEST(job_of_another_controller_is_left_alone)
+{
+    put_job("a", ",\"managedBy\":\"example.com/other\"");
+    job_stage_run();
+    ck_assert_uint_eq(job_stage_tasks(), 0);
+    ck_assert_uint_eq(jobs.steps, 0);
+}
+END_TEST
+
+START_TEST(circle_that_came_past_the_webhook_fails_the_job_once)
+{
+    put_job("a<b b<a", "");
+    expect("Failed 2 0 0 0; False InvalidSpec", 0);
+    ck_assert_uint_eq(jobs.steps, 1);
+    ck_assert_uint_eq(jobs.errors, 0);
+}
+END_TEST
+
+START_TEST(deleted_job_makes_nothing_more)
+{
+    put_job("a b", ",\"parallelism\":1");
+    expect("Running 2 0 0 0; True TasksRunning", 1);
+    unsigned steps = jobs.steps;
+    job_stage_delete(&KIND_PROPELLERJOB, "job");
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_run();
+    ck_assert_uint_eq(job_stage_tasks(), 1);
+    ck_assert_uint_eq(jobs.steps, steps);
+}
+END_TEST
+
+/* The orders as the Tasks' reconciler sees them, and whether it was woken for them. */
+static const struct {
+    const char *more;
+    bool failed;
+    int64_t wait_ms;
+    enum job_order order;
+} ORDERS[] = {
+    { "", false, 0, JOB_ORDER_NONE },
+    { ",\"suspend\":true", false, 0, JOB_ORDER_SUSPEND },
+    { "", true, 0, JOB_ORDER_FAIL_FAST },
+    { ",\"failurePolicy\":\"Continue\"", true, 0, JOB_ORDER_NONE },
+    { ",\"activeDeadlineSeconds\":60", false, 60000, JOB_ORDER_STOP },
+    { ",\"activeDeadlineSeconds\":60", true, 60000, JOB_ORDER_FAIL_FAST },
+};
+
+START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
+{
+    struct store *store = informer_store(jobs.shared.jobs);
+    struct kube_name name;
+
+    put_job("a b", "");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    put_job("a b", ORDERS[_i].more);
+    if (ORDERS[_i].failed)
+        job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_run();
+    job_stage_wait_ms(ORDERS[_i].wait_ms);
+    kube_name_set(&name, "default", "job");
+    workqueue_add(jobs.queue, &name);
+    job_stage_run();
+
+    const cJSON *task = job_stage_get(&KIND_TASK, "job-b");
+    ck_assert_int_eq(job_order_of(store, jobs.arena, task), ORDERS[_i].order);
+    ck_assert(job_is_open(store, jobs.arena, task));
+    ck_assert_uint_eq(workqueue_len(jobs.shared.task_queue),
+                      ORDERS[_i].order == JOB_ORDER_NONE ? 0 : 2);
+
+    job_stage_end_task("job-a", TASK_SKIPPED);
+    job_stage_end_task("job-b", TASK_SKIPPED);
+    job_stage_run();
+    ck_assert_int_eq(job_order_of(store, jobs.arena, task), JOB_ORDER_NONE); /* it has ended */
+    ck_assert(!job_is_open(store, jobs.arena, task));
+}
+END_TEST
+
+START_TEST(cache_keeps_names_and_dependencies_of_the_tasks_only)
+{
+    put_job("a b!a", "");
+    job_stage_put("{\"tasks\":[{\"name\":\"a\",\"file\":\"AGFzbQ\",\"env\":{}},{\"name\":\"b\","
+                  "\"dependsOn\":[\"a\"],\"runIf\":\"failure\",\"inputs\":[1]}]}");
+    struct object_list list = store_list(informer_store(jobs.shared.jobs), jobs.arena, NULL);
+    const cJSON *json = kube_object_json(jobs.arena, list.items[0]);
+    ck_assert_str_eq(json_text(jobs.arena, json_path(json, "spec", "tasks", NULL), NULL),
+                     "[{\"name\":\"a\"},{\"name\":\"b\",\"dependsOn\":[\"a\"],\"runIf\":"
+                     "\"failure\"}]");
+}
+END_TEST
+
+static const char *tasks_text(size_t count)
+{
+    const char *text = "t0";
+
+    for (size_t i = 1; i < count; i++)
+        text = arena_printf(jobs.arena, "%s t%zu", text, i);
+    return text;
+}
+
+/* A status for each end would be 300; the interval allows one in five seconds. */
+START_TEST(large_job_writes_its_status_rarely)
+{
+    put_job(tasks_text(300), "");
+    expect("Running 300 0 0 0; True TasksRunning", 300);
+    int64_t begun_ms = clock_monotonic_ms(&jobs.clock.clock);
+    for (size_t i = 0; i < 300; i++) {
+        job_stage_end_task(arena_printf(jobs.arena, "job-t%zu", i), TASK_COMPLETED);
+        if (i % 3 == 0)
+            job_stage_wait_ms(50);
+        if (i % 10 == 9)
+            job_stage_run();
+    }
+    job_stage_run();
+    int64_t seconds = (clock_monotonic_ms(&jobs.clock.clock) - begun_ms) / 1000;
+    ck_assert_str_eq(job_stage_told(), "Completed 300 300 0 0; False TasksCompleted");
+    ck_assert_uint_le(job_stage_requests("PATCH", "/propellerjobs/job/status"),
+                      (unsigned)(3 + seconds / 5));
+    ck_assert_uint_eq(job_stage_requests("POST", "/tasks"), 300);
+    ck_assert_uint_le(job_stage_requests("GET", "/propellerjobs/job"), 4);
+}
+END_TEST
+
+START_TEST(thousand_tasks_are_made_in_turns_and_each_once)
+{
+    put_job(tasks_text(1000), "");
+    expect("Running 1000 0 0 0; True TasksRunning", 1000);
+    ck_assert_uint_eq(job_stage_requests("POST", "/tasks"), 1000);
+    ck_assert_uint_eq(job_stage_requests("GET", "/propellerjobs/job"), 10);
+}
+END_TEST
+
+/* Everything that the job does, with a failure of each sort at each request. */
+static void play(unsigned fail_at, enum fault fault)
+{
+    job_stage_set_up();
+    jobs.fail_at = fail_at;
+    jobs.fault = fault;
+    put_job("a b<a c<a d!b", ",\"parallelism\":2,\"ttlSecondsAfterFinished\":60");
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_run();
+    job_stage_end_task("job-b", TASK_FAILED);
+    job_stage_run();
+    job_stage_end_task("job-c", TASK_FAILED); /* stopped, by the order */
+    job_stage_end_task("job-d", TASK_COMPLETED);
+    job_stage_run();
+    ck_assert_msg(str_equal(job_stage_told(), "Failed 4 2 2 0; False TaskFailed"),
+                  "step %u %s: '%s'", fail_at, FAULT_NAMES[fault], job_stage_told());
+    ck_assert_str_eq(
+        json_string(json_get(condition_get(json_path(job_stage_get(&KIND_PROPELLERJOB, "job"),
+                                                     "status", "conditions", NULL),
+                                           "Failed"),
+                             "message"),
+                    ""),
+        "Task 'job-b' failed: DeviceError");
+    ck_assert_uint_eq(job_stage_tasks(), 4);
+
+    struct kube_name name;
+    kube_name_set(&name, "default", "job");
+    job_stage_wait_ms(60000);
+    workqueue_add(jobs.queue, &name);
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_PROPELLERJOB, "job"));
+}
+
+START_TEST(no_single_failure_changes_the_end_of_a_job)
+{
+    play(0, FAULT_REFUSED);
+    unsigned steps = jobs.steps;
+    ck_assert_uint_eq(jobs.errors, 0);
+    job_stage_tear_down();
+
+    ck_assert_uint_gt(steps, 8);
+    for (unsigned step = 1; step <= steps; step++) {
+        for (enum fault fault = 0; fault < FAULTS; fault++) {
+            play(step, fault);
+            job_stage_tear_down();
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("propellerjob_reconciler");
+    TCase *tcase = tcase_create("reconciler");
+    TCase *torture = tcase_create("torture");
+
+    tcase_add_checked_fixture(tcase, job_stage_set_up, job_stage_tear_down);
+    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(torture, 60);
+    tcase_add_test(tcase, child_is_the_task_of_the_spec_with_its_owner);
+    tcase_add_test(tcase, task_of_somebody_else_is_neither_adopted_nor_overwritten);
+    tcase_add_test(tcase, referred_tasks_may_come_later_and_are_nobodys_children);
+    tcase_add_test(tcase, job_of_another_controller_is_left_alone);
+    tcase_add_test(tcase, circle_that_came_past_the_webhook_fails_the_job_once);
+    tcase_add_test(tcase, deleted_job_makes_nothing_more);
+    tcase_add_loop_test(tcase, tasks_find_the_order_of_their_job_and_are_woken_for_it, 0,
+                        ARRAY_LEN(ORDERS));
+    tcase_add_test(tcase, cache_keeps_names_and_dependencies_of_the_tasks_only);
+    tcase_add_test(tcase, large_job_writes_its_status_rarely);
+    tcase_add_test(tcase, thousand_tasks_are_made_in_turns_and_each_once);
+    tcase_add_test(torture, no_single_failure_changes_the_end_of_a_job);
+    suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, torture);
+    return suite_run(suite);
+}

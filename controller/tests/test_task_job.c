@@ -1,0 +1,95 @@
+/* What a Task does on an order of its PropellerJob. */
+#include "controller/job_order.h"
+
+#include "common/base/str.h"
+#include "controller/tests/task_world.h"
+
+enum where { PENDING, ASSIGNED, RUNNING };
+
+static const struct {
+    enum job_order order;
+    enum where where;
+    bool for_failures;
+    enum task_phase phase; /* at the end */
+    bool stop;
+} OBEYS[] = {
+    { JOB_ORDER_FAIL_FAST, PENDING, false, TASK_SKIPPED, false },
+    { JOB_ORDER_FAIL_FAST, ASSIGNED, false, TASK_FAILED, true },
+    { JOB_ORDER_FAIL_FAST, RUNNING, false, TASK_FAILED, true },
+    { JOB_ORDER_FAIL_FAST, PENDING, true, TASK_SCHEDULED, false },
+    { JOB_ORDER_FAIL_FAST, RUNNING, true, TASK_RUNNING, false },
+    { JOB_ORDER_STOP, PENDING, false, TASK_SKIPPED, false },
+    { JOB_ORDER_STOP, PENDING, true, TASK_SKIPPED, false },
+    { JOB_ORDER_STOP, ASSIGNED, true, TASK_FAILED, true },
+    { JOB_ORDER_STOP, RUNNING, true, TASK_FAILED, true },
+    { JOB_ORDER_NONE, RUNNING, false, TASK_RUNNING, false },
+};
+
+static void be_for_failures(void)
+{
+    static const char *NAMES[] = { "other" };
+    static const struct dependency OTHER = { "other", OUTCOME_FAILED };
+
+    world.spec->depends_on = (struct json_strings){ NAMES, 1 };
+    world.spec->run_if = RUN_IF_FAILURE;
+    world.observed.dependencies = (struct dependencies){ .items = &OTHER, .len = 1 };
+}
+
+START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
+{
+    if (OBEYS[_i].where == ASSIGNED)
+        world_assigned();
+    if (OBEYS[_i].where == RUNNING)
+        world_running();
+    if (OBEYS[_i].for_failures)
+        be_for_failures();
+    world.observed.job_order = OBEYS[_i].order;
+
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, OBEYS[_i].phase);
+    ck_assert_int_eq(plan.publish_stop, OBEYS[_i].stop);
+    if (plan.status.phase == TASK_SKIPPED || plan.status.phase == TASK_FAILED) {
+        ck_assert_str_eq(plan.status.reason, "StoppedByJob");
+        ck_assert_int_ne(plan.status.finished_at_us, 0);
+        ck_assert_ptr_nonnull(plan.event_reason);
+        world_do(&plan);
+        plan = world_plan();
+        world_expect_rest(&plan);
+    }
+}
+END_TEST
+
+START_TEST(result_that_is_there_counts_more_than_the_order)
+{
+    world_running();
+    world.observed.job_order = JOB_ORDER_STOP;
+    world_result(WORLD_CHANNEL,
+                 "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\",\"error\":null}");
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert(!plan.publish_stop);
+}
+END_TEST
+
+START_TEST(what_ended_before_the_order_stays_as_it_is)
+{
+    world_finished(TASK_COMPLETED);
+    world.observed.job_order = JOB_ORDER_STOP;
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task: orders of its job");
+    TCase *tcase = tcase_create("orders");
+
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, order_ends_a_task_for_good_unless_it_is_for_failures, 0,
+                        ARRAY_LEN(OBEYS));
+    tcase_add_test(tcase, result_that_is_there_counts_more_than_the_order);
+    tcase_add_test(tcase, what_ended_before_the_order_stays_as_it_is);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
