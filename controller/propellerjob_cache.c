@@ -167,7 +167,7 @@ void task_map_job(void *self, struct kube_object *old, struct kube_object *curre
         return;
 
     struct object_list list = store_find(informer_store(shared->tasks), arena, INDEX_JOB,
-                                         current ? current->uid : old->uid);
+                                         uid_of(after ? after : before));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }

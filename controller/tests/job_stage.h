@@ -28,7 +28,7 @@ void job_stage_tear_down(void);
 /* The job "job" in the namespace "default"; spec is JSON. */
 void job_stage_put(const char *spec);
 void job_stage_delete(const struct kube_kind *kind, const char *name);
-void job_stage_put_task(const char *name, const char *json_after_metadata);
+void job_stage_put_task(const char *name, const char *spec);
 /* The Task says so; "Failed" is added for TASK_FAILED. */
 void job_stage_end_task(const char *name, enum task_phase phase);
 /* Turns until nothing is to be done for ten seconds. */
