@@ -318,87 +318,6 @@ START_TEST(result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody)
 }
 END_TEST
 
-START_TEST(channel_is_heard_as_long_as_a_proplet_is_on_it)
-{
-    begin();
-    bridge_channel_add(bridge, "d/other");
-    for (int i = 0; !bridge_channel_state(bridge, "d/other").since_ms; i++) {
-        ck_assert(i < MAX_POLLS);
-        (void)poll(NULL, 0, 10);
-    }
-    ck_assert(!bridge_channel_state(bridge, "d/other").refused);
-    bridge_channel_remove(bridge, "d/other");
-    ck_assert_int_eq(bridge_channel_state(bridge, "d/other").since_ms, 0);
-    end();
-}
-END_TEST
-
-static void put_proplet(const char *name, const char *channel)
-{
-    struct error err = { 0 };
-    struct kube_object *object;
-    const char *text = arena_printf(
-        arena,
-        "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"uid-%s\","
-        "\"resourceVersion\":\"5\"},\"spec\":{\"connectionConfig\":{\"domainId\":\"d\","
-        "\"channelId\":\"%s\",\"clientId\":\"%s\"}}}",
-        name, name, channel, name);
-
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), 0);
-    ck_assert(store_put(options.proplets, object, NULL));
-    kube_object_unref(object);
-}
-
-static void wait_until_woken(const char *const *names, size_t count)
-{
-    struct kube_name name;
-
-    for (size_t seen = 0, i = 0; seen < count; i++) {
-        ck_assert_msg(i < MAX_POLLS, "'%s' was not woken", names[seen]);
-        while (workqueue_len(proplet_queue)) { /* in the order in which they were added */
-            ck_assert(workqueue_get(proplet_queue, &name));
-            workqueue_done(proplet_queue, &name);
-            seen += seen < count && !strcmp(name.name, names[seen]);
-        }
-        (void)poll(NULL, 0, 10);
-    }
-}
-
-/* No broker grants a filter with '#' in the middle. */
-START_TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
-{
-    enum { CHANNELS = 50 };
-    static const char *const FORBIDDEN[] = { "forbidden-1", "forbidden-2" };
-
-    put_proplet(FORBIDDEN[0], "#");
-    put_proplet(FORBIDDEN[1], "#");
-    begin();
-    wait_until_drained();
-    probe_publish(device, "any", "the broker is up to date");
-    size_t connections = broker_count("New connection from");
-    bridge_channel_add(bridge, "d/#");
-    wait_until_woken(FORBIDDEN, ARRAY_LEN(FORBIDDEN));
-    for (int i = 0; !bridge_channel_state(bridge, "d/#").refused; i++) {
-        ck_assert(i < MAX_POLLS);
-        (void)poll(NULL, 0, 10);
-    }
-    ck_assert_int_eq(bridge_channel_state(bridge, "d/#").since_ms, 0);
-
-    for (int n = 0; n < CHANNELS; n++)
-        bridge_channel_add(bridge, arena_printf(arena, "d/%d", n));
-    for (int n = 0; n < CHANNELS; n++) {
-        const char *channel = arena_printf(arena, "d/%d", n);
-        for (int i = 0; !bridge_channel_state(bridge, channel).since_ms; i++) {
-            ck_assert(i < MAX_POLLS);
-            (void)poll(NULL, 0, 10);
-        }
-        ck_assert(!bridge_channel_state(bridge, channel).refused);
-    }
-    ck_assert_uint_eq(broker_count("New connection from"), connections);
-    end();
-}
-END_TEST
-
 /* A connection would take over the sessions of whoever leads. */
 START_TEST(without_the_lease_neither_connection_is_made)
 {
@@ -519,8 +438,6 @@ int main(void)
     tcase_add_test(tcase, all_that_wait_share_a_marker_and_are_woken_by_it);
     tcase_add_test(tcase, marker_that_died_with_the_broker_is_sent_again);
     tcase_add_test(tcase, result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody);
-    tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
-    tcase_add_test(tcase, refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard);
     tcase_add_test(tcase, without_the_lease_neither_connection_is_made);
     tcase_add_test(tcase, lease_that_is_lost_ends_both_connections_without_a_word);
     tcase_add_test(tcase, lease_that_is_lost_while_stopping_allows_no_goodbye);
