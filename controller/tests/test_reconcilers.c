@@ -191,6 +191,28 @@ START_TEST(microcontroller_gets_its_own_dialect_at_qos_0)
 }
 END_TEST
 
+START_TEST(start_and_stop_have_the_qos_of_their_proplet)
+{
+    static const char PROPLET_WITH_QOS[] =
+        "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":"
+        "\"tcp://broker\",\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":"
+        "\"device-1\",\"mqttQos\":%d}}";
+
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", arena_printf(stage.arena, PROPLET_WITH_QOS, _i));
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("running", "");
+    ck_assert_int_eq(outside.published_qos, _i);
+
+    outside.published_qos = -1;
+    stage_put_task("{" SPEC ",\"suspend\":true}");
+    stage_run();
+    ck_assert_ptr_nonnull(strstr(outside.published, "\"state\":\"Running\""));
+    ck_assert_int_eq(outside.published_qos, _i);
+}
+END_TEST
+
 START_TEST(start_that_no_device_could_take_fails_the_task)
 {
     stage_delete(&KIND_PROPLET, "beta");
@@ -417,6 +439,7 @@ int main(void)
     tcase_add_test(tcase, task_that_is_deleted_before_its_start_is_not_started);
     tcase_add_test(tcase, task_is_woken_by_a_proplet_that_fits);
     tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
+    tcase_add_loop_test(tcase, start_and_stop_have_the_qos_of_their_proplet, 0, 3);
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
     tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 3);
     tcase_add_loop_test(tcase, forbidden_result_is_kept_for_a_while, 0, 2);
