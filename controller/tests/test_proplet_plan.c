@@ -399,6 +399,7 @@ START_TEST(counts_and_metadata_are_refreshes)
 
     ck_assert(result.refresh);
     ck_assert(!result.transition);
+    ck_assert_int_eq(result.news, _i == 2);
     ck_assert_int_eq(result.status.task_count, observed.tasks.total);
     ck_assert_int_eq(result.status.active_task_count, observed.tasks.active);
     if (observed.device.metadata)
