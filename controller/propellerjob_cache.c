@@ -166,8 +166,8 @@ void task_map_job(void *self, struct kube_object *old, struct kube_object *curre
     if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
         return;
 
-    struct object_list list = store_find(informer_store(shared->tasks), arena, INDEX_JOB,
-                                         uid_of(after ? after : before));
+    struct object_list list =
+        store_find(informer_store(shared->tasks), arena, INDEX_JOB, uid_of(after ? after : before));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }

@@ -109,6 +109,13 @@ struct dependencies dependencies_observe(struct store *tasks, struct arena *aren
     return ret;
 }
 
+bool dependencies_awaited(struct store *tasks, const struct kube_name *name)
+{
+    char key[KUBE_KEY_LEN];
+
+    return store_count(tasks, INDEX_DEPENDENTS, kube_name_key(name, key)) > 0;
+}
+
 void dependencies_wake(struct store *tasks, struct arena *arena, const struct kube_name *name,
                        const cJSON *old, const cJSON *current, struct workqueue *queue)
 {

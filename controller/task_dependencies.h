@@ -16,6 +16,9 @@ struct dependencies dependencies_observe(struct store *tasks, struct arena *aren
                                          const struct kube_name *name, const cJSON *json,
                                          const struct task *task);
 
+/* There are Tasks that have not begun and depend on this one. */
+bool dependencies_awaited(struct store *tasks, const struct kube_name *name);
+
 /* A Task came, went, ended, began anew, or entered or left a circle: those that wait for it, and
  * nobody else, are queued. Either of the trees may be NULL. Informer's thread. */
 void dependencies_wake(struct store *tasks, struct arena *arena, const struct kube_name *name,

@@ -68,7 +68,8 @@ struct task_observed {
     size_t result_count;
     struct observed_restart restart;
 
-    enum job_order job_order;         /* of the PropellerJob that it belongs to */
+    enum job_order job_order; /* of the PropellerJob that it belongs to */
+    bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
     struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
     struct schedule_context candidates; /* gathered when the Task may be assigned */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
@@ -153,6 +154,7 @@ void job_stage_set_up(void)
     json_init();
     jobs = (struct job_stage){ .arena = arena_create(), .api = fake_api_create() };
     fake_clock_init(&jobs.clock);
+    log_configure(LOG_ERROR, LOG_TEXT);
     int r = kube_config_load(temp_file(jobs.arena, temp_dir(jobs.arena), "config", CONFIG),
                              &process.config, &err);
     ck_assert_msg(r == 0, "%s", err.message);

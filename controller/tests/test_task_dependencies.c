@@ -42,6 +42,8 @@ static void put_fan(const char *source, size_t len)
 
 START_TEST(finished_task_wakes_exactly_its_dependents)
 {
+    static const struct kube_name A = { "default", "a" };
+
     graph_put("a", "");
     graph_put("b", "");
     put_fan("a", 7);
@@ -51,7 +53,9 @@ START_TEST(finished_task_wakes_exactly_its_dependents)
 
     finish("a", TASK_COMPLETED);
     ck_assert_uint_eq(graph.wakes, 7);
+    ck_assert(dependencies_awaited(graph.tasks, &A));
     rest();
+    ck_assert(!dependencies_awaited(graph.tasks, &A));
     ck_assert_str_eq(begun, "a b a-0 a-1 a-2 a-3 a-4 a-5 a-6 ");
     ck_assert_int_eq(graph_phase("b-0"), TASK_PENDING);
 

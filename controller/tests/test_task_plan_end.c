@@ -360,6 +360,22 @@ START_TEST(resumed_task_starts_over_with_a_clean_status)
 }
 END_TEST
 
+START_TEST(time_to_live_does_not_end_before_the_outcome_was_looked_at)
+{
+    world_finished(TASK_COMPLETED);
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 60 };
+    world.observed.awaited = true;
+    world_wait_ms(60000);
+    struct task_plan plan = world_plan();
+    ck_assert(!plan.remove);
+    ck_assert_uint_gt(plan.requeue_after_ms, 0);
+
+    world.observed.awaited = false;
+    plan = world_plan();
+    ck_assert(plan.remove);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("task_plan: deletion and what follows an end");
@@ -394,6 +410,7 @@ int main(void)
     tcase_add_test(tcase, task_of_unknown_end_is_not_deleted_for_its_age);
     tcase_add_test(tcase, interrupted_task_rests_while_it_is_suspended);
     tcase_add_test(tcase, resumed_task_starts_over_with_a_clean_status);
+    tcase_add_test(tcase, time_to_live_does_not_end_before_the_outcome_was_looked_at);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
