@@ -5,7 +5,7 @@
 #include "common/tests/suite.h"
 #include "controller/task_dependencies.h"
 
-#define GRAPH_NAME_LEN 16
+#define GRAPH_NAME_LEN 24
 
 /* What the status is to say. */
 struct graph_status {
