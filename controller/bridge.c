@@ -280,6 +280,11 @@ void bridge_stop(struct bridge *bridge)
     mqtt_stop(bridge->control);
 }
 
+void bridge_cancel(struct bridge *bridge)
+{
+    mqtt_publish_cancel(bridge->control);
+}
+
 typedef void filter_fn(struct bridge *bridge, struct mqtt *mqtt, const char *filter);
 
 static void subscribe(struct bridge *bridge, struct mqtt *mqtt, const char *filter)

@@ -45,7 +45,8 @@ void bridge_destroy(struct bridge *bridge);
 /* Before start: whose names are woken. */
 void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct workqueue *proplets);
 int bridge_start(struct bridge *bridge, struct error *err) MUST_CHECK;
-void bridge_stop(struct bridge *bridge); /* joins; the mailbox should be empty by now */
+void bridge_stop(struct bridge *bridge);   /* joins; the mailbox should be empty by now */
+void bridge_cancel(struct bridge *bridge); /* any thread; see mqtt_publish_cancel */
 
 /* A Proplet of this channel came or went: counted. Any thread. */
 void bridge_channel_add(struct bridge *bridge, const char *channel);

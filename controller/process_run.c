@@ -133,6 +133,17 @@ static void join_controllers(void *self)
     controller_join(process->job_controller);
 }
 
+/* What a request or a publish was about is done again by the next leader. */
+static void hurry_controllers(void *self)
+{
+    struct process *process = self;
+
+    identities_cancel(process->identities);
+    kube_client_cancel(process->client);
+    if (process->shared.bridge)
+        bridge_cancel(process->shared.bridge);
+}
+
 static void stop_standby(void *self)
 {
     health_set_stopping(((struct process *)self)->health);
@@ -191,7 +202,8 @@ void process_add_runnables(struct process *process)
                                           .self = process,
                                           .start = start_controllers,
                                           .stop = stop_controllers,
-                                          .join = join_controllers };
+                                          .join = join_controllers,
+                                          .hurry = hurry_controllers };
 
     manager_add(process->manager, &servers);
     manager_add(process->manager, &watches);

@@ -228,6 +228,7 @@ int mqtt_start(struct mqtt *mqtt, struct error *err)
     assert(!mqtt->running);
     mqtt->wake_fd = wake_fd;
     mqtt->stopping = false;
+    mqtt->canceled = false;
     (void)str_copy(mqtt->why, sizeof(mqtt->why), "connecting");
 
     int r = pthread_create(&mqtt->thread, NULL, run, mqtt);

@@ -94,5 +94,8 @@ void mqtt_unsubscribe(struct mqtt *mqtt, const char *name);
  */
 int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size_t len, int qos,
                  uint32_t timeout_ms, struct error *err) MUST_CHECK;
+/* Any thread: those that wait in mqtt_publish, and later ones until the next mqtt_start, wait no
+ * longer: ERROR_TIMEOUT if it may have been sent, else ERROR_CANCELED. */
+void mqtt_publish_cancel(struct mqtt *mqtt);
 bool mqtt_connected(struct mqtt *mqtt, char *why,
                     size_t size); /* why: the last failure, "" if connected */

@@ -49,6 +49,7 @@ struct mqtt {
 
     pthread_mutex_t lock; /* for everything below */
     bool running, stopping, connected;
+    bool canceled; /* nobody waits in mqtt_publish any more */
     char why[240];
     struct publish_queue queue;
     size_t waiting; /* threads in mqtt_publish */

@@ -30,7 +30,7 @@ static int check(const char *topic, size_t len, int qos, struct error *err)
 static int enqueue(struct mqtt *mqtt, struct publish *publish, struct error *err)
 {
     assert(!mqtt->running || !pthread_equal(mqtt->thread, pthread_self()));
-    if (mqtt->stopping)
+    if (mqtt->stopping || mqtt->canceled)
         return error_set(err, ERROR_CANCELED, "publish to '%s': shutting down", publish->topic);
     if (!mqtt->connected)
         return error_set(err, ERROR_UNAVAILABLE, "publish to '%s': not connected: %s",
@@ -52,14 +52,15 @@ static struct flight *flight_of(struct mqtt *mqtt, const struct publish *publish
     return NULL;
 }
 
-/* The time is over; with the lock. Returns false if the end is near all the same. */
+/* The time is over, or the wait was canceled; with the lock. Returns false if the end is near all the same. */
 static bool give_up(struct mqtt *mqtt, struct publish *publish)
 {
     switch (publish->state) {
     case PUBLISH_QUEUED:
         TAILQ_REMOVE(&mqtt->queue, publish, entry);
-        (void)error_set(&publish->result, ERROR_UNAVAILABLE,
-                        "publish to '%s': too many others are under way", publish->topic);
+        (void)error_set(&publish->result, mqtt->canceled ? ERROR_CANCELED : ERROR_UNAVAILABLE,
+                        "publish to '%s': %s", publish->topic,
+                        mqtt->canceled ? "shutting down" : "too many others are under way");
         return true;
     case PUBLISH_SENT:
         flight_of(mqtt, publish)->publish = NULL;
@@ -77,6 +78,8 @@ static int wait_done(struct mqtt *mqtt, struct publish *publish, uint32_t timeou
     struct timespec deadline = cond_deadline(timeout_ms);
 
     while (publish->state != PUBLISH_DONE) {
+        if (mqtt->canceled && give_up(mqtt, publish))
+            break;
         if (publish->state == PUBLISH_HANDED_OVER)
             pthread_cond_wait(&publish->changed, &mqtt->lock);
         else if (!cond_wait_until(&publish->changed, &mqtt->lock, &deadline) &&
@@ -106,6 +109,20 @@ int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size
     }
     pthread_mutex_unlock(&mqtt->lock);
     return r;
+}
+
+void mqtt_publish_cancel(struct mqtt *mqtt)
+{
+    struct publish *publish;
+
+    pthread_mutex_lock(&mqtt->lock);
+    mqtt->canceled = true;
+    TAILQ_FOREACH(publish, &mqtt->queue, entry)
+    pthread_cond_signal(&publish->changed);
+    for (size_t i = 0; i < MQTT_IN_FLIGHT; i++)
+        if (mqtt->flights[i].mid && mqtt->flights[i].publish)
+            pthread_cond_signal(&mqtt->flights[i].publish->changed);
+    pthread_mutex_unlock(&mqtt->lock);
 }
 
 /* With the lock; the publish may be gone when it is released. */

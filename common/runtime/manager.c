@@ -229,24 +229,46 @@ static void take_signals(struct manager *manager)
     }
 }
 
+static void hurry_all(struct manager *manager)
+{
+    const char *name = atomic_load(&manager->waiting_for);
+
+    log_warn("not stopped in half of the time, giving up what is waited for", "waiting_for", name,
+             NULL);
+    for (size_t i = 0; i < manager->count; i++)
+        if (manager->runnables[i].hurry)
+            manager->runnables[i].hurry(manager->runnables[i].self);
+}
+
+static void give_up(const struct manager *manager)
+{
+    const char *name = atomic_load(&manager->waiting_for);
+
+    log_error("not stopped in time, ending at once", "waiting_for", name, NULL);
+    _exit(EXIT_FAILURE);
+}
+
 /* Its thread takes the signals, whatever main is waiting for, and ends what does not end. */
 static void *watchdog(void *ctx)
 {
     struct manager *manager = ctx;
     int64_t deadline_ms = INT64_MAX; /* not stopping */
+    bool hurried = false;
 
     while (!atomic_load(&manager->ended)) {
         struct pollfd fds[] = { { .fd = manager->signals, .events = POLLIN },
                                 { .fd = manager->control, .events = POLLIN } };
-        int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+        int64_t left_ms = deadline_ms - clock_monotonic_ms(&CLOCK_SYSTEM);
 
-        if (now_ms >= deadline_ms) {
-            const char *name = atomic_load(&manager->waiting_for);
-
-            log_error("not stopped in time, ending at once", "waiting_for", name, NULL);
-            _exit(EXIT_FAILURE);
+        if (left_ms <= 0)
+            give_up(manager);
+        if (!hurried)
+            left_ms -= manager->stop_budget_ms / 2;
+        if (left_ms <= 0) {
+            hurried = true;
+            hurry_all(manager);
+            continue;
         }
-        int64_t left_ms = deadline_ms - now_ms;
         (void)poll(fds, ARRAY_LEN(fds), left_ms < MAX_POLL_MS ? (int)left_ms : (int)MAX_POLL_MS);
         take_signals(manager);
         wait_event(manager->control, 0);

@@ -19,6 +19,9 @@ struct runnable {
     int (*ready)(void *self, struct error *err);
     void (*stop)(void *self); /* asks; returns at once. May be NULL */
     void (*join)(void *self); /* returns when it has ended. May be NULL */
+    /* Half of the stop budget is gone: whoever is waited for gives up. On a thread of the manager,
+     * once, perhaps before start or after join; returns at once. May be NULL */
+    void (*hurry)(void *self);
 };
 
 /* From SIGTERM on; a kubelet kills after 30 s. */
@@ -38,6 +41,7 @@ void manager_set_stop_budget(struct manager *manager, uint32_t budget_ms);
  * group from the last: stop() of all that were started, then join() of all, the last added first.
  * So servers go on answering until everything else has ended. A second signal ends the process at
  * once (130); so does the end of the stop budget (1), with a log line that names what did not end.
+ * At half of it every hurry() is called.
  */
 int manager_run(struct manager *manager, struct error *err) MUST_CHECK;
 /* Any thread: stop everything, manager_run returns this error. The first one counts. */

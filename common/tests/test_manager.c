@@ -3,12 +3,16 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
+
+/* Half of it passes in the test, and the other half is patience. */
+#define PATIENT_BUDGET_MS 8000
 
 /* What was called, in order: "start a; ready a; …". */
 static struct buf trace = BUF_INIT(4096);
@@ -22,9 +26,10 @@ struct part {
     int signals_at_join; /* SIGTERMs, one after the other */
     bool start_fails, ready_fails;
     bool start_hangs;
-    bool hangs;                 /* join() does not return */
-    bool wakes;                 /* ready() asks to be asked again */
-    const char *fails_at_start; /* manager_fail is called with this */
+    bool hangs;                      /* join() does not return */
+    atomic_bool hangs_until_hurried; /* nor this one, before hurry() */
+    bool wakes;                      /* ready() asks to be asked again */
+    const char *fails_at_start;      /* manager_fail is called with this */
 };
 
 static void note(const struct part *part, const char *what)
@@ -82,6 +87,13 @@ static void join(void *self)
     }
     while (part->hangs)
         (void)poll(NULL, 0, 1000);
+    while (atomic_load(&part->hangs_until_hurried))
+        (void)poll(NULL, 0, 1);
+}
+
+static void hurry(void *self)
+{
+    atomic_store(&((struct part *)self)->hangs_until_hurried, false);
 }
 
 static void add(struct part *part, const char *name, enum run_group group)
@@ -92,7 +104,8 @@ static void add(struct part *part, const char *name, enum run_group group)
                                  .start = start,
                                  .ready = ready,
                                  .stop = stop,
-                                 .join = join };
+                                 .join = join,
+                                 .hurry = hurry };
 
     part->name = name;
     manager_add(manager, &runnable);
@@ -343,6 +356,20 @@ START_TEST(what_does_not_end_in_time_is_named_and_ends_the_process)
 }
 END_TEST
 
+START_TEST(at_half_of_the_time_what_is_waited_for_is_given_up)
+{
+    struct part server = { .hangs_until_hurried = true };
+    struct part leader = { .signal_at_start = SIGTERM, .hangs_until_hurried = true };
+    const char *log;
+
+    ck_assert_int_eq(exit_status(&server, &leader, PATIENT_BUDGET_MS, &log), 0);
+    ck_assert_ptr_nonnull(
+        strstr(log, "\"not stopped in half of the time, giving up what is waited for\","
+                    "\"waiting_for\":\"leader\""));
+    ck_assert_ptr_null(strstr(log, "ending at once"));
+}
+END_TEST
+
 START_TEST(the_time_to_stop_counts_from_a_failure_too)
 {
     struct part server = { .hangs = true };
@@ -392,6 +419,7 @@ int main(void)
     tcase_add_test(endings, what_does_not_end_in_time_is_named_and_ends_the_process);
     tcase_add_test(endings,
                    the_time_to_stop_counts_from_the_signal_even_if_something_is_still_starting);
+    tcase_add_test(endings, at_half_of_the_time_what_is_waited_for_is_given_up);
     tcase_add_test(endings, the_time_to_stop_counts_from_a_failure_too);
     suite_add_tcase(suite, endings);
     return suite_run(suite);

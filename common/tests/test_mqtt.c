@@ -295,6 +295,32 @@ START_TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
 }
 END_TEST
 
+START_TEST(a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer)
+{
+    enum { WAITING = 40 }; /* half of them beyond the window of the library */
+    static struct publisher publishers[WAITING];
+    struct error err = { 0 };
+    int unsent = 0;
+
+    sender = connect_as("sender");
+    broker_freeze(broker);
+    for (int i = 0; i < WAITING; i++)
+        start_publisher(&publishers[i], 0, 1, UINT32_MAX);
+    while (publish(sender, "", 20, &err) != -ERROR_UNAVAILABLE) /* until the window is full */
+        ;
+    mqtt_publish_cancel(probe_mqtt(sender));
+    for (int i = 0; i < WAITING; i++) {
+        int r = join(&publishers[i]);
+
+        ck_assert(r == -ERROR_TIMEOUT || r == -ERROR_CANCELED);
+        unsent += r == -ERROR_CANCELED;
+    }
+    ck_assert_int_ge(unsent, WAITING - 20);
+    ck_assert_int_eq(publish(sender, "", UINT32_MAX, &err), -ERROR_CANCELED);
+    broker_thaw(broker);
+}
+END_TEST
+
 START_TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
 {
     struct error err = { 0 };
@@ -471,6 +497,7 @@ int main(void)
     tcase_add_test(tcase, beyond_the_window_a_publish_was_surely_not_sent);
     tcase_add_test(tcase, more_publishers_than_may_wait_are_refused);
     tcase_add_test(tcase, stop_lets_what_is_in_flight_end_and_cancels_the_rest);
+    tcase_add_test(tcase, a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer);
     tcase_add_test(tcase, who_may_not_act_publishes_nothing_and_leaves_without_a_word);
     tcase_add_test(tcase, who_may_not_act_does_not_connect);
     tcase_add_test(tcase, who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late);
