@@ -26,5 +26,7 @@ source "$HERE/lib/devices.sh"
 source "$HERE/lib/objects.sh"
 # shellcheck source=e2e/lib/faults.sh
 source "$HERE/lib/faults.sh"
+# shellcheck source=e2e/lib/replicas.sh
+source "$HERE/lib/replicas.sh"
 # shellcheck source=e2e/lib/case.sh
 source "$HERE/lib/case.sh"

@@ -29,6 +29,7 @@ case_end() {
     local status=$? file
     trap - EXIT
     set +e
+    case_tells_no_secret || status=1
     ((status == 0)) || case_evidence
     webhook_unregister
     case_clear_objects
@@ -48,6 +49,20 @@ case_evidence() {
         readyz
     } >"$LOGS/objects.txt" 2>&1
     tail -n 15 "$LOGS/controller.log" 2>/dev/null
+}
+
+# Passwords of the broker and tokens stand in nothing that this case produced: logs, journals, what
+# went over the wire, events, statuses.
+case_tells_no_secret() {
+    local found
+    {
+        api "/api/v1/namespaces/$NS/events"
+        objects tasks | jq '.items[].status'
+        objects proplets | jq '.items[].status'
+    } >"$LOGS/told.txt" 2>/dev/null
+    found=$(grep -rlE "$(secret_of '')|eyJ[A-Za-z0-9_-]{20,}[.][A-Za-z0-9_-]{20,}" "$LOGS") || return 0
+    printf 'FAILED: a secret stands in %s\n' "$found"
+    return 1
 }
 
 # The controller may be gone by now, and nobody else would take its finalizers off.

@@ -10,6 +10,9 @@ CRASH_SECONDS=${CRASH_SECONDS:-300} # patience for a whole load, not a measure
 # A Task's profile tells the device to speak once a second, so that silence is noticed soon.
 CRASH_PROFILE='{"spec":{"monitoringProfile":{"enabled":true,"interval":"1s"}}}'
 
+# Cases with several replicas start theirs instead.
+crash_controllers() { controller_start; }
+
 # crash_world DEVICES TASKS-EACH [apart]: broker with recorder, controller, devices in one group or
 # each in one of its own name
 crash_world() {
@@ -20,7 +23,7 @@ crash_world() {
     broker_record
     controller_prepare
     CONTROLLER_OPTIONS+=(--start-confirm-timeout 5s)
-    controller_start
+    crash_controllers
     proplet_json worker-NUMBER device-NUMBER \
         "$(jq -nc --argjson tasks "$2" '{spec: {external: {maxTasks: $tasks}}}')" | add_numbered "$1"
     if [[ ${3:-} == apart ]]; then
