@@ -113,12 +113,10 @@ int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size
 
 void mqtt_publish_cancel(struct mqtt *mqtt)
 {
-    struct publish *publish;
-
     pthread_mutex_lock(&mqtt->lock);
     mqtt->canceled = true;
-    TAILQ_FOREACH(publish, &mqtt->queue, entry)
-    pthread_cond_signal(&publish->changed);
+    for (struct publish *next = TAILQ_FIRST(&mqtt->queue); next; next = TAILQ_NEXT(next, entry))
+        pthread_cond_signal(&next->changed);
     for (size_t i = 0; i < MQTT_IN_FLIGHT; i++)
         if (mqtt->flights[i].mid && mqtt->flights[i].publish)
             pthread_cond_signal(&mqtt->flights[i].publish->changed);
