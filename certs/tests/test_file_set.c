@@ -115,7 +115,8 @@ START_TEST(a_reader_never_sees_halves_of_two_pairs)
         static const char *const NAMES[] = { "tls.crt", "tls.key" };
         char text[2][8] = { "", "" };
 
-        ck_assert_int_ge(data, 0);
+        if (data < 0)
+            continue; /* replaced while it was looked up */
         for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
             int file = openat(data, NAMES[i], O_RDONLY);
             if (file < 0)
