@@ -242,6 +242,7 @@ int process_create(struct process *process, struct error *err)
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
     indexes_add_propellerjob(informer_store(shared->jobs));
+    shared->candidates = candidates_create(informer_store(shared->proplets));
     if (!str_is_empty(process->settings.mqtt_address)) {
         r = make_bridge(process, err);
         if (r < 0)
@@ -281,6 +282,7 @@ void process_destroy(struct process *process)
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);
     wait_list_destroy(shared->waiting);
+    candidates_destroy(shared->candidates);
     placements_destroy(shared->placements);
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);

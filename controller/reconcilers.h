@@ -5,6 +5,7 @@
 #include "common/runtime/mailbox.h"
 #include "controller/attempts.h"
 #include "controller/bridge.h"
+#include "controller/candidates.h"
 #include "controller/fleet.h"
 #include "controller/options.h"
 #include "controller/placements.h"
@@ -21,6 +22,7 @@ struct shared {
     struct fleet *fleet;
     struct refresh_budget *budget;
     struct placements *placements;
+    struct candidates *candidates;
     struct wait_list *waiting;
     struct attempts *attempts;
     struct mailbox *mailbox;

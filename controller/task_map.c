@@ -111,6 +111,7 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
         store_find(informer_store(shared->tasks), arena, INDEX_ASSIGNED, kube_name_key(name, key));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
+    candidates_changed(shared->candidates, name->ns);
     task_room_offer(shared, arena, name);
     task_room_changed(name->ns, queue);
 }

@@ -120,24 +120,20 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
 
 void task_observe_candidates(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
 {
-    struct object_list list = store_list(informer_store(shared->proplets), rc->arena, rc->name.ns);
-    struct candidate *candidates =
-        arena_array(rc->arena, struct candidate, list.len ? list.len : 1);
+    const struct candidate_set *set = candidates_get(shared->candidates, rc->arena, rc->name.ns);
+    struct candidate *candidates = arena_array(rc->arena, struct candidate, set->len + 1);
     char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
-    size_t len = 0;
 
-    for (size_t i = 0; i < list.len; i++) {
-        struct candidate *candidate = &candidates[len];
-        if (!candidate_of(rc->arena, list.items[i], candidate))
-            continue;
-        candidate->active =
-            placements_count(shared->placements, rc->name.ns, candidate->name).active +
-            wait_list_kept(shared->waiting, candidate->name, &rc->name);
-        len++;
+    for (size_t i = 0; i < set->len; i++) {
+        const char *name = set->items[i].name;
+        candidates[i] = set->items[i];
+        candidates[i].active = placements_count(shared->placements, rc->name.ns, name).active +
+                               wait_list_kept(shared->waiting, name, &rc->name);
     }
     placements_last(shared->placements, rc->name.ns, last);
-    ret->candidates =
-        (struct schedule_context){ .candidates = candidates, .len = len, .last_selected = last };
+    ret->candidates = (struct schedule_context){ .candidates = candidates,
+                                                 .len = set->len,
+                                                 .last_selected = last };
 }
 
 /* Asks for markers. */

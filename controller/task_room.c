@@ -11,14 +11,14 @@
 static void offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet,
                   uint64_t except)
 {
-    CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->proplets), proplet);
-    struct candidate candidate;
+    const struct candidate_set *set = candidates_get(shared->candidates, arena, proplet->ns);
+    const struct candidate *found = candidate_find(set, proplet->name);
     struct kube_name *called;
 
-    if (!object || !candidate_of(arena, object, &candidate))
+    if (!found)
         return;
 
+    struct candidate candidate = *found;
     candidate.active = placements_count(shared->placements, proplet->ns, proplet->name).active;
     size_t len = wait_list_call(shared->waiting, arena, proplet->ns, &candidate, except, &called);
     for (size_t i = 0; i < len; i++)

@@ -157,6 +157,7 @@ static void start_process(void)
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
     indexes_add_propellerjob(informer_store(shared->jobs));
+    shared->candidates = candidates_create(informer_store(shared->proplets));
     process.sink = (struct bridge_sink){
         .tasks = informer_store(shared->tasks),
         .proplets = informer_store(shared->proplets),
@@ -187,6 +188,7 @@ static void end_process(void)
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);
     wait_list_destroy(shared->waiting);
+    candidates_destroy(shared->candidates);
     placements_destroy(shared->placements);
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);

@@ -1,0 +1,187 @@
+#include "controller/candidates.h"
+
+#include "common/kube/kinds.h"
+#include "common/tests/observe.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+
+#define CONNECTION                                                                                 \
+    "\"connectionConfig\":{\"mqttAddress\":\"tcp://b\",\"domainId\":\"d\",\"channelId\":\"c\","    \
+    "\"clientId\":\"x\"}"
+#define READY "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]"
+#define EXTERNAL                                                                                   \
+    "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\",\"camera\"],\"maxTasks\":3}"
+
+static struct arena *arena;
+static struct store *store;
+static struct candidates *candidates;
+static int version;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    store = store_create();
+    candidates = candidates_create(store);
+    version = 0;
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+    candidates_destroy(candidates);
+    store_destroy(store);
+}
+
+/* What the store has, without telling the candidates. */
+static void store_only(const char *ns, const char *name, const char *metadata, const char *spec,
+                       const char *status)
+{
+    const char *text = arena_printf(
+        arena,
+        "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"u-%s\","
+        "\"resourceVersion\":\"%d\"%s},\"spec\":{\"type\":\"external\",%s},\"status\":{%s}}",
+        ns, name, name, ++version, metadata, spec, status);
+    struct kube_object *object;
+
+    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, NULL), 0);
+    ck_assert(store_put(store, object, NULL));
+    kube_object_unref(object);
+}
+
+static void put(const char *name, const char *metadata, const char *spec, const char *status)
+{
+    store_only("ns", name, metadata, spec, status);
+    candidates_changed(candidates, "ns");
+}
+
+static void delete (const char *name)
+{
+    struct kube_name key;
+
+    ck_assert(kube_name_set(&key, "ns", name));
+    kube_object_unref(store_remove(store, &key, arena_printf(arena, "%d", ++version)));
+    candidates_changed(candidates, "ns");
+}
+
+static const struct candidate_set *get(void)
+{
+    return candidates_get(candidates, arena, "ns");
+}
+
+static void expect_decoded(int count)
+{
+    ck_metric(arena_printf(arena, "propeller_candidates_decoded_total %d", count));
+}
+
+START_TEST(candidate_has_all_that_the_scheduler_looks_at)
+{
+    put("a", ",\"labels\":{\"zone\":\"east\"}", "\"unschedulable\":true," EXTERNAL "," CONNECTION,
+        READY);
+    const struct candidate_set *set = get();
+
+    ck_assert_uint_eq(set->len, 1);
+    const struct candidate *a = &set->items[0];
+    ck_assert_str_eq(a->name, "a");
+    ck_assert(a->ready);
+    ck_assert_int_eq(a->active, 0);
+    ck_assert_str_eq(json_string(json_get(a->labels, "zone"), ""), "east");
+    ck_assert_int_eq(a->proplet->spec.type, PROPLET_EXTERNAL);
+    ck_assert(a->proplet->spec.unschedulable);
+    ck_assert_str_eq(a->proplet->spec.external->device_type, "pi");
+    ck_assert_uint_eq(a->proplet->spec.external->capabilities.len, 2);
+    ck_assert_str_eq(a->proplet->spec.external->capabilities.items[1], "camera");
+    ck_assert_int_eq(a->proplet->spec.external->max_tasks.value, 3);
+}
+END_TEST
+
+START_TEST(candidates_are_found_by_name_and_stand_in_its_order)
+{
+    put("c", "", CONNECTION, "");
+    put("a", "", CONNECTION, READY);
+    put("b", "", CONNECTION, "");
+    store_only("other", "d", "", CONNECTION, "");
+    const struct candidate_set *set = get();
+
+    ck_assert_uint_eq(set->len, 3);
+    ck_assert_str_eq(set->items[0].name, "a");
+    ck_assert_str_eq(set->items[2].name, "c");
+    ck_assert_ptr_eq(candidate_find(set, "b"), &set->items[1]);
+    ck_assert_ptr_null(candidate_find(set, "d"));
+    ck_assert(!set->items[1].ready);
+    ck_assert_uint_eq(candidates_get(candidates, arena, "empty")->len, 0);
+}
+END_TEST
+
+START_TEST(proplet_that_goes_or_cannot_be_read_is_none)
+{
+    put("a", ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"", CONNECTION, READY);
+    put("b", "", "\"external\":7," CONNECTION, READY);
+    put("c", "", CONNECTION, READY);
+    ck_assert_uint_eq(get()->len, 1);
+    delete ("c");
+    ck_assert_uint_eq(get()->len, 0);
+}
+END_TEST
+
+START_TEST(proplet_is_read_once_a_change_and_not_once_a_choice)
+{
+    for (int i = 0; i < 20; i++)
+        put(arena_printf(arena, "p-%02d", i), "", CONNECTION, READY);
+    for (int i = 0; i < 100; i++)
+        ck_assert_uint_eq(get()->len, 20);
+    expect_decoded(20);
+    put("p-07", "", "\"unschedulable\":true," CONNECTION, READY);
+    for (int i = 0; i < 100; i++)
+        ck_assert(candidate_find(get(), "p-07")->proplet->spec.unschedulable);
+    expect_decoded(21);
+    delete ("p-03");
+    ck_assert_uint_eq(get()->len, 19);
+    expect_decoded(21);
+    put("p-00a", "", CONNECTION, READY); /* between others */
+    ck_assert_uint_eq(get()->len, 20);
+    expect_decoded(22);
+}
+END_TEST
+
+START_TEST(what_a_reader_holds_stays_as_it_was)
+{
+    put("a", "", CONNECTION, READY);
+    const struct candidate_set *before = get();
+
+    put("a", "", CONNECTION, "");
+    delete ("a");
+    put("b", "", CONNECTION, "");
+    ck_assert(!get()->items[0].ready);
+    ck_assert_uint_eq(before->len, 1);
+    ck_assert_str_eq(before->items[0].name, "a");
+    ck_assert(before->items[0].ready);
+}
+END_TEST
+
+/* As deletion and creation under the same name look. */
+START_TEST(proplet_that_was_made_again_is_read_again)
+{
+    put("a", "", EXTERNAL "," CONNECTION, READY);
+    ck_assert_ptr_nonnull(get()->items[0].proplet->spec.external);
+    delete ("a");
+    put("a", "", CONNECTION, READY);
+    ck_assert_ptr_null(get()->items[0].proplet->spec.external);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("candidates");
+    TCase *tcase = tcase_create("candidates");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, candidate_has_all_that_the_scheduler_looks_at);
+    tcase_add_test(tcase, candidates_are_found_by_name_and_stand_in_its_order);
+    tcase_add_test(tcase, proplet_that_goes_or_cannot_be_read_is_none);
+    tcase_add_test(tcase, proplet_is_read_once_a_change_and_not_once_a_choice);
+    tcase_add_test(tcase, what_a_reader_holds_stays_as_it_was);
+    tcase_add_test(tcase, proplet_that_was_made_again_is_read_again);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
