@@ -228,11 +228,12 @@ static struct shared_set *current_set(struct candidates *candidates, const char 
 static void replace_set(struct candidates *candidates, const char *ns, struct shared_set *set,
                         uint64_t changes)
 {
-    struct shared_set *old = set;
+    struct shared_set *old = NULL;
 
     pthread_mutex_lock(&candidates->lock);
     struct space *space = space_of(candidates, ns);
     if (!space->set || space->seen < changes) {
+        atomic_fetch_add(&set->refs, 1);
         old = space->set;
         space->set = set;
         space->seen = changes;
@@ -252,7 +253,6 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
         struct shared_set *old = set;
         set = set_create(candidates, old, ns);
         set_unref(old);
-        atomic_fetch_add(&set->refs, 1); /* one for the arena, one for those who come */
         replace_set(candidates, ns, set, changes);
     }
     arena_own(arena, set, set_unref);
