@@ -48,7 +48,7 @@ task_json load-NUMBER "$ADDITION" '["NUMBER", 0]' "$ON_CHIP" | add_numbered 30
 wait_for 60 "all of the load" phase_count_is tasks completed 33
 
 # A stop as it understands it: read when the module has ended, dropped if name or state are wrong.
-add_task doomed "$(wasm sleep)" '[100]' "$ON_CHIP"
+add_task doomed "$(wasm sleep)" '[600]' "$ON_CHIP"
 wait_task doomed running
 kn delete task doomed --wait=false >/dev/null
 wait_for 30 "the stop" journal_has mcu '.event == "unknown-stop"'

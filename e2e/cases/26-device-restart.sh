@@ -7,9 +7,10 @@ case_begin
 
 crash_world 3 4 apart
 
-# on_first NAME: a Task on device-1 that takes five seconds there, and has begun
+# on_first NAME: a Task on device-1 that has begun, and whose result this process will not send
 on_first() {
-    add_task "$1" "$(wasm nap)" '["250", 7]' "$(task_on worker-1)"
+    device_say device-1 hold device-1
+    add_task "$1" "$(wasm nap)" '["50", 7]' "$(task_on worker-1)"
     wait_for 60 "the start of $1" journal_has device-1 ".event == \"start\" and .task == \"$(task "$1" .metadata.uid)\""
     wait_task "$1" running
 }

@@ -23,7 +23,7 @@ offline_before=$(journal_count devices '.event == "disconnected"')
 
 COUNT=${HOSTILE_TASKS:-150}
 crash_load "$COUNT"
-crash_verdict
+crash_verdict --max-crossings $((COUNT / 10))
 expect_le "hostile messages, ten a Task at least" $((10 * COUNT)) "$(journal_count hostile '.event == "sent"')"
 all_there() { (($(journal_count hostile '.event == "acknowledged"') == $(journal_count hostile '.event == "sent"'))); }
 wait_for 60 "the broker to have all of it" all_there

@@ -9,13 +9,16 @@ case_needs_own_cluster
 COUNT=12
 crash_world 3 4
 controller_stop
-# It shall go on listening for as long as the API server is away.
-CONTROLLER_OPTIONS+=(--leader-elect-lease-duration 120s --leader-elect-renew-deadline 110s)
+# It shall go on listening for as long as the API server is away, and not ask again for what waits.
+CONTROLLER_OPTIONS+=(--leader-elect-lease-duration 120s --leader-elect-renew-deadline 110s
+    --start-confirm-timeout 5m)
 controller_start
-crash_load $COUNT 150
+device_say devices hold '*'
+crash_load $COUNT 5
 wait_for 60 "all Tasks to run" phase_count_is tasks running $COUNT
 
 killing apiserver in_cluster crash apiserver
+device_say devices release '*'
 wait_for 60 "the broker to have every result" journal_has devices '.event == "acknowledged"' $COUNT
 # It reads no further than it can write.
 results_heard() {
