@@ -1,0 +1,111 @@
+/* What devices do, while every request and every publish fails once in every way, and the process
+ * dies before and after each. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/tests/fake_bridge.h"
+#include "controller/tests/torture.h"
+
+static void restart_devices(void)
+{
+    outside_restart();
+}
+
+static void let_answer_and_restart(void)
+{
+    torture_let_answer();
+    outside_restart();
+}
+
+static void create_that_must_not_be_repeated(void)
+{
+    stage_put_task("{" TORTURE_SPEC ",\"propletLostPolicy\":\"Fail\"}");
+}
+
+static void create_unmonitored(void)
+{
+    stage_put_task("{" TORTURE_SPEC ",\"monitoringProfile\":{\"enabled\":false}}");
+}
+
+static void create_daemon(void)
+{
+    stage_put_task("{" TORTURE_SPEC ",\"daemon\":true}");
+}
+
+static void suspend_daemon(void)
+{
+    stage_put_task("{" TORTURE_SPEC ",\"daemon\":true,\"suspend\":true}");
+}
+
+static void create_that_waits(void)
+{
+    stage_put_task("{" TORTURE_SPEC ",\"propletLostPolicy\":\"Wait\"}");
+}
+
+/* Its network is gone; what it runs goes on. */
+static void lose_device(void)
+{
+    bool first = str_equal(stage_task_string("assignedProplet"), "alpha");
+
+    outside.absent = stage.silent = first ? "device-1" : "device-2";
+    stage_receive("proplet/alive",
+                  arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"offline\"}",
+                               outside.absent));
+}
+
+static void find_device(void)
+{
+    outside.absent = stage.silent = NULL;
+}
+
+static const struct scenario SCENARIOS[] = {
+    { "device restarted",
+      { torture_create, restart_devices, torture_let_answer },
+      "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },
+    { "device restarted, policy Fail",
+      { create_that_must_not_be_repeated, restart_devices },
+      "failed its device was started anew attempt 1 True True False; uid x1" },
+    { "device restarted behind its result",
+      { torture_create, let_answer_and_restart },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "device restarted too often",
+      { torture_create, restart_devices, restart_devices, restart_devices, restart_devices },
+      "failed devices were started anew 4 times while it ran attempt 4 True True False; uid x1; "
+      "uid.2 x1; uid.3 x1; uid.4 x1" },
+    { "without monitoring",
+      { create_unmonitored, torture_let_answer },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "without monitoring, result at once",
+      { torture_let_answer, create_unmonitored },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "without monitoring, device restarted",
+      { create_unmonitored, restart_devices, torture_let_answer },
+      "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },
+    { "daemon", { create_daemon }, "running - attempt 1 True True -; uid x1 up 1" },
+    { "daemon, device restarted",
+      { create_daemon, restart_devices },
+      "running - attempt 2 True True -; uid x1; uid.2 x1 up 1" },
+    { "daemon suspended and resumed",
+      { create_daemon, suspend_daemon, create_daemon },
+      "running - attempt 2 True True -; uid x1; uid.2 x1 up 1" },
+    { "daemon deleted", { create_daemon, torture_delete }, "gone; uid x1" },
+    { "device away for a moment",
+      { torture_create, lose_device, torture_wait_a_minute, find_device, torture_let_answer },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "device lost",
+      { torture_create, lose_device, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute, torture_let_answer, find_device, torture_let_answer },
+      "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },
+    { "device lost, policy Wait",
+      { create_that_waits, lose_device, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute, find_device, torture_let_answer },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "device lost, policy Fail",
+      { create_that_must_not_be_repeated, lose_device, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute },
+      "failed its Proplet is offline for more than 120 s attempt 1 True True False; uid x1" },
+};
+
+int main(void)
+{
+    return torture_main("recovery: torture", SCENARIOS, ARRAY_LEN(SCENARIOS));
+}

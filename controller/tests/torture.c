@@ -1,0 +1,107 @@
+#include "controller/tests/torture.h"
+
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+
+void torture_create(void)
+{
+    stage_put_task("{" TORTURE_SPEC "}");
+}
+
+void torture_delete(void)
+{
+    stage_delete(&KIND_TASK, "one");
+}
+
+void torture_let_answer(void)
+{
+    outside.answers = true;
+    outside_answer("\"results\":\"42\",\"error\":null");
+}
+
+void torture_wait_a_minute(void)
+{
+    stage_wait_ms(61000);
+}
+
+static const char *condition_status(const cJSON *conditions, const char *type)
+{
+    return json_string(json_get(condition_get(conditions, type), "status"), "-");
+}
+
+/* What is left in the cluster, and what was done to devices. */
+static const char *ending(void)
+{
+    const cJSON *task = stage_get(&KIND_TASK, "one");
+    const cJSON *status = json_get(task, "status");
+    const cJSON *conditions = json_get(status, "conditions");
+    const char *error = json_string(json_get(status, "error"), "-");
+    const char *text = "gone";
+
+    if (task)
+        text = arena_printf(
+            stage.arena, "%s %s attempt %d %s %s %s", json_string(json_get(status, "phase"), "-"),
+            json_string(json_get(status, "results"), error),
+            (int)json_int(json_get(status, "attempt"), 0),
+            condition_status(conditions, "Scheduled"), condition_status(conditions, "Started"),
+            condition_status(conditions, "Completed"));
+    for (size_t i = 0; i < outside.run_count; i++) {
+        const struct run *run = &outside.runs[i];
+        const char *dot = strchr(run->id, '.');
+        text = arena_printf(stage.arena, "%s; uid%s x%d%s", text, dot ? dot : "", run->executions,
+                            run->stopped ? " stopped" : "");
+        if (run->instances)
+            text = arena_printf(stage.arena, "%s up %d", text, run->instances);
+    }
+    return text;
+}
+
+static void play(const struct scenario *scenario, unsigned fail_at, enum fault fault)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+    outside.steps = 0;
+    outside.fail_at = fail_at;
+    outside.fault = fault;
+    for (size_t i = 0; i < TORTURE_ACTS && scenario->acts[i]; i++) {
+        scenario->acts[i]();
+        stage_run();
+    }
+    const char *text = ending();
+    ck_assert_msg(str_equal(text, scenario->end), "%s, step %u %s: '%s', not '%s'", scenario->name,
+                  fail_at, FAULT_NAMES[fault], text, scenario->end);
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_int_eq(stage_active(), str_equal(stage_task_string("phase"), "running"));
+    stage_tear_down();
+}
+
+static const struct scenario *scenarios;
+
+START_TEST(no_single_failure_changes_the_end_or_runs_anything_twice)
+{
+    const struct scenario *scenario = &scenarios[_i];
+
+    play(scenario, 0, FAULT_REFUSED);
+    unsigned steps = outside.steps;
+    ck_assert_uint_eq(stage.errors, 0);
+    ck_assert_uint_gt(steps, 0);
+    for (unsigned step = 1; step <= steps; step++) {
+        for (enum fault fault = 0; fault < FAULTS; fault++)
+            play(scenario, step, fault);
+    }
+}
+END_TEST
+
+int torture_main(const char *name, const struct scenario *all, size_t len)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create("torture");
+
+    scenarios = all;
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, no_single_failure_changes_the_end_or_runs_anything_twice, 0,
+                        (int)len);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}

@@ -1,0 +1,25 @@
+/* Every request and every publish of a scenario fails once in every way, and the process dies before
+ * and after each: the end is the same, and no device runs anything twice. */
+#pragma once
+
+#include "controller/tests/outside.h"
+#include "controller/tests/stage.h"
+
+#define TORTURE_ACTS 8
+struct scenario {
+    const char *name;
+    void (*acts[TORTURE_ACTS])(void); /* the controller comes to rest after each */
+    /* "<phase> <result or error> attempt <n> <Scheduled> <Started> <Completed>" of the Task, or
+     * "gone"; then of each id on a device "; uid[.<n>] x<executions>", " stopped", " up <instances of
+     * a daemon>". */
+    const char *end;
+};
+/* A check of each; returns what main returns. */
+int torture_main(const char *suite, const struct scenario *all, size_t len);
+
+/* Acts. */
+#define TORTURE_SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[10,32]"
+void torture_create(void);
+void torture_delete(void);
+void torture_let_answer(void); /* whatever runs, and whatever is started from now on */
+void torture_wait_a_minute(void);
