@@ -38,7 +38,7 @@ CERTS_SRC := $(filter-out certs/certgen.c,$(wildcard certs/*.c))
 TESTED := common controller webhook certs
 TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
 TEST_SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard $(TESTED:%=%/tests/*.c)))
-FUZZ_SRC := $(wildcard common/tests/fuzz/fuzz_*.c)
+FUZZ_SRC := $(wildcard */tests/fuzz/fuzz_*.c)
 
 objects = $(patsubst %.c,$(OUT)/%.o,$(1))
 TESTS := $(patsubst %.c,$(OUT)/%,$(TEST_SRC))

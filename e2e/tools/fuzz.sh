@@ -2,7 +2,7 @@
 # Fuzzes each target for FUZZ_SECONDS: fuzz.sh build/fuzz [target...]
 #
 # New inputs are kept below build/fuzz/corpus; an input that breaks a target below
-# build/fuzz/broken: add it to common/tests/fuzz/corpus/<target> with the fix.
+# build/fuzz/broken: add it to corpus/<target> beside the target, with the fix.
 set -euo pipefail
 
 readonly SECONDS_EACH=${FUZZ_SECONDS:-60}
@@ -14,18 +14,19 @@ out=${1:?usage: fuzz.sh build/fuzz [target...]}
 shift
 targets=("$@")
 if [[ ${#targets[@]} -eq 0 ]]; then
-    for source in common/tests/fuzz/fuzz_*.c; do
+    for source in */tests/fuzz/fuzz_*.c; do
         name=$(basename "$source" .c)
         targets+=("${name#fuzz_}")
     done
 fi
 
 fuzz_one() {
-    local target=$1 found=$out/corpus/$1 log=$out/$1.log
+    local target=$1 found=$out/corpus/$1 log=$out/$1.log folder
+    folder=$(dirname ./*/tests/fuzz/"fuzz_$target.c")
     mkdir -p "$found" "$out/broken"
-    "$out/common/tests/fuzz/fuzz_$target" -max_total_time="$SECONDS_EACH" -max_len="$MAX_INPUT" \
+    "$out/$folder/fuzz_$target" -max_total_time="$SECONDS_EACH" -max_len="$MAX_INPUT" \
         -timeout="$INPUT_TIME_LIMIT_S" -rss_limit_mb="$MEMORY_MIB" -print_final_stats=1 \
-        -artifact_prefix="$out/broken/$target-" "$found" "common/tests/fuzz/corpus/$target" >"$log" 2>&1
+        -artifact_prefix="$out/broken/$target-" "$found" "$folder/corpus/$target" >"$log" 2>&1
 }
 
 passed=0

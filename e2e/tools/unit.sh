@@ -40,6 +40,12 @@ count_inputs() {
     echo "$survived $((status == 0 && survived > 0 ? 0 : 1))"
 }
 
+# build/<flavour>/<folder>/fuzz_<target>: <folder>/corpus/<target>
+corpus_of() {
+    local source=${1#build/*/}
+    echo "${source%/*}/corpus/${source##*/fuzz_}"
+}
+
 run_one() {
     local program=$1 results=$2 name output status=0 passed failed
     local -a inputs=()
@@ -48,7 +54,7 @@ run_one() {
 
     if [[ $name == fuzz_* ]]; then
         shopt -s nullglob
-        inputs=(common/tests/fuzz/corpus/"${name#fuzz_}"/*)
+        inputs=("$(corpus_of "$program")"/*)
     fi
     timeout --kill-after=5 "$TIME_LIMIT_S" "$program" "${inputs[@]}" >"$output" 2>&1 </dev/null || status=$?
 
@@ -80,7 +86,7 @@ trap 'rm -rf "$results"' EXIT
 # From the sources, so that a program whose source is gone is not run, and none is forgotten.
 shopt -s nullglob
 programs=()
-for source in */tests/test_*.c common/tests/fuzz/fuzz_*.c; do
+for source in */tests/test_*.c */tests/fuzz/fuzz_*.c; do
     programs+=("$out/${source%.c}")
 done
 
