@@ -15,7 +15,7 @@ struct scenario {
     const char *end;
 };
 /* A check of each; returns what main returns. */
-int torture_main(const char *suite, const struct scenario *all, size_t len);
+int torture_main(const char *name, const struct scenario *all, size_t len);
 
 /* Acts. */
 #define TORTURE_SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[10,32]"
