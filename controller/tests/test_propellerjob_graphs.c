@@ -1,0 +1,216 @@
+/* Random jobs with random outcomes, played on the plan alone, against an oracle and what must hold
+ * whatever happens. */
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/tests/suite.h"
+#include "controller/propellerjob_plan.h"
+#include "controller/task_dependencies_plan.h"
+
+#define MAX_NODES 1000
+#define MAX_NEEDS 4
+#define NOW_US INT64_C(1795255200000000)
+
+struct node {
+    size_t needs[MAX_NEEDS];
+    bool begun;
+    bool fails; /* if it runs */
+};
+
+static struct arena *arena;
+static struct node nodes[MAX_NODES];
+static struct job_task items[MAX_NODES];
+static size_t order[MAX_NODES];
+static struct job_task_state states[MAX_NODES];
+static struct job_tasks tasks;
+static struct job_observed observed;
+static uint64_t random_state;
+
+static unsigned random_below(size_t below)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)((random_state >> 33) % below);
+}
+
+static void make_job(uint64_t seed, size_t len)
+{
+    random_state = seed * 0x9E3779B97F4A7C15u + 1;
+    tasks = (struct job_tasks){ .items = items, .len = len, .owned = len, .order = order };
+    for (size_t i = 0; i < len; i++) {
+        struct node *node = &nodes[i];
+
+        *node = (struct node){ .fails = random_below(8) == 0 };
+        items[i] = (struct job_task){ .name = arena_printf(arena, "t%zu", i),
+                                      .run_if = random_below(5) ? RUN_IF_SUCCESS : RUN_IF_FAILURE,
+                                      .needs = node->needs };
+        items[i].object = items[i].name;
+        for (size_t want = random_below(MAX_NEEDS + 1); i > 0 && want > 0; want--) {
+            size_t need = random_below(i);
+            bool is_new = true;
+            for (size_t j = 0; j < items[i].needs_len; j++)
+                is_new &= node->needs[j] != need;
+            if (is_new)
+                node->needs[items[i].needs_len++] = need;
+        }
+        order[i] = i;
+        states[i] = (struct job_task_state){ .outcome = OUTCOME_MISSING, .reason = "DeviceError" };
+    }
+    observed = (struct job_observed){ .now_us = NOW_US, .tasks = &tasks, .states = states };
+    observed.job.spec.failure_policy = random_below(2) ? FAILURE_FAIL_FAST : FAILURE_CONTINUE;
+    if (random_below(2))
+        observed.job.spec.parallelism = (struct json_opt_int){ true, 1 + random_below(10) };
+}
+
+static void end_task(size_t i, enum task_outcome outcome)
+{
+    observed.now_us++;
+    states[i].outcome = outcome;
+    states[i].finished_at_us = observed.now_us;
+}
+
+static bool is_failing(const struct job_plan *plan)
+{
+    const cJSON *progress = condition_get(plan->status.conditions, "Progressing");
+
+    return plan->status.phase == JOB_RUNNING &&
+           str_equal(json_string(json_get(progress, "reason"), ""), JOB_REASON_TASK_FAILED);
+}
+
+/* What the Tasks' reconciler does in a turn of this one: obey, wait, be skipped, or begin. */
+static void turn_of(size_t i, bool failing)
+{
+    struct dependency needs[MAX_NEEDS];
+    struct dependencies dependencies = { .items = needs };
+    bool for_failures = items[i].run_if == RUN_IF_FAILURE && items[i].needs_len;
+
+    if (states[i].outcome != OUTCOME_OPEN)
+        return;
+    if (failing && !for_failures) {
+        end_task(i, nodes[i].begun ? OUTCOME_FAILED : OUTCOME_SKIPPED);
+        return;
+    }
+    for (size_t j = 0; j < items[i].needs_len; j++) {
+        if (states[items[i].needs[j]].outcome != OUTCOME_MISSING) /* given up: not named */
+            needs[dependencies.len++] =
+                (struct dependency){ "need", states[items[i].needs[j]].outcome };
+    }
+    switch (dependencies_verdict(items[i].run_if, &dependencies)) {
+    case DEPENDENCIES_SKIP:
+        end_task(i, OUTCOME_SKIPPED);
+        return;
+    case DEPENDENCIES_WAIT:
+        return;
+    default:
+        nodes[i].begun = true;
+        if (random_below(3) == 0)
+            end_task(i, nodes[i].fails ? OUTCOME_FAILED : OUTCOME_COMPLETED);
+    }
+}
+
+static void check_plan(const struct job_plan *plan)
+{
+    int64_t open = 0;
+
+    for (size_t i = 0; i < plan->create_len; i++) {
+        size_t task = plan->create[i];
+        ck_assert_int_eq(states[task].outcome, OUTCOME_MISSING);
+        ck_assert(!plan->given_up[task]);
+        states[task].outcome = OUTCOME_OPEN;
+        for (size_t j = 0; j < items[task].needs_len; j++) /* whom it names is there before it */
+            ck_assert(plan->given_up[items[task].needs[j]] ||
+                      states[items[task].needs[j]].outcome != OUTCOME_MISSING);
+    }
+    for (size_t i = 0; i < tasks.len; i++)
+        open += states[i].outcome == OUTCOME_OPEN;
+    if (observed.job.spec.parallelism.set)
+        ck_assert_int_le(open, observed.job.spec.parallelism.value);
+}
+
+static bool job_turn(void)
+{
+    struct job_plan plan = job_plan(arena, &observed);
+    bool failing = is_failing(&plan);
+
+    check_plan(&plan);
+    observed.job.status = plan.status;
+    for (size_t i = 0; i < tasks.len; i++)
+        turn_of(i, failing);
+    return plan.status.phase == JOB_COMPLETED || plan.status.phase == JOB_FAILED;
+}
+
+/* By counting, in the order of the numbers. */
+static enum task_outcome oracle(size_t i, const enum task_outcome *outcomes)
+{
+    size_t completed = 0;
+    size_t failed = 0;
+
+    for (size_t j = 0; j < items[i].needs_len; j++) {
+        completed += outcomes[items[i].needs[j]] == OUTCOME_COMPLETED;
+        failed += outcomes[items[i].needs[j]] == OUTCOME_FAILED;
+    }
+    if (items[i].needs_len &&
+        (items[i].run_if == RUN_IF_FAILURE ? !failed : completed < items[i].needs_len))
+        return OUTCOME_SKIPPED;
+    return nodes[i].fails ? OUTCOME_FAILED : OUTCOME_COMPLETED;
+}
+
+static void check_end(uint64_t seed)
+{
+    static enum task_outcome expected[MAX_NODES];
+    const struct propellerjob_status *status = &observed.job.status;
+    bool any_failed = false;
+
+    for (size_t i = 0; i < tasks.len; i++) {
+        expected[i] = oracle(i, expected);
+        any_failed |= states[i].outcome == OUTCOME_FAILED;
+        ck_assert(states[i].outcome != OUTCOME_OPEN);
+        if (observed.job.spec.failure_policy == FAILURE_CONTINUE)
+            ck_assert_msg(states[i].outcome == expected[i], "seed %d, t%zu: %d, not %d", (int)seed,
+                          i, (int)states[i].outcome, (int)expected[i]);
+    }
+    ck_assert_int_eq(status->phase, any_failed ? JOB_FAILED : JOB_COMPLETED);
+    ck_assert_int_eq(status->completed_count + status->failed_count + status->skipped_count,
+                     (int64_t)tasks.len);
+}
+
+static void play(uint64_t seed, size_t len)
+{
+    size_t turns = 0;
+
+    arena = arena_create();
+    make_job(seed, len);
+    while (!job_turn())
+        ck_assert_msg(++turns < 50 * len + 100, "seed %d of %zu: no end", (int)seed, len);
+    check_end(seed);
+    arena_destroy(arena);
+}
+
+START_TEST(small_jobs_end_as_the_oracle_says)
+{
+    json_init();
+    for (uint64_t i = 0; i < 20; i++) {
+        uint64_t seed = (uint64_t)_i * 20 + i;
+        play(seed, 1 + (size_t)(seed % 40));
+    }
+}
+END_TEST
+
+START_TEST(jobs_of_a_thousand_end_as_the_oracle_says)
+{
+    json_init();
+    play((uint64_t)_i + 5000, MAX_NODES);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("propellerjob graphs");
+    TCase *tcase = tcase_create("oracle");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, small_jobs_end_as_the_oracle_says, 0, 30);
+    tcase_add_loop_test(tcase, jobs_of_a_thousand_end_as_the_oracle_says, 0, 4);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
