@@ -1,5 +1,9 @@
 /* crds/ and the validators' tables say the same: fields, types, bounds, values, what is required.
  */
+#include <regex.h>
+#include <string.h>
+
+#include "common/api/quantity.h"
 #include "common/api/validate.h"
 #include "common/base/str.h"
 #include "common/tests/parsed.h"
@@ -128,6 +132,56 @@ static void compare_names(const char *path, const struct field_rule *rule, const
     ck_assert_msg(json_len(values) == count, "%s: the schema has other values", path);
 }
 
+/* Texts on both sides of every pattern. */
+static const char *const TEXTS[] = {
+    "",         "a",       "a b",    "a/b",       "a+b",      "#",       "tcp://h",  "mqtt://h:1",
+    "ssl://h",  "tls://h", "tls:/h", "mqtts://h", "http://h", "TCP://h", "x tcp://", "0",
+    "0s",       "30s",     "1h2m",   "1.5h",      ".5s",      "5",       "-1s",      "1x",
+    "1\u00b5s", "1ms",     "1d",     "s",         ".",        "1.",      "1Ki",      "1.5Gi",
+    "100m",     "1e3",     "1E-3",   "1K",        "1k",       "1 Gi",    "Ki",       "1.2.3",
+};
+
+/* What the check says to a text, where it says more than a pattern can: a time-out of nothing. */
+static bool is_beyond_patterns(const char *text)
+{
+    return str_equal(text, "0") || str_equal(text, "0s");
+}
+
+static bool pattern_matches(const char *path, const cJSON *schema, const char *text)
+{
+    char *pattern = arena_strdup(arena, json_string(json_get(schema, "pattern"), ""));
+    char *nul = strstr(pattern, "\\x00"); /* no text holds it, and POSIX does not know it */
+    regex_t regex;
+
+    if (nul)
+        memmove(nul, nul + 4, strlen(nul + 4) + 1);
+    ck_assert_msg(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0, "%s: %s", path, pattern);
+    bool matches = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return matches;
+}
+
+static void compare_pattern(const char *path, const struct field_rule *rule, const cJSON *schema)
+{
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        bool taken = !rule->check(TEXTS[i]);
+        if (!is_beyond_patterns(TEXTS[i]))
+            ck_assert_msg(pattern_matches(path, schema, TEXTS[i]) == taken,
+                          "%s: '%s' fits one of pattern and check", path, TEXTS[i]);
+    }
+}
+
+static void compare_quantity(const char *path, const cJSON *schema)
+{
+    struct quantity quantity;
+
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        bool is_one = quantity_parse(TEXTS[i], &quantity) && !quantity.negative;
+        ck_assert_msg(pattern_matches(path, schema, TEXTS[i]) == is_one,
+                      "%s: '%s' is a quantity in one of them", path, TEXTS[i]);
+    }
+}
+
 static void compare_keys(const char *path, const struct field_rule *rule, const cJSON *schema)
 {
     const cJSON *keys = json_get(schema, "x-kubernetes-list-map-keys");
@@ -136,7 +190,9 @@ static void compare_keys(const char *path, const struct field_rule *rule, const 
     if (!rule->key)
         ck_assert_msg(!keys && !is_set, "%s: keys only in the schema", path);
     else if (*rule->key)
-        ck_assert_msg(json_len(keys) == 1 && array_has(keys, rule->key), "%s: other keys", path);
+        ck_assert_msg(json_len(keys) == 1 && array_has(keys, rule->key) &&
+                          is_text(json_get(schema, "x-kubernetes-list-type"), "map"),
+                      "%s: other keys", path);
     else
         ck_assert_msg(is_set, "%s: no set in the schema", path);
 }
@@ -159,8 +215,13 @@ static void compare(const char *path, const struct field_rule *rule, const cJSON
     if (rule->type == RULE_MAP)
         compare(arena_printf(arena, "%s[]", path), rule->items,
                 json_get(schema, "additionalProperties"));
-    if (rule->type == RULE_STRING && json_get(schema, "pattern"))
-        ck_assert_msg(rule->check || rule->hidden, "%s: a pattern only in the schema", path);
+    if (rule->type == RULE_STRING && rule->check)
+        compare_pattern(path, rule, schema);
+    else if (rule->type == RULE_STRING)
+        ck_assert_msg(!json_get(schema, "pattern") || rule->hidden,
+                      "%s: a pattern only in the schema", path);
+    if (rule->type == RULE_QUANTITY)
+        compare_quantity(path, schema);
 }
 
 static void compare_members(const char *path, const struct field_rules *rules, const cJSON *schema)
@@ -189,6 +250,8 @@ START_TEST(the_table_is_the_schema)
         json_path(json_first(versions), "schema", "openAPIV3Schema", "properties", "spec", NULL);
 
     ck_assert_ptr_nonnull(spec);
+    ck_assert(array_has(
+        json_path(json_first(versions), "schema", "openAPIV3Schema", "required", NULL), "spec"));
     compare_members("spec", CRDS[_i].rules, spec);
 }
 END_TEST

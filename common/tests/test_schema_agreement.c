@@ -388,6 +388,33 @@ START_TEST(the_rule_about_a_fixed_spec_knows_every_field)
 }
 END_TEST
 
+START_TEST(conditions_have_one_schema_and_one_key)
+{
+    const cJSON *tasks = json_path(schema_of(&CRDS[0], "status"), "properties", "conditions", NULL);
+    const cJSON *list = json_path(schema_of(&CRDS[_i], "status"), "properties", "conditions", NULL);
+    const cJSON *keys = json_get(list, "x-kubernetes-list-map-keys");
+    const cJSON *required = json_path(list, "items", "required", NULL);
+
+    ck_assert(json_equal(json_get(list, "items"), json_get(tasks, "items")));
+    ck_assert(is_text(json_get(list, "x-kubernetes-list-type"), "map"));
+    ck_assert(json_len(keys) == 1 && array_has(keys, "type"));
+    ck_assert(json_len(required) == 2 && array_has(required, "type") &&
+              array_has(required, "status"));
+}
+END_TEST
+
+START_TEST(module_begins_as_webassembly_does)
+{
+    static const char PATTERN[] = "^AGFzb[A-Za-z0-9+/]+={0,2}$"; /* base64 of "\\0asm" */
+    const cJSON *job = json_path(schema_of(&CRDS[2], "spec"), "properties", "tasks", "items", NULL);
+    const cJSON *const SPECS[] = { schema_of(&CRDS[0], "spec"), job };
+
+    for (size_t i = 0; i < ARRAY_LEN(SPECS); i++)
+        ck_assert_str_eq(
+            json_string(json_path(SPECS[i], "properties", "file", "pattern", NULL), ""), PATTERN);
+}
+END_TEST
+
 START_TEST(samples_fit_the_tables)
 {
     static const char *const SAMPLES[] = {
@@ -422,6 +449,8 @@ int main(void)
     tcase_add_test(tc, the_tasks_of_a_job_are_specs_of_tasks);
     tcase_add_test(tc, the_rule_about_phases_is_the_transition_table);
     tcase_add_test(tc, the_rule_about_a_fixed_spec_knows_every_field);
+    tcase_add_loop_test(tc, conditions_have_one_schema_and_one_key, 0, COUNT);
+    tcase_add_test(tc, module_begins_as_webassembly_does);
     tcase_add_loop_test(tc, samples_fit_the_tables, 0, COUNT);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
