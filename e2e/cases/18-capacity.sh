@@ -33,7 +33,7 @@ before=$(turns)
 kn patch proplet worker --type merge --patch '{"spec":{"unschedulable":false}}' >/dev/null
 wait_for 300 "all Tasks to be completed" phase_count_is tasks completed $((3 * COUNT))
 used=$(($(turns) - before))
-say "$used turns for $((3 * COUNT)) Tasks"
+say "measured: $used turns of the controller for $((3 * COUNT)) Tasks"
 # About six a Task, and one more for those who are told that the Proplet has changed.
 expect_le "turns a Task" $((used / (3 * COUNT))) 12
 
