@@ -125,8 +125,6 @@ static void expect_pass(void)
     ck_assert_uint_gt(wait_ms, 0);
 }
 
-/* ---- what is in the API ---- */
-
 static const char *const FILES[] = { "config/webhook/validating.yaml",
                                      "config/webhook/mutating.yaml" };
 static const struct kube_kind *const KINDS[] = { &KIND_VALIDATING_WEBHOOKS,
@@ -212,8 +210,6 @@ static double managed(void)
     return strtod(at + strlen("\npropeller_webhook_certificates_managed "), NULL);
 }
 
-/* ---- */
-
 START_TEST(without_a_configuration_nothing_is_made)
 {
     expect_pass();
@@ -254,7 +250,6 @@ START_TEST(what_is_deleted_or_emptied_is_put_back)
     expect_pass();
     for (size_t i = 0; i < ARRAY_LEN(SECRETS); i++) {
         struct kube_name key;
-
         ck_assert(kube_name_set(&key, NS, SECRETS[i]));
         fake_api_delete(api, &KIND_SECRET, &key);
         expect_pass();
