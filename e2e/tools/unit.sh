@@ -5,7 +5,7 @@
 # set, "<suite> <passed> <failed>" is appended to the file it names.
 set -euo pipefail
 
-readonly TIME_LIMIT_S=120
+readonly TIME_LIMIT_S=600
 readonly PARALLEL=2
 
 # A report of a sanitizer ends the program.
