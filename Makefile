@@ -82,6 +82,7 @@ $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 # They start the program itself.
 $(OUT)/webhook/tests/test_hostile: | $(OUT)/bin/propeller-webhook
+$(OUT)/certs/tests/test_certgen: | $(OUT)/bin/propeller-certgen
 # A fuzz target's main(): the fuzzer's own in the flavour fuzz, which clang builds; else the replay.
 FUZZ_MAIN := $(OUT)/common/tests/fuzz/replay.o
 ifeq ($(FLAVOUR),fuzz)

@@ -53,6 +53,14 @@ static const struct option OPTIONS[] = {
     CERT_OPTIONS(struct settings, certs),
 };
 
+static int check_apart(const struct settings *settings, struct error *err)
+{
+    if (file_set_is_same(settings->cert_dir, settings->ca_dir))
+        return error_set(err, ERROR_INVALID,
+                         "--ca-dir: must not be --cert-dir, which others may read");
+    return 0;
+}
+
 static int check_together(const struct settings *settings, struct error *err)
 {
     bool has_dirs = !str_is_empty(settings->cert_dir) && !str_is_empty(settings->ca_dir);
@@ -64,10 +72,7 @@ static int check_together(const struct settings *settings, struct error *err)
     if (!settings->secrets && !has_dirs)
         return error_set(err, ERROR_INVALID,
                          "--cert-dir and --ca-dir, or --secrets: say where the pairs are");
-    if (!settings->secrets && str_equal(settings->cert_dir, settings->ca_dir))
-        return error_set(err, ERROR_INVALID,
-                         "--ca-dir: must not be --cert-dir, which others may read");
-    return 0;
+    return settings->secrets ? 0 : check_apart(settings, err);
 }
 
 /* --- files, and the configurations beside them ------------------------------------------------ */
@@ -164,7 +169,9 @@ static int keep_files(struct arena *arena, const struct settings *settings,
 
     if (r < 0)
         return r;
-    r = keep(arena, place, policy, err);
+    r = check_apart(settings, err); /* the directory may have been made just now */
+    if (r == 0)
+        r = keep(arena, place, policy, err);
     file_set_unlock(lock);
     return r;
 }

@@ -36,6 +36,17 @@ static int open_directory(const char *directory, int *ret, struct error *err)
     return 0;
 }
 
+bool file_set_is_same(const char *one, const char *other)
+{
+    struct stat a;
+    struct stat b;
+
+    if (str_equal(one, other))
+        return true;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 int file_set_lock(const char *directory, int *ret, struct error *err)
 {
     int fd = -1;

@@ -33,6 +33,10 @@ int file_set_write(const char *directory, const struct file_content *files, size
 int file_set_read(struct arena *arena, const char *directory, const char *name, const char **ret,
                   struct error *err) MUST_CHECK;
 
+/* Whether both names lead to one directory, by whatever path or link. A directory that is not there
+ * is only the same as one of the very same name. */
+bool file_set_is_same(const char *one, const char *other);
+
 /* Waits until no other process holds it; makes the directory. Returns what file_set_unlock takes. */
 int file_set_lock(const char *directory, int *ret, struct error *err) MUST_CHECK;
 void file_set_unlock(int lock);

@@ -1,6 +1,8 @@
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -148,6 +150,22 @@ START_TEST(a_file_that_cannot_be_meant_is_refused)
 }
 END_TEST
 
+START_TEST(who_holds_a_directory_holds_it_alone)
+{
+    struct error err = { 0 };
+    int lock = -1;
+    int other = open(dir, O_RDONLY | O_DIRECTORY);
+
+    ck_assert_int_ge(other, 0);
+    ck_assert_msg(file_set_lock(dir, &lock, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(flock(other, LOCK_EX | LOCK_NB), -1);
+    ck_assert_int_eq(errno, EWOULDBLOCK);
+    file_set_unlock(lock);
+    ck_assert_int_eq(flock(other, LOCK_EX | LOCK_NB), 0);
+    close(other);
+}
+END_TEST
+
 START_TEST(a_directory_that_cannot_be_used_is_named)
 {
     const struct file_content file = { "tls.crt", "x" };
@@ -175,6 +193,7 @@ int main(void)
     tcase_add_test(tc, plain_files_give_way);
     tcase_add_test(tc, a_reader_never_sees_halves_of_two_pairs);
     tcase_add_test(tc, a_file_that_cannot_be_meant_is_refused);
+    tcase_add_test(tc, who_holds_a_directory_holds_it_alone);
     tcase_add_test(tc, a_directory_that_cannot_be_used_is_named);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

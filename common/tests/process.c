@@ -102,6 +102,24 @@ static char *find_program(const char *name)
     return NULL;
 }
 
+char *process_built(const char *name)
+{
+    char self[MAX_PATH];
+    char path[MAX_PATH + 64];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    ck_assert_int_gt(len, 0);
+    self[len] = '\0';
+    for (unsigned i = 0; i < 3; i++) {
+        char *slash = strrchr(self, '/');
+
+        ck_assert_ptr_nonnull(slash);
+        *slash = '\0';
+    }
+    (void)snprintf(path, sizeof(path), "%s/bin/%.48s", self, name);
+    return xstrdup(path);
+}
+
 static void exec_in_child(const char *program, const char *dir, const char *const argv[], int log,
                           pid_t parent)
 {

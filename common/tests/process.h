@@ -20,6 +20,9 @@ pid_t process_start(const char *const argv[], const char *log_path);
 /* Sends a signal (0: none) and waits for the end. Returns what waitpid says. */
 int process_end(pid_t pid, int signal);
 bool process_has_ended(pid_t pid); /* takes its status, then true */
+/* build/<flavour>/bin/<name>: the program that was built with the test build/<flavour>/<part>/tests/x.
+ * Must be freed. */
+char *process_built(const char *name);
 /* Runs to its end; fails the test, with its output, if it does not exit with 0. */
 void process_run(const char *dir, const char *const argv[]);
 /* For a program to listen on. Below the ports that the kernel gives to clients: one that reconnects

@@ -27,20 +27,6 @@ struct webhook_process {
     pid_t pid;
 };
 
-/* build/<flavour>/webhook/tests/test_x knows where its program is. */
-static void find_program(char *ret, size_t size)
-{
-    char self[MAX_PATH];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    ck_assert_int_gt(len, 0);
-    self[len] = '\0';
-
-    char *folder = strstr(self, "/webhook/tests/");
-    ck_assert_ptr_nonnull(folder);
-    (void)snprintf(ret, size, "%.*s/bin/propeller-webhook", (int)(folder - self), self);
-}
-
 static bool accepts(unsigned port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
@@ -55,11 +41,10 @@ static bool accepts(unsigned port)
 
 static void run(struct webhook_process *process, const char *timeout)
 {
-    char program[2 * MAX_PATH];
+    char *program = process_built("propeller-webhook");
     char port[16];
     char log[MAX_PATH];
 
-    find_program(program, sizeof(program));
     (void)snprintf(port, sizeof(port), "%u", process->port);
     (void)snprintf(log, sizeof(log), "%s/log", process->dir);
 
@@ -71,6 +56,7 @@ static void run(struct webhook_process *process, const char *timeout)
                                  "0",          NULL };
 
     process->pid = process_start(argv, log);
+    free(program);
     for (int i = 0; !accepts(process->port); i++) {
         ck_assert_msg(i < START_TRIES && !process_has_ended(process->pid), "it does not serve: %s",
                       temp_file_read(process->dir, "log"));
