@@ -86,16 +86,22 @@ static const char *proplet_key(const struct kube_name *task, const char *proplet
     return kube_name_key(&name, ret);
 }
 
+/* now: it is chosen with the lock held, so it is the newest whatever the time of its choice says:
+ * that is the wall clock's, read before. */
 static void last_change(struct placements *placements, const char *ns,
-                        const struct placement *placement)
+                        const struct placement *placement, bool now)
 {
-    struct last *last = map_get(placements->last, ns);
+    const struct last *old = map_get(placements->last, ns);
+    int64_t chosen_us = placement->chosen_us;
 
-    if (last && last->chosen_us >= placement->chosen_us)
-        return;
+    if (old && old->chosen_us >= chosen_us) {
+        if (!now)
+            return;
+        chosen_us = old->chosen_us;
+    }
 
-    last = xcalloc(1, sizeof(*last));
-    last->chosen_us = placement->chosen_us;
+    struct last *last = xcalloc(1, sizeof(*last));
+    last->chosen_us = chosen_us;
     str_copy(last->proplet, sizeof(last->proplet), placement->proplet);
     map_set(placements->last, ns, last);
 }
@@ -126,7 +132,7 @@ static bool share_replace(struct placements *placements, const struct kube_name 
         share->chosen_us = placement->chosen_us;
         map_set(placements->shares, task_key, share);
         count_change(placements, to, 1, placement->active);
-        last_change(placements, task->ns, placement);
+        last_change(placements, task->ns, placement, false);
     }
     return freed;
 }
@@ -160,8 +166,10 @@ bool placements_assume(struct placements *placements, uint64_t sequence,
         placements->sequence++;
         share_replace(placements, task, placement, ret_freed);
         struct share *share = map_get(placements->shares, kube_name_key(task, key));
-        if (share)
+        if (share) {
             share->assumed = true;
+            last_change(placements, task->ns, placement, true);
+        }
     }
     pthread_mutex_unlock(&placements->lock);
     return ok;

@@ -239,6 +239,10 @@ START_TEST(last_selected_is_the_newest_choice_whatever_order_they_come_in)
     expect_last("gamma");
     assume_now("four", "delta", 40);
     expect_last("delta");
+    assume_now("five", "alpha", 35); /* another worker, which read the time before */
+    expect_last("alpha");
+    note("four", "delta", true, 40);
+    expect_last("alpha");
 }
 END_TEST
 
