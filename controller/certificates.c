@@ -55,7 +55,7 @@ struct kube_name certificates_tick(void)
 }
 
 /* That something changed is all that a watch is for: keys stay where they are. */
-static void project(cJSON *object)
+void certificates_project(cJSON *object)
 {
     cJSON *metadata = (cJSON *)(uintptr_t)json_get(object, "metadata"); /* the tree is ours */
 
@@ -90,7 +90,7 @@ static void make_watches(struct certificates *certificates, struct kube_config *
     for (size_t i = 0; i < WATCHED; i++) {
         struct watch_options one = options[i];
 
-        one.project = project;
+        one.project = certificates_project;
         certificates->informers[i] = informer_create(certificates->watches, &one);
         ret[i] = (struct controller_source){ certificates->informers[i], map_to_all };
     }

@@ -36,6 +36,8 @@ void certificates_join(void *self);
 
 /* self: struct certificates *. For tests, which need no watches. */
 reconcile_fn certificates_reconcile;
+/* What the watches keep of an object: no key, and nothing else of a Secret's data. */
+watch_project_fn certificates_project;
 /* The name that stands for all of them, and the one that only moves the gauges. */
 struct kube_name certificates_name(void);
 struct kube_name certificates_tick(void);
