@@ -13,8 +13,8 @@
 #include "controller/bridge_fence.h"
 #include "controller/bridge_messages.h"
 
-static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create",
-                                               "controller/marker" };
+#define MARKER_SUFFIX "controller/marker"
+static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create", MARKER_SUFFIX };
 static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metrics",
                                                 "proplet/task_metrics" };
 
@@ -38,6 +38,7 @@ struct bridge {
     pthread_mutex_t lock; /* leaf: guards what follows */
     struct map *channels;
     struct fence fence;
+    char marker_channel[CHANNEL_KEY_LEN]; /* where the last marker went */
     struct map *waiters;     /* kube_name_key -> struct kube_name: Tasks that wait for a marker */
     int64_t events_since_ms; /* results come in since then; 0: not now */
 };
@@ -357,24 +358,76 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
                         bridge->options.timeout_ms, err);
 }
 
-/* A channel whose marker comes back; one session is one queue, so any of them will do. */
-static bool marker_channel(struct bridge *bridge, char ret[static CHANNEL_KEY_LEN])
+/* Channels on which markers are heard; one session is one queue, so any of them will do. */
+static size_t marker_channels(struct bridge *bridge)
 {
+    const char *key;
+    void *value;
+    size_t count = 0;
+
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);)
+        count += ((const struct channel *)value)->marker;
+    return count;
+}
+
+/* Another one after each that was lost: a broker may forbid it on one and not on the next, without
+ * a word or by ending the connection. */
+static void choose_marker_channel(struct bridge *bridge, size_t count)
+{
+    size_t left = bridge->fence.lost % count;
     const char *key;
     void *value;
 
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
         const struct channel *channel = value;
-        if (channel->marker)
-            return str_copy(ret, CHANNEL_KEY_LEN, key);
+        if (channel->marker && left-- == 0) {
+            (void)str_copy(bridge->marker_channel, CHANNEL_KEY_LEN, key);
+            return;
+        }
     }
-    return false;
 }
 
-static void send_marker(struct bridge *bridge, const char *channel, const char *text)
+struct marker {
+    char channel[CHANNEL_KEY_LEN];
+    char text[FENCE_TEXT_LEN];
+    char lost[CHANNEL_KEY_LEN]; /* where the one before it went that did not come back; "": none */
+};
+
+/* Locked. true: it is to be published. */
+static bool next_marker(struct bridge *bridge, int64_t now_ms, struct marker *ret)
+{
+    size_t count = fence_is_due(&bridge->fence, now_ms) ? marker_channels(bridge) : 0;
+    bool late = bridge->fence.sent_ms;
+
+    *ret = (struct marker){ 0 };
+    if (!count || !fence_send(&bridge->fence, now_ms, ret->text))
+        return false;
+    if (late)
+        (void)str_copy(ret->lost, sizeof(ret->lost), bridge->marker_channel);
+    choose_marker_channel(bridge, count);
+    return str_copy(ret->channel, sizeof(ret->channel), bridge->marker_channel);
+}
+
+static void warn_of_lost_marker(const char *channel)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    log_warn("a marker did not come back, sending another: the broker has much to hand over, or "
+             "does not let the controller publish on this topic, or its queue is full; no start "
+             "that waits for it goes out",
+             "topic", message_topic(arena, channel, MARKER_SUFFIX), "timeout_ms",
+             LOG_INT(FENCE_TIMEOUT_MS), NULL);
+}
+
+static void send_marker(struct bridge *bridge, const struct marker *marker)
 {
     struct error err = { 0 };
-    int r = bridge_publish(bridge, channel, "controller/marker", text, strlen(text), 1, &err);
+
+    if (*marker->lost)
+        warn_of_lost_marker(marker->lost);
+
+    int r = bridge_publish(bridge, marker->channel, MARKER_SUFFIX, marker->text,
+                           strlen(marker->text), 1, &err);
     if (r == 0 || r == -ERROR_TIMEOUT)
         return;
 
@@ -387,8 +440,7 @@ static void send_marker(struct bridge *bridge, const char *channel, const char *
 bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter)
 {
     int64_t now_ms = clock_monotonic_ms(bridge->options.clock);
-    char channel[CHANNEL_KEY_LEN];
-    char text[FENCE_TEXT_LEN];
+    struct marker marker;
     char key[KUBE_KEY_LEN];
     struct kube_name *name = NULL;
 
@@ -396,8 +448,7 @@ bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct k
     bool passed = fence_passed(&bridge->fence, since_ms);
     /* Once a connection in any case: it tells what was stored from what happens. */
     bool caught_up = passed && fence_passed(&bridge->fence, bridge->events_since_ms);
-    bool send =
-        !caught_up && marker_channel(bridge, channel) && fence_send(&bridge->fence, now_ms, text);
+    bool send = !caught_up && next_marker(bridge, now_ms, &marker);
     if (!passed && !map_get(bridge->waiters, kube_name_key(waiter, key))) {
         name = xmalloc(sizeof(*name));
         *name = *waiter;
@@ -405,8 +456,16 @@ bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct k
     }
     pthread_mutex_unlock(&bridge->lock);
     if (send)
-        send_marker(bridge, channel, text);
+        send_marker(bridge, &marker);
     return passed;
+}
+
+bool bridge_marker_overdue(struct bridge *bridge)
+{
+    pthread_mutex_lock(&bridge->lock);
+    bool ret = bridge->fence.overdue;
+    pthread_mutex_unlock(&bridge->lock);
+    return ret;
 }
 
 bool bridge_connected(struct bridge *bridge, char *why, size_t size)

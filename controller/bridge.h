@@ -66,11 +66,15 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
 /*
  * Everything that the broker had stored for us at since_ms (monotonic; 0: when this term began) is
  * in the mailbox or dealt with: a marker that was sent after it has come back on the events
- * connection. Otherwise one is sent, if none is on its way, and the Task is woken when to ask
- * again; see bridge_fence.h. Worker thread; may block like a publish.
+ * connection. Otherwise one is sent, if none is on its way, and the Task is woken when one is back
+ * or a connection ended. The broker may swallow markers: who waits asks again after
+ * FENCE_TIMEOUT_MS without being woken, and the next one goes by another channel; see
+ * bridge_fence.h. Worker thread; may block like a publish.
  */
 bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms,
                          const struct kube_name *waiter) MUST_CHECK;
+/* A marker did not come back in time, and none has since then. */
+bool bridge_marker_overdue(struct bridge *bridge);
 
 /* Both connections are up; otherwise why not. */
 bool bridge_connected(struct bridge *bridge, char *why, size_t size);

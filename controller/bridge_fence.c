@@ -17,11 +17,20 @@ bool fence_passed(const struct fence *fence, int64_t since_ms)
     return fence->returned_ms > since_ms;
 }
 
+bool fence_is_due(const struct fence *fence, int64_t now_ms)
+{
+    return !fence->sent_ms || now_ms - fence->sent_ms >= FENCE_TIMEOUT_MS;
+}
+
 bool fence_send(struct fence *fence, int64_t now_ms, char ret_text[static FENCE_TEXT_LEN])
 {
-    if (fence->sent_ms && now_ms - fence->sent_ms < FENCE_TIMEOUT_MS)
+    if (!fence_is_due(fence, now_ms))
         return false;
 
+    if (fence->sent_ms) {
+        fence->lost++;
+        fence->overdue = true;
+    }
     fence->sent_ms = now_ms;
     snprintf(ret_text, FENCE_TEXT_LEN, "%s %" PRId64, fence->nonce, now_ms);
     return true;
@@ -29,6 +38,7 @@ bool fence_send(struct fence *fence, int64_t now_ms, char ret_text[static FENCE_
 
 void fence_forget(struct fence *fence)
 {
+    fence->lost += fence->sent_ms != 0;
     fence->sent_ms = 0;
 }
 
@@ -47,6 +57,7 @@ bool fence_returned(struct fence *fence, const char *text, size_t len)
         return false;
 
     fence->returned_ms = sent_ms;
+    fence->overdue = false;
     if (fence->sent_ms <= sent_ms)
         fence->sent_ms = 0;
     return true;

@@ -17,6 +17,8 @@ struct fence {
     char nonce[UUID_LEN];
     int64_t sent_ms;     /* of the one on its way; 0: none */
     int64_t returned_ms; /* the last one that came back was sent then; 0: none did */
+    unsigned lost;       /* so many did not come back in time, or ended with a connection */
+    bool overdue;        /* since one was lost none has come back */
 };
 
 /* One that does not come back within this time is taken for lost. */
@@ -26,6 +28,8 @@ struct fence {
 void fence_init(struct fence *fence);
 /* A marker that was sent after since_ms has come back. */
 bool fence_passed(const struct fence *fence, int64_t since_ms);
+/* None is on its way, or it is lost. */
+bool fence_is_due(const struct fence *fence, int64_t now_ms);
 /* true: the text is to be published now. */
 bool fence_send(struct fence *fence, int64_t now_ms, char ret_text[static FENCE_TEXT_LEN]);
 /* It could not be published, or a connection ended: the next fence_send sends. */

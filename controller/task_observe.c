@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
+#include "controller/bridge_fence.h"
 #include "controller/bridge_messages.h"
 #include "controller/candidates.h"
 #include "controller/indexes.h"
@@ -156,6 +157,10 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, struct 
     }
     if (ret->may_start && unacknowledged_ms)
         ret->may_start = bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name);
+    if (!ret->backlog_drained || !ret->may_start) {
+        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+        ret->marker_overdue = bridge_marker_overdue(shared->bridge);
+    }
 }
 
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,

@@ -190,6 +190,26 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
     task_assign(arena, observed, plan, chosen);
 }
 
+/* Its result, or a create, may be queued; the marker wakes it. */
+static void plan_backlog(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    if (observed->now_ms < observed->start_from_ms) {
+        task_requeue_at(observed, plan, observed->start_from_ms);
+    } else if (observed->marker_overdue) {
+        const char *message = arena_printf(
+            arena,
+            "assigned to Proplet '%s'; the start waits for a marker, which the broker does "
+            "not send back",
+            observed->task.status.assigned_proplet);
+        plan->status.reason = REASON_BACKLOG;
+        task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_BACKLOG, message);
+        plan->event_type = EVENT_WARNING;
+        plan->event_reason = REASON_BACKLOG;
+        plan->event_message = message;
+    }
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -227,9 +247,8 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
     if (!observed->may_start || task_awaits_backlog(observed)) {
-        if (observed->now_ms < observed->start_from_ms)
-            task_requeue_at(observed, plan, observed->start_from_ms);
-        return; /* its result, or a create, may be queued; the marker wakes it */
+        plan_backlog(arena, observed, plan);
+        return;
     }
 
     plan->publish_start = true;
@@ -319,6 +338,8 @@ static struct task_plan plan_of(const struct task_observed *observed)
     if (!plan.status.created_at_us)
         plan.status.created_at_us = observed->created_us;
     plan.status.observed_generation = observed->generation;
+    if (observed->marker_due_ms)
+        task_requeue_at(observed, &plan, observed->marker_due_ms);
     return plan;
 }
 

@@ -80,6 +80,8 @@ struct task_observed {
      * not acknowledge, is still to come. Not before start_from_ms (monotonic; 0: any time). */
     bool may_start;
     int64_t start_from_ms;
+    int64_t marker_due_ms; /* the broker is asked again then (monotonic); 0: it was answered */
+    bool marker_overdue;   /* it did not answer for a whole time-out */
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;

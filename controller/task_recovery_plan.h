@@ -22,6 +22,7 @@
 #define REASON_RESTARTED "DeviceRestarted"
 #define REASON_OFFLINE "PropletOffline"
 #define REASON_LOST "PropletLost"
+#define REASON_BACKLOG "BacklogUnknown"
 
 /* A start that nothing confirms is published so often in all before its attempt is given up. */
 #define MAX_START_PUBLISHES 4

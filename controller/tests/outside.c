@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/parse_json.h"
+#include "controller/bridge_fence.h"
 #include "controller/tests/stage.h"
 
 #define ANSWER "\"results\":\"42\",\"error\":null"
@@ -190,8 +191,13 @@ bool outside_fence(int64_t since_ms)
 {
     bool passed = stage.fence_ms > since_ms;
 
-    outside.marker_sent |= !passed;
-    return passed;
+    int64_t now_ms = clock_monotonic_ms(&stage.clock.clock);
+
+    if (passed || now_ms - outside.marker_lost_ms < FENCE_TIMEOUT_MS)
+        return passed;
+    outside.marker_sent = true;
+    outside.marker_overdue = outside.marker_lost_ms > 0;
+    return false;
 }
 
 /* A process has so many turns before the first message of the backlog comes. */
@@ -208,7 +214,14 @@ static void deliver(void)
     outside.acknowledged = outside.delivered;
     if (outside.marker_sent) {
         outside.marker_sent = false;
-        stage_marker();
+        outside.marker_lost_ms = 0;
+        if (outside.lose_markers) {
+            outside.lose_markers--;
+            outside.marker_lost_ms = clock_monotonic_ms(&stage.clock.clock);
+        } else {
+            outside.marker_overdue = false;
+            stage_marker();
+        }
     }
 }
 
@@ -225,6 +238,7 @@ bool outside_between(void)
     if (outside.died) {
         outside.delivered = outside.acknowledged;
         outside.turns = 0;
+        outside.marker_lost_ms = 0;
         outside.marker_sent = false;
     }
     outside.died = false;

@@ -49,8 +49,11 @@ struct outside {
         const char *payload;
     } messages[OUTSIDE_MESSAGES]; /* results and creates that the broker holds */
     size_t acknowledged, delivered, message_count;
-    bool marker_sent; /* it comes back behind all of them */
-    bool refused;     /* the broker was away when something was published */
+    bool marker_sent;       /* it comes back behind all of them */
+    unsigned lose_markers;  /* so many do not */
+    int64_t marker_lost_ms; /* the last one was sent then and is lost; 0: it is not */
+    bool marker_overdue;    /* see bridge_marker_overdue */
+    bool refused;           /* the broker was away when something was published */
 
     const char *published; /* the last payload, and how it was sent */
     int published_qos;

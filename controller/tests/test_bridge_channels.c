@@ -2,12 +2,15 @@
 #include "controller/bridge.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/tests/fake_clock.h"
 #include "common/tests/mqtt_probe.h"
 #include "common/tests/observe.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
+#include "controller/bridge_fence.h"
 #include "controller/indexes.h"
 
 /* Polls of 10 ms: half a minute, for a busy machine. */
@@ -20,6 +23,25 @@ static struct bridge *bridge;
 static struct workqueue *task_queue;
 static struct workqueue *proplet_queue;
 
+/* Of the bridge alone: how long a marker may take. */
+static struct fake_clock fence_clock;
+
+/* Whoever may not publish on a topic is acknowledged nevertheless, or disconnected (MQTT 3.1.1,
+ * 3.3.5). */
+static void forbid_markers(void)
+{
+    const char *path = arena_printf(arena, "%s/acl", broker_dir(broker));
+    FILE *file = fopen(path, "we");
+
+    ck_assert_ptr_nonnull(file);
+    fputs("topic readwrite m/d/c/+/control/proplet/#\n"
+          "topic read m/d/c/+/control/controller/marker\n"
+          "topic write m/d/c/open/control/controller/marker\n",
+          file);
+    ck_assert_int_eq(fclose(file), 0);
+    broker_configure(broker, arena_printf(arena, "acl_file %s", path));
+}
+
 static void set_up(void)
 {
     static const struct mailbox_limits LIMITS = { 16, 64, 1 << 20 };
@@ -28,7 +50,9 @@ static void set_up(void)
     json_init();
     arena = arena_create();
     broker = broker_create();
+    forbid_markers();
     broker_start(broker);
+    fake_clock_init(&fence_clock);
     options = (struct bridge_options){
         .connection = probe_options(broker, NULL),
         .client_id = "controller",
@@ -39,7 +63,7 @@ static void set_up(void)
         .fleet = fleet_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&LIMITS),
-        .clock = &CLOCK_SYSTEM,
+        .clock = &fence_clock.clock,
     };
     indexes_add_task(options.tasks);
     indexes_add_proplet(options.proplets);
@@ -145,6 +169,29 @@ START_TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
 }
 END_TEST
 
+static const struct kube_name WAITER = { .ns = "ns", .name = "one" };
+
+START_TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
+{
+    static const char *const CHANNELS[] = { "d/mute", "d/open" };
+
+    for (size_t n = 0; n < ARRAY_LEN(CHANNELS); n++)
+        bridge_channel_add(bridge, CHANNELS[n]);
+    for (size_t n = 0; n < ARRAY_LEN(CHANNELS); n++) {
+        for (int i = 0; !bridge_channel_state(bridge, CHANNELS[n]).since_ms; i++) {
+            ck_assert(i < MAX_POLLS);
+            (void)poll(NULL, 0, 10);
+        }
+    }
+    for (int i = 0; !bridge_fence_passed(bridge, 0, &WAITER); i++) {
+        ck_assert_msg(i < MAX_POLLS, "no marker came back");
+        fake_clock_advance(&fence_clock, FENCE_TIMEOUT_MS);
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert(!bridge_marker_overdue(bridge));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bridge: channels");
@@ -153,6 +200,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
     tcase_add_test(tcase, refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard);
+    tcase_add_test(tcase, marker_that_the_broker_does_not_take_goes_by_another_channel);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

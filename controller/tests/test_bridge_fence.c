@@ -53,8 +53,12 @@ START_TEST(marker_that_is_lost_is_sent_again)
     char first[FENCE_TEXT_LEN];
 
     ck_assert(fence_send(&fence, 1000, first));
+    ck_assert(!fence.overdue);
     ck_assert(fence_send(&fence, 1000 + FENCE_TIMEOUT_MS, text));
+    ck_assert(fence.overdue);
+    ck_assert_uint_eq(fence.lost, 1);
     ck_assert(come_back(first)); /* late, and true nevertheless */
+    ck_assert(!fence.overdue);
     ck_assert(!fence_send(&fence, 1001 + FENCE_TIMEOUT_MS, first));
     ck_assert(come_back(text));
     ck_assert(fence_passed(&fence, 999 + FENCE_TIMEOUT_MS));
@@ -65,6 +69,8 @@ START_TEST(marker_of_a_connection_that_ended_is_sent_again)
 {
     ck_assert(fence_send(&fence, 1000, text));
     fence_forget(&fence);
+    fence_forget(&fence);
+    ck_assert_uint_eq(fence.lost, 1);
     ck_assert(fence_send(&fence, 1001, text));
 }
 END_TEST

@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
+#include "controller/bridge_fence.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
@@ -47,6 +48,31 @@ START_TEST(first_start_on_a_device_that_came_up_waits_for_a_marker)
     outside.slow = false;
     stage_run();
     expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+START_TEST(start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits)
+{
+    outside.lose_markers = 3;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("scheduled", "alpha");
+    stage_wait_ms(FENCE_TIMEOUT_MS);
+    stage_run();
+    ck_assert_uint_eq(outside.starts, 0);
+    ck_assert_str_eq(stage_task_string("reason"), "BacklogUnknown");
+
+    while (outside.lose_markers) {
+        unsigned left = outside.lose_markers;
+        stage_wait_ms(FENCE_TIMEOUT_MS);
+        stage_run();
+        ck_assert_uint_eq(outside.lose_markers, left - 1);
+    }
+    stage_wait_ms(FENCE_TIMEOUT_MS);
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_str_eq(stage_task_string("reason"), "");
     ck_assert_uint_eq(outside.starts, 1);
 }
 END_TEST
@@ -176,6 +202,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, first_start_on_a_device_that_came_up_waits_for_a_marker);
+    tcase_add_test(tcase, start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits);
     tcase_add_test(tcase, later_starts_wait_for_nothing);
     tcase_add_test(tcase, start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker);
     tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
