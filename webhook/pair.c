@@ -102,6 +102,9 @@ static int check_times(const char *cert, int64_t now_us, int64_t *ret_not_after_
     if (times.not_after_us <= now_us)
         return error_set(err, ERROR_INVALID, "'%s' expired at %s", PAIR_CERT_FILE,
                          rfc3339_format(times.not_after_us, text));
+    if (times.not_before_us > now_us)
+        return error_set(err, ERROR_INVALID, "'%s' is not valid before %s", PAIR_CERT_FILE,
+                         rfc3339_format(times.not_before_us, text));
     *ret_not_after_us = times.not_after_us;
     return 0;
 }

@@ -33,7 +33,7 @@ struct pair {
 };
 
 /* ERROR_NOT_FOUND: one of the files is not there; ERROR_INVALID: one cannot be used, or the
- * certificate has expired at now_us. Whether they belong together is seen when they are served. */
+ * certificate has expired at now_us or is not valid yet. Whether they belong together is seen when they are served. */
 int pair_load(const char *directory, int64_t now_us, struct pair *ret,
               struct error *err) MUST_CHECK;
 void pair_release(struct pair *pair); /* leaves no key in memory */

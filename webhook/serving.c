@@ -26,8 +26,8 @@ struct serving {
     struct serving_options options;
     pthread_t thread;
     bool started;
-    struct pair_version seen; /* of the last look, if looked; one thread at a time */
-    bool looked;
+    struct pair_version seen; /* of what is served, if used; one thread at a time */
+    bool used;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
@@ -116,18 +116,19 @@ static void note(struct serving *serving, const struct error *problem)
         log_warn("certificate pair not used, waiting for another", "error", problem->message, NULL);
 }
 
-/* Uses the files if they changed since the last look. */
+/* Uses the files if they changed since they were last of use: the address may become free again,
+ * and the time of a pair may come, without a change of the files. */
 static int look(struct serving *serving, struct error *err)
 {
     struct pair_version version = pair_version(serving->options.cert_dir);
     struct error problem = { 0 };
 
-    if (serving->looked && pair_version_equal(&version, &serving->seen))
+    if (serving->used && pair_version_equal(&version, &serving->seen))
         return 0;
 
     int r = load(serving, &problem);
     serving->seen = version;
-    serving->looked = r != -ERROR_UNAVAILABLE; /* the address may become free again */
+    serving->used = r == 0;
     note(serving, &problem);
     if (err)
         *err = problem;

@@ -13,10 +13,10 @@ struct serving_options {
 };
 
 /*
- * Nothing listens until there is a pair that can be used: the two belong together and are not
- * expired. A changed pair is handed to the server without dropping a request. One that cannot be
- * used changes nothing, and is tried again when the files change: while they are being replaced,
- * one of the old and one of the new may be read together.
+ * Nothing listens until there is a pair that can be used: the two belong together and are valid
+ * now. A changed pair is handed to the server without dropping a request. One that cannot be
+ * used changes nothing and is tried again at each look: one of the old and one of the new files may
+ * have been read together, and rights or the clock may be mended without a change of the files.
  *
  * propeller_webhook_certificate_expiry_seconds counts down to the end of what is served.
  */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/tests/certs.h"
 #include "common/tests/process.h"
@@ -67,7 +68,7 @@ START_TEST(both_files_are_read)
 
     put("a.crt", "tls.crt");
     put("a.key", "tls.key");
-    ck_assert_int_eq(pair_load(dir, 0, &pair, &err), 0);
+    ck_assert_int_eq(pair_load(dir, clock_wall_us(&CLOCK_SYSTEM), &pair, &err), 0);
     ck_assert_str_eq(pair.cert, cert);
     ck_assert_str_eq(pair.key, key);
     pair_release(&pair);
@@ -98,6 +99,17 @@ START_TEST(an_expired_certificate_is_refused)
     put("a.key", "tls.key");
     ck_assert_int_eq(load(100 * YEAR_US, &err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "'tls.crt' expired at "));
+}
+END_TEST
+
+START_TEST(a_certificate_that_is_not_valid_yet_is_refused)
+{
+    struct error err = { 0 };
+
+    put("a.crt", "tls.crt");
+    put("a.key", "tls.key");
+    ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "'tls.crt' is not valid before "));
 }
 END_TEST
 
@@ -183,6 +195,7 @@ int main(void)
     tcase_add_test(tc, both_files_are_read);
     tcase_add_test(tc, a_missing_file_is_not_found_by_its_name);
     tcase_add_test(tc, an_expired_certificate_is_refused);
+    tcase_add_test(tc, a_certificate_that_is_not_valid_yet_is_refused);
     tcase_add_test(tc, what_is_no_pem_text_is_refused_and_nothing_waits);
     tcase_add_test(tc, bytes_that_end_a_string_early_are_refused);
     tcase_add_test(tc, versions_differ_when_a_file_is_replaced_and_only_then);

@@ -188,6 +188,22 @@ START_TEST(an_expired_pair_is_never_served_first)
     serving_begin();
     serving_wait_unready("no certificate: 'tls.crt' expired at 20");
     ck_assert_uint_eq(serving_port(serving), 0);
+    serving_advance_clock(-3 * DAY_S); /* it was the clock; the files stay as they are */
+    serving_wait_ready();
+    ck_assert_str_eq(serving_subject(), A);
+}
+END_TEST
+
+START_TEST(a_pair_of_the_future_is_served_when_its_time_has_come)
+{
+    serving_put_pair("a");
+    serving_advance_clock(-DAY_S);
+    serving_begin();
+    serving_wait_unready("no certificate: 'tls.crt' is not valid before 20");
+    ck_assert_uint_eq(serving_port(serving), 0);
+    serving_advance_clock(DAY_S);
+    serving_wait_ready();
+    ck_assert_str_eq(serving_subject(), A);
 }
 END_TEST
 
@@ -219,6 +235,38 @@ START_TEST(an_address_in_use_is_an_error_at_the_start)
     struct error err = { 0 };
 
     ck_assert_int_eq(serving_start(second, &err), -ERROR_UNAVAILABLE);
+    serving_stop(second);
+    serving_join(second);
+    serving_destroy(second);
+}
+END_TEST
+
+START_TEST(an_address_that_is_in_use_when_the_pair_comes_is_tried_again)
+{
+    serving_put_pair("a");
+    serving_begin();
+    const char *later = arena_printf(serving_arena, "%s/later", serving_dir);
+    struct serving_options options = {
+        .cert_dir = later,
+        .clock = &CLOCK_SYSTEM,
+        .poll_ms = 20,
+        .http = { .address = arena_printf(serving_arena, "127.0.0.1:%u", serving_port(serving)),
+                  .handler = admission_handle },
+    };
+    struct serving *second = serving_create(&options);
+    struct error err = { 0 };
+    char why[300] = "";
+
+    (void)serving_start(second, &err);
+    ck_assert_int_eq(symlink(serving_dir, later), 0);
+    while (!strstr(why, "127.0.0.1")) {
+        ck_assert_int_eq(serving_check(second, why, sizeof(why)), 0);
+        poll(NULL, 0, 5);
+    }
+    serving_stop(serving);
+    serving_join(serving);
+    while (!serving_check(second, why, sizeof(why)))
+        poll(NULL, 0, 5);
     serving_stop(second);
     serving_join(second);
     serving_destroy(second);
@@ -317,8 +365,10 @@ int main(void)
     tcase_add_test(tc, removed_files_change_nothing);
     tcase_add_test(tc, readyz_says_when_the_certificate_has_expired_and_a_new_one_mends_it);
     tcase_add_test(tc, an_expired_pair_is_never_served_first);
+    tcase_add_test(tc, a_pair_of_the_future_is_served_when_its_time_has_come);
     tcase_add_test(tc, the_seconds_to_expiry_are_counted_down);
     tcase_add_test(tc, an_address_in_use_is_an_error_at_the_start);
+    tcase_add_test(tc, an_address_that_is_in_use_when_the_pair_comes_is_tried_again);
     tcase_add_test(tc, stopping_is_quick_and_frees_the_port);
     tcase_add_test(tc, no_request_fails_while_pairs_change_under_load);
     suite_add_tcase(suite, tc);
