@@ -16,6 +16,16 @@
 /* Certificates know whole seconds, and nothing is so urgent that it would be worth a spin. */
 #define MIN_WAIT_MS 100
 
+/*
+ * Somebody else may put a caBundle back each time: a second controller with other settings, or
+ * whoever applies manifests in a loop. Changes of bundles that follow each other within CONTEST_MS
+ * are free up to CONTEST_FREE; then each waits twice as long as the one before.
+ */
+#define CONTEST_MS 10000
+#define CONTEST_FREE 5u
+#define CONTEST_FIRST_MS 1000
+#define CONTEST_MAX_MS 60000
+
 static struct metric managed = {
     .type = METRIC_GAUGE,
     .name = "propeller_webhook_certificates_managed",
@@ -41,7 +51,9 @@ struct certificates {
     /* of the one worker */
     int64_t ca_end_us; /* 0: not known */
     int64_t leaf_end_us;
-    struct error said; /* why nothing is done; code 0: nothing was said, or all is well */
+    unsigned contested;    /* changes of bundles that followed soon after another */
+    int64_t not_before_ms; /* monotonic: nothing is written until then */
+    struct error said;     /* why nothing is done; code 0: nothing was said, or all is well */
 };
 
 struct kube_name certificates_name(void)
@@ -184,6 +196,34 @@ static void count_down(const struct certificates *certificates)
     }
 }
 
+static int64_t pause_of(unsigned contested)
+{
+    int64_t pause_ms = contested > CONTEST_FREE ? CONTEST_FIRST_MS : 0;
+
+    for (unsigned i = CONTEST_FREE + 1; i < contested && pause_ms < CONTEST_MAX_MS; i++)
+        pause_ms *= 2;
+    return pause_ms < CONTEST_MAX_MS ? pause_ms : CONTEST_MAX_MS;
+}
+
+static void damp(struct certificates *certificates, const struct cert_result *result,
+                 int64_t now_ms)
+{
+    bool wrote = false;
+
+    for (size_t i = 0; i < result->done_count; i++)
+        wrote = wrote || result->done[i].step == CERT_WRITE_BUNDLES;
+    if (!wrote)
+        return;
+
+    bool soon = certificates->not_before_ms && now_ms - certificates->not_before_ms < CONTEST_MS;
+    certificates->contested = soon ? certificates->contested + 1 : 0;
+    certificates->not_before_ms = now_ms + pause_of(certificates->contested);
+    if (certificates->contested == CONTEST_FREE + 1)
+        log_warn("somebody else changes the caBundle of the webhook configurations again and "
+                 "again, putting it back more slowly",
+                 NULL);
+}
+
 static uint32_t wait_of(int64_t next_us, int64_t now_us)
 {
     int64_t wait_ms = (next_us - now_us) / 1000 + 1;
@@ -205,9 +245,16 @@ int certificates_reconcile(void *self, struct reconcile *rc, struct error *err)
         return 0;
     }
 
+    int64_t now_ms = clock_monotonic_ms(rc->clock);
+    if (now_ms < certificates->not_before_ms) {
+        rc->requeue_after_ms = (uint32_t)(certificates->not_before_ms - now_ms);
+        return 0;
+    }
+
     int r =
         cert_keep(rc->arena, &certificates->place, &certificates->policy, rc->clock, &result, err);
     report(&result);
+    damp(certificates, &result, now_ms);
     metric_set(&managed, r == 0 && !result.plan.why ? 1 : 0, NULL);
     if (r < 0 && (error_is_transient(err) || err->code == ERROR_CANCELED))
         return r;

@@ -16,7 +16,8 @@ struct certificates_options {
 /*
  * Watches these four objects by name, on a connection of its own and while it leads: what a process
  * without the rights for them cannot do holds up nothing else. What somebody deletes or empties is
- * put back at once. Nothing is written while nothing changes; the objects are read when one of them
+ * put back at once; a caBundle that somebody else changes again and again, more and more slowly and
+ * in the end once a minute. Nothing is written while nothing changes; the objects are read when one of them
  * changes, when a step is due, and once an hour.
  *
  * Where there is no configuration, where cert-manager looks after one, or where the API server

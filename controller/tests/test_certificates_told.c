@@ -73,6 +73,38 @@ START_TEST(the_seconds_to_expiry_are_told_and_counted_down)
 }
 END_TEST
 
+/* Passes that each find the bundles gone, as often as they are asked for. */
+static unsigned puts_back_within(unsigned seconds)
+{
+    size_t before = certs_stage_writes();
+
+    for (unsigned ms = 0; ms < seconds * 1000; ms += 100) {
+        certs_stage_put_configurations();
+        certs_stage_expect_pass();
+        ck_assert_uint_le(certs_stage.wait_ms, HOUR_MS);
+        fake_clock_advance(&certs_stage.clock, 100);
+    }
+    return (unsigned)(certs_stage_writes() - before) / CERTS_STAGE_KIND_COUNT;
+}
+
+START_TEST(who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly)
+{
+    log_configure(LOG_WARN, LOG_TEXT);
+    capture_start(STDERR_FILENO);
+    certs_stage_put_configurations();
+    certs_stage_expect_pass();
+    ck_assert_uint_eq(puts_back_within(60), 5 + 6); /* 5 at once, then after 1, 2, 4, 8, 16 s */
+    ck_assert_uint_le(puts_back_within(600), 11);
+    ck_assert_uint_eq(lines_with("somebody else changes the caBundle"), 1);
+
+    fake_clock_advance(&certs_stage.clock, 2 * 60 * 1000); /* quiet */
+    certs_stage_put_configurations();
+    certs_stage_expect_pass();
+    certs_stage_expect_complete();
+    ck_assert_uint_eq(puts_back_within(1), 5 + 1);
+}
+END_TEST
+
 START_TEST(an_entry_that_names_a_url_gets_the_bundle_as_well)
 {
     certs_stage_put_configurations();
@@ -114,6 +146,7 @@ int main(void)
     tcase_add_test(tc, why_nothing_is_done_is_said_once_and_again_when_it_is_another_reason);
     tcase_add_test(tc, what_was_mended_and_comes_again_is_said_again);
     tcase_add_test(tc, the_seconds_to_expiry_are_told_and_counted_down);
+    tcase_add_test(tc, who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly);
     tcase_add_test(tc, an_entry_that_names_a_url_gets_the_bundle_as_well);
     tcase_add_test(tc, the_watches_keep_no_key_and_no_bundle);
     suite_add_tcase(suite, tc);
