@@ -1,5 +1,7 @@
 #include "controller/certificates.h"
 
+#include <math.h>
+
 #include "certs/cluster_place.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
@@ -51,6 +53,7 @@ struct certificates {
     /* of the one worker */
     int64_t ca_end_us; /* 0: not known */
     int64_t leaf_end_us;
+    bool counted;          /* a value was told, which must not stay when it is no longer known */
     unsigned contested;    /* changes of bundles that followed soon after another */
     int64_t not_before_ms; /* monotonic: nothing is written until then */
     struct error said;     /* why nothing is done; code 0: nothing was said, or all is well */
@@ -181,7 +184,7 @@ static void report(const struct cert_result *result)
                  "why", result->done[i].why, NULL);
 }
 
-static void count_down(const struct certificates *certificates)
+static void count_down(struct certificates *certificates)
 {
     const struct {
         const char *label;
@@ -191,8 +194,10 @@ static void count_down(const struct certificates *certificates)
     int64_t now_us = clock_wall_us(certificates->clock);
 
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        if (ends[i].end_us)
-            metric_set(&expiry, (double)(ends[i].end_us - now_us) / 1e6, ends[i].label, NULL);
+        if (ends[i].end_us || certificates->counted)
+            metric_set(&expiry, ends[i].end_us ? (double)(ends[i].end_us - now_us) / 1e6 : NAN,
+                       ends[i].label, NULL);
+        certificates->counted = certificates->counted || ends[i].end_us;
     }
 }
 

@@ -22,7 +22,8 @@ struct certificates_options {
  *
  * Where there is no configuration, where cert-manager looks after one, or where the API server
  * forbids it, that is said once. propeller_webhook_certificates_managed is 1 while all is as it
- * should be, and propeller_webhook_managed_certificate_expiry_seconds counts down.
+ * should be, and propeller_webhook_managed_certificate_expiry_seconds counts down (NaN: no
+ * longer looked after).
  */
 struct certificates;
 /* ERROR_INVALID: a flag cannot be used. */
