@@ -118,6 +118,18 @@ static bool is_generation(const char *name)
            str_has_prefix(name, "..");
 }
 
+static void remove_generation(int at, const char *generation)
+{
+    int fd = openat(at, generation, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *files = fd < 0 ? NULL : fdopendir(fd);
+
+    for (struct dirent *file = files ? readdir(files) : NULL; file; file = readdir(files))
+        (void)unlinkat(dirfd(files), file->d_name, 0);
+    if (files)
+        closedir(files);
+    (void)unlinkat(at, generation, AT_REMOVEDIR);
+}
+
 /* What earlier changes left, those that were broken off as well. */
 static void remove_others(int at, const char *kept)
 {
@@ -127,16 +139,8 @@ static void remove_others(int at, const char *kept)
     if (!entries)
         return;
     for (struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
-        if (!is_generation(entry->d_name) || str_equal(entry->d_name, kept))
-            continue;
-
-        int old_fd = openat(at, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        DIR *old = old_fd < 0 ? NULL : fdopendir(old_fd);
-        for (struct dirent *file = old ? readdir(old) : NULL; file; file = readdir(old))
-            (void)unlinkat(dirfd(old), file->d_name, 0);
-        if (old)
-            closedir(old);
-        (void)unlinkat(at, entry->d_name, AT_REMOVEDIR);
+        if (is_generation(entry->d_name) && !str_equal(entry->d_name, kept))
+            remove_generation(at, entry->d_name);
     }
     closedir(entries);
 }
@@ -190,7 +194,9 @@ int file_set_write(const char *directory, const struct file_content *files, size
 
     (void)snprintf(generation, sizeof(generation), "..%.8s", uuid_random(id));
     r = write_generation(directory, at, generation, files, count, err);
-    if (r == 0)
+    if (r < 0)
+        remove_generation(at, generation); /* half of a pair, maybe the key */
+    else
         r = publish(directory, at, generation, files, count, err);
     if (r == 0)
         remove_others(at, generation);

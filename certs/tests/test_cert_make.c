@@ -3,6 +3,7 @@
 
 #include "certs/inspect.h"
 #include "common/base/certificate.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/process.h"
@@ -32,6 +33,11 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+static bool names_address(const char *name)
+{
+    return strspn(name, "0123456789.") == strlen(name) || strchr(name, ':');
+}
+
 static char *show(const char *dir, const char *file)
 {
     const char *const argv[] = { "sh", "-c", "openssl x509 -in \"$0\" -noout -text >shown", file,
@@ -48,8 +54,7 @@ START_TEST(openssl_accepts_the_chain_for_each_name)
     free(temp_file_write(dir, "ca.crt", ca.cert));
     free(temp_file_write(dir, "tls.crt", leaf.cert));
     for (size_t i = 0; i < names.len; i++) {
-        bool is_address = strspn(names.items[i], "0123456789.") == strlen(names.items[i]) ||
-                          strchr(names.items[i], ':');
+        bool is_address = names_address(names.items[i]);
         const char *const argv[] = { "openssl",
                                      "verify",
                                      "-x509_strict",
@@ -216,6 +221,51 @@ START_TEST(what_is_wrong_with_a_certificate_is_said)
 }
 END_TEST
 
+/* By the authority, for the names, with the key of leaf; from now on. */
+static const char *signed_for(const char *usage)
+{
+    static const char SCRIPT[] =
+        "openssl req -new -key tls.key -subj /CN=hook -out csr && "
+        "openssl x509 -req -in csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 "
+        "-extfile extensions -out signed";
+    const char *const argv[] = { "sh", "-c", SCRIPT, NULL };
+    const char *extensions = arena_printf(arena, "extendedKeyUsage=%s\nsubjectAltName=", usage);
+    char *dir = temp_dir_create();
+
+    for (size_t i = 0; i < names.len; i++) {
+        bool is_address = names_address(names.items[i]);
+        extensions = arena_printf(arena, "%s%s%s:%s", extensions, i ? "," : "",
+                                  is_address ? "IP" : "DNS", names.items[i]);
+    }
+    free(temp_file_write(dir, "extensions", extensions));
+    free(temp_file_write(dir, "ca.crt", ca.cert));
+    free(temp_file_write(dir, "ca.key", ca.key));
+    free(temp_file_write(dir, "tls.key", leaf.key));
+    process_run(dir, argv);
+    char *text = temp_file_read(dir, "signed");
+    const char *copy = arena_strdup(arena, text);
+    free(text);
+    temp_dir_destroy(dir);
+    return copy;
+}
+
+START_TEST(a_certificate_that_is_not_for_servers_is_of_no_use)
+{
+    const int64_t now_us = clock_wall_us(&CLOCK_SYSTEM);
+    struct cert_pair now_ca;
+
+    ck_assert_int_eq(cert_make_ca(arena, now_us, 3650 * DAY, &now_ca, NULL), 0);
+    ca = now_ca;
+    const struct cert_pair for_servers = { signed_for("serverAuth"), leaf.key };
+    const struct cert_pair for_clients = { signed_for("clientAuth"), leaf.key };
+    const int64_t later_us = now_us + DAY;
+
+    ck_assert_pstr_eq(cert_leaf_problem(&for_servers, &names, ca.cert, later_us), NULL);
+    ck_assert_pstr_eq(cert_leaf_problem(&for_clients, &names, ca.cert, later_us),
+                      "is of another authority");
+}
+END_TEST
+
 START_TEST(a_list_has_each_living_authority_once)
 {
     struct cert_pair old;
@@ -255,6 +305,7 @@ int main(void)
     tcase_add_test(tc, a_certificate_ends_with_its_authority);
     tcase_add_test(tc, a_bad_authority_or_name_is_refused);
     tcase_add_test(tc, what_is_wrong_with_a_certificate_is_said);
+    tcase_add_test(tc, a_certificate_that_is_not_for_servers_is_of_no_use);
     tcase_add_test(tc, a_list_has_each_living_authority_once);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

@@ -91,6 +91,20 @@ START_TEST(old_files_go_and_those_of_others_stay)
 }
 END_TEST
 
+START_TEST(a_write_that_fails_leaves_no_key_behind_and_the_old_pair)
+{
+    const struct file_content files[] = { { "tls.key", "new" }, { "no/such", "new" } };
+    struct error err = { 0 };
+
+    write_pair(dir, "old");
+    unsigned before = entries();
+    ck_assert_int_eq(file_set_write(dir, files, ARRAY_LEN(files), &err), -ERROR_INVALID);
+    ck_assert(strstr(err.message, "cannot write"));
+    ck_assert_uint_eq(entries(), before);
+    ck_assert_str_eq(read_one(dir, "tls.key"), "old");
+}
+END_TEST
+
 START_TEST(plain_files_give_way)
 {
     free(temp_file_write(dir, "tls.crt", "by hand"));
@@ -190,6 +204,7 @@ int main(void)
     tcase_add_test(tc, what_was_written_is_read_and_only_the_owner_may);
     tcase_add_test(tc, what_is_not_there_is_null);
     tcase_add_test(tc, old_files_go_and_those_of_others_stay);
+    tcase_add_test(tc, a_write_that_fails_leaves_no_key_behind_and_the_old_pair);
     tcase_add_test(tc, plain_files_give_way);
     tcase_add_test(tc, a_reader_never_sees_halves_of_two_pairs);
     tcase_add_test(tc, a_file_that_cannot_be_meant_is_refused);

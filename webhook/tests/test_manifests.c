@@ -100,8 +100,11 @@ START_TEST(the_configurations_name_every_path_with_its_resource)
 
         ck_assert_msg(entry != NULL, "no entry for %s", hook->path);
         ck_assert_str_eq(text_of(json_get(entry, "failurePolicy")), "Fail");
-        ck_assert_str_eq(text_of(json_get(json_get(entry, "matchConditions")->child->next, "name")),
-                         "spec-is-new");
+        const cJSON *condition = json_get(entry, "matchConditions")->child->next;
+        ck_assert_str_eq(text_of(json_get(condition, "name")), "spec-is-new");
+        ck_assert_str_eq(text_of(json_get(condition, "expression")),
+                         "oldObject == null || !has(object.spec) || !has(oldObject.spec) || "
+                         "object.spec != oldObject.spec");
         ck_assert_str_eq(only(json_get(rule, "apiGroups")), hook->kind->group);
         ck_assert_uint_eq(json_len(json_get(rule, "operations")), 2);
         ck_assert(has(json_get(rule, "operations"), "CREATE"));
