@@ -25,7 +25,8 @@ struct channel {
     size_t proplets;
     bool refused_events, refused_control; /* a subscription of that connection */
     bool marker;                          /* a marker published here comes back */
-    int64_t since_ms;
+    bool results, create;                 /* what is published here is kept for us */
+    int64_t since_ms, results_since_ms;   /* see struct channel_state */
 };
 
 struct bridge {
@@ -104,6 +105,20 @@ static void wake_channel(struct bridge *bridge, const char *channel)
         workqueue_add(bridge->sink.proplet_queue, &list.items[i]->name);
 }
 
+static void channel_granted(struct channel *channel, enum message_kind kind, int64_t now_ms)
+{
+    if (kind == MESSAGE_ALIVE)
+        channel->since_ms = now_ms;
+    else if (kind == MESSAGE_MARKER)
+        channel->marker = true;
+    else if (kind == MESSAGE_RESULT)
+        channel->results = true;
+    else if (kind == MESSAGE_CREATE)
+        channel->create = true;
+    if (channel->results && channel->create && !channel->results_since_ms)
+        channel->results_since_ms = now_ms;
+}
+
 static void on_subscribed(void *ctx, const char *filter, int granted)
 {
     struct bridge *bridge = ctx;
@@ -120,10 +135,8 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     bool control = kind == MESSAGE_ALIVE || kind == MESSAGE_METRICS || kind == MESSAGE_TASK_METRICS;
     if (channel && granted < 0)
         *(control ? &channel->refused_control : &channel->refused_events) = true;
-    else if (channel && kind == MESSAGE_ALIVE)
-        channel->since_ms = clock_monotonic_ms(bridge->options.clock);
-    else if (channel && kind == MESSAGE_MARKER)
-        channel->marker = true;
+    else if (channel)
+        channel_granted(channel, kind, clock_monotonic_ms(bridge->options.clock));
     bool may_send = kind == MESSAGE_MARKER && !bridge->fence.sent_ms;
     pthread_mutex_unlock(&bridge->lock);
     wake_channel(bridge, key);
@@ -167,7 +180,8 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
     pthread_mutex_lock(&bridge->lock);
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
         struct channel *channel = value;
-        channel->marker = false;
+        channel->marker = channel->results = channel->create = false;
+        channel->results_since_ms = 0;
         if (connected)
             channel->refused_events = false;
     }
@@ -290,7 +304,8 @@ typedef void filter_fn(struct bridge *bridge, struct mqtt *mqtt, const char *fil
 
 static void subscribe(struct bridge *bridge, struct mqtt *mqtt, const char *filter)
 {
-    mqtt_subscribe(mqtt, filter, bridge->options.qos);
+    /* Below 1 the broker would keep nothing while we are away. */
+    mqtt_subscribe(mqtt, filter, mqtt == bridge->events ? 1 : bridge->options.qos);
 }
 
 static void unsubscribe(struct bridge *bridge UNUSED, struct mqtt *mqtt, const char *filter)
@@ -344,7 +359,7 @@ struct channel_state bridge_channel_state(struct bridge *bridge, const char *cha
     if (entry)
         ret = (struct channel_state){ .refused = entry->refused_events || entry->refused_control,
                                       .since_ms = entry->since_ms,
-                                      .results_since_ms = bridge->events_since_ms };
+                                      .results_since_ms = entry->results_since_ms };
     pthread_mutex_unlock(&bridge->lock);
     return ret;
 }

@@ -29,7 +29,7 @@ struct bridge_options {
     struct mqtt_options connection; /* client_id, clean_session, settle are set by the bridge;
                                        strings are borrowed */
     const char *client_id;
-    int qos;                 /* of subscriptions and of the marker */
+    int qos;                 /* of subscriptions of the control connection; events are 1 */
     uint32_t timeout_ms;     /* of one publish */
     const char *own_channel; /* "<domain>/<channel>" of the flags, or NULL */
     struct store *tasks;     /* index "active": Tasks that are scheduled or running, under "" */
@@ -55,7 +55,7 @@ void bridge_channel_remove(struct bridge *bridge, const char *channel);
 struct channel_state {
     bool refused;             /* the broker refused a subscription */
     int64_t since_ms;         /* heartbeats are heard since then (monotonic); 0: not now */
-    int64_t results_since_ms; /* the same of results */
+    int64_t results_since_ms; /* the same of results and creates: they are subscribed to */
 };
 struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel);
 

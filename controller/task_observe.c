@@ -16,6 +16,10 @@
 /* A device that came up has said so by then: its create is behind no marker that is sent later. */
 #define DEVICE_SETTLE_MS 1000
 
+/* Channels are subscribed to one after the other; a start whose result nobody is subscribed to would
+ * lose it. Looked at so often. */
+#define SUBSCRIBED_RETRY_MS 1000
+
 /* heard_since_ms: both connections, or the device is back. */
 static void observe_device(struct shared *shared, struct reconcile *rc,
                            struct observed_proplet *proplet)
@@ -29,6 +33,7 @@ static void observe_device(struct shared *shared, struct reconcile *rc,
     struct channel_state channel = bridge_channel_state(shared->bridge, proplet->channel);
     fleet_get(shared->fleet, rc->arena, key, &device);
     proplet->fresh_since_ms = device.fresh_since_ms;
+    proplet->results_heard = channel.results_since_ms > 0;
     if (channel.since_ms) /* nobody is lost who had no time to be heard */
         proplet->absent_from_ms = channel.since_ms + shared->settings->last_seen_threshold_ms;
     if (!channel.since_ms || !channel.results_since_ms)
@@ -157,7 +162,11 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, struct 
     }
     if (ret->may_start && unacknowledged_ms)
         ret->may_start = bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name);
-    if (!ret->backlog_drained || !ret->may_start) {
+    if (!proplet->results_heard) {
+        ret->may_start = false;
+        if (ret->start_from_ms < ret->now_ms + SUBSCRIBED_RETRY_MS)
+            ret->start_from_ms = ret->now_ms + SUBSCRIBED_RETRY_MS;
+    } else if (!ret->backlog_drained || !ret->may_start) {
         ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
         ret->marker_overdue = bridge_marker_overdue(shared->bridge);
     }

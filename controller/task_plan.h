@@ -46,6 +46,7 @@ struct observed_proplet {
     char channel[CHANNEL_KEY_LEN];
     enum proplet_dialect dialect;
     int qos;                /* of what is published to it */
+    bool results_heard;     /* what it publishes is kept for us: the subscriptions are there */
     int64_t heard_since_ms; /* its signs are heard since then (monotonic); 0: not now */
     bool cordoned;
     int64_t offline_since_us; /* 0: it is not Offline */
@@ -77,7 +78,7 @@ struct task_observed {
     bool mqtt_configured;
     bool backlog_drained; /* everything stored for the last leader has been handled */
     /* Nothing that the broker held when the device came up, or when a start went out that it did
-     * not acknowledge, is still to come. Not before start_from_ms (monotonic; 0: any time). */
+     * not acknowledge, is still to come; and its result will be heard. Not before start_from_ms (monotonic; 0: any time). */
     bool may_start;
     int64_t start_from_ms;
     int64_t marker_due_ms; /* the broker is asked again then (monotonic); 0: it was answered */

@@ -41,6 +41,7 @@ struct outside {
     const char *absent; /* the device with this identity is not connected, and works on */
     bool away;          /* the broker delivers nothing and takes nothing */
     bool slow;          /* it takes what is published, and delivers nothing */
+    bool unsubscribed;  /* it has not granted the subscriptions to results yet */
     bool died;          /* the process that was connected is no more */
     int turns;          /* of the one that is */
 

@@ -217,6 +217,21 @@ START_TEST(result_that_was_not_written_comes_again_to_the_next_process)
 }
 END_TEST
 
+START_TEST(broker_keeps_results_whatever_qos_is_chosen)
+{
+    options.qos = 0;
+    begin();
+    wait_until_drained();
+    end();
+    probe_publish(device, RESULTS, RESULT);
+
+    begin();
+    wait_for_mail(1);
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    end();
+}
+END_TEST
+
 START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
 {
     enum { WAITING = 5 };
@@ -294,6 +309,26 @@ START_TEST(marker_that_died_with_the_broker_is_sent_again)
     for (int i = 0; !ask(1, since_ms); i++) {
         ck_assert_msg(i < MAX_POLLS, "no marker came back");
         mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+        (void)poll(NULL, 0, 10);
+    }
+    end();
+}
+END_TEST
+
+/* Nothing is written on the events connection while the mailbox holds anything. */
+START_TEST(results_of_a_channel_are_heard_when_they_are_subscribed_to_and_not_when_heartbeats_are)
+{
+    (void)hold_back();
+    bridge_channel_add(bridge, "d/other");
+    for (int i = 0; !bridge_channel_state(bridge, "d/other").since_ms; i++) {
+        ck_assert_msg(i < MAX_POLLS, "heartbeats are not heard");
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert_int_eq(bridge_channel_state(bridge, "d/other").results_since_ms, 0);
+
+    mailbox_ack(options.mailbox, "uid-one", UINT64_MAX);
+    for (int i = 0; !bridge_channel_state(bridge, "d/other").results_since_ms; i++) {
+        ck_assert_msg(i < MAX_POLLS, "results are not heard");
         (void)poll(NULL, 0, 10);
     }
     end();
@@ -434,9 +469,13 @@ int main(void)
     tcase_set_timeout(tcase, 90);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, result_that_was_not_written_comes_again_to_the_next_process);
+    tcase_add_test(tcase, broker_keeps_results_whatever_qos_is_chosen);
     tcase_add_test(tcase, marker_comes_behind_everything_that_waited_in_the_broker);
     tcase_add_test(tcase, all_that_wait_share_a_marker_and_are_woken_by_it);
     tcase_add_test(tcase, marker_that_died_with_the_broker_is_sent_again);
+    tcase_add_test(
+        tcase,
+        results_of_a_channel_are_heard_when_they_are_subscribed_to_and_not_when_heartbeats_are);
     tcase_add_test(tcase, result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody);
     tcase_add_test(tcase, without_the_lease_neither_connection_is_made);
     tcase_add_test(tcase, lease_that_is_lost_ends_both_connections_without_a_word);

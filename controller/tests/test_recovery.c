@@ -77,6 +77,25 @@ START_TEST(start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_wait
 }
 END_TEST
 
+START_TEST(no_start_goes_out_before_its_result_would_be_heard)
+{
+    outside.unsubscribed = true;
+    stage_put_task("{" SPEC "}");
+    for (int i = 0; i < 10; i++) {
+        stage_run();
+        stage_wait_ms(10000);
+    }
+    expect_task("scheduled", "alpha");
+    ck_assert_uint_eq(outside.starts, 0);
+
+    outside.unsubscribed = false;
+    stage_wait_ms(1000);
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
 START_TEST(later_starts_wait_for_nothing)
 {
     outside.answers = true;
@@ -203,6 +222,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, first_start_on_a_device_that_came_up_waits_for_a_marker);
     tcase_add_test(tcase, start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits);
+    tcase_add_test(tcase, no_start_goes_out_before_its_result_would_be_heard);
     tcase_add_test(tcase, later_starts_wait_for_nothing);
     tcase_add_test(tcase, start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker);
     tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
