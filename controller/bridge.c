@@ -12,6 +12,7 @@
 #include "common/runtime/metrics.h"
 #include "controller/bridge_fence.h"
 #include "controller/bridge_messages.h"
+#include "controller/indexes.h"
 
 #define MARKER_SUFFIX "controller/marker"
 static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create", MARKER_SUFFIX };
@@ -95,17 +96,31 @@ static void on_dropped(void *ctx UNUSED, const char *topic, size_t len)
              LOG_INT((int64_t)len), NULL);
 }
 
-/* The Proplets whose channel this is look at it again. */
-static void wake_channel(struct bridge *bridge, const char *channel)
+static void wake_tasks(struct bridge *bridge, struct arena *arena, const struct kube_name *proplet)
+{
+    char key[KUBE_KEY_LEN];
+    struct object_list list =
+        store_find(bridge->options.tasks, arena, INDEX_ASSIGNED, kube_name_key(proplet, key));
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(bridge->sink.task_queue, &list.items[i]->name);
+}
+
+/* The Proplets whose channel this is look at it again, and the Tasks that are assigned to them. */
+static void wake_channel(struct bridge *bridge, const char *channel, bool tasks)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct object_list list = store_find(bridge->options.proplets, arena, "channel", channel);
 
-    for (size_t i = 0; i < list.len; i++)
+    for (size_t i = 0; i < list.len; i++) {
         workqueue_add(bridge->sink.proplet_queue, &list.items[i]->name);
+        if (tasks)
+            wake_tasks(bridge, arena, &list.items[i]->name);
+    }
 }
 
-static void channel_granted(struct channel *channel, enum message_kind kind, int64_t now_ms)
+/* true: its results are heard from now on. */
+static bool channel_granted(struct channel *channel, enum message_kind kind, int64_t now_ms)
 {
     if (kind == MESSAGE_ALIVE)
         channel->since_ms = now_ms;
@@ -115,8 +130,11 @@ static void channel_granted(struct channel *channel, enum message_kind kind, int
         channel->results = true;
     else if (kind == MESSAGE_CREATE)
         channel->create = true;
-    if (channel->results && channel->create && !channel->results_since_ms)
-        channel->results_since_ms = now_ms;
+    if (!channel->results || !channel->create || channel->results_since_ms)
+        return false;
+
+    channel->results_since_ms = now_ms;
+    return true;
 }
 
 static void on_subscribed(void *ctx, const char *filter, int granted)
@@ -124,6 +142,7 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     struct bridge *bridge = ctx;
     char key[CHANNEL_KEY_LEN];
     enum message_kind kind = message_topic_parse(filter, key);
+    bool heard = false;
 
     if (kind == MESSAGE_UNKNOWN)
         return;
@@ -136,10 +155,10 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     if (channel && granted < 0)
         *(control ? &channel->refused_control : &channel->refused_events) = true;
     else if (channel)
-        channel_granted(channel, kind, clock_monotonic_ms(bridge->options.clock));
+        heard = channel_granted(channel, kind, clock_monotonic_ms(bridge->options.clock));
     bool may_send = kind == MESSAGE_MARKER && !bridge->fence.sent_ms;
     pthread_mutex_unlock(&bridge->lock);
-    wake_channel(bridge, key);
+    wake_channel(bridge, key, heard);
     if (may_send)
         wake_waiters(bridge);
 }
@@ -373,33 +392,20 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
                         bridge->options.timeout_ms, err);
 }
 
-/* Channels on which markers are heard; one session is one queue, so any of them will do. */
-static size_t marker_channels(struct bridge *bridge)
+/* How many channels there are on which markers are heard, and the nth; one session is one queue, so
+ * any of them will do. */
+static size_t marker_channels(struct bridge *bridge, size_t nth, char ret[static CHANNEL_KEY_LEN])
 {
     const char *key;
     void *value;
     size_t count = 0;
 
-    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);)
-        count += ((const struct channel *)value)->marker;
-    return count;
-}
-
-/* Another one after each that was lost: a broker may forbid it on one and not on the next, without
- * a word or by ending the connection. */
-static void choose_marker_channel(struct bridge *bridge, size_t count)
-{
-    size_t left = bridge->fence.lost % count;
-    const char *key;
-    void *value;
-
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
         const struct channel *channel = value;
-        if (channel->marker && left-- == 0) {
-            (void)str_copy(bridge->marker_channel, CHANNEL_KEY_LEN, key);
-            return;
-        }
+        if (channel->marker && count++ == nth)
+            (void)str_copy(ret, CHANNEL_KEY_LEN, key);
     }
+    return count;
 }
 
 struct marker {
@@ -408,19 +414,23 @@ struct marker {
     char lost[CHANNEL_KEY_LEN]; /* where the one before it went that did not come back; "": none */
 };
 
-/* Locked. true: it is to be published. */
+/* Locked. true: it is to be published. Another channel after each that was lost: a broker may forbid
+ * it on one and not on the next, without a word or by ending the connection. */
 static bool next_marker(struct bridge *bridge, int64_t now_ms, struct marker *ret)
 {
-    size_t count = fence_is_due(&bridge->fence, now_ms) ? marker_channels(bridge) : 0;
     bool late = bridge->fence.sent_ms;
+    size_t count = 0;
 
     *ret = (struct marker){ 0 };
+    if (fence_is_due(&bridge->fence, now_ms))
+        count = marker_channels(bridge, 0, ret->channel);
     if (!count || !fence_send(&bridge->fence, now_ms, ret->text))
         return false;
+    if (bridge->fence.lost)
+        (void)marker_channels(bridge, bridge->fence.lost % count, ret->channel);
     if (late)
         (void)str_copy(ret->lost, sizeof(ret->lost), bridge->marker_channel);
-    choose_marker_channel(bridge, count);
-    return str_copy(ret->channel, sizeof(ret->channel), bridge->marker_channel);
+    return str_copy(bridge->marker_channel, sizeof(bridge->marker_channel), ret->channel);
 }
 
 static void warn_of_lost_marker(const char *channel)

@@ -17,8 +17,8 @@
 #define DEVICE_SETTLE_MS 1000
 
 /* Channels are subscribed to one after the other; a start whose result nobody is subscribed to would
- * lose it. Looked at so often. */
-#define SUBSCRIBED_RETRY_MS 1000
+ * lose it. The grant wakes it; looked at so often in any case. */
+#define SUBSCRIBED_RETRY_MS 5000
 
 /* heard_since_ms: both connections, or the device is back. */
 static void observe_device(struct shared *shared, struct reconcile *rc,

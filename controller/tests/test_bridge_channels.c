@@ -169,6 +169,36 @@ START_TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
 }
 END_TEST
 
+/* Their start may have waited for it. */
+START_TEST(tasks_are_woken_when_results_of_their_channel_are_heard)
+{
+    struct error err = { 0 };
+    struct kube_object *object;
+    char why[256];
+
+    for (int i = 0; !bridge_connected(bridge, why, sizeof(why)); i++) {
+        ck_assert_msg(i < MAX_POLLS, "not connected: %s", why);
+        (void)poll(NULL, 0, 10);
+    }
+    put_proplet("alpha", "open");
+    ck_assert_int_eq(
+        kube_object_create(parse_json(arena, "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"one\","
+                                             "\"uid\":\"uid-one\",\"resourceVersion\":\"5\"},"
+                                             "\"status\":{\"phase\":\"scheduled\","
+                                             "\"assignedProplet\":\"alpha\"}}"),
+                           &object, &err),
+        0);
+    ck_assert(store_put(options.tasks, object, NULL));
+    kube_object_unref(object);
+
+    bridge_channel_add(bridge, "d/open");
+    for (int i = 0; !workqueue_len(task_queue); i++) {
+        ck_assert_msg(i < MAX_POLLS, "the Task was not woken");
+        (void)poll(NULL, 0, 10);
+    }
+}
+END_TEST
+
 static const struct kube_name WAITER = { .ns = "ns", .name = "one" };
 
 START_TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
@@ -197,10 +227,12 @@ int main(void)
     Suite *suite = suite_create("bridge: channels");
     TCase *tcase = tcase_create("channels");
 
+    tcase_set_timeout(tcase, 90);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
     tcase_add_test(tcase, refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard);
     tcase_add_test(tcase, marker_that_the_broker_does_not_take_goes_by_another_channel);
+    tcase_add_test(tcase, tasks_are_woken_when_results_of_their_channel_are_heard);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -89,7 +89,7 @@ START_TEST(no_start_goes_out_before_its_result_would_be_heard)
     ck_assert_uint_eq(outside.starts, 0);
 
     outside.unsubscribed = false;
-    stage_wait_ms(1000);
+    stage_wait_ms(5000);
     stage_run();
     expect_task("running", "alpha");
     ck_assert_uint_eq(outside.starts, 1);
