@@ -53,3 +53,12 @@ wait_proplet chip Running
 
 # A restart of the controller turns nobody Offline.
 expect_eq "times that the living one went Offline" 1 "$(event_count heart Offline)"
+
+# Nor does a broker that is away for twice the threshold: nobody could have been heard.
+controller_stop
+controller_start
+wait_proplet heart Running
+crash broker
+observe_for 6
+expect_eq "the living one while nobody can be heard" Running "$(proplet heart .status.phase)"
+expect_eq "times that it went Offline" 1 "$(event_count heart Offline)"
