@@ -274,7 +274,8 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
         on_result(sink, arena, channel, payload, len);
         return;
     case MESSAGE_MARKER:
-        sink->marker(sink->marker_ctx, payload, len);
+        if (!atomic_load(&sink->overflow)) /* else what came before it is still to come again */
+            sink->marker(sink->marker_ctx, payload, len);
         return;
     case MESSAGE_METRICS:
         on_metrics(sink, arena, channel, payload, len);

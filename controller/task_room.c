@@ -11,10 +11,14 @@
 static void offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet,
                   uint64_t except)
 {
-    const struct candidate_set *set = candidates_get(shared->candidates, arena, proplet->ns);
-    const struct candidate *found = candidate_find(set, proplet->name);
     struct kube_name *called;
 
+    /* Candidates are made anew for the whole namespace: not at each change of a fleet that wakes. */
+    if (wait_list_call_nobody(shared->waiting, proplet->ns))
+        return;
+
+    const struct candidate_set *set = candidates_get(shared->candidates, arena, proplet->ns);
+    const struct candidate *found = candidate_find(set, proplet->name);
     if (!found)
         return;
 

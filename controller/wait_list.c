@@ -389,6 +389,16 @@ size_t wait_list_call(struct wait_list *list, struct arena *arena, const char *n
     return len;
 }
 
+bool wait_list_call_nobody(struct wait_list *list, const char *ns)
+{
+    pthread_mutex_lock(&list->lock);
+    const struct space *space = map_get(list->spaces, ns);
+    bool nobody = !space || !space->waiting;
+    list->sequence += nobody;
+    pthread_mutex_unlock(&list->lock);
+    return nobody;
+}
+
 size_t wait_list_len(struct wait_list *list, const char *ns)
 {
     pthread_mutex_lock(&list->lock);

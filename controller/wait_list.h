@@ -55,6 +55,8 @@ int64_t wait_list_kept(struct wait_list *list, const char *proplet, const struct
  */
 size_t wait_list_call(struct wait_list *list, struct arena *arena, const char *ns,
                       const struct candidate *candidate, uint64_t except, struct kube_name **ret);
+/* The same where nobody waits, without the candidate; false: somebody does, and nothing was done. */
+bool wait_list_call_nobody(struct wait_list *list, const char *ns);
 size_t wait_list_len(struct wait_list *list, const char *ns); /* waiting, not called */
 /* For what is done to all who wait, at most once an interval: 0 if it is due, and from now on it is
  * not; otherwise in how many ms it is. */

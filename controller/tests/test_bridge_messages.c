@@ -316,6 +316,21 @@ START_TEST(marker_is_handed_over_with_its_length)
 }
 END_TEST
 
+START_TEST(marker_behind_what_did_not_fit_tells_nothing)
+{
+    const char *text = "{\"task_id\":\"uid-one\",\"results\":\"42\"}";
+
+    for (int i = 0; i < 3; i++)
+        hub_receive(HUB_TOPIC("proplet/results"), text);
+    hub_receive(HUB_TOPIC("controller/marker"), "nonce");
+    ck_assert_ptr_null(hub.marker);
+
+    bridge_sink_reconnected(&hub.sink);
+    hub_receive(HUB_TOPIC("controller/marker"), "nonce");
+    ck_assert_str_eq(hub.marker, "nonce");
+}
+END_TEST
+
 START_TEST(what_is_not_read_is_counted_only)
 {
     hub_receive(HUB_TOPIC("proplet/invoke_results"), "{\"task_id\":\"uid-one\"}");
@@ -382,6 +397,7 @@ int main(void)
     tcase_add_test(tcase, task_is_woken_by_the_first_sample_that_waits_to_be_written);
     tcase_add_loop_test(tcase, metrics_of_a_proplet_wake_nobody, 0, ARRAY_LEN(METRICS));
     tcase_add_test(tcase, marker_is_handed_over_with_its_length);
+    tcase_add_test(tcase, marker_behind_what_did_not_fit_tells_nothing);
     tcase_add_test(tcase, what_is_not_read_is_counted_only);
     tcase_add_test(tcase, active_tasks_are_woken_together);
     suite_add_tcase(suite, tcase);

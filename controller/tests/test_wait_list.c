@@ -87,6 +87,21 @@ static int64_t kept_for_others(const char *name)
     return wait_list_kept(list, "alpha", &key);
 }
 
+START_TEST(call_where_nobody_waits_is_not_missed_by_whoever_is_about_to)
+{
+    uint64_t sequence = wait_list_sequence(list);
+
+    ck_assert(wait_list_call_nobody(list, "ns"));
+    ck_assert(!enter_as_of(sequence, "one", ANY, 1));
+
+    enter("one", ANY, 1);
+    sequence = wait_list_sequence(list);
+    ck_assert(!wait_list_call_nobody(list, "ns"));
+    ck_assert_uint_eq(wait_list_sequence(list), sequence);
+    ck_assert(wait_list_call_nobody(list, "other"));
+}
+END_TEST
+
 START_TEST(lowest_rank_is_called_first_and_no_more_than_there_is_room_for)
 {
     enter("c", ANY, 30);
@@ -318,6 +333,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, call_where_nobody_waits_is_not_missed_by_whoever_is_about_to);
     tcase_add_test(tcase, lowest_rank_is_called_first_and_no_more_than_there_is_room_for);
     tcase_add_test(tcase, equal_ranks_are_called_in_the_order_of_their_names);
     tcase_add_test(tcase, tasks_that_the_proplet_does_not_fit_are_passed_over);
