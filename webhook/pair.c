@@ -33,7 +33,7 @@ struct pair_version pair_version(const char *directory)
         version.files[i].device = file.st_dev;
         version.files[i].inode = file.st_ino;
         version.files[i].size = file.st_size;
-        version.files[i].changed = file.st_mtim;
+        version.files[i].changed = file.st_ctim; /* moves with the mtime, too */
     }
     return version;
 }
@@ -102,7 +102,7 @@ static int check_times(const char *cert, int64_t now_us, int64_t *ret_not_after_
     if (times.not_after_us <= now_us)
         return error_set(err, ERROR_INVALID, "'%s' expired at %s", PAIR_CERT_FILE,
                          rfc3339_format(times.not_after_us, text));
-    if (times.not_before_us > now_us)
+    if (times.not_before_us - PAIR_MAX_SKEW_US > now_us)
         return error_set(err, ERROR_INVALID, "'%s' is not valid before %s", PAIR_CERT_FILE,
                          rfc3339_format(times.not_before_us, text));
     *ret_not_after_us = times.not_after_us;

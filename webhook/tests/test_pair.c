@@ -1,8 +1,10 @@
 #include "webhook/pair.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/certificate.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/tests/certs.h"
@@ -122,6 +124,21 @@ static const char *of_length(size_t len)
     return text;
 }
 
+START_TEST(a_certificate_may_begin_as_much_later_as_clocks_differ)
+{
+    struct error err = { 0 };
+    struct certificate_times times;
+    char *cert = temp_file_read(certificates, "a.crt");
+
+    ck_assert_int_eq(certificate_read_times(cert, &times, &err), 0);
+    free(cert);
+    put("a.crt", "tls.crt");
+    put("a.key", "tls.key");
+    ck_assert_int_eq(load(times.not_before_us - PAIR_MAX_SKEW_US, &err), 0);
+    ck_assert_int_eq(load(times.not_before_us - PAIR_MAX_SKEW_US - 1, &err), -ERROR_INVALID);
+}
+END_TEST
+
 START_TEST(what_is_no_pem_text_is_refused_and_nothing_waits)
 {
     struct error err = { 0 };
@@ -185,6 +202,24 @@ START_TEST(versions_differ_when_a_file_is_replaced_and_only_then)
 }
 END_TEST
 
+START_TEST(versions_differ_when_the_rights_of_a_file_change)
+{
+    const char *path = arena_printf(arena, "%s/tls.key", dir);
+    int tries = 0;
+
+    put("a.crt", "tls.crt");
+    put("a.key", "tls.key");
+    struct pair_version before = pair_version(dir);
+    struct pair_version after = before;
+    while (pair_version_equal(&before, &after)) { /* until the file system's clock has moved */
+        ck_assert_int_lt(tries++, 2000);
+        poll(NULL, 0, 1);
+        ck_assert_int_eq(chmod(path, 0400), 0);
+        after = pair_version(dir);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pair");
@@ -196,9 +231,11 @@ int main(void)
     tcase_add_test(tc, a_missing_file_is_not_found_by_its_name);
     tcase_add_test(tc, an_expired_certificate_is_refused);
     tcase_add_test(tc, a_certificate_that_is_not_valid_yet_is_refused);
+    tcase_add_test(tc, a_certificate_may_begin_as_much_later_as_clocks_differ);
     tcase_add_test(tc, what_is_no_pem_text_is_refused_and_nothing_waits);
     tcase_add_test(tc, bytes_that_end_a_string_early_are_refused);
     tcase_add_test(tc, versions_differ_when_a_file_is_replaced_and_only_then);
+    tcase_add_test(tc, versions_differ_when_the_rights_of_a_file_change);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

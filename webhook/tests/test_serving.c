@@ -35,9 +35,24 @@ static double expiry_seconds(void)
     return metric_of("propeller_webhook_certificate_expiry_seconds");
 }
 
+static double failed_loads(void)
+{
+    return metric_of("propeller_webhook_certificate_loads_total{result=\"failed\"}");
+}
+
 static void wait_failed_load(void)
 {
-    while (metric_of("propeller_webhook_certificate_loads_total{result=\"failed\"}") < 1)
+    while (failed_loads() < 1)
+        poll(NULL, 0, 5);
+}
+
+/* The seconds to expiry follow the clock after each look at the files. */
+static void wait_another_look(void)
+{
+    double before = expiry_seconds();
+
+    serving_advance_clock(-DAY_S);
+    while (expiry_seconds() < before + 0.5 * DAY_S)
         poll(NULL, 0, 5);
 }
 
@@ -207,6 +222,28 @@ START_TEST(a_pair_of_the_future_is_served_when_its_time_has_come)
 }
 END_TEST
 
+START_TEST(a_pair_of_the_future_replaces_a_good_one_only_when_its_time_has_come)
+{
+    enum { LOOKS = 4 };
+    char why[300];
+
+    serving_put_pair("a");
+    serving_begin();
+    serving_wait_ready();
+    wait_another_look(); /* a day back: "b" begins tomorrow */
+    serving_put_pair("b");
+    wait_failed_load();
+    for (int i = 1; i < LOOKS; i++)
+        wait_another_look();
+    ck_assert_double_eq(failed_loads(), 1); /* one reason is counted and logged once */
+    ck_assert_str_eq(serving_subject(), A);
+    ck_assert(serving_is_ready(why));
+    serving_advance_clock(LOOKS * DAY_S);
+    serving_wait_subject(B);
+    serving_wait_ready();
+}
+END_TEST
+
 START_TEST(the_seconds_to_expiry_are_counted_down)
 {
     serving_put_pair("a");
@@ -366,6 +403,7 @@ int main(void)
     tcase_add_test(tc, readyz_says_when_the_certificate_has_expired_and_a_new_one_mends_it);
     tcase_add_test(tc, an_expired_pair_is_never_served_first);
     tcase_add_test(tc, a_pair_of_the_future_is_served_when_its_time_has_come);
+    tcase_add_test(tc, a_pair_of_the_future_replaces_a_good_one_only_when_its_time_has_come);
     tcase_add_test(tc, the_seconds_to_expiry_are_counted_down);
     tcase_add_test(tc, an_address_in_use_is_an_error_at_the_start);
     tcase_add_test(tc, an_address_that_is_in_use_when_the_pair_comes_is_tried_again);
