@@ -169,27 +169,50 @@ START_TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
 }
 END_TEST
 
-/* Their start may have waited for it. */
-START_TEST(tasks_are_woken_when_results_of_their_channel_are_heard)
+static void put_task(const char *proplet)
 {
     struct error err = { 0 };
     struct kube_object *object;
+    const char *text = arena_printf(
+        arena,
+        "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"on-%s\",\"uid\":\"uid-%s\","
+        "\"resourceVersion\":\"5\"},\"status\":{\"phase\":\"running\",\"assignedProplet\":\"%s\"}}",
+        proplet, proplet, proplet);
+
+    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), 0);
+    ck_assert(store_put(options.tasks, object, NULL));
+    kube_object_unref(object);
+}
+
+static void wait_until_connected(void)
+{
     char why[256];
 
     for (int i = 0; !bridge_connected(bridge, why, sizeof(why)); i++) {
         ck_assert_msg(i < MAX_POLLS, "not connected: %s", why);
         (void)poll(NULL, 0, 10);
     }
+}
+
+/* Heartbeats and results of d/open, or neither. */
+static void wait_until_heard(bool heard)
+{
+    for (int i = 0;; i++) {
+        struct channel_state state = bridge_channel_state(bridge, "d/open");
+        if ((state.since_ms != 0) == heard && (state.results_since_ms != 0) == heard)
+            return;
+        ck_assert_msg(i < MAX_POLLS, "heard: %d, results %d", state.since_ms != 0,
+                      state.results_since_ms != 0);
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+/* Their start may have waited for it. */
+START_TEST(tasks_are_woken_when_results_of_their_channel_are_heard)
+{
+    wait_until_connected();
     put_proplet("alpha", "open");
-    ck_assert_int_eq(
-        kube_object_create(parse_json(arena, "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"one\","
-                                             "\"uid\":\"uid-one\",\"resourceVersion\":\"5\"},"
-                                             "\"status\":{\"phase\":\"scheduled\","
-                                             "\"assignedProplet\":\"alpha\"}}"),
-                           &object, &err),
-        0);
-    ck_assert(store_put(options.tasks, object, NULL));
-    kube_object_unref(object);
+    put_task("alpha");
 
     bridge_channel_add(bridge, "d/open");
     for (int i = 0; !workqueue_len(task_queue); i++) {
@@ -222,6 +245,54 @@ START_TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
 }
 END_TEST
 
+static void wait_until_task_is_woken(const char *wanted)
+{
+    struct kube_name name = { 0 };
+
+    for (int i = 0; strcmp(name.name, wanted) != 0; i++) {
+        ck_assert_msg(i < MAX_POLLS, "'%s' was not woken", wanted);
+        for (; workqueue_len(task_queue) && strcmp(name.name, wanted) != 0;
+             workqueue_done(task_queue, &name))
+            ck_assert(workqueue_get(task_queue, &name));
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+START_TEST(connection_that_ended_tells_nothing_any_more)
+{
+    struct mqtt_options sender = probe_options(broker, "alpha");
+    struct mail *mail = NULL;
+
+    bridge_channel_add(bridge, "d/open");
+    wait_until_heard(true);
+    fake_clock_advance(&fence_clock, 1); /* the marker is sent after the connection began */
+    for (int i = 0; !bridge_fence_passed(bridge, 0, &WAITER); i++) {
+        ck_assert_msg(i < MAX_POLLS, "no marker came back");
+        (void)poll(NULL, 0, 10);
+    }
+
+    broker_kill(broker);
+    wait_until_heard(false);
+    put_proplet("alpha", "open");
+    put_task("alpha");
+    put_task("unknown"); /* woken by nothing but the connection */
+    broker_start(broker);
+    wait_until_heard(true);
+    wait_until_task_is_woken("on-unknown");
+
+    struct probe *device = probe_create(&sender, false);
+    probe_start(device);
+    probe_publish(device, "m/d/c/open/control/proplet/create", "{\"proplet_id\":\"alpha\"}");
+    for (int i = 0; !mailbox_peek(options.mailbox, arena, "uid-alpha", &mail); i++) {
+        ck_assert_msg(i < MAX_POLLS, "the create did not come");
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert_str_eq(mail->kind, "stored restart"); /* no marker of this connection is back */
+    mailbox_ack(options.mailbox, "uid-alpha", UINT64_MAX);
+    probe_destroy(device);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bridge: channels");
@@ -233,6 +304,7 @@ int main(void)
     tcase_add_test(tcase, refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard);
     tcase_add_test(tcase, marker_that_the_broker_does_not_take_goes_by_another_channel);
     tcase_add_test(tcase, tasks_are_woken_when_results_of_their_channel_are_heard);
+    tcase_add_test(tcase, connection_that_ended_tells_nothing_any_more);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
