@@ -6,7 +6,7 @@
 #include "common/tests/suite.h"
 
 static struct placements *placements;
-static struct kube_name freed; /* by the last call that said so */
+static _Thread_local struct kube_name freed; /* by the last call that said so */
 
 static void set_up(void)
 {
