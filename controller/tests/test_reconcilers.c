@@ -165,6 +165,24 @@ START_TEST(task_that_is_deleted_before_its_start_is_not_started)
 }
 END_TEST
 
+START_TEST(task_whose_attempt_is_another_by_now_is_not_started)
+{
+    stage_put_task("{" SPEC "}");
+    while (!str_equal(stage_task_string("phase"), "scheduled"))
+        stage_turns(1);
+    fake_api_on_change(stage.api, NULL, NULL);
+    cJSON *object = arena_own(stage.arena, json_copy(stage_get(&KIND_TASK, "one")), json_free);
+    json_set_copy(object, "status",
+                  parse_json(stage.arena, "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\","
+                                          "\"attempt\":2}"));
+    fake_api_put(stage.api, &KIND_TASK, object);
+    for (int i = 0; i < 20 && !stage.errors; i++)
+        stage_turns(1);
+    ck_assert_uint_eq(outside.starts, 0);
+    ck_assert_uint_gt(stage.errors, 0);
+}
+END_TEST
+
 START_TEST(task_is_woken_by_a_proplet_that_fits)
 {
     stage_put_task("{" SPEC ",\"propletSelector\":{\"matchDeviceTypes\":[\"pi\"]}}");
@@ -437,6 +455,7 @@ int main(void)
     tcase_add_test(tcase, result_queued_during_an_outage_comes_before_any_repeat);
     tcase_add_test(tcase, start_waits_for_the_broker);
     tcase_add_test(tcase, task_that_is_deleted_before_its_start_is_not_started);
+    tcase_add_test(tcase, task_whose_attempt_is_another_by_now_is_not_started);
     tcase_add_test(tcase, task_is_woken_by_a_proplet_that_fits);
     tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
     tcase_add_loop_test(tcase, start_and_stop_have_the_qos_of_their_proplet, 0, 3);

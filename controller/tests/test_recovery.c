@@ -29,9 +29,9 @@ static struct fleet_device device(const char *key)
     return ret;
 }
 
-static void run_until_scheduled(void)
+static void run_until_scheduled(const char *spec)
 {
-    stage_put_task("{" SPEC "}");
+    stage_put_task(spec);
     for (int i = 0; i < 20 && !str_equal(stage_task_string("phase"), "scheduled"); i++)
         stage_turns(1);
     expect_task("scheduled", "alpha");
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker)
 {
-    run_until_scheduled();
+    run_until_scheduled("{" SPEC "}");
     outside.fault = FAULT_LOST_REPLY;
     outside.fail_at = outside.steps + 2; /* behind the read of the module */
     stage_wait_ms(2000);
@@ -140,9 +140,27 @@ START_TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker
 }
 END_TEST
 
+/* Its device knows no id of a daemon that runs, and would run a second one. */
+START_TEST(daemon_whose_start_is_repeated_is_stopped_first_and_runs_once)
+{
+    run_until_scheduled("{" SPEC ",\"daemon\":true}");
+    outside.fault = FAULT_LOST_REPLY;
+    outside.fail_at = outside.steps + 2; /* behind the read of the module */
+    stage_wait_ms(2000);
+    while (!outside.starts)
+        stage_turns(1);
+    outside.message_count = outside.delivered; /* its word died with the broker */
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 2);
+    ck_assert_int_eq(outside.runs[0].executions, 2);
+    ck_assert_int_eq(outside.runs[0].instances, 1);
+}
+END_TEST
+
 START_TEST(first_start_by_the_next_leader_is_no_repeat)
 {
-    run_until_scheduled();
+    run_until_scheduled("{" SPEC "}");
     stage.dead = true;
     stage_run();
     expect_task("running", "alpha");
@@ -225,6 +243,7 @@ int main(void)
     tcase_add_test(tcase, no_start_goes_out_before_its_result_would_be_heard);
     tcase_add_test(tcase, later_starts_wait_for_nothing);
     tcase_add_test(tcase, start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker);
+    tcase_add_test(tcase, daemon_whose_start_is_repeated_is_stopped_first_and_runs_once);
     tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
     tcase_add_test(tcase, start_that_nothing_confirms_goes_to_another_proplet);
     tcase_add_test(tcase, restarts_count_for_the_health_of_the_device_until_it_answers);

@@ -12,4 +12,5 @@ crash_load "$COUNT"
 for part in 1 3; do
     after_ended $((COUNT * part / 5)) kill_apiserver
 done
-crash_verdict --max-crossings $((COUNT / 10))
+# The window is one round trip per repeat: crossings were never seen, and two are chance.
+crash_verdict --max-crossings 2

@@ -23,4 +23,5 @@ after_ended $((COUNT * 2 / 8)) kill_broker
 after_ended $((COUNT * 3 / 8)) kill_apiserver
 after_ended $((COUNT * 4 / 8)) all_at_once
 after_ended $((COUNT * 6 / 8)) kill_controller
-crash_verdict --max-crossings $((COUNT / 10))
+# The window is one round trip per repeat: crossings were never seen, and two are chance.
+crash_verdict --max-crossings 2
