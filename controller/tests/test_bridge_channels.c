@@ -238,7 +238,8 @@ START_TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
     }
     for (int i = 0; !bridge_fence_passed(bridge, 0, &WAITER); i++) {
         ck_assert_msg(i < MAX_POLLS, "no marker came back");
-        fake_clock_advance(&fence_clock, FENCE_TIMEOUT_MS);
+        if (i % 200 == 0) /* a marker that is on its way gets its time */
+            fake_clock_advance(&fence_clock, FENCE_TIMEOUT_MS);
         (void)poll(NULL, 0, 10);
     }
     ck_assert(!bridge_marker_overdue(bridge));
