@@ -29,7 +29,7 @@ killing controller crash controller
 proxy_say release
 
 # The next one hears nothing of them before it has had its chance: what it chose itself has begun.
-proxy_say hold control/proplet/results
+proxy_say delay control/proplet/results
 controller_start
 add_task late "$(wasm nap)" '["5", "99"]' "$CRASH_PROFILE"
 late=$(task late .metadata.uid)

@@ -9,10 +9,12 @@ Lines written to the control pipe, each answered by a line of the journal:
   hold WORD       from the next message from the broker whose topic holds WORD on, that client
                   hears nothing, acknowledgements neither, nor that the broker has died; for several
                   WORDs if said several times
-  release         of all of them
+  delay WORD      from the next message from the broker whose topic holds WORD on, that client gets
+                  no messages, but everything else: acknowledgements, and answers to subscriptions
+  release         of all of them; what was delayed arrives in its order
   cut             every connection is closed, and whatever is under way on it is gone
   refuse | accept new connections are closed at once, and are not
-The journal has a line for each message dropped, each client held and each connection.
+The journal has a line for each message dropped, each client held or delayed and each connection.
 """
 
 import argparse
@@ -67,6 +69,7 @@ class Connection:
         self.dropped = set()  # numbers of dropped QoS 2 messages: their PUBREL is answered here
         self.released = asyncio.Event()
         self.released.set()
+        self.delayed = None  # packets, from the first that is delayed on: the broker's window bounds them
         self.is_closed = False
 
     def close(self):
@@ -74,6 +77,21 @@ class Connection:
         for _reader, writer in (self.client, self.broker):
             writer.close()
         self.released.set()
+
+    def release(self):
+        self.released.set()
+        for packet in self.delayed or []:
+            self.client[1].write(packet)
+        self.delayed = None
+
+    def _is_delayed(self, packet, message):
+        if self.delayed is None:
+            if not self.proxy.delays(message.topic):
+                return False
+            self.delayed = []
+            self.proxy.write("delayed")
+        self.delayed.append(packet)
+        return True
 
     async def run(self):
         ways = [asyncio.create_task(way) for way in (self._upwards(), self._downwards())]
@@ -122,7 +140,7 @@ class Connection:
             packet, header = await read_packet(self.broker[0])
             if packet[0] >> 4 == PUBLISH:
                 message = Publish(packet, header)
-                if self._is_lost(message):
+                if self._is_lost(message) or self._is_delayed(packet, message):
                     continue
                 if self.proxy.holds(message.topic):
                     self.released.clear()
@@ -140,6 +158,7 @@ class Proxy:
         self.connections = set()
         self.taken = []  # [verb, messages left, word]
         self.holding = []  # words
+        self.delaying = []
         self.is_refusing = False
         self.journal = open(options.journal, "a", encoding="utf-8", buffering=1)
 
@@ -156,6 +175,9 @@ class Proxy:
 
     def holds(self, topic):
         return any(word in topic for word in self.holding)
+
+    def delays(self, topic):
+        return any(word in topic for word in self.delaying)
 
     async def accept(self, reader, writer):
         if self.is_refusing:
@@ -182,10 +204,13 @@ class Proxy:
             self.taken.append([verb, int(arguments[0]), arguments[1]])
         elif verb == "hold":
             self.holding.append(arguments[0])
+        elif verb == "delay":
+            self.delaying.append(arguments[0])
         elif verb == "release":
             self.holding = []
+            self.delaying = []
             for connection in self.connections:
-                connection.released.set()
+                connection.release()
         elif verb == "cut":
             for connection in list(self.connections):
                 connection.close()
