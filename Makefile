@@ -96,8 +96,10 @@ $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 LOAD := $(OUT)/bench/load
 $(LOAD): $(OUT)/bench/load.o $(OUT)/libcommon.a
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
-.PHONY: load
+.PHONY: load benchmarks
 load: $(LOAD)
+	@:
+benchmarks: all load
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
@@ -141,9 +143,8 @@ test: ## everything: set-up, lint, check, demo, e2e
 	@e2e/test.sh
 
 .PHONY: bench
-bench: ## memory, latency, throughput and writes, as a table (BENCH_PEER_WEBHOOK="COMMAND": beside it)
-	@bench/run.sh
-	@bench/webhook.sh
+bench: ## memory, latency, throughput and writes beside their budgets (SCENARIOS="tasks": only these)
+	@bench/run.sh $(SCENARIOS)
 
 PREFIX ?= /usr/local
 .PHONY: install

@@ -1,72 +1,72 @@
 #!/usr/bin/env bash
-# Measures the controller on a real control plane and prints a table. Nothing is asserted here:
-# times depend on the machine.
+# run.sh [SCENARIO...]: measures (all of bench/scenarios without arguments) on one real control plane, prints a
+# table a scenario, and writes everything to build/bench/figures.json. Nothing is asserted: times depend on the
+# machine, so the table has the budget beside each figure, and ratios are taken within one run.
+#
+# BENCH_REPEATS=N         each scenario so often: the table has the median and the spread
+# BENCH_PEER="COMMAND..." another operator of the same API group, measured in turn on the same control plane; in
+#                         it KUBECONFIG, BROKER (host:port), USER, KEYFILE (of the MQTT user), HEALTH and METRICS
+#                         (host:port to listen on) are replaced; it is ready when GET /readyz of HEALTH says 200
 set -euo pipefail
 
-# shellcheck source=e2e/lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-DEVICES=${BENCH_DEVICES:-100}
-SAMPLES=${BENCH_SAMPLES:-200}
-TASKS=${BENCH_TASKS:-1000}
+REPEATS=${BENCH_REPEATS:-1}
+OUT=$ROOT/build/bench
 
-row() { printf '%-58s %s\n' "$1" "$2"; }
-memory_row() { row "$1: VmRSS / RssAnon (KiB)" "$(memory VmRSS) / $(memory RssAnon)"; }
-
-all_completed() { phase_count_is tasks completed "$1"; }
-
-rows() { while IFS='|' read -r what value; do row "$what" "$value"; done; }
-
-tasks_py() { # tasks_py MODE COUNT
-    "$PYTHON_HOME/bin/python" "$ROOT/bench/tasks.py" "$1" --count "$2" --socket "$CLUSTER/api" \
-        --namespace "$NS" --journal "$LOGS/devices.journal" --module "$ADDITION"
+scenario_files() {
+    local name
+    if (($# == 0)); then
+        printf '%s\n' "$BENCH"/scenarios/*.sh
+        return
+    fi
+    for name in "$@"; do
+        [[ -e $BENCH/scenarios/$name.sh ]] ||
+            die "no scenario '$name'; there are: $(basename -s .sh -a "$BENCH"/scenarios/*.sh | paste -sd ' ')"
+        printf '%s\n' "$BENCH/scenarios/$name.sh"
+    done
 }
 
-# User and system time of the controller so far, in ms.
-cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / hz) }' "/proc/$(pid_of controller)/stat"; }
+report() { "$PYTHON_HOME/bin/python" "$BENCH/report.py" --figures "$BENCH_FIGURES" "$@"; }
 
-measure_throughput() {
-    local started mark cpu
-    cpu=$(cpu_ms)
-    kn delete tasks --all --wait=true >/dev/null
-    mark=$(audit_mark)
-    started=$(now_ms)
-    tasks_py many "$TASKS" | rows
-    # The devices' journal first: asking the API server all the time would slow it down.
-    wait_for 600 "$TASKS results" journal_has devices '.event == "result"' $((SAMPLES + TASKS))
-    wait_for 60 "$TASKS Tasks" all_completed "$TASKS"
-    row "throughput, $TASKS Tasks over $DEVICES Proplets (Tasks/s)" \
-        $((TASKS * 1000 / ($(now_ms) - started)))
-    row "processor time of the controller per Task (ms)" $((($(cpu_ms) - cpu) / TASKS))
-    audit_writes "$mark" '.objectRef.resource == "tasks" and .responseStatus.code < 300' |
-        jq -rs --argjson n "$TASKS" '
-            "status writes per Task|\(map(select(.[2] == "status")) | length / $n)",
-            "metadata writes per Task|\(map(select(.[2] == "")) | length / $n)"' | rows
+run_scenario() { # FILE WHO
+    local name log
+    name=$(basename "$1" .sh)
+    log=$OUT/$name.$2.log
+    BENCH_WHO=$2 bash "$1" >"$log" 2>&1 </dev/null && return
+    failed+=("$name ($2)")
+    printf '%s of %s FAILED; log: %s\n' "$name" "$2" "$log"
+    tail -n 20 "$log" | sed 's/^/    /'
 }
 
 main() {
-    local -a identities
+    local file who repeat
+    local -a files
+    failed=()
+    mapfile -t files < <(scenario_files "$@")
+    ((${#files[@]})) || exit 1
+    [[ $REPEATS =~ ^[1-9][0-9]*$ ]] || die "BENCH_REPEATS is '$REPEATS', must be a number of at least 1"
     "$HERE/setup.sh" build run
-    make -C "$ROOT" --no-print-directory all
+    make -C "$ROOT" --no-print-directory all benchmarks
+    rm -rf "$OUT"
+    mkdir -p "$OUT"
+    export BENCH_FIGURES=$OUT/figures.jsonl
+    : >"$BENCH_FIGURES"
     work_begin
-    cluster_start >/dev/null 2>&1
-    part_begin bench
-    NS=bench
-    k create namespace $NS >/dev/null
-    mapfile -t identities < <(printf 'device-%s\n' $(seq "$DEVICES"))
-    broker_prepare "${identities[@]}"
-    broker_start
-    controller_prepare
-    controller_start
-    printf '%-58s %s\n' measured value
-    memory_row "idle"
-    proplet_json worker-NUMBER device-NUMBER | add_numbered "$DEVICES"
-    device_start devices --count "$DEVICES"
-    wait_for 120 "all Proplets to run" phase_count_is proplets Running "$DEVICES"
-    memory_row "$DEVICES heartbeating devices"
-    tasks_py latency "$SAMPLES" | rows
-    measure_throughput
-    memory_row "after $((SAMPLES + TASKS)) Tasks"
+    wasm_build
+    cluster_start >"$OUT/cluster.log" 2>&1 || die "the control plane did not start; log: $OUT/cluster.log"
+    for file in "${files[@]}"; do
+        for ((repeat = 0; repeat < REPEATS; repeat++)); do
+            for who in ours ${BENCH_PEER:+peer}; do
+                run_scenario "$file" "$who"
+            done
+        done
+        report --scenario "$(basename "$file" .sh)"
+    done
+    report --json "$OUT/figures.json"
+    printf 'figures: %s\n' "${OUT#"$ROOT"/}/figures.json"
+    ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"
 }
 
 main "$@"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Measures the webhook: how long its answers take at a steady rate, and its memory. Nothing is asserted:
-# times depend on the machine.
+# The webhook: how long its answers take at a steady rate, and its memory.
 #
 # BENCH_PEER_WEBHOOK="COMMAND..." measures another one beside it, in turn; in it PORT and CERTS stand for
 # the port to listen on and for the folder with tls.crt and tls.key, for example
@@ -8,8 +7,8 @@
 # BENCH_PEER_PATH: where the other one takes reviews of Tasks, if not where we do.
 set -euo pipefail
 
-# shellcheck source=e2e/lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 RATE=${BENCH_RATE:-500}
 REQUESTS=${BENCH_REQUESTS:-5000}
@@ -18,7 +17,6 @@ CONNECTIONS=(8 512)
 BUDGET_MS=5
 declare -A BUDGET_KIB=([8]=$((12 << 10)) [512]=$((40 << 10)))
 
-row() { printf '%-58s %-20s %s\n' "$@"; }
 value() { sed -n "s/^$1=//p" "$PART/said"; }
 
 ours() { printf '%s --port PORT --cert-dir CERTS --health-probe-bind-address 0 --metrics-bind-address 0' "$WEBHOOK_BIN"; }
@@ -30,31 +28,29 @@ measure() {
     local name=$1 path=$3 connections=$4 port command
     port=$(free_port)
     command=${2//PORT/$port}
-    read -ra command <<<"${command//CERTS/$CLUSTER}"
+    read -ra command <<<"${command//CERTS/$PART}"
     spawn "$name" "${command[@]}"
     wait_for 30 "$name to listen" listens
-    "$ROOT/build/plain/bench/load" --url "https://127.0.0.1:$port$path" --ca "$CLUSTER/ca.crt" \
+    "$ROOT/build/plain/bench/load" --url "https://127.0.0.1:$port$path" --ca "$PART/ca.crt" \
         --body "$REVIEW" --connections "$connections" --rate "$RATE" --requests "$REQUESTS" >"$PART/said" ||
         die "$name: $(value failed) requests failed; log: $LOGS/$name.log"
-    row "$name, $connections connections, $RATE/s: p50 / p99 (ms)" "$(value p50_ms) / $(value p99_ms)" "p99 $BUDGET_MS"
-    row "$name, $connections connections: VmHWM (KiB)" \
-        "$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$(pid_of "$name")/status")" "${BUDGET_KIB[$connections]}"
+    figure "$connections connections, $RATE/s: p50 (ms)" "$(value p50_ms)"
+    figure "$connections connections, $RATE/s: p99 (ms)" "$(value p99_ms)" "<= $BUDGET_MS"
+    figure "$connections connections: VmHWM (KiB)" \
+        "$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$(pid_of "$name")/status")" "<= ${BUDGET_KIB[$connections]}"
     stop "$name"
 }
 
 main() {
     local connections
-    make -C "$ROOT" --no-print-directory all load
-    work_begin
-    part_begin bench-webhook
-    CLUSTER=$PART
-    authority "$CLUSTER/ca" bench-ca
-    certificate tls /CN=webhook IP:127.0.0.1
-    row measured value budget
+    [[ $BENCH_WHO == ours ]] || return 0 # its peer is another one
+    scenario_begin
+    authority "$PART/ca" bench-ca
+    CLUSTER=$PART certificate tls /CN=webhook IP:127.0.0.1
     for connections in "${CONNECTIONS[@]}"; do
         measure webhook "$(ours)" "$LOAD_PATH" "$connections"
         [[ -z ${BENCH_PEER_WEBHOOK:-} ]] ||
-            measure peer "$BENCH_PEER_WEBHOOK" "${BENCH_PEER_PATH:-$LOAD_PATH}" "$connections"
+            BENCH_WHO=peer measure peer "$BENCH_PEER_WEBHOOK" "${BENCH_PEER_PATH:-$LOAD_PATH}" "$connections"
     done
 }
 
