@@ -2,19 +2,7 @@
 
 #include "common/api/names.h"
 #include "common/kube/kinds.h"
-
-static void set_owner(cJSON *metadata, const cJSON *job)
-{
-    cJSON *owner = json_add_object(json_set_array(metadata, "ownerReferences"));
-    const cJSON *from = json_get(job, "metadata");
-
-    json_set_string(owner, "apiVersion", API_VERSION);
-    json_set_string(owner, "kind", KIND_PROPELLERJOB.kind);
-    json_set_string(owner, "name", json_string(json_get(from, "name"), ""));
-    json_set_string(owner, "uid", json_string(json_get(from, "uid"), ""));
-    json_set_bool(owner, "controller", true);
-    json_set_bool(owner, "blockOwnerDeletion", true);
-}
+#include "common/kube/owner.h"
 
 /* With the finalizer that it needs anyway, so that nobody has to add it. */
 static void set_metadata(struct arena *arena, cJSON *metadata, const cJSON *job,
@@ -34,7 +22,7 @@ static void set_metadata(struct arena *arena, cJSON *metadata, const cJSON *job,
     json_set_string(annotations, ANNOTATION_SPEC_NAME, task->name);
     json_set_string(annotations, ANNOTATION_SPEC_INDEX, arena_printf(arena, "%zu", index));
     json_add_string(json_set_array(metadata, "finalizers"), FINALIZER_TASK);
-    set_owner(metadata, job);
+    owner_set_controller(metadata, &KIND_PROPELLERJOB, job);
 }
 
 const cJSON *job_child(struct arena *arena, const cJSON *job, const struct job_tasks *tasks,

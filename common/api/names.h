@@ -18,6 +18,9 @@
 #define LABEL_PROPLET API_GROUP "/proplet"
 #define LABEL_TASK API_GROUP "/task"
 #define LABEL_ROUND API_GROUP "/round"
+/* On what a Task runs as in the cluster, and on its pods: whose it is, and of which attempt. */
+#define LABEL_TASK_UID API_GROUP "/task-uid"
+#define LABEL_ATTEMPT API_GROUP "/attempt"
 /* Selector of the pods of a Proplet: the one that existing Deployments have. */
 #define LABEL_PROPLET_SELECTOR "propeller.absmach.fr/proplet"
 /* capability…/NAME on a Proplet: it counts as having the capability NAME. */
