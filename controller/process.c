@@ -11,6 +11,7 @@
 #include "controller/debug_page.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
+#include "controller/workload.h"
 
 #define LEASE_NAME "propeller-controller"
 /* Less than the time that a stop may take. */
@@ -51,6 +52,22 @@ static struct informer *make_informer(struct process *process, const struct kube
     const struct watch_options options = {
         .kind = kind,
         .ns = namespaces->len ? namespaces->items[0] : NULL,
+        .project = project,
+    };
+
+    return informer_create(process->watches, &options);
+}
+
+/* Of what is made for Proplets and Tasks. */
+static struct informer *make_workload_informer(struct process *process,
+                                               const struct kube_kind *kind,
+                                               watch_project_fn *project)
+{
+    const struct option_strings *namespaces = &process->settings.namespaces;
+    const struct watch_options options = {
+        .kind = kind,
+        .ns = namespaces->len ? namespaces->items[0] : NULL,
+        .label_selector = WORKLOAD_SELECTOR,
         .project = project,
     };
 
@@ -231,6 +248,9 @@ int process_create(struct process *process, struct error *err)
         .tasks = make_informer(process, &KIND_TASK, project_task),
         .proplets = make_informer(process, &KIND_PROPLET, project_proplet),
         .jobs = make_informer(process, &KIND_PROPELLERJOB, project_propellerjob),
+        .deployments = make_workload_informer(process, &KIND_DEPLOYMENT, project_workload),
+        .statefulsets = make_workload_informer(process, &KIND_STATEFULSET, project_workload),
+        .pods = make_workload_informer(process, &KIND_POD, project_pod),
         .fleet = fleet_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
@@ -278,6 +298,9 @@ void process_destroy(struct process *process)
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
     informer_destroy(shared->jobs);
+    informer_destroy(shared->deployments);
+    informer_destroy(shared->statefulsets);
+    informer_destroy(shared->pods);
     bridge_destroy(shared->bridge);
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);

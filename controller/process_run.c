@@ -24,10 +24,15 @@ static int start_watches(void *self, struct error *err)
 
 static int ready_watches(void *self, struct error *err UNUSED)
 {
-    const struct process *process = self;
+    const struct shared *shared = &((const struct process *)self)->shared;
+    struct informer *const all[] = { shared->tasks,       shared->proplets,     shared->jobs,
+                                     shared->deployments, shared->statefulsets, shared->pods };
 
-    return informer_synced(process->shared.tasks) && informer_synced(process->shared.proplets) &&
-           informer_synced(process->shared.jobs);
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (!informer_synced(all[i]))
+            return 0;
+    }
+    return 1;
 }
 
 static void join_watches(void *self)

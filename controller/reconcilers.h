@@ -19,6 +19,10 @@ struct shared {
     struct informer *tasks;
     struct informer *proplets;
     struct informer *jobs; /* PropellerJobs */
+    /* Made here for Proplets and Tasks (workload.h). */
+    struct informer *deployments;
+    struct informer *statefulsets;
+    struct informer *pods;
     struct fleet *fleet;
     struct refresh_budget *budget;
     struct placements *placements;

@@ -1,0 +1,231 @@
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+#include "controller/workload.h"
+
+static struct arena *arena;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static const char *text(const cJSON *value)
+{
+    return json_text(arena, value, NULL);
+}
+
+START_TEST(what_is_made_belongs_to_its_owner_and_is_found_by_the_caches)
+{
+    const cJSON *owner = parse_json(
+        arena, "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"alpha\",\"uid\":\"u1\"}}");
+    const cJSON *object =
+        workload_create(arena, &KIND_DEPLOYMENT, "alpha-proplet", &KIND_PROPLET, owner);
+
+    ck_assert_str_eq(text(object),
+                     "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{"
+                     "\"namespace\":\"lab\",\"name\":\"alpha-proplet\","
+                     "\"labels\":{\"" LABEL_MANAGED_BY "\":\"" LABEL_MANAGED_BY_VALUE "\"},"
+                     "\"ownerReferences\":[{\"apiVersion\":\"" API_VERSION
+                     "\",\"kind\":\"Proplet\",\"name\":\"alpha\",\"uid\":\"u1\","
+                     "\"controller\":true,\"blockOwnerDeletion\":true}]}}");
+    ck_assert_str_eq(WORKLOAD_SELECTOR, LABEL_MANAGED_BY "=" LABEL_MANAGED_BY_VALUE);
+    ck_assert(workload_is_of(object, "u1"));
+    ck_assert(!workload_is_of(object, "u2"));
+    ck_assert(!workload_is_of(parse_json(arena, "{\"metadata\":{}}"), ""));
+    ck_assert_str_eq(
+        json_string(
+            json_get(workload_create(arena, &KIND_CONFIGMAP, "c", &KIND_TASK, owner), "apiVersion"),
+            ""),
+        "v1");
+}
+END_TEST
+
+START_TEST(pod_passes_pod_security_restricted)
+{
+    cJSON *pod = json_object(arena);
+    cJSON *container = json_object(arena);
+
+    workload_secure(pod, container);
+    ck_assert_str_eq(text(pod),
+                     "{\"automountServiceAccountToken\":false,\"enableServiceLinks\":false,"
+                     "\"securityContext\":{\"runAsNonRoot\":true,\"runAsUser\":65532,"
+                     "\"runAsGroup\":65532,\"seccompProfile\":{\"type\":\"RuntimeDefault\"}},"
+                     "\"volumes\":[{\"name\":\"tmp\",\"emptyDir\":{}}]}");
+    ck_assert_str_eq(text(container),
+                     "{\"securityContext\":{\"allowPrivilegeEscalation\":false,"
+                     "\"readOnlyRootFilesystem\":true,\"capabilities\":{\"drop\":[\"ALL\"]}},"
+                     "\"volumeMounts\":[{\"name\":\"tmp\",\"mountPath\":\"/tmp\"}]}");
+}
+END_TEST
+
+START_TEST(requests_are_limits)
+{
+    cJSON *container = json_object(arena);
+
+    workload_set_resources(container, parse_json(arena, "{}"));
+    ck_assert_str_eq(text(container), "{}");
+    workload_set_resources(container, parse_json(arena, "{\"cpu\":\"50m\"}"));
+    ck_assert_str_eq(
+        text(container),
+        "{\"resources\":{\"limits\":{\"cpu\":\"50m\"},\"requests\":{\"cpu\":\"50m\"}}}");
+}
+END_TEST
+
+START_TEST(value_of_a_variable_refers_to_no_other_variable)
+{
+    cJSON *env = json_array(arena);
+
+    workload_add_env(arena, env, "A", "$(HOME) costs $5$");
+    workload_add_env(arena, env, "B", NULL);
+    workload_add_env(arena, env, "C", "");
+    ck_assert_str_eq(text(env), "[{\"name\":\"A\",\"value\":\"$$(HOME) costs $$5$$\"},"
+                                "{\"name\":\"C\",\"value\":\"\"}]");
+}
+END_TEST
+
+static const struct {
+    const char *live;
+    const char *wanted;
+    bool has;
+} COMPARED[] = {
+    { "{\"a\":1,\"b\":{\"c\":2,\"d\":3}}", "{\"b\":{\"c\":2}}", true },
+    { "{\"a\":1}", "{\"b\":1}", false },
+    { "{\"a\":1}", "{\"a\":2}", false },
+    { "{\"a\":\"x\"}", "{\"a\":\"y\"}", false },
+    { "{\"a\":[{\"n\":\"x\",\"default\":1},{\"n\":\"y\"}]}",
+      "{\"a\":[{\"n\":\"x\"},{\"n\":\"y\"}]}", true },
+    { "{\"a\":[{\"n\":\"x\"},{\"n\":\"y\"}]}", "{\"a\":[{\"n\":\"x\"}]}", false },
+    { "{\"a\":[{\"n\":\"y\"},{\"n\":\"x\"}]}", "{\"a\":[{\"n\":\"x\"},{\"n\":\"y\"}]}", false },
+    { "{\"cpu\":\"500m\",\"memory\":\"134217728\"}", "{\"cpu\":\"0.5\",\"memory\":134217728}",
+      true },
+    { "{\"cpu\":\"500m\"}", "{\"cpu\":\"0.4\"}", false },
+    { "{}", "{\"emptyDir\":{},\"value\":\"\",\"off\":false,\"none\":0,\"list\":[]}", true },
+    { "{}", "{\"value\":\"x\"}", false },
+    { "{\"emptyDir\":{\"medium\":\"Memory\"}}", "{\"emptyDir\":{}}", true },
+    { "{\"a\":{}}", "{\"a\":[1]}", false },
+};
+
+START_TEST(what_the_server_fills_in_is_no_difference)
+{
+    ck_assert_int_eq(
+        workload_has(parse_json(arena, COMPARED[_i].live), parse_json(arena, COMPARED[_i].wanted)),
+        COMPARED[_i].has);
+}
+END_TEST
+
+#define WAITING(reason, message)                                                                   \
+    "{\"containerStatuses\":[{\"name\":\"proplet\",\"image\":\"reg/i:1\",\"state\":{\"waiting\":{" \
+    "\"reason\":\"" reason "\",\"message\":\"" message "\"}},\"lastState\":{\"terminated\":{"      \
+    "\"exitCode\":137,\"reason\":\"OOMKilled\"}}}]}"
+
+static const struct {
+    const char *status;
+    const char *reason; /* NULL: none */
+    const char *message;
+} TROUBLES[] = {
+    { "{\"phase\":\"Pending\"}", NULL, NULL },
+    { WAITING("ContainerCreating", ""), NULL, NULL },
+    { WAITING("ErrImagePull", "not found after 3.1s"), "ImagePullBackOff",
+      "pod 'p': image 'reg/i:1' cannot be pulled" },
+    { WAITING("ImagePullBackOff", "Back-off 10s"), "ImagePullBackOff",
+      "pod 'p': image 'reg/i:1' cannot be pulled" },
+    { WAITING("InvalidImageName", ""), "InvalidImageName",
+      "pod 'p': image 'reg/i:1' cannot be pulled" },
+    { WAITING("CrashLoopBackOff", "back-off 5m0s"), "CrashLoopBackOff",
+      "pod 'p': container 'proplet' ended with exit code 137, OOMKilled and is started again" },
+    { WAITING("CreateContainerConfigError", "secret 's' not found"), "CreateContainerConfigError",
+      "pod 'p': secret 's' not found" },
+    { "{\"containerStatuses\":[{\"name\":\"proplet\",\"state\":{\"terminated\":{\"exitCode\":1,"
+      "\"reason\":\"Error\"}}}]}",
+      "Error", "pod 'p': container 'proplet' ended with exit code 1" },
+    { "{\"containerStatuses\":[{\"name\":\"proplet\",\"state\":{\"terminated\":{\"exitCode\":0,"
+      "\"reason\":\"Completed\"}}}]}",
+      NULL, NULL },
+    { "{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low on memory\"}", "Evicted",
+      "pod 'p': low on memory" },
+    { "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+      "\"Unschedulable\",\"message\":\"0/1 nodes\"}]}",
+      "Unschedulable", "pod 'p': 0/1 nodes" },
+    { "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"}]}", NULL, NULL },
+};
+
+START_TEST(trouble_of_a_pod_is_told_by_its_reason)
+{
+    cJSON *pod = json_object(arena);
+
+    json_set_string(json_set_object(pod, "metadata"), "name", "p");
+    json_set_copy(pod, "status", parse_json(arena, TROUBLES[_i].status));
+    struct workload_trouble trouble = workload_pod_trouble(arena, pod);
+    if (!TROUBLES[_i].reason) {
+        ck_assert_ptr_null(trouble.reason);
+        return;
+    }
+    ck_assert_str_eq(trouble.reason, TROUBLES[_i].reason);
+    ck_assert_str_eq(trouble.message, TROUBLES[_i].message);
+}
+END_TEST
+
+START_TEST(refused_pod_is_told_by_who_refused_it)
+{
+    ck_assert_str_eq(
+        workload_refusal(arena, "FailedCreate", "pods \"a\" is forbidden: exceeded quota: q")
+            .reason,
+        "QuotaExceeded");
+    ck_assert_str_eq(workload_refusal(arena, "FailedCreate",
+                                      "pods \"a\" is forbidden: violates PodSecurity \"r\"")
+                         .reason,
+                     "PodSecurity");
+    ck_assert_str_eq(workload_refusal(arena, "FailedCreate", "no").reason, "FailedCreate");
+    ck_assert_str_eq(workload_refusal(arena, NULL, "no").reason, "FailedCreate");
+
+    char *text_of_two = arena_alloc(arena, 1, 4096);
+    for (size_t i = 0; i + 2 < 4096; i += 2)
+        memcpy(text_of_two + i, "\xc3\xa4", 2);
+    const char *message = workload_refusal(arena, "FailedCreate", text_of_two).message;
+    ck_assert_uint_le(strlen(message), 512);
+    ck_assert(str_is_utf8(message, strlen(message)));
+}
+END_TEST
+
+START_TEST(pod_in_the_cache_has_owner_labels_status_and_result)
+{
+    cJSON *pod = json_copy(parse_json(
+        arena,
+        "{\"metadata\":{\"name\":\"p\",\"labels\":{\"l\":\"v\"},\"annotations\":{\"x\":\"y\","
+        "\"" ANNOTATION_RESULT "\":\"42\"}},\"spec\":{\"nodeName\":\"n\"},"
+        "\"status\":{\"phase\":\"Running\",\"podIP\":\"10.0.0.1\"}}"));
+
+    arena_own(arena, pod, json_free);
+    project_pod(pod);
+    ck_assert_str_eq(text(pod), "{\"metadata\":{\"name\":\"p\",\"labels\":{\"l\":\"v\"},"
+                                "\"annotations\":{\"" ANNOTATION_RESULT "\":\"42\"}},"
+                                "\"status\":{\"phase\":\"Running\"}}");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("workload");
+    TCase *tcase = tcase_create("workload");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, what_is_made_belongs_to_its_owner_and_is_found_by_the_caches);
+    tcase_add_test(tcase, pod_passes_pod_security_restricted);
+    tcase_add_test(tcase, requests_are_limits);
+    tcase_add_test(tcase, value_of_a_variable_refers_to_no_other_variable);
+    tcase_add_loop_test(tcase, what_the_server_fills_in_is_no_difference, 0, ARRAY_LEN(COMPARED));
+    tcase_add_loop_test(tcase, trouble_of_a_pod_is_told_by_its_reason, 0, ARRAY_LEN(TROUBLES));
+    tcase_add_test(tcase, refused_pod_is_told_by_who_refused_it);
+    tcase_add_test(tcase, pod_in_the_cache_has_owner_labels_status_and_result);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
