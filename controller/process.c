@@ -245,6 +245,7 @@ int process_create(struct process *process, struct error *err)
     process->watches = watch_loop_create(process->config);
     *shared = (struct shared){
         .settings = &process->settings,
+        .clock = &CLOCK_SYSTEM,
         .tasks = make_informer(process, &KIND_TASK, project_task),
         .proplets = make_informer(process, &KIND_PROPLET, project_proplet),
         .jobs = make_informer(process, &KIND_PROPELLERJOB, project_propellerjob),
@@ -252,6 +253,7 @@ int process_create(struct process *process, struct error *err)
         .statefulsets = make_workload_informer(process, &KIND_STATEFULSET, project_workload),
         .pods = make_workload_informer(process, &KIND_POD, project_pod),
         .fleet = fleet_create(),
+        .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
         .waiting = wait_list_create(),
@@ -309,6 +311,7 @@ void process_destroy(struct process *process)
     placements_destroy(shared->placements);
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
+    fleet_brake_destroy(shared->brake);
     kube_client_destroy(process->lease_client);
     identities_destroy(process->identities);
     kube_client_destroy(process->client);

@@ -6,10 +6,16 @@
 #include "common/base/str.h"
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
 #include "controller/indexes.h"
 #include "controller/proplet_plan.h"
 #include "controller/reconcilers.h"
 #include "controller/status_writer.h"
+
+static struct metric BRAKE = { .type = METRIC_GAUGE,
+                               .name = "propeller_fleet_brake",
+                               .help = "1 while so much of the fleet went Offline at once that no "
+                                       "Proplet counts as lost." };
 
 /* The oldest object of an identity has it: by creationTimestamp, then by uid. NULL: this one. */
 static const char *claimed_by(struct shared *shared, struct arena *arena,
@@ -65,6 +71,32 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
     log_info("proplet changed", "event", plan->event_reason, "message", plan->event_message, NULL);
     events_emit(rc->events, &KIND_PROPLET, object, plan->event_type, plan->event_reason, "%s",
                 plan->event_message);
+}
+
+/* Whose turn it is when the brake begins or ends to hold says so, for all. */
+static void announce_brake(struct shared *shared, struct reconcile *rc,
+                           const struct kube_object *object)
+{
+    struct brake_plan brake;
+
+    if (!fleet_brake_news(shared->brake, clock_wall_us(rc->clock), clock_monotonic_ms(rc->clock),
+                          &brake))
+        return;
+    metric_set(&BRAKE, brake.holds, NULL);
+    if (brake.holds) {
+        log_warn("most of the fleet went Offline at once, no Proplet counts as lost until enough "
+                 "are back",
+                 "offline", LOG_INT((int64_t)brake.offline), "fleet", LOG_INT((int64_t)brake.fleet),
+                 NULL);
+        events_emit(rc->events, &KIND_PROPLET, object, EVENT_WARNING, "FleetOffline",
+                    "%zu of %zu Proplets went Offline at once: their Tasks wait until enough are "
+                    "back",
+                    brake.offline, brake.fleet);
+    } else {
+        log_info("enough of the fleet is back, Proplets count as lost again", NULL);
+        events_emit(rc->events, &KIND_PROPLET, object, EVENT_NORMAL, "FleetBack",
+                    "enough Proplets are back: those that are not count as lost again");
+    }
 }
 
 static void requeue_at(struct reconcile *rc, int64_t now_ms, int64_t at_ms)
@@ -177,7 +209,9 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
         return r;
 
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
-    return act(shared, rc, object, json, key, &observed, &plan, err);
+    r = act(shared, rc, object, json, key, &observed, &plan, err);
+    announce_brake(shared, rc, object); /* its own write may have made it news */
+    return r;
 }
 
 /* Everyone whom this one's coming, going or changing may promote, demote or disturb. */
@@ -226,6 +260,35 @@ static bool is_embedded(struct arena *arena, const struct kube_object *object)
            proplet_dialect(&proplet.spec) == DIALECT_EMBEDDED;
 }
 
+static enum brake_member member_of(const struct kube_object *object, const cJSON *status)
+{
+    const char *phase = json_string(json_get(status, "phase"), "");
+
+    if (!object || object->deleting) /* its Tasks let go of it at once */
+        return BRAKE_NO_MEMBER;
+    if (str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_RUNNING]))
+        return BRAKE_RUNNING;
+    return str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_OFFLINE]) ? BRAKE_OFFLINE : BRAKE_NO_MEMBER;
+}
+
+/* Tasks that the brake held go on when it holds no more. */
+static void note_member(struct shared *shared, struct arena *arena, const struct kube_name *name,
+                        const struct kube_object *current)
+{
+    const cJSON *status = current ? json_get(kube_object_json(arena, current), "status") : NULL;
+    int64_t since_us = 0;
+
+    rfc3339_parse(json_string(json_get(status, "offlineSince"), ""), &since_us);
+    if (!fleet_brake_note(shared->brake, name, member_of(current, status), since_us,
+                          clock_wall_us(shared->clock), clock_monotonic_ms(shared->clock)) ||
+        !shared->task_queue)
+        return;
+
+    struct object_list held = store_find(informer_store(shared->tasks), arena, INDEX_ACTIVE, "");
+    for (size_t i = 0; i < held.len; i++)
+        workqueue_add(shared->task_queue, &held.items[i]->name);
+}
+
 void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                          struct workqueue *queue)
 {
@@ -240,6 +303,7 @@ void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object
     bool has = current && proplet_identity_of(kube_object_json(arena, current), key) &&
                proplet_channel_of(kube_object_json(arena, current), channel);
 
+    note_member(shared, arena, current ? &current->name : &old->name, current);
     if (current)
         workqueue_add(queue, &current->name);
     if (had && has && str_equal(old_key, key)) {

@@ -7,6 +7,7 @@
 #include "controller/bridge.h"
 #include "controller/candidates.h"
 #include "controller/fleet.h"
+#include "controller/fleet_brake.h"
 #include "controller/options.h"
 #include "controller/placements.h"
 #include "controller/refresh_budget.h"
@@ -16,6 +17,7 @@
 /* What the reconcilers share. All of it is owned by main and outlives them. */
 struct shared {
     const struct controller_settings *settings;
+    const struct clock *clock;
     struct informer *tasks;
     struct informer *proplets;
     struct informer *jobs; /* PropellerJobs */
@@ -24,6 +26,7 @@ struct shared {
     struct informer *statefulsets;
     struct informer *pods;
     struct fleet *fleet;
+    struct fleet_brake *brake;
     struct refresh_budget *budget;
     struct placements *placements;
     struct candidates *candidates;

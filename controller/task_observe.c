@@ -20,6 +20,24 @@
  * lose it. The grant wakes it; looked at so often in any case. */
 #define SUBSCRIBED_RETRY_MS 5000
 
+/* Nobody is lost who had no time to be heard, since we listen or since most of the fleet is back. */
+static void observe_absence(struct shared *shared, struct reconcile *rc,
+                            const struct channel_state *channel, struct observed_proplet *proplet)
+{
+    int64_t now_us = clock_wall_us(rc->clock);
+    int64_t now_ms = clock_monotonic_ms(rc->clock);
+    struct brake_state brake = fleet_brake_state(shared->brake, now_us, now_ms);
+    int64_t since_ms = channel->since_ms;
+
+    if (!since_ms)
+        return;
+    if (since_ms < brake.released_ms)
+        since_ms = brake.released_ms;
+    proplet->absent_from_ms = since_ms + shared->settings->last_seen_threshold_ms;
+    if (brake.plan.holds)
+        proplet->held_until_ms = now_ms + (brake.plan.until_us - now_us + 999) / 1000;
+}
+
 /* heard_since_ms: both connections, or the device is back. */
 static void observe_device(struct shared *shared, struct reconcile *rc,
                            struct observed_proplet *proplet)
@@ -34,8 +52,7 @@ static void observe_device(struct shared *shared, struct reconcile *rc,
     fleet_get(shared->fleet, rc->arena, key, &device);
     proplet->fresh_since_ms = device.fresh_since_ms;
     proplet->results_heard = channel.results_since_ms > 0;
-    if (channel.since_ms) /* nobody is lost who had no time to be heard */
-        proplet->absent_from_ms = channel.since_ms + shared->settings->last_seen_threshold_ms;
+    observe_absence(shared, rc, &channel, proplet);
     if (!channel.since_ms || !channel.results_since_ms)
         return;
 

@@ -241,7 +241,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
     if (!observed->proplet.ready) {
-        task_wait(arena, observed, plan, REASON_OFFLINE,
+        task_wait(arena, observed, plan, task_is_held(observed) ? REASON_FLEET : REASON_OFFLINE,
                   arena_printf(arena, "Proplet '%s' is not ready", proplet));
         task_requeue_when_lost(observed, plan);
         return;

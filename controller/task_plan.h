@@ -52,6 +52,9 @@ struct observed_proplet {
     int64_t offline_since_us; /* 0: it is not Offline */
     int64_t absent_from_ms;   /* its absence tells something from then on (monotonic); 0: nothing */
     int64_t fresh_since_ms;   /* it became Running, or was started anew; 0: not in this process */
+    /* Most of the fleet went with it, so that its absence tells nothing: until then at most
+     * (monotonic); 0: not so. See fleet_brake_plan.h. */
+    int64_t held_until_ms;
 };
 
 struct task_observed {

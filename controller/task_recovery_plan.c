@@ -220,8 +220,8 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
         task_interrupt(arena, observed, plan, "PropletDeleted", message);
 }
 
-/* When the Proplet of this Task is lost (in milliseconds from now; at most 0: it is). */
-static int64_t lost_in_ms(const struct task_observed *observed)
+/* When its Proplet has been away for too long (in milliseconds from now; at most 0: it has). */
+static int64_t overdue_in_ms(const struct task_observed *observed)
 {
     const struct observed_proplet *proplet = &observed->proplet;
     int64_t seconds = task_proplet_lost_seconds(&observed->task.spec);
@@ -232,16 +232,24 @@ static int64_t lost_in_ms(const struct task_observed *observed)
                   proplet->absent_from_ms - observed->now_ms);
 }
 
+bool task_is_held(const struct task_observed *observed)
+{
+    return observed->proplet.held_until_ms && overdue_in_ms(observed) <= 0;
+}
+
 static bool is_lost(const struct task_observed *observed)
 {
-    return task_is_active(observed) && task_is_assigned(observed) && lost_in_ms(observed) <= 0;
+    return task_is_active(observed) && task_is_assigned(observed) &&
+           !observed->proplet.held_until_ms && overdue_in_ms(observed) <= 0;
 }
 
 void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan)
 {
-    int64_t left_ms = lost_in_ms(observed);
+    int64_t left_ms = overdue_in_ms(observed);
 
-    if (left_ms > 0 && left_ms != INT64_MAX)
+    if (task_is_held(observed))
+        task_requeue_at(observed, plan, observed->proplet.held_until_ms);
+    else if (left_ms > 0 && left_ms != INT64_MAX)
         task_requeue_at(observed, plan, observed->now_ms + left_ms);
 }
 
@@ -257,7 +265,11 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
     enum lost_policy policy = task_lost_policy(&observed->task.spec);
 
     if (!is_lost(observed)) {
-        if (str_equal(plan->status.reason, REASON_OFFLINE) && !observed->proplet.offline_since_us)
+        if (task_is_held(observed))
+            plan->status.reason = REASON_FLEET;
+        else if (str_equal(plan->status.reason, REASON_FLEET) ||
+                 (str_equal(plan->status.reason, REASON_OFFLINE) &&
+                  !observed->proplet.offline_since_us))
             plan->status.reason = NULL;
         task_requeue_when_lost(observed, plan);
         return false;

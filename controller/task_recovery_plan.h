@@ -12,6 +12,8 @@
  *   Proplet deleted    interrupted             interrupted             failed
  *   Proplet lost       interrupted             stays running           failed
  *
+ * Nobody is lost while the brake holds (fleet_brake_plan.h): whoever would be says FleetOffline.
+ *
  * A scheduled Task whose start may be out fails or waits likewise, or gets another Proplet in one
  * write; one whose start is not out gets another one unless it waits.
  *
@@ -22,6 +24,7 @@
 #define REASON_RESTARTED "DeviceRestarted"
 #define REASON_OFFLINE "PropletOffline"
 #define REASON_LOST "PropletLost"
+#define REASON_FLEET "FleetOffline"
 #define REASON_BACKLOG "BacklogUnknown"
 
 /* A start that nothing confirms is published so often in all before its attempt is given up. */
@@ -57,6 +60,8 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
 /* Of a running Task whose Proplet is Offline; true: that ended it. */
 bool task_plan_absence(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan);
+/* It would be lost, if the brake did not hold. */
+bool task_is_held(const struct task_observed *observed);
 void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan);
 /* Scheduled on a Proplet that is lost, or was cordoned before the start went out: it stays
  * scheduled, on another Proplet if there is one. */

@@ -1,5 +1,6 @@
 #include "controller/tests/stage.h"
 
+#include "common/api/names.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
@@ -140,10 +141,12 @@ static void start_process(void)
     process.loop = watch_loop_create(process.config);
     *shared = (struct shared){
         .settings = &SETTINGS,
+        .clock = &stage.clock.clock,
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
         .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
         .fleet = fleet_create(),
+        .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
         .placements = placements_create(),
         .waiting = wait_list_create(),
@@ -170,6 +173,8 @@ static void start_process(void)
     };
     list(&KIND_PROPLET, "alpha");
     list(&KIND_PROPLET, "beta");
+    for (unsigned i = 1; i <= stage.fleet; i++)
+        list(&KIND_PROPLET, arena_printf(stage.arena, "fleet-%u", i));
     list(&KIND_TASK, "one");
     task_note_all(shared);
 }
@@ -192,6 +197,7 @@ static void end_process(void)
     placements_destroy(shared->placements);
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
+    fleet_brake_destroy(shared->brake);
     kube_client_destroy(process.client);
 }
 
@@ -282,16 +288,46 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile)
         set_timer(queue, &rc.name, rc.requeue_after_ms);
 }
 
+static void alive(const char *client, const char *status)
+{
+    stage_receive(
+        "proplet/alive",
+        arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"%s\"}", client, status));
+}
+
 static void heartbeats(void)
 {
     static const char *const CLIENTS[] = { "device-1", "device-2" };
 
     for (size_t i = 0; i < ARRAY_LEN(CLIENTS); i++) {
         if (!str_equal(CLIENTS[i], stage.silent))
-            stage_receive("proplet/alive",
-                          arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"alive\"}",
-                                       CLIENTS[i]));
+            alive(CLIENTS[i], "alive");
     }
+    for (unsigned i = 1 + stage.fleet_gone; i <= stage.fleet; i++)
+        alive(arena_printf(stage.arena, "fleet-%u", i), "alive");
+}
+
+void stage_put_fleet(unsigned count)
+{
+    while (stage.fleet < count) {
+        unsigned i = ++stage.fleet;
+        const char *text = arena_printf(
+            stage.arena,
+            "{\"metadata\":{\"namespace\":\"default\",\"name\":\"fleet-%u\",\"generation\":1,"
+            "\"finalizers\":[\"" FINALIZER_PROPLET "\"]},"
+            "\"spec\":{\"type\":\"external\",\"unschedulable\":true,\"connectionConfig\":{"
+            "\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\",\"channelId\":\"c\","
+            "\"clientId\":\"fleet-%u\"}}}",
+            i, i);
+        fake_api_put(stage.api, &KIND_PROPLET, parse_json(stage.arena, text));
+    }
+}
+
+void stage_lose_fleet(unsigned count)
+{
+    stage.fleet_gone = count;
+    for (unsigned i = 1; i <= count; i++)
+        alive(arena_printf(stage.arena, "fleet-%u", i), "offline");
 }
 
 /* Returns false when there is nothing more to do. */

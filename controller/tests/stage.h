@@ -15,6 +15,8 @@ struct stage {
     struct shared shared; /* of the process that lives now */
     bool dead;            /* set by the test: no more requests; the next process takes over */
     const char *silent;   /* this device sends no heartbeats */
+    unsigned fleet;       /* Proplets "fleet-<n>" of devices of the same names, from 1 on */
+    unsigned fleet_gone;  /* the first so many of them send no heartbeats */
     int64_t fence_ms;     /* the last marker that came back to this process was sent then */
     int64_t since_ms;     /* the process is connected since then */
     unsigned errors;      /* turns that failed */
@@ -41,6 +43,11 @@ void stage_reconnect(void);
 
 /* A marker that is sent now comes back: everything before it has been handed over. */
 void stage_marker(void);
+
+/* So many Proplets "fleet-<n>", which take no Tasks; the last will of the first so many comes, the
+ * others send heartbeats. */
+void stage_put_fleet(unsigned count);
+void stage_lose_fleet(unsigned count);
 
 /* What users do in the namespace "default"; spec is JSON, the rest of the object stays. The stage
  * begins with the Proplets "alpha" of "device-1" and "beta" of "device-2". */

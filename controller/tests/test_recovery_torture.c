@@ -57,6 +57,26 @@ static void find_device(void)
     outside.absent = stage.silent = NULL;
 }
 
+/* And with it most of a fleet. */
+static void lose_fleet(void)
+{
+    stage_put_fleet(8);
+    stage_run();
+    stage_lose_fleet(5);
+    lose_device();
+}
+
+static void find_fleet(void)
+{
+    stage_lose_fleet(0);
+    find_device();
+}
+
+static void find_fleet_without_device(void)
+{
+    stage_lose_fleet(0);
+}
+
 static const struct scenario SCENARIOS[] = {
     { "device restarted",
       { torture_create, restart_devices, torture_let_answer },
@@ -103,6 +123,15 @@ static const struct scenario SCENARIOS[] = {
       { create_that_must_not_be_repeated, lose_device, torture_wait_a_minute, torture_wait_a_minute,
         torture_wait_a_minute },
       "failed its Proplet is offline for more than 120 s attempt 1 True True False; uid x1" },
+    { "fleet away",
+      { torture_create, lose_fleet, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute, find_fleet, torture_let_answer },
+      "completed 42 attempt 1 True True True; uid x1" },
+    { "fleet back without the device",
+      { torture_create, lose_fleet, torture_wait_a_minute, torture_wait_a_minute,
+        find_fleet_without_device, torture_wait_a_minute, torture_wait_a_minute,
+        torture_let_answer },
+      "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },
 };
 
 int main(void)

@@ -350,6 +350,89 @@ START_TEST(stop_of_a_start_whose_write_failed_begins_anew)
 }
 END_TEST
 
+/* ---- most of the fleet went at once ---- */
+
+#define HOUR_MS 3600000
+
+static void hold(void)
+{
+    world.observed.proplet.held_until_ms = world.observed.now_ms + HOUR_MS;
+}
+
+START_TEST(nobody_is_lost_while_the_brake_holds)
+{
+    world_running();
+    choose(RUNNING[_i].policy);
+    go_offline();
+    hold();
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, LOST_MS);
+
+    world_wait_ms(LOST_MS);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_str_eq(plan.status.reason, "FleetOffline");
+    ck_assert(!plan.publish_stop);
+    ck_assert_uint_eq(plan.requeue_after_ms, HOUR_MS - LOST_MS);
+    world_do(&plan);
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.observed.proplet.held_until_ms = 0;
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, RUNNING[_i].phase);
+    ck_assert_str_eq(plan.status.reason, RUNNING[_i].reason);
+}
+END_TEST
+
+START_TEST(held_task_goes_on_when_its_device_is_back)
+{
+    world_running();
+    go_offline();
+    hold();
+    world_wait_ms(LOST_MS);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+
+    come_back();
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_ptr_null(plan.status.reason);
+}
+END_TEST
+
+START_TEST(scheduled_task_stays_while_the_brake_holds)
+{
+    world_assigned();
+    let_all_fit();
+    go_offline();
+    hold();
+    world_wait_ms(LOST_MS);
+    struct task_plan plan = world_plan();
+    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
+    ck_assert_str_eq(plan.status.reason, "FleetOffline");
+    ck_assert_uint_eq(plan.requeue_after_ms, HOUR_MS - LOST_MS);
+
+    world.observed.proplet.held_until_ms = 0;
+    plan = world_plan();
+    ck_assert(plan.assign);
+    ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
+}
+END_TEST
+
+START_TEST(deleted_proplet_is_lost_whatever_the_brake_says)
+{
+    world_running();
+    go_offline();
+    hold();
+    world.observed.proplet.exists = false;
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("task_plan: lost and stopped");
@@ -363,6 +446,14 @@ int main(void)
     tcase_add_loop_test(tcase, scheduled_task_of_a_lost_proplet_moves_in_one_write, 0,
                         ARRAY_LEN(SCHEDULED));
     tcase_add_test(tcase, scheduled_task_without_another_proplet_waits_for_one);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("brake");
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, nobody_is_lost_while_the_brake_holds, 0, ARRAY_LEN(RUNNING));
+    tcase_add_test(tcase, held_task_goes_on_when_its_device_is_back);
+    tcase_add_test(tcase, scheduled_task_stays_while_the_brake_holds);
+    tcase_add_test(tcase, deleted_proplet_is_lost_whatever_the_brake_says);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("before and behind the start");

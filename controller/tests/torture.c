@@ -99,7 +99,7 @@ int torture_main(const char *name, const struct scenario *all, size_t len)
     TCase *tcase = tcase_create("torture");
 
     scenarios = all;
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, no_single_failure_changes_the_end_or_runs_anything_twice, 0,
                         (int)len);
     suite_add_tcase(suite, tcase);
