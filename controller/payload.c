@@ -39,13 +39,8 @@ static int add_inputs_as_numbers(struct arena *arena, cJSON *payload, const cJSO
     return 0;
 }
 
-/* All ten fields or none: the device drops a start whose profile lacks one. */
-static void add_monitoring(cJSON *payload, const struct monitoring_profile *profile)
+void payload_set_monitoring(cJSON *to, const struct monitoring_profile *profile)
 {
-    if (!profile)
-        return;
-
-    cJSON *to = json_set_object(payload, "monitoring_profile");
     int64_t seconds = (task_monitoring_interval_ms(profile) + 999) / 1000;
     json_set_bool(to, "enabled", !profile->enabled.set || profile->enabled.value);
     json_set_int(to, "interval", seconds < 1 ? 1 : seconds); /* 0 panics the device's sampler */
@@ -90,7 +85,9 @@ static void add_standard(struct arena *arena, cJSON *payload, const struct start
                     str_is_empty(task->kbs_resource_path) ? NULL : task->kbs_resource_path);
     if (task->metadata)
         json_set_copy(payload, "metadata", task->metadata);
-    add_monitoring(payload, task->monitoring_profile);
+    if (task->monitoring_profile)
+        payload_set_monitoring(json_set_object(payload, "monitoring_profile"),
+                               task->monitoring_profile);
 }
 
 int payload_start(struct arena *arena, const struct start_request *request, const char **ret,

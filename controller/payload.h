@@ -24,5 +24,8 @@ struct start_request {
 int payload_start(struct arena *arena, const struct start_request *request, const char **ret,
                   size_t *ret_len, struct error *err) MUST_CHECK;
 
+/* to: gets all ten fields, as the device drops a start whose profile lacks one. */
+void payload_set_monitoring(cJSON *to, const struct monitoring_profile *profile);
+
 const char *payload_stop(struct arena *arena, const char *message_id, const char *function_name,
                          const char *client_id);
