@@ -80,6 +80,11 @@ static const struct option OPTIONS[] = {
       .max = DAY_MS, .help = "a start without any sign from its device for so long is sent again" },
     { OPTION("stop-timeout", OPTION_DURATION, stop_timeout_ms, "30s"), .min = 100, .max = DAY_MS,
       .help = "a deleted Task waits at most so long for its device" },
+    { OPTION("pod-start-timeout", OPTION_DURATION, pod_start_ms, "2m"), .min = 100, .max = DAY_MS,
+      .help =
+          "a Task in the cluster whose pod cannot start (no image, refused) fails after so long" },
+    { OPTION("job-result-secrets", OPTION_BOOL, job_result_secrets, "false"),
+      .help = "look for results of Jobs in Secrets too; needs rbac/job-result-secrets" },
     { OPTION("max-result-bytes", OPTION_INT, max_result_bytes, "262144"), .min = 1, .max = 1 << 20,
       .help = "larger results fail their Task" },
     { OPTION("scheduler", OPTION_CHOICE, scheduler, "round-robin"), .choices = SCHEDULER_NAMES,

@@ -35,6 +35,8 @@ struct controller_settings {
     int64_t last_seen_threshold_ms;
     int64_t start_confirm_ms;
     int64_t stop_timeout_ms;
+    int64_t pod_start_ms;
+    bool job_result_secrets;
     int64_t max_result_bytes;
     const char *scheduler;
     const char *workers;

@@ -11,6 +11,7 @@
 #include "controller/debug_page.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
+#include "controller/task_workload.h"
 #include "controller/workload.h"
 
 #define LEASE_NAME "propeller-controller"
@@ -154,7 +155,10 @@ static void make_controllers(struct process *process)
     struct shared *shared = &process->shared;
     const struct controller_source task_sources[] = { { shared->tasks, task_map_task },
                                                       { shared->proplets, task_map_proplet },
-                                                      { shared->jobs, task_map_job } };
+                                                      { shared->jobs, task_map_job },
+                                                      { shared->task_jobs, task_map_workload },
+                                                      { shared->deployments, task_map_workload },
+                                                      { shared->pods, task_map_workload } };
     const struct controller_source proplet_sources[] = { { shared->proplets,
                                                            proplet_map_proplet } };
     const struct controller_options tasks = { .name = "task",
@@ -252,6 +256,7 @@ int process_create(struct process *process, struct error *err)
         .deployments = make_workload_informer(process, &KIND_DEPLOYMENT, project_workload),
         .statefulsets = make_workload_informer(process, &KIND_STATEFULSET, project_workload),
         .pods = make_workload_informer(process, &KIND_POD, project_pod),
+        .task_jobs = make_workload_informer(process, &KIND_JOB, project_task_job),
         .fleet = fleet_create(),
         .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
@@ -264,6 +269,9 @@ int process_create(struct process *process, struct error *err)
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
     indexes_add_propellerjob(informer_store(shared->jobs));
+    indexes_add_workload(informer_store(shared->task_jobs));
+    indexes_add_workload(informer_store(shared->deployments));
+    indexes_add_workload(informer_store(shared->pods));
     shared->candidates = candidates_create(informer_store(shared->proplets));
     if (!str_is_empty(process->settings.mqtt_address)) {
         r = make_bridge(process, err);
@@ -303,6 +311,7 @@ void process_destroy(struct process *process)
     informer_destroy(shared->deployments);
     informer_destroy(shared->statefulsets);
     informer_destroy(shared->pods);
+    informer_destroy(shared->task_jobs);
     bridge_destroy(shared->bridge);
     mailbox_destroy(shared->mailbox);
     attempts_destroy(shared->attempts);

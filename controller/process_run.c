@@ -26,7 +26,8 @@ static int ready_watches(void *self, struct error *err UNUSED)
 {
     const struct shared *shared = &((const struct process *)self)->shared;
     struct informer *const all[] = { shared->tasks,       shared->proplets,     shared->jobs,
-                                     shared->deployments, shared->statefulsets, shared->pods };
+                                     shared->deployments, shared->statefulsets, shared->pods,
+                                     shared->task_jobs };
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (!informer_synced(all[i]))

@@ -25,6 +25,7 @@ struct shared {
     struct informer *deployments;
     struct informer *statefulsets;
     struct informer *pods;
+    struct informer *task_jobs; /* of batch, of Tasks */
     struct fleet *fleet;
     struct fleet_brake *brake;
     struct refresh_budget *budget;

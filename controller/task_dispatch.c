@@ -25,8 +25,8 @@ static int qos_of(const struct observed_proplet *proplet)
     return proplet->dialect == DIALECT_EMBEDDED ? 0 : proplet->qos;
 }
 
-static int read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
-                      struct error *err)
+int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
+                    const cJSON **ret_json, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     int r = kube_get(rc->client, &KIND_TASK, &rc->name, &object, err);
@@ -35,7 +35,8 @@ static int read_whole(struct reconcile *rc, const struct task_observed *observed
     if (!str_equal(object->uid, observed->uid) || object->deleting)
         return error_set(err, ERROR_CONFLICT, "Task '%s' was deleted", rc->name.name);
 
-    r = task_decode(rc->arena, kube_object_json(rc->arena, object), ret, err);
+    *ret_json = kube_object_json(rc->arena, object);
+    r = task_decode(rc->arena, *ret_json, ret, err);
     if (r < 0)
         return r;
     if (ret->status.attempt != observed->task.status.attempt)
@@ -49,10 +50,11 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
 {
     const struct observed_proplet *proplet = &observed->proplet;
     struct task whole = { 0 };
+    const cJSON *json;
     const char *text;
     size_t len;
 
-    int r = read_whole(rc, observed, &whole, err);
+    int r = task_read_whole(rc, observed, &whole, &json, err);
     if (r < 0)
         return r;
 

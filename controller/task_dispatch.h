@@ -9,6 +9,11 @@
  * publishes the same again: where nothing confirms a start, a lost one would never be noticed. */
 #define TASK_NOT_PUBLISHED 1
 
+/* The complete object, as the cache has neither module nor environment; ERROR_CONFLICT: it is not the
+ * one that was observed any more, or another attempt. *ret_json is its tree. */
+int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
+                    const cJSON **ret_json, struct error *err) MUST_CHECK;
+
 /*
  * Reads the complete object (the cache has neither module nor environment), builds the message and
  * publishes it. 0: it is out, or of a repeat, may be. If it

@@ -12,6 +12,7 @@
 #include "controller/propellerjob_cache.h"
 #include "controller/task_dependencies.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_workload.h"
 
 /* A device that came up has said so by then: its create is behind no marker that is sent later. */
 #define DEVICE_SETTLE_MS 1000
@@ -87,11 +88,12 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
     if (!usable)
         return;
 
+    ret->type = proplet.spec.type;
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
     ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
     ret->cordoned = proplet.spec.unschedulable;
     ret->offline_since_us = proplet.status.offline_since_us;
-    ret->reachable = shared->bridge && proplet.spec.type == PROPLET_EXTERNAL;
+    ret->reachable = shared->bridge != NULL;
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);
     ret->qos = proplet_mqtt_qos(&proplet.spec);
@@ -113,7 +115,8 @@ static void observe_restart(const struct mail *mail, struct task_observed *ret)
     int64_t came_ms;
 
     ret->restart.sequence = mail->sequence;
-    if (ret->proplet.client_id && fleet_key(ret->proplet.channel, ret->proplet.client_id, key) &&
+    if (!ret->workload.selected && ret->proplet.client_id &&
+        fleet_key(ret->proplet.channel, ret->proplet.client_id, key) &&
         str_equal(key, mail->source) && str_to_int64(mail->body, &came_ms))
         ret->restart = (struct observed_restart){
             .sequence = mail->sequence,
@@ -168,7 +171,7 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, struct 
 
     ret->backlog_drained = true;
     ret->may_start = true;
-    if (!shared->bridge || !proplet->exists || !task_is_active(ret))
+    if (!shared->bridge || !proplet->exists || !task_is_active(ret) || ret->workload.selected)
         return;
 
     ret->backlog_drained = bridge_fence_passed(shared->bridge, 0, &rc->name);
@@ -204,6 +207,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         .max_result_bytes = (size_t)shared->settings->max_result_bytes,
         .stop_timeout_ms = shared->settings->stop_timeout_ms,
         .start_confirm_ms = shared->settings->start_confirm_ms,
+        .pod_start_ms = shared->settings->pod_start_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
         .now_us = clock_wall_us(rc->clock),
     };
@@ -226,6 +230,9 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
     ret->attempt = attempts_get(shared->attempts, object->uid, attempt, ret->now_ms);
     observe_proplet(shared, rc, &ret->task, &ret->proplet);
+    r = task_workload_observe(shared, rc, ret, err);
+    if (r < 0)
+        return r;
     observe_backlog(shared, rc, ret);
     observe_mail(shared, rc, object, ret); /* after the marker: what came before it is there */
     if (task_awaits_dependencies(&ret->task))

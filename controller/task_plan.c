@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/base/digest.h"
 #include "common/base/str.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_transition.h"
+#include "controller/task_workload_plan.h"
 
 const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
     [RESULT_ACCEPTED] = "accepted",           [RESULT_OTHER_ATTEMPT] = "other_attempt",
@@ -38,7 +38,7 @@ static enum result_verdict judge(struct arena *arena, const struct task_observed
     if (!str_equal(message->task_id,
                    message_id(arena, observed->uid, observed->task.status.attempt)))
         return RESULT_OTHER_ATTEMPT;
-    if (!task_is_active(observed) || !task_is_assigned(observed))
+    if (!task_is_active(observed) || !task_is_assigned(observed) || observed->workload.selected)
         return RESULT_NOT_RUNNING;
     if (!observed->proplet.exists || !str_equal(result->channel, observed->proplet.channel))
         return RESULT_OTHER_CHANNEL;
@@ -86,19 +86,7 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
         task_fail(arena, observed, plan, "DeviceError", message->error);
         return;
     }
-
-    const char *text = json_string(message->results, NULL);
-    size_t len = text ? strlen(text) : 0;
-    if (!text && message->results)
-        text = json_text(arena, message->results, &len);
-    if (len > observed->max_result_bytes) {
-        char digest[SHA256_HEX_LEN];
-        task_fail(arena, observed, plan, "ResultTooLarge",
-                  arena_printf(arena, "the result has %zu bytes, %zu are allowed; sha256 %s", len,
-                               observed->max_result_bytes, sha256_hex(text, len, digest)));
-        return;
-    }
-    task_complete(arena, observed, plan, message->results);
+    task_end(arena, observed, plan, message->results);
 }
 
 /* Once even to a device that does not look alive, and once more when it is back: it loses what was
@@ -171,7 +159,7 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
                   arena_printf(arena, "this version does not act on %s", unsupported));
         return;
     }
-    if (!observed->mqtt_configured) {
+    if (!observed->mqtt_configured && !task_workload_is_possible(observed)) {
         task_wait(arena, observed, plan, "MQTTNotConfigured",
                   "the controller was started without --mqtt-address");
         return;
@@ -222,6 +210,10 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     }
     if (!task_is_assigned(observed)) {
         plan_choice(arena, observed, plan);
+        return;
+    }
+    if (observed->workload.selected && observed->proplet.exists && !task_is_displaced(observed)) {
+        task_plan_workload(arena, observed, plan);
         return;
     }
     if (observed->attempt
@@ -283,7 +275,9 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         }
         task_requeue_at(observed, plan, observed->now_ms + left_ms);
     }
-    if (!task_plan_absence(arena, observed, plan))
+    if (observed->workload.selected)
+        task_plan_workload(arena, observed, plan);
+    else if (!task_plan_absence(arena, observed, plan))
         task_plan_confirmation(arena, observed, plan);
 }
 
@@ -331,7 +325,7 @@ static void plan_phase(struct arena *arena, const struct task_observed *observed
     }
 }
 
-static struct task_plan plan_of(const struct task_observed *observed)
+struct task_plan task_plan_again(const struct task_observed *observed)
 {
     struct task_plan plan = { .status = observed->task.status };
 
@@ -345,7 +339,7 @@ static struct task_plan plan_of(const struct task_observed *observed)
 
 struct task_plan task_plan(struct arena *arena, const struct task_observed *observed)
 {
-    struct task_plan plan = plan_of(observed);
+    struct task_plan plan = task_plan_again(observed);
 
     if (observed->deleted_us) {
         plan_deletion(arena, observed, &plan);
@@ -361,6 +355,7 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 
     if (result && !stopped && !outdated)
         plan_result(arena, observed, &plan, &result->message);
+    task_plan_workload_end(arena, observed, &plan);
     if (plan.status.phase != observed->task.status.phase)
         return plan;
     if (restarted && !observed->task.spec.suspend)
@@ -375,7 +370,7 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
                                 const char *reason, const char *message)
 {
-    struct task_plan plan = plan_of(observed);
+    struct task_plan plan = task_plan_again(observed);
 
     task_fail(arena, observed, &plan, reason, message);
     return plan;
@@ -385,7 +380,7 @@ struct task_plan task_plan_without_payload(struct arena *arena,
                                            const struct task_observed *observed,
                                            const struct task_plan *plan)
 {
-    struct task_plan minimal = plan_of(observed);
+    struct task_plan minimal = task_plan_again(observed);
 
     task_heard(arena, observed, &minimal);
     task_fail(arena, observed, &minimal, "ResultRefused",

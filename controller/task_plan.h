@@ -9,6 +9,7 @@
 #include "controller/messages.h"
 #include "controller/scheduler.h"
 #include "controller/task_dependencies_plan.h"
+#include "controller/task_workload_state.h"
 
 /*
  *   pending ──choose──> scheduled ──start published──> running ──result──> completed | failed
@@ -39,6 +40,7 @@ struct observed_restart {
 
 /* The Proplet of status.assignedProplet. */
 struct observed_proplet {
+    enum proplet_type type; /* PROPLET_TYPE_UNSET: it is gone */
     bool exists;
     bool ready;     /* condition Ready: its device is alive and may be told something */
     bool reachable; /* external and MQTT is configured; also while the Proplet is being deleted */
@@ -55,6 +57,16 @@ struct observed_proplet {
     /* Most of the fleet went with it, so that its absence tells nothing: until then at most
      * (monotonic); 0: not so. See fleet_brake_plan.h. */
     int64_t held_until_ms;
+    const cJSON *pod_template; /* for its Tasks' pods; NULL: none, or not allowed */
+};
+
+/* Of a Task that the cluster runs: see task_workload_plan.h. */
+struct observed_workload {
+    bool selected; /* it has a pod of its own: no device is told of it, and none is listened to */
+    struct task_workload_state state;
+    const cJSON *results;                  /* SUCCEEDED: what it left; NULL: nothing */
+    const struct task_leftover *leftovers; /* what is to be deleted, whatever the plan says */
+    size_t leftover_count;
 };
 
 struct task_observed {
@@ -67,6 +79,7 @@ struct task_observed {
     struct task task;
 
     struct observed_proplet proplet;
+    struct observed_workload workload;
     struct attempt attempt; /* what this process knows of status.attempt */
     const struct observed_result *results;
     size_t result_count;
@@ -89,6 +102,7 @@ struct task_observed {
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;
+    int64_t pod_start_ms; /* a pod that cannot start has so long */
     int64_t now_ms;
     int64_t now_us;
 };
@@ -116,6 +130,7 @@ struct task_plan {
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
     bool publish_stop;
     bool publish_start;
+    bool create_workload;    /* of this attempt, unless it is there */
     bool wait_for_room;      /* no Proplet fits: to enter the wait list before it is written */
     bool assign;             /* the new status holds a choice: to be assumed before it is written */
     bool remove;             /* delete the object: its time to live is over */
@@ -137,6 +152,9 @@ struct task_plan {
 };
 
 struct task_plan task_plan(struct arena *arena, const struct task_observed *observed);
+
+/* The plan that changes nothing. */
+struct task_plan task_plan_again(const struct task_observed *observed);
 
 /* The start cannot be sent, whatever is tried: the plan instead of the one that wanted to publish.
  */

@@ -10,6 +10,7 @@
 #include "controller/task_observe.h"
 #include "controller/task_room.h"
 #include "controller/task_sample.h"
+#include "controller/task_workload.h"
 
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
  * queue. */
@@ -287,7 +288,13 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);
 
-    int r = publish(shared, rc, observed, plan, err);
+    int r = task_workload_clean(shared, rc, observed, err);
+    if (r < 0)
+        return r;
+    if (plan->create_workload)
+        r = task_workload_create(shared, rc, observed, plan, err);
+    else
+        r = publish(shared, rc, observed, plan, err);
     if (r < 0)
         return r;
     if (r == TASK_NOT_PUBLISHED)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/digest.h"
 #include "common/base/str.h"
 #include "controller/task_recovery_plan.h"
 
@@ -157,6 +158,23 @@ void task_fail(struct arena *arena, const struct task_observed *observed, struct
     task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
     set_event(plan, EVENT_WARNING, "Failed",
               arena_printf(arena, "%s: %s", reason, plan->status.error));
+}
+
+void task_end(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              const cJSON *results)
+{
+    const char *text = json_string(results, NULL);
+    size_t len = text ? strlen(text) : 0;
+    char digest[SHA256_HEX_LEN];
+
+    if (!text && results)
+        text = json_text(arena, results, &len);
+    if (len <= observed->max_result_bytes)
+        task_complete(arena, observed, plan, results);
+    else
+        task_fail(arena, observed, plan, "ResultTooLarge",
+                  arena_printf(arena, "the result has %zu bytes, %zu are allowed; sha256 %s", len,
+                               observed->max_result_bytes, sha256_hex(text, len, digest)));
 }
 
 void task_interrupt(struct arena *arena, const struct task_observed *observed,

@@ -23,6 +23,9 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
 void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 void task_complete(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const cJSON *results);
+/* Completed, or failed because the result is larger than it may be. */
+void task_end(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              const cJSON *results);
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                const char *reason, const char *message);
 void task_interrupt(struct arena *arena, const struct task_observed *observed,

@@ -255,6 +255,8 @@ struct workload_trouble workload_refusal(struct arena *arena, const char *reason
         kind = "QuotaExceeded";
     else if (strstr(message, "violates PodSecurity"))
         kind = "PodSecurity";
+    else if (strstr(message, "is being terminated"))
+        kind = "NamespaceTerminating";
     return (struct workload_trouble){ kind, cut(arena, message) };
 }
 

@@ -56,7 +56,7 @@ struct workload_trouble {
 };
 struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *pod);
 /* Why there are no pods: what a ReplicaSet or a Job was told when it wanted to make one. QuotaExceeded,
- * PodSecurity, or the reason that is given. */
+ * PodSecurity, NamespaceTerminating, or the reason that is given. */
 struct workload_trouble workload_refusal(struct arena *arena, const char *reason,
                                          const char *message);
 

@@ -379,6 +379,8 @@ static int call_page(struct call *call, struct arena *arena, const struct kube_k
                 kube_path_query(&path, "limit", PAGE_SIZE);
     if (!str_is_empty(options->label_selector))
         fits = fits && kube_path_query(&path, "labelSelector", options->label_selector);
+    if (!str_is_empty(options->field_selector))
+        fits = fits && kube_path_query(&path, "fieldSelector", options->field_selector);
     if (continue_token)
         fits = fits && kube_path_query(&path, "continue", continue_token);
     return call_set_path(call, &path, fits, err);

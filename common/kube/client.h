@@ -59,6 +59,7 @@ typedef int kube_item_fn(void *ctx, const cJSON *item,
 struct kube_list_options {
     const char *ns; /* NULL or "": all */
     const char *label_selector;
+    const char *field_selector;
     bool metadata_only;
 };
 int kube_list(struct kube_client *client, const struct kube_kind *kind,

@@ -9,6 +9,8 @@
 #include "controller/bridge_messages.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
+#include "controller/task_workload.h"
+#include "controller/workload.h"
 
 #define MAX_TURNS 20000
 /* Whatever is due within this time is waited for; retries of publishes, confirmations and stop
@@ -36,6 +38,7 @@ static const struct controller_settings SETTINGS = {
     .last_seen_threshold_ms = 30000,
     .start_confirm_ms = 30000,
     .stop_timeout_ms = 30000,
+    .pod_start_ms = 120000,
     .max_result_bytes = 262144,
     .refresh = { .interval_ms = 60000, .qps = 10 },
 };
@@ -81,32 +84,59 @@ static void on_job(void *ctx, struct kube_object *old, struct kube_object *curre
     task_map_job(shared, old, current, shared->task_queue);
 }
 
-static bool is_task(const cJSON *object)
+static void on_workload(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    return json_get(json_get(object, "spec"), "connectionConfig") == NULL;
+    struct shared *shared = ctx;
+
+    task_map_workload(shared, old, current, shared->task_queue);
+}
+
+/* Who keeps an object of this kind, and who is told of it; NULL: nobody. */
+struct watched {
+    const char *kind;
+    struct informer *informer;
+    informer_fn *function;
+};
+
+static struct watched watched_of(const cJSON *object)
+{
+    const struct shared *shared = &stage.shared;
+    const struct watched all[] = { { "Job", shared->task_jobs, on_workload },
+                                   { "Pod", shared->pods, on_workload },
+                                   { "Deployment", shared->deployments, on_workload },
+                                   { "ConfigMap", NULL, NULL },
+                                   { "Event", NULL, NULL } };
+    const char *kind = json_string(json_get(object, "kind"), "");
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (str_equal(all[i].kind, kind))
+            return all[i];
+    }
+    if (json_path(object, "spec", "connectionConfig", NULL))
+        return (struct watched){ "Proplet", shared->proplets, on_proplet };
+    return (struct watched){ "Task", shared->tasks, on_task };
 }
 
 /* What a watch would tell. */
 static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
 {
     const cJSON *either = current ? current : old;
-    bool task = is_task(either);
-    struct informer *informer = task ? stage.shared.tasks : stage.shared.proplets;
+    const struct watched watched = watched_of(either);
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     struct error err = { 0 };
 
-    if (stage.dead)
+    if (stage.dead || !watched.informer)
         return;
     ck_assert_int_eq(kube_object_create(either, &object, &err), 0);
     if (current) {
-        informer_observed(informer, object);
+        informer_observed(watched.informer, object);
         return;
     }
     CLEANUP(kube_object_unrefp)
     struct kube_object *removed =
-        store_remove(informer_store(informer), &object->name, object->resource_version);
+        store_remove(informer_store(watched.informer), &object->name, object->resource_version);
     if (removed)
-        (task ? on_task : on_proplet)(&stage.shared, removed, NULL);
+        watched.function(&stage.shared, removed, NULL);
 }
 
 static struct informer *make_informer(const struct kube_kind *kind, watch_project_fn *project,
@@ -145,6 +175,9 @@ static void start_process(void)
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
         .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
+        .deployments = make_informer(&KIND_DEPLOYMENT, project_workload, on_workload),
+        .pods = make_informer(&KIND_POD, project_pod, on_workload),
+        .task_jobs = make_informer(&KIND_JOB, project_task_job, on_workload),
         .fleet = fleet_create(),
         .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
@@ -160,6 +193,9 @@ static void start_process(void)
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
     indexes_add_propellerjob(informer_store(shared->jobs));
+    indexes_add_workload(informer_store(shared->deployments));
+    indexes_add_workload(informer_store(shared->pods));
+    indexes_add_workload(informer_store(shared->task_jobs));
     shared->candidates = candidates_create(informer_store(shared->proplets));
     process.sink = (struct bridge_sink){
         .tasks = informer_store(shared->tasks),
@@ -188,6 +224,9 @@ static void end_process(void)
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
     informer_destroy(shared->jobs);
+    informer_destroy(shared->deployments);
+    informer_destroy(shared->pods);
+    informer_destroy(shared->task_jobs);
     workqueue_destroy(shared->task_queue);
     workqueue_destroy(shared->proplet_queue);
     mailbox_destroy(shared->mailbox);

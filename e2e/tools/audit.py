@@ -41,6 +41,10 @@ START_SECONDS = 20
 EXPECTED_UNUSED = {
     "task-controller events.k8s.io/events patch":
         "a series: the same event of the same Task twice in ten minutes, which no case provokes",
+    "task-controller propeller.propeller.abstractmachines.fr/tasks/finalizers update":
+        "no request: the API server asks for it when a Job is made with blockOwnerDeletion",
+    "task-controller apps/deployments get":
+        "a Deployment is there that the cache does not know: a reply was lost, or the process died",
     "propellerjob-controller events.k8s.io/events patch":
         "a series: the same event of the same job twice in ten minutes, which no case provokes",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/propellerjobs/finalizers update":

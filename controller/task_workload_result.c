@@ -1,4 +1,4 @@
-#include "controller/workload/result.h"
+#include "controller/task_workload_result.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "controller/workload/manifest.h"
+#include "controller/task_workload_manifest.h"
 
 #define KEY_RESULT "result"
 
@@ -80,8 +80,9 @@ static const cJSON *value_of(struct arena *arena, const char *text)
     return json_get(holder, KEY_RESULT);
 }
 
-int workload_result(struct arena *arena, const cJSON *job, const cJSON *const *pods, size_t count,
-                    workload_fetch_fn *fetch, void *ctx, const cJSON **ret, struct error *err)
+int task_workload_result(struct arena *arena, const cJSON *job, const cJSON *const *pods,
+                         size_t count, task_workload_fetch_fn *fetch, void *ctx, const cJSON **ret,
+                         struct error *err)
 {
     const char *text = annotation(job);
 

@@ -18,7 +18,7 @@
  * Proplet's podTemplate says otherwise. PROPLET_ID is the name of the Proplet, TASK_ID the id of the
  * attempt as devices are told it.
  */
-struct workload_request {
+struct task_workload_request {
     const cJSON *task;            /* the whole object: it owns what is made */
     const struct task_spec *spec; /* complete, with file and env */
     int64_t attempt;              /* from 1 */
@@ -26,7 +26,7 @@ struct workload_request {
     const cJSON *pod_template;    /* of the Proplet; NULL: none, or none is allowed */
 };
 
-struct workload_manifest {
+struct task_workload_manifest {
     const cJSON *config_map;
     const cJSON *workload;
 };
@@ -36,16 +36,16 @@ struct workload_manifest {
 #define WORKLOAD_CONTAINER "task"
 
 /* ERROR_TOO_LARGE: the ConfigMap would hold more than it can; names both numbers. */
-int workload_manifest(struct arena *arena, const struct workload_request *request,
-                      struct workload_manifest *ret, struct error *err) MUST_CHECK;
+int task_workload_manifest(struct arena *arena, const struct task_workload_request *request,
+                           struct task_workload_manifest *ret, struct error *err) MUST_CHECK;
 
 /* A Task with this spec runs in a pod of its own on a Proplet of type k8s. Without an image, or with
  * one that only devices can fetch, it goes to the Proplet's pod over MQTT. */
-bool workload_is_for(const struct task_spec *spec);
+bool task_workload_is_for(const struct task_spec *spec);
 
-const struct kube_kind *workload_kind(const struct task_spec *spec);
-const char *workload_config_name(struct arena *arena, const char *task);
-const char *workload_name(struct arena *arena, const char *task, const struct task_spec *spec,
-                          int64_t attempt);
+const struct kube_kind *task_workload_kind(const struct task_spec *spec);
+const char *task_workload_config_name(struct arena *arena, const char *task);
+const char *task_workload_name(struct arena *arena, const char *task, const struct task_spec *spec,
+                               int64_t attempt);
 /* Of the ConfigMap or Secret in which the workload may leave its result. */
-const char *workload_result_name(struct arena *arena, const char *workload);
+const char *task_workload_result_name(struct arena *arena, const char *workload);

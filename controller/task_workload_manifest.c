@@ -1,4 +1,4 @@
-#include "controller/workload/manifest.h"
+#include "controller/task_workload_manifest.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -6,12 +6,10 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/kube/owner.h"
 #include "controller/messages.h"
 #include "controller/payload.h"
+#include "controller/workload.h"
 
-/* Nobody in particular, as the API group's other pods: Pod Security "restricted" wants no root. */
-#define POD_USER 65532
 /* A daemon that ends sooner than this did not start. */
 #define DAEMON_READY_SECONDS 5
 
@@ -25,24 +23,24 @@
 /* Of a key of a ConfigMap. */
 #define MAX_KEY 253
 
-bool workload_is_for(const struct task_spec *spec)
+bool task_workload_is_for(const struct task_spec *spec)
 {
     return !str_is_empty(spec->image_url) && !str_has_prefix(spec->image_url, "http://") &&
            !str_has_prefix(spec->image_url, "https://");
 }
 
-const struct kube_kind *workload_kind(const struct task_spec *spec)
+const struct kube_kind *task_workload_kind(const struct task_spec *spec)
 {
     return spec->daemon ? &KIND_DEPLOYMENT : &KIND_JOB;
 }
 
-const char *workload_config_name(struct arena *arena, const char *task)
+const char *task_workload_config_name(struct arena *arena, const char *task)
 {
     return child_name(arena, NAME_MAX_OBJECT, "%s-config", task);
 }
 
-const char *workload_name(struct arena *arena, const char *task, const struct task_spec *spec,
-                          int64_t attempt)
+const char *task_workload_name(struct arena *arena, const char *task, const struct task_spec *spec,
+                               int64_t attempt)
 {
     if (spec->daemon)
         return child_name(arena, NAME_MAX_POD_OWNER, "%s-daemon", task);
@@ -51,20 +49,23 @@ const char *workload_name(struct arena *arena, const char *task, const struct ta
     return child_name(arena, NAME_MAX_POD_OWNER, "%s-job-%" PRId64, task, attempt);
 }
 
-const char *workload_result_name(struct arena *arena, const char *workload)
+const char *task_workload_result_name(struct arena *arena, const char *workload)
 {
     return child_name(arena, NAME_MAX_OBJECT, "%s-result", workload);
 }
 
-static const char *metadata_string(const struct workload_request *request, const char *key)
+static const char *metadata_string(const struct task_workload_request *request, const char *key)
 {
     return json_string(json_path(request->task, "metadata", key, NULL), "");
 }
 
-static void add_labels(struct arena *arena, cJSON *metadata, const struct workload_request *request)
+static void add_labels(struct arena *arena, cJSON *metadata,
+                       const struct task_workload_request *request)
 {
-    cJSON *labels = json_set_object(metadata, "labels");
+    cJSON *labels = (cJSON *)json_get(metadata, "labels");
 
+    if (!labels)
+        labels = json_set_object(metadata, "labels");
     json_set_string(labels, LABEL_MANAGED_BY, LABEL_MANAGED_BY_VALUE);
     json_set_string(labels, LABEL_TASK, label_value(arena, metadata_string(request, "name")));
     json_set_string(labels, LABEL_TASK_UID, metadata_string(request, "uid"));
@@ -72,21 +73,12 @@ static void add_labels(struct arena *arena, cJSON *metadata, const struct worklo
     json_set_string(labels, LABEL_PROPLET, label_value(arena, request->proplet));
 }
 
-static cJSON *object_of(struct arena *arena, const struct workload_request *request,
+static cJSON *object_of(struct arena *arena, const struct task_workload_request *request,
                         const struct kube_kind *kind, const char *name)
 {
-    const char *version =
-        *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version) : kind->version;
-    cJSON *object = json_object(arena);
-    cJSON *metadata;
+    cJSON *object = workload_create(arena, kind, name, &KIND_TASK, request->task);
 
-    json_set_string(object, "apiVersion", version);
-    json_set_string(object, "kind", kind->kind);
-    metadata = json_set_object(object, "metadata");
-    json_set_string(metadata, "namespace", metadata_string(request, "namespace"));
-    json_set_string(metadata, "name", name);
-    add_labels(arena, metadata, request);
-    owner_set_controller(metadata, &KIND_TASK, request->task);
+    add_labels(arena, (cJSON *)json_get(object, "metadata"), request); /* a tree that is ours */
     return object;
 }
 
@@ -121,7 +113,7 @@ static size_t decoded_len(const char *base64)
     return len * 3 / 4;
 }
 
-static int make_config_map(struct arena *arena, const struct workload_request *request,
+static int make_config_map(struct arena *arena, const struct task_workload_request *request,
                            const char *name, const cJSON **ret, struct error *err)
 {
     const struct task_spec *spec = request->spec;
@@ -160,16 +152,8 @@ static int make_config_map(struct arena *arena, const struct workload_request *r
 
 /* ---- pod ---- */
 
-static void add_variable(cJSON *list, const char *name, const char *value)
-{
-    cJSON *variable = json_add_object(list);
-
-    json_set_string(variable, "name", name);
-    json_set_string(variable, "value", value);
-}
-
 static void add_environment(struct arena *arena, cJSON *container,
-                            const struct workload_request *request, const char *config)
+                            const struct task_workload_request *request, const char *config)
 {
     cJSON *from = json_add_object(json_set_array(container, "envFrom"));
     cJSON *list = json_set_array(container, "env");
@@ -177,37 +161,30 @@ static void add_environment(struct arena *arena, cJSON *container,
     json_set_string(json_set_object(from, "configMapRef"), "name", config);
     json_for_each (item, request->spec->env) {
         if (!is_config_key(item->string))
-            add_variable(list, item->string, json_string(item, ""));
+            workload_add_env(arena, list, item->string, json_string(item, ""));
     }
-    add_variable(list, "PROPLET_ID", request->proplet);
-    add_variable(list, "TASK_ID",
-                 message_id(arena, metadata_string(request, "uid"), request->attempt));
+    workload_add_env(arena, list, "PROPLET_ID", request->proplet);
+    workload_add_env(arena, list, "TASK_ID",
+                     message_id(arena, metadata_string(request, "uid"), request->attempt));
 }
 
-static void set_amounts(cJSON *to, const struct resource_amounts *amounts)
+static const cJSON *amounts_of(struct arena *arena, const struct resource_amounts *amounts)
 {
-    if (amounts->cpu)
-        json_set_copy(to, "cpu", amounts->cpu);
-    if (amounts->memory)
-        json_set_copy(to, "memory", amounts->memory);
-    json_for_each (item, amounts->custom)
-        json_set_copy(to, item->string, item);
-}
+    cJSON *ret = json_object(arena);
 
-static void add_resources(cJSON *container, const struct resource_amounts *amounts)
-{
-    if (!amounts)
-        return;
-
-    cJSON *resources = json_set_object(container, "resources");
-    set_amounts(json_set_object(resources, "requests"), amounts);
-    set_amounts(json_set_object(resources, "limits"), amounts);
+    if (amounts && amounts->cpu)
+        json_set_copy(ret, "cpu", amounts->cpu);
+    if (amounts && amounts->memory)
+        json_set_copy(ret, "memory", amounts->memory);
+    json_for_each (item, amounts ? amounts->custom : NULL)
+        json_set_copy(ret, item->string, item);
+    return ret;
 }
 
 static void add_module(cJSON *pod, cJSON *container, const char *config)
 {
-    cJSON *mount = json_add_object(json_set_array(container, "volumeMounts"));
-    cJSON *volume = json_add_object(json_set_array(pod, "volumes"));
+    cJSON *mount = json_add_object((cJSON *)json_get(container, "volumeMounts"));
+    cJSON *volume = json_add_object((cJSON *)json_get(pod, "volumes"));
     cJSON *source = json_set_object(volume, "configMap");
     cJSON *item = json_add_object(json_set_array(source, "items"));
 
@@ -220,13 +197,15 @@ static void add_module(cJSON *pod, cJSON *container, const char *config)
     json_set_string(item, "path", KEY_MODULE);
 }
 
-static void add_container(struct arena *arena, cJSON *pod, const struct workload_request *request,
-                          const char *config)
+static void add_container(struct arena *arena, cJSON *pod,
+                          const struct task_workload_request *request, const char *config)
 {
     const struct task_spec *spec = request->spec;
     cJSON *container = json_add_object(json_set_array(pod, "containers"));
-    cJSON *security;
 
+    workload_secure(pod, container);
+    /* an image of anybody's may want to write somewhere */
+    json_remove((cJSON *)json_get(container, "securityContext"), "readOnlyRootFilesystem");
     json_set_string(container, "name", WORKLOAD_CONTAINER);
     json_set_string(container, "image", spec->image_url);
     if (spec->cli_args.len) {
@@ -235,11 +214,8 @@ static void add_container(struct arena *arena, cJSON *pod, const struct workload
             json_add_string(args, spec->cli_args.items[i]);
     }
     add_environment(arena, container, request, config);
-    add_resources(container, spec->resource_requirements);
+    workload_set_resources(container, amounts_of(arena, spec->resource_requirements));
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
-    security = json_set_object(container, "securityContext");
-    json_set_bool(security, "allowPrivilegeEscalation", false);
-    json_add_string(json_set_array(json_set_object(security, "capabilities"), "drop"), "ALL");
     if (!str_is_empty(spec->file))
         add_module(pod, container, config);
 }
@@ -260,30 +236,22 @@ static void apply_template(cJSON *pod, const cJSON *pod_template)
         json_set_copy(security, item->string, item);
 }
 
-static void add_template(struct arena *arena, cJSON *spec, const struct workload_request *request,
-                         const char *config)
+static void add_template(struct arena *arena, cJSON *spec,
+                         const struct task_workload_request *request, const char *config)
 {
     cJSON *template = json_set_object(spec, "template");
     cJSON *pod;
-    cJSON *security;
 
     add_labels(arena, json_set_object(template, "metadata"), request);
     pod = json_set_object(template, "spec");
     json_set_string(pod, "restartPolicy", request->spec->daemon ? "Always" : "Never");
-    json_set_bool(pod, "automountServiceAccountToken", false);
-    json_set_bool(pod, "enableServiceLinks", false);
-    security = json_set_object(pod, "securityContext");
-    json_set_bool(security, "runAsNonRoot", true);
-    json_set_int(security, "runAsUser", POD_USER);
-    json_set_int(security, "runAsGroup", POD_USER);
-    json_set_string(json_set_object(security, "seccompProfile"), "type", "RuntimeDefault");
     add_container(arena, pod, request, config);
     apply_template(pod, request->pod_template);
 }
 
 /* ---- Job and Deployment ---- */
 
-static void set_job(cJSON *spec, const struct workload_request *request)
+static void set_job(cJSON *spec, const struct task_workload_request *request)
 {
     const struct json_opt_int *deadline = &request->spec->active_deadline_seconds;
 
@@ -292,7 +260,7 @@ static void set_job(cJSON *spec, const struct workload_request *request)
         json_set_int(spec, "activeDeadlineSeconds", deadline->value);
 }
 
-static void set_deployment(cJSON *spec, const struct workload_request *request)
+static void set_deployment(cJSON *spec, const struct task_workload_request *request)
 {
     cJSON *labels = json_set_object(json_set_object(spec, "selector"), "matchLabels");
 
@@ -303,25 +271,25 @@ static void set_deployment(cJSON *spec, const struct workload_request *request)
     json_set_string(json_set_object(spec, "strategy"), "type", "Recreate");
 }
 
-int workload_manifest(struct arena *arena, const struct workload_request *request,
-                      struct workload_manifest *ret, struct error *err)
+int task_workload_manifest(struct arena *arena, const struct task_workload_request *request,
+                           struct task_workload_manifest *ret, struct error *err)
 {
     const char *task = metadata_string(request, "name");
-    const char *config = workload_config_name(arena, task);
+    const char *config = task_workload_config_name(arena, task);
     const cJSON *config_map;
 
     int r = make_config_map(arena, request, config, &config_map, err);
     if (r < 0)
         return r;
 
-    cJSON *workload = object_of(arena, request, workload_kind(request->spec),
-                                workload_name(arena, task, request->spec, request->attempt));
+    cJSON *workload = object_of(arena, request, task_workload_kind(request->spec),
+                                task_workload_name(arena, task, request->spec, request->attempt));
     cJSON *spec = json_set_object(workload, "spec");
     if (request->spec->daemon)
         set_deployment(spec, request);
     else
         set_job(spec, request);
     add_template(arena, spec, request, config);
-    *ret = (struct workload_manifest){ .config_map = config_map, .workload = workload };
+    *ret = (struct task_workload_manifest){ .config_map = config_map, .workload = workload };
     return 0;
 }

@@ -18,11 +18,11 @@
 enum result_source { RESULT_CONFIGMAP, RESULT_SECRET };
 
 /* The object `<job>-result`, whole; NULL: there is none, or it may not be read. */
-typedef int workload_fetch_fn(void *ctx, enum result_source source, const cJSON **ret,
-                              struct error *err);
+typedef int task_workload_fetch_fn(void *ctx, enum result_source source, const cJSON **ret,
+                                   struct error *err);
 
 /* job, pods: whole. Asks fetch only for what decides; its errors are passed on. *ret NULL: the Job
  * left no result. JSON is stored as such, anything else as a string. */
-int workload_result(struct arena *arena, const cJSON *job, const cJSON *const *pods, size_t count,
-                    workload_fetch_fn *fetch, void *ctx, const cJSON **ret,
-                    struct error *err) MUST_CHECK;
+int task_workload_result(struct arena *arena, const cJSON *job, const cJSON *const *pods,
+                         size_t count, task_workload_fetch_fn *fetch, void *ctx, const cJSON **ret,
+                         struct error *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-#include "controller/workload/state.h"
+#include "controller/task_workload_state.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -6,40 +6,20 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "controller/workload/manifest.h"
+#include "controller/task_workload_manifest.h"
+#include "controller/workload.h"
 
 #define REASON_DEADLINE "DeadlineExceeded"
-#define REASON_IMAGE "ImagePullBackOff"
-
-/* ---- refusals ---- */
-
-const char *workload_refusal(const char *message, const char *otherwise)
-{
-    static const struct {
-        const char *words;
-        const char *reason;
-    } REFUSALS[] = {
-        { "exceeded quota", "QuotaExceeded" },
-        { "violates PodSecurity", "PodSecurity" },
-        { "is being terminated", "NamespaceTerminating" },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(REFUSALS); i++) {
-        if (strstr(message, REFUSALS[i].words))
-            return REFUSALS[i].reason;
-    }
-    return otherwise;
-}
 
 /* A quota is free again when others end; what else refuses a pod stays as it is. */
-struct workload_state workload_refused_state(struct arena *arena, const char *message)
+struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message)
 {
-    const char *reason = workload_refusal(message, "PodRefused");
+    struct workload_trouble trouble = workload_refusal(arena, "PodRefused", message);
 
-    return (struct workload_state){ .step = WORKLOAD_WAITING,
-                                    .reason = reason,
-                                    .message = arena_strdup(arena, message),
-                                    .stuck = !str_equal(reason, "QuotaExceeded") };
+    return (struct task_workload_state){ .step = WORKLOAD_WAITING,
+                                         .reason = trouble.reason,
+                                         .message = trouble.message,
+                                         .stuck = !str_equal(trouble.reason, "QuotaExceeded") };
 }
 
 /* ---- pods ---- */
@@ -84,10 +64,8 @@ static const char *text_of(const cJSON *object, const char *key)
 }
 
 /* Of a condition it may only have letters and digits, and something must be there. */
-static const char *reason_of(struct arena *arena, const cJSON *object, const char *otherwise)
+static const char *camel_case(struct arena *arena, const char *reason, const char *otherwise)
 {
-    const char *reason = text_of(object, "reason");
-
     for (const char *c = reason; *c; c++) {
         if (!(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z') &&
             (c == reason || !(*c >= '0' && *c <= '9')))
@@ -105,56 +83,35 @@ static bool is_one_of(const char *text, const char *const *list)
     return false;
 }
 
-/* What a user can mend, and the kubelet tries again and again. Between two tries it tells of the
- * pull in one of two ways; both are one reason here. */
-static struct workload_state waiting_state(struct arena *arena, const cJSON *pod,
-                                           const cJSON *waiting)
+/* Room comes by itself, and a daemon that ends is started again; what else holds up a pod waits for
+ * somebody to mend it. */
+static struct task_workload_state waiting_state(struct arena *arena, const cJSON *pod)
 {
-    static const char *const IMAGE[] = { "ErrImagePull",      REASON_IMAGE,
-                                         "ErrImageNeverPull", "RegistryUnavailable",
-                                         "ImageInspectError", NULL };
-    static const char *const STUCK[] = { "CreateContainerConfigError", "CreateContainerError",
-                                         "RunContainerError", "InvalidImageName", NULL };
-    const char *reason = text_of(waiting, "reason");
-    const char *message = text_of(waiting, "message");
-    struct workload_state state = { .step = WORKLOAD_WAITING };
+    static const char *const PASSING[] = { "CrashLoopBackOff", "Unschedulable", "SchedulingGated",
+                                           NULL };
+    struct workload_trouble trouble = workload_pod_trouble(arena, pod);
 
-    if (is_one_of(reason, IMAGE)) {
-        const char *image = text_of(container_of(pod), "image");
-        state.reason = REASON_IMAGE;
-        state.message = arena_printf(arena, "image '%s' cannot be pulled: %s", image, message);
-        state.stuck = true;
-    } else if (is_one_of(reason, STUCK) || str_equal(reason, "CrashLoopBackOff")) {
-        state.reason = arena_strdup(arena, reason);
-        state.message = arena_strdup(arena, message);
-        state.hopeless = str_equal(reason, "InvalidImageName");
-        state.stuck = !str_equal(reason, "CrashLoopBackOff");
-    }
-    return state;
+    if (!trouble.reason)
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING };
+    return (struct task_workload_state){ .step = WORKLOAD_WAITING,
+                                         .reason = camel_case(arena, trouble.reason, "PodWaiting"),
+                                         .message = trouble.message,
+                                         .stuck = !is_one_of(trouble.reason, PASSING) };
 }
 
-static struct workload_state pod_state(struct arena *arena, const cJSON *pod)
+static bool has_started(const cJSON *pod)
 {
     const cJSON *state = json_get(container_of(pod), "state");
-    const cJSON *scheduled = condition_get(conditions_of(pod), "PodScheduled");
 
-    if (json_get(state, "running") || json_get(state, "terminated"))
-        return (struct workload_state){ .step = WORKLOAD_STARTED };
-    if (json_get(state, "waiting"))
-        return waiting_state(arena, pod, json_get(state, "waiting"));
-    if (str_equal(text_of(scheduled, "status"), "False"))
-        return (struct workload_state){ .step = WORKLOAD_WAITING,
-                                        .reason = reason_of(arena, scheduled, "Unschedulable"),
-                                        .message =
-                                            arena_strdup(arena, text_of(scheduled, "message")) };
-    return (struct workload_state){ .step = WORKLOAD_WAITING };
+    return json_get(state, "running") || json_get(state, "terminated");
 }
 
 /* ---- the end of a Job ---- */
 
-static struct workload_state ended(enum workload_step step, const char *reason, const char *message)
+static struct task_workload_state ended(enum task_workload_step step, const char *reason,
+                                        const char *message)
 {
-    return (struct workload_state){ .step = step, .reason = reason, .message = message };
+    return (struct task_workload_state){ .step = step, .reason = reason, .message = message };
 }
 
 /* Evicted, preempted, drained, its node lost or shut down. */
@@ -187,7 +144,7 @@ static const char *with_words(struct arena *arena, const char *what, const cJSON
     return len ? arena_printf(arena, "%s: %.*s", what, (int)len, words) : what;
 }
 
-static struct workload_state container_failure(struct arena *arena, const cJSON *terminated)
+static struct task_workload_state container_failure(struct arena *arena, const cJSON *terminated)
 {
     const char *reason = text_of(terminated, "reason");
     const char *code =
@@ -198,11 +155,12 @@ static struct workload_state container_failure(struct arena *arena, const cJSON 
                      with_words(arena, arena_printf(arena, "out of memory, %s", code), terminated));
     if (str_is_empty(reason) || str_equal(reason, "Error") || str_equal(reason, "Completed"))
         return ended(WORKLOAD_FAILED, "ExitCode", with_words(arena, code, terminated));
-    return ended(WORKLOAD_FAILED, reason_of(arena, terminated, "ExitCode"),
+    return ended(WORKLOAD_FAILED, camel_case(arena, reason, "ExitCode"),
                  with_words(arena, code, terminated));
 }
 
-static struct workload_state failure(struct arena *arena, const cJSON *failed, const cJSON *pod)
+static struct task_workload_state failure(struct arena *arena, const cJSON *failed,
+                                          const cJSON *pod)
 {
     const cJSON *terminated = json_path(container_of(pod), "state", "terminated", NULL);
     const char *reason = text_of(json_get(pod, "status"), "reason");
@@ -217,41 +175,39 @@ static struct workload_state failure(struct arena *arena, const cJSON *failed, c
     if (terminated)
         return container_failure(arena, terminated);
     if (!str_is_empty(reason))
-        return ended(WORKLOAD_FAILED, reason_of(arena, json_get(pod, "status"), "PodFailed"),
+        return ended(WORKLOAD_FAILED, camel_case(arena, reason, "PodFailed"),
                      arena_strdup(arena, text_of(json_get(pod, "status"), "message")));
     return ended(WORKLOAD_FAILED, "JobFailed", arena_strdup(arena, text_of(failed, "message")));
 }
 
-struct workload_state workload_job_state(struct arena *arena, const cJSON *job,
-                                         const cJSON *const *pods, size_t count)
+struct task_workload_state task_workload_job_state(struct arena *arena, const cJSON *job,
+                                                   const cJSON *const *pods, size_t count)
 {
     const cJSON *conditions = conditions_of(job);
     const cJSON *pod = newest(pods, count);
 
     if (condition_is(conditions, "Complete", CONDITION_TRUE))
-        return (struct workload_state){ .step = WORKLOAD_SUCCEEDED };
+        return (struct task_workload_state){ .step = WORKLOAD_SUCCEEDED };
     if (condition_is(conditions, "Failed", CONDITION_TRUE))
         return failure(arena, condition_get(conditions, "Failed"), pod);
     if (!pod)
-        return (struct workload_state){ .step = WORKLOAD_WAITING, .podless = true };
-    return pod_state(arena, pod);
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING, .podless = true };
+    if (has_started(pod))
+        return (struct task_workload_state){ .step = WORKLOAD_STARTED };
+    return waiting_state(arena, pod);
 }
 
-struct workload_state workload_daemon_state(struct arena *arena, const cJSON *deployment,
-                                            const cJSON *const *pods, size_t count)
+struct task_workload_state task_workload_daemon_state(struct arena *arena, const cJSON *deployment,
+                                                      const cJSON *const *pods, size_t count)
 {
     const cJSON *refused = condition_get(conditions_of(deployment), "ReplicaFailure");
     const cJSON *pod = newest(pods, count);
 
     if (json_int(json_path(deployment, "status", "availableReplicas", NULL), 0) > 0)
-        return (struct workload_state){ .step = WORKLOAD_STARTED };
+        return (struct task_workload_state){ .step = WORKLOAD_STARTED };
     if (str_equal(text_of(refused, "status"), "True"))
-        return workload_refused_state(arena, text_of(refused, "message"));
+        return task_workload_refused_state(arena, text_of(refused, "message"));
     if (!pod)
-        return (struct workload_state){ .step = WORKLOAD_WAITING };
-
-    struct workload_state state = pod_state(arena, pod);
-    if (state.step == WORKLOAD_STARTED) /* it runs, and has not shown that it stays */
-        state.step = WORKLOAD_WAITING;
-    return state;
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING };
+    return waiting_state(arena, pod);
 }

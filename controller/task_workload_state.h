@@ -1,0 +1,33 @@
+/* What became of a Task's Job or Deployment, read off it and its pods. Pure. */
+#pragma once
+
+#include "common/json/json.h"
+
+enum task_workload_step {
+    WORKLOAD_ABSENT,
+    WORKLOAD_WAITING,   /* its container has not started yet */
+    WORKLOAD_STARTED,   /* of a daemon: it is available */
+    WORKLOAD_SUCCEEDED, /* a Job only, like the rest */
+    WORKLOAD_FAILED,
+    WORKLOAD_DISRUPTED, /* its pod was taken away: it may run anew, and that is not its failure */
+};
+
+struct task_workload_state {
+    enum task_workload_step step;
+    /* WAITING: what holds it up, NULL while nothing does; FAILED, DISRUPTED: why. Messages hold no
+     * times and no counts. */
+    const char *reason;
+    const char *message;
+    bool stuck;   /* WAITING: that hardly passes by itself */
+    bool podless; /* WAITING: there is no pod, and only an event says why */
+};
+
+/* pods: those whose controller is the Job, in any order; whole or projected. */
+struct task_workload_state task_workload_job_state(struct arena *arena, const cJSON *job,
+                                                   const cJSON *const *pods, size_t count);
+/* pods: with the labels of the attempt. */
+struct task_workload_state task_workload_daemon_state(struct arena *arena, const cJSON *deployment,
+                                                      const cJSON *const *pods, size_t count);
+
+/* The Job has no pod, because this is what its controller was told when it made one. */
+struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message);
