@@ -22,6 +22,7 @@
 #define VOLUME_MODULE "module"
 /* Of a key of a ConfigMap. */
 #define MAX_KEY 253
+#define KEY_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 bool task_workload_is_for(const struct task_spec *spec)
 {
@@ -95,13 +96,8 @@ static bool is_config_key(const char *name)
         if (str_equal(name, OWN[i]))
             return false;
     }
-    for (size_t i = 0; i < len; i++) {
-        char c = name[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-            c != '-' && c != '_' && c != '.')
-            return false;
-    }
-    return len && len <= MAX_KEY && !str_equal(name, ".") && !str_has_prefix(name, "..");
+    return len && len <= MAX_KEY && strspn(name, KEY_CHARACTERS) == len && !str_equal(name, ".") &&
+           !str_has_prefix(name, "..");
 }
 
 static size_t decoded_len(const char *base64)
