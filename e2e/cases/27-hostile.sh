@@ -65,8 +65,9 @@ expect_eq "process of the controller" "$pid" "$(pid_of controller)"
 controller_ready || fail "the controller is not ready"
 expect_eq "times that its connections ended" 0 "$(grep -c 'to the broker ended' "$LOGS/controller.log" || true)"
 expect_eq "Proplets that run" 5 "$(phase_count proplets Running)"
-expect_eq "Proplets that know their devices" 5 \
-    "$(objects proplets | jq '[.items[] | select(.status.metadata.os == "linux")] | length')"
+# A "create" that came after the first heartbeat is written with the next refresh of its Proplet.
+know_devices() { [[ $(objects proplets | jq '[.items[] | select(.status.metadata.os == "linux")] | length') == 5 ]]; }
+wait_for 120 "all Proplets to know their devices" know_devices
 expect_eq "connections of devices that ended" "$offline_before" \
     "$(journal_count devices '.event == "disconnected"')"
 expect_le "most memory that it ever had, KiB" "$(memory VmHWM)" $MEMORY_LIMIT_KIB
