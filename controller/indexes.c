@@ -1,11 +1,15 @@
 #include "controller/indexes.h"
 
+#include <string.h>
+
 #include "common/api/names.h"
 #include "common/api/proplet.h"
 #include "common/api/task.h"
+#include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/kube/object.h"
 #include "controller/task_dependencies_plan.h"
+#include "controller/task_run_plan.h"
 
 static const char *task_phase_text(const cJSON *json)
 {
@@ -167,6 +171,23 @@ static cJSON *member(cJSON *object, const char *key)
     return (cJSON *)json_get(object, key);
 }
 
+/* Of the annotations only the one that asks for another run. */
+static void keep_restart(cJSON *metadata)
+{
+    const cJSON *annotations = json_get(metadata, "annotations");
+    const char *asked = json_string(json_get(annotations, ANNOTATION_RESTART), NULL);
+    cJSON *kept = asked ? cJSON_CreateObject() : NULL;
+    char digest[SHA256_HEX_LEN];
+
+    if (asked && strlen(asked) > RESTART_VALUE_MAX)
+        asked = sha256_hex(asked, strlen(asked), digest);
+    if (kept)
+        json_set_string(kept, ANNOTATION_RESTART, asked);
+    json_remove(metadata, "annotations");
+    if (kept)
+        json_set(metadata, "annotations", kept);
+}
+
 void project_task(cJSON *object)
 {
     static const char *const SPEC[] = { "file", "env" };
@@ -174,7 +195,7 @@ void project_task(cJSON *object)
                                           "error" };
     cJSON *metadata = member(object, "metadata");
 
-    json_remove(metadata, "annotations");
+    keep_restart(metadata);
     json_remove(metadata, "labels");
     for (size_t i = 0; i < ARRAY_LEN(SPEC); i++)
         json_remove(member(object, "spec"), SPEC[i]);

@@ -4,7 +4,7 @@ bool task_awaits_dependencies(const struct task *task)
 {
     const struct task_status *status = &task->status;
 
-    return status->phase == TASK_PENDING && (!status->attempt || status->run);
+    return status->phase == TASK_PENDING && status->attempt == status->prior_attempts.value;
 }
 
 /* The last one with this outcome, or NULL. */

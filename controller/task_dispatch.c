@@ -7,6 +7,7 @@
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "controller/payload.h"
+#include "controller/task_transition.h"
 
 /* The reconnect wakes the Task; this is the backstop for refusals that end without one. */
 #define PUBLISH_RETRY_MS 5000
@@ -68,7 +69,8 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     };
     r = payload_start(rc->arena, &request, &text, &len, err);
     if (r < 0) {
-        const char *reason = r == -ERROR_TOO_LARGE ? "PayloadTooLarge" : "PayloadInvalid";
+        const char *reason =
+            r == -ERROR_TOO_LARGE ? REASON_PAYLOAD_TOO_LARGE : REASON_PAYLOAD_INVALID;
         *plan = task_plan_fail(rc->arena, observed, reason, err->message);
         return 0;
     }

@@ -1,9 +1,8 @@
 #include "controller/task_job.h"
 
 #include "common/base/str.h"
+#include "controller/task_retry_plan.h"
 #include "controller/task_transition.h"
-
-#define REASON "StoppedByJob"
 
 bool task_obey_job(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan)
@@ -19,12 +18,20 @@ bool task_obey_job(struct arena *arena, const struct task_observed *observed,
         return false;
     if (status->phase == TASK_PENDING ||
         (status->phase == TASK_SCHEDULED && str_is_empty(status->assigned_proplet))) {
-        task_skip(arena, observed, plan, REASON, message);
+        task_skip(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
+        return true;
+    }
+    if (status->phase == TASK_INTERRUPTED) { /* also while it is suspended: then skipped */
+        task_reset(arena, observed, plan);
+        return true;
+    }
+    if (task_is_backing_off(observed)) {
+        task_end_retries(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
         return true;
     }
     if (status->phase != TASK_SCHEDULED && status->phase != TASK_RUNNING)
         return false;
     plan->publish_stop = observed->proplet.reachable;
-    task_fail(arena, observed, plan, REASON, message);
+    task_fail(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
     return true;
 }

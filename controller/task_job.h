@@ -3,7 +3,9 @@
 
 #include "controller/task_plan.h"
 
-/* A Task that has not begun is skipped, one that may have is stopped and fails: both for good, so
- * that whatever waits for it goes on. false: there is no such order for it. */
+#define REASON_STOPPED_BY_JOB "StoppedByJob"
+
+/* A Task that has not begun is skipped, one that may have is stopped and fails, one that backs off
+ * has failed: all for good, so that whatever waits for it goes on. false: there is no such order for it. */
 bool task_obey_job(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan);

@@ -211,6 +211,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         .now_ms = clock_monotonic_ms(rc->clock),
         .now_us = clock_wall_us(rc->clock),
     };
+    ret->rerun = json_string(json_path(metadata, "annotations", ANNOTATION_RESTART, NULL), NULL);
     rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &ret->created_us);
     rfc3339_parse(json_string(json_get(metadata, "deletionTimestamp"), ""), &ret->deleted_us);
 

@@ -7,6 +7,8 @@
 #include "common/base/str.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_retry_plan.h"
+#include "controller/task_run_plan.h"
 #include "controller/task_transition.h"
 #include "controller/task_workload_plan.h"
 
@@ -268,7 +270,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
                                        spec->active_deadline_seconds.value);
         if (left_ms <= 0) {
             plan->publish_stop = observed->proplet.reachable;
-            task_fail(arena, observed, plan, "DeadlineExceeded",
+            task_fail(arena, observed, plan, REASON_DEADLINE,
                       arena_printf(arena, "still running after %" PRId64 " s",
                                    spec->active_deadline_seconds.value));
             return;
@@ -286,6 +288,12 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
 {
     const struct task_spec *spec = &observed->task.spec;
 
+    if (task_plan_rerun(arena, observed, plan))
+        return;
+    if (task_is_backing_off(observed)) {
+        task_plan_retry(arena, observed, plan);
+        return;
+    }
     if (plan->status.phase == TASK_INTERRUPTED) {
         if (!spec->suspend)
             task_reset(arena, observed, plan);
@@ -311,6 +319,7 @@ static void plan_phase(struct arena *arena, const struct task_observed *observed
         return;
     switch (observed->task.status.phase) {
     case TASK_PENDING:
+        task_note_rerun(observed, plan);
         plan_choice(arena, observed, plan);
         return;
     case TASK_SCHEDULED:
@@ -383,7 +392,7 @@ struct task_plan task_plan_without_payload(struct arena *arena,
     struct task_plan minimal = task_plan_again(observed);
 
     task_heard(arena, observed, &minimal);
-    task_fail(arena, observed, &minimal, "ResultRefused",
+    task_fail(arena, observed, &minimal, REASON_RESULT_REFUSED,
               "the API server does not take this result");
     minimal.ack_up_to = plan->ack_up_to;
     return minimal;

@@ -87,6 +87,7 @@ struct task_observed {
 
     enum job_order job_order; /* of the PropellerJob that it belongs to */
     bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
+    const char *rerun;                /* value of the restart annotation; NULL: none */
     struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
     struct schedule_context candidates; /* gathered when the Task may be assigned */
@@ -127,6 +128,7 @@ enum task_answer {
 
 struct task_plan {
     /* In this order; each that is set is done, and an error ends it there. */
+    bool new_run;       /* the status that is stored goes to the history */
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
     bool publish_stop;
     bool publish_start;

@@ -9,6 +9,7 @@
 #include "controller/task_dispatch.h"
 #include "controller/task_observe.h"
 #include "controller/task_room.h"
+#include "controller/task_run_plan.h"
 #include "controller/task_sample.h"
 #include "controller/task_workload.h"
 
@@ -121,6 +122,9 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
         return r;
 
     plan->status.history = task.status.history;
+    if (plan->new_run)
+        plan->status.history = task_history_add(rc->arena, task.status.history, &task.status,
+                                                task_history_limit(&observed->task.spec));
     plan->status.latest_metrics = task.status.latest_metrics;
     *json = read;
     return 0;

@@ -195,7 +195,7 @@ void task_plan_restart(struct arena *arena, const struct task_observed *observed
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
         task_fail(arena, observed, plan, REASON_RESTARTED, message);
     else if (restarts->value > MAX_RESTARTS)
-        task_fail(arena, observed, plan, "DeviceRestarts",
+        task_fail(arena, observed, plan, REASON_RESTARTS,
                   arena_printf(arena, "devices were started anew %" PRId64 " times while it ran",
                                restarts->value));
     else if (observed->task.status.phase == TASK_RUNNING)
@@ -215,9 +215,9 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
 
     plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
-        task_fail(arena, observed, plan, "PropletDeleted", message);
+        task_fail(arena, observed, plan, REASON_PROPLET_DELETED, message);
     else
-        task_interrupt(arena, observed, plan, "PropletDeleted", message);
+        task_interrupt(arena, observed, plan, REASON_PROPLET_DELETED, message);
 }
 
 /* When its Proplet has been away for too long (in milliseconds from now; at most 0: it has). */

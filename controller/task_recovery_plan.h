@@ -22,6 +22,8 @@
  */
 #define REASON_NOT_CONFIRMED "StartNotConfirmed"
 #define REASON_RESTARTED "DeviceRestarted"
+#define REASON_RESTARTS "DeviceRestarts"
+#define REASON_PROPLET_DELETED "PropletDeleted"
 #define REASON_OFFLINE "PropletOffline"
 #define REASON_LOST "PropletLost"
 #define REASON_FLEET "FleetOffline"

@@ -7,6 +7,7 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_retry_plan.h"
 
 /* api.md: status.error is cut at a character. */
 #define MAX_ERROR_BYTES 4096
@@ -154,6 +155,10 @@ void task_fail(struct arena *arena, const struct task_observed *observed, struct
     plan->status.reason = reason;
     plan->status.error =
         arena_strndup(arena, message, str_utf8_cut(message, strlen(message), MAX_ERROR_BYTES));
+    if (retry_is_allowed(&observed->task.spec, reason, plan->status.failures)) {
+        task_back_off(arena, observed, plan, reason);
+        return;
+    }
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
     task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
     set_event(plan, EVENT_WARNING, "Failed",
@@ -172,7 +177,7 @@ void task_end(struct arena *arena, const struct task_observed *observed, struct 
     if (len <= observed->max_result_bytes)
         task_complete(arena, observed, plan, results);
     else
-        task_fail(arena, observed, plan, "ResultTooLarge",
+        task_fail(arena, observed, plan, REASON_RESULT_TOO_LARGE,
                   arena_printf(arena, "the result has %zu bytes, %zu are allowed; sha256 %s", len,
                                observed->max_result_bytes, sha256_hex(text, len, digest)));
 }
@@ -201,6 +206,7 @@ void task_reset(struct arena *arena, const struct task_observed *observed, struc
     plan->status.started_at_us = 0;
     plan->status.finished_at_us = 0;
     plan->status.scheduled_at_us = 0;
+    plan->status.next_retry_us = 0;
     drop_condition(arena, plan, "Started");
     drop_condition(arena, plan, "Completed");
     drop_condition(arena, plan, "Failed");

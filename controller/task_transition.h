@@ -5,6 +5,13 @@
 #include "common/kube/conditions.h"
 #include "controller/task_plan.h"
 
+/* Reasons of failures; those of recovery are in task_recovery_plan.h. */
+#define REASON_PAYLOAD_TOO_LARGE "PayloadTooLarge"
+#define REASON_PAYLOAD_INVALID "PayloadInvalid"
+#define REASON_RESULT_TOO_LARGE "ResultTooLarge"
+#define REASON_RESULT_REFUSED "ResultRefused"
+#define REASON_DEADLINE "DeadlineExceeded"
+
 /* Each sets plan->status and the event. Messages hold no times. */
 void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                const char *reason, const char *message);
@@ -26,6 +33,7 @@ void task_complete(struct arena *arena, const struct task_observed *observed,
 /* Completed, or failed because the result is larger than it may be. */
 void task_end(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
               const cJSON *results);
+/* For good, or until the next retry: see task_retry_plan.h. */
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                const char *reason, const char *message);
 void task_interrupt(struct arena *arena, const struct task_observed *observed,

@@ -125,7 +125,8 @@ struct task_status {
     int64_t finished_at_us;
     int64_t updated_at_us;
     int64_t next_run_us;
-    const cJSON *results; /* NULL: none; JSON null is a result */
+    int64_t next_retry_us; /* a failed attempt is followed by another one then; 0: it is not */
+    const cJSON *results;  /* NULL: none; JSON null is a result */
     const char *error;
     const char *reason;
     const cJSON *conditions;
@@ -135,7 +136,9 @@ struct task_status {
     int64_t failures;                         /* of this run */
     struct json_opt_int device_restarts;      /* attempts of this run that a restart ended */
     struct json_opt_int unconfirmed_attempts; /* of this run, given up for another Proplet */
+    struct json_opt_int prior_attempts;       /* those of earlier runs */
     int64_t run;
+    const char *observed_restart; /* value of the restart annotation that was acted on last */
     const cJSON *history;
     struct task_targets *targets; /* NULL: no broadcast */
     const cJSON *broadcast_results;

@@ -47,11 +47,13 @@ static const char FULL_STATUS[] =
     "{\"phase\":\"failed\",\"assignedProplet\":\"p\",\"createdAt\":\"2026-11-21T10:00:00Z\","
     "\"scheduledAt\":\"2026-11-21T10:00:01.000002Z\",\"startedAt\":\"2026-11-21T10:00:02Z\","
     "\"finishedAt\":\"2026-11-21T10:00:03Z\",\"updatedAt\":\"2026-11-21T10:00:04Z\","
-    "\"nextRun\":\"2026-11-21T11:00:00Z\",\"results\":{\"a\":[1.50,9007199254740993,null]},"
+    "\"nextRun\":\"2026-11-21T11:00:00Z\",\"nextRetry\":\"2026-11-21T10:00:13Z\",\"results\":{"
+    "\"a\":[1.50,9007199254740993,null]},"
     "\"error\":\"e\",\"reason\":\"Trapped\",\"conditions\":[{\"type\":\"Failed\","
     "\"status\":\"True\"}],\"latestMetrics\":{\"memoryBytes\":1},\"observedGeneration\":3,"
-    "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,\"run\":4,"
-    "\"history\":[{\"run\":3}],"
+    "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,\"priorAttempts\":"
+    "1,"
+    "\"run\":4,\"observedRestart\":\"now\",\"history\":[{\"run\":3}],"
     "\"targets\":{\"total\":3,\"completed\":1,\"failed\":0},"
     "\"broadcastResults\":[{\"proplet\":\"p\",\"results\":null}]}";
 

@@ -1,8 +1,12 @@
 #include "controller/indexes.h"
 
+#include <string.h>
+
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
+#include "controller/task_run_plan.h"
 
 static struct arena *arena;
 static struct store *store;
@@ -145,6 +149,26 @@ START_TEST(cache_holds_no_modules_results_or_environments)
 }
 END_TEST
 
+START_TEST(cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_a_digest)
+{
+    char value[RESTART_VALUE_MAX + 2];
+
+    ck_assert_str_eq(
+        projected(project_task, "{\"metadata\":{\"annotations\":{\"a\":\"b\",\"" ANNOTATION_RESTART
+                                "\":\"2026-11-21T17:00:00Z\"}}}"),
+        "{\"metadata\":{\"annotations\":{\"" ANNOTATION_RESTART "\":\"2026-11-21T17:00:00Z\"}}}");
+    for (size_t len = RESTART_VALUE_MAX; len <= RESTART_VALUE_MAX + 1; len++) {
+        memset(value, 'x', len);
+        value[len] = '\0';
+        const char *kept = projected(
+            project_task, arena_printf(arena, "{\"metadata\":{\"annotations\":{\"%s\":\"%s\"}}}",
+                                       ANNOTATION_RESTART, value));
+        ck_assert_int_eq(strstr(kept, value) != NULL, len == RESTART_VALUE_MAX);
+        ck_assert_uint_le(strlen(kept), strlen(ANNOTATION_RESTART) + RESTART_VALUE_MAX + 40);
+    }
+}
+END_TEST
+
 START_TEST(cache_holds_no_client_keys)
 {
     ck_assert_str_eq(
@@ -168,6 +192,8 @@ int main(void)
     tcase_add_loop_test(tcase, task_is_found_by_what_it_does, 0, ARRAY_LEN(TASKS));
     tcase_add_loop_test(tcase, proplet_is_found_by_channel_and_identity, 0, ARRAY_LEN(PROPLETS));
     tcase_add_test(tcase, cache_holds_no_modules_results_or_environments);
+    tcase_add_test(tcase,
+                   cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_a_digest);
     tcase_add_test(tcase, cache_holds_no_client_keys);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

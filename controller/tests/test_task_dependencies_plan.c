@@ -152,8 +152,11 @@ START_TEST(dependencies_are_waited_for_once_in_a_run)
     ck_assert(task_awaits_dependencies(&task));
     task.status.attempt = 1; /* it was interrupted: they were met before */
     ck_assert(!task_awaits_dependencies(&task));
-    task.status.run = 1; /* another run asks again */
+    task.status.prior_attempts = (struct json_opt_int){ true, 1 }; /* another run asks again */
     ck_assert(task_awaits_dependencies(&task));
+    task.status.attempt = 2; /* and only once */
+    ck_assert(!task_awaits_dependencies(&task));
+    task.status.prior_attempts.value = 2;
     task.status.phase = TASK_SCHEDULED;
     ck_assert(!task_awaits_dependencies(&task));
 }

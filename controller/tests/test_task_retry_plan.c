@@ -1,0 +1,473 @@
+#include "controller/task_retry_plan.h"
+
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/task_job.h"
+#include "controller/task_outcome.h"
+#include "controller/task_recovery_plan.h"
+#include "controller/task_transition.h"
+#include "controller/tests/task_world.h"
+
+static void allow_retries(int64_t limit)
+{
+    world.spec->backoff_limit = (struct json_opt_int){ true, limit };
+}
+
+/* The running attempt fails on its device. */
+static void fail_attempt(const char *error)
+{
+    const char *id = message_id(world.arena, WORLD_UID, world.status->attempt);
+
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"\",\"error\":\"%s\"}", id,
+                 error);
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    world_do(&plan);
+}
+
+/* Plans and does until nothing changes. */
+static void settle(void)
+{
+    for (int i = 0; i < 5; i++) {
+        struct task_plan plan = world_plan();
+        world_do(&plan);
+    }
+}
+
+static void expect_failed_for_good(const char *reason)
+{
+    struct task_plan plan = { .status = *world.status };
+    const cJSON *failed = condition_get(world.status->conditions, "Failed");
+
+    ck_assert(condition_is(world.status->conditions, "Failed", CONDITION_TRUE));
+    ck_assert(condition_is(world.status->conditions, "Completed", CONDITION_FALSE));
+    ck_assert_str_eq(json_string(json_get(failed, "reason"), ""), reason);
+    ck_assert_str_eq(plan.status.reason, reason);
+    ck_assert_int_eq(plan.status.next_retry_us, 0);
+    ck_assert(!task_is_backing_off(&world.observed));
+}
+
+static const struct {
+    int64_t failures, seconds;
+} DELAYS[] = {
+    { 1, 10 },  { 2, 20 },  { 3, 40 },     { 4, 80 },          { 5, 160 },
+    { 6, 300 }, { 7, 300 }, { 1000, 300 }, { INT64_MAX, 300 },
+};
+
+START_TEST(delay_doubles_from_ten_seconds_to_five_minutes)
+{
+    ck_assert_int_eq(retry_delay_s(DELAYS[_i].failures), DELAYS[_i].seconds);
+}
+END_TEST
+
+static const struct {
+    int64_t limit, failures;
+    bool allowed;
+} LIMITS[] = {
+    { 0, 1, false }, { 1, 1, true },  { 1, 2, false },
+    { 3, 3, true },  { 3, 4, false }, { 1000, 1000, true },
+};
+
+START_TEST(there_are_as_many_retries_as_the_limit_says)
+{
+    allow_retries(LIMITS[_i].limit);
+    ck_assert_int_eq(retry_is_allowed(world.spec, "DeviceError", LIMITS[_i].failures),
+                     LIMITS[_i].allowed);
+}
+END_TEST
+
+START_TEST(without_a_limit_nothing_is_tried_again)
+{
+    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+}
+END_TEST
+
+static const struct {
+    const char *reason;
+    enum lost_policy policy;
+    bool allowed;
+} REASONS[] = {
+    { "DeviceError", LOST_UNSET, true },
+    { "DeviceError", LOST_FAIL, true },
+    { "whatever another path says", LOST_UNSET, true },
+    { REASON_NOT_CONFIRMED, LOST_RESCHEDULE, true },
+    { REASON_NOT_CONFIRMED, LOST_WAIT, true },
+    { REASON_NOT_CONFIRMED, LOST_FAIL, false },
+    { REASON_RESTARTED, LOST_FAIL, false },
+    { REASON_RESTARTS, LOST_UNSET, false },
+    { REASON_LOST, LOST_FAIL, false },
+    { REASON_PROPLET_DELETED, LOST_FAIL, false },
+    { REASON_DEADLINE, LOST_UNSET, false },
+    { REASON_STOPPED_BY_JOB, LOST_UNSET, false },
+    { REASON_PAYLOAD_TOO_LARGE, LOST_UNSET, false },
+    { REASON_PAYLOAD_INVALID, LOST_UNSET, false },
+    { REASON_RESULT_TOO_LARGE, LOST_UNSET, false },
+    { REASON_RESULT_REFUSED, LOST_UNSET, false },
+};
+
+START_TEST(what_another_attempt_cannot_mend_is_final)
+{
+    allow_retries(5);
+    world.spec->proplet_lost_policy = REASONS[_i].policy;
+    ck_assert_int_eq(retry_is_allowed(world.spec, REASONS[_i].reason, 1), REASONS[_i].allowed);
+    world.spec->daemon = true;
+    world.spec->restart_policy = RESTART_ALWAYS;
+    ck_assert_int_eq(retry_is_allowed(world.spec, REASONS[_i].reason, 1), REASONS[_i].allowed);
+}
+END_TEST
+
+START_TEST(daemon_that_is_always_restarted_needs_no_limit)
+{
+    world.spec->daemon = true;
+    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+    world.spec->restart_policy = RESTART_ON_FAILURE;
+    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+    world.spec->restart_policy = RESTART_ALWAYS;
+    ck_assert(retry_is_allowed(world.spec, "DeviceError", INT64_MAX));
+    world.spec->daemon = false;
+    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+}
+END_TEST
+
+START_TEST(failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes)
+{
+    char text[RFC3339_LEN];
+
+    allow_retries(2);
+    world_running();
+    world.observed.now_us += 300000; /* between two seconds: none of the ten may be lost */
+    int64_t failed_us = world.observed.now_us;
+    const char *at = rfc3339_format(failed_us + 10 * 1000000 + 700000, text);
+    fail_attempt("trap");
+
+    ck_assert_int_eq(world.status->failures, 1);
+    ck_assert_int_eq(world.status->attempt, 1);
+    ck_assert_str_eq(world.status->error, "trap");
+    ck_assert_str_eq(world.status->reason, "BackingOff");
+    ck_assert(task_is_backing_off(&world.observed));
+    struct task_plan plan = world_plan();
+    ck_assert_str_eq(world_condition(&plan, "Failed"),
+                     "False BackingOff: attempt 1 failed: DeviceError: trap");
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                     "False BackingOff: retry 1 of 2 waits for status.nextRetry");
+    ck_assert_str_eq(world_condition(&plan, "Completed"), "");
+    const cJSON *json = task_status_encode(world.arena, world.status);
+    ck_assert_str_eq(json_string(json_get(json, "nextRetry"), ""), at);
+    cJSON *task = json_object(world.arena);
+    json_set_copy(task, "status", json);
+    ck_assert_int_eq(task_outcome(task), OUTCOME_OPEN);
+}
+END_TEST
+
+START_TEST(event_of_a_failure_with_retries_left_is_retrying)
+{
+    allow_retries(1);
+    world_running();
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"\",\"error\":\"trap\"}",
+                 WORLD_UID);
+    struct task_plan plan = world_plan();
+
+    ck_assert_str_eq(plan.event_reason, "Retrying");
+    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_int_eq(plan.answer, ANSWER_CAME);
+    ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
+}
+END_TEST
+
+START_TEST(nothing_happens_before_its_time_and_it_is_woken_then)
+{
+    allow_retries(1);
+    world_running();
+    fail_attempt("trap");
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 10000);
+    world_wait_ms(9999);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 1);
+}
+END_TEST
+
+START_TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count)
+{
+    allow_retries(1);
+    world_running();
+    fail_attempt("trap");
+    world_wait_ms(10000);
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+    ck_assert_int_eq(plan.status.failures, 1);
+    ck_assert_int_eq(plan.status.next_retry_us, 0);
+    ck_assert_ptr_null(plan.status.error);
+    ck_assert_ptr_null(plan.status.assigned_proplet);
+    ck_assert_int_eq(plan.status.finished_at_us, 0);
+    ck_assert(!plan.new_run);
+    world_do(&plan);
+    plan = world_plan();
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.attempt, 2);
+    ck_assert_int_eq(plan.status.run, 0);
+}
+END_TEST
+
+/* Fails as often as it can: the counts are those of the attempts, and the delays grow. */
+START_TEST(exhausted_after_exactly_the_limit_and_one)
+{
+    int64_t limit = _i;
+
+    allow_retries(limit);
+    world_running();
+    for (int64_t failures = 1; failures <= limit; failures++) {
+        fail_attempt("trap");
+        ck_assert_int_eq(world.status->failures, failures);
+        ck_assert_int_eq(world.status->attempt, failures);
+        ck_assert(task_is_backing_off(&world.observed));
+        world_new_leader(); /* all that counts is in the status */
+        world.observed.backlog_drained = true;
+        world_wait_ms(retry_delay_s(failures) * 1000 - 1);
+        struct task_plan plan = world_plan();
+        world_expect_rest(&plan);
+        world_wait_ms(1);
+        for (int i = 0; i < 3; i++) {
+            plan = world_plan();
+            world_do(&plan);
+        }
+        ck_assert_int_eq(world.status->phase, TASK_RUNNING);
+    }
+    fail_attempt("last trap");
+    ck_assert_int_eq(world.status->failures, limit + 1);
+    ck_assert_int_eq(world.status->attempt, limit + 1);
+    ck_assert_str_eq(world.status->error, "last trap");
+    expect_failed_for_good("DeviceError");
+    world_wait_ms(3600000);
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+}
+END_TEST
+
+START_TEST(success_of_a_retry_leaves_no_sign_of_failure_but_the_count)
+{
+    allow_retries(3);
+    world_running();
+    fail_attempt("trap");
+    world_wait_ms(10000);
+    settle();
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"42\"}", WORLD_UID ".2");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert_int_eq(plan.status.failures, 1);
+    ck_assert_str_eq(world_condition(&plan, "Failed"), "");
+    ck_assert_str_eq(world_condition(&plan, "Completed"), "True ResultReceived: ");
+}
+END_TEST
+
+START_TEST(result_of_the_failed_attempt_changes_nothing_any_more)
+{
+    allow_retries(3);
+    world_running();
+    fail_attempt("trap");
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"42\"}", WORLD_UID);
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.rejected[RESULT_NOT_RUNNING], 1);
+    ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
+}
+END_TEST
+
+START_TEST(suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_time_is_over)
+{
+    allow_retries(1);
+    world_running();
+    fail_attempt("trap");
+    world_suspended();
+    struct task_plan plan = world_plan();
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"), "False Suspended: spec.suspend is true");
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+    world_do(&plan);
+    ck_assert(task_is_backing_off(&world.observed));
+    world_wait_ms(3600000);
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.spec->suspend = false;
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+}
+END_TEST
+
+START_TEST(resumed_before_its_time_it_backs_off_on)
+{
+    allow_retries(1);
+    world_running();
+    fail_attempt("trap");
+    world_suspended();
+    settle();
+    world.spec->suspend = false;
+    world_wait_ms(4000);
+    struct task_plan plan = world_plan();
+
+    ck_assert_str_eq(plan.status.reason, "BackingOff");
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_uint_eq(plan.requeue_after_ms, 6000);
+}
+END_TEST
+
+START_TEST(lowered_limit_ends_it_without_counting_again)
+{
+    allow_retries(3);
+    world_running();
+    fail_attempt("trap");
+    allow_retries(0);
+    settle();
+
+    ck_assert_int_eq(world.status->phase, TASK_FAILED);
+    ck_assert_int_eq(world.status->failures, 1);
+    ck_assert_str_eq(world.status->error, "trap");
+    expect_failed_for_good("BackoffLimitExceeded");
+}
+END_TEST
+
+START_TEST(raised_limit_revives_nothing)
+{
+    world_running();
+    fail_attempt("trap");
+    expect_failed_for_good("DeviceError");
+    allow_retries(3);
+    settle();
+    ck_assert_int_eq(world.status->phase, TASK_FAILED);
+    expect_failed_for_good("DeviceError");
+}
+END_TEST
+
+static const struct {
+    enum job_order order;
+    bool for_failures;
+    bool ends;
+} ORDERS[] = {
+    { JOB_ORDER_STOP, false, true },      { JOB_ORDER_STOP, true, true },
+    { JOB_ORDER_FAIL_FAST, false, true }, { JOB_ORDER_FAIL_FAST, true, false },
+    { JOB_ORDER_NONE, false, false },
+};
+
+START_TEST(job_that_stops_ends_a_task_that_backs_off)
+{
+    static const char *needs[] = { "other" };
+
+    allow_retries(3);
+    world_running();
+    fail_attempt("trap");
+    world.observed.job_order = ORDERS[_i].order;
+    if (ORDERS[_i].for_failures) {
+        world.spec->run_if = RUN_IF_FAILURE;
+        world.spec->depends_on = (struct json_strings){ needs, 1 };
+    }
+    world_wait_ms(3000);
+    int64_t now_us = world.observed.now_us;
+    settle();
+
+    ck_assert_int_eq(world.status->failures, 1);
+    if (ORDERS[_i].ends) {
+        expect_failed_for_good(REASON_STOPPED_BY_JOB);
+        ck_assert_int_eq(world.status->finished_at_us, now_us);
+        world.observed.job_order = JOB_ORDER_NONE;
+        world_wait_ms(3600000);
+        struct task_plan plan = world_plan();
+        world_expect_rest(&plan);
+    } else {
+        ck_assert(task_is_backing_off(&world.observed));
+    }
+}
+END_TEST
+
+START_TEST(interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended)
+{
+    world_finished(TASK_INTERRUPTED);
+    world.observed.job_order = JOB_ORDER_STOP;
+    settle();
+    ck_assert_int_eq(world.status->phase, TASK_SKIPPED);
+    ck_assert_str_eq(world.status->reason, REASON_STOPPED_BY_JOB);
+}
+END_TEST
+
+START_TEST(time_to_live_does_not_begin_before_the_last_retry)
+{
+    allow_retries(1);
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 1 };
+    world_running();
+    fail_attempt("trap");
+    world_wait_ms(5000);
+    struct task_plan plan = world_plan();
+
+    world_expect_rest(&plan);
+}
+END_TEST
+
+START_TEST(deletion_while_it_backs_off_stops_nothing_and_waits_for_nobody)
+{
+    allow_retries(1);
+    world_running();
+    fail_attempt("trap");
+    world.observed.deleted_us = world.observed.now_us;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.release);
+    ck_assert(!plan.publish_stop);
+}
+END_TEST
+
+START_TEST(retry_of_a_run_does_not_wait_for_dependencies_again)
+{
+    static const char *needs[] = { "gone" };
+
+    allow_retries(1);
+    world_running();
+    world.spec->depends_on = (struct json_strings){ needs, 1 };
+    fail_attempt("trap");
+    world_wait_ms(10000);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    ck_assert_int_eq(world.status->phase, TASK_PENDING);
+    ck_assert(!task_awaits_dependencies(&world.observed.task));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_retry_plan");
+    TCase *tcase = tcase_create("plan");
+
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_add_loop_test(tcase, delay_doubles_from_ten_seconds_to_five_minutes, 0,
+                        ARRAY_LEN(DELAYS));
+    tcase_add_loop_test(tcase, there_are_as_many_retries_as_the_limit_says, 0, ARRAY_LEN(LIMITS));
+    tcase_add_test(tcase, without_a_limit_nothing_is_tried_again);
+    tcase_add_loop_test(tcase, what_another_attempt_cannot_mend_is_final, 0, ARRAY_LEN(REASONS));
+    tcase_add_test(tcase, daemon_that_is_always_restarted_needs_no_limit);
+    tcase_add_test(tcase,
+                   failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes);
+    tcase_add_test(tcase, event_of_a_failure_with_retries_left_is_retrying);
+    tcase_add_test(tcase, nothing_happens_before_its_time_and_it_is_woken_then);
+    tcase_add_test(tcase, at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count);
+    tcase_add_loop_test(tcase, exhausted_after_exactly_the_limit_and_one, 0, 8);
+    tcase_add_test(tcase, success_of_a_retry_leaves_no_sign_of_failure_but_the_count);
+    tcase_add_test(tcase, result_of_the_failed_attempt_changes_nothing_any_more);
+    tcase_add_test(tcase,
+                   suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_time_is_over);
+    tcase_add_test(tcase, resumed_before_its_time_it_backs_off_on);
+    tcase_add_test(tcase, lowered_limit_ends_it_without_counting_again);
+    tcase_add_test(tcase, raised_limit_revives_nothing);
+    tcase_add_loop_test(tcase, job_that_stops_ends_a_task_that_backs_off, 0, ARRAY_LEN(ORDERS));
+    tcase_add_test(tcase,
+                   interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended);
+    tcase_add_test(tcase, time_to_live_does_not_begin_before_the_last_retry);
+    tcase_add_test(tcase, deletion_while_it_backs_off_stops_nothing_and_waits_for_nobody);
+    tcase_add_test(tcase, retry_of_a_run_does_not_wait_for_dependencies_again);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
