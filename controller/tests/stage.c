@@ -466,6 +466,17 @@ void stage_put(const struct kube_kind *kind, const char *name, const char *spec)
     fake_api_put(stage.api, kind, object);
 }
 
+void stage_annotate(const struct kube_kind *kind, const char *name, const char *key,
+                    const char *value)
+{
+    cJSON *object = json_copy(stage_get(kind, name));
+    cJSON *metadata = (cJSON *)json_get(object, "metadata");
+
+    arena_own(stage.arena, object, json_free);
+    json_set_string(json_set_object(metadata, "annotations"), key, value);
+    fake_api_put(stage.api, kind, object);
+}
+
 void stage_put_task(const char *spec)
 {
     stage_put(&KIND_TASK, "one", spec);

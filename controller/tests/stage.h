@@ -52,6 +52,8 @@ void stage_lose_fleet(unsigned count);
 /* What users do in the namespace "default"; spec is JSON, the rest of the object stays. The stage
  * begins with the Proplets "alpha" of "device-1" and "beta" of "device-2". */
 void stage_put(const struct kube_kind *kind, const char *name, const char *spec);
+void stage_annotate(const struct kube_kind *kind, const char *name, const char *key,
+                    const char *value);
 void stage_put_task(const char *spec); /* "one" */
 void stage_put_proplet(const char *name, const char *spec);
 void stage_delete(const struct kube_kind *kind, const char *name);

@@ -8,6 +8,16 @@ void torture_create(void)
     stage_put_task("{" TORTURE_SPEC "}");
 }
 
+void torture_create_with_retries(void)
+{
+    stage_put_task("{" TORTURE_SPEC ",\"backoffLimit\":2}");
+}
+
+void torture_let_fail(void)
+{
+    outside_answer("\"results\":\"\",\"error\":\"trap\"");
+}
+
 void torture_delete(void)
 {
     stage_delete(&KIND_TASK, "one");
@@ -29,6 +39,14 @@ static const char *condition_status(const cJSON *conditions, const char *type)
     return json_string(json_get(condition_get(conditions, type), "status"), "-");
 }
 
+/* " failures 2" if there are any. */
+static const char *count_text(const cJSON *status, const char *key)
+{
+    int count = (int)json_int(json_get(status, key), 0);
+
+    return count ? arena_printf(stage.arena, " %s %d", key, count) : "";
+}
+
 /* What is left in the cluster, and what was done to devices. */
 static const char *ending(void)
 {
@@ -40,11 +58,12 @@ static const char *ending(void)
 
     if (task)
         text = arena_printf(
-            stage.arena, "%s %s attempt %d %s %s %s", json_string(json_get(status, "phase"), "-"),
+            stage.arena, "%s %s attempt %d%s%s %s %s %s",
+            json_string(json_get(status, "phase"), "-"),
             json_string(json_get(status, "results"), error),
-            (int)json_int(json_get(status, "attempt"), 0),
-            condition_status(conditions, "Scheduled"), condition_status(conditions, "Started"),
-            condition_status(conditions, "Completed"));
+            (int)json_int(json_get(status, "attempt"), 0), count_text(status, "failures"),
+            count_text(status, "run"), condition_status(conditions, "Scheduled"),
+            condition_status(conditions, "Started"), condition_status(conditions, "Completed"));
     for (size_t i = 0; i < outside.run_count; i++) {
         const struct run *run = &outside.runs[i];
         const char *dot = strchr(run->id, '.');

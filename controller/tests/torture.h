@@ -5,11 +5,11 @@
 #include "controller/tests/outside.h"
 #include "controller/tests/stage.h"
 
-#define TORTURE_ACTS 8
+#define TORTURE_ACTS 10
 struct scenario {
     const char *name;
     void (*acts[TORTURE_ACTS])(void); /* the controller comes to rest after each */
-    /* "<phase> <result or error> attempt <n> <Scheduled> <Started> <Completed>" of the Task, or
+    /* "<phase> <result or error> attempt <n>[ failures <n>][ run <n>] <Scheduled> <Started> <Completed>" of the Task, or
      * "gone"; then of each id on a device "; uid[.<n>] x<executions>", " stopped", " up <instances of
      * a daemon>". */
     const char *end;
@@ -20,6 +20,9 @@ int torture_main(const char *name, const struct scenario *all, size_t len);
 /* Acts. */
 #define TORTURE_SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[10,32]"
 void torture_create(void);
+/* Two retries; created, or changed to that. */
+void torture_create_with_retries(void);
+void torture_let_fail(void); /* whatever runs */
 void torture_delete(void);
 void torture_let_answer(void); /* whatever runs, and whatever is started from now on */
 void torture_wait_a_minute(void);
