@@ -1,6 +1,7 @@
 /* Before the first message of a term: the store holds every Task that the API server has. */
 #pragma once
 
+#include "common/base/clock.h"
 #include "common/kube/client.h"
 #include "common/runtime/store.h"
 
@@ -11,11 +12,16 @@
  * resourceVersion will not do: it is the whole etcd's, moved by every lease renewal, and a quiet
  * watch never reaches it.) After that an id that the store does not know is unknown: our own starts
  * are there by our own writes.
+ *
+ * A namespace, of several, that may not be listed for CATCH_UP_PATIENCE_MS is left out: it may have
+ * been deleted. A starting API server forbids everything, but not for so long.
  */
+#define CATCH_UP_PATIENCE_MS 60000
 struct catch_up;
-/* namespaces: NULL or empty for all. Borrowed, like client and store. */
+/* namespaces: NULL or empty for all. Borrowed, like client, store and clock. */
 struct catch_up *catch_up_create(struct kube_client *client, struct store *tasks,
-                                 const char *const *namespaces, size_t len);
+                                 const char *const *namespaces, size_t len,
+                                 const struct clock *clock);
 void catch_up_destroy(struct catch_up *catch_up);
 /* 1: done; 0: not yet, call again. Lists at the first call, and again after a failed one; never
  * gives up. */

@@ -26,7 +26,7 @@ static const struct option OPTIONS[] = {
     { OPTION("use-service-account-credentials", OPTION_BOOL, use_service_accounts, "false"),
       .help = "each reconciler acts as a ServiceAccount of its own, with the rights of rbac/" },
     { OPTION("namespace", OPTION_STRINGS, namespaces, NULL), .value_name = "NAME",
-      .help = "watch this namespace only", .environment = "WATCH_NAMESPACE" },
+      .help = "watch only these namespaces", .environment = "WATCH_NAMESPACE" },
     { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
       .help = "least severe level logged" },
     { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
@@ -163,6 +163,29 @@ static int check_mqtt_address(const char *address, struct error *err)
     return 0;
 }
 
+/* Each once: a list and a watch belong to each. */
+static int check_namespaces(struct option_strings *namespaces, struct error *err)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < namespaces->len; i++) {
+        const char *ns = namespaces->items[i];
+        bool is_new = true;
+
+        if (!str_is_dns_label(ns))
+            return error_set(err, ERROR_INVALID,
+                             "--namespace: '%.64s' is no namespace (lower-case letters, digits "
+                             "and '-', at most 63)",
+                             ns);
+        for (size_t j = 0; j < count; j++)
+            is_new = is_new && !str_equal(namespaces->items[j], ns);
+        if (is_new)
+            namespaces->items[count++] = ns;
+    }
+    namespaces->len = count;
+    return 0;
+}
+
 static int check_together(const struct controller_settings *settings, struct error *err)
 {
     if (settings->renew_deadline_ms >= settings->lease_duration_ms)
@@ -173,8 +196,6 @@ static int check_together(const struct controller_settings *settings, struct err
         return error_set(err, ERROR_INVALID,
                          "--leader-elect-retry-period: 1.2 times it must be less than "
                          "--leader-elect-renew-deadline");
-    if (settings->namespaces.len > 1)
-        return error_set(err, ERROR_INVALID, "--namespace: one namespace, or none to watch all");
     if (!settings->domain_id != !settings->channel_id)
         return error_set(err, ERROR_INVALID, "--domain-id and --channel-id: give both or neither");
     if (settings->client_key && settings->client_key_file)
@@ -201,6 +222,9 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
     if (r < 0)
         return r;
     r = parse_workers(ret->workers, ret, err);
+    if (r < 0)
+        return r;
+    r = check_namespaces(&ret->namespaces, err);
     if (r < 0)
         return r;
     r = check_together(ret, err);

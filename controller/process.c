@@ -46,33 +46,16 @@ static void on_request(void *ctx UNUSED, const char *method, int status, int64_t
     metric_add(&requests, 1, status ? code : "<error>", method, NULL);
 }
 
+/* Of the watched namespaces. selector may be NULL. */
 static struct informer *make_informer(struct process *process, const struct kube_kind *kind,
-                                      watch_project_fn *project)
+                                      const char *selector, watch_project_fn *project)
 {
     const struct option_strings *namespaces = &process->settings.namespaces;
-    const struct watch_options options = {
-        .kind = kind,
-        .ns = namespaces->len ? namespaces->items[0] : NULL,
-        .project = project,
-    };
+    const struct watch_options options = { .kind = kind,
+                                           .label_selector = selector,
+                                           .project = project };
 
-    return informer_create(process->watches, &options);
-}
-
-/* Of what is made for Proplets and Tasks. */
-static struct informer *make_workload_informer(struct process *process,
-                                               const struct kube_kind *kind,
-                                               watch_project_fn *project)
-{
-    const struct option_strings *namespaces = &process->settings.namespaces;
-    const struct watch_options options = {
-        .kind = kind,
-        .ns = namespaces->len ? namespaces->items[0] : NULL,
-        .label_selector = WORKLOAD_SELECTOR,
-        .project = project,
-    };
-
-    return informer_create(process->watches, &options);
+    return informer_create_in(process->watches, &options, namespaces->items, namespaces->len);
 }
 
 static void make_elector(struct process *process)
@@ -250,13 +233,15 @@ int process_create(struct process *process, struct error *err)
     *shared = (struct shared){
         .settings = &process->settings,
         .clock = &CLOCK_SYSTEM,
-        .tasks = make_informer(process, &KIND_TASK, project_task),
-        .proplets = make_informer(process, &KIND_PROPLET, project_proplet),
-        .jobs = make_informer(process, &KIND_PROPELLERJOB, project_propellerjob),
-        .deployments = make_workload_informer(process, &KIND_DEPLOYMENT, project_workload),
-        .statefulsets = make_workload_informer(process, &KIND_STATEFULSET, project_workload),
-        .pods = make_workload_informer(process, &KIND_POD, project_pod),
-        .task_jobs = make_workload_informer(process, &KIND_JOB, project_task_job),
+        .tasks = make_informer(process, &KIND_TASK, NULL, project_task),
+        .proplets = make_informer(process, &KIND_PROPLET, NULL, project_proplet),
+        .jobs = make_informer(process, &KIND_PROPELLERJOB, NULL, project_propellerjob),
+        .deployments =
+            make_informer(process, &KIND_DEPLOYMENT, WORKLOAD_SELECTOR, project_workload),
+        .statefulsets =
+            make_informer(process, &KIND_STATEFULSET, WORKLOAD_SELECTOR, project_workload),
+        .pods = make_informer(process, &KIND_POD, WORKLOAD_SELECTOR, project_pod),
+        .task_jobs = make_informer(process, &KIND_JOB, WORKLOAD_SELECTOR, project_task_job),
         .fleet = fleet_create(),
         .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
@@ -279,7 +264,7 @@ int process_create(struct process *process, struct error *err)
             return r;
     }
     process->catch_up = catch_up_create(process->client, informer_store(shared->tasks),
-                                        namespaces->items, namespaces->len);
+                                        namespaces->items, namespaces->len, &CLOCK_SYSTEM);
     process->manager = manager_create();
     if (process->settings.leader_elect)
         make_elector(process);

@@ -22,18 +22,28 @@ static int start_watches(void *self, struct error *err)
     return watch_loop_start(((struct process *)self)->watches, err);
 }
 
-static int ready_watches(void *self, struct error *err UNUSED)
+static bool all_informers(const struct shared *shared, bool (*is)(struct informer *informer))
 {
-    const struct shared *shared = &((const struct process *)self)->shared;
     struct informer *const all[] = { shared->tasks,       shared->proplets,     shared->jobs,
                                      shared->deployments, shared->statefulsets, shared->pods,
                                      shared->task_jobs };
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        if (!informer_synced(all[i]))
-            return 0;
+        if (!is(all[i]))
+            return false;
     }
-    return 1;
+    return true;
+}
+
+/* One namespace of several that is not there does not stop the others. */
+static bool is_settled(struct informer *informer)
+{
+    return informer_settled(informer, CATCH_UP_PATIENCE_MS);
+}
+
+static int ready_watches(void *self, struct error *err UNUSED)
+{
+    return all_informers(&((struct process *)self)->shared, is_settled);
 }
 
 static void join_watches(void *self)
@@ -229,7 +239,7 @@ int process_check_caches(void *ctx, char *why, size_t size)
 
     if (watch_loop_problem(process->watches, why, size))
         return 0;
-    if (ready_watches(process, NULL))
+    if (all_informers(&process->shared, informer_synced))
         return 1;
     snprintf(why, size, "first list not complete");
     return 0;

@@ -18,10 +18,11 @@
  *  INIT, then INIT_APPLY for each item, then INIT_DONE: the complete set; what it lacks is gone. A
  *  second INIT before INIT_DONE starts the set over.
  *  APPLY, DELETE: changes after it. BOOKMARK: nothing but the version.
+ *  REFUSED: a request was answered with 401 or 403.
  *
  * version is that of the set (INIT_DONE), of the change or of the bookmark: everything up to it has
- * been told. It is NULL with INIT and INIT_APPLY. Every sink call is made by watch_machine_feed, in
- * the API server's order.
+ * been told. It is NULL with the others. Every sink call is made by watch_machine_feed, in the API
+ * server's order, but for REFUSED: that one is made by watch_machine_finish.
  *
  * What cannot be kept (larger than WATCH_MAX_ITEM, or not decodable: a string with a NUL, nesting
  * beyond JSON_MAX_DEPTH) is left out of a list with a warning, so that one object cannot hold up
@@ -34,7 +35,8 @@ enum watch_event_type {
     WATCH_INIT_DONE,
     WATCH_APPLY,
     WATCH_DELETE,
-    WATCH_BOOKMARK
+    WATCH_BOOKMARK,
+    WATCH_REFUSED
 };
 typedef void watch_sink_fn(void *ctx, enum watch_event_type type,
                            struct kube_object *object /* borrowed */, const char *version);
@@ -96,7 +98,7 @@ void watch_machine_finish(struct watch_machine *machine, int status, const char 
  * Forbidden: …"). For readyz and logs. Valid until the next call of feed or finish. */
 const char *watch_machine_problem(const struct watch_machine *machine);
 enum error_code watch_machine_problem_code(const struct watch_machine *machine); /* NONE: none */
-/* "tasks.propeller.example.org" or "pods": for logs. */
+/* "tasks.propeller.example.org" or "pods of namespace 'team-a'": for logs. */
 const char *watch_machine_resource(const struct watch_machine *machine);
 
 /* One thread, one CURLM, all watches on one HTTP/2 connection. */

@@ -11,8 +11,8 @@
 #include "common/kube/curl_setup.h"
 #include "common/kube/watch.h"
 
-/* A handful of kinds, in namespaced mode once a namespace. */
-#define MAX_MACHINES 256
+/* Up to 16 kinds, in namespaced mode once for each of up to 64 namespaces. */
+#define MAX_MACHINES 1024
 /* Of a reply that is not 200: a Status object; a longer one is cut. */
 #define MAX_REFUSAL (16u << 10)
 /* Nothing is due: libcurl and curl_multi_wakeup end a wait on their own. */

@@ -49,8 +49,10 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
     assert(fits); /* names are short */
     machine->field_selector = xstrdup(buf_string(&field));
     buf_release(&field);
-    fits = buf_printf(&resource, "%s%s%s", kind->plural, *kind->group ? "." : "", kind->group);
-    assert(fits); /* kinds are constants */
+    fits = buf_printf(&resource, "%s%s%s", kind->plural, *kind->group ? "." : "", kind->group) &&
+           (!kind->namespaced || !*machine->ns ||
+            buf_printf(&resource, " of namespace '%s'", machine->ns));
+    assert(fits); /* kinds are constants, names are short */
     machine->resource = resource.data;
     return machine;
 }
@@ -298,6 +300,8 @@ void watch_machine_finish(struct watch_machine *machine, int status, const char 
     if (why.code) {
         back_off(machine, &why, now_ms);
         after_failure(machine, &why);
+        if (why.code == ERROR_FORBIDDEN)
+            machine->sink(machine->ctx, WATCH_REFUSED, NULL, NULL);
     } else {
         watch_no_problem(machine);
         machine->not_before_ms = now_ms;

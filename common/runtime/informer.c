@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "common/base/alloc.h"
+#include "common/base/clock.h"
 #include "common/base/cond.h"
 #include "common/base/log.h"
 
@@ -15,15 +16,25 @@ struct subscriber {
     void *ctx;
 };
 
+/* One list and watch: of everything, or of one of the namespaces. */
+struct source {
+    struct informer *informer;
+    struct watch_machine *machine;
+    char *ns; /* "": all */
+    bool synced;
+    int64_t refused_ms; /* monotonic: since when every answer was a refusal; 0: it was not */
+};
+
 struct informer {
     struct store *store;
-    struct watch_machine *machine;
+    struct source *sources;
+    size_t source_count;
     watch_project_fn *project;
     struct subscriber subscribers[MAX_SUBSCRIBERS]; /* fixed before the loop starts */
     size_t subscriber_count;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of what is synced */
     pthread_cond_t changed;
-    bool synced;
+    size_t unsynced;
 };
 
 static void tell(const struct informer *informer, struct kube_object *old,
@@ -58,11 +69,27 @@ static void remove_object(struct informer *informer, const struct kube_object *o
         tell(informer, old, NULL);
 }
 
-static void set_synced(struct informer *informer)
+static void set_synced(struct source *source)
 {
+    struct informer *informer = source->informer;
+
     pthread_mutex_lock(&informer->lock);
-    informer->synced = true;
+    if (!source->synced)
+        informer->unsynced--;
+    source->synced = true;
     pthread_cond_broadcast(&informer->changed);
+    pthread_mutex_unlock(&informer->lock);
+}
+
+static void note_answer(struct source *source, bool refused)
+{
+    struct informer *informer = source->informer;
+
+    pthread_mutex_lock(&informer->lock);
+    if (!refused)
+        source->refused_ms = 0;
+    else if (!source->refused_ms)
+        source->refused_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     pthread_mutex_unlock(&informer->lock);
 }
 
@@ -71,18 +98,23 @@ static void set_synced(struct informer *informer)
 static void on_event(void *ctx, enum watch_event_type type, struct kube_object *object,
                      const char *version)
 {
-    struct informer *informer = ctx;
+    struct source *source = ctx;
+    struct informer *informer = source->informer;
 
     switch (type) {
+    case WATCH_REFUSED:
+        note_answer(source, true);
+        return;
     case WATCH_INIT:
-        store_set_begin(informer->store);
+        note_answer(source, false);
+        store_set_begin(informer->store, source->ns);
         return;
     case WATCH_INIT_APPLY:
         put(informer, store_set_add, object);
         return;
     case WATCH_INIT_DONE:
-        store_set_sweep(informer->store, version, on_gone, informer);
-        set_synced(informer);
+        store_set_sweep(informer->store, source->ns, version, on_gone, informer);
+        set_synced(source);
         return;
     case WATCH_APPLY:
         put(informer, store_put, object);
@@ -93,27 +125,54 @@ static void on_event(void *ctx, enum watch_event_type type, struct kube_object *
     case WATCH_BOOKMARK:
         break;
     }
-    store_seen(informer->store, version);
+    store_seen(informer->store, source->ns, version);
 }
 
-struct informer *informer_create(struct watch_loop *loop, const struct watch_options *options)
+static void add_source(struct informer *informer, struct watch_loop *loop,
+                       const struct watch_options *options, const char *ns)
+{
+    struct source *source = &informer->sources[informer->source_count++];
+    struct watch_options own = *options;
+
+    own.ns = ns;
+    *source = (struct source){ .informer = informer, .ns = xstrdup(ns ? ns : "") };
+    source->machine = watch_machine_create(&own, on_event, source);
+    informer->unsynced++;
+    watch_loop_add(loop, source->machine);
+}
+
+struct informer *informer_create_in(struct watch_loop *loop, const struct watch_options *options,
+                                    const char *const *namespaces, size_t len)
 {
     struct informer *informer = xcalloc(1, sizeof(*informer));
 
     informer->store = store_create();
-    informer->machine = watch_machine_create(options, on_event, informer);
     informer->project = options->project;
     pthread_mutex_init(&informer->lock, NULL);
     cond_init(&informer->changed);
-    watch_loop_add(loop, informer->machine);
+    informer->sources = xcalloc(len > 0 ? len : 1, sizeof(struct source));
+    store_split(informer->store, namespaces, len);
+    for (size_t i = 0; i < len; i++)
+        add_source(informer, loop, options, namespaces[i]);
+    if (len == 0)
+        add_source(informer, loop, options, options->ns);
     return informer;
+}
+
+struct informer *informer_create(struct watch_loop *loop, const struct watch_options *options)
+{
+    return informer_create_in(loop, options, NULL, 0);
 }
 
 void informer_destroy(struct informer *informer)
 {
     if (!informer)
         return;
-    watch_machine_destroy(informer->machine);
+    for (size_t i = 0; i < informer->source_count; i++) {
+        watch_machine_destroy(informer->sources[i].machine);
+        free(informer->sources[i].ns);
+    }
+    free(informer->sources);
     store_destroy(informer->store);
     pthread_cond_destroy(&informer->changed);
     pthread_mutex_destroy(&informer->lock);
@@ -135,9 +194,27 @@ void informer_subscribe(struct informer *informer, informer_fn *function, void *
 bool informer_synced(struct informer *informer)
 {
     pthread_mutex_lock(&informer->lock);
-    bool synced = informer->synced;
+    bool synced = !informer->unsynced;
     pthread_mutex_unlock(&informer->lock);
     return synced;
+}
+
+static bool is_settled(const struct source *source, int64_t now_ms, uint32_t patience_ms)
+{
+    return source->synced || (source->refused_ms && now_ms - source->refused_ms >= patience_ms);
+}
+
+bool informer_settled(struct informer *informer, uint32_t patience_ms)
+{
+    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    size_t settled = 0;
+
+    pthread_mutex_lock(&informer->lock);
+    bool any = informer->unsynced < informer->source_count;
+    for (size_t i = 0; i < informer->source_count; i++)
+        settled += is_settled(&informer->sources[i], now_ms, patience_ms);
+    pthread_mutex_unlock(&informer->lock);
+    return any && settled == informer->source_count;
 }
 
 bool informer_wait_synced(struct informer *informer, uint32_t timeout_ms)
@@ -145,9 +222,9 @@ bool informer_wait_synced(struct informer *informer, uint32_t timeout_ms)
     struct timespec deadline = cond_deadline(timeout_ms);
 
     pthread_mutex_lock(&informer->lock);
-    while (!informer->synced && cond_wait_until(&informer->changed, &informer->lock, &deadline))
+    while (informer->unsynced && cond_wait_until(&informer->changed, &informer->lock, &deadline))
         ;
-    bool synced = informer->synced;
+    bool synced = !informer->unsynced;
     pthread_mutex_unlock(&informer->lock);
     return synced;
 }

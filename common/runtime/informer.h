@@ -1,4 +1,4 @@
-/* watch -> store -> subscribers: the cache of one kind. */
+/* watch -> store -> subscribers: the cache of one kind, of the cluster or of some namespaces. */
 #pragma once
 
 #include "common/kube/watch.h"
@@ -11,11 +11,18 @@ typedef void informer_fn(void *ctx, struct kube_object *old, struct kube_object 
 
 struct informer;
 struct informer *informer_create(struct watch_loop *loop, const struct watch_options *options);
+/* A list and a watch for each of the namespaces, in place of options->ns; none of them: as
+ * informer_create. It is synced when all of them are. */
+struct informer *informer_create_in(struct watch_loop *loop, const struct watch_options *options,
+                                    const char *const *namespaces, size_t len);
 void informer_destroy(struct informer *informer); /* after watch_loop_stop */
 struct store *informer_store(struct informer *informer);
 void informer_subscribe(struct informer *informer, informer_fn *function,
                         void *ctx); /* before start */
 bool informer_synced(struct informer *informer);
+/* Synced, but for namespaces whose every list was refused for so long, if there are others: they may
+ * be gone for good, and their neighbours must not wait for them. */
+bool informer_settled(struct informer *informer, uint32_t patience_ms);
 bool informer_wait_synced(struct informer *informer, uint32_t timeout_ms);
 
 /* The reply to an own write: projected, kept if newer, subscribers told. So a reconcile never acts

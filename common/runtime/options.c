@@ -179,7 +179,7 @@ static int set(struct parser *parser, const struct given *given, struct error *e
                                         err);
 }
 
-/* A value from the environment or the fallback, where a list is one text. */
+/* A value in which a list may be one text. */
 static int set_listed(struct parser *parser, const struct given *given, struct error *err)
 {
     if (given->option->type != OPTION_STRINGS)
@@ -352,7 +352,7 @@ static int parse_flag(struct parser *parser, int argc, char *const *argv, int *p
         return error_set(err, ERROR_INVALID, "%s: needs a value (--%s=%s)", given.as, option->name,
                          option->value_name ? option->value_name : "...");
     *ret_option = option;
-    return set(parser, &given, err);
+    return set_listed(parser, &given, err);
 }
 
 static void print_help(const char *program, const char *about, const struct option *table,

@@ -7,7 +7,7 @@
 
 enum option_type {
     OPTION_STRING,   /* const char * */
-    OPTION_STRINGS,  /* struct option_strings, repeatable */
+    OPTION_STRINGS,  /* struct option_strings, repeatable, and a list with commas */
     OPTION_BOOL,     /* bool; --flag alone is true, --flag=false */
     OPTION_INT,      /* int64_t, min..max */
     OPTION_DOUBLE,   /* double, min..max */
@@ -35,8 +35,8 @@ struct option {
 
 /*
  * Command line wins over environment (PROPELLER_<NAME>, - as _; then .environment) wins over
- * fallback. An empty variable counts as not set. OPTION_STRINGS: one value for each --flag, several
- * separated by commas in the environment and the fallback.
+ * fallback. An empty variable counts as not set. OPTION_STRINGS: each --flag adds one value or
+ * several separated by commas, as in the environment and the fallback.
  *
  * --help and --version print and return 1 (exit 0). An unknown flag, a missing or unusable value,
  * an argument that belongs to no flag: ERROR_INVALID, one line naming the flag and what is allowed;

@@ -10,16 +10,30 @@
 
 struct entry {
     struct indexed indexed; /* first: buckets of indexes point to it */
-    uint64_t set;           /* the last complete set that had it */
+    uint64_t set;           /* the last complete set of its part that had it */
+};
+
+/* What one list and watch tells: all objects, or those of one namespace. */
+struct part {
+    char *seen;   /* NULL: nothing yet */
+    uint64_t set; /* the number of the present set; 0 is in no set */
 };
 
 struct store {
     pthread_rwlock_t lock;
     struct map *entries; /* by kube_name_key */
     struct store_index *indexes;
-    char *seen;   /* NULL: nothing yet */
-    uint64_t set; /* the number of the present set */
+    struct part all;
+    struct map *parts; /* by namespace; empty: all of them are one part */
 };
+
+static void part_free(void *value)
+{
+    struct part *part = value;
+
+    free(part->seen);
+    free(part);
+}
 
 struct store *store_create(void)
 {
@@ -28,7 +42,8 @@ struct store *store_create(void)
     pthread_rwlock_init(&store->lock, NULL);
     store->entries = map_create(NULL);
     store->indexes = store_index_create();
-    store->set = 1; /* 0 is in no set */
+    store->all.set = 1;
+    store->parts = map_create(part_free);
     return store;
 }
 
@@ -53,14 +68,37 @@ void store_destroy(struct store *store)
     map_destroy(store->entries);
     store_index_destroy(store->indexes);
     pthread_rwlock_destroy(&store->lock);
-    free(store->seen);
+    map_destroy(store->parts);
+    free(store->all.seen);
     free(store);
+}
+
+void store_split(struct store *store, const char *const *namespaces, size_t len)
+{
+    assert(map_len(store->entries) == 0);
+    for (size_t i = 0; i < len; i++) {
+        struct part *part = xcalloc(1, sizeof(*part));
+
+        part->set = 1;
+        map_set(store->parts, namespaces[i], part);
+    }
 }
 
 void store_add_index(struct store *store, const char *name, index_fn *function)
 {
     assert(map_len(store->entries) == 0);
     store_index_add(store->indexes, name, function);
+}
+
+static bool is_split(const struct store *store)
+{
+    return map_len(store->parts) > 0;
+}
+
+/* NULL: of a namespace that nobody watches. */
+static struct part *part_of(struct store *store, const char *ns)
+{
+    return is_split(store) ? map_get(store->parts, ns ? ns : "") : &store->all;
 }
 
 static struct entry *find_entry(const struct store *store, const struct kube_name *name)
@@ -95,15 +133,17 @@ static bool is_newer_than(const struct entry *entry, const char *version)
     return kube_version_compare(entry->indexed.object->resource_version, version) > 0;
 }
 
-/* Invariants 1 and 4. */
-static bool is_wanted(const struct store *store, const struct entry *entry,
+/* Invariants 1, 4 and 5. */
+static bool is_wanted(const struct part *part, const struct entry *entry,
                       const struct kube_object *object, bool of_set)
 {
     const char *version = object->resource_version;
 
+    if (!part)
+        return false;
     if (entry)
         return kube_version_compare(version, entry->indexed.object->resource_version) > 0;
-    return of_set || !store->seen || kube_version_compare(version, store->seen) > 0;
+    return of_set || !part->seen || kube_version_compare(version, part->seen) > 0;
 }
 
 /*
@@ -113,10 +153,11 @@ static bool is_wanted(const struct store *store, const struct entry *entry,
 static bool is_known(struct store *store, const struct kube_object *object, bool of_set)
 {
     pthread_rwlock_wrlock(&store->lock);
+    const struct part *part = part_of(store, object->name.ns);
     struct entry *entry = find_entry(store, &object->name);
-    bool known = !is_wanted(store, entry, object, of_set);
+    bool known = !is_wanted(part, entry, object, of_set);
     if (entry && of_set)
-        entry->set = store->set;
+        entry->set = part->set;
     pthread_rwlock_unlock(&store->lock);
     return known;
 }
@@ -135,8 +176,9 @@ static bool put(struct store *store, struct kube_object *object, bool of_set,
     const struct index_values *values = index_values_of(store->indexes, arena, object);
 
     pthread_rwlock_wrlock(&store->lock);
+    const struct part *part = part_of(store, object->name.ns);
     struct entry *entry = find_entry(store, &object->name);
-    bool wanted = is_wanted(store, entry, object, of_set); /* may have changed meanwhile */
+    bool wanted = is_wanted(part, entry, object, of_set); /* may have changed meanwhile */
     if (wanted) {
         if (!entry)
             entry = make_entry(store, &object->name);
@@ -145,8 +187,8 @@ static bool put(struct store *store, struct kube_object *object, bool of_set,
         entry->indexed.object = kube_object_ref(object);
         store_index_link(&entry->indexed, values);
     }
-    if (of_set)
-        entry->set = store->set;
+    if (entry && of_set)
+        entry->set = part->set;
     pthread_rwlock_unlock(&store->lock);
 
     if (ret_old)
@@ -161,12 +203,12 @@ bool store_put(struct store *store, struct kube_object *object, struct kube_obje
     return put(store, object, false, ret_old);
 }
 
-static void advance(struct store *store, const char *version)
+static void advance(struct part *part, const char *version)
 {
-    if (store->seen && kube_version_compare(version, store->seen) <= 0)
+    if (!part || (part->seen && kube_version_compare(version, part->seen) <= 0))
         return;
-    free(store->seen);
-    store->seen = xstrdup(version);
+    free(part->seen);
+    part->seen = xstrdup(version);
 }
 
 struct kube_object *store_remove(struct store *store, const struct kube_name *name,
@@ -178,22 +220,24 @@ struct kube_object *store_remove(struct store *store, const struct kube_name *na
     struct entry *entry = find_entry(store, name);
     if (entry && !is_newer_than(entry, version))
         old = take_entry(store, entry);
-    advance(store, version); /* at once: a late put must not come in between */
+    advance(part_of(store, name->ns), version); /* at once: a late put must not come in between */
     pthread_rwlock_unlock(&store->lock);
     return old;
 }
 
-void store_seen(struct store *store, const char *version)
+void store_seen(struct store *store, const char *ns, const char *version)
 {
     pthread_rwlock_wrlock(&store->lock);
-    advance(store, version);
+    advance(part_of(store, ns), version);
     pthread_rwlock_unlock(&store->lock);
 }
 
-void store_set_begin(struct store *store)
+void store_set_begin(struct store *store, const char *ns)
 {
     pthread_rwlock_wrlock(&store->lock);
-    store->set++;
+    struct part *part = part_of(store, ns);
+    if (part)
+        part->set++;
     pthread_rwlock_unlock(&store->lock);
 }
 
@@ -203,8 +247,10 @@ bool store_set_add(struct store *store, struct kube_object *object, struct kube_
 }
 
 /* A walk of its own, as the map must not change during one. *ret is freed by the caller. */
-static size_t find_gone(const struct store *store, const char *version, struct entry ***ret)
+static size_t find_gone(struct store *store, const char *ns, const char *version,
+                        struct entry ***ret)
 {
+    const struct part *part = part_of(store, ns);
     size_t count = 0;
     const char *key;
     void *value;
@@ -212,22 +258,24 @@ static size_t find_gone(const struct store *store, const char *version, struct e
     *ret = xcalloc(map_len(store->entries) + 1, sizeof(struct entry *));
     for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
         struct entry *entry = value;
-        if (entry->set != store->set && !is_newer_than(entry, version))
+        if (part_of(store, entry->indexed.object->name.ns) == part && entry->set != part->set &&
+            !is_newer_than(entry, version))
             (*ret)[count++] = entry;
     }
     return count;
 }
 
-void store_set_sweep(struct store *store, const char *version, store_gone_fn *gone, void *ctx)
+void store_set_sweep(struct store *store, const char *ns, const char *version, store_gone_fn *gone,
+                     void *ctx)
 {
     struct entry **entries;
 
     pthread_rwlock_wrlock(&store->lock);
-    size_t count = find_gone(store, version, &entries);
+    size_t count = find_gone(store, ns, version, &entries);
     struct kube_object **objects = xcalloc(count + 1, sizeof(struct kube_object *));
     for (size_t i = 0; i < count; i++)
         objects[i] = take_entry(store, entries[i]);
-    advance(store, version);
+    advance(part_of(store, ns), version);
     pthread_rwlock_unlock(&store->lock);
 
     for (size_t i = 0; i < count; i++) {
@@ -339,11 +387,12 @@ bool store_name_of_uid(struct store *store, const char *uid, struct kube_name *r
     return object;
 }
 
-bool store_has_seen(struct store *store, const char *uid, const char *version)
+bool store_has_seen(struct store *store, const char *ns, const char *uid, const char *version)
 {
     pthread_rwlock_rdlock(&store->lock);
     const struct kube_object *object = find_uid(store, uid);
-    bool seen = store->seen && kube_version_compare(store->seen, version) >= 0;
+    const struct part *part = part_of(store, ns);
+    bool seen = part && part->seen && kube_version_compare(part->seen, version) >= 0;
     if (!seen && object)
         seen = kube_version_compare(object->resource_version, version) >= 0;
     pthread_rwlock_unlock(&store->lock);

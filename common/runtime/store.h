@@ -1,5 +1,5 @@
 /* Objects of one kind by name and by index: what reconcilers read. One writer (the watch loop),
- * many readers. */
+ * many readers. It is one part, or one for each namespace that is listed and watched by itself. */
 #pragma once
 
 #include "common/base/arena.h"
@@ -11,8 +11,10 @@
  *  2. Every index holds exactly the objects of the store, under the values its function gave for
  * them.
  *  3. Objects never change; what a reader holds stays as it was.
- *  4. The seen version never goes back. An object that is not there at or below it is deleted, and
- * does not come back through a late put.
+ *  4. The seen version of a part never goes back. An object that is not there at or below it is
+ * deleted, and does not come back through a late put. What one watch told says nothing of another
+ * part: each has its own.
+ *  5. An object of a namespace that no part is for is not kept: nobody would tell its end.
  */
 struct store;
 
@@ -27,6 +29,8 @@ typedef void index_fn(const cJSON *json, index_add_fn *add, void *ctx);
 
 struct store *store_create(void);
 void store_destroy(struct store *store);
+/* A part for each of them, which are not empty; before the first object. */
+void store_split(struct store *store, const char *const *namespaces, size_t len);
 void store_add_index(struct store *store, const char *name,
                      index_fn *function); /* before the first object */
 
@@ -51,19 +55,21 @@ bool store_put(struct store *store, struct kube_object *object, struct kube_obje
  * what was removed; NULL if there was none, or one that is newer than version. */
 struct kube_object *store_remove(struct store *store, const struct kube_name *name,
                                  const char *version);
-/* The API server has told every change up to version. */
-void store_seen(struct store *store, const char *version);
+/* The API server has told every change of a part up to version. ns says which one, here and below;
+ * it does not matter (may be NULL) where there is one only. */
+void store_seen(struct store *store, const char *ns, const char *version);
 
 /*
- * A complete set: begin, add for each of its objects (which returns as store_put does, but knows no
+ * A complete set of a part: begin, add for each of its objects (which returns as store_put does, but knows no
  * deleted ones), sweep at the version of the set. What was not added and is not newer than the set
  * is gone: calls gone(ctx, old) with no lock held. Another begin starts over.
  */
 typedef void store_gone_fn(void *ctx, struct kube_object *old);
-void store_set_begin(struct store *store);
+void store_set_begin(struct store *store, const char *ns);
 bool store_set_add(struct store *store, struct kube_object *object, struct kube_object **ret_old);
-void store_set_sweep(struct store *store, const char *version, store_gone_fn *gone, void *ctx);
+void store_set_sweep(struct store *store, const char *ns, const char *version, store_gone_fn *gone,
+                     void *ctx);
 
 /* The uid is there at `version` or newer, or was removed since: the seen version is not older. For
  * catching up with a quorum list. */
-bool store_has_seen(struct store *store, const char *uid, const char *version);
+bool store_has_seen(struct store *store, const char *ns, const char *uid, const char *version);

@@ -15,6 +15,10 @@
 #define OBJECT(name, version)                                                                      \
     "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"" version   \
     "\",\"managedFields\":[{\"manager\":\"m\"}]},\"spec\":{\"file\":\"long\"},\"status\":\"s\"}"
+/* In a namespace. */
+#define OBJECT_IN(ns, name, version)                                                               \
+    "{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"uid\":\"u-" name              \
+    "\",\"resourceVersion\":\"" version "\"}}"
 #define LIST(version, items)                                                                       \
     "{\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
 #define EVENT(type, name, version) "{\"type\":\"" type "\",\"object\":" OBJECT(name, version) "}\n"
@@ -196,13 +200,81 @@ START_TEST(bookmarks_say_what_has_been_seen)
     int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
 
     start_with(LIST("10", ""));
-    ck_assert(store_has_seen(store, "u-x", "10"));
-    ck_assert(!store_has_seen(store, "u-x", "20"));
+    ck_assert(store_has_seen(store, NULL, "u-x", "10"));
+    ck_assert(!store_has_seen(store, NULL, "u-x", "20"));
     tiny_server_push(server, "watch=true", BOOKMARK("20"));
-    while (!store_has_seen(store, "u-x", "20")) {
+    while (!store_has_seen(store, NULL, "u-x", "20")) {
         ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM), end_ms);
         poll(NULL, 0, 5); /* nobody is told of a bookmark */
     }
+}
+END_TEST
+
+/* --- some namespaces --- */
+
+static void set_up_namespaces(void)
+{
+    static const char *const NAMESPACES[] = { "one", "two" };
+    struct watch_options options = { .kind = &KIND_GADGET };
+
+    cond_init(&changed);
+    loop_set_up();
+    informer = informer_create_in(loop, &options, NAMESPACES, ARRAY_LEN(NAMESPACES));
+    informer_subscribe(informer, on_change, &calls);
+    tiny_server_answer(server, "watch=true", 200, "");
+}
+
+START_TEST(it_is_synced_when_every_namespace_is)
+{
+    tiny_server_answer(server, "/namespaces/one/gadgets?limit", 200,
+                       LIST("10", OBJECT_IN("one", "a", "3")));
+    tiny_server_answer(server, "/namespaces/two/gadgets?limit", 403, "");
+    loop_start();
+    expect_calls("a -,3\n");
+    tiny_server_wait(server, "/namespaces/two/gadgets?limit", 2); /* the first refusal is known */
+    ck_assert(!informer_synced(informer));
+    ck_assert(!informer_settled(informer, PATIENCE_MS * 10));
+    ck_assert(informer_settled(informer, 0));
+
+    tiny_server_answer(server, "/namespaces/two/gadgets?limit", 200,
+                       LIST("11", OBJECT_IN("two", "b", "4")));
+    ck_assert(informer_wait_synced(informer, PATIENCE_MS));
+    expect_calls("b -,4\n");
+    ck_assert(informer_settled(informer, PATIENCE_MS * 10));
+}
+END_TEST
+
+START_TEST(refusals_of_every_namespace_settle_nothing)
+{
+    tiny_server_answer(server, "gadgets?limit", 403, "");
+    loop_start();
+    tiny_server_wait(server, "/namespaces/one/gadgets?limit", 2);
+    tiny_server_wait(server, "/namespaces/two/gadgets?limit", 2);
+    ck_assert(!informer_settled(informer, 0));
+}
+END_TEST
+
+START_TEST(a_list_of_one_namespace_that_comes_again_leaves_the_others)
+{
+    tiny_server_answer(server, "/namespaces/one/gadgets?limit", 200,
+                       LIST("10", OBJECT_IN("one", "a", "3") "," OBJECT_IN("one", "c", "4")));
+    tiny_server_answer(server, "/namespaces/two/gadgets?limit", 200,
+                       LIST("11", OBJECT_IN("two", "b", "4")));
+    loop_start();
+    ck_assert(informer_wait_synced(informer, PATIENCE_MS));
+    pthread_mutex_lock(&lock);
+    buf_clear(&calls);
+    pthread_mutex_unlock(&lock);
+
+    tiny_server_answer(server, "/namespaces/one/gadgets?limit", 200,
+                       LIST("50", OBJECT_IN("one", "a", "3")));
+    tiny_server_push(server, "/namespaces/one/gadgets?watch=true", GONE);
+    expect_calls("c 4,-\n");
+    observe(OBJECT_IN("two", "d", "20")); /* older than what was told of the other namespace */
+    observe(OBJECT_IN("one", "e", "20"));
+    observe(OBJECT_IN("three", "f", "90")); /* nobody would tell that it goes */
+    expect_calls("d -,20\n");
+    ck_assert_uint_eq(store_count(informer_store(informer), NULL, NULL), 3);
 }
 END_TEST
 
@@ -254,6 +326,14 @@ int main(void)
     tcase_add_test(tcase, a_write_before_the_list_is_not_swept_by_it);
     tcase_add_test(tcase, bookmarks_say_what_has_been_seen);
     tcase_add_test(tcase, writers_and_the_watch_leave_the_newest);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("some namespaces");
+    tcase_add_checked_fixture(tcase, set_up_namespaces, tear_down);
+    tcase_set_timeout(tcase, 45);
+    tcase_add_test(tcase, it_is_synced_when_every_namespace_is);
+    tcase_add_test(tcase, refusals_of_every_namespace_settle_nothing);
+    tcase_add_test(tcase, a_list_of_one_namespace_that_comes_again_leaves_the_others);
     suite_add_tcase(suite, tcase);
 
     return suite_run(suite);

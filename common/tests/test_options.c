@@ -123,12 +123,13 @@ START_TEST(the_last_of_a_repeated_flag_wins)
 }
 END_TEST
 
-START_TEST(a_list_has_one_item_for_each_flag)
+START_TEST(a_list_grows_with_each_flag_and_each_comma)
 {
     ck_assert_int_eq(PARSE("--channel=x,y", "--channel", "z"), 0);
-    ck_assert_uint_eq(settings.channels.len, 2);
-    ck_assert_str_eq(settings.channels.items[0], "x,y");
-    ck_assert_str_eq(settings.channels.items[1], "z");
+    ck_assert_uint_eq(settings.channels.len, 3);
+    ck_assert_str_eq(settings.channels.items[0], "x");
+    ck_assert_str_eq(settings.channels.items[1], "y");
+    ck_assert_str_eq(settings.channels.items[2], "z");
 }
 END_TEST
 
@@ -350,7 +351,7 @@ int main(void)
     tcase_add_test(values, values_stand_after_a_blank_or_an_equals_sign);
     tcase_add_test(values, a_bool_alone_is_true_and_needs_no_value);
     tcase_add_test(values, the_last_of_a_repeated_flag_wins);
-    tcase_add_test(values, a_list_has_one_item_for_each_flag);
+    tcase_add_test(values, a_list_grows_with_each_flag_and_each_comma);
     tcase_add_test(values, a_list_has_a_limit);
     tcase_add_test(values, the_environment_comes_between_fallback_and_command_line);
     tcase_add_test(values, a_list_of_the_command_line_replaces_that_of_the_environment);

@@ -68,8 +68,8 @@ START_TEST(a_deleted_object_does_not_come_back_through_a_late_put)
     ck_assert(!put_version(store, 1, 8));
     ck_assert(put_version(store, 1, 9)); /* made again */
 
-    store_set_begin(store); /* and the same for what a set lacks, known before or not */
-    store_set_sweep(store, "20", ignore_gone, NULL);
+    store_set_begin(store, NULL); /* and the same for what a set lacks, known before or not */
+    store_set_sweep(store, NULL, "20", ignore_gone, NULL);
     ck_assert_str_eq(held(store, 1), "");
     ck_assert(!put_version(store, 1, 20));
     ck_assert(!put_version(store, 2, 15));
@@ -82,8 +82,8 @@ START_TEST(the_seen_version_never_goes_back)
 {
     struct store *store = make_store();
 
-    store_seen(store, "100");
-    store_seen(store, "99");
+    store_seen(store, NULL, "100");
+    store_seen(store, NULL, "99");
     ck_assert(!put_version(store, 1, 100));
     ck_assert(put_version(store, 1, 101));
     store_destroy(store);
@@ -126,12 +126,12 @@ START_TEST(a_set_removes_what_it_lacks_and_keeps_what_is_newer)
     put_version(store, 2, 6);
     put_version(store, 3, 30); /* our own write, after the list was taken */
     put_version(store, 4, 7);
-    store_set_begin(store);
+    store_set_begin(store, NULL);
     ck_assert(!add_version(store, 1, 5)); /* there already */
     ck_assert(!add_version(store, 4, 6)); /* older than ours, but there */
     ck_assert(add_version(store, 5, 2));
     ck_assert(put_version(store, 6, 40));
-    store_set_sweep(store, "20", count_gone, store);
+    store_set_sweep(store, NULL, "20", count_gone, store);
 
     ck_assert_int_eq(gone_count, 1);
     ck_assert_str_eq(gone_names, "o02");
@@ -148,11 +148,11 @@ START_TEST(a_set_that_starts_over_forgets_what_was_added_before)
 {
     struct store *store = make_store();
 
-    store_set_begin(store);
+    store_set_begin(store, NULL);
     add_version(store, 1, 5);
-    store_set_begin(store);
+    store_set_begin(store, NULL);
     add_version(store, 2, 6);
-    store_set_sweep(store, "10", count_gone, store);
+    store_set_sweep(store, NULL, "10", count_gone, store);
     ck_assert_int_eq(gone_count, 1);
     ck_assert_str_eq(held(store, 1), "");
     ck_assert_str_eq(held(store, 2), "6");
@@ -164,10 +164,10 @@ START_TEST(a_set_knows_no_deleted_objects)
 {
     struct store *store = make_store();
 
-    store_seen(store, "50"); /* left out as unreadable before: the seen version is past it */
-    store_set_begin(store);
+    store_seen(store, NULL, "50"); /* left out as unreadable before: the seen version is past it */
+    store_set_begin(store, NULL);
     ck_assert(add_version(store, 1, 5));
-    store_set_sweep(store, "60", ignore_gone, NULL);
+    store_set_sweep(store, NULL, "60", ignore_gone, NULL);
     ck_assert_str_eq(held(store, 1), "5");
     store_destroy(store);
 }
@@ -177,20 +177,87 @@ START_TEST(has_seen_is_true_once_the_object_or_the_stream_is_there)
 {
     struct store *store = make_store();
 
-    ck_assert(!store_has_seen(store, "u1-0", "5"));
+    ck_assert(!store_has_seen(store, NULL, "u1-0", "5"));
     put_version(store, 1, 4);
-    ck_assert(!store_has_seen(store, "u1-0", "5"));
+    ck_assert(!store_has_seen(store, NULL, "u1-0", "5"));
     put_version(store, 1, 5);
-    ck_assert(store_has_seen(store, "u1-0", "5"));
-    ck_assert(store_has_seen(store, "u1-0", "4"));
-    ck_assert(!store_has_seen(store, "u2-0", "5")); /* another's version proves nothing */
+    ck_assert(store_has_seen(store, NULL, "u1-0", "5"));
+    ck_assert(store_has_seen(store, NULL, "u1-0", "4"));
+    ck_assert(!store_has_seen(store, NULL, "u2-0", "5")); /* another's version proves nothing */
 
-    store_seen(store, "8"); /* deleted before we looked, or never to be held */
-    ck_assert(store_has_seen(store, "u2-0", "8"));
-    ck_assert(!store_has_seen(store, "u2-0", "9"));
-    store_set_begin(store);
-    store_set_sweep(store, "9", ignore_gone, NULL);
-    ck_assert(store_has_seen(store, "u2-0", "9"));
+    store_seen(store, NULL, "8"); /* deleted before we looked, or never to be held */
+    ck_assert(store_has_seen(store, NULL, "u2-0", "8"));
+    ck_assert(!store_has_seen(store, NULL, "u2-0", "9"));
+    store_set_begin(store, NULL);
+    store_set_sweep(store, NULL, "9", ignore_gone, NULL);
+    ck_assert(store_has_seen(store, NULL, "u2-0", "9"));
+    store_destroy(store);
+}
+END_TEST
+
+static struct store *make_split_store(void)
+{
+    static const char *const NAMESPACES[] = { "even", "odd" };
+    struct store *store = make_store();
+
+    store_split(store, NAMESPACES, ARRAY_LEN(NAMESPACES));
+    return store;
+}
+
+START_TEST(what_one_part_was_told_says_nothing_of_another)
+{
+    struct store *store = make_split_store();
+    struct kube_name key = name_of(2);
+
+    store_seen(store, "even", "100");
+    ck_assert(!put_version(store, 2, 50));
+    ck_assert(put_version(store, 1, 50)); /* told of "odd" is nothing yet */
+    ck_assert(put_version(store, 2, 110));
+    kube_object_unref(store_remove(store, &key, "120"));
+    ck_assert(put_version(store, 3, 60));
+
+    ck_assert(store_has_seen(store, "even", "u4-0", "120"));
+    ck_assert(!store_has_seen(store, "odd", "u5-0", "1"));
+    ck_assert(store_has_seen(store, "odd", "u1-0", "50"));
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(a_set_of_one_part_removes_nothing_of_another)
+{
+    struct store *store = make_split_store();
+
+    for (int name = 1; name <= 4; name++)
+        put_version(store, name, 5);
+    store_set_begin(store, "even");
+    store_set_begin(store, "odd"); /* lists of both are under way */
+    add_version(store, 2, 5);
+    store_set_sweep(store, "even", "20", count_gone, store);
+    ck_assert_int_eq(gone_count, 1);
+    ck_assert_str_eq(gone_names, "o04");
+    ck_assert_str_eq(held(store, 1), "5");
+
+    add_version(store, 1, 5);
+    store_set_sweep(store, "odd", "30", count_gone, store);
+    ck_assert_int_eq(gone_count, 2);
+    ck_assert_str_eq(gone_names, "o03");
+    ck_assert_uint_eq(store_count(store, NULL, NULL), 2);
+    store_destroy(store);
+}
+END_TEST
+
+START_TEST(an_object_of_a_namespace_without_a_part_is_not_kept)
+{
+    static const char *const NAMESPACES[] = { "even" };
+    struct store *store = make_store();
+    struct kube_name key = name_of(1);
+
+    store_split(store, NAMESPACES, ARRAY_LEN(NAMESPACES));
+    ck_assert(!put_version(store, 1, 5));
+    ck_assert(!add_version(store, 1, 5));
+    ck_assert_ptr_null(store_remove(store, &key, "6"));
+    ck_assert(!store_has_seen(store, "odd", "u1-0", "1"));
+    ck_assert(put_version(store, 2, 5));
     store_destroy(store);
 }
 END_TEST
@@ -229,6 +296,9 @@ int main(void)
     tcase_add_test(tcase, a_set_that_starts_over_forgets_what_was_added_before);
     tcase_add_test(tcase, a_set_knows_no_deleted_objects);
     tcase_add_test(tcase, has_seen_is_true_once_the_object_or_the_stream_is_there);
+    tcase_add_test(tcase, what_one_part_was_told_says_nothing_of_another);
+    tcase_add_test(tcase, a_set_of_one_part_removes_nothing_of_another);
+    tcase_add_test(tcase, an_object_of_a_namespace_without_a_part_is_not_kept);
     tcase_add_test(tcase, a_uid_leads_to_the_name_it_has_now);
     suite_add_tcase(suite, tcase);
 

@@ -8,9 +8,17 @@
 struct model {
     struct shape objects[NAMES]; /* version 0: not there */
     bool in_set[NAMES];
-    int64_t seen;
+    bool split;      /* a part for each of the two namespaces */
+    int64_t seen[2]; /* of each part; the first one's if there is one */
     int lives[NAMES];
 };
+
+static const char *const PARTS[] = { "even", "odd" };
+
+static int part_of(const struct model *model, int name)
+{
+    return model->split ? name % 2 : 0;
+}
 
 static uint64_t random_state;
 
@@ -105,7 +113,8 @@ static struct shape random_shape(struct model *model)
 
     if (pick(4) == 0)
         model->lives[shape.name]++;
-    shape.version = model->seen > 20 ? model->seen - 20 + pick(40) : 1 + pick(40);
+    int64_t seen = model->seen[part_of(model, shape.name)];
+    shape.version = seen > 20 ? seen - 20 + pick(40) : 1 + pick(40);
     shape.tags = pick(1u << TAGS);
     shape.life = model->lives[shape.name];
     return shape;
@@ -114,8 +123,9 @@ static struct shape random_shape(struct model *model)
 static bool model_put(struct model *model, const struct shape *shape, bool of_set)
 {
     struct shape *present = &model->objects[shape->name];
-    bool wanted = present->version ? shape->version > present->version
-                                   : of_set || shape->version > model->seen;
+    bool wanted = present->version
+                      ? shape->version > present->version
+                      : of_set || shape->version > model->seen[part_of(model, shape->name)];
 
     if (wanted)
         *present = *shape;
@@ -146,8 +156,9 @@ static void random_remove(struct store *store, struct model *model)
     struct kube_object *old = store_remove(store, &key, version_text(arena, shape.version));
 
     ck_assert_int_eq(old != NULL, present->version && present->version <= shape.version);
-    if (shape.version > model->seen)
-        model->seen = shape.version;
+    int64_t *seen = &model->seen[part_of(model, shape.name)];
+    if (shape.version > *seen)
+        *seen = shape.version;
     if (old) {
         present->version = 0;
         model->in_set[shape.name] = false;
@@ -157,28 +168,44 @@ static void random_remove(struct store *store, struct model *model)
 static void advance(struct store *store, struct model *model, bool sweep)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    int64_t seen = model->seen + pick(15);
+    int part = model->split ? (int)pick(2) : 0;
+    int64_t seen = model->seen[part] + pick(15);
     const char *version = version_text(arena, seen);
 
-    model->seen = seen;
+    model->seen[part] = seen;
     if (!sweep) {
-        store_seen(store, version);
+        store_seen(store, PARTS[part], version);
         return;
     }
-    store_set_sweep(store, version, ignore_gone, NULL);
+    store_set_sweep(store, PARTS[part], version, ignore_gone, NULL);
     for (int name = 0; name < NAMES; name++) {
-        if (!model->in_set[name] && model->objects[name].version <= seen)
+        if (part_of(model, name) == part && !model->in_set[name] &&
+            model->objects[name].version <= seen)
             model->objects[name].version = 0;
+    }
+}
+
+static void begin_set(struct store *store, struct model *model)
+{
+    int part = model->split ? (int)pick(2) : 0;
+
+    store_set_begin(store, PARTS[part]);
+    for (int name = 0; name < NAMES; name++) {
+        if (part_of(model, name) == part)
+            model->in_set[name] = false;
     }
 }
 
 START_TEST(the_store_and_its_indexes_agree_with_a_naive_model)
 {
     struct store *store = make_store();
-    struct model model = { 0 };
+    struct model model = { .split = _i % 2 };
 
     random_state = 0x9e3779b97f4a7c15u + (uint64_t)_i;
-    store_seen(store, "0");
+    if (model.split)
+        store_split(store, PARTS, ARRAY_LEN(PARTS));
+    for (size_t i = 0; i < ARRAY_LEN(PARTS); i++)
+        store_seen(store, PARTS[i], "0");
     for (int step = 0; step < 200; step++) {
         switch (pick(12)) {
         case 0:
@@ -188,9 +215,7 @@ START_TEST(the_store_and_its_indexes_agree_with_a_naive_model)
             random_remove(store, &model);
             break;
         case 2:
-            store_set_begin(store);
-            for (int name = 0; name < NAMES; name++)
-                model.in_set[name] = false;
+            begin_set(store, &model);
             break;
         case 3:
             advance(store, &model, true);
@@ -230,7 +255,7 @@ static void *read_all(void *ctx)
         }
         store_list(store, arena, "odd");
         store_count(store, "tags", "t0");
-        store_has_seen(store, "u1-0", "5");
+        store_has_seen(store, NULL, "u1-0", "5");
     }
     return NULL;
 }
@@ -258,16 +283,16 @@ static void *watch(void *ctx)
         const char *version = version_text(arena, number);
         struct kube_name key = name_of(i % NAMES);
         if (i % 500 == 0) {
-            store_set_begin(store);
+            store_set_begin(store, NULL);
             for (int name = 0; name < NAMES; name += 2)
                 add_version(store, name, number);
-            store_set_sweep(store, version, ignore_gone, NULL);
+            store_set_sweep(store, NULL, version, ignore_gone, NULL);
         } else if (i % 5 == 0) {
             kube_object_unref(store_remove(store, &key, version));
         } else {
             put_version(store, i % NAMES, number);
         }
-        store_seen(store, version);
+        store_seen(store, NULL, version);
     }
     return NULL;
 }
@@ -296,7 +321,7 @@ int main(void)
     TCase *tcase = tcase_create("store");
 
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, the_store_and_its_indexes_agree_with_a_naive_model, 0, 8);
+    tcase_add_loop_test(tcase, the_store_and_its_indexes_agree_with_a_naive_model, 0, 16);
     tcase_add_test(tcase, threads_see_versions_go_forward_only);
     suite_add_tcase(suite, tcase);
 

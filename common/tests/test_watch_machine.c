@@ -48,6 +48,7 @@ START_TEST(options_go_into_the_path)
             "&watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=60");
     watch_machine_next(machine, now_ms, &next);
     ck_assert_uint_eq(next.timeout_ms, 65000);
+    ck_assert_str_eq(watch_machine_resource(machine), "gadgets.example.org of namespace 'team-1'");
 
     watch_set_up_with(&(struct watch_options){ .kind = &KIND_NODE, .ns = "ignored" });
     request("/api/v1/nodes?limit=500&resourceVersion=0");

@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
+#include "common/tests/fake_clock.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
 
@@ -21,6 +22,8 @@ static struct catch_up *catch_up;
 static unsigned
     cancel_at; /* this request is the first of those that end because the process does */
 static unsigned asked;
+static const char *forbidden; /* paths with this in them are answered with 403; NULL: none */
+static struct fake_clock fake_clock;
 
 static int roundtrip(void *ctx, struct arena *of_request, const struct http_request *request,
                      struct http_response *ret, struct error *err)
@@ -29,6 +32,10 @@ static int roundtrip(void *ctx, struct arena *of_request, const struct http_requ
     ck_assert_ptr_null(strstr(request->path, "resourceVersion=")); /* not from the server's cache */
     if (++asked >= cancel_at && cancel_at)
         return error_set(err, ERROR_CANCELED, "shutting down");
+    if (forbidden && strstr(request->path, forbidden)) {
+        *ret = (struct http_response){ .status = 403, .body = "", .body_len = 0 };
+        return 0;
+    }
     return fake_api_roundtrip(ctx, of_request, request, ret, err);
 }
 
@@ -37,11 +44,13 @@ static void set_up(void)
     json_init();
     log_configure(LOG_ERROR, LOG_TEXT);
     cancel_at = asked = 0;
+    forbidden = NULL;
+    fake_clock_init(&fake_clock);
     arena = arena_create();
     api = fake_api_create();
     client = kube_client_create_with(roundtrip, api);
     store = store_create();
-    catch_up = catch_up_create(client, store, NULL, 0);
+    catch_up = catch_up_create(client, store, NULL, 0, &fake_clock.clock);
 }
 
 static void tear_down(void)
@@ -71,6 +80,15 @@ static void tell(const char *ns, const char *name)
     ck_assert_int_eq(kube_object_create(fake_api_get(api, arena, &KIND_TASK, &key), &object, NULL),
                      0);
     ck_assert(store_put(store, object, NULL));
+}
+
+static void watch_namespaces(void)
+{
+    static const char *const NAMESPACES[] = { "one", "two" };
+
+    catch_up_destroy(catch_up);
+    catch_up = catch_up_create(client, store, NAMESPACES, ARRAY_LEN(NAMESPACES), &fake_clock.clock);
+    store_split(store, NAMESPACES, ARRAY_LEN(NAMESPACES));
 }
 
 static void expect_ready(int r)
@@ -130,7 +148,8 @@ START_TEST(task_deleted_after_the_list_is_not_waited_for)
     ck_assert(kube_name_set(&one, "ns", "one"));
     const cJSON *object = fake_api_get(api, arena, &KIND_TASK, &one);
     fake_api_delete(api, &KIND_TASK, &one);
-    store_seen(store, json_string(json_path(object, "metadata", "resourceVersion", NULL), ""));
+    store_seen(store, NULL,
+               json_string(json_path(object, "metadata", "resourceVersion", NULL), ""));
     expect_ready(1);
 }
 END_TEST
@@ -193,18 +212,61 @@ END_TEST
 
 START_TEST(only_tasks_of_the_watched_namespaces_are_waited_for)
 {
-    static const char *const NAMESPACES[] = { "one", "two" };
-
-    catch_up_destroy(catch_up);
-    catch_up = catch_up_create(client, store, NAMESPACES, ARRAY_LEN(NAMESPACES));
+    watch_namespaces();
     put("one", "a");
     put("two", "a");
     put("three", "a");
     tell("one", "a");
     expect_ready(0);
+    store_seen(store, "one", "1000000"); /* another watch, which knows nothing of it */
+    expect_ready(0);
     tell("two", "a");
     expect_ready(1);
     ck_assert_uint_eq(asked, 2);
+}
+END_TEST
+
+START_TEST(a_namespace_that_may_not_be_listed_holds_up_the_others_for_a_while_only)
+{
+    watch_namespaces();
+    put("one", "a");
+    forbidden = "/namespaces/two/";
+    expect_ready(0);
+    fake_clock_advance(&fake_clock, CATCH_UP_PATIENCE_MS - 1);
+    expect_ready(0);
+    fake_clock_advance(&fake_clock, 1);
+    expect_ready(0); /* but those of the other one are waited for */
+    tell("one", "a");
+    expect_ready(1);
+}
+END_TEST
+
+START_TEST(a_namespace_that_may_be_listed_again_is_waited_for)
+{
+    watch_namespaces();
+    forbidden = "/namespaces/two/";
+    expect_ready(0);
+    fake_clock_advance(&fake_clock, CATCH_UP_PATIENCE_MS);
+    forbidden = NULL;
+    put("two", "a");
+    expect_ready(0);
+    tell("two", "a");
+    expect_ready(1);
+}
+END_TEST
+
+START_TEST(nobody_goes_on_when_nothing_may_be_listed)
+{
+    catch_up_destroy(catch_up);
+    catch_up = catch_up_create(client, store, NULL, 0, &fake_clock.clock);
+    forbidden = "/tasks";
+    expect_ready(0);
+    fake_clock_advance(&fake_clock, 2 * CATCH_UP_PATIENCE_MS);
+    expect_ready(0);
+    watch_namespaces();
+    expect_ready(0);
+    fake_clock_advance(&fake_clock, 2 * CATCH_UP_PATIENCE_MS);
+    expect_ready(0);
 }
 END_TEST
 
@@ -225,6 +287,9 @@ int main(void)
     tcase_add_test(tcase, failed_list_is_never_taken_for_an_empty_one);
     tcase_add_test(tcase, end_of_the_process_ends_the_list);
     tcase_add_test(tcase, only_tasks_of_the_watched_namespaces_are_waited_for);
+    tcase_add_test(tcase, a_namespace_that_may_not_be_listed_holds_up_the_others_for_a_while_only);
+    tcase_add_test(tcase, a_namespace_that_may_be_listed_again_is_waited_for);
+    tcase_add_test(tcase, nobody_goes_on_when_nothing_may_be_listed);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -104,6 +104,16 @@ START_TEST(environment_is_read_and_flags_win)
 }
 END_TEST
 
+START_TEST(each_namespace_counts_once)
+{
+    expect_parsed("--namespace team-b --namespace team-a,team-b,team-c --namespace=team-a");
+    ck_assert_uint_eq(settings.namespaces.len, 3);
+    ck_assert_str_eq(settings.namespaces.items[0], "team-b");
+    ck_assert_str_eq(settings.namespaces.items[1], "team-a");
+    ck_assert_str_eq(settings.namespaces.items[2], "team-c");
+}
+END_TEST
+
 static const struct {
     const char *args;
     unsigned task, proplet; /* 0: as without the flag */
@@ -183,7 +193,8 @@ static const struct {
     { "--mqtt-cert-file f", "--mqtt-cert-file and --mqtt-key-file: give both or neither" },
     { "--mqtt-key-file f", "--mqtt-cert-file and --mqtt-key-file: give both or neither" },
     { "--client-id=", "--client-id: must not be empty" },
-    { "--namespace a --namespace b", "--namespace: one namespace, or none to watch all" },
+    { "--namespace a --namespace B", "--namespace: 'B' is no namespace (lower-case letters" },
+    { "--namespace a,b_c", "--namespace: 'b_c' is no namespace (lower-case letters" },
     { "--workers task", "--workers: 'task' is not KIND=N with N from 1 to 64" },
     { "--workers task=", "--workers: 'task=' is not KIND=N with N from 1 to 64" },
     { "--workers task=0", "--workers: 'task=0' is not KIND=N with N from 1 to 64" },
@@ -244,6 +255,7 @@ int main(void)
     tcase_add_test(tcase, defaults_are_those_of_the_specification);
     tcase_add_test(tcase, flags_are_taken_in_both_forms);
     tcase_add_test(tcase, environment_is_read_and_flags_win);
+    tcase_add_test(tcase, each_namespace_counts_once);
     tcase_add_loop_test(tcase, workers_are_given_by_kind, 0, ARRAY_LEN(WORKERS));
     tcase_add_loop_test(tcase, unusable_value_is_refused_in_one_line_that_names_the_flag, 0,
                         ARRAY_LEN(REFUSED));

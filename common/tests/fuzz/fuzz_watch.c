@@ -31,6 +31,12 @@ static void sink(void *ctx, enum watch_event_type type, struct kube_object *obje
                  const char *version)
 {
     struct told *told = ctx;
+
+    if (type == WATCH_REFUSED) { /* may come at any time, and changes nothing */
+        REQUIRE(!object && !version);
+        mix(told, &type, sizeof(type));
+        return;
+    }
     bool has_object = type == WATCH_INIT_APPLY || type == WATCH_APPLY || type == WATCH_DELETE;
 
     REQUIRE(has_object == (object != NULL));
