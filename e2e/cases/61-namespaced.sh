@@ -96,6 +96,7 @@ expect_eq "requests outside of the three namespaces" "" \
 
 controller_stop
 LATE_NS=$NS-late
+printf '%s\n' "$LATE_NS" >>"$CLUSTER/absent-namespaces" # for tools/audit.py
 CONTROLLER_OPTIONS+=(--namespace "$LATE_NS")
 controller_spawn
 wait_for 60 "readyz to name what is missing" readyz_says "of namespace '$LATE_NS': Forbidden"

@@ -207,9 +207,10 @@ audit_writes() {
 
 # audit_identities [--complete]: what the identities of rbac/ did since the cluster was started
 audit_identities() {
-    k get clusterroles,clusterrolebindings,roles,rolebindings --all-namespaces \
-        --selector app.kubernetes.io/part-of=propeller --output json >"$CLUSTER/rbac.json"
+    k get clusterroles,clusterrolebindings,roles,rolebindings --all-namespaces --output json \
+        >"$CLUSTER/rbac.json"
     "$PYTHON_HOME/bin/python" "$HERE/tools/audit.py" --rbac "$CLUSTER/rbac.json" \
-        --namespace "$SYSTEM_NS" --also 'e2e-.*' --starts "$CLUSTER/apiserver-starts" "$@" \
+        --namespace "$SYSTEM_NS" --also 'e2e-.*' --starts "$CLUSTER/apiserver-starts" \
+        --absent "$CLUSTER/absent-namespaces" "$@" \
         "$CLUSTER"/audit*.log
 }

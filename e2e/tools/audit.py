@@ -2,13 +2,16 @@
 """What the identities of rbac/ did during a run, by the API server's audit log, against their rights.
 
 Fails on a request that was refused, on one that came from another identity than its reconciler's,
-and (--complete) on a right that nobody used, but for what EXPECTED_* below gives a reason for.
+and (--complete) on a right that nobody used, but for what EXPECTED_* below gives a reason for; also
+on a reason for a right that is not granted. Rights are all that is bound to a ServiceAccount of the
+namespace, whoever made the binding; "*" counts as a right of that name, which nobody uses.
 """
 
 import argparse
 import collections
 import datetime
 import json
+import os
 import re
 import sys
 
@@ -63,8 +66,11 @@ def resource_of(ref):
     return f"{name}/{ref['subresource']}" if ref.get("subresource") else name
 
 
+Request = collections.namedtuple("Request", "account group resource verb name ns code seconds")
+
+
 def read_log(paths, namespaces):
-    """(account, group, resource, verb, name, code, seconds) of each request of ours."""
+    """Each request of ours."""
     for path in paths:
         with open(path, encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -77,9 +83,30 @@ def read_log(paths, namespaces):
                 if not match or not re.fullmatch(namespaces, match[1]):
                     continue
                 ref = event.get("objectRef", {})
-                yield (match[2], ref.get("apiGroup", ""), resource_of(ref), event["verb"],
-                       ref.get("name", ""), event.get("responseStatus", {}).get("code", 0),
-                       time_of(event["requestReceivedTimestamp"]))
+                yield Request(match[2], ref.get("apiGroup", ""), resource_of(ref), event["verb"],
+                              ref.get("name", ""), ref.get("namespace", ""),
+                              event.get("responseStatus", {}).get("code", 0),
+                              time_of(event["requestReceivedTimestamp"]))
+
+
+def accounts_of(binding, namespace):
+    """ServiceAccounts that a binding gives rights to; those of a group under the name of the group."""
+    for subject in binding.get("subjects") or []:
+        if subject["kind"] == "ServiceAccount" and subject.get("namespace") == namespace:
+            yield subject["name"]
+        elif subject["kind"] == "Group" and subject["name"] == f"system:serviceaccounts:{namespace}":
+            yield subject["name"]
+
+
+def rights_of_rule(rule):
+    """(group, resource, verb, name or ""); what is no resource is its URL."""
+    for verb in rule["verbs"]:
+        for url in rule.get("nonResourceURLs") or []:
+            yield ("", url, verb, "")
+        for group in rule.get("apiGroups") or []:
+            for resource in rule.get("resources") or []:
+                for name in rule.get("resourceNames") or [""]:
+                    yield (group, resource, verb, name)
 
 
 def rights_of(objects, namespace):
@@ -91,15 +118,10 @@ def rights_of(objects, namespace):
             continue
         ref = binding["roleRef"]
         where = binding["metadata"].get("namespace", "") if ref["kind"] == "Role" else ""
-        for subject in binding.get("subjects") or []:
-            if subject["kind"] != "ServiceAccount" or subject.get("namespace") != namespace:
-                continue
+        for account in accounts_of(binding, namespace):
             for rule in rules.get((ref["kind"], where, ref["name"]), []):
-                for group in rule.get("apiGroups", []):
-                    for resource in rule.get("resources", []):
-                        for verb in rule["verbs"]:
-                            for name in rule.get("resourceNames") or [""]:
-                                yield (subject["name"], group, resource, verb, name)
+                for right in rights_of_rule(rule):
+                    yield (account, *right)
 
 
 def name_right(account, group, resource, verb, name):
@@ -109,25 +131,27 @@ def name_right(account, group, resource, verb, name):
 
 def print_table(requests):
     counts = collections.defaultdict(collections.Counter)
-    for account, group, resource, verb, _, _, _ in requests:
-        counts[account][f"{resource} {verb}"] += 1
+    for request in requests:
+        counts[request.account][f"{request.resource} {request.verb}"] += 1
     for account in sorted(counts):
         print(f"{account}: {sum(counts[account].values())} requests")
         for what, count in sorted(counts[account].items()):
             print(f"    {count:7} {what}")
 
 
-def refused(requests, starts):
-    for account, group, resource, verb, name, code, when in requests:
-        starting = any(0 <= when - start <= START_SECONDS for start in starts)
-        if code == 403 and not starting:
-            yield f"refused: {name_right(account, group, resource, verb, name)}"
+def refused(requests, starts, absent):
+    for request in requests:
+        starting = any(0 <= request.seconds - start <= START_SECONDS for start in starts)
+        looking = request.verb in READS and request.ns in absent
+        if request.code == 403 and not starting and not looking:
+            yield f"refused: {name_right(*request[:5])}"
 
 
 def misplaced(requests, accounts):
-    for account, group, resource, verb, name, _, _ in requests:
+    for request in requests:
+        account, group, resource, verb = request[:4]
         if account not in accounts:
-            yield f"'{account}' is no identity of rbac/: {verb} {resource} '{name}'"
+            yield f"'{account}' is no identity of rbac/: {verb} {resource} '{request.name}'"
         elif verb not in READS:
             owners = SHARED.get((group, resource)) or {OWNERS.get((group, resource))}
             if account not in owners:
@@ -136,11 +160,33 @@ def misplaced(requests, accounts):
 
 def unused(rights, requests):
     used = set()
-    for account, group, resource, verb, name, code, _ in requests:
-        if code and code != 403:
-            used.add((account, group, resource, verb, ""))
-            used.add((account, group, resource, verb, name))
+    for request in requests:
+        if request.code and request.code != 403:
+            used.add((*request[:4], ""))
+            used.add(request[:5])
     return sorted(name_right(*right) for right in rights - used)
+
+
+def judge_unused(never, granted):
+    """Prints what nobody used; what has no reason is a problem. A right that a run happens to use may
+    stay on the list."""
+    print("rights that were granted and never used:")
+    for right in never:
+        why = EXPECTED_UNUSED.get(right)
+        print(f"    {right}: {why or 'no reason known'}")
+        if not why:
+            yield f"granted and never used: {right}"
+    if not never:
+        print("    none")
+    for right in sorted(set(EXPECTED_UNUSED) - granted):
+        yield f"on the list of unused rights, but not granted: {right}"
+
+
+def lines_of(path):
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return file.read().split()
 
 
 def main():
@@ -149,34 +195,24 @@ def main():
     parser.add_argument("--namespace", required=True, help="where the ServiceAccounts are")
     parser.add_argument("--also", default="", help="regular expression of other such namespaces")
     parser.add_argument("--starts", help="file with the times at which the API server was started")
+    parser.add_argument("--absent", help="file with namespaces that were watched while they were away")
     parser.add_argument("--complete", action="store_true", help="all cases ran: find unused rights")
     parser.add_argument("logs", nargs="+")
     args = parser.parse_args()
 
     with open(args.rbac, encoding="utf-8") as file:
         rights = set(rights_of(json.load(file)["items"], args.namespace))
-    starts = []
-    if args.starts:
-        with open(args.starts, encoding="utf-8") as file:
-            starts = [float(line) for line in file]
+    starts = [float(line) for line in lines_of(args.starts)]
     namespaces = f"{re.escape(args.namespace)}|{args.also}" if args.also else re.escape(args.namespace)
     requests = list(read_log(args.logs, namespaces))
 
     print_table(requests)
-    problems = collections.Counter(refused(requests, starts))
+    problems = collections.Counter(refused(requests, starts, set(lines_of(args.absent))))
     problems.update(misplaced(requests, {right[0] for right in rights}))
     if not requests:
         problems["no request of any identity: wrong log?"] += 1
     if args.complete:
-        print("rights that were granted and never used:")
-        never = unused(rights, requests)
-        for right in never:
-            why = EXPECTED_UNUSED.get(right)
-            print(f"    {right}: {why or 'no reason known'}")
-            if not why:
-                problems[f"granted and never used: {right}"] += 1
-        if not never:
-            print("    none")
+        problems.update(judge_unused(unused(rights, requests), {name_right(*r) for r in rights}))
     for problem, count in sorted(problems.items()):
         print(f"PROBLEM ({count} times): {problem}")
     return 1 if problems else 0
