@@ -45,6 +45,10 @@ static struct metric DECODED = { .type = METRIC_COUNTER,
                                  .name = "propeller_candidates_decoded_total",
                                  .help = "Proplets read for the scheduler." };
 
+static struct metric COMPARED = { .type = METRIC_COUNTER,
+                                  .name = "propeller_candidates_compared_total",
+                                  .help = "Comparisons of a Proplet with what a Task wants." };
+
 static void entry_unref(struct entry *entry)
 {
     if (atomic_fetch_sub(&entry->refs, 1) != 1)
@@ -181,7 +185,7 @@ static struct entry *reuse(const struct shared_set *old, size_t *position,
 }
 
 static struct shared_set *set_create(struct candidates *candidates, const struct shared_set *old,
-                                     const char *ns)
+                                     const char *ns, uint64_t version)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct object_list list = store_list(candidates->proplets, arena, ns);
@@ -206,7 +210,7 @@ static struct shared_set *set_create(struct candidates *candidates, const struct
                                                 .labels = entry->labels,
                                                 .ready = entry->ready };
     }
-    set->set = (struct candidate_set){ .items = set->items, .len = len };
+    set->set = (struct candidate_set){ .items = set->items, .len = len, .version = version };
     return set;
 }
 
@@ -251,7 +255,7 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
 
     if (!is_new) {
         struct shared_set *old = set;
-        set = set_create(candidates, old, ns);
+        set = set_create(candidates, old, ns, changes);
         set_unref(old);
         replace_set(candidates, ns, set, changes);
     }
@@ -267,4 +271,9 @@ static int compare_name(const void *name, const void *candidate)
 const struct candidate *candidate_find(const struct candidate_set *set, const char *name)
 {
     return bsearch(name, set->items, set->len, sizeof(*set->items), compare_name);
+}
+
+void candidates_compared(size_t count)
+{
+    metric_add(&COMPARED, (double)count, NULL);
 }

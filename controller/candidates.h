@@ -22,8 +22,11 @@ void candidates_changed(struct candidates *candidates, const char *ns);
 struct candidate_set {
     const struct candidate *items;
     size_t len;
+    uint64_t version; /* of the namespace; another one only if something changed */
 };
 const struct candidate_set *candidates_get(struct candidates *candidates, struct arena *arena,
                                            const char *ns);
 /* NULL: not there. */
 const struct candidate *candidate_find(const struct candidate_set *set, const char *name);
+/* For a metric: so many Proplets were compared with what a Task wants, or the other way around. */
+void candidates_compared(size_t count);

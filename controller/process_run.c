@@ -3,6 +3,7 @@
 
 #include "common/base/log.h"
 #include "controller/process.h"
+#include "controller/task_room.h"
 
 static int start_health(void *self, struct error *err)
 {
@@ -119,6 +120,7 @@ static int start_controllers(void *self, struct error *err)
     struct process *process = self;
 
     task_note_all(&process->shared);
+    task_room_restore(&process->shared, clock_wall_us(&CLOCK_SYSTEM));
     int r = controller_start(process->proplet_controller, err);
     if (r < 0)
         return r;

@@ -183,6 +183,10 @@ const struct candidate *scheduler_pick(const struct scheduler *scheduler, struct
     const struct candidate *best = NULL;
     double lowest = 0;
 
+    if (context->known) {
+        *ret_refusal = *context->known;
+        return NULL;
+    }
     for (size_t i = 0; i < context->len; i++) {
         enum schedule_filter filter = schedule_filter(task, &context->candidates[i]);
         counts[filter]++;

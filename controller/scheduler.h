@@ -18,6 +18,15 @@ struct schedule_context {
     const struct candidate *candidates; /* all of the namespace, in name order */
     size_t len;
     const char *last_selected; /* "" if none */
+    /* Not NULL: it is known that none fits, and why; there are no candidates. */
+    const struct schedule_refusal *known;
+};
+
+/* Why there is none: a reason and a message of the Scheduled condition. Constant while nothing
+ * changes. */
+struct schedule_refusal {
+    const char *reason; /* NoProplet, NoCandidates, InsufficientCapacity, PropletOffline */
+    const char *message;
 };
 
 /* Why a candidate is out; in the order in which they are asked. */
@@ -41,13 +50,15 @@ typedef double schedule_score_fn(const struct schedule_context *context, size_t 
 struct scheduler {
     const char *name;
     schedule_score_fn *score;
-    bool by_priority; /* waiting Tasks are looked at in the order of their priority */
 };
 
 /*
  * round-robin   the feasible Proplet after the last selected one, in name order around the circle
  * least-loaded  active Tasks over maxTasks; a Proplet without maxTasks counts as if it had
- * SCHEDULER_DEFAULT_CAPACITY priority      orders the waiting Tasks, places like least-loaded
+ *               SCHEDULER_DEFAULT_CAPACITY
+ * priority      as least-loaded
+ *
+ * Which Task is first where there is no room for all is the wait list's business, for each of them.
  */
 #define SCHEDULER_DEFAULT_CAPACITY 10
 extern const struct scheduler SCHEDULER_ROUND_ROBIN;
@@ -56,12 +67,6 @@ extern const struct scheduler SCHEDULER_PRIORITY;
 extern const char *const SCHEDULER_NAMES[];                  /* NULL-terminated */
 const struct scheduler *scheduler_by_name(const char *name); /* NULL: unknown */
 
-/* Why there is none: a reason and a message of the Scheduled condition. Constant while nothing
- * changes. */
-struct schedule_refusal {
-    const char *reason; /* NoProplet, NoCandidates, InsufficientCapacity, PropletOffline */
-    const char *message;
-};
 /* NULL: none fits, *ret_refusal says why. Pure. */
 const struct candidate *scheduler_pick(const struct scheduler *scheduler, struct arena *arena,
                                        const struct task_spec *task,

@@ -12,6 +12,4 @@ static double load(const struct schedule_context *context, size_t index)
 }
 
 const struct scheduler SCHEDULER_LEAST_LOADED = { .name = "least-loaded", .score = load };
-const struct scheduler SCHEDULER_PRIORITY = { .name = "priority",
-                                              .score = load,
-                                              .by_priority = true };
+const struct scheduler SCHEDULER_PRIORITY = { .name = "priority", .score = load };

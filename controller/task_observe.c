@@ -7,7 +7,6 @@
 #include "common/kube/finalizer.h"
 #include "controller/bridge_fence.h"
 #include "controller/bridge_messages.h"
-#include "controller/candidates.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
 #include "controller/task_dependencies.h"
@@ -142,24 +141,6 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
     }
     ret->results = results;
     ret->result_count = len;
-}
-
-void task_observe_candidates(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
-{
-    const struct candidate_set *set = candidates_get(shared->candidates, rc->arena, rc->name.ns);
-    struct candidate *candidates = arena_array(rc->arena, struct candidate, set->len + 1);
-    char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
-
-    for (size_t i = 0; i < set->len; i++) {
-        const char *name = set->items[i].name;
-        candidates[i] = set->items[i];
-        candidates[i].active = placements_count(shared->placements, rc->name.ns, name).active +
-                               wait_list_kept(shared->waiting, name, &rc->name);
-    }
-    placements_last(shared->placements, rc->name.ns, last);
-    ret->candidates = (struct schedule_context){ .candidates = candidates,
-                                                 .len = set->len,
-                                                 .last_selected = last };
 }
 
 /* Asks for markers. */

@@ -8,6 +8,3 @@
  * marker is asked for first. */
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                  const cJSON *json, struct task_observed *ret, struct error *err) MUST_CHECK;
-/* Again, when another Task was faster. */
-void task_observe_candidates(struct shared *shared, struct reconcile *rc,
-                             struct task_observed *ret);

@@ -28,8 +28,9 @@ bool task_needs_candidates(const struct task_observed *observed)
     if (observed->deleted_us || dependencies_verdict(task_run_if(&observed->task.spec),
                                                      &observed->dependencies) != DEPENDENCIES_MET)
         return false;
-    return phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)) ||
-           task_starts_exhausted(observed) || task_is_displaced(observed);
+    if (phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)))
+        return !observed->task.spec.suspend && observed->has_finalizer;
+    return task_starts_exhausted(observed) || task_is_displaced(observed);
 }
 
 static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
@@ -148,7 +149,6 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
 {
     const struct task_spec *spec = &observed->task.spec;
     const char *unsupported = unsupported_field(spec);
-    struct schedule_refusal refusal;
 
     if (spec->suspend) {
         task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
@@ -171,10 +171,10 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
         return;
     }
 
-    const struct candidate *chosen = task_pick(arena, observed, &refusal);
+    const struct candidate *chosen = task_pick(arena, observed, &plan->refusal);
     if (!chosen) {
         plan->wait_for_room = true;
-        task_wait(arena, observed, plan, refusal.reason, refusal.message);
+        task_wait(arena, observed, plan, plan->refusal.reason, plan->refusal.message);
         return;
     }
     task_assign(arena, observed, plan, chosen);

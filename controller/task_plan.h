@@ -91,6 +91,7 @@ struct task_observed {
     struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
     struct schedule_context candidates; /* gathered when the Task may be assigned */
+    uint64_t candidates_version;        /* of all of them, also where only some were looked at */
 
     bool mqtt_configured;
     bool backlog_drained; /* everything stored for the last leader has been handled */
@@ -132,8 +133,9 @@ struct task_plan {
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
     bool publish_stop;
     bool publish_start;
-    bool create_workload;    /* of this attempt, unless it is there */
-    bool wait_for_room;      /* no Proplet fits: to enter the wait list before it is written */
+    bool create_workload; /* of this attempt, unless it is there */
+    bool wait_for_room;   /* no Proplet fits: to enter the wait list before it is written */
+    struct schedule_refusal refusal; /* if so: why */
     bool assign;             /* the new status holds a choice: to be assumed before it is written */
     bool remove;             /* delete the object: its time to live is over */
     bool release;            /* remove the finalizer; nothing is written after it */

@@ -39,16 +39,6 @@ static bool assume(struct shared *shared, struct reconcile *rc, const struct tas
     return assumed;
 }
 
-static bool wait_for_room(struct shared *shared, struct reconcile *rc,
-                          const struct task_observed *observed, const cJSON *json,
-                          uint64_t sequence)
-{
-    int64_t rank =
-        wait_rank(shared->scheduler, observed->created_us, task_priority(&observed->task.spec));
-
-    return task_room_wait(shared, rc->arena, &rc->name, json, rank, sequence);
-}
-
 /* Looks and chooses again as long as another worker was faster: see placements.h and wait_list.h. */
 static struct task_plan choose(struct shared *shared, struct reconcile *rc,
                                struct task_observed *observed, const cJSON *json)
@@ -58,11 +48,12 @@ static struct task_plan choose(struct shared *shared, struct reconcile *rc,
         uint64_t calls = wait_list_sequence(shared->waiting);
         observed->now_us = clock_wall_us(rc->clock); /* orders the choices, also after a restart */
         if (task_needs_candidates(observed))
-            task_observe_candidates(shared, rc, observed);
+            task_room_look(shared, rc, json, observed);
 
         struct task_plan plan = task_plan(rc->arena, observed);
-        if (plan.assign ? assume(shared, rc, &plan, choices)
-                        : !plan.wait_for_room || wait_for_room(shared, rc, observed, json, calls))
+        if (plan.assign
+                ? assume(shared, rc, &plan, choices)
+                : !plan.wait_for_room || task_room_wait(shared, rc, json, observed, &plan, calls))
             return plan;
     }
     /* nothing is lost: the next reconcile chooses */

@@ -7,32 +7,14 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "controller/candidates.h"
+#include "controller/wait_group.h"
 
 /* At once; each of them calls the next when its turn ends. */
 #define MAX_CALLS 256
 
-/* A Task. */
-struct entry {
-    struct group *group;
-    int64_t rank;
-    size_t at;    /* in the group's heap, if it waits */
-    char *called; /* key of the Proplet; NULL: it waits */
-    char name[];
-};
-
-/* Tasks of a namespace with the same wishes. */
-struct group {
-    uint64_t id;
-    char *text; /* its key: the wishes */
-    struct arena *arena;
-    struct task_spec spec; /* nothing but the wishes; in the arena */
-    struct entry **heap;   /* who waits; the first comes first */
-    size_t len, cap;
-    size_t entries; /* and who is called */
-};
-
 struct space {
-    struct map *groups; /* text -> group */
+    struct map *pins; /* propletId, "" of those who have none -> map of text -> group */
     size_t waiting;
     int64_t quiet_until_ms; /* monotonic */
 };
@@ -46,30 +28,17 @@ struct wait_list {
     uint64_t last_group;
 };
 
-static void group_free(void *value)
+static void pin_free(void *value)
 {
-    struct group *group = value;
-
-    arena_destroy(group->arena);
-    free(group->text);
-    free(group->heap);
-    free(group);
+    map_destroy(value);
 }
 
 static void space_free(void *value)
 {
     struct space *space = value;
 
-    map_destroy(space->groups);
+    map_destroy(space->pins);
     free(space);
-}
-
-static void entry_free(void *value)
-{
-    struct entry *entry = value;
-
-    free(entry->called);
-    free(entry);
 }
 
 struct wait_list *wait_list_create(void)
@@ -78,7 +47,7 @@ struct wait_list *wait_list_create(void)
 
     pthread_mutex_init(&list->lock, NULL);
     list->spaces = map_create(space_free);
-    list->entries = map_create(entry_free);
+    list->entries = map_create(wait_entry_free);
     list->kept = map_create(free);
     return list;
 }
@@ -95,67 +64,9 @@ void wait_list_destroy(struct wait_list *list)
     free(list);
 }
 
-int64_t wait_rank(const struct scheduler *scheduler, int64_t created_us, int64_t priority)
+int64_t wait_rank(int64_t since_us, int64_t priority)
 {
-    return scheduler->by_priority ? created_us - priority * WAIT_AGEING_US : created_us;
-}
-
-/* What schedule_filter looks at, as text: equal for equal wishes of equal order. */
-static const char *wishes_of(struct arena *arena, const cJSON *task)
-{
-    const cJSON *spec = json_get(task, "spec");
-    cJSON *wishes = json_object(arena);
-
-    json_set_copy(wishes, "propletSelector", json_get(spec, "propletSelector"));
-    json_set_copy(wishes, "preferredPropletType", json_get(spec, "preferredPropletType"));
-    return json_text(arena, wishes, NULL);
-}
-
-/* The heap of a group. */
-
-static bool is_before(const struct entry *a, const struct entry *b)
-{
-    return a->rank != b->rank ? a->rank < b->rank : strcmp(a->name, b->name) < 0;
-}
-
-static void place(struct group *group, struct entry *entry, size_t at)
-{
-    group->heap[at] = entry;
-    entry->at = at;
-}
-
-static void sift(struct group *group, struct entry *entry, size_t at)
-{
-    while (at > 0 && is_before(entry, group->heap[(at - 1) / 2])) {
-        place(group, group->heap[(at - 1) / 2], at);
-        at = (at - 1) / 2;
-    }
-    for (size_t child = 2 * at + 1; child < group->len; child = 2 * at + 1) {
-        if (child + 1 < group->len && is_before(group->heap[child + 1], group->heap[child]))
-            child++;
-        if (!is_before(group->heap[child], entry))
-            break;
-        place(group, group->heap[child], at);
-        at = child;
-    }
-    place(group, entry, at);
-}
-
-static void heap_add(struct group *group, struct entry *entry)
-{
-    if (group->len == group->cap) {
-        group->cap = group->cap ? 2 * group->cap : 4;
-        group->heap = xrealloc(group->heap, group->cap * sizeof(struct entry *));
-    }
-    sift(group, entry, group->len++);
-}
-
-static void heap_remove(struct group *group, const struct entry *entry)
-{
-    struct entry *last = group->heap[--group->len];
-
-    if (last != entry)
-        sift(group, last, entry->at);
+    return since_us - priority * WAIT_AGEING_US;
 }
 
 /* The lock is held by whoever calls what follows, up to wait_list_enter. */
@@ -166,29 +77,37 @@ static struct space *space_of(struct wait_list *list, const char *ns)
 
     if (!space) {
         space = xcalloc(1, sizeof(*space));
-        space->groups = map_create(group_free);
+        space->pins = map_create(pin_free);
         map_set(list->spaces, ns, space);
     }
     return space;
 }
 
-/* Nobody whose wishes cannot be read comes here: the Task was decoded before. */
-static struct group *group_of(struct wait_list *list, struct space *space, const char *text)
+static struct wait_group *group_of(struct wait_list *list, struct space *space, const char *pinned,
+                                   const char *text)
 {
-    struct group *group = map_get(space->groups, text);
-    const cJSON *wishes;
+    struct map *groups = map_get(space->pins, pinned);
+    if (!groups) {
+        groups = map_create(wait_group_free);
+        map_set(space->pins, pinned, groups);
+    }
 
-    if (group)
-        return group;
-    group = xcalloc(1, sizeof(*group));
-    group->id = ++list->last_group;
-    group->text = xstrdup(text);
-    group->arena = arena_create();
-    if (json_parse(group->arena, group->text, strlen(group->text), &wishes, NULL) < 0 ||
-        json_decode(group->arena, &TASK_SPEC, wishes, &group->spec, NULL) < 0)
-        group->spec = (struct task_spec){ 0 };
-    map_set(space->groups, text, group);
+    struct wait_group *group = map_get(groups, text);
+    if (!group) {
+        group = wait_group_create(++list->last_group, text, pinned);
+        map_set(groups, text, group);
+    }
     return group;
+}
+
+static void group_unused(struct space *space, const struct wait_group *group)
+{
+    struct map *groups = map_get(space->pins, group->pinned);
+
+    if (map_len(groups) == 1)
+        map_remove(space->pins, group->pinned);
+    else
+        map_remove(groups, group->text);
 }
 
 static void keep(struct wait_list *list, const char *proplet, int64_t places)
@@ -207,62 +126,94 @@ static void keep(struct wait_list *list, const char *proplet, int64_t places)
 static void drop(struct wait_list *list, const struct kube_name *name, const char *key,
                  struct wait_release *ret)
 {
-    const struct entry *entry = map_get(list->entries, key);
+    const struct wait_entry *entry = map_get(list->entries, key);
 
     if (!entry)
         return;
 
-    struct group *group = entry->group;
+    struct wait_group *group = entry->group;
     struct space *space = map_get(list->spaces, name->ns);
     if (entry->called) {
         keep(list, entry->called, -1);
         ret->any = kube_name_set(&ret->proplet, name->ns, strchr(entry->called, '/') + 1);
     } else {
-        heap_remove(group, entry);
+        wait_group_remove(group, entry);
         space->waiting--;
     }
     map_remove(list->entries, key);
     if (--group->entries == 0)
-        map_remove(space->groups, group->text);
-    if (map_len(space->groups) == 0)
+        group_unused(space, group);
+    if (map_len(space->pins) == 0)
         map_remove(list->spaces, name->ns);
 }
 
-static void add(struct wait_list *list, const struct kube_name *name, const char *key,
-                struct group *group, int64_t rank)
+/* Whatever it was before. */
+static void add(struct wait_list *list, const struct wait_seeker *seeker, const char *key,
+                struct space *space, struct wait_group *group, struct wait_release *ret)
 {
-    size_t size = strlen(name->name) + 1;
-    struct entry *entry = xcalloc(1, sizeof(*entry) + size);
+    group->entries++; /* before the old entry goes: it may be the group's last */
+    space->waiting++;
+    drop(list, seeker->name, key, ret);
 
-    memcpy(entry->name, name->name, size);
-    entry->group = group;
-    entry->rank = rank;
+    struct wait_entry *entry = wait_entry_create(group, seeker->name->name, seeker->rank);
     map_set(list->entries, key, entry);
-    heap_add(group, entry);
+    wait_group_add(group, entry);
 }
 
-bool wait_list_enter(struct wait_list *list, const struct kube_name *name, const cJSON *task,
-                     int64_t rank, uint64_t sequence, struct wait_release *ret)
+bool wait_list_enter(struct wait_list *list, const struct wait_seeker *seeker,
+                     const struct wait_told *told, uint64_t sequence, struct wait_release *ret)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *text = wishes_of(arena, task);
+    const char *text = wait_wishes(arena, seeker->task);
     char key[KUBE_KEY_LEN];
 
     *ret = (struct wait_release){ 0 };
-    kube_name_key(name, key);
+    kube_name_key(seeker->name, key);
     pthread_mutex_lock(&list->lock);
     bool enters = sequence == list->sequence;
     if (enters) {
-        struct space *space = space_of(list, name->ns);
-        struct group *group = group_of(list, space, text);
-        group->entries++; /* before the old entry goes: it may be the group's last */
-        space->waiting++;
-        drop(list, name, key, ret);
+        struct space *space = space_of(list, seeker->name->ns);
+        struct wait_group *group = group_of(list, space, wait_pinned(seeker->task), text);
+        add(list, seeker, key, space, group, ret);
         ret->group = group->id;
-        add(list, name, key, group, rank);
+        if (told)
+            wait_group_tell(group, &told->refusal, told->version);
     }
     pthread_mutex_unlock(&list->lock);
     return enters;
+}
+
+/* Somebody else waits in the group, and was told of these candidates. */
+static struct wait_group *group_to_join(struct wait_list *list, const struct wait_seeker *seeker,
+                                        const char *text, const char *key, uint64_t version)
+{
+    const struct space *space = map_get(list->spaces, seeker->name->ns);
+    const struct map *groups = space ? map_get(space->pins, wait_pinned(seeker->task)) : NULL;
+    struct wait_group *group = groups ? map_get(groups, text) : NULL;
+    const struct wait_entry *own = map_get(list->entries, key);
+
+    if (!group || !group->reason || group->version != version || (own && own->called))
+        return NULL;
+    return group->len > (own && own->group == group ? 1 : 0) ? group : NULL;
+}
+
+bool wait_list_join(struct wait_list *list, const struct wait_seeker *seeker, uint64_t version,
+                    struct arena *arena, struct schedule_refusal *ret)
+{
+    const char *text = wait_wishes(arena, seeker->task);
+    struct wait_release nothing = { 0 }; /* it is not called */
+    char key[KUBE_KEY_LEN];
+
+    kube_name_key(seeker->name, key);
+    pthread_mutex_lock(&list->lock);
+    struct wait_group *group = group_to_join(list, seeker, text, key, version);
+    if (group) {
+        add(list, seeker, key, space_of(list, seeker->name->ns), group, &nothing);
+        ret->reason = arena_strdup(arena, group->reason);
+        ret->message = arena_strdup(arena, group->message);
+    }
+    pthread_mutex_unlock(&list->lock);
+    return group != NULL;
 }
 
 void wait_list_leave(struct wait_list *list, const struct kube_name *name, struct wait_release *ret)
@@ -298,63 +249,81 @@ int64_t wait_list_kept(struct wait_list *list, const char *proplet, const struct
     pthread_mutex_lock(&list->lock);
     const int64_t *kept = map_get(list->kept, key);
     int64_t ret = kept ? *kept : 0;
-    const struct entry *own = ret ? map_get(list->entries, task_key) : NULL;
+    const struct wait_entry *own = ret ? map_get(list->entries, task_key) : NULL;
     if (own && str_equal(own->called, key))
         ret--;
     pthread_mutex_unlock(&list->lock);
     return ret;
 }
 
-/* Those whom the Proplet fits but for its room; the room is the same for all. */
-static size_t groups_that_fit(const struct space *space, struct arena *arena,
-                              const struct candidate *candidate, uint64_t except,
-                              struct group ***ret)
+bool wait_list_called(struct wait_list *list, const struct kube_name *task, struct kube_name *ret)
 {
-    struct group **fitting = arena_array(arena, struct group *, map_len(space->groups));
+    char key[KUBE_KEY_LEN];
+
+    kube_name_key(task, key);
+    pthread_mutex_lock(&list->lock);
+    const struct wait_entry *entry = map_get(list->entries, key);
+    bool called =
+        entry && entry->called && kube_name_set(ret, task->ns, strchr(entry->called, '/') + 1);
+    pthread_mutex_unlock(&list->lock);
+    return called;
+}
+
+/* Those whom the Proplet fits but for its room; the room is the same for all. */
+static size_t add_fitting(const struct map *groups, const struct candidate *candidate,
+                          uint64_t except, struct wait_group **fitting)
+{
     struct candidate empty = *candidate;
     const char *text;
     void *value;
     size_t len = 0;
 
+    if (!groups)
+        return 0;
+
     empty.active = INT64_MIN;
-    for (size_t i = 0; map_next(space->groups, &i, &text, &value);) {
-        struct group *group = value;
+    for (size_t i = 0; map_next(groups, &i, &text, &value);) {
+        struct wait_group *group = value;
         if (group->id != except && group->len &&
             schedule_filter(&group->spec, &empty) == FILTER_PASSED)
             fitting[len++] = group;
     }
-    *ret = fitting;
+    candidates_compared(map_len(groups));
     return len;
 }
 
-static struct group *first_group(struct group *const *groups, size_t len)
+/* Those who are pinned to another Proplet are not looked at. */
+static size_t groups_that_fit(const struct space *space, struct arena *arena,
+                              const struct candidate *candidate, uint64_t except,
+                              struct wait_group ***ret)
 {
-    struct group *first = NULL;
+    const struct map *any = map_get(space->pins, "");
+    const struct map *pinned = map_get(space->pins, candidate->name);
+    size_t most = (any ? map_len(any) : 0) + (pinned ? map_len(pinned) : 0);
+    struct wait_group **fitting = arena_array(arena, struct wait_group *, most + 1);
+    size_t len = add_fitting(any, candidate, except, fitting);
 
-    for (size_t i = 0; i < len; i++) {
-        if (groups[i]->len && (!first || is_before(groups[i]->heap[0], first->heap[0])))
-            first = groups[i];
-    }
-    return first;
+    *ret = fitting;
+    return len + add_fitting(pinned, candidate, except, fitting + len);
 }
 
 static size_t call(struct wait_list *list, struct space *space, struct arena *arena,
                    const char *proplet, const struct candidate *candidate, uint64_t except,
-                   struct entry **ret)
+                   struct wait_entry **ret)
 {
     struct candidate now = *candidate;
-    struct group **groups;
+    struct wait_group **groups;
     size_t fitting = groups_that_fit(space, arena, candidate, except, &groups);
     size_t len = 0;
     const int64_t *kept = map_get(list->kept, proplet);
 
     now.active += kept ? *kept : 0;
     for (; len < MAX_CALLS; len++, now.active++) {
-        struct group *group = first_group(groups, fitting);
+        struct wait_group *group = wait_groups_first(groups, fitting);
         if (!group || schedule_filter(&group->spec, &now) != FILTER_PASSED)
             break;
-        struct entry *entry = group->heap[0];
-        heap_remove(group, entry);
+        struct wait_entry *entry = wait_group_first(group);
+        wait_group_remove(group, entry);
         space->waiting--;
         entry->called = xstrdup(proplet);
         keep(list, proplet, 1);
@@ -368,7 +337,7 @@ size_t wait_list_call(struct wait_list *list, struct arena *arena, const char *n
 {
     struct kube_name proplet;
     char key[KUBE_KEY_LEN];
-    struct entry *called[MAX_CALLS];
+    struct wait_entry *called[MAX_CALLS];
     size_t len = 0;
 
     *ret = NULL;

@@ -3,6 +3,8 @@
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,4 +74,18 @@ void ck_no_metric(const char *line)
 
     ck_assert_msg(!has_line(line, &text), "'%s' in:\n%s", line, buf_string(&text));
     buf_release(&text);
+}
+
+double metric_said(const char *name)
+{
+    struct buf text = BUF_INIT(METRICS_MAX_TEXT);
+    struct buf wanted = BUF_INIT(1024);
+
+    ck_assert(metrics_write(&text));
+    ck_assert(buf_printf(&wanted, "\n%s ", name));
+    const char *line = strstr(buf_string(&text), buf_string(&wanted));
+    double value = line ? strtod(line + strlen(buf_string(&wanted)), NULL) : -1;
+    buf_release(&wanted);
+    buf_release(&text);
+    return value;
 }

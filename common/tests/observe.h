@@ -14,3 +14,5 @@ void capture_stop(void);
 /* The line is, or is not, one of the metrics: `workqueue_depth{name="test"} 0`. */
 void ck_metric(const char *line);
 void ck_no_metric(const char *line);
+/* The value of the metric of this name, and labels; -1: there is none. */
+double metric_said(const char *name);

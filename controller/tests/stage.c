@@ -9,14 +9,16 @@
 #include "controller/bridge_messages.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
+#include "controller/task_room.h"
 #include "controller/task_workload.h"
 #include "controller/workload.h"
 
-#define MAX_TURNS 20000
+#define MAX_TURNS 50000
 /* Whatever is due within this time is waited for; retries of publishes, confirmations and stop
  * time-outs are not. */
 #define SOON_MS 4000
 #define MAX_TIMERS 512
+#define MAX_KNOWN 20000
 
 #define PROPLET(client)                                                                            \
     "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\","               \
@@ -61,6 +63,13 @@ static struct {
     struct timer timers[MAX_TIMERS];
     size_t timer_count;
 } process;
+
+/* What was put, for the list of the next process. */
+static struct known {
+    const struct kube_kind *kind;
+    const char *name;
+} known[MAX_KNOWN];
+static size_t known_count;
 
 static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
 {
@@ -207,12 +216,10 @@ static void start_process(void)
         .task_queue = shared->task_queue,
         .proplet_queue = shared->proplet_queue,
     };
-    list(&KIND_PROPLET, "alpha");
-    list(&KIND_PROPLET, "beta");
-    for (unsigned i = 1; i <= stage.fleet; i++)
-        list(&KIND_PROPLET, arena_printf(stage.arena, "fleet-%u", i));
-    list(&KIND_TASK, "one");
+    for (size_t i = 0; i < known_count; i++)
+        list(known[i].kind, known[i].name);
     task_note_all(shared);
+    task_room_restore(shared, clock_wall_us(&stage.clock.clock));
 }
 
 static void end_process(void)
@@ -250,6 +257,7 @@ void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void))
 
     json_init();
     stage = (struct stage){ .arena = arena_create(), .api = fake_api_create() };
+    known_count = 0;
     fake_clock_init(&stage.clock);
     stage.clock.clock.wall_us = wall_us;
     log_configure(LOG_ERROR, LOG_TEXT);
@@ -447,6 +455,12 @@ const cJSON *stage_get(const struct kube_kind *kind, const char *name)
     return fake_api_get(stage.api, stage.arena, kind, &key);
 }
 
+static void note_known(const struct kube_kind *kind, const char *name)
+{
+    ck_assert_uint_lt(known_count, MAX_KNOWN);
+    known[known_count++] = (struct known){ kind, arena_strdup(stage.arena, name) };
+}
+
 void stage_put(const struct kube_kind *kind, const char *name, const char *spec)
 {
     const char *fresh = arena_printf(
@@ -455,8 +469,10 @@ void stage_put(const struct kube_kind *kind, const char *name, const char *spec)
     cJSON *object = json_object(stage.arena);
     cJSON *metadata = json_object(stage.arena);
 
-    if (!old)
+    if (!old) {
         old = parse_json(stage.arena, fresh);
+        note_known(kind, name);
+    }
     json_for_each (member, json_get(old, "metadata"))
         json_set_copy(metadata, member->string, member);
     json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);

@@ -1,12 +1,11 @@
 /* Many Tasks and little room, with the reconcilers: who is woken, in which order, and that nobody
  * waits beside a Proplet that would take it. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/runtime/metrics.h"
+#include "common/tests/observe.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/random.h"
+#include "controller/task_room.h"
 #include "controller/tests/fake_bridge.h"
 
 #define PROPLET(client, external, more)                                                            \
@@ -59,15 +58,7 @@ static bool finish(const char *task)
 
 static int decoded(void)
 {
-    static const char NAME[] = "\npropeller_candidates_decoded_total ";
-    struct buf text = BUF_INIT(METRICS_MAX_TEXT);
-
-    ck_assert(metrics_write(&text));
-    const char *line = strstr(buf_string(&text), NAME);
-    ck_assert_ptr_nonnull(line);
-    int value = (int)strtol(line + strlen(NAME), NULL, 10);
-    buf_release(&text);
-    return value;
+    return (int)metric_said("propeller_candidates_decoded_total");
 }
 
 START_TEST(freed_place_wakes_one_task_however_many_wait)
@@ -115,7 +106,6 @@ START_TEST(priority_orders_those_who_wait)
     static const char *const ORDER[] = { "task-004", "task-001", "task-002",
                                          "task-005", "task-000", "task-003" };
 
-    stage.shared.scheduler = &SCHEDULER_PRIORITY;
     stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
     stage_put_task(TASK(""));
     stage_run();
@@ -137,7 +127,6 @@ END_TEST
 
 START_TEST(changed_priority_counts_at_once)
 {
-    stage.shared.scheduler = &SCHEDULER_PRIORITY;
     stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
     stage_put_task(TASK(""));
     stage_run();
@@ -150,6 +139,30 @@ START_TEST(changed_priority_counts_at_once)
     stage_run();
     ck_assert_str_eq(status_of("second", "phase"), "running");
     ck_assert_str_eq(status_of("first", "phase"), "pending");
+}
+END_TEST
+
+/* A month old, priority 50: in its first run before everybody who is younger, in a later one behind
+ * whoever waited when it lost its Proplet. */
+START_TEST(later_run_waits_from_its_beginning)
+{
+    static const char FORMAT[] = "{\"spec\":{},\"status\":{\"run\":%d,\"conditions\":[{\"type\":"
+                                 "\"Scheduled\",\"status\":\"%s\",\"lastTransitionTime\":"
+                                 "\"2026-02-01T00:00:00Z\"}]}}";
+    static const struct {
+        int run;
+        const char *scheduled;
+        int64_t since_us;
+    } CASES[] = { { 0, "False", 1000 },
+                  { 1, "False", 1000 },
+                  { 2, "False", INT64_C(1769904000000000) },
+                  { 2, "True", 5000 } };
+    struct task task = { 0 };
+    const cJSON *json = parse_json(
+        stage.arena, arena_printf(stage.arena, FORMAT, CASES[_i].run, CASES[_i].scheduled));
+
+    ck_assert_int_eq(task_decode(stage.arena, json, &task, NULL), 0);
+    ck_assert_int_eq(task_room_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));
 }
 END_TEST
 
@@ -276,10 +289,7 @@ static uint64_t random_state;
 
 static int below(int end)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)((random_state >> 33) % (uint64_t)end);
+    return (int)random_below(&random_state, (uint64_t)end);
 }
 
 static const char *const TYPES[] = { "", "\"deviceType\":\"a\"", "\"deviceType\":\"b\"" };
@@ -417,6 +427,7 @@ int main(void)
     tcase_add_test(tcase, room_for_five_wakes_five);
     tcase_add_loop_test(tcase, who_waits_is_told_that_the_reason_has_changed, 0, 2);
     tcase_add_test(tcase, priority_orders_those_who_wait);
+    tcase_add_loop_test(tcase, later_run_waits_from_its_beginning, 0, 4);
     tcase_add_test(tcase, changed_priority_counts_at_once);
     tcase_add_loop_test(tcase, place_that_is_not_taken_goes_to_the_next, 0, 3);
     tcase_add_test(tcase, place_that_is_kept_is_not_taken_by_who_comes_first);

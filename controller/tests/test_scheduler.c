@@ -352,9 +352,6 @@ START_TEST(every_scheduler_is_found_by_its_name)
         ck_assert_str_eq(scheduler_by_name(SCHEDULER_NAMES[i])->name, SCHEDULER_NAMES[i]);
     ck_assert_ptr_null(scheduler_by_name("random"));
     ck_assert_ptr_null(scheduler_by_name(""));
-    ck_assert(scheduler_by_name("priority")->by_priority);
-    ck_assert(!scheduler_by_name("round-robin")->by_priority);
-    ck_assert(!scheduler_by_name("least-loaded")->by_priority);
 }
 END_TEST
 

@@ -17,6 +17,7 @@ static struct proplet proplet;
 static struct proplet_external external;
 static struct candidate alpha; /* ready, of type "a", with room for two */
 static struct wait_release release;
+static const struct wait_told TOLD = { { "InsufficientCapacity", "none of 1 Proplets fits" }, 7 };
 
 static void set_up(void)
 {
@@ -45,8 +46,9 @@ static struct kube_name name_of(const char *ns, const char *name)
 static bool enter_as_of(uint64_t sequence, const char *name, const char *task, int64_t rank)
 {
     const struct kube_name key = name_of("ns", name);
+    const struct wait_seeker seeker = { &key, parse_json(arena, task), rank };
 
-    return wait_list_enter(list, &key, parse_json(arena, task), rank, sequence, &release);
+    return wait_list_enter(list, &seeker, &TOLD, sequence, &release);
 }
 
 static void enter(const char *name, const char *task, int64_t rank)
@@ -208,6 +210,80 @@ START_TEST(who_enters_again_gives_its_place_to_another_group)
 }
 END_TEST
 
+static bool join(const char *name, const char *task, int64_t rank, uint64_t version)
+{
+    const struct kube_name key = name_of("ns", name);
+    const struct wait_seeker seeker = { &key, parse_json(arena, task), rank };
+    struct schedule_refusal refusal;
+
+    if (!wait_list_join(list, &seeker, version, arena, &refusal))
+        return false;
+    ck_assert_str_eq(refusal.reason, TOLD.refusal.reason);
+    ck_assert_str_eq(refusal.message, TOLD.refusal.message);
+    return true;
+}
+
+START_TEST(who_wants_what_others_wait_for_joins_them_without_looking)
+{
+    external.max_tasks.value = 1;
+    ck_assert(!join("b", ANY, 2, TOLD.version)); /* nobody waits */
+    enter("b", ANY, 2);
+    ck_assert(!join("b", ANY, 2, TOLD.version));     /* nobody else */
+    ck_assert(!join("a", ANY, 1, TOLD.version + 1)); /* the Proplets are not what they were */
+    ck_assert(!join("a", OF_TYPE("a"), 1, TOLD.version));
+    ck_assert(join("a", ANY, 1, TOLD.version));
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 2);
+    ck_assert(join("b", ANY, 3, TOLD.version)); /* again, with another rank */
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 2);
+    ck_assert_str_eq(call(), "a ");
+}
+END_TEST
+
+START_TEST(who_is_called_looks_at_its_place_and_does_not_join)
+{
+    const struct kube_name a = name_of("ns", "a");
+    const struct kube_name b = name_of("ns", "b");
+    struct kube_name on;
+
+    external.max_tasks.value = 1;
+    enter("a", ANY, 1);
+    enter("b", ANY, 2);
+    ck_assert(!wait_list_called(list, &a, &on));
+    ck_assert_str_eq(call(), "a ");
+    ck_assert(!join("a", ANY, 1, TOLD.version));
+    ck_assert(wait_list_called(list, &a, &on));
+    ck_assert_str_eq(on.ns, "ns");
+    ck_assert_str_eq(on.name, "alpha");
+    ck_assert(!wait_list_called(list, &b, &on));
+}
+END_TEST
+
+START_TEST(who_waited_before_this_process_is_called_and_joined_by_nobody)
+{
+    const struct kube_name old = name_of("ns", "old");
+    const struct wait_seeker seeker = { &old, parse_json(arena, ANY), 1 };
+
+    ck_assert(wait_list_enter(list, &seeker, NULL, wait_list_sequence(list), &release));
+    ck_assert(!join("new", ANY, 2, 0));
+    ck_assert_str_eq(call(), "old ");
+}
+END_TEST
+
+#define PINNED(proplet) "{\"spec\":{\"propletSelector\":{\"propletId\":\"" proplet "\"}}}"
+
+START_TEST(who_is_pinned_is_called_in_its_turn_and_only_where_it_is_pinned_to)
+{
+    enter("elsewhere", PINNED("beta"), 1);
+    enter("third", ANY, 4);
+    enter("second", PINNED("alpha"), 3);
+    enter("first", ANY, 2);
+    external.max_tasks.value = 3;
+    ck_assert_str_eq(call(), "first second third ");
+    leave("second");
+    ck_assert_uint_eq(wait_list_len(list, "ns"), 1);
+}
+END_TEST
+
 START_TEST(changed_wishes_and_ranks_count_from_the_next_entry)
 {
     external.max_tasks.value = 1;
@@ -226,8 +302,8 @@ START_TEST(namespaces_do_not_know_each_other)
     const struct kube_name other = name_of("other", "one");
     struct kube_name *called;
 
-    ck_assert(wait_list_enter(list, &other, parse_json(arena, ANY), 1, wait_list_sequence(list),
-                              &release));
+    const struct wait_seeker seeker = { &other, parse_json(arena, ANY), 1 };
+    ck_assert(wait_list_enter(list, &seeker, &TOLD, wait_list_sequence(list), &release));
     ck_assert_str_eq(call(), "");
     ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
     ck_assert_uint_eq(wait_list_call(list, arena, "other", &alpha, 0, &called), 1);
@@ -254,13 +330,12 @@ END_TEST
 
 START_TEST(age_outweighs_priority_in_the_end)
 {
-    const struct scheduler *scheduler = &SCHEDULER_PRIORITY;
-    int64_t lowest = wait_rank(scheduler, 0, 0);
+    int64_t lowest = wait_rank(0, 0);
 
-    ck_assert(wait_rank(scheduler, 0, 1) < lowest);
-    ck_assert(wait_rank(scheduler, 49 * MINUTE_US, 100) < lowest);
-    ck_assert(wait_rank(scheduler, 51 * MINUTE_US, 100) > lowest);
-    ck_assert(wait_rank(&SCHEDULER_ROUND_ROBIN, 1, 100) > wait_rank(&SCHEDULER_ROUND_ROBIN, 0, 0));
+    ck_assert(wait_rank(0, 1) < lowest);
+    ck_assert(wait_rank(49 * MINUTE_US, 100) < lowest);
+    ck_assert(wait_rank(51 * MINUTE_US, 100) > lowest);
+    ck_assert(wait_rank(1, 50) > wait_rank(0, 50));
 }
 END_TEST
 
@@ -268,11 +343,11 @@ END_TEST
 START_TEST(lowest_priority_does_not_starve)
 {
     external.max_tasks.value = 1;
-    enter("low", ANY, wait_rank(&SCHEDULER_PRIORITY, 0, 0));
+    enter("low", ANY, wait_rank(0, 0));
     for (int minute = 1;; minute++) {
         ck_assert_int_le(minute, 60);
         const char *high = arena_printf(arena, "high-%d", minute);
-        enter(high, ANY, wait_rank(&SCHEDULER_PRIORITY, minute * MINUTE_US, 100));
+        enter(high, ANY, wait_rank(minute * MINUTE_US, 100));
         const char *called = call();
         if (str_equal(called, "low "))
             break;
@@ -296,8 +371,10 @@ static void *work(void *arg)
 
     for (int i = 0; i < TASKS_EACH; i++) {
         const struct kube_name key = name_of("ns", arena_printf(own, "%s-%d", prefix, i));
-        while (!wait_list_enter(list, &key, parse_json(own, ANY), i, wait_list_sequence(list),
-                                &ignored))
+        const struct wait_seeker seeker = { &key, parse_json(own, ANY), i };
+        struct schedule_refusal said;
+        while (!wait_list_join(list, &seeker, TOLD.version, own, &said) &&
+               !wait_list_enter(list, &seeker, &TOLD, wait_list_sequence(list), &ignored))
             ;
         size_t len = wait_list_call(list, own, "ns", &alpha, 0, &called);
         for (size_t j = 0; j < len; j++)
@@ -342,6 +419,10 @@ int main(void)
     tcase_add_test(tcase, who_looked_before_a_call_has_to_look_again);
     tcase_add_test(tcase, place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter);
     tcase_add_test(tcase, who_enters_again_gives_its_place_to_another_group);
+    tcase_add_test(tcase, who_wants_what_others_wait_for_joins_them_without_looking);
+    tcase_add_test(tcase, who_is_called_looks_at_its_place_and_does_not_join);
+    tcase_add_test(tcase, who_waited_before_this_process_is_called_and_joined_by_nobody);
+    tcase_add_test(tcase, who_is_pinned_is_called_in_its_turn_and_only_where_it_is_pinned_to);
     tcase_add_test(tcase, changed_wishes_and_ranks_count_from_the_next_entry);
     tcase_add_test(tcase, namespaces_do_not_know_each_other);
     tcase_add_test(tcase, proplet_without_a_limit_calls_all_in_some_calls);

@@ -10,7 +10,6 @@ COUNT=100
 broker_prepare d
 broker_start
 controller_prepare
-CONTROLLER_OPTIONS+=(--scheduler priority)
 controller_start
 add_proplet worker d '{"spec":{"external":{"maxTasks":2},"unschedulable":true}}'
 device_start device --identity d

@@ -1,0 +1,135 @@
+/* Ten thousand Tasks and little room, with the reconcilers: what is counted is work, not time. */
+#include "common/kube/kinds.h"
+#include "common/tests/observe.h"
+#include "controller/tests/fake_bridge.h"
+
+#define CONNECTION(client)                                                                         \
+    "\"connectionConfig\":{\"mqttAddress\":\"tcp://"                                               \
+    "broker\",\"domainId\":\"d\",\"channelId\":\"c\","                                             \
+    "\"clientId\":\"" client "\"}"
+#define PROPLET(client)                                                                            \
+    "{\"type\":\"external\",\"external\":{\"maxTasks\":1}," CONNECTION(client) "}"
+#define ANOTHER_TYPE "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\"}," CONNECTION("absent-50") "}"
+#define TASK_THAT(wants) "{\"name\":\"n\",\"file\":\"AGFzbQEAAAA=\"," wants "}"
+#define TASK TASK_THAT("\"preferredPropletType\":\"external\"")
+#define PINNED(proplet) TASK_THAT("\"propletSelector\":{\"propletId\":\"" proplet "\"}")
+#define PROPLETS 100 /* two of them with a device */
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+    stage_put_proplet("alpha", PROPLET("device-1"));
+    stage_put_proplet("beta", PROPLET("device-2"));
+    for (int i = 2; i < PROPLETS; i++)
+        stage_put_proplet(arena_printf(stage.arena, "p-%02d", i),
+                          arena_printf(stage.arena, PROPLET("absent-%d"), i));
+    stage_run();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static int compared(void)
+{
+    return (int)metric_said("propeller_candidates_compared_total");
+}
+
+static void put_tasks(int count)
+{
+    for (int i = 0; i < count; i++) {
+        stage_put(&KIND_TASK, arena_printf(stage.arena, "task-%05d", i), TASK);
+        if (i % 1000 == 999)
+            stage_run();
+    }
+}
+
+static void finish_one(void)
+{
+    for (size_t i = 0; i < outside.run_count; i++) {
+        if (outside_answer_one(outside.runs[i].id))
+            return;
+    }
+    ck_abort_msg("nothing runs");
+}
+
+static const char *message_of(const char *task)
+{
+    const cJSON *conditions = json_path(stage_get(&KIND_TASK, task), "status", "conditions", NULL);
+
+    return json_string(json_get(condition_get(conditions, "Scheduled"), "message"), "");
+}
+
+/* All with all would be a million comparisons for those who come, and as many each time that all
+ * are told. */
+START_TEST(ten_thousand_that_wait_are_not_compared_with_every_proplet)
+{
+    enum { TASKS = 10000, FINISHED = 100 };
+    int before = compared();
+
+    put_tasks(TASKS);
+    ck_assert_uint_eq(wait_list_len(stage.shared.waiting, "default"), TASKS - 2);
+    ck_assert_int_le(compared() - before, 5 * PROPLETS);
+    ck_assert_uint_le(stage.task_turns, 4 * TASKS);
+
+    /* A place that becomes free costs as much as if nobody else waited. */
+    unsigned turns = stage.task_turns;
+    before = compared();
+    for (int i = 0; i < FINISHED; i++) {
+        finish_one();
+        stage_run();
+    }
+    ck_assert_uint_eq(outside.starts, FINISHED + 2);
+    ck_assert_uint_eq(wait_list_len(stage.shared.waiting, "default"), TASKS - 2 - FINISHED);
+    ck_assert_int_le(compared() - before, 4 * FINISHED);
+    ck_assert_uint_le(stage.task_turns - turns, 8 * FINISHED);
+
+    /* Another reason to wait: all are told, one looks. */
+    before = compared();
+    stage_put_proplet("p-50", ANOTHER_TYPE);
+    stage_wait_ms(30000);
+    stage_run();
+    ck_assert_str_eq(message_of("task-09999"),
+                     "none of 100 Proplets fits: 1 not of the preferred type, 97 not ready, 2 at "
+                     "maxTasks");
+    ck_assert_int_le(compared() - before, 5 * PROPLETS);
+}
+END_TEST
+
+/* Of ten thousand Tasks that are pinned to other Proplets none is looked at. */
+START_TEST(those_who_are_pinned_elsewhere_are_passed_over)
+{
+    enum { TASKS = 1000, FINISHED = 20 };
+
+    for (int i = 0; i < TASKS; i++)
+        stage_put(&KIND_TASK, arena_printf(stage.arena, "pinned-%05d", i),
+                  arena_printf(stage.arena, PINNED("p-%02d"), 2 + i % (PROPLETS - 2)));
+    stage_run();
+    put_tasks(TASKS);
+    ck_assert_uint_eq(wait_list_len(stage.shared.waiting, "default"), 2 * TASKS - 2);
+
+    int before = compared();
+    for (int i = 0; i < FINISHED; i++) {
+        finish_one();
+        stage_run();
+    }
+    ck_assert_uint_eq(outside.starts, FINISHED + 2);
+    ck_assert_int_le(compared() - before, 4 * FINISHED);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("room at scale");
+    TCase *tcase = tcase_create("room at scale");
+
+    tcase_set_timeout(tcase, 600);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, ten_thousand_that_wait_are_not_compared_with_every_proplet);
+    tcase_add_test(tcase, those_who_are_pinned_elsewhere_are_passed_over);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
