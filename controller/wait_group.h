@@ -40,10 +40,10 @@ const char *wait_wishes(struct arena *arena, const cJSON *task);
 const char *wait_pinned(const cJSON *task);
 
 struct wait_group *wait_group_create(uint64_t id, const char *wishes, const char *pinned);
-void wait_group_free(void *group); /* its entries are others' */
+void wait_group_free(void *value); /* its entries are others' */
 
 struct wait_entry *wait_entry_create(struct wait_group *group, const char *name, int64_t rank);
-void wait_entry_free(void *entry);
+void wait_entry_free(void *value);
 
 void wait_group_add(struct wait_group *group, struct wait_entry *entry);
 void wait_group_remove(struct wait_group *group, const struct wait_entry *entry);
