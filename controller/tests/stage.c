@@ -18,7 +18,6 @@
  * time-outs are not. */
 #define SOON_MS 4000
 #define MAX_TIMERS 512
-#define MAX_KNOWN 20000
 
 #define PROPLET(client)                                                                            \
     "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\","               \
@@ -63,13 +62,6 @@ static struct {
     struct timer timers[MAX_TIMERS];
     size_t timer_count;
 } process;
-
-/* What was put, for the list of the next process. */
-static struct known {
-    const struct kube_kind *kind;
-    const char *name;
-} known[MAX_KNOWN];
-static size_t known_count;
 
 static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
 {
@@ -216,8 +208,7 @@ static void start_process(void)
         .task_queue = shared->task_queue,
         .proplet_queue = shared->proplet_queue,
     };
-    for (size_t i = 0; i < known_count; i++)
-        list(known[i].kind, known[i].name);
+    stage_each_object(list);
     task_note_all(shared);
     task_room_restore(shared, clock_wall_us(&stage.clock.clock));
 }
@@ -257,7 +248,7 @@ void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void))
 
     json_init();
     stage = (struct stage){ .arena = arena_create(), .api = fake_api_create() };
-    known_count = 0;
+    stage_forget_objects();
     fake_clock_init(&stage.clock);
     stage.clock.clock.wall_us = wall_us;
     log_configure(LOG_ERROR, LOG_TEXT);
@@ -354,22 +345,6 @@ static void heartbeats(void)
         alive(arena_printf(stage.arena, "fleet-%u", i), "alive");
 }
 
-void stage_put_fleet(unsigned count)
-{
-    while (stage.fleet < count) {
-        unsigned i = ++stage.fleet;
-        const char *text = arena_printf(
-            stage.arena,
-            "{\"metadata\":{\"namespace\":\"default\",\"name\":\"fleet-%u\",\"generation\":1,"
-            "\"finalizers\":[\"" FINALIZER_PROPLET "\"]},"
-            "\"spec\":{\"type\":\"external\",\"unschedulable\":true,\"connectionConfig\":{"
-            "\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\",\"channelId\":\"c\","
-            "\"clientId\":\"fleet-%u\"}}}",
-            i, i);
-        fake_api_put(stage.api, &KIND_PROPLET, parse_json(stage.arena, text));
-    }
-}
-
 void stage_lose_fleet(unsigned count)
 {
     stage.fleet_gone = count;
@@ -438,87 +413,4 @@ void stage_marker(void)
     stage.fence_ms = clock_monotonic_ms(&stage.clock.clock);
     process.sink.caught_up = true;
     bridge_wake_active(&process.sink);
-}
-
-static struct kube_name name_of(const char *name)
-{
-    struct kube_name ret;
-
-    ck_assert(kube_name_set(&ret, "default", name));
-    return ret;
-}
-
-const cJSON *stage_get(const struct kube_kind *kind, const char *name)
-{
-    const struct kube_name key = name_of(name);
-
-    return fake_api_get(stage.api, stage.arena, kind, &key);
-}
-
-static void note_known(const struct kube_kind *kind, const char *name)
-{
-    ck_assert_uint_lt(known_count, MAX_KNOWN);
-    known[known_count++] = (struct known){ kind, arena_strdup(stage.arena, name) };
-}
-
-void stage_put(const struct kube_kind *kind, const char *name, const char *spec)
-{
-    const char *fresh = arena_printf(
-        stage.arena, "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\"}}", name);
-    const cJSON *old = stage_get(kind, name);
-    cJSON *object = json_object(stage.arena);
-    cJSON *metadata = json_object(stage.arena);
-
-    if (!old) {
-        old = parse_json(stage.arena, fresh);
-        note_known(kind, name);
-    }
-    json_for_each (member, json_get(old, "metadata"))
-        json_set_copy(metadata, member->string, member);
-    json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);
-    json_set_copy(object, "metadata", metadata);
-    json_set_copy(object, "spec", parse_json(stage.arena, spec));
-    json_set_copy(object, "status", json_get(old, "status"));
-    fake_api_put(stage.api, kind, object);
-}
-
-void stage_annotate(const struct kube_kind *kind, const char *name, const char *key,
-                    const char *value)
-{
-    cJSON *object = json_copy(stage_get(kind, name));
-    cJSON *metadata = (cJSON *)json_get(object, "metadata");
-
-    arena_own(stage.arena, object, json_free);
-    json_set_string(json_set_object(metadata, "annotations"), key, value);
-    fake_api_put(stage.api, kind, object);
-}
-
-void stage_put_task(const char *spec)
-{
-    stage_put(&KIND_TASK, "one", spec);
-}
-
-void stage_put_proplet(const char *name, const char *spec)
-{
-    stage_put(&KIND_PROPLET, name, spec);
-}
-
-void stage_delete(const struct kube_kind *kind, const char *name)
-{
-    const struct kube_name key = name_of(name);
-
-    fake_api_delete(stage.api, kind, &key);
-}
-
-const char *stage_task_string(const char *key)
-{
-    return json_string(json_path(stage_get(&KIND_TASK, "one"), "status", key, NULL), "");
-}
-
-int64_t stage_active(void)
-{
-    struct placements *placements = stage.shared.placements;
-
-    return placements_count(placements, "default", "alpha").active +
-           placements_count(placements, "default", "beta").active;
 }

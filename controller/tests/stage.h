@@ -58,6 +58,9 @@ void stage_put_task(const char *spec); /* "one" */
 void stage_put_proplet(const char *name, const char *spec);
 void stage_delete(const struct kube_kind *kind, const char *name);
 const cJSON *stage_get(const struct kube_kind *kind, const char *name); /* NULL: gone */
+/* Every object that was put so far, in that order; some may be gone. For the stage itself. */
+void stage_each_object(void (*each)(const struct kube_kind *kind, const char *name));
+void stage_forget_objects(void);
 /* Tasks that count on the two Proplets: scheduled or running. */
 int64_t stage_active(void);
 /* A string of the Task's status; "" if it is not there. */
