@@ -21,6 +21,7 @@ struct entry {
     struct proplet_external external;
     struct proplet proplet;
     bool ready;
+    bool connected;
 };
 
 struct shared_set {
@@ -158,6 +159,7 @@ static struct entry *entry_create(const struct kube_object *object)
     entry->version = xstrdup(object->resource_version);
     entry->labels = labels ? json_copy(labels) : NULL;
     entry->ready = condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    entry->connected = condition_is(proplet.status.conditions, "Connected", CONDITION_TRUE);
     entry->proplet.spec.type = proplet.spec.type;
     entry->proplet.spec.unschedulable = proplet.spec.unschedulable;
     if (proplet.spec.external)
@@ -208,7 +210,8 @@ static struct shared_set *set_create(struct candidates *candidates, const struct
         set->items[len++] = (struct candidate){ .name = entry->name,
                                                 .proplet = &entry->proplet,
                                                 .labels = entry->labels,
-                                                .ready = entry->ready };
+                                                .ready = entry->ready,
+                                                .connected = entry->connected };
     }
     set->set = (struct candidate_set){ .items = set->items, .len = len, .version = version };
     return set;

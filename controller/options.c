@@ -74,6 +74,12 @@ static const struct option OPTIONS[] = {
     { OPTION("client-key-file", OPTION_STRING, client_key_file, NULL), .value_name = "FILE",
       .help = "file with the MQTT password, read at every connect" },
 
+    { OPTION("liveliness-interval", OPTION_DURATION, liveliness_interval_ms, "10s"), .min = 1000,
+      .max = DAY_MS,
+      .help = "pods of Proplets of type k8s send a heartbeat so often, in whole "
+              "seconds" },
+    { OPTION("allow-pod-template", OPTION_BOOL, allow_pod_template, "false"),
+      .help = "let spec.k8s.podTemplate change the pods of a Proplet, up to privileged ones" },
     { OPTION("last-seen-threshold", OPTION_DURATION, last_seen_threshold_ms, "30s"), .min = 100,
       .max = DAY_MS, .help = "a Proplet without heartbeat for so long is Offline" },
     { OPTION("start-confirm-timeout", OPTION_DURATION, start_confirm_ms, "30s"), .min = 1000,

@@ -32,7 +32,9 @@ struct controller_settings {
     const char *client_id;
     const char *client_key, *client_key_file;
 
+    int64_t liveliness_interval_ms; /* of the pods that are made */
     int64_t last_seen_threshold_ms;
+    bool allow_pod_template;
     int64_t start_confirm_ms;
     int64_t stop_timeout_ms;
     int64_t pod_start_ms;

@@ -11,6 +11,7 @@
 #include "controller/debug_page.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
+#include "controller/proplet_pods.h"
 #include "controller/task_workload.h"
 #include "controller/workload.h"
 
@@ -142,8 +143,12 @@ static void make_controllers(struct process *process)
                                                       { shared->task_jobs, task_map_workload },
                                                       { shared->deployments, task_map_workload },
                                                       { shared->pods, task_map_workload } };
-    const struct controller_source proplet_sources[] = { { shared->proplets,
-                                                           proplet_map_proplet } };
+    const struct controller_source proplet_sources[] = {
+        { shared->proplets, proplet_map_proplet },
+        { shared->deployments, proplet_map_workload },
+        { shared->statefulsets, proplet_map_workload },
+        { shared->pods, proplet_map_pod }
+    };
     const struct controller_options tasks = { .name = "task",
                                               .self = shared,
                                               .reconcile = task_reconcile,
@@ -257,6 +262,7 @@ int process_create(struct process *process, struct error *err)
     indexes_add_workload(informer_store(shared->task_jobs));
     indexes_add_workload(informer_store(shared->deployments));
     indexes_add_workload(informer_store(shared->pods));
+    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
     shared->candidates = candidates_create(informer_store(shared->proplets));
     if (!str_is_empty(process->settings.mqtt_address)) {
         r = make_bridge(process, err);

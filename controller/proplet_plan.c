@@ -8,10 +8,10 @@
 
 /* What decides the phase; each says it in the Ready condition. */
 enum verdict {
-    VERDICT_UNSUPPORTED,
     VERDICT_NOT_CONFIGURED,
     VERDICT_DUPLICATE,
     VERDICT_SHARED,
+    VERDICT_SHARED_ID,
     VERDICT_REFUSED,
     VERDICT_WILL,
     VERDICT_SILENT,
@@ -24,18 +24,25 @@ struct judgement {
     int64_t deadline_ms;
 };
 
+/* Each pod would throw the others off the broker. */
+static bool shares_client_id(const struct proplet_spec *spec)
+{
+    return spec->type == PROPLET_K8S && proplet_replicas(spec) > 1 && spec->k8s &&
+           !spec->k8s->indexed_client_ids;
+}
+
 static struct judgement judge(const struct proplet_observed *observed)
 {
     const struct fleet_device *device = &observed->device;
 
-    if (observed->proplet.spec.type != PROPLET_EXTERNAL)
-        return (struct judgement){ .verdict = VERDICT_UNSUPPORTED };
     if (!observed->mqtt_configured)
         return (struct judgement){ .verdict = VERDICT_NOT_CONFIGURED };
     if (observed->claimed_by)
         return (struct judgement){ .verdict = VERDICT_DUPLICATE };
     if (observed->channel_shared)
         return (struct judgement){ .verdict = VERDICT_SHARED };
+    if (shares_client_id(&observed->proplet.spec))
+        return (struct judgement){ .verdict = VERDICT_SHARED_ID };
     if (observed->channel.refused)
         return (struct judgement){ .verdict = VERDICT_REFUSED };
     if (device->will)
@@ -54,8 +61,12 @@ static struct judgement judge(const struct proplet_observed *observed)
     return (struct judgement){ .verdict = waiting, .deadline_ms = deadline_ms };
 }
 
-static enum proplet_phase next_phase(enum proplet_phase phase, enum verdict verdict)
+static enum proplet_phase next_phase(const struct proplet_observed *observed, enum verdict verdict)
 {
+    enum proplet_phase phase = observed->proplet.status.phase;
+
+    if (observed->pods && verdict != VERDICT_DUPLICATE)
+        verdict = observed->pods->ready ? VERDICT_ALIVE : VERDICT_SILENT;
     switch (verdict) {
     case VERDICT_ALIVE:
         return PROPLET_RUNNING;
@@ -75,9 +86,6 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
                        enum verdict verdict)
 {
     switch (verdict) {
-    case VERDICT_UNSUPPORTED:
-        return (struct said){ "Unsupported",
-                              "this version serves Proplets of spec.type external only" };
     case VERDICT_NOT_CONFIGURED:
         return (struct said){ "MQTTNotConfigured",
                               "the controller was started without --mqtt-address" };
@@ -90,6 +98,10 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
     case VERDICT_SHARED:
         return (struct said){ "SharedChannel",
                               "an embedded Proplet must be the only one of its channel" };
+    case VERDICT_SHARED_ID:
+        return (struct said){ "SharedClientId",
+                              "more than one pod has the same MQTT client id: no Tasks over MQTT "
+                              "unless spec.k8s.indexedClientIds is true" };
     case VERDICT_REFUSED:
         return (struct said){ "SubscriptionRefused",
                               "the broker refused a subscription to this channel" };
@@ -126,17 +138,67 @@ static void plan_event(const struct proplet_observed *observed, enum verdict ver
     const struct proplet_status *old = &observed->proplet.status;
     const cJSON *ready = condition_get(old->conditions, "Ready");
     const char *old_reason = json_string(json_get(ready, "reason"), "");
+    bool trouble = observed->pods && observed->pods->trouble;
 
-    if (verdict == VERDICT_DUPLICATE && !str_equal(old_reason, said->reason)) {
+    if ((verdict == VERDICT_DUPLICATE || trouble) && !str_equal(old_reason, said->reason)) {
         plan->event_type = EVENT_WARNING;
-        plan->event_reason = "DuplicateClientId";
+        plan->event_reason = said->reason;
         plan->event_message = said->message;
     } else if (plan->status.phase != old->phase) {
         bool online = plan->status.phase == PROPLET_RUNNING;
         plan->event_type = online ? EVENT_NORMAL : EVENT_WARNING;
         plan->event_reason = online ? "Online" : "Offline";
-        plan->event_message = online ? "the device is alive" : said->message;
+        plan->event_message = online && !observed->pods ? "the device is alive" : said->message;
     }
+}
+
+/* Of type k8s, where the pods decide on all but this. */
+static bool is_connected(const struct proplet_observed *observed, enum verdict verdict)
+{
+    const cJSON *old = observed->proplet.status.conditions;
+
+    return verdict == VERDICT_ALIVE ||
+           (verdict == VERDICT_UNHEARD && condition_is(old, "Connected", CONDITION_TRUE));
+}
+
+static struct said say_connected(struct arena *arena, const struct proplet_observed *observed,
+                                 enum verdict verdict, bool connected)
+{
+    static const struct said HEARTBEAT = { "Heartbeat", "" };
+    static const struct said NO_HEARTBEAT = { "NoHeartbeat", "" };
+
+    if (connected)
+        return HEARTBEAT;
+    if (!observed->pods || verdict == VERDICT_SILENT || verdict == VERDICT_UNHEARD)
+        return NO_HEARTBEAT;
+    return say(arena, observed, verdict);
+}
+
+static struct said say_ready(struct arena *arena, const struct proplet_observed *observed,
+                             enum verdict verdict)
+{
+    if (observed->pods && verdict != VERDICT_DUPLICATE)
+        return (struct said){ observed->pods->reason, observed->pods->message };
+    return say(arena, observed, verdict);
+}
+
+/* Mirrored from the object that makes the pods. */
+static bool plan_pods(struct arena *arena, const struct proplet_observed *observed,
+                      struct proplet_status *status)
+{
+    static const struct proplet_k8s_status NONE;
+    const struct proplet_k8s_status *old = status->k8s_status ? status->k8s_status : &NONE;
+    const struct proplet_pods *pods = observed->pods;
+
+    if (!pods)
+        return false;
+
+    bool changed = !status->k8s_status || old->ready_replicas != pods->ready_replicas ||
+                   old->available_replicas != pods->available_replicas;
+    status->k8s_status = arena_new(arena, struct proplet_k8s_status);
+    status->k8s_status->ready_replicas = pods->ready_replicas;
+    status->k8s_status->available_replicas = pods->available_replicas;
+    return changed;
 }
 
 static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
@@ -144,23 +206,28 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
 {
     const struct proplet_status *old = &observed->proplet.status;
     struct proplet_status *status = &plan->status;
-    bool unchanged = verdict == VERDICT_UNHEARD && old->conditions;
+    bool unchanged = verdict == VERDICT_UNHEARD && old->conditions && !observed->pods;
     bool alive = status->phase == PROPLET_RUNNING;
-    struct said said = say(arena, observed, verdict);
-    const struct said connected = { alive ? "Heartbeat" : "NoHeartbeat", "" };
+    bool connected = observed->pods ? is_connected(observed, verdict) : alive;
+    bool was_heard = observed->pods ? condition_is(old->conditions, "Connected", CONDITION_TRUE)
+                                    : old->phase == PROPLET_RUNNING;
+    struct said ready = say_ready(arena, observed, verdict);
+    struct said heard = say_connected(arena, observed, verdict, connected);
 
+    plan->heard = connected && !was_heard;
     if (unchanged) /* an earlier leader's word stands until this process has heard, or waited */
         return;
 
     cJSON *list = arena_own(
         arena, old->conditions ? json_copy(old->conditions) : cJSON_CreateArray(), json_free);
-    bool changed = set_condition(observed, list, "Ready", alive, &said);
-    changed |= set_condition(observed, list, "Connected", alive, &connected);
+    bool changed = set_condition(observed, list, "Ready", alive, &ready);
+    changed |= set_condition(observed, list, "Connected", connected, &heard);
+    changed |= plan_pods(arena, observed, status);
     status->conditions = list;
     status->alive = alive;
     plan->transition = changed || status->phase != old->phase || old->alive != alive;
 
-    plan_event(observed, verdict, &said, plan);
+    plan_event(observed, verdict, &ready, plan);
 }
 
 /* The time counts from here for Tasks that do not wait for it. */
@@ -302,7 +369,7 @@ struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_obser
                                  .deadline_ms = judgement.deadline_ms };
 
     plan.status.observed_generation = observed->generation;
-    plan.status.phase = next_phase(observed->proplet.status.phase, judgement.verdict);
+    plan.status.phase = next_phase(observed, judgement.verdict);
     plan.silent = judgement.verdict == VERDICT_SILENT;
     plan_phase(arena, observed, judgement.verdict, &plan);
     plan.transition |= plan_offline_since(observed, &plan.status);

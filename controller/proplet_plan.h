@@ -6,10 +6,16 @@
 #include "controller/bridge.h"
 #include "controller/fleet.h"
 #include "controller/placements.h"
+#include "controller/proplet_deployment_plan.h"
 
 /*
+ * Of type external:
+ *
  *   Initializing ──first heartbeat──> Running ──silence, last will──> Offline
  *                                        └─────────<──heartbeat──<───────┘
+ *
+ * Of type k8s it is Running while all its pods are ready; whether its device is heard, and so gets
+ * Tasks over MQTT, is the condition Connected.
  *
  * Silence counts from the last heartbeat or from the acknowledged subscription, whichever is later:
  * neither a restart of this process nor an outage of the broker turns anybody Offline.
@@ -18,6 +24,7 @@ struct proplet_observed {
     const char *name;
     int64_t generation;
     struct proplet proplet;
+    const struct proplet_pods *pods; /* NULL: it is not of type k8s */
 
     bool mqtt_configured;
     struct channel_state channel;
@@ -36,6 +43,7 @@ struct proplet_plan {
     bool transition;              /* what users wait for changed: write at once */
     bool refresh;                 /* only live values changed: write within the refresh budget */
     bool news;                    /* metadata is among them: before mere refreshes */
+    bool heard;                   /* the device counts as alive from now on, and did not before */
     bool silent;                  /* the device is to be taken for dead until its next heartbeat */
     enum event_type event_type;
     const char *event_reason; /* NULL: none */

@@ -9,6 +9,7 @@
 #include "common/runtime/metrics.h"
 #include "controller/indexes.h"
 #include "controller/proplet_plan.h"
+#include "controller/proplet_pods.h"
 #include "controller/reconcilers.h"
 #include "controller/status_writer.h"
 
@@ -99,26 +100,16 @@ static void announce_brake(struct shared *shared, struct reconcile *rc,
     }
 }
 
-static void requeue_at(struct reconcile *rc, int64_t now_ms, int64_t at_ms)
-{
-    int64_t delay_ms = at_ms > now_ms ? at_ms - now_ms : 1;
-
-    if (delay_ms > UINT32_MAX)
-        delay_ms = UINT32_MAX;
-    if (!rc->requeue_after_ms || delay_ms < rc->requeue_after_ms)
-        rc->requeue_after_ms = (uint32_t)delay_ms;
-}
-
 static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, const char *key, const struct proplet_observed *observed,
                const struct proplet_plan *plan, struct error *err)
 {
     if (plan->silent)
         fleet_silent(shared->fleet, key, observed->device.last_seen_ms);
-    if (plan->status.phase == PROPLET_RUNNING && observed->proplet.status.phase != PROPLET_RUNNING)
+    if (plan->heard)
         fleet_fresh(shared->fleet, key, observed->device.alive_since_ms); /* before any Task may */
     if (plan->deadline_ms)
-        requeue_at(rc, observed->now_ms, plan->deadline_ms);
+        reconcile_again_after(rc, plan->deadline_ms - observed->now_ms);
     if (!plan->transition && !plan->refresh)
         return 0;
 
@@ -126,7 +117,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         int64_t slot_ms = refresh_budget_reserve(shared->budget, key, plan->news,
                                                  &shared->settings->refresh, observed->now_ms);
         if (observed->now_ms < slot_ms) {
-            requeue_at(rc, observed->now_ms, slot_ms);
+            reconcile_again_after(rc, slot_ms - observed->now_ms);
             return 0;
         }
     }
@@ -204,9 +195,16 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
         return add_finalizer(shared, rc, json, err);
 
     struct proplet_observed observed;
+    struct proplet_pods pods;
     int r = observe(shared, rc, object, json, channel, key, &observed, err);
     if (r < 0)
         return r;
+    if (observed.proplet.spec.type == PROPLET_K8S) {
+        r = proplet_pods_sync(shared, rc, json, &observed.proplet, observed.claimed_by, &pods, err);
+        if (r < 0)
+            return r;
+        observed.pods = &pods;
+    }
 
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
     r = act(shared, rc, object, json, key, &observed, &plan, err);
@@ -306,6 +304,8 @@ void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object
     note_member(shared, arena, current ? &current->name : &old->name, current);
     if (current)
         workqueue_add(queue, &current->name);
+    else if (old)
+        proplet_pods_forget(shared, old->uid);
     if (had && has && str_equal(old_key, key)) {
         if (is_embedded(arena, old) != is_embedded(arena, current))
             wake_index(shared, arena, INDEX_CHANNEL, channel, queue);

@@ -6,6 +6,7 @@
 #include "common/api/names.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "controller/task_workload_manifest.h"
 
 const char *const SCHEDULER_NAMES[] = { "round-robin", "priority", "least-loaded", NULL };
 
@@ -87,6 +88,14 @@ static bool device_type_fits(const struct json_strings *wanted, const struct can
            (external && external->device_type && strings_have(wanted, external->device_type));
 }
 
+/* A pod that is ready may not have reached the broker yet, and hears nothing; a Job of its own does
+ * not ask it. */
+static bool is_ready(const struct candidate *candidate, const struct task_spec *task)
+{
+    return candidate->ready && (candidate->connected || task_workload_is_for(task) ||
+                                candidate->proplet->spec.type != PROPLET_K8S);
+}
+
 static bool has_capacity(const struct candidate *candidate)
 {
     const struct proplet_external *external = candidate->proplet->spec.external;
@@ -113,7 +122,7 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
         return FILTER_CAPABILITIES;
     if (candidate->proplet->spec.unschedulable)
         return FILTER_CORDONED;
-    if (!candidate->ready)
+    if (!is_ready(candidate, task))
         return FILTER_NOT_READY;
     if (!has_capacity(candidate))
         return FILTER_CAPACITY;

@@ -11,6 +11,7 @@ struct candidate {
     const struct proplet *proplet;
     const cJSON *labels; /* metadata.labels or NULL */
     bool ready;          /* condition Ready is True */
+    bool connected;      /* condition Connected is True: its device is heard */
     int64_t active;      /* Tasks scheduled or running on it */
 };
 

@@ -80,6 +80,15 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
     dependencies_wake(informer_store(shared->tasks), arena, name, before, after, queue);
 }
 
+static bool has_changed(const cJSON *before, const cJSON *after, const char *condition)
+{
+    const cJSON *old = json_path(before, "status", "conditions", NULL);
+    const cJSON *current = json_path(after, "status", "conditions", NULL);
+
+    return condition_is(old, condition, CONDITION_TRUE) !=
+           condition_is(current, condition, CONDITION_TRUE);
+}
+
 /* What a Task's choice depends on; heartbeats and counts are none of it. */
 static bool matters(struct arena *arena, struct kube_object *old, struct kube_object *current)
 {
@@ -89,11 +98,9 @@ static bool matters(struct arena *arena, struct kube_object *old, struct kube_ob
 
     const cJSON *before = kube_object_json(arena, old);
     const cJSON *after = kube_object_json(arena, current);
-    bool was =
-        condition_is(json_path(before, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
-    bool is = condition_is(json_path(after, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
-    return was != is || !json_equal(json_path(before, "metadata", "labels", NULL),
-                                    json_path(after, "metadata", "labels", NULL));
+    return has_changed(before, after, "Ready") || has_changed(before, after, "Connected") ||
+           !json_equal(json_path(before, "metadata", "labels", NULL),
+                       json_path(after, "metadata", "labels", NULL));
 }
 
 void task_map_proplet(void *self, struct kube_object *old, struct kube_object *current,

@@ -12,6 +12,7 @@
 #include "controller/task_dependencies.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_workload.h"
+#include "controller/task_workload_manifest.h"
 
 /* A device that came up has said so by then: its create is behind no marker that is sent later. */
 #define DEVICE_SETTLE_MS 1000
@@ -64,6 +65,16 @@ static void observe_device(struct shared *shared, struct reconcile *rc,
     proplet->heard_since_ms = since_ms;
 }
 
+/* Of type k8s it is ready with its pods, and can be told something while its device is heard. */
+static bool is_ready(const struct proplet *proplet, const struct task_spec *task)
+{
+    const cJSON *conditions = proplet->status.conditions;
+
+    return condition_is(conditions, "Ready", CONDITION_TRUE) &&
+           (proplet->spec.type != PROPLET_K8S || task_workload_is_for(task) ||
+            condition_is(conditions, "Connected", CONDITION_TRUE));
+}
+
 static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
                             struct observed_proplet *ret)
 {
@@ -89,7 +100,7 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
 
     ret->type = proplet.spec.type;
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
-    ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    ret->ready = !deleting && is_ready(&proplet, &task->spec);
     ret->cordoned = proplet.spec.unschedulable;
     ret->offline_since_us = proplet.status.offline_since_us;
     ret->reachable = shared->bridge != NULL;

@@ -30,6 +30,10 @@
 #define ANNOTATION_SPEC_INDEX API_GROUP "/spec-index"
 #define ANNOTATION_RESTART API_GROUP "/restart"
 #define ANNOTATION_RESULT API_GROUP "/result"
+/* On the pod template of a Proplet: what was wanted when it was written; the version of the Secret
+ * with the key of spec.connectionConfig.clientKey, so that a new key starts new pods. */
+#define ANNOTATION_TEMPLATE_HASH API_GROUP "/template-hash"
+#define ANNOTATION_KEY_VERSION API_GROUP "/client-key-version"
 
 /* spec.managedBy of a PropellerJob that is ours, like an empty one. */
 #define MANAGED_BY_CONTROLLER API_GROUP "/controller"

@@ -6,7 +6,9 @@ struct json_patch *guarded_patch_create(struct arena *arena, const cJSON *read, 
     cJSON *document = json_object(arena);
 
     /* Without the version, so that the patch states it in every case. */
-    json_set_object(document, "metadata");
+    cJSON *known = json_set_object(document, "metadata");
+    if (json_get(metadata, "labels"))
+        json_set_copy(known, "labels", json_get(metadata, "labels"));
     json_set_copy(document, member, json_get(read, member));
 
     struct json_patch *patch = json_patch_create(arena, document);

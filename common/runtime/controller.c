@@ -212,3 +212,13 @@ void controller_join(struct controller *controller)
     while (controller->running)
         thread_join(controller->workers[--controller->running]);
 }
+
+void reconcile_again_after(struct reconcile *rc, int64_t delay_ms)
+{
+    if (delay_ms < 1)
+        delay_ms = 1;
+    if (delay_ms > UINT32_MAX)
+        delay_ms = UINT32_MAX;
+    if (!rc->requeue_after_ms || delay_ms < rc->requeue_after_ms)
+        rc->requeue_after_ms = (uint32_t)delay_ms;
+}

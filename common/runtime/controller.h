@@ -16,6 +16,9 @@ struct reconcile {
     uint32_t requeue_after_ms; /* out; 0: not again by itself */
 };
 
+/* Again after this time at the latest; an earlier one stays. 0 and less: at once. */
+void reconcile_again_after(struct reconcile *rc, int64_t delay_ms);
+
 /*
  * Worker thread. After it:
  *

@@ -9,6 +9,7 @@
 #include "controller/bridge_messages.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
+#include "controller/proplet_pods.h"
 #include "controller/task_room.h"
 #include "controller/task_workload.h"
 #include "controller/workload.h"
@@ -36,6 +37,7 @@ static int64_t wall_us(void *ctx)
 }
 
 static const struct controller_settings SETTINGS = {
+    .liveliness_interval_ms = 10000,
     .last_seen_threshold_ms = 30000,
     .start_confirm_ms = 30000,
     .stop_timeout_ms = 30000,
@@ -90,6 +92,15 @@ static void on_workload(void *ctx, struct kube_object *old, struct kube_object *
     struct shared *shared = ctx;
 
     task_map_workload(shared, old, current, shared->task_queue);
+    proplet_map_workload(shared, old, current, shared->proplet_queue);
+}
+
+static void on_pod(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    struct shared *shared = ctx;
+
+    task_map_workload(shared, old, current, shared->task_queue);
+    proplet_map_pod(shared, old, current, shared->proplet_queue);
 }
 
 /* Who keeps an object of this kind, and who is told of it; NULL: nobody. */
@@ -99,19 +110,29 @@ struct watched {
     informer_fn *function;
 };
 
+/* The selector of these caches. */
+static bool is_labelled(const cJSON *object)
+{
+    const cJSON *labels = json_path(object, "metadata", "labels", NULL);
+
+    return str_equal(json_string(json_get(labels, LABEL_MANAGED_BY), ""), LABEL_MANAGED_BY_VALUE);
+}
+
 static struct watched watched_of(const cJSON *object)
 {
     const struct shared *shared = &stage.shared;
     const struct watched all[] = { { "Job", shared->task_jobs, on_workload },
-                                   { "Pod", shared->pods, on_workload },
+                                   { "Pod", shared->pods, on_pod },
                                    { "Deployment", shared->deployments, on_workload },
+                                   { "StatefulSet", shared->statefulsets, on_workload },
+                                   { "Secret", NULL, NULL },
                                    { "ConfigMap", NULL, NULL },
                                    { "Event", NULL, NULL } };
     const char *kind = json_string(json_get(object, "kind"), "");
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (str_equal(all[i].kind, kind))
-            return all[i];
+            return is_labelled(object) ? all[i] : (struct watched){ 0 };
     }
     if (json_path(object, "spec", "connectionConfig", NULL))
         return (struct watched){ "Proplet", shared->proplets, on_proplet };
@@ -177,7 +198,8 @@ static void start_process(void)
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
         .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
         .deployments = make_informer(&KIND_DEPLOYMENT, project_workload, on_workload),
-        .pods = make_informer(&KIND_POD, project_pod, on_workload),
+        .statefulsets = make_informer(&KIND_STATEFULSET, project_workload, on_workload),
+        .pods = make_informer(&KIND_POD, project_pod, on_pod),
         .task_jobs = make_informer(&KIND_JOB, project_task_job, on_workload),
         .fleet = fleet_create(),
         .brake = fleet_brake_create(),
@@ -197,6 +219,7 @@ static void start_process(void)
     indexes_add_workload(informer_store(shared->deployments));
     indexes_add_workload(informer_store(shared->pods));
     indexes_add_workload(informer_store(shared->task_jobs));
+    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
     shared->candidates = candidates_create(informer_store(shared->proplets));
     process.sink = (struct bridge_sink){
         .tasks = informer_store(shared->tasks),
@@ -209,6 +232,8 @@ static void start_process(void)
         .proplet_queue = shared->proplet_queue,
     };
     stage_each_object(list);
+    list(&KIND_DEPLOYMENT, "alpha-proplet");
+    list(&KIND_STATEFULSET, "alpha-proplet");
     task_note_all(shared);
     task_room_restore(shared, clock_wall_us(&stage.clock.clock));
 }
@@ -223,6 +248,7 @@ static void end_process(void)
     informer_destroy(shared->proplets);
     informer_destroy(shared->jobs);
     informer_destroy(shared->deployments);
+    informer_destroy(shared->statefulsets);
     informer_destroy(shared->pods);
     informer_destroy(shared->task_jobs);
     workqueue_destroy(shared->task_queue);

@@ -284,11 +284,6 @@ static void configure_no_mqtt(void)
     observed.mqtt_configured = false;
 }
 
-static void make_k8s(void)
-{
-    observed.proplet.spec.type = PROPLET_K8S;
-}
-
 static const struct {
     void (*set_up)(void);
     const char *ready;
@@ -305,8 +300,6 @@ static const struct {
       "Offline" },
     { configure_no_mqtt,
       "False MQTTNotConfigured: the controller was started without --mqtt-address", NULL,
-      "Offline" },
-    { make_k8s, "False Unsupported: this version serves Proplets of spec.type external only", NULL,
       "Offline" },
 };
 

@@ -51,7 +51,8 @@ static struct candidate *candidate(const char *name, const char *labels, const c
     *ret = (struct candidate){ .name = name,
                                .proplet = proplet,
                                .labels = json_path(tree, "metadata", "labels", NULL),
-                               .ready = true };
+                               .ready = true,
+                               .connected = true };
     return ret;
 }
 
@@ -177,6 +178,22 @@ START_TEST(proplet_that_is_not_ready_gets_nothing)
     const struct task_spec spec = { 0 };
     struct candidate *alpha = external("alpha");
 
+    alpha->ready = false;
+    ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_NOT_READY);
+}
+END_TEST
+
+START_TEST(pod_that_is_ready_gets_nothing_until_its_device_is_heard)
+{
+    const struct task_spec spec = { 0 };
+    const struct task_spec with_image = { .image_url = "reg/image:1" };
+    struct candidate *alpha = candidate("alpha", "{}", "k8s", "");
+
+    alpha->connected = false;
+    ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_NOT_READY);
+    ck_assert_int_eq(schedule_filter(&with_image, alpha), FILTER_PASSED); /* a Job of its own */
+    alpha->connected = true;
+    ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_PASSED);
     alpha->ready = false;
     ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_NOT_READY);
 }
@@ -363,6 +380,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, selector_lets_through_what_has_all_it_names, 0, ARRAY_LEN(FILTERS));
     tcase_add_test(tcase, proplet_that_is_not_ready_gets_nothing);
+    tcase_add_test(tcase, pod_that_is_ready_gets_nothing_until_its_device_is_heard);
     tcase_add_test(tcase, proplet_takes_as_many_tasks_as_it_says);
     tcase_add_test(tcase, refusal_counts_why_each_is_out);
     tcase_add_test(tcase, refusal_of_a_pinned_task_speaks_of_its_proplet);

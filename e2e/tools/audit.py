@@ -27,13 +27,15 @@ OWNERS = {
     (GROUP, "propellerjobs/status"): "propellerjob-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
-    ("", "secrets"): "certificate-controller",
     ("coordination.k8s.io", "leases"): "propeller-controller",
     ("", "serviceaccounts/token"): "propeller-controller",
 }
 # Who changes what several may change.
 SHARED = {
     (GROUP, "tasks"): {"task-controller", "propellerjob-controller"},
+    ("", "secrets"): {"certificate-controller", "proplet-controller"},
+    ("apps", "deployments"): {"proplet-controller", "task-controller"},
+    ("apps", "statefulsets"): {"proplet-controller"},
     ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "propellerjob-controller"},
 }
 
@@ -48,6 +50,8 @@ EXPECTED_UNUSED = {
         "no request: the API server asks for it when a Job is made with blockOwnerDeletion",
     "task-controller apps/deployments get":
         "a Deployment is there that the cache does not know: a reply was lost, or the process died",
+    "proplet-controller propeller.propeller.abstractmachines.fr/proplets/finalizers update":
+        "no request: the API server asks for it when pods are made with blockOwnerDeletion",
     "propellerjob-controller events.k8s.io/events patch":
         "a series: the same event of the same job twice in ten minutes, which no case provokes",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/propellerjobs/finalizers update":

@@ -1,0 +1,329 @@
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "controller/tests/fake_bridge.h"
+#include "controller/tests/pods_stage.h"
+
+#define IMAGE(value) "\"image\":\"" value "\","
+
+/* The API server answers a write of Deployments so; 0: as usual. */
+static int refuse_with;
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    if (refuse_with && strstr(request->path, "/deployments") &&
+        !str_equal(request->method, "GET")) {
+        *ret = (struct http_response){
+            .status = refuse_with,
+            .body = arena_strdup(arena, "{\"kind\":\"Status\",\"message\":\"exceeded quota: q\"}"),
+        };
+        ret->body_len = strlen(ret->body);
+        return 0;
+    }
+    return outside_roundtrip(ctx, arena, request, ret, err);
+}
+
+static void set_up(void)
+{
+    refuse_with = 0;
+    outside_reset();
+    stage_set_up(roundtrip, outside_between);
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY_REF);
+    stage_run();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static unsigned requests(const char *method, const char *path)
+{
+    struct fake_request *all;
+    size_t len = fake_api_requests(stage.api, stage.arena, &all);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += (!method || str_equal(all[i].method, method)) && strstr(all[i].path, path);
+    return count;
+}
+
+static void run_and_expect(const char *told)
+{
+    stage_run();
+    ck_assert_str_eq(pods_told(), told);
+}
+
+START_TEST(readiness_of_the_pods_is_that_of_the_proplet)
+{
+    ck_assert_str_eq(pods_image(), "i:1");
+    ck_assert_int_eq(pods_replicas(), 1);
+    ck_assert_str_eq(pods_told(), "Initializing False PodsNotReady");
+
+    pods_report(true);
+    run_and_expect("Running True PodsReady");
+    const cJSON *status = json_get(stage_get(&KIND_PROPLET, "alpha"), "status");
+    ck_assert_str_eq(json_text(stage.arena, json_get(status, "k8sStatus"), NULL),
+                     "{\"readyReplicas\":1,\"availableReplicas\":1}");
+    ck_assert(condition_is(json_get(status, "conditions"), "Connected", CONDITION_TRUE));
+
+    pods_report(false);
+    run_and_expect("Offline False PodsNotReady");
+}
+END_TEST
+
+START_TEST(nothing_is_written_when_nothing_changed)
+{
+    pods_report(true);
+    stage_run();
+    unsigned before = requests(NULL, "");
+    for (int i = 0; i < 10; i++) {
+        pods_report(true); /* told again by the API server */
+        stage_run();
+    }
+    ck_assert_uint_eq(requests(NULL, ""), before);
+    ck_assert_uint_eq(requests("POST", "/deployments"), 1);
+    ck_assert_uint_eq(requests("PATCH", "/deployments/"), 0);
+}
+END_TEST
+
+START_TEST(change_of_the_proplet_is_rolled_out)
+{
+    pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
+    stage_run();
+    ck_assert_str_eq(pods_image(), "i:2");
+    ck_assert_uint_eq(requests("PATCH", "/deployments/"), 1);
+}
+END_TEST
+
+START_TEST(scaled_to_zero_it_is_offline_and_comes_back)
+{
+    pods_report(true);
+    stage_run();
+    pods_put_proplet(IMAGE("i:1") "\"replicas\":0,", PODS_KEY_REF);
+    run_and_expect("Offline False ScaledToZero");
+    ck_assert_int_eq(pods_replicas(), 0);
+    pods_put_proplet(IMAGE("i:1") "\"replicas\":1,", PODS_KEY_REF);
+    run_and_expect("Offline False PodsNotReady");
+    ck_assert_int_eq(pods_replicas(), 1);
+    pods_report(true);
+    run_and_expect("Running True PodsReady");
+}
+END_TEST
+
+START_TEST(key_is_in_its_secret_and_nowhere_else)
+{
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY("open sesame"));
+    stage_run();
+    ck_assert_str_eq(json_text(stage.arena, json_get(pods_secret(), "data"), NULL),
+                     "{\"clientKey\":\"b3BlbiBzZXNhbWU=\"}");
+    ck_assert_str_eq(
+        kube_controller_uid(pods_secret()),
+        json_string(json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "?"));
+    ck_assert_ptr_null(strstr(json_text(stage.arena, pods_deployment(), NULL), "sesame"));
+    ck_assert_uint_eq(requests("GET", "/secrets"), 0);
+}
+END_TEST
+
+START_TEST(new_key_starts_new_pods_and_another_change_does_not)
+{
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY("one"));
+    stage_run();
+    const char *version = deployment_key_version(pods_deployment());
+    ck_assert_ptr_nonnull(version);
+
+    pods_put_proplet(IMAGE("i:1") "\"replicas\":0,", PODS_KEY("one"));
+    stage_run();
+    ck_assert_str_eq(deployment_key_version(pods_deployment()), version);
+
+    pods_put_proplet(IMAGE("i:1") "\"replicas\":0,", PODS_KEY("two"));
+    stage_run();
+    ck_assert_str_ne(deployment_key_version(pods_deployment()), version);
+    ck_assert_str_eq(json_text(stage.arena, json_get(pods_secret(), "data"), NULL),
+                     "{\"clientKey\":\"dHdv\"}");
+}
+END_TEST
+
+START_TEST(secret_that_was_deleted_is_made_again_when_a_pod_lacks_it)
+{
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY("one"));
+    stage_run();
+    stage_delete(&KIND_SECRET, "alpha-client-key");
+    pods_waiting("CreateContainerConfigError");
+    stage_run();
+    ck_assert_ptr_nonnull(pods_secret());
+}
+END_TEST
+
+START_TEST(secret_of_somebody_else_is_not_touched)
+{
+    fake_api_put(stage.api, &KIND_SECRET,
+                 parse_json(stage.arena,
+                            "{\"kind\":\"Secret\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                            "\"alpha-client-key\",\"ownerReferences\":[{\"controller\":true,"
+                            "\"uid\":\"other\"}]},\"data\":{\"mine\":\"eA==\"}}"));
+    stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY("one"));
+    run_and_expect("Initializing False SecretNameTaken");
+    ck_assert_str_eq(json_text(stage.arena, json_get(pods_secret(), "data"), NULL),
+                     "{\"mine\":\"eA==\"}");
+    ck_assert_int_eq(pods_replicas(), -1);
+
+    stage_delete(&KIND_SECRET, "alpha-client-key");
+    stage_wait_ms(WORKLOAD_BACKSTOP_MS);
+    run_and_expect("Initializing False PodsNotReady");
+    ck_assert_int_eq(pods_replicas(), 1);
+}
+END_TEST
+
+static void put_deployment(const char *labels, const char *owner)
+{
+    fake_api_put(
+        stage.api, &KIND_DEPLOYMENT,
+        parse_json(stage.arena,
+                   arena_printf(stage.arena,
+                                "{\"kind\":\"Deployment\",\"metadata\":{\"namespace\":"
+                                "\"default\",\"name\":\"alpha-proplet\",\"labels\":{%s},"
+                                "\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}"
+                                "]},\"spec\":{\"replicas\":7,\"selector\":{\"matchLabels\":{"
+                                "\"" LABEL_PROPLET_SELECTOR "\":\"alpha\"}},"
+                                "\"template\":{\"spec\":{\"containers\":[{\"name\":\"x\","
+                                "\"image\":\"theirs\"}]}}}}",
+                                labels, owner)));
+}
+
+START_TEST(deployment_of_somebody_else_is_left_alone_and_said)
+{
+    stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
+    put_deployment("\"x\":\"y\"", "somebody");
+    pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
+    run_and_expect("Initializing False NameTaken");
+    ck_assert_str_eq(pods_image(), "theirs");
+    ck_assert_int_eq(pods_replicas(), 7);
+
+    unsigned before = requests(NULL, "");
+    stage_wait_ms(1000);
+    stage_run();
+    ck_assert_uint_eq(requests(NULL, ""), before); /* not hot */
+
+    stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
+    stage_wait_ms(WORKLOAD_BACKSTOP_MS);
+    run_and_expect("Initializing False PodsNotReady");
+    ck_assert_str_eq(pods_image(), "i:2");
+}
+END_TEST
+
+START_TEST(deployment_of_another_operator_for_this_proplet_is_taken_over)
+{
+    const char *uid =
+        json_string(json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "");
+
+    stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
+    put_deployment("\"x\":\"y\"", uid);
+    pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
+    run_and_expect("Initializing False PodsNotReady");
+    ck_assert_str_eq(pods_image(), "i:2");
+    ck_assert_int_eq(pods_replicas(), 1);
+    ck_assert_uint_eq(requests("DELETE", "/deployments/"), 0);
+    ck_assert_str_eq(json_string(json_path(pods_deployment(), "metadata", "labels", "x", NULL), ""),
+                     "y");
+}
+END_TEST
+
+START_TEST(deployment_that_somebody_deletes_or_changes_is_put_back)
+{
+    stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
+    stage_run();
+    ck_assert_int_eq(pods_replicas(), 1);
+
+    cJSON *changed = arena_own(stage.arena, json_copy(pods_deployment()), json_free);
+    json_set_int((cJSON *)json_get(changed, "spec"), "replicas", 9);
+    fake_api_put(stage.api, &KIND_DEPLOYMENT, changed);
+    stage_run();
+    ck_assert_int_eq(pods_replicas(), 9); /* not at once: two who disagree would never stop */
+    stage_wait_ms(PODS_PUT_BACK_MS);
+    stage_run();
+    ck_assert_int_eq(pods_replicas(), 1);
+}
+END_TEST
+
+START_TEST(refusal_of_the_api_server_is_said_and_not_repeated_at_once)
+{
+    refuse_with = _i ? 403 : 422;
+    pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
+    run_and_expect("Initializing False QuotaExceeded");
+    unsigned before = outside.steps;
+    stage_wait_ms(PODS_REFUSED_RETRY_MS / 2);
+    stage_run();
+    ck_assert_uint_eq(outside.steps, before);
+
+    refuse_with = 0;
+    stage_wait_ms(PODS_REFUSED_RETRY_MS);
+    run_and_expect("Initializing False PodsNotReady");
+    ck_assert_str_eq(pods_image(), "i:2");
+}
+END_TEST
+
+START_TEST(trouble_of_a_pod_is_said_and_goes)
+{
+    pods_waiting("ErrImagePull");
+    run_and_expect("Initializing False ImagePullBackOff");
+    pods_waiting("ContainerCreating");
+    run_and_expect("Initializing False PodsNotReady");
+}
+END_TEST
+
+START_TEST(second_proplet_of_an_identity_has_no_pods)
+{
+    stage_put_proplet("beta", "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\"},\"connectionConfig\":{"
+                              "\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\",\"channelId\":"
+                              "\"c\",\"clientId\":\"device-1\"," PODS_KEY_REF "}}");
+    stage_run();
+    const cJSON *second = stage_get(&KIND_DEPLOYMENT, "beta-proplet");
+    ck_assert_int_eq(json_int(json_path(second, "spec", "replicas", NULL), -1), 0);
+    ck_assert_int_eq(pods_replicas(), 1);
+}
+END_TEST
+
+START_TEST(pods_with_identities_of_their_own_are_a_stateful_set)
+{
+    pods_put_proplet(IMAGE("i:1") "\"replicas\":3,\"indexedClientIds\":true,", PODS_KEY_REF);
+    stage_run();
+    ck_assert_ptr_null(pods_deployment());
+    ck_assert_int_eq(
+        json_int(json_path(stage_get(&KIND_STATEFULSET, "alpha-proplet"), "spec", "replicas", NULL),
+                 -1),
+        3);
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY_REF);
+    stage_run();
+    ck_assert_ptr_null(stage_get(&KIND_STATEFULSET, "alpha-proplet"));
+    ck_assert_int_eq(pods_replicas(), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("proplet_pods");
+    TCase *tcase = tcase_create("pods");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, readiness_of_the_pods_is_that_of_the_proplet);
+    tcase_add_test(tcase, nothing_is_written_when_nothing_changed);
+    tcase_add_test(tcase, change_of_the_proplet_is_rolled_out);
+    tcase_add_test(tcase, scaled_to_zero_it_is_offline_and_comes_back);
+    tcase_add_test(tcase, key_is_in_its_secret_and_nowhere_else);
+    tcase_add_test(tcase, new_key_starts_new_pods_and_another_change_does_not);
+    tcase_add_test(tcase, secret_that_was_deleted_is_made_again_when_a_pod_lacks_it);
+    tcase_add_test(tcase, secret_of_somebody_else_is_not_touched);
+    tcase_add_test(tcase, deployment_of_somebody_else_is_left_alone_and_said);
+    tcase_add_test(tcase, deployment_of_another_operator_for_this_proplet_is_taken_over);
+    tcase_add_test(tcase, deployment_that_somebody_deletes_or_changes_is_put_back);
+    tcase_add_loop_test(tcase, refusal_of_the_api_server_is_said_and_not_repeated_at_once, 0, 2);
+    tcase_add_test(tcase, trouble_of_a_pod_is_said_and_goes);
+    tcase_add_test(tcase, second_proplet_of_an_identity_has_no_pods);
+    tcase_add_test(tcase, pods_with_identities_of_their_own_are_a_stateful_set);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
