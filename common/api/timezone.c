@@ -43,8 +43,10 @@ static bool is_zone(int fd)
            memcmp(magic, MAGIC, sizeof(magic)) == 0;
 }
 
-enum timezone_answer timezone_look_up(const char *directory, const char *name)
+/* *ret_fd: -1, or a file that looks like a zone. */
+static enum timezone_answer open_zone(const char *directory, const char *name, int *ret_fd)
 {
+    *ret_fd = -1;
     if (!is_name(name))
         return TIMEZONE_UNKNOWN;
     if (str_equal(name, "UTC"))
@@ -56,11 +58,40 @@ enum timezone_answer timezone_look_up(const char *directory, const char *name)
         return TIMEZONE_CANNOT_TELL;
 
     /* whatever it is, opening it must not wait and not become the terminal */
-    int fd = openat(database, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool known = fd >= 0 && is_zone(fd);
+    *ret_fd = openat(database, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    close(database);
+    if (*ret_fd >= 0 && is_zone(*ret_fd))
+        return TIMEZONE_KNOWN;
+    if (*ret_fd >= 0)
+        close(*ret_fd);
+    *ret_fd = -1;
+    return TIMEZONE_UNKNOWN;
+}
+
+enum timezone_answer timezone_look_up(const char *directory, const char *name)
+{
+    int fd;
+    enum timezone_answer answer = open_zone(directory, name, &fd);
 
     if (fd >= 0)
         close(fd);
-    close(database);
-    return known ? TIMEZONE_KNOWN : TIMEZONE_UNKNOWN;
+    return answer;
+}
+
+enum timezone_answer timezone_read(const char *directory, const char *name, struct arena *arena,
+                                   const struct zone **ret)
+{
+    int fd;
+    enum timezone_answer answer = open_zone(directory, name, &fd);
+
+    *ret = NULL;
+    if (fd < 0)
+        return answer;
+
+    char *bytes = arena_alloc(arena, 1, ZONE_MAX_BYTES + 1);
+    ssize_t len = pread(fd, bytes, ZONE_MAX_BYTES + 1, 0); /* of a file, and so all of it */
+    close(fd);
+    if (len < 0 || zone_parse(arena, bytes, (size_t)len, ret, NULL) < 0)
+        return TIMEZONE_UNKNOWN;
+    return TIMEZONE_KNOWN;
 }

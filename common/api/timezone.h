@@ -1,7 +1,7 @@
 /* Time zones by their IANA names, in the system's own database. */
 #pragma once
 
-#include <stdbool.h>
+#include "common/api/zone.h"
 
 enum timezone_answer {
     TIMEZONE_KNOWN,
@@ -18,3 +18,7 @@ enum timezone_answer {
  * TIMEZONE_DATABASE. UTC is known everywhere.
  */
 enum timezone_answer timezone_look_up(const char *directory, const char *name);
+/* The same, and what it says; TIMEZONE_UNKNOWN also for a file that cannot be read as a zone.
+ * Reads a file of a few KiB; *ret lives as long as the arena; NULL is UTC. */
+enum timezone_answer timezone_read(const char *directory, const char *name, struct arena *arena,
+                                   const struct zone **ret);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "common/base/civil.h"
 #include "common/base/compiler.h"
 
 #define US_PER_S 1000000
@@ -126,14 +127,6 @@ static bool take_char(const char **at, char upper, char lower)
     return true;
 }
 
-static int days_in_month(int year, int month)
-{
-    static const int DAYS[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-    return month == 2 && leap ? 29 : DAYS[month - 1];
-}
-
 static bool take_date(const char **at, struct tm *ret)
 {
     int year;
@@ -144,7 +137,7 @@ static bool take_date(const char **at, struct tm *ret)
         !take_number(at, 2, 12, &month) || !take_char(at, '-', '-') ||
         !take_number(at, 2, 31, &day))
         return false;
-    if (month < 1 || day < 1 || day > days_in_month(year, month))
+    if (month < 1 || day < 1 || day > civil_month_length(year, month))
         return false;
     ret->tm_year = year - 1900;
     ret->tm_mon = month - 1;
