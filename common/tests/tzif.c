@@ -50,10 +50,11 @@ void tzif_write(struct buf *ret, int32_t first_s, const struct tzif_change *chan
 const struct zone *tzif_zone(struct arena *arena, const char *rule)
 {
     CLEANUP(buf_releasep) struct buf bytes = BUF_INIT(ZONE_MAX_BYTES);
+    static const struct tzif_change NONE[1];
     const struct zone *zone;
     struct error err = { 0 };
 
-    tzif_write(&bytes, 0, NULL, 0, rule);
+    tzif_write(&bytes, 0, NONE, 0, rule);
     ck_assert_msg(zone_parse(arena, bytes.data, bytes.len, &zone, &err) == 0, "%s: %s", rule,
                   err.message);
     return zone;
