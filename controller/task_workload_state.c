@@ -194,6 +194,8 @@ struct task_workload_state task_workload_job_state(struct arena *arena, const cJ
         return (struct task_workload_state){ .step = WORKLOAD_WAITING, .podless = true };
     if (has_started(pod))
         return (struct task_workload_state){ .step = WORKLOAD_STARTED };
+    if (str_equal(text_of(json_get(pod, "status"), "phase"), "Failed"))
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING }; /* the Job will say so */
     return waiting_state(arena, pod);
 }
 

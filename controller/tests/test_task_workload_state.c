@@ -1,0 +1,190 @@
+#include "common/tests/parse_json.h"
+#include "common/tests/suite.h"
+#include "controller/task_workload_state.h"
+
+static struct arena *arena;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static const char *told(struct task_workload_state state)
+{
+    static const char *const STEPS[] = {
+        [WORKLOAD_ABSENT] = "absent",   [WORKLOAD_WAITING] = "waiting",
+        [WORKLOAD_STARTED] = "started", [WORKLOAD_SUCCEEDED] = "succeeded",
+        [WORKLOAD_FAILED] = "failed",   [WORKLOAD_DISRUPTED] = "disrupted",
+    };
+    const char *text = STEPS[state.step];
+
+    if (state.podless)
+        text = arena_printf(arena, "%s podless", text);
+    if (state.stuck)
+        text = arena_printf(arena, "%s stuck", text);
+    if (state.reason)
+        text = arena_printf(arena, "%s %s: %s", text, state.reason, state.message);
+    return text;
+}
+
+#define COMPLETE "{\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]}"
+#define FAILED(reason)                                                                             \
+    "{\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\",\"reason\":\"" reason               \
+    "\",\"message\":\"the Job says so\"}]}"
+#define BACKOFF FAILED("BackoffLimitExceeded")
+#define CONTAINER(state)                                                                           \
+    "{\"containerStatuses\":[{\"name\":\"sidecar\",\"state\":{"                                    \
+    "\"running\":{}}},{\"name\":\"task\",\"image\":\"reg/i:1\",\"state\":{" state "}}]}"
+#define TERMINATED(members) CONTAINER("\"terminated\":{" members "}")
+#define WAITING(reason) CONTAINER("\"waiting\":{\"reason\":\"" reason "\",\"message\":\"words\"}")
+#define DISRUPTED                                                                                  \
+    "{\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":"              \
+    "\"EvictionByEvictionAPI\",\"message\":\"Eviction API: evicting\"}],\"containerStatuses\":["   \
+    "{\"name\":\"task\",\"state\":{\"terminated\":{\"exitCode\":143,\"reason\":\"Error\"}}}]}"
+
+static const struct {
+    const char *job;
+    const char *pod; /* NULL: none */
+    const char *told;
+} JOBS[] = {
+    { "{}", NULL, "waiting podless" },
+    { "{}", "{\"phase\":\"Pending\"}", "waiting" },
+    { "{}",
+      "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+      "\"Unschedulable\",\"message\":\"0/1 nodes\"}]}",
+      "waiting Unschedulable: pod 'p': 0/1 nodes" },
+    { "{}", WAITING("ContainerCreating"), "waiting" },
+    { "{}", WAITING("ErrImagePull"),
+      "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
+    { "{}", WAITING("ImagePullBackOff"),
+      "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
+    { "{}", WAITING("CreateContainerConfigError"),
+      "waiting stuck CreateContainerConfigError: pod 'p': words" },
+    { "{}", WAITING("Odd reason!"), "waiting stuck PodWaiting: pod 'p': words" },
+    { "{}", "{\"phase\":\"Failed\",\"reason\":\"Evicted\"}", "waiting" },
+    { "{}", CONTAINER("\"running\":{}"), "started" },
+    { "{}", TERMINATED("\"exitCode\":0"), "started" },
+    { "{}", TERMINATED("\"exitCode\":3"), "started" },
+    { COMPLETE, TERMINATED("\"exitCode\":0"), "succeeded" },
+    { COMPLETE, NULL, "succeeded" },
+    { BACKOFF, TERMINATED("\"exitCode\":3,\"reason\":\"Error\""), "failed ExitCode: exit code 3" },
+    { BACKOFF, TERMINATED("\"exitCode\":3,\"reason\":\"Error\",\"message\":\"no such key\\n\\n\""),
+      "failed ExitCode: exit code 3: no such key" },
+    { BACKOFF, TERMINATED("\"exitCode\":137,\"reason\":\"OOMKilled\""),
+      "failed OOMKilled: out of memory, exit code 137" },
+    { BACKOFF,
+      TERMINATED("\"exitCode\":128,\"reason\":\"StartError\",\"message\":\"no such file\""),
+      "failed StartError: exit code 128: no such file" },
+    { BACKOFF, TERMINATED("\"exitCode\":1,\"reason\":\"What a reason\""),
+      "failed ExitCode: exit code 1" },
+    { FAILED("DeadlineExceeded"), NULL,
+      "failed DeadlineExceeded: the Job was active longer than activeDeadlineSeconds" },
+    { FAILED("DeadlineExceeded"), TERMINATED("\"exitCode\":143"),
+      "failed DeadlineExceeded: the Job was active longer than activeDeadlineSeconds" },
+    { BACKOFF, NULL, "disrupted PodDeleted: its pod was deleted" },
+    { BACKOFF, DISRUPTED,
+      "disrupted PodDisrupted: its pod was taken away: EvictionByEvictionAPI Eviction API: "
+      "evicting" },
+    { BACKOFF, "{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low on memory\"}",
+      "disrupted PodDisrupted: its pod was taken away: Evicted low on memory" },
+    { BACKOFF,
+      "{\"phase\":\"Failed\",\"reason\":\"UnexpectedAdmissionError\",\"message\":\"no device\"}",
+      "failed UnexpectedAdmissionError: no device" },
+    { BACKOFF, "{\"phase\":\"Failed\"}", "failed JobFailed: the Job says so" },
+};
+
+/* Both may be projected: only metadata.name and status are looked at. */
+static const cJSON *object(const char *name, const char *made, const char *status)
+{
+    return parse_json(arena, arena_printf(arena,
+                                          "{\"metadata\":{\"name\":\"%s\",\"creationTimestamp\":"
+                                          "\"%s\"},\"status\":%s}",
+                                          name, made, status));
+}
+
+START_TEST(what_became_of_a_job_is_told_by_its_reason)
+{
+    const cJSON *pods[1] = { NULL };
+
+    if (JOBS[_i].pod)
+        pods[0] = object("p", "2026-01-01T00:00:00Z", JOBS[_i].pod);
+    ck_assert_str_eq(told(task_workload_job_state(arena, object("j", "", JOBS[_i].job), pods,
+                                                  JOBS[_i].pod ? 1 : 0)),
+                     JOBS[_i].told);
+}
+END_TEST
+
+START_TEST(the_newest_pod_speaks_for_a_job)
+{
+    const cJSON *pods[] = { object("a", "2026-01-01T00:00:01Z", TERMINATED("\"exitCode\":1")),
+                            object("b", "2026-01-01T00:00:03Z", TERMINATED("\"exitCode\":3")),
+                            object("c", "2026-01-01T00:00:02Z", TERMINATED("\"exitCode\":2")) };
+
+    ck_assert_str_eq(told(task_workload_job_state(arena, object("j", "", BACKOFF), pods, 3)),
+                     "failed ExitCode: exit code 3");
+}
+END_TEST
+
+static const struct {
+    const char *deployment;
+    const char *pod; /* NULL: none */
+    const char *told;
+} DAEMONS[] = {
+    { "{}", NULL, "waiting" },
+    { "{}", CONTAINER("\"running\":{}"), "waiting" },
+    { "{\"availableReplicas\":1}", NULL, "started" },
+    { "{\"availableReplicas\":0}", WAITING("ErrImagePull"),
+      "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
+    { "{}",
+      "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{\"waiting\":{\"reason\":"
+      "\"CrashLoopBackOff\",\"message\":\"back-off 10s\"}},\"lastState\":{\"terminated\":{"
+      "\"exitCode\":1}}}]}",
+      "waiting CrashLoopBackOff: pod 'p': container 'task' ended with exit code 1 and is started "
+      "again" },
+    { "{\"conditions\":[{\"type\":\"ReplicaFailure\",\"status\":\"True\",\"reason\":"
+      "\"FailedCreate\",\"message\":\"pods \\\"d-1\\\" is forbidden: exceeded quota: q\"}]}",
+      NULL, "waiting QuotaExceeded: pods \"d-1\" is forbidden: exceeded quota: q" },
+};
+
+START_TEST(what_became_of_a_daemon_is_told_by_its_reason)
+{
+    const cJSON *pods[1] = { NULL };
+
+    if (DAEMONS[_i].pod)
+        pods[0] = object("p", "2026-01-01T00:00:00Z", DAEMONS[_i].pod);
+    ck_assert_str_eq(told(task_workload_daemon_state(arena, object("d", "", DAEMONS[_i].deployment),
+                                                     pods, DAEMONS[_i].pod ? 1 : 0)),
+                     DAEMONS[_i].told);
+}
+END_TEST
+
+START_TEST(a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else)
+{
+    ck_assert_str_eq(told(task_workload_refused_state(arena, "exceeded quota: q")),
+                     "waiting QuotaExceeded: exceeded quota: q");
+    ck_assert_str_eq(told(task_workload_refused_state(arena, "violates PodSecurity \"x\"")),
+                     "waiting stuck PodSecurity: violates PodSecurity \"x\"");
+    ck_assert_str_eq(told(task_workload_refused_state(arena, "a webhook says no")),
+                     "waiting stuck PodRefused: a webhook says no");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_workload_state");
+    TCase *tc = tcase_create("task_workload_state");
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, what_became_of_a_job_is_told_by_its_reason, 0, ARRAY_LEN(JOBS));
+    tcase_add_test(tc, the_newest_pod_speaks_for_a_job);
+    tcase_add_loop_test(tc, what_became_of_a_daemon_is_told_by_its_reason, 0, ARRAY_LEN(DAEMONS));
+    tcase_add_test(tc, a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
