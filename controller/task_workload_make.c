@@ -21,7 +21,7 @@ int task_workload_clean(struct shared *shared UNUSED, struct reconcile *rc,
             continue;
 
         int r = kube_delete(rc->client, leftover->kind, &name, uid, NULL, err);
-        if (r == -ERROR_NOT_FOUND || r == -ERROR_CONFLICT) /* gone, or another one by now */
+        if (r == -ERROR_NOT_FOUND)
             continue;
         if (r == -ERROR_FORBIDDEN && observed->deleted_us) {
             log_warn("not allowed to delete what a deleted Task ran as, leaving it to the garbage "

@@ -18,6 +18,8 @@ bool task_workload_is_leftover(const struct task_observed *observed, int64_t att
 
     if (observed->deleted_us)
         return true;
+    if (attempt > status->attempt) /* what is known of the Task is older than that */
+        return false;
     if (!finished)
         return !current || !observed->workload.selected;
     return attempt + task_history_limit(&observed->task.spec) < status->attempt;

@@ -6,6 +6,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/parse_json.h"
 #include "controller/bridge_fence.h"
+#include "controller/tests/cluster_model.h"
 #include "controller/tests/stage.h"
 
 #define ANSWER "\"results\":\"42\",\"error\":null"
@@ -18,6 +19,7 @@ const char *const FAULT_NAMES[FAULTS] = { "refused",      "lost reply",   "confl
 void outside_reset(void)
 {
     memset(&outside, 0, sizeof(outside));
+    cluster = (struct cluster){ 0 };
 }
 
 static bool is_dying(void)
@@ -233,6 +235,8 @@ bool outside_between(void)
         outside.died = true;
         return true;
     }
+    if (cluster.on && cluster_step())
+        return true;
     if (outside.away || outside.slow)
         return false;
     if (outside.died) {

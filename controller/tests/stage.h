@@ -14,6 +14,7 @@ struct stage {
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
     bool dead;            /* set by the test: no more requests; the next process takes over */
+    bool still;           /* Proplets stay as the test put them */
     const char *silent;   /* this device sends no heartbeats */
     unsigned fleet;       /* Proplets "fleet-<n>" of devices of the same names, from 1 on */
     unsigned fleet_gone;  /* the first so many of them send no heartbeats */

@@ -1,0 +1,415 @@
+/* Tasks in pods of their own: what a plan makes of each state of the Job. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "controller/task_recovery_plan.h"
+#include "controller/task_workload_plan.h"
+#include "controller/tests/task_world.h"
+#include "controller/workload.h"
+
+static void set_up(void)
+{
+    world_set_up();
+    world.observed.pod_start_ms = 120000;
+    world.spec->image_url = "registry/add:1";
+    world.proplets[0].spec.type = PROPLET_K8S;
+    world.proplets[0].spec.external = NULL;
+}
+
+static void state(enum task_workload_step step, const char *reason, const char *message)
+{
+    world.observed.workload.state =
+        (struct task_workload_state){ .step = step, .reason = reason, .message = message };
+}
+
+static void stuck(const char *reason)
+{
+    state(WORKLOAD_WAITING, reason, "words");
+    world.observed.workload.state.stuck = true;
+}
+
+/* Scheduled on a Proplet of type k8s; its Job is not there yet. */
+static void scheduled(void)
+{
+    world_assigned();
+    world.observed.proplet.type = PROPLET_K8S;
+    world.observed.proplet.reachable = false;
+    world.observed.workload.selected = true;
+}
+
+static void running(void)
+{
+    scheduled();
+    state(WORKLOAD_STARTED, NULL, NULL);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    ck_assert_int_eq(world.status->phase, TASK_RUNNING);
+    world_wait_ms(1000);
+}
+
+START_TEST(a_scheduled_task_gets_its_job_and_nothing_is_written)
+{
+    scheduled();
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.create_workload && !plan.publish_start);
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, WORKLOAD_BACKSTOP_MS);
+}
+END_TEST
+
+START_TEST(without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s)
+{
+    world.observed.mqtt_configured = false;
+    ck_assert(world_plan().assign);
+    world.spec->image_url = "https://files/a.wasm";
+    ck_assert(!world_plan().assign);
+    world.spec->image_url = "registry/add:1";
+    world.proplets[0].spec.type = PROPLET_EXTERNAL;
+    struct task_plan plan = world_plan();
+    ck_assert_str_eq(plan.status.reason, "MQTTNotConfigured");
+}
+END_TEST
+
+START_TEST(a_container_that_started_makes_it_running)
+{
+    scheduled();
+    state(WORKLOAD_STARTED, NULL, NULL);
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_str_eq(world_condition(&plan, "Started"), "True ContainerStarted: ");
+    ck_assert(!plan.create_workload);
+    world_do(&plan);
+    plan = world_plan();
+    world_expect_rest(&plan);
+}
+END_TEST
+
+START_TEST(what_a_job_left_is_the_result)
+{
+    const bool from_running = _i;
+
+    (from_running ? running : scheduled)();
+    state(WORKLOAD_SUCCEEDED, NULL, NULL);
+    world.observed.workload.results = parse_json(world.arena, "{\"sum\":42}");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert_str_eq(json_text(world.arena, plan.status.results, NULL), "{\"sum\":42}");
+    ck_assert_str_eq(world_condition(&plan, "Completed"), "True ResultReceived: ");
+    ck_assert(plan.status.started_at_us);
+}
+END_TEST
+
+START_TEST(a_job_that_left_nothing_completes_without_results)
+{
+    running();
+    state(WORKLOAD_SUCCEEDED, NULL, NULL);
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert_ptr_null(plan.status.results);
+}
+END_TEST
+
+START_TEST(a_result_that_is_too_large_fails_with_its_size)
+{
+    running();
+    state(WORKLOAD_SUCCEEDED, NULL, NULL);
+    world.observed.max_result_bytes = 3;
+    world.observed.workload.results = parse_json(world.arena, "12345");
+    struct task_plan plan = world_plan();
+
+    ck_assert_str_eq(plan.status.reason, "ResultTooLarge");
+    ck_assert(strstr(plan.status.error, "has 5 bytes, 3 are allowed"));
+}
+END_TEST
+
+/* What else there would be to do when the result of a Job is found. */
+static void pass_the_deadline(void)
+{
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 1 };
+    world_wait_ms(60000);
+}
+
+static void lose_the_proplet(void)
+{
+    world.observed.proplet = (struct observed_proplet){ 0 };
+}
+
+START_TEST(a_result_counts_whatever_else_there_is_to_do)
+{
+    static void (*const ALSO[])(void) = { pass_the_deadline, world_suspended, lose_the_proplet };
+
+    running();
+    state(WORKLOAD_SUCCEEDED, NULL, NULL);
+    ALSO[_i]();
+    ck_assert_int_eq(world_plan().status.phase, TASK_COMPLETED);
+}
+END_TEST
+
+START_TEST(a_failed_job_fails_it_for_the_reason_of_its_pod)
+{
+    running();
+    state(WORKLOAD_FAILED, "OOMKilled", "out of memory, exit code 137");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "OOMKilled");
+    ck_assert_str_eq(plan.status.error, "out of memory, exit code 137");
+    ck_assert_int_eq(plan.status.failures, 1);
+}
+END_TEST
+
+START_TEST(what_holds_up_a_pod_is_told_once)
+{
+    scheduled();
+    stuck("ImagePullBackOff");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_str_eq(world_condition(&plan, "Started"), "False ImagePullBackOff: words");
+    ck_assert_str_eq(plan.status.reason, "ImagePullBackOff");
+    ck_assert_str_eq(plan.event_reason, "ImagePullBackOff");
+    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_uint_le(plan.requeue_after_ms, 120000);
+    world_do(&plan);
+    world.observed.workload.state.message = "the same in other words";
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    state(WORKLOAD_WAITING, NULL, NULL);
+    plan = world_plan();
+    ck_assert_str_eq(world_condition(&plan, "Started"), "False ContainerStarting: ");
+    ck_assert_ptr_null(plan.status.reason);
+    ck_assert_ptr_null(plan.event_reason);
+}
+END_TEST
+
+START_TEST(a_pod_that_cannot_start_has_its_time_and_fails_then)
+{
+    scheduled();
+    stuck("ImagePullBackOff");
+    world_wait_ms(119999);
+    ck_assert_int_eq(world_plan().status.phase, TASK_SCHEDULED);
+    world_wait_ms(1);
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "ImagePullBackOff");
+}
+END_TEST
+
+START_TEST(a_pod_that_waits_for_room_waits_for_ever)
+{
+    scheduled();
+    state(WORKLOAD_WAITING, "Unschedulable", "0/1 nodes");
+    world_wait_ms(100000000);
+    ck_assert_int_eq(world_plan().status.phase, TASK_SCHEDULED);
+}
+END_TEST
+
+START_TEST(a_job_without_a_pod_is_looked_at_soon_and_then_seldom)
+{
+    scheduled();
+    state(WORKLOAD_WAITING, NULL, NULL);
+    world.observed.workload.state.podless = true;
+    world.observed.attempt.first_seen_ms = world.observed.now_ms;
+    ck_assert_uint_eq(world_plan().requeue_after_ms, TASK_WORKLOAD_PODLESS_MS);
+    world_wait_ms(TASK_WORKLOAD_PODLESS_MS);
+    ck_assert_uint_eq(world_plan().requeue_after_ms, TASK_WORKLOAD_PODLESS_AGAIN_MS);
+}
+END_TEST
+
+START_TEST(a_disrupted_pod_is_another_attempt_and_no_failure)
+{
+    running();
+    state(WORKLOAD_DISRUPTED, "PodDisrupted", "drained");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+    ck_assert_str_eq(plan.status.reason, "PodDisrupted");
+    ck_assert_int_eq(plan.status.failures, 0);
+    world_do(&plan);
+    state(WORKLOAD_ABSENT, NULL, NULL);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+    world_do(&plan);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+START_TEST(a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once)
+{
+    scheduled();
+    state(WORKLOAD_DISRUPTED, "PodDisrupted", "drained");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_int_eq(plan.status.attempt, 2);
+    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
+    ck_assert(plan.assign && !plan.create_workload);
+}
+END_TEST
+
+START_TEST(a_run_survives_so_many_disruptions_and_none_with_policy_fail)
+{
+    running();
+    state(WORKLOAD_DISRUPTED, "PodDisrupted", "drained");
+    world.status->device_restarts = (struct json_opt_int){ true, MAX_RESTARTS };
+    ck_assert_int_eq(world_plan().status.phase, TASK_FAILED);
+    world.status->device_restarts.value = MAX_RESTARTS - 1;
+    ck_assert_int_eq(world_plan().status.phase, TASK_INTERRUPTED);
+    world.spec->proplet_lost_policy = LOST_FAIL;
+    ck_assert_int_eq(world_plan().status.phase, TASK_FAILED);
+}
+END_TEST
+
+START_TEST(nothing_that_a_device_says_ends_it)
+{
+    running();
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"1\",\"error\":null}");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_uint_eq(plan.rejected[RESULT_NOT_RUNNING], 1);
+}
+END_TEST
+
+START_TEST(a_deadline_and_a_suspend_are_written_before_the_job_goes)
+{
+    running();
+    pass_the_deadline();
+    struct task_plan plan = world_plan();
+    ck_assert_str_eq(plan.status.reason, "DeadlineExceeded");
+    ck_assert(!plan.publish_stop);
+
+    world_suspended();
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+    ck_assert(!plan.publish_stop);
+    ck_assert(!task_workload_is_leftover(&world.observed, 1, false));
+    world_do(&plan);
+    ck_assert(task_workload_is_leftover(&world.observed, 1, false));
+}
+END_TEST
+
+START_TEST(a_suspended_task_whose_job_failed_is_interrupted)
+{
+    running();
+    world_suspended();
+    state(WORKLOAD_FAILED, "ExitCode", "exit code 143");
+    ck_assert_int_eq(world_plan().status.phase, TASK_INTERRUPTED);
+}
+END_TEST
+
+START_TEST(a_deleted_task_waits_for_nobody)
+{
+    running();
+    world.observed.deleted_us = world.observed.now_us;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.release && !plan.publish_stop);
+    ck_assert(task_workload_is_leftover(&world.observed, 1, false));
+    ck_assert(task_workload_is_leftover(&world.observed, 1, true));
+}
+END_TEST
+
+START_TEST(a_daemon_that_is_gone_is_made_again_as_the_same_attempt)
+{
+    world.spec->daemon = true;
+    running();
+    state(WORKLOAD_ABSENT, NULL, NULL);
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.create_workload);
+    world_expect_rest(&plan);
+}
+END_TEST
+
+START_TEST(a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up)
+{
+    world.spec->daemon = true;
+    running();
+    state(WORKLOAD_WAITING, "CrashLoopBackOff", "exit code 1");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_str_eq(plan.status.reason, "CrashLoopBackOff");
+    ck_assert_str_eq(plan.event_reason, "CrashLoopBackOff");
+    world_do(&plan);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    state(WORKLOAD_STARTED, NULL, NULL);
+    ck_assert_ptr_null(world_plan().status.reason);
+}
+END_TEST
+
+START_TEST(only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay)
+{
+    static const struct {
+        int64_t attempt;
+        bool finished;
+        bool leftover;
+    } JOBS[] = { { 5, false, false }, { 5, true, false }, { 4, false, true }, { 4, true, false },
+                 { 2, true, false },  { 1, true, true },  { 6, false, false } };
+
+    running();
+    world.status->attempt = 5;
+    for (size_t i = 0; i < ARRAY_LEN(JOBS); i++)
+        ck_assert_int_eq(
+            task_workload_is_leftover(&world.observed, JOBS[i].attempt, JOBS[i].finished),
+            JOBS[i].leftover);
+    world.observed.workload.selected = false;
+    ck_assert(task_workload_is_leftover(&world.observed, 5, false));
+}
+END_TEST
+
+START_TEST(what_is_refused_is_told_once_and_tried_again_after_a_minute)
+{
+    scheduled();
+    struct task_plan plan = task_plan_workload_refused(world.arena, &world.observed,
+                                                       REASON_NAME_TAKEN, "Job 'x' is not ours");
+
+    ck_assert_str_eq(world_condition(&plan, "Started"), "False NameTaken: Job 'x' is not ours");
+    ck_assert_str_eq(plan.event_reason, "NameTaken");
+    ck_assert_uint_eq(plan.requeue_after_ms, TASK_WORKLOAD_RETRY_MS);
+    world_do(&plan);
+    plan = task_plan_workload_refused(world.arena, &world.observed, REASON_NAME_TAKEN, "again");
+    world_expect_rest(&plan);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_plan: workloads");
+    TCase *tc = tcase_create("workloads");
+
+    tcase_add_checked_fixture(tc, set_up, world_tear_down);
+    tcase_add_test(tc, a_scheduled_task_gets_its_job_and_nothing_is_written);
+    tcase_add_test(tc, without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s);
+    tcase_add_test(tc, a_container_that_started_makes_it_running);
+    tcase_add_loop_test(tc, what_a_job_left_is_the_result, 0, 2);
+    tcase_add_test(tc, a_job_that_left_nothing_completes_without_results);
+    tcase_add_test(tc, a_result_that_is_too_large_fails_with_its_size);
+    tcase_add_loop_test(tc, a_result_counts_whatever_else_there_is_to_do, 0, 3);
+    tcase_add_test(tc, a_failed_job_fails_it_for_the_reason_of_its_pod);
+    tcase_add_test(tc, what_holds_up_a_pod_is_told_once);
+    tcase_add_test(tc, a_pod_that_cannot_start_has_its_time_and_fails_then);
+    tcase_add_test(tc, a_pod_that_waits_for_room_waits_for_ever);
+    tcase_add_test(tc, a_job_without_a_pod_is_looked_at_soon_and_then_seldom);
+    tcase_add_test(tc, a_disrupted_pod_is_another_attempt_and_no_failure);
+    tcase_add_test(tc, a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once);
+    tcase_add_test(tc, a_run_survives_so_many_disruptions_and_none_with_policy_fail);
+    tcase_add_test(tc, nothing_that_a_device_says_ends_it);
+    tcase_add_test(tc, a_deadline_and_a_suspend_are_written_before_the_job_goes);
+    tcase_add_test(tc, a_suspended_task_whose_job_failed_is_interrupted);
+    tcase_add_test(tc, a_deleted_task_waits_for_nobody);
+    tcase_add_test(tc, a_daemon_that_is_gone_is_made_again_as_the_same_attempt);
+    tcase_add_test(tc, a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up);
+    tcase_add_test(tc, only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay);
+    tcase_add_test(tc, what_is_refused_is_told_once_and_tried_again_after_a_minute);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
