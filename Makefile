@@ -138,6 +138,10 @@ demo: ## a Task computed on a device, on a real control plane, from nothing (KEE
 e2e: ## end-to-end cases on a real control plane and broker (CASES="04 07": only these)
 	@e2e/run.sh $(CASES)
 
+.PHONY: chaos
+chaos: ## faults by a SEED for DURATION (60) seconds under a stream of Tasks (1800: 60 faults, 2,000 Tasks)
+	@e2e/chaos/run.sh
+
 .PHONY: test
 test: ## everything: set-up, lint, check, demo, e2e
 	@e2e/test.sh

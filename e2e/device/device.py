@@ -19,6 +19,7 @@ import time
 
 from loop import Loop
 from proplet import Proplet
+from scripted import ScriptedProplet
 
 
 class Journal:
@@ -84,6 +85,7 @@ def parse_arguments():
     parser.add_argument("--last-will", action="store_true", help="as the microcontroller has one")
     parser.add_argument("--reply", help="JSON sent as every result")
     parser.add_argument("--result-delay", type=float, default=0)
+    parser.add_argument("--scripted", action="store_true", help="pretend to run wasm/nap.wat")
     parser.add_argument("--journal", metavar="FILE")
     parser.add_argument("--control", metavar="FIFO")
     options = parser.parse_args()
@@ -110,8 +112,9 @@ def main():
     options = parse_arguments()
     loop, journal = Loop(), Journal(options.journal)
     passwords = read_passwords(options.passwords)
+    make = ScriptedProplet if options.scripted else Proplet
     proplets = [
-        Proplet(loop, journal, options, identity, passwords[identity])
+        make(loop, journal, options, identity, passwords[identity])
         for identity in identities(options)
     ]
     if options.control:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says whatever should not be said: for every start that it hears, ten messages nobody should heed.
+"""Says whatever should not be said: ten messages nobody should heed for every start that it hears.
 
 They go around through the table below, so a load of a hundred Tasks meets each sort many times.
 The journal has a line `sent` and, when the broker has it, `acknowledged` for each, with the `kind`
@@ -16,11 +16,11 @@ import paho.mqtt.client as mqtt
 from device import Journal, read_passwords
 from loop import Loop
 
-PER_START = 10
 LARGE_EVERY = 97  # messages between two of 2 MiB
 LARGE = 2 << 20
 KEEP_ALIVE = 30
 HOUSEKEEPING = 1
+RECONNECT = 1
 
 
 def encoded(**fields):
@@ -90,12 +90,19 @@ class Hostile:
         client.max_queued_messages_set(0)
         client.on_connect, client.on_message = self._connected, self._message
         client.on_publish = self._acknowledged
+        client.on_disconnect = lambda *_: loop.after(RECONNECT, self._connect)
         loop.attach(client)
         self.client = client
 
     def start(self):
-        self.client.connect(self.options.host, self.options.port, KEEP_ALIVE)
+        self._connect()
         self.loop.after(HOUSEKEEPING, self._housekeeping)
+
+    def _connect(self):
+        try:
+            self.client.connect(self.options.host, self.options.port, KEEP_ALIVE)
+        except OSError:
+            self.loop.after(RECONNECT, self._connect)
 
     def _housekeeping(self):
         self.client.loop_misc()
@@ -110,9 +117,9 @@ class Hostile:
 
     def _message(self, _client, _userdata, message):
         start = json.loads(message.payload)
-        for _ in range(PER_START):
+        for _ in range(self.options.per_start):
             self.sent += 1
-            is_large = self.sent % LARGE_EVERY == 0
+            is_large = not self.options.no_large and self.sent % LARGE_EVERY == 0
             self._say(next(self.large if is_large else self.sorts), start)
 
     def _say(self, sort, start):
@@ -140,6 +147,8 @@ def parse_arguments():
     parser.add_argument("--user", required=True, help="an account that may say anything")
     parser.add_argument("--passwords", required=True, metavar="FILE", help="lines identity:secret")
     parser.add_argument("--journal", required=True, metavar="FILE")
+    parser.add_argument("--per-start", type=int, default=10, metavar="N", help="instead of ten")
+    parser.add_argument("--no-large", action="store_true", help="none of 2 MiB")
     options = parser.parse_args()
     options.host, _, port = options.broker.rpartition(":")
     options.port = int(port)

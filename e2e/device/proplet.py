@@ -250,9 +250,13 @@ class Proplet:
 
     def _compute(self, task):
         task.computing = True
-        threading.Thread(target=self._compute_in_thread, args=(task,), daemon=True).start()
+        self.run(task)
         if task.monitored and not task.is_daemon and not self.options.no_task_metrics:
             self.loop.after(SAMPLE_AFTER, lambda: self._task_metrics(task, 1))
+
+    def run(self, task):
+        """Ends with a call of computed(), on this thread."""
+        threading.Thread(target=self._compute_in_thread, args=(task,), daemon=True).start()
 
     def _compute_in_thread(self, task):
         results, error = "", None
@@ -263,13 +267,13 @@ class Proplet:
             results = task.compute()
         except TaskError as problem:
             error = str(problem)
-        self.loop.post(lambda: self._computed(task, results, error))
+        self.loop.post(lambda: self.computed(task, results, error))
 
     def _daemon_started(self, task):
         self.daemons[task.ident] = task
         self._finish(task, "", None)
 
-    def _computed(self, task, results, error):
+    def computed(self, task, results, error):
         if self.tasks.get(task.ident) is not task:
             return  # stopped, or a daemon: its end is never reported
         self.journal.write(self.identity, "computed", task=task.ident)

@@ -50,8 +50,8 @@ class Judgement:
             known.add(task["metadata"]["uid"])
             self._task(Subject(task, self.journal))
         for ident in self.journal.executions:
-            if ident.partition(".")[0] not in known and not self.options.deleted:
-                self.violated("unknown", ident, "was started and is no Task of the cluster")
+            if ident.partition(".")[0] not in known:
+                self._unknown(ident)
         for device, ident in self.journal.orphans:
             self.violated("orphan", ident, f"'{device}' sent a result of what it never started")
         for device, size in self.journal.deaf:
@@ -62,6 +62,13 @@ class Judgement:
         self.counts["tasks"] = len(self.tasks)
         self.counts["violations"] = len(self.violations)
         return self.violations
+
+    def _unknown(self, ident):
+        devices = sorted({execution.device for execution in self.journal.of(ident)})
+        if not self.options.deleted:
+            self.violated("unknown", ident, "was started and is no Task of the cluster")
+        elif len(devices) > 1:
+            self.violated("devices", ident, f"of a deleted Task was started on {devices}")
 
     def _task(self, task):
         self.counts[task.phase] += 1
@@ -187,6 +194,8 @@ class Judgement:
                 until = following[0].time if following else float("inf")
                 if self._died_in_broker(result, until):
                     self.counts["died_in_broker"] += 1
+                elif result.time > until:
+                    self.counts["late"] += 1  # its attempt had been given up before
                 else:
                     text = f"attempt {number} was given up and the broker has its result"
                     self.violated("lost", task.name, text)

@@ -153,6 +153,14 @@ class Oracle(unittest.TestCase):
         self.record.status("a").update(attempt=2)
         self.assert_violated("lost")
 
+    def test_a_result_that_comes_when_the_next_attempt_runs_is_late_and_not_lost(self):
+        self.record.drop("d-1", "uid-a", "computed", "result", "acknowledged")
+        self.record.start("d-1", "uid-a.2")
+        self.record.answer("d-1", "uid-a", "1")
+        self.record.answer("d-1", "uid-a.2", "1")
+        self.record.status("a").update(attempt=2)
+        self.assert_right(late=1, attempts_given_up=1)
+
     def test_a_result_is_lost_when_its_task_failed_for_want_of_one(self):
         self.record.status("a").update(phase="failed", reason="StartNotConfirmed", error="x")
         self.assert_violated("lost")
@@ -212,6 +220,11 @@ class Oracle(unittest.TestCase):
         self.record.start("d-1", "uid-z")
         self.assert_violated("unknown")
         self.assert_right("--deleted")
+
+    def test_an_attempt_of_a_deleted_task_on_two_devices_is_doubled(self):
+        self.record.start("d-1", "uid-z")
+        self.record.start("d-2", "uid-z")
+        self.assert_violated("devices", arguments=("--deleted",))
 
     # ---- what faults explain ----
 

@@ -1,0 +1,326 @@
+# shellcheck shell=bash disable=SC2034 # some of it is used by the library
+# A run of chaos: three controllers, broker, API server, 50 devices, a stream of Tasks, and faults by
+# seed (plan.py). README.md says what is checked. After lib.sh and case_begin:
+#
+#   chaos_run SEED DURATION [PLAN-OPTION...]
+
+# A slow machine must not look like a leader that stands still, and a pause must be longer than that.
+CHAOS_TIMES=(--leader-elect-lease-duration 6s --leader-elect-renew-deadline 4s
+    --leader-elect-retry-period 500ms --last-seen-threshold 4s --start-confirm-timeout 5s)
+CHAOS_REPLICAS=(a b c)
+# Light devices behind two links of the network, which can be cut, and real ones with a link of their own.
+CHAOS_NORTH=25
+CHAOS_SOUTH=22
+CHAOS_REAL=3
+CHAOS_TASKS_EACH=2
+CHAOS_PATIENCE=${CHAOS_PATIENCE:-180} # for what a healed world has to do; not a measure
+
+declare -A CHAOS_TARGET=() # fault number -> replica
+declare -A CHAOS_DOWN=()   # replica -> number of the fault that killed it
+
+chaos_note() { # chaos_note FILE JQ-OPTION... : a line of LOGS/FILE.jsonl with the time
+    local file=$1
+    shift
+    jq -nc --arg now "$(date +%s.%N)" '{time: ($now | tonumber)} + $ARGS.named | del(.now)' "$@" >>"$LOGS/$file.jsonl"
+}
+
+# ---- the world ----
+
+chaos_run() {
+    local seed=$1 duration=$2
+    shift 2
+    "$PYTHON_HOME/bin/python" "$HERE/chaos/plan.py" --seed "$seed" --duration "$duration" "$@" faults >"$LOGS/faults.plan"
+    "$PYTHON_HOME/bin/python" "$HERE/chaos/plan.py" --seed "$seed" --duration "$duration" "$@" tasks >"$LOGS/tasks.plan"
+    say "chaos: seed $seed, $duration s, $(grep -c ' begin ' "$LOGS/faults.plan") faults, $(wc -l <"$LOGS/tasks.plan") Tasks"
+    say "chaos: again with: make chaos SEED=$seed DURATION=$duration"
+    chaos_world
+    chaos_stream
+    chaos_faults
+    chaos_heal
+    chaos_drain
+    chaos_verdict
+}
+
+chaos_world() {
+    mapfile -t devices < <(seq -f 'device-%g' $((CHAOS_NORTH + CHAOS_SOUTH + CHAOS_REAL)))
+    broker_prepare "${devices[@]}"
+    # Who connected and published, in the broker's own order.
+    printf '\nlog_type all\n' >>"$BROKER/mosquitto.conf"
+    chaos_broker_start
+    chaos_record
+    controller_prepare
+    chaos_network
+    chaos_controllers
+    proplet_json worker-NUMBER device-NUMBER \
+        "$(jq -nc --argjson tasks $CHAOS_TASKS_EACH '{spec: {external: {maxTasks: $tasks}}}')" |
+        add_numbered ${#devices[@]}
+    CHANNEL=chan-2 add_proplet elsewhere nobody
+    chaos_devices
+    wait_for 120 "all Proplets to run" phase_count_is proplets Running ${#devices[@]}
+}
+
+chaos_broker_start() {
+    spawn broker mosquitto -c "$BROKER/mosquitto.conf"
+    wait_for 60 "the broker to answer" broker_answers
+}
+
+# What the oracle reads, also of the time while the recorder has no connection. A marker may go by
+# either channel.
+chaos_record() {
+    local base="m/$DOMAIN/c/$CHANNEL/control"
+    spawn wire mosquitto_sub -h 127.0.0.1 -p "$BROKER_PORT" -u "$OBSERVER" -P "$(secret_of "$OBSERVER")" \
+        -i recorder -q 1 -c -F '%U %t %p' -t "$base/manager/start" -t "$base/proplet/results" \
+        -t "m/$DOMAIN/c/+/control/controller/marker" -t "m/$DOMAIN/c/$CHANNEL/probe"
+    wait_for 30 "the recorder" wire_answers
+}
+
+# link NAME HOST:PORT: sets LINK_PORT[NAME]
+declare -A LINK_PORT=()
+CHAOS_LINKS=()
+link() {
+    LINK_PORT[$1]=$(free_port)
+    CHAOS_LINKS+=("$1=${LINK_PORT[$1]}:$2")
+}
+
+chaos_network() {
+    local letter group
+    for letter in "${CHAOS_REPLICAS[@]}"; do
+        link "$letter-api" "127.0.0.1:$APISERVER_PORT"
+        link "$letter-broker" "127.0.0.1:$BROKER_PORT"
+    done
+    for group in north south real; do
+        link "$group" "127.0.0.1:$BROKER_PORT"
+    done
+    mkfifo "$PART/links.control"
+    spawn links "$PYTHON_HOME/bin/python" -B "$HERE/proxy/links.py" --control "$PART/links.control" \
+        --journal "$LOGS/links.jsonl" --certificate "$CLUSTER/apiserver.crt" --key "$CLUSTER/apiserver.key" \
+        --authority "$CLUSTER/ca.crt" "${CHAOS_LINKS[@]}"
+    wait_for 30 "the network" links_have '.event == "listening"' 1
+}
+
+links_have() {
+    local count
+    count=$(jq -Rc "fromjson? | select($1)" "$LOGS/links.jsonl" | wc -l)
+    printf '%s of %s lines where %s\n' "$count" "$2" "$1"
+    ((count >= $2))
+}
+
+# links_say VERB NAMES [ARGUMENT...]: returns when it has been obeyed
+links_say() {
+    local before
+    before=$(jq -Rc 'fromjson? | select(.event == "control")' "$LOGS/links.jsonl" | wc -l)
+    # shellcheck disable=SC2016 # expanded by the other shell
+    timeout 30 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/links.control"
+    wait_for 30 "the network to obey '$*'" links_have '.event == "control"' $((before + 1))
+}
+
+# links_of SUFFIX: a-SUFFIX,b-SUFFIX,c-SUFFIX
+links_of() {
+    local names
+    printf -v names ",%s-$1" "${CHAOS_REPLICAS[@]}"
+    printf '%s\n' "${names:1}"
+}
+
+chaos_controllers() {
+    local letter token
+    token=$(k create token propeller-controller --namespace "$SYSTEM_NS" --duration 24h)
+    for letter in "${CHAOS_REPLICAS[@]}"; do
+        kubeconfig "$PART/$letter.kubeconfig" "$CLUSTER/ca.crt" "token: $token" \
+            "https://127.0.0.1:${LINK_PORT[$letter-api]}"
+        chaos_replica_start "$letter"
+    done
+    wait_for 90 "one of them to lead" one_serves "${CHAOS_REPLICAS[@]}"
+}
+
+chaos_replica_start() {
+    : >"$WORK/controller-was-started"
+    replica_start "$1" "${CHAOS_TIMES[@]}" --kubeconfig "$PART/$1.kubeconfig" \
+        --mqtt-address "tcp://127.0.0.1:${LINK_PORT[$1-broker]}"
+    chaos_note replicas --arg event started --arg replica "$1"
+}
+
+# One process for each link; QoS 1, since a device that asks for QoS 2 in a clean session is told of
+# results that the broker has thrown away when their connection ended in between.
+chaos_devices() {
+    local group
+    seq -f 'device-%g' "$CHAOS_NORTH" >"$PART/north"
+    seq -f 'device-%g' $((CHAOS_NORTH + 1)) $((CHAOS_NORTH + CHAOS_SOUTH)) >"$PART/south"
+    seq -f 'device-%g' $((CHAOS_NORTH + CHAOS_SOUTH + 1)) ${#devices[@]} >"$PART/real"
+    for group in north south real; do
+        local scripted=(--scripted)
+        [[ $group != real ]] || scripted=()
+        BROKER_PORT=${LINK_PORT[$group]} device_start "$group" --identity-file "$PART/$group" \
+            --qos 1 --alive-interval 1.5 --metrics-interval 30 "${scripted[@]}"
+    done
+    spawn hostile "$PYTHON_HOME/bin/python" "$HERE/device/hostile.py" --broker "127.0.0.1:$BROKER_PORT" \
+        --domain "$DOMAIN" --channel "$CHANNEL" --elsewhere chan-2 --user "$OBSERVER" --per-start 3 \
+        --no-large --passwords "$BROKER/identities" --journal "$LOGS/hostile.jsonl"
+    for group in north south real; do
+        wait_for 60 "the devices of $group" all_connected "$group" "$(wc -l <"$PART/$group")"
+    done
+}
+
+chaos_stream() {
+    CHAOS_BEGIN=$(now_ms)
+    spawn stream "$PYTHON_HOME/bin/python" -B "$HERE/chaos/stream.py" --socket "$CLUSTER/api" \
+        --namespace "$NS" --plan "$LOGS/tasks.plan" --module "$WORK/wasm/nap" --journal "$LOGS/stream.jsonl"
+}
+
+# ---- faults ----
+
+# A replica that ended by itself is started again, as by a kubelet.
+chaos_supervise() {
+    local letter status
+    for letter in "${CHAOS_REPLICAS[@]}"; do
+        [[ -z ${CHAOS_DOWN[$letter]:-} ]] || continue
+        is_gone "replica-$letter" || continue
+        status=$(cat "$PART/replica-$letter.exit" 2>/dev/null || printf '%s\n' -1)
+        chaos_note replicas --arg event ended --arg replica "$letter" --argjson status "$status"
+        chaos_replica_start "$letter"
+    done
+}
+
+# As wait_for, while replicas that end are started again; that must not happen in a subshell.
+chaos_wait() { # SECONDS WHAT COMMAND...
+    local seconds=$1 what=$2 deadline seen
+    shift 2
+    deadline=$(($(now_ms) + seconds * 1000))
+    while
+        chaos_supervise
+        ! seen=$("$@" 2>&1)
+    do
+        if (($(now_ms) >= deadline)); then
+            printf 'not within %s s: %s; last seen: %s\n' "$seconds" "$what" "${seen:-nothing}" >&2
+            return 1
+        fi
+        sleep "$POLL_SLOW"
+    done
+}
+
+# Everything of the plan, in its order; late if the machine is slow.
+chaos_faults() {
+    local at number step kind arguments target
+    while read -r at number step kind arguments <&3; do
+        chaos_wait 86400 "the next fault" clock_reached $((CHAOS_BEGIN + 10#${at/./} * 100))
+        target=${CHAOS_TARGET[$number]:-}
+        # shellcheck disable=SC2086 # words
+        "fault_$step" "$number" "$kind" $arguments
+        target=${CHAOS_TARGET[$number]:-$target}
+        printf '%6s s  %-5s %2s %s\n' "$((($(now_ms) - CHAOS_BEGIN) / 1000))" "$step" "$number" \
+            "$kind${arguments:+ $arguments}${target:+ (replica $target)}"
+        chaos_note timeline --arg step "$step" --argjson number "$number" --arg kind "$kind" \
+            --arg target "$target"
+    done 3<"$LOGS/faults.plan"
+}
+
+# choose leader|standby NUMBER: CHAOS_TARGET[NUMBER], one that runs and is not in another fault
+chaos_choose() {
+    local role=$1 number=$2 letter leader="" candidates=() other
+    for other in "${CHAOS_REPLICAS[@]}"; do
+        [[ " ${CHAOS_TARGET[*]} " == *" $other "* ]] || candidates+=("$other")
+    done
+    ((${#candidates[@]})) || candidates=("${CHAOS_REPLICAS[@]}")
+    if [[ $role == leader ]]; then
+        # While leadership passes from one to another there is none; then anybody will do.
+        chaos_wait 10 "a leader" leader_of "${candidates[@]}" 2>/dev/null || true
+    fi
+    leader=$(leader_of "${candidates[@]}") || leader=
+    letter=$leader
+    if [[ $role == standby || -z $letter ]]; then
+        for other in "${candidates[@]}"; do
+            [[ $other == "$leader" ]] || letter=$other
+        done
+    fi
+    CHAOS_TARGET[$number]=$letter
+}
+
+chaos_kill_replica() { # NUMBER LETTER
+    crash "replica-$2"
+    CHAOS_DOWN[$2]=$1
+    chaos_note replicas --arg event killed --arg replica "$2"
+}
+
+fault_begin() {
+    local number=$1 kind=$2
+    shift 2
+    case $kind in
+    kill-leader | pause-leader | cut-controller-*) chaos_choose leader "$number" ;;
+    kill-standby | pause-standby) chaos_choose standby "$number" ;;
+    esac
+    local letter=${CHAOS_TARGET[$number]:-}
+    case $kind in
+    kill-leader | kill-standby) chaos_kill_replica "$number" "$letter" ;;
+    pause-leader | pause-standby) replica_signal "$letter" STOP ;;
+    kill-broker) killing broker crash broker ;;
+    kill-apiserver) killing apiserver in_cluster crash apiserver ;;
+    cut-controller-broker) links_say "$1" "$letter-broker" ;;
+    cut-controller-apiserver) links_say "$1" "$letter-api" ;;
+    cut-devices-broker) links_say "$1" "$2" ;;
+    reset-connections) links_say reset '*' ;;
+    slow-apiserver) links_say slow "$(links_of api)" "$1" ;;
+    slow-broker) links_say slow "$(links_of broker),north,south" "$1" ;;
+    too-many-requests | server-errors) links_say errors "$(links_of api)" "$1" "$2" ;;
+    lost-answers) links_say lose "$(links_of api)" "$1" ;;
+    *) fail "no fault of kind '$kind'" ;;
+    esac
+}
+
+fault_end() {
+    local number=$1 kind=$2
+    shift 2
+    local letter=${CHAOS_TARGET[$number]:-}
+    case $kind in
+    kill-leader | kill-standby)
+        unset "CHAOS_DOWN[$letter]"
+        chaos_replica_start "$letter"
+        ;;
+    pause-leader | pause-standby) replica_signal "$letter" CONT ;;
+    kill-broker) chaos_broker_start ;;
+    kill-apiserver) in_cluster cluster_apiserver ;;
+    cut-controller-broker) links_say heal "$letter-broker" "$1" ;;
+    cut-controller-apiserver) links_say heal "$letter-api" "$1" ;;
+    cut-devices-broker) links_say heal "$2" "$1" ;;
+    slow-apiserver) links_say heal "$(links_of api)" slow ;;
+    slow-broker) links_say heal "$(links_of broker),north,south" slow ;;
+    too-many-requests | server-errors | lost-answers) links_say heal "$(links_of api)" errors ;;
+    esac
+    unset "CHAOS_TARGET[$number]"
+}
+
+# ---- the end ----
+
+chaos_heal() {
+    links_say heal '*'
+    chaos_wait 120 "the API server" api /readyz
+    chaos_wait 120 "one controller to lead" one_serves "${CHAOS_REPLICAS[@]}"
+}
+
+chaos_drain() {
+    chaos_wait "$CHAOS_PATIENCE" "the stream of Tasks to end" stream_is_done
+    chaos_wait "$CHAOS_PATIENCE" "all Tasks to end, and deleted ones to be gone" chaos_is_quiet
+}
+stream_is_done() {
+    grep -q '"event": "done"' "$LOGS/stream.jsonl" || ! tail -n 2 "$LOGS/stream.jsonl" "$LOGS/stream.log"
+}
+chaos_is_quiet() {
+    local waiting
+    waiting=$(objects tasks | jq -r '[.items[] | select((.status.phase // "pending" |
+        IN("completed", "failed", "skipped") | not) or .metadata.deletionTimestamp) | .metadata.name] |
+        "\(length) wait: \(.[:5] | join(" "))"') || return 1
+    printf '%s\n' "$waiting"
+    [[ $waiting == "0 wait"* ]]
+}
+
+# Stopped in order, each ends well; then everything is compared.
+chaos_verdict() {
+    local letter status=0
+    for letter in "${CHAOS_REPLICAS[@]}"; do
+        replica_signal "$letter" TERM
+        wait_for 60 "replica $letter to end" replica_ended "$letter" 0
+    done
+    stop wire
+    objects tasks >"$LOGS/tasks.json"
+    objects proplets >"$LOGS/proplets.json"
+    "$PYTHON_HOME/bin/python" -B "$HERE/chaos/judge.py" "$LOGS" --client "$CONTROLLER_USER" || status=$?
+    ((status == 0)) || fail "what chaos found is above"
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What became of a run of chaos: the oracle's rules (../oracle), the plan, and who spoke as leader.
+
+    judge.py FOLDER --client ID
+
+reads what the run left in FOLDER. Prints a line for each violation, then what the run was like; ends
+with 1 if anything is violated, with 2 if a file is missing or makes no sense. README.md has the rules.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+
+from leaders import Leaders, LeadersError  # noqa: E402
+from oracle import Judgement  # noqa: E402
+from records import Fault, RecordError, lines_of, read_faults, read_journals, read_list, wire_line  # noqa: E402
+
+# A process that lost its lease ends with 1, one that was asked to with 0.
+FINE_STATUSES = (0, 1)
+# Reasons of failures that faults explain, each with the most of a hundred Tasks that may end so.
+EXPLAINED = {"StartNotConfirmed": 1}
+# The window of a repeat that crosses its own result is a round trip; of a hundred Tasks.
+CROSSINGS = 2
+
+
+def share(count, percent):
+    return max(1, count * percent // 100)
+
+
+class Run:
+    """The files of one run."""
+
+    def __init__(self, folder, client):
+        self.folder = folder
+        self.plan = [task for task in lines_of(self._path("tasks.plan"))]
+        self.tasks = read_list(self._path("tasks.json"))
+        self.proplets = read_list(self._path("proplets.json"))
+        self.stream = list(lines_of(self._path("stream.jsonl")))
+        self.timeline = list(lines_of(self._path("timeline.jsonl")))
+        self.replicas = list(lines_of(self._path("replicas.jsonl")))
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".journal"))
+        self.journal = read_journals([self._path(name) for name in names])
+        self.faults = read_faults(self._path("faults.jsonl")) if self._has("faults.jsonl") else []
+        links = list(lines_of(self._path("links.jsonl")))
+        with open(self._path("broker.log"), encoding="utf-8", errors="replace") as log:
+            self.leaders = Leaders(log, links, self.replicas, client)
+        with open(self._path("wire.log"), encoding="utf-8", errors="replace") as wire:
+            # What the hostile one says is no device's result.
+            self.wire = [m for m in map(wire_line, (w for w in wire if '"forged"' not in w)) if m]
+
+    def _path(self, name):
+        return os.path.join(self.folder, name)
+
+    def _has(self, name):
+        return os.path.exists(self._path(name))
+
+
+class Verdict:
+    def __init__(self, run):
+        self.run = run
+        self.violations = []
+        self.counts = Counter()
+
+    def violated(self, rule, subject, text):
+        self.violations.append((rule, subject, text))
+
+    def judge(self):
+        self._oracle()
+        self._plan()
+        for ident, text in self.run.leaders.violations:
+            self.violated("former", ident, text)
+        for line in self.run.replicas:
+            if line["event"] == "ended" and line["status"] not in FINE_STATUSES:
+                self.violated("crash", line["replica"], f"ended with status {line['status']}")
+        return self.violations
+
+    def _oracle(self):
+        # A change of leaders is what the oracle knows as the death of a controller.
+        changes = [Fault("controller", at, at) for at in self.run.leaders.changes]
+        count = len(self.run.plan)
+        options = SimpleNamespace(
+            deleted=True,
+            max_crossings=share(count, CROSSINGS),
+            may_fail=[*EXPLAINED, "DeadlineExceeded"],
+        )
+        judgement = Judgement(
+            self.run.journal,
+            self.run.tasks,
+            options,
+            self.run.proplets,
+            self.run.faults + changes,
+            self.run.wire,
+        )
+        self.violations += judgement.judge()
+        self.counts.update(judgement.counts)
+        # Who fails otherwise than the oracle knows must not hide among the explained.
+        for reason, percent in EXPLAINED.items():
+            failed = [t for t in self.run.tasks if t.get("status", {}).get("reason") == reason]
+            self.counts[f"failed {reason}"] = len(failed)
+            if len(failed) > share(count, percent):
+                text = f"{len(failed)} Tasks, {share(count, percent)} are explained by the faults"
+                self.violated("ended", reason, text)
+
+    # ---- each Task of the plan ----
+
+    def _plan(self):
+        found = {task["metadata"]["name"]: task for task in self.run.tasks}
+        deleted = {line["name"] for line in self.run.stream if line["event"] == "deleted"}
+        phases = {name: task.get("status", {}).get("phase", "pending") for name, task in found.items()}
+        for planned in self.run.plan:
+            name = planned["name"]
+            if name in deleted:
+                self.counts["deleted"] += 1
+                if name in found:
+                    self.violated("deleted", name, f"is still there, and {phases[name]}")
+            elif name not in found:
+                self.violated("gone", name, "is not in the cluster, and nobody deleted it")
+            else:
+                self._outcome(planned, found[name].get("status", {}), phases)
+
+    def _outcome(self, planned, status, phases):
+        name, phase, reason = planned["name"], phases[planned["name"]], status.get("reason")
+        if phase == "failed" and reason in EXPLAINED:
+            return
+        wanted, _, why = planned["outcome"].partition("-")
+        if wanted == "follows":
+            before = {phases.get(other) for other in planned["after"]}
+            wanted = "completed" if before <= {"completed"} else "skipped"
+        if phase != wanted or (why and reason != why):
+            self.violated("ended", name, f"is {phase} {reason or ''}, planned was {wanted} {why}")
+        elif phase == "completed" and status.get("results") != planned["value"]:
+            text = f"has the answer {status.get('results')!r}, its own is {planned['value']!r}"
+            self.violated("forged", name, text)
+
+
+def report(verdict, run):
+    kinds = Counter(line["kind"] for line in run.timeline if line["step"] == "begin")
+    yield f"faults: {sum(kinds.values())}"
+    for kind, count in sorted(kinds.items()):
+        yield f"    {kind:26} {count}"
+    counts = verdict.counts
+    yield f"Tasks: {len(run.plan)}"
+    for name in ("completed", "failed", "skipped", "deleted"):
+        yield f"    {name:26} {counts[name]}"
+    yield f"    {'answer equal to the byte':26} {counts['equal']}"
+    for reason in EXPLAINED:
+        yield f"    {'failed, explained':26} {counts[f'failed {reason}']}  {reason}"
+    yield "what faults explain:"
+    for name, text in (
+        ("died_in_broker", "results that died in a killed broker"),
+        ("crossed", "repeats that crossed their result"),
+        ("started_again", "starts repeated after a stop"),
+        ("attempts_given_up", "attempts given up"),
+        ("late", "results of attempts given up"),
+    ):
+        yield f"    {text:36} {counts[name]}"
+    yield f"leaders: {len(run.leaders.terms)}, connections of former ones: {run.leaders.returns}"
+    ends = Counter(line["event"] for line in run.replicas)
+    yield f"replicas: started {ends['started']}, killed {ends['killed']}, ended by themselves {ends['ended']}"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder")
+    parser.add_argument("--client", required=True, help="client id of the controllers")
+    options = parser.parse_args(arguments)
+    try:
+        run = Run(options.folder, options.client)
+        verdict = Verdict(run)
+        verdict.judge()
+    except (OSError, RecordError, LeadersError) as error:
+        print(f"judge: {error}", file=sys.stderr)
+        return 2
+    for rule, subject, text in verdict.violations:
+        print(f"violated: {rule}: {subject}: {text}")
+    print("\n".join(report(verdict, run)))
+    print("chaos: " + (f"{len(verdict.violations)} violations" if verdict.violations else "nothing violated"))
+    return 1 if verdict.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""Plan and judge of a chaos run: what a seed decides, and each way of being wrong put into a right run."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
+
+import judge  # noqa: E402
+import plan  # noqa: E402
+from test_oracle import Record  # noqa: E402
+
+CLIENT = "propeller-controller"
+
+
+class Plan(unittest.TestCase):
+    def test_a_seed_decides_everything_and_another_one_otherwise(self):
+        self.assertEqual(plan.plan_faults(5, 600), plan.plan_faults(5, 600))
+        self.assertEqual(plan.plan_tasks(5, 600), plan.plan_tasks(5, 600))
+        self.assertNotEqual(plan.plan_faults(5, 600), plan.plan_faults(6, 600))
+        self.assertNotEqual(plan.plan_tasks(5, 600), plan.plan_tasks(6, 600))
+
+    def test_half_an_hour_is_2000_tasks_and_60_faults_each_kind_three_times_at_least(self):
+        for seed in range(20):
+            kinds = [fault.kind for fault in plan.plan_faults(seed, 1800)]
+            self.assertEqual(len(kinds), 60)
+            for kind in plan.KINDS:
+                self.assertGreaterEqual(kinds.count(kind.name), 3, kind.name)
+            self.assertEqual(len(plan.plan_tasks(seed, 1800)), 2000)
+
+    def test_a_minute_has_every_kind_that_belongs_to_every_run(self):
+        core = {kind.name for kind in plan.KINDS if kind.is_core}
+        for seed in range(20):
+            self.assertLessEqual(core, {fault.kind for fault in plan.plan_faults(seed, 60)})
+
+    def test_faults_of_the_same_part_do_not_overlap(self):
+        parts = {kind.name: kind.part for kind in plan.KINDS}
+        for seed in range(50):
+            ends = {}
+            for fault in plan.plan_faults(seed, 300, 60):
+                self.assertGreaterEqual(fault.at, ends.get(parts[fault.kind], 0))
+                ends[parts[fault.kind]] = fault.end
+
+    def test_every_fault_begins_and_then_ends(self):
+        lines = plan.fault_lines(plan.plan_faults(3, 1800))
+        self.assertEqual([float(line.split()[0]) for line in lines], sorted(float(l.split()[0]) for l in lines))
+        steps = {}
+        for line in lines:
+            _, number, step, *what = line.split()
+            steps.setdefault(number, []).append((step, what))
+        for (begin, what), (end, same) in steps.values():
+            self.assertEqual((begin, end, what), ("begin", "end", same))
+
+    def test_who_depends_on_others_names_earlier_ones_that_stay(self):
+        tasks = plan.plan_tasks(3, 1800)
+        followers = [task for task in tasks if task.after]
+        self.assertGreater(len(followers), 100)
+        stay = {task.name: task.at for task in tasks if task.delete_at is None}
+        for task in followers:
+            for name in task.after:
+                self.assertLessEqual(stay[name], task.at)
+
+
+class Run(Record):
+    """A right run of two replicas: `a` led, was killed, and `b` took over."""
+
+    def __init__(self):
+        super().__init__()
+        self.log, self.links, self.replicas, self.stream, self.timeline = [], [], [], [], []
+        self.plans = []
+        self.port = 40000
+        for name, value, outcome in (("a", "1", "completed"), ("b", "2", "completed"), ("c", "3", "failed-DeviceError")):
+            self.planned(name, value, outcome)
+        self.start_replica("a")
+        self.start_replica("b")
+        self.connect("a")
+        self.speak()
+        self.connect("b")
+        self.speak()
+
+    def planned(self, name, value, outcome, after=()):
+        self.plans.append({"name": name, "value": value, "outcome": outcome, "after": list(after)})
+
+    def start_replica(self, letter):
+        self.replicas.append({"time": self.tick(), "event": "started", "replica": letter})
+
+    def connect(self, letter, ident=None, port=None):
+        idents = [ident] if ident else [CLIENT, CLIENT + "-results"]
+        for ident in idents:
+            self.port = port or self.port + 1
+            at = self.tick()
+            line = {"time": at, "accepted": at, "event": "opened", "link": f"{letter}-broker"}
+            self.links.append({**line, "port": self.port})
+            text = f"New client connected from 127.0.0.1:{self.port} as {ident} (p2, c1, k30, u'{CLIENT}')."
+            self.log.append(f"{int(at)}: {text}")
+
+    def speak(self, *kinds):
+        for kind in kinds or ("PUBLISH", "PUBACK"):
+            ident = CLIENT + ("-results" if kind == "PUBACK" else "")
+            self.log.append(f"{int(self.tick())}: Received {kind} from {ident} (d0, q1, r0, m7, 'm/d', ... (3 bytes))")
+
+    def judged(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write_run(folder)
+            output, errors = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+                status = judge.main([folder, "--client", CLIENT, *arguments])
+        rules = [line.split(": ")[1] for line in output.getvalue().splitlines() if line.startswith("violated")]
+        return status, rules, output.getvalue() + errors.getvalue()
+
+    def write_run(self, folder):
+        def lines(name, values):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.writelines((v if isinstance(v, str) else json.dumps(v)) + "\n" for v in values)
+
+        lines("tasks.plan", self.plans)
+        lines("tasks.json", [{"items": self.tasks}])
+        lines("proplets.json", [{"items": self.proplets}])
+        lines("stream.jsonl", self.stream)
+        lines("timeline.jsonl", self.timeline)
+        lines("replicas.jsonl", self.replicas)
+        lines("faults.jsonl", self.faults)
+        lines("links.jsonl", self.links)
+        lines("broker.log", self.log)
+        lines("wire.log", self.wire)
+        for device, journal in self.journals.items():
+            lines(f"{device}.journal", journal)
+
+
+class Judge(unittest.TestCase):
+    def setUp(self):
+        self.run_ = Run()
+
+    def assert_violated(self, *rules):
+        status, violated, output = self.run_.judged()
+        self.assertEqual((sorted(violated), status), (sorted(rules), 1), output)
+
+    def assert_right(self, text="nothing violated"):
+        status, violated, output = self.run_.judged()
+        self.assertEqual((violated, status), ([], 0), output)
+        self.assertIn(text, output)
+
+    # ---- who leads ----
+
+    def test_a_right_run_is_right(self):
+        self.assert_right("leaders: 2, connections of former ones: 0")
+
+    def test_a_former_holder_that_publishes_is_found(self):
+        self.run_.connect("a", CLIENT)
+        self.run_.speak("PUBLISH")
+        self.assert_violated("former")
+
+    def test_a_former_holder_that_acknowledges_results_is_found(self):
+        self.run_.connect("a", CLIENT + "-results")
+        self.run_.speak("PUBACK")
+        self.assert_violated("former")
+
+    def test_a_connection_of_a_former_holder_that_says_nothing_is_counted(self):
+        self.run_.connect("a", CLIENT)
+        self.run_.connect("b", CLIENT)
+        self.run_.speak("PUBLISH")
+        self.assert_right("leaders: 2, connections of former ones: 1")
+
+    def test_a_replica_that_was_started_again_is_another_process(self):
+        self.run_.start_replica("a")
+        self.run_.connect("a")
+        self.run_.speak()
+        self.assert_right("leaders: 3, connections of former ones: 0")
+
+    def test_a_port_belongs_to_whom_it_was_given_last(self):
+        port = self.run_.links[0]["port"]
+        self.run_.connect("b", CLIENT, port=port)
+        self.run_.speak("PUBLISH")
+        self.assert_right()
+
+    def test_what_others_publish_is_nobodys_business(self):
+        self.run_.connect("a", CLIENT)
+        self.run_.log.append("99: Received PUBLISH from device-1 (d0, q1, r0, m7, 'm/d', ... (3 bytes))")
+        self.assert_right()
+
+    def test_a_connection_that_came_by_no_link_cannot_be_judged(self):
+        self.run_.log.append(f"99: New client connected from 127.0.0.1:1 as {CLIENT} (p2, c1, k30, u'x').")
+        status, _, output = self.run_.judged()
+        self.assertEqual(status, 2)
+        self.assertIn("port 1", output)
+
+    # ---- what the oracle finds ----
+
+    def test_a_lost_result_is_found(self):
+        self.run_.status("a").update(phase="running", results=None)
+        self.assert_violated("lost", "ended")
+
+    def test_a_start_on_two_devices_is_found_also_of_a_deleted_task(self):
+        self.run_.start("d-1", "uid-z")
+        self.run_.start("d-2", "uid-z")
+        self.assert_violated("devices")
+
+    def test_a_repeat_before_the_marker_of_the_next_leader_is_found(self):
+        self.run_.start_replica("a")
+        self.run_.drop("d-1", "uid-a", "computed", "result", "acknowledged")
+        self.run_.connect("a")
+        self.run_.pass_on("manager/start", id="uid-a")
+        self.run_.answer("d-1", "uid-a", "1")
+        self.assert_violated("early")
+
+    def test_what_the_hostile_one_says_is_no_result_of_a_device(self):
+        self.run_.pass_on("proplet/results", task_id="uid-a", results="forged")
+        self.assert_right()
+
+    # ---- what was planned ----
+
+    def test_an_answer_of_another_task_is_forged(self):
+        self.run_.plans[0]["value"] = "4711"
+        self.assert_violated("forged")
+
+    def test_a_task_that_nobody_deleted_must_be_there(self):
+        self.run_.planned("d", "4", "completed")
+        self.assert_violated("gone")
+        self.run_.stream.append({"event": "deleted", "name": "d"})
+        self.assert_right()
+
+    def test_a_deleted_task_must_be_gone(self):
+        self.run_.stream.append({"event": "deleted", "name": "a"})
+        self.assert_violated("deleted")
+
+    def test_a_failure_must_be_the_planned_one(self):
+        self.run_.plans[2]["outcome"] = "failed-DeadlineExceeded"
+        self.assert_violated("ended")
+
+    def test_a_task_behind_one_that_failed_is_skipped_and_no_other(self):
+        self.run_.planned("d", "4", "follows", after=["a", "c"])
+        metadata = {"name": "d", "namespace": "n", "uid": "uid-d"}
+        self.run_.tasks.append({"metadata": metadata, "spec": {}, "status": {"phase": "skipped"}})
+        self.assert_right()
+        self.run_.plans[-1]["after"] = ["a", "b"]
+        self.assert_violated("ended")
+
+    def test_failures_that_faults_explain_are_few(self):
+        for name in ("d", "e"):
+            self.run_.planned(name, "4", "completed")
+            metadata = {"name": name, "namespace": "n", "uid": f"uid-{name}"}
+            status = {"phase": "failed", "reason": "StartNotConfirmed"}
+            self.run_.tasks.append({"metadata": metadata, "spec": {}, "status": status})
+        self.assert_violated("ended")
+
+    # ---- the processes ----
+
+    def test_a_replica_that_crashes_is_found_and_one_that_lost_its_lease_is_not(self):
+        self.run_.replicas.append({"time": 1, "event": "ended", "replica": "a", "status": 1})
+        self.assert_right()
+        self.run_.replicas.append({"time": 1, "event": "ended", "replica": "a", "status": 139})
+        self.assert_violated("crash")
+
+    def test_a_missing_file_is_named(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(judge.main([folder, "--client", CLIENT]), 2)
+        self.assertIn("tasks.plan", errors.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
