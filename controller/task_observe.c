@@ -154,26 +154,35 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
     ret->result_count = len;
 }
 
-/* Asks for markers. */
+/* See may_start. Asks for markers. */
+static bool is_settled(struct shared *shared, struct reconcile *rc, const struct task_observed *ret)
+{
+    int64_t unacknowledged_ms = ret->attempt.published_ms ? 0 : ret->attempt.began_ms;
+    /* It may be silent because it is done, and its result wait behind what cannot be written. */
+    int64_t silent_ms = task_silent_at_ms(ret);
+
+    if (ret->start_from_ms &&
+        (ret->now_ms < ret->start_from_ms ||
+         !bridge_fence_passed(shared->bridge, ret->start_from_ms - 1, &rc->name)))
+        return false;
+    if (unacknowledged_ms && !bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name))
+        return false;
+    return !silent_ms || bridge_fence_passed(shared->bridge, silent_ms, &rc->name);
+}
+
 static void observe_backlog(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
-    const struct attempt *attempt = &ret->attempt;
-    int64_t unacknowledged_ms = attempt->published_ms ? 0 : attempt->began_ms;
 
     ret->backlog_drained = true;
     ret->may_start = true;
-    if (!shared->bridge || !proplet->exists || !task_is_active(ret) || ret->workload.selected)
+    if (!shared->bridge || !proplet->exists || !task_is_active(ret))
         return;
 
     ret->backlog_drained = bridge_fence_passed(shared->bridge, 0, &rc->name);
-    if (proplet->fresh_since_ms) {
+    if (proplet->fresh_since_ms)
         ret->start_from_ms = proplet->fresh_since_ms + DEVICE_SETTLE_MS;
-        ret->may_start = ret->now_ms >= ret->start_from_ms &&
-                         bridge_fence_passed(shared->bridge, ret->start_from_ms - 1, &rc->name);
-    }
-    if (ret->may_start && unacknowledged_ms)
-        ret->may_start = bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name);
+    ret->may_start = is_settled(shared, rc, ret);
     if (!proplet->results_heard) {
         ret->may_start = false;
         if (ret->start_from_ms < ret->now_ms + SUBSCRIBED_RETRY_MS)

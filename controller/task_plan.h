@@ -95,8 +95,9 @@ struct task_observed {
 
     bool mqtt_configured;
     bool backlog_drained; /* everything stored for the last leader has been handled */
-    /* Nothing that the broker held when the device came up, or when a start went out that it did
-     * not acknowledge, is still to come; and its result will be heard. Not before start_from_ms (monotonic; 0: any time). */
+    /* Nothing that the broker held when the device came up, when a start went out that it did not
+     * acknowledge, or when its silence became too long, is still to come; and its result will be
+     * heard. Not before start_from_ms (monotonic; 0: any time). */
     bool may_start;
     int64_t start_from_ms;
     int64_t marker_due_ms; /* the broker is asked again then (monotonic); 0: it was answered */

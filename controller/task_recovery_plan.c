@@ -126,6 +126,19 @@ static struct silence judge_silence(const struct task_observed *observed, int64_
     return ret;
 }
 
+int64_t task_silent_at_ms(const struct task_observed *observed)
+{
+    int64_t interval_ms = metrics_interval_ms(observed);
+
+    if (observed->task.status.phase != TASK_RUNNING || !interval_ms || !observed->proplet.ready ||
+        !observed->backlog_drained || !observed->proplet.heard_since_ms)
+        return 0;
+
+    struct silence silence = judge_silence(observed, interval_ms);
+    int64_t at_ms = silence.since_ms + silence.timeout_ms;
+    return observed->now_ms < at_ms ? 0 : at_ms;
+}
+
 /* A device acknowledges nothing and may have lost the start: its silence is the only sign. */
 void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
                             struct task_plan *plan)

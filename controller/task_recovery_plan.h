@@ -54,6 +54,10 @@ bool task_is_restarted(const struct task_observed *observed, uint64_t result_seq
 /* The last start that may be published is out: what follows may need the candidates. */
 bool task_starts_exhausted(const struct task_observed *observed);
 
+/* A running Task whose device has been silent for so long that its start is to be repeated, or its
+ * attempt given up: when that became so (monotonic); 0: it is not, or nobody can say. */
+int64_t task_silent_at_ms(const struct task_observed *observed);
+
 /* Of a running Task. */
 void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
                             struct task_plan *plan);

@@ -188,6 +188,29 @@ START_TEST(start_that_nothing_confirms_goes_to_another_proplet)
 }
 END_TEST
 
+/* Results wait there while they cannot be written; the device that sent one is silent, too. */
+START_TEST(silent_device_is_started_again_only_behind_what_waits_in_the_broker)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("running", "alpha");
+    outside.slow = true;
+    outside_answer("\"results\":\"42\",\"error\":null");
+    for (int i = 0; i < 5; i++) { /* nor is it given up, or begun elsewhere */
+        stage_wait_ms(CONFIRM_MS);
+        stage_run();
+    }
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+
+    outside.slow = false;
+    stage_run();
+    expect_task("completed", "alpha");
+    ck_assert_str_eq(stage_task_string("results"), "42");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
 START_TEST(restarts_count_for_the_health_of_the_device_until_it_answers)
 {
     stage_put_task("{" SPEC "}");
@@ -246,6 +269,7 @@ int main(void)
     tcase_add_test(tcase, daemon_whose_start_is_repeated_is_stopped_first_and_runs_once);
     tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
     tcase_add_test(tcase, start_that_nothing_confirms_goes_to_another_proplet);
+    tcase_add_test(tcase, silent_device_is_started_again_only_behind_what_waits_in_the_broker);
     tcase_add_test(tcase, restarts_count_for_the_health_of_the_device_until_it_answers);
     tcase_add_test(tcase, proplet_says_since_when_it_is_offline);
     suite_add_tcase(suite, tcase);

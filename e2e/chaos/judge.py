@@ -181,6 +181,9 @@ def main(arguments=None):
     for rule, subject, text in verdict.violations:
         print(f"violated: {rule}: {subject}: {text}")
     print("\n".join(report(verdict, run)))
+    counts = verdict.counts
+    print(f"measured: {counts['equal']} answers equal to the byte, {counts['died_in_broker']} died in the "
+          f"broker, {counts['crossed']} repeats crossed theirs, {len(run.leaders.terms)} leaders")
     print("chaos: " + (f"{len(verdict.violations)} violations" if verdict.violations else "nothing violated"))
     return 1 if verdict.violations else 0
 
