@@ -221,8 +221,11 @@ static int put_back_or_write(struct turn *turn, const struct deployment_plan *pl
             return 0;
         }
     }
-    refresh_budget_release(budget, key);
-    return plan->action == DEPLOYMENT_KEEP ? 0 : write_object(turn, plan, err);
+
+    int r = plan->action == DEPLOYMENT_KEEP ? 0 : write_object(turn, plan, err);
+    if (r == 0)
+        refresh_budget_release(budget, key);
+    return r;
 }
 
 static int act(struct turn *turn, const struct deployment_plan *plan, struct error *err)

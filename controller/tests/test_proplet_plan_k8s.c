@@ -1,0 +1,227 @@
+/* What is told of a Proplet of type k8s: its pods decide whether it is Ready, its device whether it is
+ * Connected. */
+#include "common/kube/conditions.h"
+#include "common/tests/suite.h"
+#include "controller/proplet_plan.h"
+
+#define NOW_MS 1000000
+#define NOW_US INT64_C(1795255200000000)
+#define THRESHOLD_MS 30000
+
+static struct arena *arena;
+static struct proplet_k8s k8s;
+static struct proplet_pods pods;
+static struct proplet_observed observed;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+    k8s = (struct proplet_k8s){ .image = "i" };
+    pods = (struct proplet_pods){ .reason = "PodsNotReady", .message = "0 of 1 pods are ready" };
+    observed = (struct proplet_observed){
+        .name = "alpha",
+        .generation = 1,
+        .proplet.spec = { .type = PROPLET_K8S, .k8s = &k8s },
+        .pods = &pods,
+        .mqtt_configured = true,
+        .channel.since_ms = NOW_MS - 1000,
+        .threshold_ms = THRESHOLD_MS,
+        .now_ms = NOW_MS,
+        .now_us = NOW_US,
+    };
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static struct proplet_plan done(void)
+{
+    struct proplet_plan plan = proplet_plan(arena, &observed);
+
+    observed.proplet.status = plan.status;
+    if (plan.silent)
+        observed.device.alive = false;
+    return plan;
+}
+
+static void get_ready(void)
+{
+    pods = (struct proplet_pods){ .ready = true,
+                                  .ready_replicas = 1,
+                                  .available_replicas = 1,
+                                  .reason = "PodsReady",
+                                  .message = "1 of 1 pods are ready" };
+}
+
+static void lose_pods(void)
+{
+    pods = (struct proplet_pods){ .trouble = true,
+                                  .reason = "ImagePullBackOff",
+                                  .message = "pod 'p': image 'i' cannot be pulled" };
+}
+
+static void heartbeat(void)
+{
+    observed.device.alive = true;
+    observed.device.last_seen_ms = observed.now_ms;
+    observed.device.last_seen_us = observed.now_us;
+}
+
+static const char *condition(const struct proplet_plan *plan, const char *type)
+{
+    const cJSON *found = condition_get(plan->status.conditions, type);
+
+    return arena_printf(arena, "%s %s", json_string(json_get(found, "status"), "?"),
+                        json_string(json_get(found, "reason"), "?"));
+}
+
+static void expect(enum proplet_phase phase, const char *ready, const char *connected)
+{
+    struct proplet_plan plan = done();
+
+    ck_assert_int_eq(plan.status.phase, phase);
+    ck_assert_int_eq(plan.status.alive, phase == PROPLET_RUNNING);
+    ck_assert_str_eq(condition(&plan, "Ready"), ready);
+    ck_assert_str_eq(condition(&plan, "Connected"), connected);
+    plan = done();
+    ck_assert(!plan.transition); /* once said it is said */
+    ck_assert_ptr_null(plan.event_reason);
+}
+
+START_TEST(pods_decide_on_ready_and_the_device_on_connected)
+{
+    expect(PROPLET_INITIALIZING, "False PodsNotReady", "False NoHeartbeat");
+    get_ready();
+    expect(PROPLET_RUNNING, "True PodsReady", "False NoHeartbeat");
+    heartbeat();
+    expect(PROPLET_RUNNING, "True PodsReady", "True Heartbeat");
+    observed.now_ms += THRESHOLD_MS;
+    expect(PROPLET_RUNNING, "True PodsReady", "False NoHeartbeat");
+    lose_pods();
+    expect(PROPLET_OFFLINE, "False ImagePullBackOff", "False NoHeartbeat");
+    get_ready();
+    heartbeat();
+    expect(PROPLET_RUNNING, "True PodsReady", "True Heartbeat");
+}
+END_TEST
+
+START_TEST(first_heartbeat_of_a_life_is_told_once)
+{
+    get_ready();
+    ck_assert(!done().heard);
+    heartbeat();
+    ck_assert(done().heard);
+    ck_assert(!done().heard);
+    observed.now_ms += THRESHOLD_MS;
+    ck_assert(done().silent);
+    heartbeat();
+    ck_assert(done().heard);
+}
+END_TEST
+
+START_TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
+{
+    get_ready();
+    heartbeat();
+    done();
+    observed.device = (struct fleet_device){ 0 };
+    observed.channel = (struct channel_state){ 0 };
+    struct proplet_plan plan = done();
+    ck_assert(!plan.transition);
+    ck_assert(!plan.heard);
+    ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
+}
+END_TEST
+
+START_TEST(trouble_and_its_end_are_events)
+{
+    done();
+    lose_pods();
+    struct proplet_plan plan = done();
+    ck_assert_str_eq(plan.event_reason, "ImagePullBackOff");
+    ck_assert_str_eq(plan.event_message, "pod 'p': image 'i' cannot be pulled");
+    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    get_ready();
+    plan = done();
+    ck_assert_str_eq(plan.event_reason, "Online");
+    ck_assert_str_eq(plan.event_message, "1 of 1 pods are ready");
+    pods = (struct proplet_pods){ .reason = "ScaledToZero", .message = "spec.k8s.replicas is 0" };
+    plan = done();
+    ck_assert_str_eq(plan.event_reason, "Offline");
+    ck_assert_int_eq(plan.status.offline_since_us, NOW_US);
+}
+END_TEST
+
+static void no_mqtt(void)
+{
+    observed.mqtt_configured = false;
+}
+
+static void share_channel(void)
+{
+    observed.channel_shared = true;
+}
+
+static void refuse(void)
+{
+    observed.channel.refused = true;
+}
+
+static void share_id(void)
+{
+    k8s.replicas = (struct json_opt_int){ true, 2 };
+}
+
+static void will(void)
+{
+    observed.device.will = true;
+}
+
+static const struct {
+    void (*set_up)(void);
+    const char *connected;
+} OBSTACLES[] = {
+    { no_mqtt, "False MQTTNotConfigured" },
+    { share_channel, "False SharedChannel" },
+    { refuse, "False SubscriptionRefused" },
+    { share_id, "False SharedClientId" },
+    { will, "False LastWill" },
+};
+
+START_TEST(what_keeps_messages_away_keeps_no_jobs_away)
+{
+    get_ready();
+    heartbeat();
+    OBSTACLES[_i].set_up();
+    expect(PROPLET_RUNNING, "True PodsReady", OBSTACLES[_i].connected);
+}
+END_TEST
+
+START_TEST(identity_of_an_older_proplet_is_no_worker)
+{
+    get_ready();
+    heartbeat();
+    observed.claimed_by = "default/beta";
+    expect(PROPLET_INITIALIZING, "False DuplicateClientId", "False DuplicateClientId");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("proplet_plan_k8s");
+    TCase *tcase = tcase_create("plan");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, pods_decide_on_ready_and_the_device_on_connected);
+    tcase_add_test(tcase, first_heartbeat_of_a_life_is_told_once);
+    tcase_add_test(tcase, another_leader_leaves_the_connection_as_it_was_until_it_has_heard);
+    tcase_add_test(tcase, trouble_and_its_end_are_events);
+    tcase_add_loop_test(tcase, what_keeps_messages_away_keeps_no_jobs_away, 0,
+                        ARRAY_LEN(OBSTACLES));
+    tcase_add_test(tcase, identity_of_an_older_proplet_is_no_worker);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
