@@ -116,8 +116,8 @@ bool dependencies_awaited(struct store *tasks, const struct kube_name *name)
     return store_count(tasks, INDEX_DEPENDENTS, kube_name_key(name, key)) > 0;
 }
 
-void dependencies_wake(struct store *tasks, struct arena *arena, const struct kube_name *name,
-                       const cJSON *old, const cJSON *current, struct workqueue *queue)
+static void wake_dependents(struct store *tasks, struct arena *arena, const struct kube_name *name,
+                            const cJSON *old, const cJSON *current, struct workqueue *queue)
 {
     if (task_outcome(old) == task_outcome(current) && is_in_circle(old) == is_in_circle(current))
         return;
@@ -125,4 +125,42 @@ void dependencies_wake(struct store *tasks, struct arena *arena, const struct ku
     struct object_list list = dependents_of(tasks, arena, name->ns, name->name);
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
+}
+
+static const cJSON *awaited_by(const cJSON *task)
+{
+    const char *phase =
+        json_string(json_path(task, "status", "phase", NULL), TASK_PHASE_NAMES[TASK_PENDING]);
+
+    return str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING])
+               ? json_path(task, "spec", "dependsOn", NULL)
+               : NULL;
+}
+
+/* Those that it does not wait for any more, as far as it matters to them. */
+static void wake_awaited(struct store *tasks, const struct kube_name *name, const cJSON *old,
+                         const cJSON *current, struct workqueue *queue)
+{
+    const cJSON *before = awaited_by(old);
+
+    if (!before || json_equal(before, awaited_by(current)))
+        return;
+    json_for_each (item, before) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+        struct kube_name needed;
+
+        if (kube_name_set(&needed, name->ns, json_string(item, "")))
+            object = store_get(tasks, &needed);
+        if (object &&
+            json_path(kube_object_json(arena, object), "spec", "ttlSecondsAfterFinished", NULL))
+            workqueue_add(queue, &needed);
+    }
+}
+
+void dependencies_wake(struct store *tasks, struct arena *arena, const struct kube_name *name,
+                       const cJSON *old, const cJSON *current, struct workqueue *queue)
+{
+    wake_dependents(tasks, arena, name, old, current, queue);
+    wake_awaited(tasks, name, old, current, queue);
 }

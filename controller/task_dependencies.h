@@ -20,6 +20,7 @@ struct dependencies dependencies_observe(struct store *tasks, struct arena *aren
 bool dependencies_awaited(struct store *tasks, const struct kube_name *name);
 
 /* A Task came, went, ended, began anew, or entered or left a circle: those that wait for it, and
- * nobody else, are queued. Either of the trees may be NULL. Informer's thread. */
+ * nobody else, are queued. It waits for others no more: those of them that have a time to live are
+ * queued, which may be over. Either of the trees may be NULL. Informer's thread. */
 void dependencies_wake(struct store *tasks, struct arena *arena, const struct kube_name *name,
                        const cJSON *old, const cJSON *current, struct workqueue *queue);

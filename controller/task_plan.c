@@ -18,9 +18,6 @@ const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
     [RESULT_NOT_RUNNING] = "not_running",
 };
 
-/* A Task whose time to live is over looks so often whether its outcome is still awaited. */
-#define AWAITED_RETRY_MS 10000
-
 bool task_needs_candidates(const struct task_observed *observed)
 {
     enum task_phase phase = observed->task.status.phase;
@@ -306,9 +303,7 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
                                    spec->ttl_seconds_after_finished.value);
     if (left_ms > 0)
         task_requeue_at(observed, plan, observed->now_ms + left_ms);
-    else if (observed->awaited) /* deleted now it would be missing, or made and run again */
-        task_requeue_at(observed, plan, observed->now_ms + AWAITED_RETRY_MS);
-    else
+    else if (!observed->awaited) /* deleted earlier it would be missing, or made and run again */
         plan->remove = true;
 }
 

@@ -19,6 +19,9 @@
  *                                         no Proplet      │      interrupted ──> pending
  *                                                         └──deadline, no confirmation──> failed
  *
+ *   failed ──retries left──> pending              (task_retry_plan.h)
+ *   completed, failed ──new run──> pending        (task_run_plan.h)
+ *
  * A plan never chooses and acts in one step: a choice goes to the status first, the next plan acts
  * on what was written. So a crash anywhere repeats the same action on the same target (behaviour:
  * dispatch and recovery).

@@ -1,5 +1,7 @@
 /* Random jobs with random outcomes, played on the plan alone, against an oracle and what must hold
  * whatever happens. */
+#include <stdint.h>
+
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/tests/suite.h"
@@ -14,6 +16,7 @@ struct node {
     size_t needs[MAX_NEEDS];
     bool begun;
     bool fails; /* if it runs */
+    unsigned retries;
 };
 
 static struct arena *arena;
@@ -40,7 +43,7 @@ static void make_job(uint64_t seed, size_t len)
     for (size_t i = 0; i < len; i++) {
         struct node *node = &nodes[i];
 
-        *node = (struct node){ .fails = random_below(8) == 0 };
+        *node = (struct node){ .fails = random_below(8) == 0, .retries = random_below(3) };
         items[i] = (struct job_task){ .name = arena_printf(arena, "t%zu", i),
                                       .run_if = random_below(5) ? RUN_IF_SUCCESS : RUN_IF_FAILURE,
                                       .needs = node->needs };
@@ -103,7 +106,11 @@ static void turn_of(size_t i, bool failing)
         return;
     default:
         nodes[i].begun = true;
-        if (random_below(3) == 0)
+        if (random_below(3) != 0)
+            return;
+        if (nodes[i].retries > 0) /* it backs off: open for its job, and for whom waits for it */
+            nodes[i].retries--;
+        else
             end_task(i, nodes[i].fails ? OUTCOME_FAILED : OUTCOME_COMPLETED);
     }
 }
@@ -155,6 +162,33 @@ static enum task_outcome oracle(size_t i, const enum task_outcome *outcomes)
     return nodes[i].fails ? OUTCOME_FAILED : OUTCOME_COMPLETED;
 }
 
+/* The first to fail decided, or else the last to complete; and the job says so. */
+static void check_decider(uint64_t seed)
+{
+    const struct propellerjob_status *status = &observed.job.status;
+    bool failed = status->phase == JOB_FAILED;
+    const char *type = failed ? "Failed" : "Complete";
+    const char *said =
+        json_string(json_get(condition_get(status->conditions, type), "message"), "");
+    size_t decider = SIZE_MAX;
+
+    for (size_t i = 0; i < tasks.len; i++) {
+        if (states[i].outcome != (failed ? OUTCOME_FAILED : OUTCOME_COMPLETED))
+            continue;
+        if (decider == SIZE_MAX ||
+            failed == (states[i].finished_at_us < states[decider].finished_at_us))
+            decider = i;
+    }
+    const char *expected = "no Task had to run";
+    if (decider != SIZE_MAX)
+        expected = arena_printf(
+            arena, failed ? "Task '%s' failed: DeviceError" : "Task '%s' was the last to complete",
+            items[decider].object);
+    ck_assert_msg(str_equal(said, expected), "seed %d: '%s', not '%s'", (int)seed, said, expected);
+    ck_assert(condition_is(status->conditions, type, CONDITION_TRUE));
+    ck_assert(!condition_is(status->conditions, failed ? "Complete" : "Failed", CONDITION_TRUE));
+}
+
 static void check_end(uint64_t seed)
 {
     static enum task_outcome expected[MAX_NODES];
@@ -172,6 +206,7 @@ static void check_end(uint64_t seed)
     ck_assert_int_eq(status->phase, any_failed ? JOB_FAILED : JOB_COMPLETED);
     ck_assert_int_eq(status->completed_count + status->failed_count + status->skipped_count,
                      (int64_t)tasks.len);
+    check_decider(seed);
 }
 
 static void play(uint64_t seed, size_t len)

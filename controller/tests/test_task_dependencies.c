@@ -214,6 +214,73 @@ START_TEST(fan_in_says_few_things_while_its_dependencies_end_in_order)
 }
 END_TEST
 
+/* Names in the queue. */
+static const char *woken(void)
+{
+    struct kube_name name;
+    const char *text = "";
+
+    while (workqueue_len(graph.queue)) {
+        ck_assert(workqueue_get(graph.queue, &name));
+        workqueue_done(graph.queue, &name);
+        text = arena_printf(graph.arena, "%s %s", text, name.name);
+    }
+    return text;
+}
+
+static void begin_c(void)
+{
+    graph_set("c", &(struct graph_status){ .phase = TASK_RUNNING, .observed_generation = 1 });
+}
+
+static void skip_c(void)
+{
+    graph_set("c", &(struct graph_status){ .phase = TASK_SKIPPED, .observed_generation = 1 });
+}
+
+static void delete_c(void)
+{
+    graph_remove("c");
+}
+
+static void edit_dependencies_of_c(void)
+{
+    graph_put("c", NEEDS("b"));
+}
+
+static void edit_c(void)
+{
+    graph_put("c", "\"dependsOn\":[\"mortal\",\"b\"],\"priority\":7");
+}
+
+static void begin_and_end_c(void)
+{
+    begin_c();
+    woken();
+    finish("c", TASK_COMPLETED);
+}
+
+static const struct {
+    void (*change)(void);
+    const char *woken;
+} RELEASES[] = {
+    { begin_c, " mortal c" },  { skip_c, " mortal c" },
+    { delete_c, " mortal c" }, { edit_dependencies_of_c, " mortal c" },
+    { edit_c, " c" },          { begin_and_end_c, " c" },
+};
+
+START_TEST(task_with_a_time_to_live_is_woken_when_somebody_waits_for_it_no_more)
+{
+    graph_put("mortal", "\"ttlSecondsAfterFinished\":1");
+    graph_put("b", "");
+    graph_put("c", "\"dependsOn\":[\"mortal\",\"b\"]");
+    finish("mortal", TASK_COMPLETED);
+    woken();
+    RELEASES[_i].change();
+    ck_assert_str_eq(woken(), RELEASES[_i].woken);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("task_dependencies");
@@ -229,6 +296,8 @@ int main(void)
     tcase_add_test(tcase, circle_is_healed_by_a_deletion);
     tcase_add_test(tcase, task_that_waits_for_itself_is_a_circle);
     tcase_add_test(tcase, fan_in_says_few_things_while_its_dependencies_end_in_order);
+    tcase_add_loop_test(tcase, task_with_a_time_to_live_is_woken_when_somebody_waits_for_it_no_more,
+                        0, ARRAY_LEN(RELEASES));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -1,4 +1,4 @@
-/* Random graphs with random outcomes, against an oracle that knows neither events nor order. */
+/* Random graphs with random outcomes and retries, against an oracle that knows neither events nor order. */
 #include <stdio.h>
 
 #include "common/base/str.h"
@@ -12,7 +12,9 @@ struct node {
     size_t needs[MAX_NEEDS]; /* nodes with a lower number */
     size_t needs_len;
     bool on_failure; /* runIf */
-    bool fails;      /* if it runs */
+    unsigned bad;    /* attempts that fail, if it runs */
+    unsigned limit;  /* retries that it has */
+    unsigned failed; /* attempts that failed so far */
 };
 
 static struct node nodes[MAX_NODES];
@@ -42,7 +44,9 @@ static void make_graph(uint64_t seed, size_t len)
     for (size_t i = 0; i < len; i++) {
         struct node *node = &nodes[i];
 
-        *node = (struct node){ .on_failure = random_below(4) == 0, .fails = random_below(5) == 0 };
+        *node = (struct node){ .on_failure = random_below(4) == 0,
+                               .bad = random_below(3) ? 0 : random_below(4),
+                               .limit = random_below(3) };
         snprintf(node->name, sizeof(node->name), "t%zu", i);
         begun[i] = 0;
         for (size_t want = random_below(MAX_NEEDS + 1); i > 0 && want > 0; want--) {
@@ -70,7 +74,7 @@ static enum task_phase oracle(size_t i, const enum task_phase *phases)
     }
     if (node->needs_len && (node->on_failure ? failed == 0 : completed < node->needs_len))
         return TASK_SKIPPED;
-    return node->fails ? TASK_FAILED : TASK_COMPLETED;
+    return node->bad > node->limit ? TASK_FAILED : TASK_COMPLETED;
 }
 
 static void note_begin(const char *name)
@@ -94,6 +98,20 @@ static void put(size_t i)
                                        node->on_failure ? "failure" : "success", needs));
 }
 
+/* An attempt of one that runs, or backs off, ends. false: there is another one to come. */
+static bool end_attempt(struct node *node)
+{
+    struct graph_status status = { .phase = TASK_COMPLETED, .observed_generation = 1 };
+
+    if (node->failed < node->bad) {
+        node->failed++;
+        status.phase = TASK_FAILED;
+        status.backing_off = node->failed <= node->limit;
+    }
+    graph_set(node->name, &status);
+    return !status.backing_off;
+}
+
 /* Creations in a random order, with ends of Tasks and turns of the controller in between. */
 static void play(void)
 {
@@ -109,11 +127,8 @@ static void play(void)
             put(order[created++]);
         } else {
             size_t j = random_below(running_len);
-            size_t i = running[j];
-            running[j] = running[--running_len];
-            graph_set(nodes[i].name, &(struct graph_status){
-                                         .phase = nodes[i].fails ? TASK_FAILED : TASK_COMPLETED,
-                                         .observed_generation = 1 });
+            if (end_attempt(&nodes[running[j]]))
+                running[j] = running[--running_len];
         }
         if (created == node_count || random_below(4) == 0)
             graph_run(note_begin);
@@ -132,6 +147,9 @@ static void check_against_oracle(uint64_t seed, size_t len)
         ck_assert_msg(phase == expected[i], "seed %d, %s of %zu: %s, not %s", (int)seed,
                       nodes[i].name, len, TASK_PHASE_NAMES[phase], TASK_PHASE_NAMES[expected[i]]);
         ck_assert_uint_eq(begun[i], expected[i] != TASK_SKIPPED);
+        if (begun[i]) /* never more, and never fewer */
+            ck_assert_uint_eq(nodes[i].failed,
+                              nodes[i].bad > nodes[i].limit ? nodes[i].limit + 1 : nodes[i].bad);
     }
     /* One when it comes, one for its own write, and two for each that it waits for: it came, it
      * ended. No rescans. */

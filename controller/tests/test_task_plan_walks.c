@@ -23,6 +23,8 @@ static struct {
     struct monitoring_profile profile;
     const char *started_on[MAX_ATTEMPTS]; /* by attempt */
     int starts;                           /* of this attempt by this leader */
+    int64_t failures;                     /* of this run, as the walk counts them */
+    int64_t runs;
 } hidden;
 
 static uint64_t random_below(uint64_t limit)
@@ -112,8 +114,16 @@ static void change_a_proplet(void)
 
 static void change_the_spec(void)
 {
+    static const char *const ASKED[] = { NULL, "once", "twice", "thrice" };
+
     world.observed.generation++;
-    switch (random_below(4)) {
+    switch (random_below(6)) {
+    case 2:
+        world.spec->backoff_limit = (struct json_opt_int){ maybe(), (int64_t)random_below(4) };
+        return;
+    case 3:
+        world.observed.rerun = ASKED[random_below(ARRAY_LEN(ASKED))];
+        return;
     case 0:
         world.spec->active_deadline_seconds =
             (struct json_opt_int){ maybe(), (int64_t)random_below(100) };
@@ -228,6 +238,45 @@ static void check_start(const struct task_plan *plan)
     ck_assert_int_le(++hidden.starts, 4);
 }
 
+/* Completed, or failed for good. */
+static bool is_over(void)
+{
+    return world.status->phase == TASK_COMPLETED ||
+           (world.status->phase == TASK_FAILED &&
+            condition_is(world.status->conditions, "Failed", CONDITION_TRUE));
+}
+
+/* It stays so, but for a retry at its time, and for a run that was asked for. */
+static void check_after_the_end(const struct task_plan *plan)
+{
+    if (plan->new_run) {
+        ck_assert(world.observed.rerun);
+        ck_assert(!str_equal(world.observed.rerun, world.status->observed_restart));
+        ck_assert_int_eq(plan->status.phase, TASK_PENDING);
+    } else if (plan->status.phase == TASK_PENDING) {
+        ck_assert(!is_over() && !world.spec->suspend);
+        ck_assert_int_le(world.status->next_retry_us, world.observed.now_us);
+        ck_assert_int_le(world.status->failures, task_backoff_limit(world.spec));
+    } else {
+        ck_assert_int_eq(plan->status.phase, world.status->phase);
+    }
+}
+
+/* Counted by what is stored, and by nothing that the plans remember. */
+static void check_counts(const struct task_plan *plan)
+{
+    if (plan->new_run) {
+        hidden.failures = 0;
+        hidden.runs++;
+    } else if (plan->status.phase == TASK_FAILED && world.status->phase != TASK_FAILED) {
+        hidden.failures++;
+    }
+    ck_assert_int_eq(plan->status.failures, hidden.failures);
+    ck_assert_int_eq(plan->status.run, hidden.runs);
+    ck_assert_int_le(plan->status.failures,
+                     plan->status.attempt - plan->status.prior_attempts.value);
+}
+
 static void check(const struct task_plan *plan)
 {
     enum task_phase before = world.status->phase;
@@ -241,9 +290,9 @@ static void check(const struct task_plan *plan)
         hidden.starts = 0;
     }
     if (before == TASK_COMPLETED || before == TASK_FAILED)
-        ck_assert_int_eq(plan->status.phase, before);
+        check_after_the_end(plan);
     if (plan->remove)
-        ck_assert(before == TASK_COMPLETED || before == TASK_FAILED);
+        ck_assert(is_over());
     if (plan->release)
         ck_assert(world.observed.deleted_us && world.observed.has_finalizer);
 }
@@ -278,6 +327,10 @@ static void check_rest(const struct task_plan *plan)
         return;
     case TASK_INTERRUPTED:
         ck_assert(world.spec->suspend);
+        return;
+    case TASK_FAILED:
+        ck_assert(is_over() || is_waiting(plan));
+        ck_assert(is_over() || plan->requeue_after_ms || world.spec->suspend);
         return;
     default:
         ck_assert(!str_is_empty(world_condition(plan, "Completed")));
@@ -315,6 +368,7 @@ static bool reconcile(void)
         hidden.conflict = false;
         world_act(&plan);
     } else {
+        check_counts(&plan);
         world_do(&plan);
     }
     return false;
