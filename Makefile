@@ -35,7 +35,8 @@ CONTROLLER_SRC := $(filter-out controller/main.c,$(wildcard controller/*.c contr
 CONTROLLER_SRC := $(filter-out controller/tests/%,$(CONTROLLER_SRC))
 WEBHOOK_SRC := $(filter-out webhook/main.c,$(wildcard webhook/*.c))
 CERTS_SRC := $(filter-out certs/certgen.c,$(wildcard certs/*.c))
-TESTED := common controller webhook certs
+FLEET_SRC := $(filter-out bench/fleet/main.c,$(wildcard bench/fleet/*.c))
+TESTED := common controller webhook certs bench
 TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
 TEST_SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard $(TESTED:%=%/tests/*.c)))
 FUZZ_SRC := $(wildcard */tests/fuzz/fuzz_*.c)
@@ -44,6 +45,7 @@ objects = $(patsubst %.c,$(OUT)/%.o,$(1))
 TESTS := $(patsubst %.c,$(OUT)/%,$(TEST_SRC))
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
 BINARIES := $(addprefix $(OUT)/bin/propeller-,controller webhook certgen)
+FLEET := $(OUT)/bin/propeller-fleet
 
 .PHONY: all
 all: $(BINARIES) ## build the programs into build/bin
@@ -54,6 +56,7 @@ endif
 $(OUT)/bin/propeller-controller: $(addprefix $(OUT)/,controller/main.o libcontroller.a libcerts.a libcommon.a)
 $(OUT)/bin/propeller-webhook: $(addprefix $(OUT)/,webhook/main.o libwebhook.a libcommon.a)
 $(OUT)/bin/propeller-certgen: $(addprefix $(OUT)/,certs/certgen.o libcerts.a libcommon.a)
+$(FLEET): $(addprefix $(OUT)/,bench/fleet/main.o libfleet.a libcommon.a)
 $(OUT)/bin/%:
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -63,6 +66,7 @@ $(OUT)/libcommon.a: $(call objects,$(COMMON_SRC))
 $(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC))
 $(OUT)/libwebhook.a: $(call objects,$(WEBHOOK_SRC))
 $(OUT)/libcerts.a: $(call objects,$(CERTS_SRC))
+$(OUT)/libfleet.a: $(call objects,$(FLEET_SRC))
 $(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
 $(OUT)/%.a:
 	@mkdir -p $(@D)
@@ -75,7 +79,7 @@ $(OUT)/%.o: %.c Makefile
 	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # Tests and fuzz targets: one program a file, linked with everything it may need.
-TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libcontroller.a libwebhook.a libcerts.a libcommon.a)
+TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libcontroller.a libwebhook.a libcerts.a libfleet.a libcommon.a)
 .SECONDARY: $(call objects,$(TEST_SRC) $(FUZZ_SRC))
 $(TESTS): LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
 $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
@@ -92,19 +96,19 @@ endif
 $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) $(FUZZ_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
-# Measures and loads a webhook, for bench/ and e2e/.
+# Measures and loads a webhook, for bench/ and e2e/; propeller-fleet simulates devices.
 LOAD := $(OUT)/bench/load
 $(LOAD): $(OUT)/bench/load.o $(OUT)/libcommon.a
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 .PHONY: load benchmarks
 load: $(LOAD)
 	@:
-benchmarks: all load
+benchmarks: all load $(FLEET)
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
                             $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c \
-                            bench/load.c))
+                            $(FLEET_SRC) bench/fleet/main.c bench/load.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)

@@ -23,7 +23,7 @@ common/net      common/base/
 common/kube     common/base/ common/json/
 common/api      common/base/ common/json/ common/kube/object.h common/kube/conditions.h
 common/runtime  common/base/ common/json/ common/kube/ common/net/http_server.h
-bench           common/base/
+bench           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 certs           common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller      common/base/ common/json/ common/net/ common/kube/ common/api/ common/runtime/ certs/
 webhook         common/base/ common/json/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
@@ -34,7 +34,7 @@ readonly LIBRARIES='
 #include.<curl/                        common/kube/curl_setup\.h|bench/load\.c
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
-#include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]
+#include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]|bench/fleet/links\.c
 #include.<yaml\.h>                     common/json/yaml\.c
 #include.<openssl/                     common/base/(certificate|digest)\.c|common/net/mqtt_(connect|serve|tls)\.c|certs/.*
 #include.<check\.h>                    none
