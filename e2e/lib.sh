@@ -24,6 +24,8 @@ source "$HERE/lib/webhook.sh"
 source "$HERE/lib/devices.sh"
 # shellcheck source=e2e/lib/objects.sh
 source "$HERE/lib/objects.sh"
+# shellcheck source=e2e/lib/workloads.sh
+source "$HERE/lib/workloads.sh"
 # shellcheck source=e2e/lib/faults.sh
 source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/replicas.sh

@@ -4,8 +4,10 @@
 # read its audit log says that it does not apply.
 
 ETCD_OPTIONS=(--unsafe-no-fsync --quota-backend-bytes 4294967296 --log-level warn)
-# Garbage collection, namespaces and roles put together of others are all that these kinds need.
+# Garbage collection, namespaces, roles put together of others, and what makes pods; there is no
+# scheduler and no kubelet, so pods stay as they are unless a case speaks for them (workloads.sh).
 MANAGER_CONTROLLERS=garbage-collector-controller,namespace-controller,serviceaccount-controller,clusterrole-aggregation-controller
+MANAGER_CONTROLLERS+=,deployment-controller,replicaset-controller,statefulset-controller,resourcequota-controller
 GROUP=propeller.propeller.abstractmachines.fr
 API=$GROUP/v1
 SYSTEM_NS=propeller-system
