@@ -10,6 +10,7 @@
 #include "common/kube/object.h"
 #include "controller/task_dependencies_plan.h"
 #include "controller/task_run_plan.h"
+#include "controller/task_schedule_plan.h"
 
 static const char *task_phase_text(const cJSON *json)
 {
@@ -40,19 +41,20 @@ static const char *task_reason(const cJSON *json)
     return json_string(json_path(json, "status", "reason", NULL), "");
 }
 
-static bool waits_for_tasks(const cJSON *json)
+/* No Proplet could help. */
+static bool waits_for_others(const cJSON *json)
 {
     const char *reason = task_reason(json);
 
     return str_equal(reason, REASON_DEPENDENCIES) || str_equal(reason, REASON_DEPENDENCY_MISSING) ||
-           str_equal(reason, REASON_DEPENDENCY_CYCLE);
+           str_equal(reason, REASON_DEPENDENCY_CYCLE) || str_equal(reason, REASON_SCHEDULE);
 }
 
 static bool is_waiting(const cJSON *json)
 {
     const char *phase = task_phase_text(json);
 
-    return (str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) && !waits_for_tasks(json)) ||
+    return (str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) && !waits_for_others(json)) ||
            (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) && str_is_empty(task_proplet(json)));
 }
 

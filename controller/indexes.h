@@ -12,7 +12,7 @@
  *   INDEX_ACTIVE    ""                  scheduled with a Proplet, or running
  *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
- *                                       Tasks can help
+ *                                       Tasks, or the time, can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
  *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
  * Proplets

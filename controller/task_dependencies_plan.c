@@ -4,7 +4,8 @@ bool task_awaits_dependencies(const struct task *task)
 {
     const struct task_status *status = &task->status;
 
-    return status->phase == TASK_PENDING && status->attempt == status->prior_attempts.value;
+    return status->phase == TASK_PENDING && status->attempt == status->prior_attempts.value &&
+           !task_awaits_schedule(task);
 }
 
 /* The last one with this outcome, or NULL. */

@@ -11,6 +11,7 @@
 #include "controller/propellerjob_cache.h"
 #include "controller/task_dependencies.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_schedule.h"
 #include "controller/task_workload.h"
 #include "controller/task_workload_manifest.h"
 
@@ -237,6 +238,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         return r;
     observe_backlog(shared, rc, ret);
     observe_mail(shared, rc, object, ret); /* after the marker: what came before it is there */
+    ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);
     if (task_awaits_dependencies(&ret->task))
         ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,
                                                  &rc->name, json, &ret->task);

@@ -9,6 +9,7 @@
 #include "controller/task_recovery_plan.h"
 #include "controller/task_retry_plan.h"
 #include "controller/task_run_plan.h"
+#include "controller/task_schedule_plan.h"
 #include "controller/task_transition.h"
 #include "controller/task_workload_plan.h"
 
@@ -22,8 +23,9 @@ bool task_needs_candidates(const struct task_observed *observed)
 {
     enum task_phase phase = observed->task.status.phase;
 
-    if (observed->deleted_us || dependencies_verdict(task_run_if(&observed->task.spec),
-                                                     &observed->dependencies) != DEPENDENCIES_MET)
+    if (observed->deleted_us || task_awaits_schedule(&observed->task) ||
+        dependencies_verdict(task_run_if(&observed->task.spec), &observed->dependencies) !=
+            DEPENDENCIES_MET)
         return false;
     if (phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)))
         return !observed->task.spec.suspend && observed->has_finalizer;
@@ -134,8 +136,6 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
 /* Fields of the API that this version stores but does not act on yet: said, never ignored. */
 static const char *unsupported_field(const struct task_spec *spec)
 {
-    if (!str_is_empty(spec->schedule))
-        return "spec.schedule";
     if (spec->broadcast)
         return "spec.broadcast";
     return NULL;
@@ -296,6 +296,8 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
             task_reset(arena, observed, plan);
         return;
     }
+    if (task_recurs(spec)) /* it has not finished as long as it runs again */
+        return;
     if (!spec->ttl_seconds_after_finished.set || !observed->task.status.finished_at_us)
         return;
 
@@ -310,7 +312,7 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
 static void plan_phase(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
-    if (task_obey_job(arena, observed, plan))
+    if (task_obey_job(arena, observed, plan) || task_plan_schedule(arena, observed, plan))
         return;
     switch (observed->task.status.phase) {
     case TASK_PENDING:

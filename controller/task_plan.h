@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/api/task.h"
+#include "common/api/timetable.h"
 #include "common/runtime/events.h"
 #include "controller/attempts.h"
 #include "controller/job_order.h"
@@ -72,6 +73,13 @@ struct observed_workload {
     size_t leftover_count;
 };
 
+/* Of spec.schedule, if there is one. */
+struct observed_schedule {
+    const char *problem; /* why its times cannot be told, in one word; NULL: they can */
+    const char *message;
+    struct timetable timetable; /* its anchor is the plan's */
+};
+
 struct task_observed {
     const char *uid;
     const char *name;
@@ -90,7 +98,8 @@ struct task_observed {
 
     enum job_order job_order; /* of the PropellerJob that it belongs to */
     bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
-    const char *rerun;                /* value of the restart annotation; NULL: none */
+    const char *rerun; /* value of the restart annotation; NULL: none */
+    struct observed_schedule schedule;
     struct dependencies dependencies; /* none: met, or decided before */
     const struct scheduler *scheduler;
     struct schedule_context candidates; /* gathered when the Task may be assigned */
@@ -131,9 +140,17 @@ enum task_answer {
     ANSWER_MISSED,  /* no confirmation, restarted, lost */
 };
 
+/* How a run ended that left no final phase in the status. */
+struct run_end {
+    enum task_phase phase;
+    const char *reason; /* NULL: the status says it */
+    const char *message;
+};
+
 struct task_plan {
     /* In this order; each that is set is done, and an error ends it there. */
-    bool new_run;       /* the status that is stored goes to the history */
+    bool new_run; /* the status that is stored goes to the history, as run_end says */
+    struct run_end run_end;
     bool add_finalizer; /* and nothing else: the reply wakes the Task again */
     bool publish_stop;
     bool publish_start;

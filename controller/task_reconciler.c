@@ -93,7 +93,8 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
 {
     struct task task = { 0 };
 
-    if (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING)
+    if (!plan->new_run &&
+        (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING))
         return 0;
 
     struct kube_object *whole;
@@ -113,9 +114,11 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
         return r;
 
     plan->status.history = task.status.history;
-    if (plan->new_run)
-        plan->status.history = task_history_add(rc->arena, task.status.history, &task.status,
+    if (plan->new_run) {
+        const struct task_status ended = task_ended(&task.status, &plan->run_end, observed->now_us);
+        plan->status.history = task_history_add(rc->arena, task.status.history, &ended,
                                                 task_history_limit(&observed->task.spec));
+    }
     plan->status.latest_metrics = task.status.latest_metrics;
     *json = read;
     return 0;

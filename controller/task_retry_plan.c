@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_schedule_plan.h"
 #include "controller/task_transition.h"
 
 int64_t retry_delay_s(int64_t failures)
@@ -23,7 +24,7 @@ static bool is_last_word(const struct task_spec *spec, const char *reason)
         REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID, REASON_RESULT_TOO_LARGE,
         REASON_RESULT_REFUSED,    REASON_DEADLINE,        REASON_STOPPED_BY_JOB,
         REASON_RESTARTED,         REASON_RESTARTS,        REASON_LOST,
-        REASON_PROPLET_DELETED,
+        REASON_PROPLET_DELETED,   REASON_START_DEADLINE,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(FINAL); i++) {

@@ -4,6 +4,15 @@
 #include "common/base/str.h"
 #include "controller/task_transition.h"
 
+void task_renew_counts(struct task_status *status)
+{
+    status->failures = 0;
+    status->device_restarts = (struct json_opt_int){ 0 };
+    status->unconfirmed_attempts = (struct json_opt_int){ 0 };
+    status->prior_attempts = (struct json_opt_int){ true, status->attempt };
+    status->run++;
+}
+
 void task_begin_run(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan)
 {
@@ -12,11 +21,9 @@ void task_begin_run(struct arena *arena, const struct task_observed *observed,
     task_reset(arena, observed, plan);
     status->assigned_proplet = NULL;
     status->reason = NULL;
-    status->failures = 0;
-    status->device_restarts = (struct json_opt_int){ 0 };
-    status->unconfirmed_attempts = (struct json_opt_int){ 0 };
-    status->prior_attempts = (struct json_opt_int){ true, status->attempt };
-    status->run++;
+    task_renew_counts(status);
+    if (!str_is_empty(observed->task.spec.schedule)) /* asked for by hand, it is for now */
+        status->last_run_us = observed->now_us;
     plan->new_run = true;
 }
 
@@ -32,6 +39,20 @@ static void set_text(cJSON *object, const char *key, const char *text)
 {
     if (!str_is_empty(text))
         json_set_string(object, key, text);
+}
+
+struct task_status task_ended(const struct task_status *stored, const struct run_end *end,
+                              int64_t now_us)
+{
+    struct task_status ended = *stored;
+
+    if (end->reason) {
+        ended.phase = end->phase;
+        ended.reason = end->reason;
+        ended.error = end->message;
+        ended.finished_at_us = now_us;
+    }
+    return ended;
 }
 
 const cJSON *task_history_add(struct arena *arena, const cJSON *history,
@@ -51,6 +72,7 @@ const cJSON *task_history_add(struct arena *arena, const cJSON *history,
     json_set_int(entry, "attempt", ended->attempt);
     json_set_string(entry, "phase", TASK_PHASE_NAMES[ended->phase]);
     set_text(entry, "assignedProplet", ended->assigned_proplet);
+    set_time(entry, "scheduledFor", ended->last_run_us);
     set_time(entry, "startedAt", ended->started_at_us);
     set_time(entry, "finishedAt", ended->finished_at_us);
     set_text(entry, "reason", ended->reason);

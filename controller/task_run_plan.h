@@ -14,6 +14,12 @@
 void task_begin_run(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan);
 
+/* The counts of a run begin anew, in whatever phase. */
+void task_renew_counts(struct task_status *status);
+
+/* The status that is stored, ended as the plan says. */
+struct task_status task_ended(const struct task_status *stored, const struct run_end *end,
+                              int64_t now_us);
 /* The history with a run that ended, without its results; at most limit of them, the oldest go
  * first. history may be NULL. */
 const cJSON *task_history_add(struct arena *arena, const cJSON *history,

@@ -8,6 +8,7 @@
 #include "common/base/str.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_retry_plan.h"
+#include "controller/task_schedule_plan.h"
 
 /* api.md: status.error is cut at a character. */
 #define MAX_ERROR_BYTES 4096
@@ -87,6 +88,8 @@ bool task_depend(struct arena *arena, const struct task_observed *observed, stru
 
     if (decision.verdict == DEPENDENCIES_WAIT)
         task_wait(arena, observed, plan, decision.reason, decision.message);
+    else if (decision.verdict == DEPENDENCIES_SKIP && task_recurs(&observed->task.spec))
+        task_leave_out(arena, observed, plan, decision.reason, decision.message);
     else if (decision.verdict == DEPENDENCIES_SKIP)
         task_skip(arena, observed, plan, decision.reason, decision.message);
     return decision.verdict != DEPENDENCIES_MET;

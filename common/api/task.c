@@ -105,6 +105,7 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_TIME, struct task_status, finished_at_us, "finishedAt"),
     JSON_FIELD(FIELD_TIME, struct task_status, updated_at_us, "updatedAt"),
     JSON_FIELD(FIELD_TIME, struct task_status, next_run_us, "nextRun"),
+    JSON_FIELD(FIELD_TIME, struct task_status, last_run_us, "lastRun"),
     JSON_FIELD(FIELD_TIME, struct task_status, next_retry_us, "nextRetry"),
     JSON_FIELD(FIELD_ANY, struct task_status, results, "results"),
     JSON_FIELD(FIELD_STRING, struct task_status, error, "error"),
@@ -167,6 +168,19 @@ bool task_may_become(enum task_phase from, enum task_phase to)
 bool task_is_final(enum task_phase phase)
 {
     return phase == TASK_COMPLETED || phase == TASK_FAILED || phase == TASK_SKIPPED;
+}
+
+bool task_recurs(const struct task_spec *spec)
+{
+    return spec->is_recurring && !str_is_empty(spec->schedule);
+}
+
+bool task_awaits_schedule(const struct task *task)
+{
+    const struct task_status *status = &task->status;
+
+    return !str_is_empty(task->spec.schedule) && status->phase == TASK_PENDING &&
+           (!status->last_run_us || status->finished_at_us);
 }
 
 static int64_t or_default(const struct json_opt_int *field, int64_t value)

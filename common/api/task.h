@@ -124,7 +124,8 @@ struct task_status {
     int64_t started_at_us;
     int64_t finished_at_us;
     int64_t updated_at_us;
-    int64_t next_run_us;
+    int64_t next_run_us;   /* of its schedule; 0: none */
+    int64_t last_run_us;   /* the time that the present or last run is for */
     int64_t next_retry_us; /* a failed attempt is followed by another one then; 0: it is not */
     const cJSON *results;  /* NULL: none; JSON null is a result */
     const char *error;
@@ -157,6 +158,11 @@ int task_decode(struct arena *arena, const cJSON *object, struct task *ret,
                 struct error *err) MUST_CHECK;
 /* The value of "status"; owned by the arena. */
 cJSON *task_status_encode(struct arena *arena, const struct task_status *status);
+
+/* It runs at every time of its schedule. */
+bool task_recurs(const struct task_spec *spec);
+/* Pending, and its run has not begun, or did not take place (finishedAt): the schedule will tell. */
+bool task_awaits_schedule(const struct task *task);
 
 /* What an absent field means. */
 #define TASK_DEFAULT_PRIORITY 50

@@ -125,8 +125,15 @@ static void advise_times(const struct spec_view *view, const struct task_spec *s
 {
     if (str_is_empty(spec->schedule) && !str_is_empty(spec->timezone))
         advise(view, "timezone", "without schedule it means nothing");
-    if (spec->is_recurring && spec->daemon)
-        advise(view, "isRecurring", "a daemon never ends, so there is no second run");
+    if (spec->is_recurring && spec->daemon && task_concurrency_policy(spec) != CONCURRENCY_REPLACE)
+        advise(view, "isRecurring",
+               "a daemon never ends: without concurrencyPolicy Replace there is no second run");
+    if (spec->is_recurring && spec->ttl_seconds_after_finished.set)
+        advise(view, "ttlSecondsAfterFinished", "a recurring Task is never deleted by it");
+    if (spec->is_recurring && spec->starting_deadline_seconds.set &&
+        spec->starting_deadline_seconds.value < 10)
+        advise(view, "startingDeadlineSeconds",
+               "with less than 10 a run is missed whenever the controller is a little late");
     if (spec->is_recurring)
         return;
     if (spec->concurrency_policy != CONCURRENCY_UNSET)

@@ -337,7 +337,8 @@ static const struct {
       "\"startingDeadlineSeconds\":5,\"historyLimit\":1}",
       "" },
     { "{\"isRecurring\":true,\"schedule\":\"@daily\",\"daemon\":true}",
-      "spec.isRecurring: a daemon never ends, so there is no second run" },
+      "spec.isRecurring: a daemon never ends: without concurrencyPolicy Replace there is no second "
+      "run" },
     { "{\"broadcastQuorum\":2}", "spec.broadcastQuorum: without broadcast it means nothing" },
     { "{\"kbsResourcePath\":\"k\"}", "spec.kbsResourcePath: without encrypted it means nothing" },
     { "{\"encrypted\":true,\"kbsResourcePath\":\"k\"}", "" },

@@ -10,11 +10,6 @@ static void suspend(void)
     world.spec->suspend = true;
 }
 
-static void set_schedule(void)
-{
-    world.spec->schedule = "@hourly";
-}
-
 static void set_depends_on(void)
 {
     static const struct dependency OTHER = { "other", OUTCOME_OPEN };
@@ -82,7 +77,6 @@ static const struct {
     const char *message;
 } WAITS[] = {
     { suspend, "Suspended", "spec.suspend is true" },
-    { set_schedule, "Unsupported", "this version does not act on spec.schedule" },
     { set_depends_on, "WaitingForDependencies", "Task 'other' has not finished" },
     { set_broadcast, "Unsupported", "this version does not act on spec.broadcast" },
     { configure_no_mqtt, "MQTTNotConfigured", "the controller was started without --mqtt-address" },

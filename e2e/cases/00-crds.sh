@@ -99,7 +99,7 @@ columns() {
 while IFS=: read -r kind expected; do
     expect_eq "columns of $kind" "Name, $expected" "$(columns "$kind")"
 done <<'TABLE'
-tasks:Phase, Mode, Proplet, Start Time, Finish Time, Preferred Type, Age
+tasks:Phase, Mode, Proplet, Start Time, Finish Time, Preferred Type, Last Run, Next Run, Age
 proplets:Type, Phase, Ready, Tasks, Replicas, Last Seen, Age
 propellerjobs:Phase, Mode, Tasks, Completed, Failed, Age
 federatedjobs:Phase, Current Round, Completed Rounds, Age

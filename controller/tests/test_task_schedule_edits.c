@@ -1,0 +1,212 @@
+/* Schedules that are suspended, changed, taken away, or cannot be told. */
+#include "controller/tests/schedule_world.h"
+
+START_TEST(what_passes_while_it_is_suspended_is_not_caught_up)
+{
+    schedule_run_to(TASK_COMPLETED);
+    schedule_step();
+    world_suspended();
+    struct task_plan plan = schedule_step();
+    ck_assert_int_eq(plan.status.next_run_us, 0);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+    world_wait_ms(5 * HOUR_MS);
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.spec->suspend = false;
+    world.observed.generation++;
+    plan = schedule_step();
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    schedule_expect_time(plan.status.next_run_us, "2026-11-21T16:30:00Z");
+}
+END_TEST
+
+START_TEST(suspended_before_its_first_run_it_says_so)
+{
+    world.spec->suspend = true;
+    struct task_plan plan = schedule_step();
+
+    world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
+    ck_assert_int_eq(plan.status.next_run_us, 0);
+}
+END_TEST
+
+START_TEST(interrupted_run_goes_on_as_the_same_run)
+{
+    schedule_run_to(TASK_INTERRUPTED);
+    schedule_step();
+    world.spec->suspend = false;
+    world.observed.generation++;
+    struct task_plan plan = schedule_step();
+
+    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
+    ck_assert_int_eq(plan.status.run, 1);
+    plan = world_plan();
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+static const struct {
+    const char *schedule;
+    int64_t after_ms; /* it is looked at */
+    const char *next;
+    bool begins;
+} EDITS[] = {
+    { "*/10 * * * *", MINUTE_MS, "2026-11-21T10:40:00Z", false },
+    { "0 12 * * *", MINUTE_MS, "2026-11-21T12:00:00Z", false },
+    /* nobody looked at it for an hour: what was due by the old schedule only is not */
+    { "45 * * * *", HOUR_MS, "2026-11-21T11:45:00Z", false },
+    { "30 11,12 * * *", HOUR_MS, "2026-11-21T12:30:00Z", true },
+};
+
+START_TEST(changed_schedule_counts_from_now_on)
+{
+    schedule_run_to(TASK_COMPLETED);
+    schedule_step();
+    schedule_edit(EDITS[_i].schedule);
+    world_wait_ms(EDITS[_i].after_ms);
+    struct task_plan plan = schedule_step();
+
+    schedule_expect_time(plan.status.next_run_us, EDITS[_i].next);
+    ck_assert_int_eq(plan.status.run, EDITS[_i].begins ? 2 : 1);
+    ck_assert_ptr_null(plan.event_reason);
+}
+END_TEST
+
+START_TEST(schedule_that_is_taken_away_lets_it_run_at_once)
+{
+    schedule_step();
+    schedule_edit("0 0 1 1 *");
+    schedule_step();
+    world.spec->schedule = NULL;
+    world.spec->is_recurring = false;
+    struct task_plan plan = schedule_step();
+
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.next_run_us, 0);
+}
+END_TEST
+
+START_TEST(schedule_alone_runs_once)
+{
+    world.spec->is_recurring = false;
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 7200 };
+    schedule_step();
+    world_wait_ms(30 * MINUTE_MS);
+    struct task_plan plan = schedule_step();
+    ck_assert_int_eq(plan.status.run, 1);
+    ck_assert_int_eq(plan.status.next_run_us, 0);
+    world_finished(TASK_COMPLETED);
+    plan = schedule_step();
+    ck_assert_uint_gt(plan.requeue_after_ms, 0); /* for the time to live */
+    world_wait_ms(HOUR_MS);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    world_wait_ms(HOUR_MS);
+    plan = world_plan();
+    ck_assert(plan.remove);
+}
+END_TEST
+
+START_TEST(recurring_task_has_no_end_to_count_from)
+{
+    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 0 };
+    schedule_run_to(TASK_COMPLETED);
+    schedule_step();
+    struct task_plan plan = world_plan();
+    ck_assert(!plan.remove);
+    world_suspended();
+    schedule_step();
+    plan = world_plan();
+    ck_assert(!plan.remove);
+}
+END_TEST
+
+START_TEST(clock_that_is_set_back_runs_nothing_twice)
+{
+    schedule_run_to(TASK_COMPLETED);
+    world_wait_ms(-30 * MINUTE_MS);
+    struct task_plan plan = schedule_step();
+    schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
+    world_wait_ms(25 * MINUTE_MS);
+    plan = world_plan();
+    world_expect_rest(&plan);
+}
+END_TEST
+
+START_TEST(run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late)
+{
+    world.spec->starting_deadline_seconds = (struct json_opt_int){ true, 60 };
+    schedule_run_to(TASK_COMPLETED);
+    schedule_step();
+    world_wait_ms(20 * MINUTE_MS);
+    world.observed.rerun = "now";
+    struct task_plan plan = schedule_step();
+    schedule_expect_begun(&plan, 2, "2026-11-21T10:50:01Z");
+    schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
+    plan = schedule_step();
+    ck_assert(plan.assign);
+}
+END_TEST
+
+/* ---- schedules that cannot be told ---- */
+
+START_TEST(schedule_that_cannot_be_told_is_a_reason_and_a_warning_once)
+{
+    world.observed.schedule.problem = REASON_UNKNOWN_ZONE;
+    world.observed.schedule.message = "spec.timezone: there is no time zone 'Mars/Olympus'";
+    if (_i) {
+        world.observed.schedule.problem = NULL;
+        schedule_run_to(TASK_COMPLETED);
+        world.observed.schedule.problem = REASON_UNKNOWN_ZONE;
+    }
+    struct task_plan plan = schedule_step();
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                     "False UnknownTimeZone: spec.timezone: there is no time zone 'Mars/Olympus'");
+    ck_assert_str_eq(plan.event_reason, REASON_UNKNOWN_ZONE);
+    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_int_eq(plan.status.next_run_us, 0);
+    plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.observed.schedule.problem = NULL;
+    world.observed.generation++;
+    plan = schedule_step();
+    ck_assert(plan.status.next_run_us > world.observed.now_us);
+}
+END_TEST
+
+START_TEST(run_that_has_begun_ends_whatever_becomes_of_the_schedule)
+{
+    schedule_run_to(TASK_RUNNING);
+    world.observed.schedule.problem = REASON_NO_ZONES;
+    world.observed.schedule.message = "no zones";
+    struct task_plan plan = schedule_step();
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}");
+    plan = schedule_step();
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_schedule_edits");
+    TCase *tc = tcase_create("task_schedule_edits");
+
+    tcase_add_checked_fixture(tc, schedule_set_up, world_tear_down);
+    tcase_add_test(tc, what_passes_while_it_is_suspended_is_not_caught_up);
+    tcase_add_test(tc, suspended_before_its_first_run_it_says_so);
+    tcase_add_test(tc, interrupted_run_goes_on_as_the_same_run);
+    tcase_add_loop_test(tc, changed_schedule_counts_from_now_on, 0, (int)ARRAY_LEN(EDITS));
+    tcase_add_test(tc, schedule_that_is_taken_away_lets_it_run_at_once);
+    tcase_add_test(tc, schedule_alone_runs_once);
+    tcase_add_test(tc, recurring_task_has_no_end_to_count_from);
+    tcase_add_test(tc, clock_that_is_set_back_runs_nothing_twice);
+    tcase_add_test(tc, run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late);
+    tcase_add_loop_test(tc, schedule_that_cannot_be_told_is_a_reason_and_a_warning_once, 0, 2);
+    tcase_add_test(tc, run_that_has_begun_ends_whatever_becomes_of_the_schedule);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
