@@ -334,7 +334,7 @@ static const struct {
       "spec.concurrencyPolicy: without isRecurring it means nothing | "
       "spec.startingDeadlineSeconds: without isRecurring it means nothing" },
     { "{\"isRecurring\":true,\"schedule\":\"@daily\",\"concurrencyPolicy\":\"Replace\","
-      "\"startingDeadlineSeconds\":5,\"historyLimit\":1}",
+      "\"startingDeadlineSeconds\":10,\"historyLimit\":1}",
       "" },
     { "{\"isRecurring\":true,\"schedule\":\"@daily\",\"daemon\":true}",
       "spec.isRecurring: a daemon never ends: without concurrencyPolicy Replace there is no second "
