@@ -12,6 +12,7 @@ enum verdict {
     VERDICT_DUPLICATE,
     VERDICT_SHARED,
     VERDICT_SHARED_ID,
+    VERDICT_INDEXED,
     VERDICT_REFUSED,
     VERDICT_WILL,
     VERDICT_SILENT,
@@ -24,11 +25,15 @@ struct judgement {
     int64_t deadline_ms;
 };
 
+static bool has_indexed_ids(const struct proplet_spec *spec)
+{
+    return spec->type == PROPLET_K8S && spec->k8s && spec->k8s->indexed_client_ids;
+}
+
 /* Each pod would throw the others off the broker. */
 static bool shares_client_id(const struct proplet_spec *spec)
 {
-    return spec->type == PROPLET_K8S && proplet_replicas(spec) > 1 && spec->k8s &&
-           !spec->k8s->indexed_client_ids;
+    return spec->type == PROPLET_K8S && proplet_replicas(spec) > 1 && !has_indexed_ids(spec);
 }
 
 static struct judgement judge(const struct proplet_observed *observed)
@@ -43,6 +48,8 @@ static struct judgement judge(const struct proplet_observed *observed)
         return (struct judgement){ .verdict = VERDICT_SHARED };
     if (shares_client_id(&observed->proplet.spec))
         return (struct judgement){ .verdict = VERDICT_SHARED_ID };
+    if (has_indexed_ids(&observed->proplet.spec))
+        return (struct judgement){ .verdict = VERDICT_INDEXED };
     if (observed->channel.refused)
         return (struct judgement){ .verdict = VERDICT_REFUSED };
     if (device->will)
@@ -100,8 +107,11 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
                               "an embedded Proplet must be the only one of its channel" };
     case VERDICT_SHARED_ID:
         return (struct said){ "SharedClientId",
-                              "more than one pod has the same MQTT client id: no Tasks over MQTT "
-                              "unless spec.k8s.indexedClientIds is true" };
+                              "more than one pod has the same MQTT client id: no Tasks over "
+                              "MQTT" };
+    case VERDICT_INDEXED:
+        return (struct said){ "IndexedClientIds",
+                              "each pod has an MQTT client id of its own: no Tasks over MQTT" };
     case VERDICT_REFUSED:
         return (struct said){ "SubscriptionRefused",
                               "the broker refused a subscription to this channel" };

@@ -175,6 +175,12 @@ static void share_id(void)
     k8s.replicas = (struct json_opt_int){ true, 2 };
 }
 
+static void index_ids(void)
+{
+    k8s.replicas = (struct json_opt_int){ true, 2 };
+    k8s.indexed_client_ids = true;
+}
+
 static void will(void)
 {
     observed.device.will = true;
@@ -189,6 +195,7 @@ static const struct {
     { refuse, "False SubscriptionRefused" },
     { share_id, "False SharedClientId" },
     { will, "False LastWill" },
+    { index_ids, "False IndexedClientIds" },
 };
 
 START_TEST(what_keeps_messages_away_keeps_no_jobs_away)
