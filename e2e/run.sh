@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
-# against one real control plane. E2E_KUBECONFIG=FILE uses an existing cluster instead,
-# CONTROLLER_BIN=FILE a controller built elsewhere.
+# against real control planes: E2E_LANES of them (2), each taking the next case when it is free with
+# one. E2E_KUBECONFIG=FILE uses an existing cluster instead, CONTROLLER_BIN=FILE a controller built
+# elsewhere.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -23,66 +24,116 @@ chosen_cases() {
     done
 }
 
-run_case() {
-    local file=$1 name started=$SECONDS log
-    name=$(basename "$file" .sh)
-    log=$WORK/$name.output
-    if bash "$file" >"$log" 2>&1 </dev/null; then
-        if [[ -e $WORK/$name/not-applicable ]]; then
-            printf '%-28s n/a     %s\n' "$name" "$(<"$WORK/$name/not-applicable")"
-            return
-        fi
-        printf '%-28s ok      %4s s\n' "$name" $((SECONDS - started))
-        grep '^measured: ' "$log" | sed 's/^/    /' || true
-        passed=$((passed + 1))
-        return
-    fi
-    printf '%-28s FAILED  %4s s\n' "$name" $((SECONDS - started))
-    cp "$log" "$ROOT/build/e2e/$name/output.log"
-    sed 's/^/    /' "$log" | tail -n 40
-    printf '    logs: %s\n' "$ROOT/build/e2e/$name"
-    failed=$((failed + 1))
+# Takes the first of those that wait; fails if there is none.
+next_case() {
+    local file
+    exec {lock}>"$WORK/queue.lock"
+    flock "$lock"
+    read -r file <"$WORK/queue" || return 1
+    sed -i 1d "$WORK/queue"
+    exec {lock}>&-
+    printf '%s\n' "$file"
 }
 
-# What each identity did in all of it, and whether it was right.
+# One line in $WORK/verdicts, and its report at once, since the lanes print to the same place.
+run_case() {
+    local file=$1 name started=$SECONDS log verdict=ok
+    name=$(basename "$file" .sh)
+    log=$WORK/$name.output
+    bash "$file" >"$log" 2>&1 </dev/null || verdict=FAILED
+    [[ $verdict == FAILED || ! -e $WORK/$name/not-applicable ]] || verdict=n/a
+    printf '%s %s\n' "$verdict" "$name" >>"$WORK/verdicts"
+    report_case "$verdict" "$name" $((SECONDS - started)) "$log" >"$WORK/$name.report"
+    cat "$WORK/$name.report"
+}
+
+report_case() { # VERDICT NAME SECONDS LOG
+    case $1 in
+    n/a) printf '%-28s n/a     %s\n' "$2" "$(<"$WORK/$2/not-applicable")" ;;
+    ok)
+        printf '%-28s ok      %4s s\n' "$2" "$3"
+        grep '^measured: ' "$4" | sed 's/^/    /' || true
+        ;;
+    FAILED)
+        printf '%-28s FAILED  %4s s\n' "$2" "$3"
+        cp "$4" "$ROOT/build/e2e/$2/output.log"
+        sed 's/^/    /' "$4" | tail -n 40
+        printf '    logs: %s\n' "$ROOT/build/e2e/$2"
+        ;;
+    esac
+}
+
+lane() { # PART
+    local file started=$SECONDS
+    cluster_start "$1" >"$WORK/$1.output" 2>&1 || {
+        cat "$WORK/$1.output" >&2
+        die "the control plane did not start; logs: $ROOT/build/e2e/$1"
+    }
+    printf 'control plane up in %s s\n' $((SECONDS - started))
+    while file=$(next_case); do
+        run_case "$file"
+    done
+}
+
+# run_lanes COUNT: fails if one of them could not go on to the end
+run_lanes() {
+    local i status=0
+    local -a pids=()
+    mkdir -p "$WORK/lanes/pids"
+    for ((i = 1; i <= $1; i++)); do
+        set -m # a process group of its own, so that it ends with its case
+        lane "cluster-$i" </dev/null &
+        set +m
+        pids+=($!)
+        printf '%s\n' $! >"$WORK/lanes/pids/$i"
+    done
+    for i in "${pids[@]}"; do
+        wait "$i" || status=1
+    done
+    rm -rf "$WORK/lanes"
+    return "$status"
+}
+
+count() { grep -c "^$1 " "$WORK/verdicts" || true; }
+
+# check_identities CHOSEN: what each identity did in all of it, and whether it was right
 check_identities() {
-    local report=$ROOT/build/e2e/identities.txt
+    local report=$ROOT/build/e2e/identities.txt verdict=ok
     local -a complete=()
     owns_cluster || return 0
     [[ -e $WORK/controller-was-started ]] || return 0
-    ((failed > 0 || $1 > 0)) || complete=(--complete)
-    if audit_identities "${complete[@]}" >"$report" 2>&1; then
+    (($(count FAILED) > 0 || $1 > 0)) || complete=(--complete)
+    audit_identities "${complete[@]}" "$WORK"/cluster-*/ >"$report" 2>&1 || verdict=FAILED
+    printf '%s identities\n' "$verdict" >>"$WORK/verdicts"
+    if [[ $verdict == ok ]]; then
         printf '%-28s ok      %s\n' identities "$(grep -c requests$ "$report") of them; ${report#"$ROOT"/}"
-        passed=$((passed + 1))
-        return
+    else
+        printf '%-28s FAILED\n' identities
+        sed 's/^/    /' "$report"
     fi
-    printf '%-28s FAILED\n' identities
-    sed 's/^/    /' "$report"
-    failed=$((failed + 1))
 }
 
 main() {
-    local file started=$SECONDS
+    local lanes=${E2E_LANES:-2} failed
     local -a cases
-    passed=0 failed=0
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
     "$HERE/setup.sh" build run
     [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all load
-    started=$SECONDS
     work_begin
     wasm_build
-    cluster_start >"$WORK/cluster.output" 2>&1 || {
-        cat "$WORK/cluster.output" >&2
-        die "the control plane did not start; logs: $ROOT/build/e2e/cluster"
-    }
-    printf 'control plane up in %s s\n' $((SECONDS - started))
-    for file in "${cases[@]}"; do
-        run_case "$file"
-    done
+    : >"$WORK/verdicts"
+    printf '%s\n' "${cases[@]}" >"$WORK/queue"
+    # Two controllers in one cluster would look after each other's objects.
+    owns_cluster || lanes=1
+    ((lanes <= ${#cases[@]})) || lanes=${#cases[@]}
+    run_lanes "$lanes" || printf 'FAILED lane\n' >>"$WORK/verdicts"
+    [[ ! -s $WORK/queue ]] || printf 'FAILED queue: %s cases did not run\n' "$(wc -l <"$WORK/queue")" |
+        tee -a "$WORK/verdicts"
     check_identities $#
-    printf 'e2e: %s passed, %s failed\n' "$passed" "$failed"
-    [[ -z ${TEST_TALLY:-} ]] || printf 'e2e %s %s\n' "$passed" "$failed" >>"$TEST_TALLY"
+    failed=$(count FAILED)
+    printf 'e2e: %s passed, %s failed\n' "$(count ok)" "$failed"
+    [[ -z ${TEST_TALLY:-} ]] || printf 'e2e %s %s\n' "$(count ok)" "$failed" >>"$TEST_TALLY"
     ((failed == 0))
 }
 

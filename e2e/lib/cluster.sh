@@ -15,8 +15,9 @@ USELESS_TOKEN=token-without-rights
 
 owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]]; }
 
+# cluster_start [PART]: several of them, each of another name, do not disturb each other
 cluster_start() {
-    part_begin cluster
+    part_begin "${1:-cluster}"
     CLUSTER=$PART
     export CLUSTER
     if owns_cluster; then
@@ -46,7 +47,7 @@ cluster_join() {
 }
 
 in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead of the case's
-    local PIDS=$CLUSTER/pids LOGS=$ROOT/build/e2e/cluster
+    local PIDS=$CLUSTER/pids LOGS=$ROOT/build/e2e/${CLUSTER##*/}
     "$@"
 }
 
@@ -207,12 +208,18 @@ audit_writes() {
            .responseStatus.code]'
 }
 
-# audit_identities [--complete]: what the identities of rbac/ did since the cluster was started
+# audit_identities [--complete] CLUSTER...: what the identities of rbac/ did since these were started
 audit_identities() {
-    k get clusterroles,clusterrolebindings,roles,rolebindings --all-namespaces --output json \
-        >"$CLUSTER/rbac.json"
-    "$PYTHON_HOME/bin/python" "$HERE/tools/audit.py" --rbac "$CLUSTER/rbac.json" \
-        --namespace "$SYSTEM_NS" --also 'e2e-.*' --starts "$CLUSTER/apiserver-starts" \
-        --absent "$CLUSTER/absent-namespaces" "$@" \
-        "$CLUSTER"/audit*.log
+    local CLUSTER
+    local -a options=()
+    [[ $1 != --complete ]] || {
+        options=("$1")
+        shift
+    }
+    for CLUSTER in "$@"; do
+        k get clusterroles,clusterrolebindings,roles,rolebindings --all-namespaces --output json \
+            >"$CLUSTER/rbac.json"
+    done
+    "$PYTHON_HOME/bin/python" "$HERE/tools/audit.py" --namespace "$SYSTEM_NS" --also 'e2e-.*' \
+        "${options[@]}" "$@"
 }

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """What the identities of rbac/ did during a run, by the API server's audit log, against their rights.
 
+Reads folders, one for each API server that took part: audit*.log; rbac.json, a list of roles and
+bindings; apiserver-starts, when it was started; absent-namespaces, which were watched while they were
+away (either may be missing).
+
 Fails on a request that was refused, on one that came from another identity than its reconciler's,
 and (--complete) on a right that nobody used, but for what EXPECTED_* below gives a reason for; also
 on a reason for a right that is not granted. Rights are all that is bound to a ServiceAccount of the
@@ -11,7 +15,7 @@ import argparse
 import collections
 import datetime
 import json
-import os
+import pathlib
 import re
 import sys
 
@@ -186,35 +190,32 @@ def judge_unused(never, granted):
         yield f"on the list of unused rights, but not granted: {right}"
 
 
-def lines_of(path):
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return file.read().split()
+def words_of(path):
+    return path.read_text(encoding="utf-8").split() if path.exists() else []
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rbac", required=True, help="JSON list of roles and bindings")
     parser.add_argument("--namespace", required=True, help="where the ServiceAccounts are")
     parser.add_argument("--also", default="", help="regular expression of other such namespaces")
-    parser.add_argument("--starts", help="file with the times at which the API server was started")
-    parser.add_argument("--absent", help="file with namespaces that were watched while they were away")
     parser.add_argument("--complete", action="store_true", help="all cases ran: find unused rights")
-    parser.add_argument("logs", nargs="+")
+    parser.add_argument("folders", nargs="+", type=pathlib.Path)
     args = parser.parse_args()
 
-    with open(args.rbac, encoding="utf-8") as file:
-        rights = set(rights_of(json.load(file)["items"], args.namespace))
-    starts = [float(line) for line in lines_of(args.starts)]
     namespaces = f"{re.escape(args.namespace)}|{args.also}" if args.also else re.escape(args.namespace)
-    requests = list(read_log(args.logs, namespaces))
-
-    print_table(requests)
-    problems = collections.Counter(refused(requests, starts, set(lines_of(args.absent))))
-    problems.update(misplaced(requests, {right[0] for right in rights}))
+    rights, requests, problems = set(), [], collections.Counter()
+    for folder in args.folders:
+        rights.update(rights_of(json.loads((folder / "rbac.json").read_text(encoding="utf-8"))["items"],
+                                args.namespace))
+        here = list(read_log(sorted(folder.glob("audit*.log")), namespaces))
+        starts = [float(word) for word in words_of(folder / "apiserver-starts")]
+        problems.update(refused(here, starts, set(words_of(folder / "absent-namespaces"))))
+        requests += here
     if not requests:
         problems["no request of any identity: wrong log?"] += 1
+
+    print_table(requests)
+    problems.update(misplaced(requests, {right[0] for right in rights}))
     if args.complete:
         problems.update(judge_unused(unused(rights, requests), {name_right(*r) for r in rights}))
     for problem, count in sorted(problems.items()):

@@ -40,16 +40,18 @@ class Audit(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.others = []
         self.granted = [role("tasks", TASKS), binding("tasks", account("task-controller"))]
         self.log = [request("task-controller", "get", "tasks"), request("task-controller", "patch", "tasks")]
 
+    def write(self, folder, log):
+        (folder / "rbac.json").write_text(json.dumps({"items": self.granted}))
+        (folder / "audit.log").write_text("".join(json.dumps(line) + "\n" for line in log) + '{"cut off')
+
     def judge(self, *options, unused=None):
         """The problems that it finds."""
-        rbac = self.folder / "rbac.json"
-        log = self.folder / "audit.log"
-        rbac.write_text(json.dumps({"items": self.granted}))
-        log.write_text("".join(json.dumps(line) + "\n" for line in self.log) + '{"cut off')
-        argv = ["audit.py", "--rbac", str(rbac), "--namespace", HOME, *options, str(log)]
+        self.write(self.folder, self.log)
+        argv = ["audit.py", "--namespace", HOME, *options, str(self.folder), *map(str, self.others)]
         printed = io.StringIO()
         with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(printed), \
                 mock.patch.object(audit, "EXPECTED_UNUSED", unused or {}):
@@ -112,20 +114,20 @@ class Audit(unittest.TestCase):
         self.assertEqual(len(self.judge("--complete")), 2)
 
     def test_refusal_of_a_starting_api_server_is_none(self):
-        starts = self.folder / "starts"
+        starts = self.folder / "apiserver-starts"
         starts.write_text(f"{audit.time_of('2026-01-01T00:00:00Z')}\n")
         self.log.append(request("task-controller", "get", "tasks", code=403, second=5))
-        self.assertEqual(self.judge("--starts", str(starts)), [])
+        self.assertEqual(self.judge(), [])
         self.log.append(request("task-controller", "get", "tasks", code=403, second=50))
-        self.assertEqual(len(self.judge("--starts", str(starts))), 1)
+        self.assertEqual(len(self.judge()), 1)
 
     def test_look_at_a_namespace_that_is_away_may_be_refused_but_no_write(self):
-        absent = self.folder / "absent"
+        absent = self.folder / "absent-namespaces"
         absent.write_text("late\n")
         self.log.append(request("task-controller", "list", "tasks", code=403, ns="late"))
-        self.assertEqual(self.judge("--absent", str(absent)), [])
+        self.assertEqual(self.judge(), [])
         self.log.append(request("task-controller", "patch", "tasks", code=403, ns="late"))
-        self.assertEqual(len(self.judge("--absent", str(absent))), 1)
+        self.assertEqual(len(self.judge()), 1)
 
     def test_write_of_another_reconciler_is_found(self):
         self.granted[1]["subjects"].append(account("proplet-controller"))
@@ -139,6 +141,20 @@ class Audit(unittest.TestCase):
     def test_log_without_us_is_found(self):
         self.log = [request("task-controller", "get", "tasks", home="elsewhere")]
         self.assertEqual(self.judge(), ["no request of any identity: wrong log?"])
+
+    def test_what_several_api_servers_saw_counts_together(self):
+        self.others = [self.folder / "other"]
+        self.others[0].mkdir()
+        self.write(self.others[0], self.log[:1])
+        del self.log[0]
+        self.assertEqual(self.judge("--complete"), [])
+
+    def test_start_of_one_api_server_excuses_no_other(self):
+        self.others = [self.folder / "other"]
+        self.others[0].mkdir()
+        self.write(self.others[0], self.log + [request("task-controller", "get", "tasks", code=403)])
+        (self.folder / "apiserver-starts").write_text(f"{audit.time_of('2026-01-01T00:00:00Z')}\n")
+        self.assertEqual(len(self.judge()), 1)
 
 
 if __name__ == "__main__":
