@@ -10,6 +10,9 @@ BENCH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$BENCH/../e2e/lib.sh"
 
 PEER_ACCOUNT=bench-peer
+FLEET_BIN=$ROOT/build/bin/propeller-fleet
+# As they are by default, and the devices' intervals, too.
+CONTROLLER_TIMES=()
 
 # figure WHAT VALUE [BUDGET]: a number, with its unit in WHAT; BUDGET as '<= 15' or '>= 90'
 figure() {
@@ -101,6 +104,41 @@ tasks_py() { # tasks_py MODE COUNT [OPTION...]
     "$PYTHON_HOME/bin/python" "$BENCH/tasks.py" "$mode" --count "$count" --socket "$CLUSTER/api" \
         --namespace "$NS" --module "$ADDITION" "$@"
 }
+
+# add_proplets COUNT [OPTION...]: worker-1 ... of the devices device-1 ...
+add_proplets() {
+    local count=$1
+    shift
+    tasks_py proplets "$count" --broker "tcp://127.0.0.1:$BROKER_PORT" --domain "$DOMAIN" --channel "$CHANNEL" "$@"
+}
+
+# ---- the simulated fleet ----
+
+# fleet_start COUNT [OPTION...]: device-1 ... device-COUNT; returns when they are connected
+fleet_start() {
+    local count=$1
+    shift
+    secret_of "$OBSERVER" >"$PART/fleet.key"
+    rm -f "$PART/fleet.json"
+    spawn fleet "$FLEET_BIN" --broker "127.0.0.1:$BROKER_PORT" --user "$OBSERVER" \
+        --password-file "$PART/fleet.key" --domain "$DOMAIN" --channel "$CHANNEL" --devices "$count" \
+        --summary "$PART/fleet.json" "$@"
+    wait_for 120 "the fleet to be connected" fleet_count_is devices "$count"
+}
+
+fleet_count() { jq ".$1" "$PART/fleet.json"; }
+# fleet_count_is NAME AT-LEAST: for wait_for
+fleet_count_is() {
+    local count
+    is_running fleet || {
+        tail -n 1 "$LOGS/fleet.log"
+        return 1
+    }
+    count=$(fleet_count "$1") || return 1
+    printf '%s is %s of %s\n' "$1" "$count" "$2"
+    ((count >= $2))
+}
+
 
 # requests_since MARK JQ-CONDITION: how many requests of the operator's identities it holds for
 operator_requests() {

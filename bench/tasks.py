@@ -1,5 +1,5 @@
 """Creates Tasks: one at a time, telling how long it takes until a device has been told to start,
-or many at once.
+or many at once. Creates Proplets, many at once, and cordons or uncordons them.
 
 Clock: one machine, wall-clock. Printed as `what|value|budget` lines.
 """
@@ -27,23 +27,47 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+def send(connection, method, path, body, content="application/json"):
+    """Returns the answer's object, and the times before the request and after the answer."""
+    before = time.time()
+    connection.request(method, path, json.dumps(body), {"Content-Type": content})
+    reply = connection.getresponse()
+    answer = json.loads(reply.read())
+    after = time.time()
+    if reply.status >= 300:
+        raise SystemExit(f"{method} {path}: {answer.get('message')}")
+    return answer, before, after
+
+
+def path_of(options, kind):
+    return f"/apis/{API}/namespaces/{options.namespace}/{kind}"
+
+
 def create_task(connection, options, name):
     """Returns the uid, and the times before the request and after the answer."""
-    task = {
-        "apiVersion": API,
-        "kind": "Task",
-        "metadata": {"name": name},
-        "spec": {"name": name, "functionName": "main", "file": options.module, "inputs": [10, 32]},
-    }
-    before = time.time()
-    path = f"/apis/{API}/namespaces/{options.namespace}/tasks"
-    connection.request("POST", path, json.dumps(task), {"Content-Type": "application/json"})
-    reply = connection.getresponse()
-    body = json.loads(reply.read())
-    after = time.time()
-    if reply.status != 201:
-        raise SystemExit(f"task not created: {body.get('message')}")
-    return body["metadata"]["uid"], before, after
+    spec = {"name": name, "functionName": "main", "inputs": [10, 32]}
+    spec["file"] = options.module + "A" * (options.inline_bytes // 4 * 4)
+    task = {"apiVersion": API, "kind": "Task", "metadata": {"name": name}, "spec": spec}
+    answer, before, after = send(connection, "POST", path_of(options, "tasks"), task)
+    return answer["metadata"]["uid"], before, after
+
+
+def create_proplet(connection, options, number):
+    config = {"mqttAddress": options.broker, "domainId": options.domain}
+    config.update(channelId=options.channel, clientId=f"device-{number}")
+    config["clientKeySecretRef"] = {"name": "unused", "key": "key"}
+    external = {"maxTasks": options.max_tasks} if options.max_tasks else {}
+    spec = {"type": "external", "external": external, "connectionConfig": config}
+    spec["unschedulable"] = options.unschedulable
+    metadata = {"name": f"worker-{number}"}
+    proplet = {"apiVersion": API, "kind": "Proplet", "metadata": metadata, "spec": spec}
+    send(connection, "POST", path_of(options, "proplets"), proplet)
+
+
+def cordon_proplet(connection, options, number):
+    path = path_of(options, f"proplets/worker-{number}")
+    patch = {"spec": {"unschedulable": options.unschedulable}}
+    send(connection, "PATCH", path, patch, "application/merge-patch+json")
 
 
 def started_at(journal):
@@ -67,18 +91,32 @@ def print_percentiles(what, values, budgets_ms=None):
         print(f"{what}, {name} (ms)|{percentile(values, part) * 1000:.1f}{budget}")
 
 
-def create_part(options, part):
-    connection = UnixConnection(options.socket)
-    for number in range(part, options.count, WRITERS):
-        create_task(connection, options, f"many-{number}")
+def in_parts(options, act):
+    """act(connection, number) for 1 ... count, by several writers; returns how long it took."""
+
+    def run(part):
+        connection = UnixConnection(options.socket)
+        for number in range(1 + part, 1 + options.count, WRITERS):
+            act(connection, number)
+
+    before = time.time()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(run, range(WRITERS)))
+    return time.time() - before
 
 
 def create_many(options):
-    before = time.time()
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(lambda part: create_part(options, part), range(WRITERS)))
-    rate = options.count / (time.time() - before)
-    print(f"creates of {options.count} Tasks by {WRITERS} writers (Tasks/s)|{rate:.0f}")
+    name = options.prefix + "-{}"
+    took = in_parts(options, lambda to, number: create_task(to, options, name.format(number)))
+    print(f"creates of {options.count} Tasks by {WRITERS} writers (Tasks/s)|{options.count / took:.0f}")
+
+
+def create_proplets(options):
+    in_parts(options, lambda to, number: create_proplet(to, options, number))
+
+
+def cordon_proplets(options):
+    in_parts(options, lambda to, number: cordon_proplet(to, options, number))
 
 
 def measure_latency(options):
@@ -101,15 +139,29 @@ def measure_latency(options):
     print_percentiles("created -> start on the device", starts, (15, 50))
 
 
+MODES = {
+    "latency": measure_latency,
+    "many": create_many,
+    "proplets": create_proplets,
+    "cordon": cordon_proplets,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=("latency", "many"))
+    parser.add_argument("mode", choices=MODES)
     for name in ("socket", "namespace", "module"):
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--journal", help="of the devices; for latency")
     parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--prefix", default="many", help="of the Tasks' names")
+    parser.add_argument("--inline-bytes", type=int, default=0, help="added to the module")
+    parser.add_argument("--journal", help="of the devices; for latency")
+    for name in ("broker", "domain", "channel"):
+        parser.add_argument(f"--{name}", help="for proplets")
+    parser.add_argument("--max-tasks", type=int, default=0, help="0: no limit; for proplets")
+    parser.add_argument("--unschedulable", action="store_true")
     options = parser.parse_args()
-    (measure_latency if options.mode == "latency" else create_many)(options)
+    MODES[options.mode](options)
 
 
 if __name__ == "__main__":
