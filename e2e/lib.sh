@@ -14,6 +14,8 @@ source "$HERE/lib/base.sh"
 source "$HERE/lib/assert.sh"
 # shellcheck source=e2e/lib/cluster.sh
 source "$HERE/lib/cluster.sh"
+# shellcheck source=e2e/cluster/local.sh
+source "$HERE/cluster/local.sh"
 # shellcheck source=e2e/lib/broker.sh
 source "$HERE/lib/broker.sh"
 # shellcheck source=e2e/lib/controller.sh

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
 # against real control planes: E2E_LANES of them (2), each taking the next case when it is free with
-# one. E2E_KUBECONFIG=FILE uses an existing cluster instead, CONTROLLER_BIN=FILE a controller built
+# one. E2E_CLUSTER=local adds a node whose pods run, E2E_KUBECONFIG=FILE uses an existing cluster
+# instead, CONTROLLER_BIN=FILE a controller built
 # elsewhere.
 set -euo pipefail
 
@@ -119,6 +120,7 @@ main() {
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
     "$HERE/setup.sh" build run
+    ! has_node || "$HERE/setup.sh" node
     [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all load
     work_begin
     wasm_build

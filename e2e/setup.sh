@@ -3,6 +3,7 @@
 #   build  Debian packages to compile the programs
 #   lint   Debian packages for `make lint` and the sanitizer builds
 #   run    packages, control plane and Python environment for demo, e2e and bench
+#   node   what E2E_CLUSTER=local needs beside that
 # Whatever is there already is left alone; two runs at once wait for each other.
 set -euo pipefail
 
@@ -15,6 +16,8 @@ BUILD_PACKAGES=(gcc libc6-dev make pkg-config git libcurl4-openssl-dev libssl-de
 LINT_PACKAGES=(clang clang-format clang-tidy cppcheck pmccabe shellcheck)
 RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3-venv util-linux procps
     coreutils ca-certificates)
+
+NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables gcc libc6-dev)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() {
@@ -131,22 +134,23 @@ build_program() {
         -X $key.gitMajor=${version%%.*} -X $key.gitMinor=$(cut -d. -f2 <<<"$version")"
 }
 
+# control_plane PROGRAM...
 control_plane() {
     local name count=0 go_folder
-    for name in "${CONTROL_PLANE_PROGRAMS[@]}"; do
+    for name in "$@"; do
         [[ -x $CONTROL_PLANE_BIN/$name ]] || count=$((count + 1))
     done
     ((count)) || return 0
-    say "building the control plane once ($count programs, about 7 minutes on two cores)," \
+    say "building parts of Kubernetes once ($count programs, some minutes each on two cores)," \
         "kept in $CONTROL_PLANE_BIN"
     mkdir -p "$CONTROL_PLANE_BIN"
     go_folder=$(find_go)
     PATH=$go_folder:$PATH
     count=0
-    for name in "${CONTROL_PLANE_PROGRAMS[@]}"; do
+    for name in "$@"; do
         count=$((count + 1))
         [[ -x $CONTROL_PLANE_BIN/$name ]] && continue
-        progress "$name ($count of ${#CONTROL_PLANE_PROGRAMS[@]})" "$CACHE/build-$name.log" \
+        progress "$name ($count of $#)" "$CACHE/build-$name.log" \
             build_program "$name" "$CONTROL_PLANE_BIN/.$name.new"
         # Renamed only when complete: whoever sees the name may run it.
         mv "$CONTROL_PLANE_BIN/.$name.new" "$CONTROL_PLANE_BIN/$name"
@@ -169,14 +173,18 @@ main() {
         run)
             install_packages "${RUN_PACKAGES[@]}"
             python_environment
-            control_plane
+            control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
+            ;;
+        node)
+            install_packages "${NODE_PACKAGES[@]}"
+            control_plane "${NODE_PROGRAMS[@]}"
             ;;
         all)
             install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}"
             python_environment
-            control_plane
+            control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, lint, run or all" ;;
+        *) die "unknown part '$part': build, lint, run, node or all" ;;
         esac
     done
 }

@@ -4,6 +4,7 @@
 KUBERNETES_VERSION=v1.34.4
 ETCD_VERSION=v3.6.5
 CONTROL_PLANE_PROGRAMS=(kube-apiserver kube-controller-manager kubectl etcd)
+NODE_PROGRAMS=(kube-scheduler kubelet) # with E2E_CLUSTER=local
 
 # The oldest Go that builds the two above, and the one that is fetched where there is none.
 GO_NEEDED=1.24

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster # pods are spoken for
+case_needs_no_node
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 kn create secret generic keys --from-literal=clientKey="$(secret_of device-1)" >/dev/null
 world_start device-1 device-2

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster # reads the audit log
+case_needs_no_node
 COUNT=30
 broker_prepare device-1
 broker_start

@@ -58,6 +58,9 @@ work_clear() {
     for file in "$WORK"/*/pids/*; do
         [[ -e $file ]] && kill_group KILL "$(<"$file")"
     done
+    for file in "$WORK"/*/node-number; do
+        [[ -e $file ]] && CLUSTER=${file%/*} node_clear
+    done
     rm -rf "$WORK"
 }
 

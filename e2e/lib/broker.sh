@@ -14,7 +14,7 @@ broker_prepare() {
     BROKER_PORT=$(free_port)
     mkdir -p "$BROKER/data"
     sed -e "s#/etc/mosquitto/#$BROKER/#; s#/var/lib/mosquitto/#$BROKER/data/#" \
-        -e "s#^listener .*#listener $BROKER_PORT 127.0.0.1#" -e '/^\(certfile\|keyfile\) /d' \
+        -e "s#^listener .*#listener $BROKER_PORT $(has_node || printf 127.0.0.1)#" -e '/^\(certfile\|keyfile\) /d' \
         "$ROOT/config/mosquitto/mosquitto.conf" >"$BROKER/mosquitto.conf"
     # Started as root it would change to a user that may not read this folder.
     printf '\nuser %s\n' "$(id -un)" >>"$BROKER/mosquitto.conf"

@@ -17,6 +17,18 @@ case_needs_own_cluster() {
     exit 0
 }
 
+# For cases whose pods really run; and for those that speak for pods themselves.
+case_needs_node() {
+    has_node && return
+    say "needs pods that run: E2E_CLUSTER=local" >"$PART/not-applicable"
+    exit 0
+}
+case_needs_no_node() {
+    has_node || return 0
+    say "speaks for the pods itself, which run with E2E_CLUSTER=local" >"$PART/not-applicable"
+    exit 0
+}
+
 # world_start IDENTITY...: broker with these devices' accounts, and the controller
 world_start() {
     broker_prepare "$@"

@@ -21,9 +21,11 @@ cluster_start() {
     CLUSTER=$PART
     export CLUSTER
     if owns_cluster; then
+        ! has_node || node_network
         cluster_keys
         cluster_ports
         cluster_kubeconfigs
+        ! has_node || node_keys
         cluster_etcd
         cluster_apiserver
         wait_for 60 "the API server" apiserver_ready
@@ -36,6 +38,7 @@ cluster_start() {
     cluster_prepare
     ! owns_cluster ||
         identity_kubeconfig "$CLUSTER/controller.kubeconfig" "$SYSTEM_NS" propeller-controller
+    ! has_node || node_start
 }
 
 # What the cases need from a cluster that run.sh started.
@@ -44,6 +47,7 @@ cluster_join() {
     owns_cluster || return 0
     # shellcheck source=/dev/null
     source "$CLUSTER/ports"
+    ! has_node || node_variables
 }
 
 in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead of the case's
@@ -73,7 +77,7 @@ authority() { # authority FILE NAME
 cluster_keys() {
     authority "$CLUSTER/ca" e2e-ca
     authority "$CLUSTER/other-ca" e2e-other-ca # signs nothing here: for kubeconfigs that must fail
-    certificate apiserver /CN=kube-apiserver "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"
+    certificate apiserver /CN=kube-apiserver "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc${NODE_MACHINE:+,IP:$NODE_MACHINE}"
     certificate admin /O=system:masters/CN=admin
     certificate manager /CN=system:kube-controller-manager
     openssl genrsa -out "$CLUSTER/sa.key" 2048 2>>"$CLUSTER/openssl.log"
@@ -132,6 +136,12 @@ cluster_etcd() {
 }
 
 cluster_apiserver() {
+    local -a more=()
+    ! has_node || more=(--bind-address 0.0.0.0 --authorization-mode Node --allow-privileged=true
+        --kubelet-certificate-authority "$CLUSTER/ca.crt"
+        --kubelet-client-certificate "$CLUSTER/apiserver-kubelet.crt"
+        --kubelet-client-key "$CLUSTER/apiserver-kubelet.key"
+        --kubelet-preferred-address-types InternalIP)
     date +%s.%N >>"$CLUSTER/apiserver-starts"
     spawn apiserver "$CONTROL_PLANE_BIN/kube-apiserver" --bind-address 127.0.0.1 \
         --secure-port "$APISERVER_PORT" --etcd-servers "http://127.0.0.1:$ETCD_PORT" \
@@ -143,7 +153,7 @@ cluster_apiserver() {
         --service-account-key-file "$CLUSTER/sa.pub" \
         --service-account-signing-key-file "$CLUSTER/sa.key" \
         --audit-policy-file "$HERE/manifests/audit-policy.yaml" \
-        --audit-log-path "$CLUSTER/audit.log"
+        --audit-log-path "$CLUSTER/audit.log" "${more[@]}"
 }
 
 cluster_manager() {
@@ -151,7 +161,7 @@ cluster_manager() {
         --kubeconfig "$CLUSTER/manager.kubeconfig" --use-service-account-credentials=true \
         --bind-address 127.0.0.1 --secure-port "$MANAGER_PORT" \
         --root-ca-file "$CLUSTER/ca.crt" --service-account-private-key-file "$CLUSTER/sa.key" \
-        --controllers "$MANAGER_CONTROLLERS" --kube-api-qps 500 --kube-api-burst 1000
+        --controllers "$(has_node && printf '*' || printf '%s' "$MANAGER_CONTROLLERS")" --kube-api-qps 500 --kube-api-burst 1000
 }
 
 # A socket that answers without TLS and log-in: polls cost a curl instead of a kubectl.

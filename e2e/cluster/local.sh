@@ -1,0 +1,113 @@
+# shellcheck shell=bash disable=SC2034 # used by those who source it
+# E2E_CLUSTER=local: beside the control plane a node whose pods really run. containerd, the kubelet
+# and all pods live in mount, PID and network namespaces of their own: killing their first process
+# ends everything at once. The control plane stays on the machine, which the node reaches over a pair
+# of virtual cards:
+#
+#   machine  198.18.N.1 <--> 198.18.N.2  node  10.244.N.0/24  pods
+#
+# Needs root, cgroup v1, Debian's containerd, runc and containernetworking-plugins; no registry.
+
+# shellcheck source=e2e/cluster/images.sh
+source "$HERE/cluster/images.sh"
+
+has_node() { [[ ${E2E_CLUSTER:-} == local ]]; }
+
+# The kubelet sets these for the whole machine.
+NODE_SYSCTLS=(vm/overcommit_memory kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys
+    kernel/keys/root_maxbytes)
+
+node_variables() {
+    NODE=$CLUSTER/node
+    [[ -e $CLUSTER/node-number ]] || return 0
+    NODE_NUMBER=$(<"$CLUSTER/node-number")
+    NODE_NAME=node-$NODE_NUMBER
+    NODE_MACHINE=198.18.$NODE_NUMBER.1
+    NODE_ADDRESS=198.18.$NODE_NUMBER.2
+    NODE_PODS=10.244.$NODE_NUMBER.0/24
+    NODE_CGROUP=propeller-e2e-$NODE_NUMBER
+}
+
+# A pair of cards and a network namespace; first of all, as the keys hold the addresses.
+node_network() {
+    local number
+    ((EUID == 0)) || die "E2E_CLUSTER=local needs root"
+    for number in $(shuf -i 1-250); do
+        ip netns add "propeller-$number" 2>/dev/null && break
+    done
+    printf '%s\n' "$number" >"$CLUSTER/node-number"
+    node_variables
+    mkdir -p "$NODE"
+    ip link add "pn$number" type veth peer name eth0 netns "propeller-$number"
+    ip addr add "$NODE_MACHINE/30" dev "pn$number"
+    ip link set "pn$number" up
+    ip -n "propeller-$number" link set lo up
+    ip -n "propeller-$number" addr add "$NODE_ADDRESS/30" dev eth0
+    ip -n "propeller-$number" link set eth0 up
+    ip -n "propeller-$number" route add default via "$NODE_MACHINE"
+    ip route replace "$NODE_PODS" via "$NODE_ADDRESS"
+}
+
+node_keys() {
+    certificate kubelet-serving "/CN=$NODE_NAME" "IP:$NODE_ADDRESS,DNS:$NODE_NAME"
+    certificate kubelet "/O=system:nodes/CN=system:node:$NODE_NAME"
+    certificate scheduler /CN=system:kube-scheduler
+    certificate apiserver-kubelet /O=system:masters/CN=kube-apiserver-kubelet-client
+    kubeconfig "$CLUSTER/scheduler.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate scheduler)"
+    kubeconfig "$NODE/kubelet.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate kubelet)" \
+        "https://$NODE_MACHINE:$APISERVER_PORT"
+}
+
+node_file() { # node_file NAME: a file of this folder with this node's values
+    sed -e "s#STATE#$NODE#g; s#CLUSTER#$CLUSTER#g; s#CGROUP#$NODE_CGROUP#g; s#PODS#$NODE_PODS#g" \
+        "$HERE/cluster/$1"
+}
+
+node_start() {
+    local name
+    for name in "${NODE_SYSCTLS[@]}"; do
+        printf '%s %s\n' "$name" "$(<"/proc/sys/$name")"
+    done >"$CLUSTER/sysctls"
+    mkdir -p "$NODE/cni"
+    node_file containerd.toml >"$NODE/containerd.toml"
+    node_file kubelet.yaml >"$NODE/kubelet.yaml"
+    node_file cni.conflist >"$NODE/cni/10-node.conflist"
+    : >"$NODE/resolv.conf"
+    spawn scheduler "$CONTROL_PLANE_BIN/kube-scheduler" --leader-elect=false --bind-address 127.0.0.1 \
+        --secure-port "$(free_port)" --kubeconfig "$CLUSTER/scheduler.kubeconfig" \
+        --kube-api-qps 500 --kube-api-burst 1000
+    spawn node nsenter --net="/run/netns/propeller-$NODE_NUMBER" unshare --mount --pid --fork --kill-child \
+        --mount-proc bash "$HERE/cluster/node-init.sh" "$NODE" "$NODE_CGROUP" \
+        "$CONTROL_PLANE_BIN/kubelet" "$NODE_ADDRESS" "$NODE_NAME"
+    wait_for 60 "containerd" ctr --address "$NODE/containerd.sock" version
+    image_pause
+    image_proplet
+    wait_for 120 "the node to be ready" node_ready
+}
+
+node_ready() {
+    local seen
+    seen=$(api "/api/v1/nodes/$NODE_NAME" | jq -r '
+        [(.status.conditions[] | select(.type == "Ready") | .status), (.spec.taints // [] | length)] | join(" ")') ||
+        return 1
+    printf '%s: %s; %s\n' "$NODE_NAME" "$seen" "$(tail -n 1 "$NODE/kubelet.log" 2>/dev/null)"
+    [[ $seen == "True 0" ]]
+}
+
+# Its processes are gone: what the kernel keeps for them.
+node_clear() {
+    local name value
+    [[ -e $CLUSTER/node-number ]] || return 0
+    node_variables
+    ip link del "pn$NODE_NUMBER" 2>/dev/null
+    ip netns del "propeller-$NODE_NUMBER" 2>/dev/null
+    wait_for 20 "the pods' cgroups to be removed" node_cgroups_removed
+    while read -r name value; do
+        printf '%s\n' "$value" >"/proc/sys/$name"
+    done <"$CLUSTER/sysctls"
+} 2>/dev/null
+
+node_cgroups_removed() {
+    find /sys/fs/cgroup/*/"$NODE_CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null
+    ! compgen -G "/sys/fs/cgroup/*/$NODE_CGROUP" >/dev/null
+}
