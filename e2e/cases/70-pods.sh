@@ -129,14 +129,32 @@ add_proplet zeta device-6 "$(k8s_json reg/proplet:1 '{"podTemplate":{"spec":{"ho
 wait_condition proplets zeta Ready '^False PodTemplateNotAllowed'
 made_gone deployments zeta-proplet >/dev/null
 
-# Identities of their own.
-add_proplet eta device-7 "$(k8s_json reg/proplet:1 '{"replicas":2,"indexedClientIds":true}')"
-wait_made statefulsets eta-proplet .spec.replicas 2
+# Identities of their own, and back.
+add_proplet eta device-7 "$(k8s_json reg/proplet:1)"
+wait_made deployments eta-proplet .spec.replicas 1
+kn patch proplet eta --type=merge -p '{"spec":{"k8s":{"indexedClientIds":true,"replicas":1}}}' >/dev/null
+wait_made statefulsets eta-proplet .spec.replicas 1
+wait_made_gone deployments eta-proplet
+kn patch proplet eta --type=merge -p '{"spec":{"k8s":{"replicas":2}}}' >/dev/null
 pods_run eta 2
 wait_proplet eta Running
+wait_condition proplets eta Connected '^False IndexedClientIds'
 kn patch proplet eta --type=merge -p '{"spec":{"k8s":{"indexedClientIds":false,"replicas":1}}}' >/dev/null
 wait_made deployments eta-proplet .spec.replicas 1
 wait_made_gone statefulsets eta-proplet
+
+# The manifest that was written for the Go operator.
+samples=$(samples_of_others)
+for sample in "$samples"/*proplet*.yaml; do
+    ! grep -q 'type: k8s' "$sample" || kn apply -f "$sample" >/dev/null
+done
+sample=$(objects proplets | jq -r '[.items[] | select(.metadata.name | test("^[a-z]+$") | not)][0].metadata.name')
+wait_made deployments "$sample-proplet" .spec.replicas 1
+wait_condition proplets "$sample" Ready '^False PodsNotReady'
+
+# Of all Secrets only those of Proplets may be written by the identity that writes these.
+expect_failure "a Secret that is no Proplet's" 'proplet-controller writes Secrets of Proplets only' \
+    kn --as "system:serviceaccount:$SYSTEM_NS:proplet-controller" create secret generic other --from-literal=a=b
 
 # All of it goes with its Proplet.
 kn delete task sum --wait=false >/dev/null
