@@ -108,7 +108,7 @@ benchmarks: all load $(FLEET)
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
                             $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c \
-                            $(FLEET_SRC) bench/fleet/main.c bench/load.c))
+                            $(FLEET_SRC) bench/fleet/main.c bench/load.c common/tests/compare/next_times.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
@@ -123,6 +123,16 @@ fuzzers: $(FUZZERS)
 fuzz: ## libFuzzer on every target, FUZZ_SECONDS (60) each (TARGETS="json yaml": only these)
 	@$(MAKE) --no-print-directory FLAVOUR=fuzz CC=clang fuzzers
 	@e2e/tools/fuzz.sh build/fuzz $(TARGETS)
+
+# The times of schedules, for another implementation to compare.
+NEXT_TIMES := $(OUT)/common/tests/compare/next_times
+$(NEXT_TIMES): $(NEXT_TIMES).o $(OUT)/libcommon.a
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+SCHEDULES ?= 4000
+SEED ?= 1
+.PHONY: schedules
+schedules: $(NEXT_TIMES) ## times of random schedules against croniter (SCHEDULES=200000 SEED=random: a long one)
+	@e2e/tools/schedules.sh $(NEXT_TIMES) $(SCHEDULES) $(SEED)
 
 # Without the version, which would change the flags at each commit.
 LINT_CFLAGS = $(filter-out -MMD -MP -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
