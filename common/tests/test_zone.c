@@ -62,6 +62,7 @@ static const struct {
     /* before the month's first Sunday, and by the days of the year */
     { "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2026-03-29T00:59:59Z", -7200, "2026-03-29T01:00:00Z" },
     { "AAA0BBB,J60/0,J300/0", "2028-02-29T23:59:59Z", 0, "2028-03-01T00:00:00Z" },
+    { "AAA0BBB,J59/0,J300/0", "2028-02-27T23:59:59Z", 0, "2028-02-28T00:00:00Z" },
     { "AAA0BBB,59/0,J300/0", "2028-02-28T23:59:59Z", 0, "2028-02-29T00:00:00Z" },
     /* the day after the last Thursday at hour 26, as Gaza does; a week later */
     { "EET-2EEST,M3.4.4/50,M10.4.4/50", "2026-03-27T23:59:59Z", 7200, "2026-03-28T00:00:00Z" },

@@ -1,4 +1,5 @@
 /* Schedules that are suspended, changed, taken away, or cannot be told. */
+#include "common/tests/tzif.h"
 #include "controller/tests/schedule_world.h"
 
 START_TEST(what_passes_while_it_is_suspended_is_not_caught_up)
@@ -71,6 +72,20 @@ START_TEST(changed_schedule_counts_from_now_on)
     schedule_expect_time(plan.status.next_run_us, EDITS[_i].next);
     ck_assert_int_eq(plan.status.run, EDITS[_i].begins ? 2 : 1);
     ck_assert_ptr_null(plan.event_reason);
+}
+END_TEST
+
+/* A new database of time zones: what was promised is kept. */
+START_TEST(stored_time_is_due_even_if_the_zone_has_changed_since)
+{
+    schedule_run_to(TASK_COMPLETED);
+    schedule_step();
+    world.observed.schedule.timetable.zone = tzif_zone(world.arena, "AAA-0:10");
+    world_wait_ms(HOUR_MS);
+    struct task_plan plan = schedule_step();
+
+    schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
+    schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:20:00Z");
 }
 END_TEST
 
@@ -179,11 +194,13 @@ END_TEST
 
 START_TEST(run_that_has_begun_ends_whatever_becomes_of_the_schedule)
 {
-    schedule_run_to(TASK_RUNNING);
+    schedule_run_to(TASK_PENDING);
     world.observed.schedule.problem = REASON_NO_ZONES;
     world.observed.schedule.message = "no zones";
+    world_running();
     struct task_plan plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_ptr_null(plan.event_reason);
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}");
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
@@ -200,6 +217,7 @@ int main(void)
     tcase_add_test(tc, suspended_before_its_first_run_it_says_so);
     tcase_add_test(tc, interrupted_run_goes_on_as_the_same_run);
     tcase_add_loop_test(tc, changed_schedule_counts_from_now_on, 0, (int)ARRAY_LEN(EDITS));
+    tcase_add_test(tc, stored_time_is_due_even_if_the_zone_has_changed_since);
     tcase_add_test(tc, schedule_that_is_taken_away_lets_it_run_at_once);
     tcase_add_test(tc, schedule_alone_runs_once);
     tcase_add_test(tc, recurring_task_has_no_end_to_count_from);

@@ -1,5 +1,5 @@
 /* cron_parse: what it accepts has a time to come, and no value that no clock shows. */
-#include "common/api/cron.h"
+#include "common/api/timetable.h"
 #include "common/tests/fuzz/target.h"
 
 #define REQUIRE(condition)                                                                         \
@@ -10,6 +10,10 @@
 
 static void check(const struct cron *cron)
 {
+    const struct timetable table = { .cron = *cron };
+    int64_t next_us;
+
+    REQUIRE(timetable_next(&table, 0, &next_us) ? next_us > 0 : cron->every_ms > 0);
     if (cron->every_ms) {
         REQUIRE(cron->every_ms >= 1000 && cron->every_ms % 1000 == 0 && !cron->minutes);
         return;

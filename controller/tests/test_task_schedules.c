@@ -1,0 +1,146 @@
+/* Tasks with a schedule, with the reconcilers, devices and a broker. */
+#include <inttypes.h>
+
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "controller/tests/fake_bridge.h"
+
+#define SPEC                                                                                       \
+    "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"isRecurring\":true,\"schedule\":\"@every 60s\""
+#define MINUTE_MS 60000
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
+static const cJSON *status(void)
+{
+    return json_get(stage_get(&KIND_TASK, "one"), "status");
+}
+
+/* A run at each of them. */
+static void pass_minutes(int count)
+{
+    while (count-- > 0) {
+        stage_wait_ms(MINUTE_MS);
+        stage_run();
+    }
+}
+
+static void pass_failing_run(void)
+{
+    outside.answers = false;
+    pass_minutes(1);
+    outside_answer("\"results\":\"\",\"error\":\"trap\"");
+    stage_run();
+}
+
+/* "1 completed, 2 failed trap" */
+static const char *history(void)
+{
+    const char *text = "";
+
+    json_for_each (run, json_get(status(), "history")) {
+        const char *error = json_string(json_get(run, "error"), "");
+        text = arena_printf(stage.arena, "%s%s%" PRId64 " %s%s%s", text, *text ? ", " : "",
+                            json_int(json_get(run, "run"), 0),
+                            json_string(json_get(run, "phase"), "?"), *error ? " " : "", error);
+        ck_assert_ptr_null(json_get(run, "results"));
+        ck_assert_ptr_nonnull(json_get(run, "scheduledFor"));
+    }
+    return text;
+}
+
+START_TEST(history_holds_the_runs_before_this_one_and_why_they_failed)
+{
+    outside.answers = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("reason"), "WaitingForSchedule");
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+    ck_assert_str_eq(history(), "");
+    pass_failing_run();
+    ck_assert_str_eq(history(), "1 completed");
+    for (int i = 0; i < 3; i++)
+        pass_failing_run();
+    ck_assert_str_eq(history(), "2 failed trap, 3 failed trap, 4 failed trap");
+    ck_assert_uint_eq(outside.starts, 5);
+
+    const cJSON *runs = json_get(status(), "history");
+    const char *last = json_string(json_get(status(), "lastRun"), "");
+    const char *before = json_string(json_get(cJSON_GetArrayItem(runs, 2), "scheduledFor"), "");
+    ck_assert_str_lt(before, last);
+    ck_assert_str_lt(last, stage_task_string("nextRun"));
+}
+END_TEST
+
+START_TEST(run_that_does_not_take_place_is_in_the_history_at_once_and_only_once)
+{
+    stage_put_task("{" SPEC ",\"startingDeadlineSeconds\":10,\"historyLimit\":2,"
+                   "\"propletSelector\":{\"propletId\":\"nobody\"}}");
+    stage_run();
+    pass_minutes(1);
+    stage_wait_ms(10000);
+    stage_run();
+    ck_assert_str_eq(history(), "1 skipped it could not start within startingDeadlineSeconds");
+    ck_assert_str_eq(stage_task_string("reason"), "WaitingForSchedule");
+    stage_wait_ms(MINUTE_MS - 10000);
+    stage_run();
+    ck_assert_str_eq(history(), "1 skipped it could not start within startingDeadlineSeconds");
+    ck_assert_str_eq(stage_task_string("reason"), "NoProplet");
+    ck_assert_uint_eq(outside.starts, 0);
+}
+END_TEST
+
+static const struct {
+    const char *spec;
+    const char *reason;
+} UNTOLD[] = {
+    { "\"schedule\":\"61 * * * *\"", "InvalidSchedule" },
+    { "\"schedule\":\"@daily\",\"timezone\":\"Mars/Olympus\"", "UnknownTimeZone" },
+};
+
+START_TEST(schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs)
+{
+    stage_put_task(arena_printf(stage.arena, "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",%s}",
+                                UNTOLD[_i].spec));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("reason"), UNTOLD[_i].reason);
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert_uint_eq(outside.starts, 0);
+    stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\"}");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+}
+END_TEST
+
+/* Nothing looks at it in between. */
+START_TEST(waiting_costs_no_turns)
+{
+    stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"schedule\":\"0 0 29 2 *\"}");
+    stage_run();
+    unsigned turns = stage.task_turns;
+    pass_minutes(60);
+    ck_assert_uint_eq(stage.task_turns, turns);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task schedules");
+    TCase *tc = tcase_create("task schedules");
+
+    tcase_add_checked_fixture(tc, set_up, stage_tear_down);
+    tcase_add_test(tc, history_holds_the_runs_before_this_one_and_why_they_failed);
+    tcase_add_test(tc, run_that_does_not_take_place_is_in_the_history_at_once_and_only_once);
+    tcase_add_loop_test(tc, schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs, 0,
+                        (int)ARRAY_LEN(UNTOLD));
+    tcase_add_test(tc, waiting_costs_no_turns);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
