@@ -100,6 +100,8 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
         return;
 
     ret->type = proplet.spec.type;
+    if (proplet.spec.k8s && shared->settings->allow_pod_template)
+        ret->pod_template = proplet.spec.k8s->pod_template;
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
     ret->ready = !deleting && is_ready(&proplet, &task->spec);
     ret->cordoned = proplet.spec.unschedulable;

@@ -8,6 +8,7 @@
 #include "common/kube/kinds.h"
 #include "controller/messages.h"
 #include "controller/payload.h"
+#include "controller/pod_template.h"
 #include "controller/workload.h"
 
 /* A daemon that ends sooner than this did not start. */
@@ -217,19 +218,19 @@ static void add_container(struct arena *arena, cJSON *pod,
 }
 
 /* What the Proplet's podTemplate says about its own pods and about those of its Tasks. */
-static void apply_template(cJSON *pod, const cJSON *pod_template)
+static void apply_template(struct arena *arena, cJSON *pod, const cJSON *fragment)
 {
     static const char *const FIELDS[] = { "serviceAccountName", "automountServiceAccountToken",
-                                          "imagePullSecrets", "nodeSelector", "tolerations" };
-    const cJSON *from = json_get(pod_template, "spec");
-    cJSON *security = (cJSON *)json_get(pod, "securityContext"); /* of a tree that is ours */
+                                          "imagePullSecrets",   "nodeSelector",
+                                          "tolerations",        "securityContext" };
+    const cJSON *from = json_get(fragment, "spec");
+    cJSON *shared = json_object(arena);
 
     for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
         if (json_get(from, FIELDS[i]))
-            json_set_copy(pod, FIELDS[i], json_get(from, FIELDS[i]));
+            json_set_copy(shared, FIELDS[i], json_get(from, FIELDS[i]));
     }
-    json_for_each (item, json_get(from, "securityContext"))
-        json_set_copy(security, item->string, item);
+    pod_template_merge(pod, shared);
 }
 
 static void add_template(struct arena *arena, cJSON *spec,
@@ -242,7 +243,7 @@ static void add_template(struct arena *arena, cJSON *spec,
     pod = json_set_object(template, "spec");
     json_set_string(pod, "restartPolicy", request->spec->daemon ? "Always" : "Never");
     add_container(arena, pod, request, config);
-    apply_template(pod, request->pod_template);
+    apply_template(arena, pod, request->pod_template);
 }
 
 /* ---- Job and Deployment ---- */

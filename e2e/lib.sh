@@ -28,6 +28,8 @@ source "$HERE/lib/devices.sh"
 source "$HERE/lib/objects.sh"
 # shellcheck source=e2e/lib/workloads.sh
 source "$HERE/lib/workloads.sh"
+# shellcheck source=e2e/lib/kubelet.sh
+source "$HERE/lib/kubelet.sh"
 # shellcheck source=e2e/lib/faults.sh
 source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/replicas.sh

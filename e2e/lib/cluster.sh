@@ -5,9 +5,9 @@
 
 ETCD_OPTIONS=(--unsafe-no-fsync --quota-backend-bytes 4294967296 --log-level warn)
 # Garbage collection, namespaces, roles put together of others, and what makes pods; there is no
-# scheduler and no kubelet, so pods stay as they are unless a case speaks for them (workloads.sh).
+# scheduler and no kubelet, so pods stay as they are unless a case speaks for them (workloads.sh, kubelet.sh).
 MANAGER_CONTROLLERS=garbage-collector-controller,namespace-controller,serviceaccount-controller,clusterrole-aggregation-controller
-MANAGER_CONTROLLERS+=,deployment-controller,replicaset-controller,statefulset-controller,resourcequota-controller
+MANAGER_CONTROLLERS+=,job-controller,deployment-controller,replicaset-controller,statefulset-controller,resourcequota-controller
 GROUP=propeller.propeller.abstractmachines.fr
 API=$GROUP/v1
 SYSTEM_NS=propeller-system

@@ -31,6 +31,8 @@ OWNERS = {
     (GROUP, "propellerjobs/status"): "propellerjob-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
+    ("batch", "jobs"): "task-controller",
+    ("", "configmaps"): "task-controller",
     ("coordination.k8s.io", "leases"): "propeller-controller",
     ("", "serviceaccounts/token"): "propeller-controller",
 }
