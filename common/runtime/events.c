@@ -19,6 +19,8 @@
 #define SERIES_MS (INT64_C(10) * 60 * 1000)
 /* events.k8s.io/v1: note is at most 1 KiB. */
 #define MAX_NOTE 1024
+/* And the reason, like the action, 128 bytes. */
+#define MAX_REASON 128
 /* Of the object's name in that of its Event: 253 less a dot and 16 digits. */
 #define MAX_NAME_PART 236
 #define STOP_BUDGET_MS 2000
@@ -28,7 +30,7 @@ struct pending {
     const struct kube_kind *kind;
     struct kube_object *regarding;
     enum event_type type;
-    const char *reason; /* constants of the program */
+    char reason[MAX_REASON + 1];
     char *note;
     int64_t time_us;
     int64_t time_ms; /* the same, of the monotonic clock */
@@ -303,7 +305,7 @@ void events_emit(struct events *events, const struct kube_kind *kind,
     /* Counting references changes the counter only, which belongs to nobody. */
     pending->regarding = kube_object_ref((struct kube_object *)regarding);
     pending->type = type;
-    pending->reason = reason;
+    snprintf(pending->reason, sizeof(pending->reason), "%s", reason);
     pending->note = xstrndup(note, str_utf8_cut(note, strlen(note), MAX_NOTE));
     pending->time_us = clock_wall_us(events->clock);
     pending->time_ms = clock_monotonic_ms(events->clock);

@@ -21,8 +21,8 @@ int events_start(struct events *events, struct error *err) MUST_CHECK;
 void events_stop(struct events *events);
 
 /* Any thread, never waits. The same (object, type, reason, message) again within 10 minutes raises
- * the series count instead of a new Event. reason: a constant; the action too. The message is cut
- * at 1 KiB. */
+ * the series count instead of a new Event. reason: one word, at most
+ * 128 bytes; the action too. The message is cut at 1 KiB. Both are copied. */
 void events_emit(struct events *events, const struct kube_kind *kind,
                  const struct kube_object *regarding, enum event_type type, const char *reason,
                  const char *format, ...) PRINTF_LIKE(6, 7);

@@ -124,6 +124,24 @@ START_TEST(an_event_names_its_object_and_its_reason)
 }
 END_TEST
 
+START_TEST(what_an_event_says_may_be_gone_when_it_is_written)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char reason[] = "OOMKilled";
+    char note[] = "out of memory";
+
+    events_emit(events, &KIND_TASK, task, EVENT_WARNING, reason, "%s", note);
+    memset(reason, 0, sizeof(reason));
+    memset(note, 0, sizeof(note));
+    start();
+    events_stop(events);
+
+    struct found found = stored(arena);
+    ck_assert_str_eq(json_string(json_get(found.last, "reason"), ""), "OOMKilled");
+    ck_assert_str_eq(json_string(json_get(found.last, "note"), ""), "out of memory");
+}
+END_TEST
+
 START_TEST(the_same_again_raises_the_count_of_a_series)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -371,6 +389,7 @@ int main(void)
     tcase_set_timeout(tcase, 30);
     tcase_add_test(tcase, an_event_names_its_object_and_its_reason);
     tcase_add_test(tcase, the_same_again_raises_the_count_of_a_series);
+    tcase_add_test(tcase, what_an_event_says_may_be_gone_when_it_is_written);
     tcase_add_test(tcase, a_series_has_its_count_and_its_last_time);
     tcase_add_test(tcase, after_ten_minutes_the_same_is_a_new_event);
     tcase_add_test(tcase, a_series_whose_event_is_gone_begins_again);
