@@ -24,10 +24,6 @@ pod_of_task() {
     pods_where "$selector" | head -n 1
 }
 
-pod_status() { # pod_status POD JSON
-    kn patch pod "$1" --subresource=status --type=merge --patch "{\"status\":$2}" >/dev/null
-}
-
 # container_status STATE-JSON [READY]
 container_status() {
     jq -nc --argjson state "$1" --argjson ready "${2:-false}" '
@@ -36,7 +32,7 @@ container_status() {
 }
 
 kubelet_runs() {
-    pod_status "$1" "$(jq -nc --argjson list "$(container_status '{"running":{}}' true)" \
+    pod_say "$1" "$(jq -nc --argjson list "$(container_status '{"running":{}}' true)" \
         '{phase: "Running", containerStatuses: $list,
           conditions: [{type: "Ready", status: "True", lastTransitionTime: (now | todate)},
                        {type: "PodScheduled", status: "True"}]}')"
@@ -49,7 +45,7 @@ kubelet_ended() {
     state=$(jq -nc --argjson code "$2" --arg message "${3:-}" --arg reason "$reason" '
         {terminated: {exitCode: $code, message: $message, reason: $reason,
                       startedAt: (now | todate), finishedAt: (now | todate)}}')
-    pod_status "$1" "$(jq -nc --arg phase "$phase" --argjson list "$(container_status "$state")" \
+    pod_say "$1" "$(jq -nc --arg phase "$phase" --argjson list "$(container_status "$state")" \
         '{phase: $phase, containerStatuses: $list}')"
 }
 
@@ -57,13 +53,13 @@ kubelet_ended() {
 kubelet_waits() {
     local state
     state=$(jq -nc --arg reason "$2" --arg message "$3" '{waiting: {reason: $reason, message: $message}}')
-    pod_status "$1" "$(jq -nc --argjson list "$(container_status "$state")" \
+    pod_say "$1" "$(jq -nc --argjson list "$(container_status "$state")" \
         '{phase: "Pending", containerStatuses: $list}')"
 }
 
 # kubelet_evicted POD: taken away by somebody who drains its node
 kubelet_evicted() {
-    pod_status "$1" "$(jq -nc --argjson list "$(container_status \
+    pod_say "$1" "$(jq -nc --argjson list "$(container_status \
         '{"terminated":{"exitCode":143,"reason":"Error"}}')" '
         {phase: "Failed", containerStatuses: $list,
          conditions: [{type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI",
@@ -72,12 +68,9 @@ kubelet_evicted() {
 
 # add_cluster_proplet NAME [JSON]: of type k8s; its pod is said to be ready, and it becomes Running
 add_cluster_proplet() {
-    local selector="propeller.absmach.fr/proplet=$1"
-    proplet_json "$1" "$1" "$(jq -nc --argjson more "${2:-{\}}" \
-        '{spec: {type: "k8s", external: null, k8s: {image: "registry.example/proplet:1"}}} * $more')" |
-        jq 'del(.spec.external)' | create
-    wait_for 30 "the pod of Proplet $1" has_pod "$selector"
-    kubelet_runs "$(pods_where "$selector")"
+    proplet_json "$1" "$1" "$(k8s_json registry.example/proplet:1)" |
+        jq --argjson more "${2:-{\}}" 'del(.spec.external) * $more' | create
+    pods_run "$1" 1
     wait_proplet "$1" Running
 }
 
@@ -88,8 +81,3 @@ add_image_task() {
           spec: { name: $name, imageUrl: "registry.example/run:1",
                   propletSelector: { propletId: $id } } } * $more' | create
 }
-
-job() { api "/apis/batch/v1/namespaces/$NS/jobs/$1" | jq -r "${2:-.}"; }
-job_gone() { ! api "/apis/batch/v1/namespaces/$NS/jobs/$1" >/dev/null 2>&1; }
-deployment_gone() { ! api "/apis/apps/v1/namespaces/$NS/deployments/$1" >/dev/null 2>&1; }
-wait_job_gone() { wait_for 30 "Job $1 to be gone" job_gone "$1"; }

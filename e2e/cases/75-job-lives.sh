@@ -27,13 +27,13 @@ kubelet_runs "$(pod_of_task paused)"
 wait_task paused running
 change paused "$SUSPENDED"
 wait_task paused interrupted
-wait_job_gone paused-job
+wait_made_gone jobs paused-job
 change paused '{"spec": {"env": {"STEP": "2"}}}'
 change paused "$RESUMED"
 pod=$(pod_of_task paused 2)
 expect_eq "the environment of the second attempt" 2 "$(kn get configmap paused-config -o jsonpath='{.data.STEP}')"
 expect_eq "TASK_ID" "$(task paused .metadata.uid).2" \
-    "$(job paused-job-2 '.spec.template.spec.containers[0].env[] | select(.name == "TASK_ID").value')"
+    "$(made jobs paused-job-2 '.spec.template.spec.containers[0].env[] | select(.name == "TASK_ID").value')"
 kubelet_ended "$pod" 0 7
 wait_task paused completed
 expect_eq "result" 7 "$(task paused .status.results)"
@@ -44,7 +44,7 @@ kubelet_runs "$(pod_of_task deleted)"
 wait_task deleted running
 kn delete task deleted --wait=false >/dev/null
 wait_task_gone deleted
-wait_job_gone deleted-job
+wait_made_gone jobs deleted-job
 
 # A Job that somebody deletes is never made again: its Task has another attempt.
 add_image_task robbed pods
@@ -64,7 +64,7 @@ wait_task moved running
 kn delete proplet "$place" --wait=false >/dev/null
 pod=$(pod_of_task moved 2)
 [[ $(task moved .status.assignedProplet) != "$place" ]] || fail "it went back to $place"
-wait_job_gone moved-job
+wait_made_gone jobs moved-job
 kubelet_ended "$pod" 0 9
 wait_task moved completed
 
@@ -96,7 +96,7 @@ kubelet_runs "$pod"
 wait_task server running 60
 change server "$SUSPENDED"
 wait_task server interrupted
-wait_for 30 "the Deployment to be gone" deployment_gone server-daemon
+wait_made_gone deployments server-daemon
 change server "$RESUMED"
 kubelet_runs "$(pod_of_task server 2)"
 wait_task server running 60
@@ -104,4 +104,4 @@ kn delete deployment server-daemon >/dev/null
 pod_of_task server 2 >/dev/null # made again: a daemon is there as long as its Task is
 kn delete task server --wait=false >/dev/null
 wait_task_gone server
-wait_for 30 "the Deployment to be gone" deployment_gone server-daemon
+wait_made_gone deployments server-daemon

@@ -37,10 +37,10 @@ expect_eq "the ConfigMap" \
 expect_eq "the module" "$ADDITION" "$(kn get configmap sum-config -o json | jq -r '.binaryData["module.wasm"]')"
 expect_eq "the mount" /propeller \
     "$(kn get pod "$pod" -o json | jq -r '.spec.containers[0].volumeMounts[] | select(.name == "module").mountPath')"
-expect_eq "attempts of the Job" 0 "$(job sum-job .spec.backoffLimit)"
-expect_eq "the owner" "$(task sum .metadata.uid)" "$(job sum-job '.metadata.ownerReferences[0].uid')"
+expect_eq "attempts of the Job" 0 "$(made jobs sum-job .spec.backoffLimit)"
+expect_eq "the owner" "$(task sum .metadata.uid)" "$(made jobs sum-job '.metadata.ownerReferences[0].uid')"
 expect_eq "TASK_ID" "$(task sum .metadata.uid)" \
-    "$(job sum-job '.spec.template.spec.containers[0].env[] | select(.name == "TASK_ID").value')"
+    "$(made jobs sum-job '.spec.template.spec.containers[0].env[] | select(.name == "TASK_ID").value')"
 expect_eq "phase before the container started" scheduled "$(task sum .status.phase)"
 kubelet_runs "$pod"
 wait_task sum running

@@ -10,7 +10,7 @@ case_needs_own_cluster
 broker_prepare pods
 broker_start
 controller_prepare
-controller_start --pod-start-timeout 3s --allow-pod-template
+controller_start --allow-pod-template
 add_cluster_proplet pods
 
 reason_of() { task "$1" '"\(.status.phase) \(.status.reason): \(.status.error)"'; }
@@ -43,12 +43,10 @@ add_image_task late pods '{"spec": {"activeDeadlineSeconds": 1}}'
 pod_of_task late >/dev/null
 failed late 'DeadlineExceeded: '
 
-# An image that is not there: told at once, failed after --pod-start-timeout, its Job deleted.
+# An image that is not there: told at once.
 add_image_task unpulled pods
 kubelet_waits "$(pod_of_task unpulled)" ErrImagePull 'not found'
 held_up unpulled ImagePullBackOff
-failed unpulled 'ImagePullBackOff: '
-wait_job_gone unpulled-job
 
 # Drained: another attempt, no failure.
 add_image_task drained pods
@@ -70,7 +68,7 @@ add_image_task job-taken pods
 held_up config-taken NameTaken
 held_up job-taken NameTaken
 expect_match "whose name" "Job 'job-taken-job' exists and is not of this Task" "$(condition tasks job-taken Started)"
-expect_eq "somebody else's Job" registry.example/other:1 "$(job job-taken-job '.spec.template.spec.containers[0].image')"
+expect_eq "somebody else's Job" registry.example/other:1 "$(made jobs job-taken-job '.spec.template.spec.containers[0].image')"
 observe_for 5 "how often it is tried"
 tries=$(audit_writes "$mark" '.objectRef.resource == "jobs" or .objectRef.resource == "configmaps"' | wc -l)
 expect_le "attempts to make what is there, of two Tasks in 5 s" "$tries" 12
@@ -89,9 +87,17 @@ add_cluster_proplet rooted '{"spec": {"k8s": {"podTemplate": {"spec": {"security
     {"runAsNonRoot": false}}}}}}'
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 add_image_task insecure rooted
-failed insecure 'PodSecurity: '
+held_up insecure PodSecurity
 
 # What waits elsewhere is held up by none of these.
 add_image_task well pods
 kubelet_ended "$(pod_of_task well)" 0 '"fine"'
 wait_task well completed
+
+# Who cannot start has --pod-start-timeout, and his Job goes.
+controller_stop
+controller_start --allow-pod-template --pod-start-timeout 1s
+failed unpulled 'ImagePullBackOff: '
+failed insecure 'PodSecurity: '
+wait_made_gone jobs unpulled-job
+wait_made_gone jobs insecure-job
