@@ -45,6 +45,22 @@ int task_read_whole(struct reconcile *rc, const struct task_observed *observed, 
     return 0;
 }
 
+/* Reading the module took its time: what was observed before may hold no more. Its result may have
+ * come, or the connection have ended over which it would. */
+static bool has_news(struct shared *shared, struct reconcile *rc,
+                     const struct task_observed *observed)
+{
+    struct channel_state channel = bridge_channel_state(shared->bridge, observed->proplet.channel);
+    uint64_t seen = observed->restart.sequence;
+    struct mail *mail;
+    size_t count = mailbox_peek(shared->mailbox, rc->arena, observed->uid, &mail);
+
+    if (observed->result_count && observed->results[observed->result_count - 1].sequence > seen)
+        seen = observed->results[observed->result_count - 1].sequence;
+    return (count && mail[count - 1].sequence > seen) || !channel.results_since_ms ||
+           channel.results_since_ms > observed->now_ms;
+}
+
 int task_publish_start(struct shared *shared, struct reconcile *rc,
                        const struct task_observed *observed, struct task_plan *plan,
                        struct error *err)
@@ -58,6 +74,12 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     int r = task_read_whole(rc, observed, &whole, &json, err);
     if (r < 0)
         return r;
+
+    bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
+    if (repeated && has_news(shared, rc, observed)) {
+        rc->requeue_after_ms = 1;
+        return TASK_NOT_PUBLISHED;
+    }
 
     int64_t number = observed->task.status.attempt;
     const struct start_request request = {

@@ -5,6 +5,8 @@
 #include "controller/task_plan.h"
 
 /* Neither an error nor published for sure: the broker is away, and the Task is woken when it is back;
+ * or a start that is not the first was overtaken by its result, or lost the connection on which that
+ * would come, while the module was read: it is decided anew;
  * or it did not acknowledge the start of a scheduled Task, which waits for a marker and then
  * publishes the same again: where nothing confirms a start, a lost one would never be noticed. */
 #define TASK_NOT_PUBLISHED 1

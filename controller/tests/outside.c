@@ -27,9 +27,15 @@ static bool is_dying(void)
     return outside.fault == FAULT_CRASH_BEFORE || outside.fault == FAULT_CRASH_AFTER;
 }
 
+static void deliver(void);
+
 static bool fails_now(void)
 {
-    return ++outside.steps == outside.fail_at;
+    if (++outside.steps == outside.answer_at) {
+        outside_answer(ANSWER);
+        deliver();
+    }
+    return outside.steps == outside.fail_at;
 }
 
 int outside_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,

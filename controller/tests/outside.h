@@ -36,6 +36,7 @@ struct outside {
 
     struct run runs[OUTSIDE_RUNS];
     size_t run_count;
+    unsigned answer_at; /* the step during which every device has its result; 0: none */
     bool answers;       /* devices have their result at once */
     bool deaf;          /* devices neither start nor stop anything */
     const char *absent; /* the device with this identity is not connected, and works on */

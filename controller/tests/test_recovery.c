@@ -211,6 +211,20 @@ START_TEST(silent_device_is_started_again_only_behind_what_waits_in_the_broker)
 }
 END_TEST
 
+START_TEST(result_that_comes_while_the_module_is_read_again_takes_the_start_back)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("running", "alpha");
+    outside.answer_at = outside.steps + 1; /* the read of the module is the only step of a repeat */
+    stage_wait_ms(CONFIRM_MS);
+    stage_run();
+    expect_task("completed", "alpha");
+    ck_assert_uint_eq(outside.starts, 1);
+    ck_assert_int_eq(outside.runs[0].executions, 1);
+}
+END_TEST
+
 START_TEST(restarts_count_for_the_health_of_the_device_until_it_answers)
 {
     stage_put_task("{" SPEC "}");
@@ -270,6 +284,7 @@ int main(void)
     tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
     tcase_add_test(tcase, start_that_nothing_confirms_goes_to_another_proplet);
     tcase_add_test(tcase, silent_device_is_started_again_only_behind_what_waits_in_the_broker);
+    tcase_add_test(tcase, result_that_comes_while_the_module_is_read_again_takes_the_start_back);
     tcase_add_test(tcase, restarts_count_for_the_health_of_the_device_until_it_answers);
     tcase_add_test(tcase, proplet_says_since_when_it_is_offline);
     suite_add_tcase(suite, tcase);

@@ -202,10 +202,10 @@ chaos_faults() {
     local at number step kind arguments target
     while read -r at number step kind arguments <&3; do
         chaos_wait 86400 "the next fault" clock_reached $((CHAOS_BEGIN + 10#${at/./} * 100))
-        target=${CHAOS_TARGET[$number]:-}
         # shellcheck disable=SC2086 # words
         "fault_$step" "$number" "$kind" $arguments
-        target=${CHAOS_TARGET[$number]:-$target}
+        target=${CHAOS_TARGET[$number]:-}
+        [[ $step == begin ]] || unset "CHAOS_TARGET[$number]"
         printf '%6s s  %-5s %2s %s\n' "$((($(now_ms) - CHAOS_BEGIN) / 1000))" "$step" "$number" \
             "$kind${arguments:+ $arguments}${target:+ (replica $target)}"
         chaos_note timeline --arg step "$step" --argjson number "$number" --arg kind "$kind" \
@@ -252,7 +252,7 @@ fault_begin() {
     kill-leader | kill-standby) chaos_kill_replica "$number" "$letter" ;;
     pause-leader | pause-standby) replica_signal "$letter" STOP ;;
     kill-broker) killing broker crash broker ;;
-    kill-apiserver) killing apiserver in_cluster crash apiserver ;;
+    kill-apiserver | kill-apiserver-then-leader) killing apiserver in_cluster crash apiserver ;;
     cut-controller-broker) links_say "$1" "$letter-broker" ;;
     cut-controller-apiserver) links_say "$1" "$letter-api" ;;
     cut-devices-broker) links_say "$1" "$2" ;;
@@ -277,6 +277,14 @@ fault_end() {
     pause-leader | pause-standby) replica_signal "$letter" CONT ;;
     kill-broker) chaos_broker_start ;;
     kill-apiserver) in_cluster cluster_apiserver ;;
+    kill-apiserver-then-leader)
+        chaos_choose leader "$number"
+        letter=${CHAOS_TARGET[$number]}
+        chaos_kill_replica "$number" "$letter"
+        in_cluster cluster_apiserver
+        unset "CHAOS_DOWN[$letter]"
+        chaos_replica_start "$letter"
+        ;;
     cut-controller-broker) links_say heal "$letter-broker" "$1" ;;
     cut-controller-apiserver) links_say heal "$letter-api" "$1" ;;
     cut-devices-broker) links_say heal "$2" "$1" ;;
@@ -284,7 +292,6 @@ fault_end() {
     slow-broker) links_say heal "$(links_of broker),north,south" slow ;;
     too-many-requests | server-errors | lost-answers) links_say heal "$(links_of api)" errors ;;
     esac
-    unset "CHAOS_TARGET[$number]"
 }
 
 # ---- the end ----

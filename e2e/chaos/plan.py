@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 # Seconds without faults at the beginning, so that Tasks are under way, and at the end.
 LEAD_IN, LEAD_OUT = 3.0, 4.0
 SECONDS_PER_FAULT = 30
-LEAST_FAULTS = 8
+LEAST_FAULTS = 9
 SECONDS_PER_TASK = 0.9
 LEAST_TASKS = 120
 # Between the end of a fault and the beginning of the next one on the same part.
@@ -41,6 +41,8 @@ KINDS = (
     Kind("pause-standby", "replica", (8, 14)),
     Kind("kill-broker", "broker", (0, 3), is_core=True),
     Kind("kill-apiserver", "apiserver", (0, 3), is_core=True),
+    # Results come that cannot be written, and then whoever holds them dies.
+    Kind("kill-apiserver-then-leader", "apiserver", (2, 4), is_core=True),
     Kind("cut-controller-broker", "leader-broker", (3, 15), (HOW_CUT,), is_core=True),
     Kind("cut-controller-apiserver", "leader-apiserver", (2, 14), (HOW_CUT,), is_core=True),
     Kind("cut-devices-broker", "devices", (2, 12), (HOW_CUT, ("north", "south"))),
@@ -77,7 +79,7 @@ class PlannedTask:
 
 
 def fault_count(duration):
-    """60 in half an hour, and so each kind four times."""
+    """60 in half an hour, and so each kind three times at least."""
     return max(LEAST_FAULTS, int(duration // SECONDS_PER_FAULT))
 
 
@@ -178,7 +180,7 @@ def parse_arguments():
     )
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--duration", type=int, required=True, metavar="SECONDS")
-    parser.add_argument("--faults", type=int, metavar="N", help="instead of one every 30 s, 8 at least")
+    parser.add_argument("--faults", type=int, metavar="N", help="instead of one every 30 s, 9 at least")
     parser.add_argument("--tasks", type=int, metavar="N", help="instead of ten in 9 s, 120 at least")
     parser.add_argument("what", choices=("faults", "tasks"))
     options = parser.parse_args()
