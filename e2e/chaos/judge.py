@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
+from inflight import InFlight  # noqa: E402
 from leaders import Leaders, LeadersError  # noqa: E402
 from oracle import Judgement  # noqa: E402
 from records import Fault, RecordError, lines_of, read_faults, read_journals, read_list, wire_line  # noqa: E402
@@ -48,7 +49,9 @@ class Run:
         self.faults = read_faults(self._path("faults.jsonl")) if self._has("faults.jsonl") else []
         links = list(lines_of(self._path("links.jsonl")))
         with open(self._path("broker.log"), encoding="utf-8", errors="replace") as log:
-            self.leaders = Leaders(log, links, self.replicas, client)
+            lines = log.readlines()
+        self.leaders = Leaders(lines, links, self.replicas, client)
+        self.in_flight = InFlight(lines, client)
         with open(self._path("wire.log"), encoding="utf-8", errors="replace") as wire:
             # What the hostile one says is no device's result.
             self.wire = [m for m in map(wire_line, (w for w in wire if '"forged"' not in w)) if m]
@@ -74,6 +77,10 @@ class Verdict:
         self._plan()
         for ident, text in self.run.leaders.violations:
             self.violated("former", ident, text)
+        died, lost = self.counts["died_in_broker"], sum(self.run.in_flight.lost)
+        if died > lost:
+            text = f"{died} results died in it, at most {lost} were in flight when it was killed"
+            self.violated("lost", "broker", text)
         for line in self.run.replicas:
             if line["event"] == "ended" and line["status"] not in FINE_STATUSES:
                 self.violated("crash", line["replica"], f"ended with status {line['status']}")

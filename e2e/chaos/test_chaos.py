@@ -104,6 +104,15 @@ class Run(Record):
             ident = CLIENT + ("-results" if kind == "PUBACK" else "")
             self.log.append(f"{int(self.tick())}: Received {kind} from {ident} (d0, q1, r0, m7, 'm/d', ... (3 bytes))")
 
+    def broker_starts(self):
+        self.log.append(f"{int(self.tick())}: mosquitto version 2.0.11 starting")
+
+    def pass_result(self, number, acknowledged):
+        ident = CLIENT + "-results"
+        self.log.append(f"9: Sending PUBLISH to {ident} (d0, q1, r0, m{number}, 'm/d', ... (3 bytes))")
+        if acknowledged:
+            self.log.append(f"9: Received PUBACK from {ident} (Mid: {number}, RC:0)")
+
     def judged(self, *arguments):
         with tempfile.TemporaryDirectory() as folder:
             self.write_run(folder)
@@ -207,6 +216,19 @@ class Judge(unittest.TestCase):
         self.run_.pass_on("manager/start", id="uid-a")
         self.run_.answer("d-1", "uid-a", "1")
         self.assert_violated("early")
+
+    def test_no_more_dies_in_a_killed_broker_than_was_in_flight(self):
+        self.run_.broker_starts()
+        self.run_.pass_result(7, acknowledged=False)
+        self.run_.kill("broker")
+        self.run_.broker_starts()
+        self.run_.marker()
+        self.run_.run("d-1", "uid-a", "1")
+        self.assert_right("results that died in a killed broker 1")
+        self.run_.log[-2:-1] = []
+        self.run_.pass_result(7, acknowledged=True)
+        self.run_.broker_starts()
+        self.assert_violated("lost")
 
     def test_what_the_hostile_one_says_is_no_result_of_a_device(self):
         self.run_.pass_on("proplet/results", task_id="uid-a", results="forged")
