@@ -9,16 +9,18 @@ case_begin
 case_needs_own_cluster
 COUNT=${CRASH_TASKS:-150}
 crash_controllers() {
-    replica_start a
+    replica_start a --last-seen-threshold 60s # a broker that is stopped makes nobody Offline here
     wait_for 60 "it to lead" one_serves a
 }
 crash_world 4 4
 
 again() { crash_controllers; }
-# freeze_broker CAPACITY: and a worker waits for it: what a start sends has been read from the API
+# freeze_broker CAPACITY: and a worker waits for it: what a start sends has been read from the API.
+# The Task is new, since a slow machine may find the load done.
 freeze_broker() {
     mark=$(audit_mark)
     kill -STOP "$(pid_of broker)"
+    add_task "frozen-$1" "$(wasm nap)" "[\"5\", \"$1\"]" "$CRASH_PROFILE"
     kn patch proplet worker-1 --type=merge -p "{\"spec\":{\"external\":{\"maxTasks\":$1}}}" >/dev/null
     wait_for 60 "a start to be under way" start_was_read
 }
