@@ -1,5 +1,6 @@
 #include "controller/attempts.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -43,7 +44,8 @@ static struct attempt *current(struct attempts *attempts, const char *uid, int64
     if (attempt->number != number || !attempt->first_seen_ms)
         *attempt = (struct attempt){ .number = number,
                                      .first_seen_ms = now_ms,
-                                     .deleting_ms = attempt->deleting_ms };
+                                     .deleting_ms = attempt->deleting_ms,
+                                     .targets = attempt->targets };
     return attempt;
 }
 
@@ -80,6 +82,13 @@ void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t numb
 {
     pthread_mutex_lock(&attempts->lock);
     current(attempts, uid, number, now_ms)->stop_sent_ms = now_ms;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
+void attempts_ended(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    current(attempts, uid, number, now_ms)->ended = true;
     pthread_mutex_unlock(&attempts->lock);
 }
 
@@ -154,9 +163,29 @@ void attempts_not_forbidden(struct attempts *attempts, const char *uid)
     pthread_mutex_unlock(&attempts->lock);
 }
 
-void attempts_remove(struct attempts *attempts, const char *uid)
+const char *attempts_key(struct arena *arena, const char *uid, int64_t index)
+{
+    return arena_printf(arena, "%s/%" PRId64, uid, index);
+}
+
+void attempts_targets(struct attempts *attempts, const char *uid, int64_t number, int64_t count,
+                      int64_t now_ms)
 {
     pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = current(attempts, uid, number, now_ms);
+    if (attempt->targets < count)
+        attempt->targets = count;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
+void attempts_remove(struct attempts *attempts, const char *uid)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    pthread_mutex_lock(&attempts->lock);
+    const struct attempt *attempt = map_get(attempts->by_uid, uid);
+    for (int64_t i = 0; attempt && i < attempt->targets; i++)
+        map_remove(attempts->by_uid, attempts_key(arena, uid, i));
     map_remove(attempts->by_uid, uid);
     pthread_mutex_unlock(&attempts->lock);
 }

@@ -24,8 +24,10 @@ struct attempt {
     int64_t publishes;    /* since the last sign of it, and the one that this confirmed */
     int64_t confirmed_ms; /* the last sign of it from its device */
     int64_t stop_sent_ms;
+    bool ended; /* of a target: its device said its last word while the Task was deleted */
     int64_t forbidden_ms; /* since then every write of its status was answered with 403 */
     int64_t deleting_ms;  /* first seen with a deletionTimestamp */
+    int64_t targets;      /* see attempts_targets */
     struct sample sample; /* the last one that its device sent */
     int64_t sample_us;    /* when it came (wall clock); 0: none that is not in the status */
 };
@@ -41,6 +43,7 @@ void attempts_chosen(struct attempts *attempts, const char *uid, int64_t number,
 void attempts_published(struct attempts *attempts, const char *uid, int64_t number,
                         int64_t began_ms, int64_t acknowledged_ms);
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+void attempts_ended(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 /* From the device, so of any number: true if that is the current attempt and this is its first
  * sign. */
@@ -54,4 +57,9 @@ void attempts_sample_written(struct attempts *attempts, const char *uid, int64_t
 int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
                            int64_t now_ms);
 void attempts_not_forbidden(struct attempts *attempts, const char *uid);
+/* Of a target of a broadcast, instead of the uid. */
+const char *attempts_key(struct arena *arena, const char *uid, int64_t index);
+/* So many targets at most have entries of their own, which go with that of the uid. */
+void attempts_targets(struct attempts *attempts, const char *uid, int64_t number, int64_t count,
+                      int64_t now_ms);
 void attempts_remove(struct attempts *attempts, const char *uid);

@@ -167,8 +167,20 @@ static void on_metrics(struct bridge_sink *sink, struct arena *arena, const char
 }
 
 /* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
+/* index -1: of no broadcast. */
+static const char *proplet_of(const cJSON *status, int64_t index)
+{
+    if (index < 0)
+        return json_string(json_get(status, "assignedProplet"), "");
+    json_for_each (target, json_get(status, "broadcastResults")) {
+        if (json_int(json_get(target, "index"), -1) == index)
+            return json_string(json_get(target, "proplet"), "");
+    }
+    return "";
+}
+
 static const char *objection(struct bridge_sink *sink, struct arena *arena,
-                             const struct kube_name *task_name, int64_t attempt,
+                             const struct kube_name *task_name, int64_t attempt, int64_t index,
                              const char *identity, enum proplet_dialect *ret)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, task_name);
@@ -185,7 +197,7 @@ static const char *objection(struct bridge_sink *sink, struct arena *arena,
         return "not_running";
     if (json_int(json_get(status, "attempt"), 1) != attempt)
         return "other_attempt";
-    if (!kube_name_set(&name, task->name.ns, json_string(json_get(status, "assignedProplet"), "")))
+    if (!kube_name_set(&name, task->name.ns, proplet_of(status, index)))
         return "other_proplet";
 
     CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
@@ -204,7 +216,7 @@ static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const
     struct task_metrics_message message;
     struct error err = { 0 };
     struct kube_name name;
-    int64_t number;
+    int64_t number, index;
     enum proplet_dialect dialect;
 
     if (message_task_metrics_parse(arena, text, len, &message, &err) < 0) {
@@ -212,19 +224,24 @@ static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const
         return;
     }
     const char *uid = message_id_uid(arena, message.task_id);
-    if (!message_id_attempt(message.task_id, &number) ||
+    if (!message_id_numbers(message.task_id, &number, &index) ||
         !store_name_of_uid(sink->tasks, uid, &name)) {
         reject_sample("unknown_task");
         return;
     }
     if (message.proplet_id && !fleet_key(channel, message.proplet_id, key))
         str_copy(key, sizeof(key), "");
-    const char *reason = objection(sink, arena, &name, number, key, &dialect);
+    const char *reason = objection(sink, arena, &name, number, index, key, &dialect);
     if (reason) {
         reject_sample(reason);
         return;
     }
 
+    if (index >= 0) { /* its sample has no place in the status, but it is a sign of life */
+        attempts_confirmed(sink->attempts, attempts_key(arena, uid, index), number,
+                           clock_monotonic_ms(sink->clock));
+        return;
+    }
     attempts_confirmed(sink->attempts, uid, number, clock_monotonic_ms(sink->clock));
     if (message.verdict != SAMPLE_PLAUSIBLE) {
         reject_sample(SAMPLE_VERDICT_NAMES[message.verdict]);

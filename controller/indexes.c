@@ -27,13 +27,36 @@ static const char *namespace_of(const cJSON *json)
     return json_string(json_path(json, "metadata", "namespace", NULL), "");
 }
 
+static const cJSON *task_targets_of(const cJSON *json)
+{
+    return json_path(json, "status", "broadcastResults", NULL);
+}
+
+static bool target_is_open(const cJSON *target)
+{
+    const char *phase = json_string(json_get(target, "phase"), "");
+
+    return str_equal(phase, TARGET_PHASE_NAMES[TARGET_SCHEDULED]) ||
+           str_equal(phase, TARGET_PHASE_NAMES[TARGET_RUNNING]);
+}
+
 static bool is_active(const cJSON *json)
 {
     const char *phase = task_phase_text(json);
 
     return str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]) ||
            (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) &&
-            !str_is_empty(task_proplet(json)));
+            (!str_is_empty(task_proplet(json)) || json_len(task_targets_of(json))));
+}
+
+void targets_open(const cJSON *task, target_fn *function, void *ctx)
+{
+    if (!is_active(task))
+        return;
+    json_for_each (target, task_targets_of(task)) {
+        if (target_is_open(target))
+            function(ctx, json_string(json_get(target, "proplet"), ""));
+    }
 }
 
 static const char *task_reason(const cJSON *json)
@@ -55,7 +78,7 @@ static bool is_waiting(const cJSON *json)
     const char *phase = task_phase_text(json);
 
     return (str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) && !waits_for_others(json)) ||
-           (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) && str_is_empty(task_proplet(json)));
+           (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) && !is_active(json));
 }
 
 static void index_active(const cJSON *json, index_add_fn *add, void *ctx)
@@ -64,13 +87,29 @@ static void index_active(const cJSON *json, index_add_fn *add, void *ctx)
         add(ctx, "");
 }
 
-static void index_assigned(const cJSON *json, index_add_fn *add, void *ctx)
+struct assigned {
+    const char *ns;
+    index_add_fn *add;
+    void *ctx;
+};
+
+static void add_assigned(void *ctx, const char *proplet)
 {
+    const struct assigned *assigned = ctx;
     struct kube_name name;
     char key[KUBE_KEY_LEN];
 
-    if (is_active(json) && kube_name_set(&name, namespace_of(json), task_proplet(json)))
-        add(ctx, kube_name_key(&name, key));
+    if (kube_name_set(&name, assigned->ns, proplet))
+        assigned->add(assigned->ctx, kube_name_key(&name, key));
+}
+
+static void index_assigned(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct assigned assigned = { .ns = namespace_of(json), .add = add, .ctx = ctx };
+
+    if (is_active(json))
+        add_assigned(&assigned, task_proplet(json));
+    targets_open(json, add_assigned, &assigned);
 }
 
 static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
@@ -193,8 +232,7 @@ static void keep_restart(cJSON *metadata)
 void project_task(cJSON *object)
 {
     static const char *const SPEC[] = { "file", "env" };
-    static const char *const STATUS[] = { "results", "history", "broadcastResults", "latestMetrics",
-                                          "error" };
+    static const char *const STATUS[] = { "results", "history", "latestMetrics", "error" };
     cJSON *metadata = member(object, "metadata");
 
     keep_restart(metadata);
@@ -203,6 +241,10 @@ void project_task(cJSON *object)
         json_remove(member(object, "spec"), SPEC[i]);
     for (size_t i = 0; i < ARRAY_LEN(STATUS); i++)
         json_remove(member(object, "status"), STATUS[i]);
+    json_for_each (target, json_get(member(object, "status"), "broadcastResults")) {
+        json_remove((cJSON *)(uintptr_t)target, "results");
+        json_remove((cJSON *)(uintptr_t)target, "error");
+    }
 }
 
 void project_proplet(cJSON *object)

@@ -9,8 +9,8 @@
 
 /*
  * Tasks
- *   INDEX_ACTIVE    ""                  scheduled with a Proplet, or running
- *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet
+ *   INDEX_ACTIVE    ""                  scheduled with a Proplet or targets, or running
+ *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet, a broadcast by those it waits for
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
  *                                       Tasks, or the time, can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
@@ -32,11 +32,15 @@
 void indexes_add_task(struct store *store);
 void indexes_add_proplet(struct store *store);
 
-/* Without module, environment, results, history, annotations: read again from the API server by
+/* Without module, environment, results (those of targets too), history, annotations: read again from the API server by
  * whoever needs them. */
 watch_project_fn project_task;
 /* Without the client key and annotations. */
 watch_project_fn project_proplet;
+
+/* Of a Task's tree: calls back for each Proplet that a broadcast still waits for. */
+typedef void target_fn(void *ctx, const char *proplet);
+void targets_open(const cJSON *task, target_fn *function, void *ctx);
 
 /* Of a Proplet's tree; false: it has no usable connectionConfig. */
 bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);

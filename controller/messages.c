@@ -277,13 +277,27 @@ const char *message_id_uid(struct arena *arena, const char *id)
     return arena_strndup(arena, id, strcspn(id, "."));
 }
 
-bool message_id_attempt(const char *id, int64_t *ret)
+const char *message_id_of_target(struct arena *arena, const char *uid, int64_t attempt,
+                                 int64_t index)
+{
+    return arena_printf(arena, "%s.%" PRId64 ".%" PRId64, uid, attempt, index);
+}
+
+bool message_id_numbers(const char *id, int64_t *ret_attempt, int64_t *ret_index)
 {
     const char *dot = strchr(id, '.');
+    const char *second = dot ? strchr(dot + 1, '.') : NULL;
+    char attempt[24] = "1"; /* more digits than any number has */
 
-    if (dot)
-        return str_to_int64(dot + 1, ret);
-
-    *ret = 1;
-    return true;
+    *ret_index = -1;
+    if (second && (!str_to_int64(second + 1, ret_index) || *ret_index < 0))
+        return false;
+    if (dot) {
+        size_t len = second ? (size_t)(second - dot - 1) : strlen(dot + 1);
+        if (len >= sizeof(attempt))
+            return false;
+        memcpy(attempt, dot + 1, len);
+        attempt[len] = '\0';
+    }
+    return str_to_int64(attempt, ret_attempt);
 }

@@ -58,9 +58,13 @@ int message_result_parse(struct arena *arena, const char *text, size_t len,
 int message_string(const cJSON *object, const char *key, const char **ret,
                    struct error *err) MUST_CHECK;
 
-/* Message ids: "<uid>" for attempt 1, "<uid>.<attempt>" later. */
+/* Message ids: "<uid>" for attempt 1, "<uid>.<attempt>" later, "<uid>.<attempt>.<index>" of a
+ * target of a broadcast. */
 const char *message_id(struct arena *arena, const char *uid, int64_t attempt);
+const char *message_id_of_target(struct arena *arena, const char *uid, int64_t attempt,
+                                 int64_t index);
 /* The part before the first dot. */
 const char *message_id_uid(struct arena *arena, const char *id);
-/* The number behind it, 1 if there is none; false: something else is there. */
-bool message_id_attempt(const char *id, int64_t *ret);
+/* The number behind it, 1 if there is none, and the one behind that, -1 if there is none; false:
+ * something else is there. */
+bool message_id_numbers(const char *id, int64_t *ret_attempt, int64_t *ret_index);

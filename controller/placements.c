@@ -10,7 +10,8 @@
 
 /* What one Task adds to the counts. */
 struct share {
-    char *proplet_key;
+    char **proplet_keys; /* in the order in which they were given */
+    size_t len;
     int64_t chosen_us;
     bool active;
     bool assumed;
@@ -33,7 +34,9 @@ static void share_free(void *value)
 {
     struct share *share = value;
 
-    free(share->proplet_key);
+    for (size_t i = 0; i < share->len; i++)
+        free(share->proplet_keys[i]);
+    free(share->proplet_keys);
     free(share);
 }
 
@@ -106,44 +109,98 @@ static void last_change(struct placements *placements, const char *ns,
     map_set(placements->last, ns, last);
 }
 
-/* The lock is held. Returns true if capacity became free: of *ret_freed. */
-static bool share_replace(struct placements *placements, const struct kube_name *task,
-                          const struct placement *placement, struct kube_name *ret_freed)
+/* NULL: it counts nowhere. */
+static struct share *share_create(const struct kube_name *task, const struct placement *placement)
 {
-    char task_key[KUBE_KEY_LEN];
-    char new_key[KUBE_KEY_LEN];
-    const char *to = placement ? proplet_key(task, placement->proplet, new_key) : NULL;
-    bool freed = false;
+    size_t len = placement ? placement->target_count : 0;
+    const char *const *names = len ? placement->targets : &placement->proplet;
+    char key[KUBE_KEY_LEN];
 
-    kube_name_key(task, task_key);
-    const struct share *old = map_get(placements->shares, task_key);
-    if (old && old->assumed && placement && placement->chosen_us < old->chosen_us)
-        return false;
-    if (old) {
-        freed = old->active && !(to && placement->active && str_equal(old->proplet_key, to)) &&
-                kube_name_set(ret_freed, task->ns, strchr(old->proplet_key, '/') + 1);
-        count_change(placements, old->proplet_key, -1, -(int64_t)old->active);
-        map_remove(placements->shares, task_key);
+    if (!placement || (!len && !placement->proplet))
+        return NULL;
+
+    struct share *share = xcalloc(1, sizeof(*share));
+    share->proplet_keys = xcalloc(len + 1, sizeof(*share->proplet_keys));
+    share->active = placement->active;
+    share->chosen_us = placement->chosen_us;
+    for (size_t i = 0; i < (len ? len : 1); i++) {
+        if (proplet_key(task, names[i], key))
+            share->proplet_keys[share->len++] = xstrdup(key);
     }
-    if (to) {
-        struct share *share = xcalloc(1, sizeof(*share));
-        share->proplet_key = xstrdup(to);
-        share->active = placement->active;
-        share->chosen_us = placement->chosen_us;
-        map_set(placements->shares, task_key, share);
-        count_change(placements, to, 1, placement->active);
-        last_change(placements, task->ns, placement, false);
-    }
-    return freed;
+    if (share->len)
+        return share;
+    share_free(share);
+    return NULL;
 }
 
-bool placements_note(struct placements *placements, const struct kube_name *task,
-                     const struct placement *placement, struct kube_name *ret_freed)
+/* Targets end in any order, and all of both lists are in the order of the broadcast: next is where
+ * to look on. */
+static bool share_has(const struct share *share, const char *key, size_t *next)
 {
+    for (size_t i = *next; share && share->active && i < share->len; i++) {
+        if (str_equal(share->proplet_keys[i], key)) {
+            *next = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The lock is held. Takes fresh. */
+static struct freed_list share_replace(struct placements *placements, struct arena *arena,
+                                       const struct kube_name *task, struct share *fresh)
+{
+    struct freed_list ret = { 0 };
+    char task_key[KUBE_KEY_LEN];
+    size_t next = 0;
+
+    const struct share *old = map_get(placements->shares, kube_name_key(task, task_key));
+    if (old) {
+        ret.items = arena_array(arena, struct kube_name, old->len);
+        for (size_t i = 0; i < old->len; i++) {
+            const char *key = old->proplet_keys[i];
+            if (old->active && !share_has(fresh, key, &next) &&
+                kube_name_set(&ret.items[ret.len], task->ns, strchr(key, '/') + 1))
+                ret.len++;
+            count_change(placements, key, -1, -(int64_t)old->active);
+        }
+        map_remove(placements->shares, task_key);
+    }
+    if (fresh) {
+        map_set(placements->shares, task_key, fresh);
+        for (size_t i = 0; i < fresh->len; i++)
+            count_change(placements, fresh->proplet_keys[i], 1, fresh->active);
+    }
+    return ret;
+}
+
+/* An earlier choice than the one that is assumed: it only has not seen it yet. */
+static bool is_outdated(struct placements *placements, const struct kube_name *task,
+                        const struct placement *placement)
+{
+    char key[KUBE_KEY_LEN];
+    const struct share *old = map_get(placements->shares, kube_name_key(task, key));
+
+    return old && old->assumed && placement && placement->chosen_us < old->chosen_us;
+}
+
+struct freed_list placements_note(struct placements *placements, struct arena *arena,
+                                  const struct kube_name *task, const struct placement *placement)
+{
+    struct share *fresh = share_create(task, placement);
+    struct freed_list ret = { 0 };
+
     pthread_mutex_lock(&placements->lock);
-    bool freed = share_replace(placements, task, placement, ret_freed);
+    bool outdated = is_outdated(placements, task, placement);
+    if (!outdated) {
+        ret = share_replace(placements, arena, task, fresh);
+        if (fresh && placement->proplet)
+            last_change(placements, task->ns, placement, false);
+    }
     pthread_mutex_unlock(&placements->lock);
-    return freed;
+    if (outdated && fresh)
+        share_free(fresh);
+    return ret;
 }
 
 uint64_t placements_sequence(struct placements *placements)
@@ -154,31 +211,33 @@ uint64_t placements_sequence(struct placements *placements)
     return sequence;
 }
 
-bool placements_assume(struct placements *placements, uint64_t sequence,
+bool placements_assume(struct placements *placements, struct arena *arena, uint64_t sequence,
                        const struct kube_name *task, const struct placement *placement,
-                       struct kube_name *ret_freed)
+                       struct freed_list *ret_freed)
 {
-    *ret_freed = (struct kube_name){ 0 };
+    struct share *fresh = share_create(task, placement);
+
+    *ret_freed = (struct freed_list){ 0 };
     pthread_mutex_lock(&placements->lock);
     bool ok = placements->sequence == sequence;
     if (ok) {
-        char key[KUBE_KEY_LEN];
         placements->sequence++;
-        share_replace(placements, task, placement, ret_freed);
-        struct share *share = map_get(placements->shares, kube_name_key(task, key));
-        if (share) {
-            share->assumed = true;
+        *ret_freed = share_replace(placements, arena, task, fresh);
+        if (fresh)
+            fresh->assumed = true;
+        if (fresh && placement->proplet)
             last_change(placements, task->ns, placement, true);
-        }
     }
     pthread_mutex_unlock(&placements->lock);
+    if (!ok && fresh)
+        share_free(fresh);
     return ok;
 }
 
-bool placements_forget(struct placements *placements, const struct kube_name *task,
-                       struct kube_name *ret_freed)
+struct freed_list placements_forget(struct placements *placements, struct arena *arena,
+                                    const struct kube_name *task)
 {
-    return placements_note(placements, task, NULL, ret_freed);
+    return placements_note(placements, arena, task, NULL);
 }
 
 struct placement_count placements_count(struct placements *placements, const char *ns,

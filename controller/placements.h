@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/arena.h"
 #include "common/kube/object.h"
 
 /*
@@ -26,6 +27,15 @@ struct placement {
     const char *proplet; /* NULL: the Task has none */
     bool active;         /* scheduled or running: it takes capacity */
     int64_t chosen_us;   /* status.scheduledAt */
+    /* Of a broadcast, which has no proplet: those that it waits for. */
+    const char *const *targets;
+    size_t target_count;
+};
+
+/* Proplets that have more room than before. */
+struct freed_list {
+    struct kube_name *items; /* in the caller's arena */
+    size_t len;
 };
 
 struct placement_count {
@@ -36,22 +46,20 @@ struct placement_count {
 struct placements *placements_create(void);
 void placements_destroy(struct placements *placements);
 
-/* placement NULL: the Task is gone. Returns true if it took capacity of a Proplet, *ret_freed, and
- * does not any more. */
-bool placements_note(struct placements *placements, const struct kube_name *task,
-                     const struct placement *placement, struct kube_name *ret_freed);
+/* placement NULL: the Task is gone. Those of whom it took capacity and does not any more. */
+struct freed_list placements_note(struct placements *placements, struct arena *arena,
+                                  const struct kube_name *task, const struct placement *placement);
 
 /* Every assumption moves it; to be read before the counts. */
 uint64_t placements_sequence(struct placements *placements);
-/* false: others chose since. ret_freed: the Proplet that the Task leaves with it, its name "" if
- * none. */
-bool placements_assume(struct placements *placements, uint64_t sequence,
+/* false: others chose since. ret_freed: those that the Task leaves with it. */
+bool placements_assume(struct placements *placements, struct arena *arena, uint64_t sequence,
                        const struct kube_name *task, const struct placement *placement,
-                       struct kube_name *ret_freed);
+                       struct freed_list *ret_freed);
 
 /* The assumption came to nothing: the Task counts nowhere until its next note. As placements_note. */
-bool placements_forget(struct placements *placements, const struct kube_name *task,
-                       struct kube_name *ret_freed);
+struct freed_list placements_forget(struct placements *placements, struct arena *arena,
+                                    const struct kube_name *task);
 
 struct placement_count placements_count(struct placements *placements, const char *ns,
                                         const char *proplet);

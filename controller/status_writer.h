@@ -10,6 +10,9 @@
  * sent if they are equal. The reply goes into the informer's store, so that no later reconcile sees
  * less. ERROR_CONFLICT: the object changed since it was read.
  *
+ * Of status.broadcastResults, if it keeps its length, only members that changed are sent: an element
+ * keeps what the cache does not hold.
+ *
  * A JSON patch and not a merge patch, because a result may hold null, which a merge patch takes for
  * "remove".
  */

@@ -51,9 +51,11 @@ static bool has_news(struct shared *shared, struct reconcile *rc,
                      const struct task_observed *observed)
 {
     struct channel_state channel = bridge_channel_state(shared->bridge, observed->proplet.channel);
+    const char *uid =
+        observed->target_id ? message_id_uid(rc->arena, observed->target_id) : observed->uid;
     uint64_t seen = observed->restart.sequence;
     struct mail *mail;
-    size_t count = mailbox_peek(shared->mailbox, rc->arena, observed->uid, &mail);
+    size_t count = mailbox_peek(shared->mailbox, rc->arena, uid, &mail);
 
     if (observed->result_count && observed->results[observed->result_count - 1].sequence > seen)
         seen = observed->results[observed->result_count - 1].sequence;
@@ -61,40 +63,34 @@ static bool has_news(struct shared *shared, struct reconcile *rc,
            channel.results_since_ms > observed->now_ms;
 }
 
-int task_publish_start(struct shared *shared, struct reconcile *rc,
-                       const struct task_observed *observed, struct task_plan *plan,
-                       struct error *err)
+int task_send_start(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct task_spec *whole,
+                    const char **ret_reason, struct error *err)
 {
     const struct observed_proplet *proplet = &observed->proplet;
-    struct task whole = { 0 };
-    const cJSON *json;
     const char *text;
     size_t len;
-
-    int r = task_read_whole(rc, observed, &whole, &json, err);
-    if (r < 0)
-        return r;
-
+    int64_t number = observed->task.status.attempt;
     bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
+    const struct start_request request = {
+        .task = whole,
+        .object_name = rc->name.name,
+        .message_id = task_message_id(rc->arena, observed),
+        .client_id = proplet->client_id,
+        .dialect = proplet->dialect,
+    };
+
     if (repeated && has_news(shared, rc, observed)) {
         rc->requeue_after_ms = 1;
         return TASK_NOT_PUBLISHED;
     }
+    if (repeated && whole->daemon && !task_publish_stop(shared, rc, observed))
+        return TASK_NOT_PUBLISHED;
 
-    int64_t number = observed->task.status.attempt;
-    const struct start_request request = {
-        .task = &whole.spec,
-        .object_name = rc->name.name,
-        .message_id = message_id(rc->arena, observed->uid, number),
-        .client_id = proplet->client_id,
-        .dialect = proplet->dialect,
-    };
-    r = payload_start(rc->arena, &request, &text, &len, err);
+    int r = payload_start(rc->arena, &request, &text, &len, err);
     if (r < 0) {
-        const char *reason =
-            r == -ERROR_TOO_LARGE ? REASON_PAYLOAD_TOO_LARGE : REASON_PAYLOAD_INVALID;
-        *plan = task_plan_fail(rc->arena, observed, reason, err->message);
-        return 0;
+        *ret_reason = r == -ERROR_TOO_LARGE ? REASON_PAYLOAD_TOO_LARGE : REASON_PAYLOAD_INVALID;
+        return TASK_NOT_SENDABLE;
     }
 
     int64_t began_ms = clock_monotonic_ms(rc->clock);
@@ -122,6 +118,24 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
+int task_publish_start(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed, struct task_plan *plan,
+                       struct error *err)
+{
+    struct task whole = { 0 };
+    const cJSON *json;
+    const char *reason;
+    int r = task_read_whole(rc, observed, &whole, &json, err);
+    if (r < 0)
+        return r;
+
+    r = task_send_start(shared, rc, observed, &whole.spec, &reason, err);
+    if (r != TASK_NOT_SENDABLE)
+        return r;
+    *plan = task_plan_fail(rc->arena, observed, reason, err->message);
+    return 0;
+}
+
 bool task_publish_stop(struct shared *shared, struct reconcile *rc,
                        const struct task_observed *observed)
 {
@@ -129,7 +143,7 @@ bool task_publish_stop(struct shared *shared, struct reconcile *rc,
     int64_t number = observed->task.status.attempt;
     struct error err = { 0 };
     const char *text =
-        payload_stop(rc->arena, message_id(rc->arena, observed->uid, number),
+        payload_stop(rc->arena, task_message_id(rc->arena, observed),
                      task_function_name(&observed->task.spec, rc->name.name), proplet->client_id);
 
     int r = bridge_publish(shared->bridge, proplet->channel, "manager/stop", text, strlen(text),

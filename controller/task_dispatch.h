@@ -11,10 +11,19 @@
  * publishes the same again: where nothing confirms a start, a lost one would never be noticed. */
 #define TASK_NOT_PUBLISHED 1
 
+/* The start can never be sent, whatever is tried. */
+#define TASK_NOT_SENDABLE 2
+
 /* The complete object, as the cache has neither module nor environment; ERROR_CONFLICT: it is not the
  * one that was observed any more, or another attempt. *ret_json is its tree. */
 int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
                     const cJSON **ret_json, struct error *err) MUST_CHECK;
+/* One start, of a target too. whole: of the Task. TASK_NOT_PUBLISHED, or TASK_NOT_SENDABLE with
+ * *ret_reason and err->message. A daemon's repeat is preceded by a stop: it would run a second
+ * instance. */
+int task_send_start(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct task_spec *whole,
+                    const char **ret_reason, struct error *err) MUST_CHECK;
 
 /*
  * Reads the complete object (the cache has neither module nor environment), builds the message and

@@ -1,6 +1,6 @@
 #include "controller/task_job.h"
 
-#include "common/base/str.h"
+#include "controller/task_recovery_plan.h"
 #include "controller/task_retry_plan.h"
 #include "controller/task_transition.h"
 
@@ -17,7 +17,7 @@ bool task_obey_job(struct arena *arena, const struct task_observed *observed,
     if (!stopped)
         return false;
     if (status->phase == TASK_PENDING ||
-        (status->phase == TASK_SCHEDULED && str_is_empty(status->assigned_proplet))) {
+        (status->phase == TASK_SCHEDULED && !task_is_assigned(observed))) {
         task_skip(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
         return true;
     }

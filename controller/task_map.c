@@ -1,4 +1,6 @@
 /* Which Tasks a change concerns. Watch loop thread. */
+#include <string.h>
+
 #include "common/api/task.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
@@ -8,10 +10,34 @@
 #include "controller/task_dependencies.h"
 #include "controller/task_room.h"
 
+struct name_list {
+    const char **items;
+    size_t len;
+};
+
+static void add_name(void *ctx, const char *proplet)
+{
+    struct name_list *list = ctx;
+
+    list->items[list->len++] = proplet;
+}
+
+/* Those that a broadcast waits for; of anything else none. */
+static struct name_list open_targets(struct arena *arena, const cJSON *task)
+{
+    size_t max = json_len(json_path(task, "status", "broadcastResults", NULL));
+    struct name_list list = { .items = arena_array(arena, const char *, max + 1) };
+
+    targets_open(task, add_name, &list);
+    return list;
+}
+
 static void placement_of(struct arena *arena, const struct kube_object *object,
                          struct placement *ret)
 {
-    const cJSON *status = json_get(kube_object_json(arena, object), "status");
+    const cJSON *json = kube_object_json(arena, object);
+    const struct name_list targets = open_targets(arena, json);
+    const cJSON *status = json_get(json, "status");
     const char *proplet = json_string(json_get(status, "assignedProplet"), NULL);
     const char *phase = json_string(json_get(status, "phase"), "");
 
@@ -19,6 +45,8 @@ static void placement_of(struct arena *arena, const struct kube_object *object,
         .proplet = str_is_empty(proplet) ? NULL : proplet,
         .active = str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) ||
                   str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]),
+        .targets = targets.items,
+        .target_count = targets.len,
     };
     rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &ret->chosen_us);
 }
@@ -27,12 +55,12 @@ void task_note_placement(struct shared *shared, struct arena *arena, const struc
                          const struct kube_object *object)
 {
     struct placement placement;
-    struct kube_name freed;
 
     if (object)
         placement_of(arena, object, &placement);
-    if (placements_note(shared->placements, name, object ? &placement : NULL, &freed))
-        task_room_offer(shared, arena, &freed);
+    struct freed_list freed =
+        placements_note(shared->placements, arena, name, object ? &placement : NULL);
+    task_room_offer_all(shared, arena, &freed);
 }
 
 void task_note_all(struct shared *shared)
@@ -53,6 +81,25 @@ static void wake_proplet(struct shared *shared, const struct kube_name *task, co
 
     if (!str_is_empty(proplet) && kube_name_set(&name, task->ns, proplet))
         workqueue_add(shared->proplet_queue, &name); /* its counts; its end may wait for this one */
+}
+
+/* Those whom a broadcast waits for on one side only; both lists are in the order of the targets. */
+static void wake_targets(struct shared *shared, struct arena *arena, const struct kube_name *task,
+                         const cJSON *before, const cJSON *after)
+{
+    const struct name_list old = open_targets(arena, before);
+    const struct name_list fresh = open_targets(arena, after);
+    struct kube_name name;
+    size_t i = 0, j = 0;
+
+    while (i < old.len || j < fresh.len) {
+        int order = i == old.len ? 1 : j == fresh.len ? -1 : strcmp(old.items[i], fresh.items[j]);
+        const char *proplet = order <= 0 ? old.items[i] : fresh.items[j];
+        i += order <= 0;
+        j += order >= 0;
+        if (order && kube_name_set(&name, task->ns, proplet))
+            workqueue_add(shared->proplet_queue, &name);
+    }
 }
 
 void task_forget(struct shared *shared, const char *uid)
@@ -77,6 +124,7 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
     }
     wake_proplet(shared, name, before);
     wake_proplet(shared, name, after);
+    wake_targets(shared, arena, name, before, after);
     dependencies_wake(informer_store(shared->tasks), arena, name, before, after, queue);
 }
 

@@ -7,6 +7,7 @@
 #include "common/kube/finalizer.h"
 #include "controller/bridge_fence.h"
 #include "controller/bridge_messages.h"
+#include "controller/broadcast_plan.h"
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
 #include "controller/task_dependencies.h"
@@ -121,13 +122,15 @@ static void observe_result(struct arena *arena, const struct mail *mail,
         ret->message.task_id = ""; /* was read once before it came here: matches no attempt */
 }
 
-/* Of several the last counts: it ends whatever the others do. */
+/* Of several the last counts: it ends whatever the others do. Of a broadcast each target has its
+ * own. */
 static void observe_restart(const struct mail *mail, struct task_observed *ret)
 {
     char key[FLEET_KEY_LEN];
     int64_t came_ms;
 
-    ret->restart.sequence = mail->sequence;
+    if (!ret->target_id)
+        ret->restart.sequence = mail->sequence;
     if (!ret->workload.selected && ret->proplet.client_id &&
         fleet_key(ret->proplet.channel, ret->proplet.client_id, key) &&
         str_equal(key, mail->source) && str_to_int64(mail->body, &came_ms))
@@ -138,8 +141,25 @@ static void observe_restart(const struct mail *mail, struct task_observed *ret)
         };
 }
 
+/* Those with its id; whose they are is judged later. */
+static void observe_part_results(struct arena *arena, const struct task_observed *task,
+                                 struct task_observed *part)
+{
+    struct observed_result *results = NULL;
+
+    for (size_t i = 0; part->target_id && i < task->result_count; i++) {
+        if (!str_equal(task->results[i].message.task_id, part->target_id))
+            continue;
+        if (!results)
+            results = arena_array(arena, struct observed_result, task->result_count);
+        results[part->result_count++] = task->results[i];
+    }
+    part->results = results;
+}
+
 static void observe_mail(struct shared *shared, struct reconcile *rc,
-                         const struct kube_object *object, struct task_observed *ret)
+                         const struct kube_object *object, struct task_observed *parts,
+                         size_t part_count, struct task_observed *ret)
 {
     struct mail *mail;
     size_t count = mailbox_peek(shared->mailbox, rc->arena, object->uid, &mail);
@@ -152,9 +172,13 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
             observe_result(rc->arena, &mail[i], &results[len++]);
         else
             observe_restart(&mail[i], ret);
+        for (size_t j = 0; j < part_count && !str_equal(mail[i].kind, MAIL_RESULT); j++)
+            observe_restart(&mail[i], &parts[j]);
     }
     ret->results = results;
     ret->result_count = len;
+    for (size_t j = 0; j < part_count; j++)
+        observe_part_results(rc->arena, ret, &parts[j]);
 }
 
 /* See may_start. Asks for markers. */
@@ -194,6 +218,48 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, struct 
         ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
         ret->marker_overdue = bridge_marker_overdue(shared->bridge);
     }
+}
+
+/* Each open target as if it were a Task. */
+static struct task_observed *observe_parts(struct shared *shared, struct reconcile *rc,
+                                           const struct task_observed *task, size_t *ret_count)
+{
+    const struct json_objects *list = &task->task.status.broadcast_results;
+    const struct task_target *targets = list->items;
+    int64_t attempt = task->task.status.attempt;
+    int64_t last = 0;
+
+    *ret_count = 0;
+    if (!broadcast_is_active(task))
+        return NULL;
+
+    struct task_observed *parts = arena_array(rc->arena, struct task_observed, list->len);
+    for (size_t i = 0; i < list->len; i++) {
+        const struct task_target *target = &targets[i];
+        last = target->index > last ? target->index : last;
+        if (!target_is_open(target))
+            continue;
+        struct task_observed *part = &parts[i];
+        *part = *task;
+        part->uid = attempts_key(rc->arena, task->uid, target->index);
+        part->target_id = message_id_of_target(rc->arena, task->uid, attempt, target->index);
+        part->task.status = (struct task_status){
+            .phase = target->phase == TARGET_RUNNING ? TASK_RUNNING : TASK_SCHEDULED,
+            .assigned_proplet = target->proplet,
+            .attempt = attempt,
+            .scheduled_at_us = task->task.status.scheduled_at_us,
+            .started_at_us = target->started_at_us,
+            .reason = target->reason,
+            .device_restarts = target->restarts,
+        };
+        part->attempt = attempts_get(shared->attempts, part->uid, attempt, task->now_ms);
+        part->attempt.deleting_ms = task->attempt.deleting_ms;
+        observe_proplet(shared, rc, &part->task, &part->proplet);
+        observe_backlog(shared, rc, part);
+    }
+    attempts_targets(shared->attempts, task->uid, attempt, last + 1, task->now_ms);
+    *ret_count = list->len;
+    return parts;
 }
 
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
@@ -239,7 +305,11 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (r < 0)
         return r;
     observe_backlog(shared, rc, ret);
-    observe_mail(shared, rc, object, ret); /* after the marker: what came before it is there */
+    size_t part_count;
+    struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
+    ret->parts = parts;
+    /* after the marker: what came before it is there */
+    observe_mail(shared, rc, object, parts, part_count, ret);
     ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);
     if (task_awaits_dependencies(&ret->task))
         ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "controller/broadcast_plan.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_retry_plan.h"
@@ -32,13 +33,18 @@ bool task_needs_candidates(const struct task_observed *observed)
     return task_starts_exhausted(observed) || task_is_displaced(observed);
 }
 
+const char *task_message_id(struct arena *arena, const struct task_observed *observed)
+{
+    return observed->target_id ? observed->target_id
+                               : message_id(arena, observed->uid, observed->task.status.attempt);
+}
+
 static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
                                  const struct observed_result *result)
 {
     const struct result_message *message = &result->message;
 
-    if (!str_equal(message->task_id,
-                   message_id(arena, observed->uid, observed->task.status.attempt)))
+    if (!str_equal(message->task_id, task_message_id(arena, observed)))
         return RESULT_OTHER_ATTEMPT;
     if (!task_is_active(observed) || !task_is_assigned(observed) || observed->workload.selected)
         return RESULT_NOT_RUNNING;
@@ -105,7 +111,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
                           struct task_plan *plan)
 {
     const struct observed_result *result = take_results(arena, observed, plan);
-    bool ended = task_is_restarted(observed, 0) ||
+    bool ended = observed->attempt.ended || task_is_restarted(observed, 0) ||
                  (result && (result->message.error || !observed->task.spec.daemon));
 
     if (!observed->has_finalizer)
@@ -133,19 +139,10 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     }
 }
 
-/* Fields of the API that this version stores but does not act on yet: said, never ignored. */
-static const char *unsupported_field(const struct task_spec *spec)
-{
-    if (spec->broadcast)
-        return "spec.broadcast";
-    return NULL;
-}
-
 static void plan_choice(struct arena *arena, const struct task_observed *observed,
                         struct task_plan *plan)
 {
     const struct task_spec *spec = &observed->task.spec;
-    const char *unsupported = unsupported_field(spec);
 
     if (spec->suspend) {
         task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
@@ -153,11 +150,6 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
     }
     if (task_depend(arena, observed, plan))
         return;
-    if (unsupported) {
-        task_wait(arena, observed, plan, "Unsupported",
-                  arena_printf(arena, "this version does not act on %s", unsupported));
-        return;
-    }
     if (!observed->mqtt_configured && !task_workload_is_possible(observed)) {
         task_wait(arena, observed, plan, "MQTTNotConfigured",
                   "the controller was started without --mqtt-address");
@@ -168,6 +160,10 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
         return;
     }
 
+    if (spec->broadcast) {
+        broadcast_choose(arena, observed, plan);
+        return;
+    }
     const struct candidate *chosen = task_pick(arena, observed, &plan->refusal);
     if (!chosen) {
         plan->wait_for_room = true;
@@ -347,6 +343,10 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 {
     struct task_plan plan = task_plan_again(observed);
 
+    if (broadcast_is_active(observed)) {
+        (observed->deleted_us ? broadcast_plan_deletion : broadcast_plan)(arena, observed, &plan);
+        return plan;
+    }
     if (observed->deleted_us) {
         plan_deletion(arena, observed, &plan);
         return plan;
@@ -388,6 +388,11 @@ struct task_plan task_plan_without_payload(struct arena *arena,
 {
     struct task_plan minimal = task_plan_again(observed);
 
+    if (plan->actions) {
+        minimal = *plan;
+        broadcast_omit_answers(&minimal);
+        return minimal;
+    }
     task_heard(arena, observed, &minimal);
     task_fail(arena, observed, &minimal, REASON_RESULT_REFUSED,
               "the API server does not take this result");

@@ -95,6 +95,11 @@ struct task_observed {
     const struct observed_result *results;
     size_t result_count;
     struct observed_restart restart;
+    /* Of a target of a broadcast, which is observed as if it were a Task: the id of its messages;
+     * uid is then its key in attempts. NULL: of no target. */
+    const char *target_id;
+    const struct task_observed
+        *parts; /* of a broadcast, those that are open: as broadcastResults */
 
     enum job_order job_order; /* of the PropellerJob that it belongs to */
     bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
@@ -147,6 +152,16 @@ struct run_end {
     const char *message;
 };
 
+/* Why a broadcast ends before all of its targets have. */
+enum broadcast_end {
+    BROADCAST_GOES_ON,
+    BROADCAST_SUSPENDED,
+    BROADCAST_OVERDUE,
+    BROADCAST_STOPPED_BY_JOB,
+    BROADCAST_QUORUM,
+};
+struct target_action; /* broadcast_plan.h */
+
 struct task_plan {
     /* In this order; each that is set is done, and an error ends it there. */
     bool new_run; /* the status that is stored goes to the history, as run_end says */
@@ -168,6 +183,9 @@ struct task_plan {
     enum event_type event_type;
     const char *event_reason;
     const char *event_message;
+
+    struct target_action *actions; /* of a broadcast, one a target; NULL: it is none */
+    enum broadcast_end end;
 
     size_t rejected[RESULT_VERDICTS];
     enum task_answer answer;   /* to be noted when the status is written */
@@ -191,6 +209,9 @@ struct task_plan task_plan_fail(struct arena *arena, const struct task_observed 
 struct task_plan task_plan_without_payload(struct arena *arena,
                                            const struct task_observed *observed,
                                            const struct task_plan *plan);
+
+/* What its device calls the present attempt. */
+const char *task_message_id(struct arena *arena, const struct task_observed *observed);
 
 /* Whether plan() will look at the candidates: pending with its dependencies met, or scheduled
  * without a Proplet. */

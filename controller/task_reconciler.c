@@ -4,8 +4,10 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
 #include "controller/bridge_messages.h"
+#include "controller/broadcast_plan.h"
 #include "controller/reconcilers.h"
 #include "controller/status_writer.h"
+#include "controller/task_broadcast.h"
 #include "controller/task_dispatch.h"
 #include "controller/task_observe.h"
 #include "controller/task_room.h"
@@ -26,16 +28,22 @@
 static bool assume(struct shared *shared, struct reconcile *rc, const struct task_plan *plan,
                    uint64_t sequence)
 {
-    struct kube_name freed;
+    struct freed_list freed;
+    const struct json_objects *targets = &plan->status.broadcast_results;
+    const char **names = arena_array(rc->arena, const char *, targets->len + 1);
     const struct placement placement = {
         .proplet = plan->status.assigned_proplet,
         .active = true,
         .chosen_us = plan->status.scheduled_at_us,
+        .targets = names,
+        .target_count = targets->len,
     };
-    bool assumed = placements_assume(shared->placements, sequence, &rc->name, &placement, &freed);
 
-    if (*freed.name)
-        task_room_offer(shared, rc->arena, &freed);
+    for (size_t i = 0; i < targets->len; i++)
+        names[i] = ((const struct task_target *)targets->items)[i].proplet;
+    bool assumed =
+        placements_assume(shared->placements, rc->arena, sequence, &rc->name, &placement, &freed);
+    task_room_offer_all(shared, rc->arena, &freed);
     return assumed;
 }
 
@@ -184,10 +192,9 @@ static void look_again_if_there(struct shared *shared, struct reconcile *rc,
 
 static void forget_choice(struct shared *shared, struct reconcile *rc)
 {
-    struct kube_name freed;
+    struct freed_list freed = placements_forget(shared->placements, rc->arena, &rc->name);
 
-    if (placements_forget(shared->placements, &rc->name, &freed))
-        task_room_offer(shared, rc->arena, &freed);
+    task_room_offer_all(shared, rc->arena, &freed);
 }
 
 static int store_outcome(struct shared *shared, struct reconcile *rc,
@@ -219,12 +226,17 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     attempts_not_forbidden(shared->attempts, object->uid);
     if (plan->assign)
         attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
+    task_broadcast_chosen(shared, rc, observed, plan);
     if (plan->ack_up_to)
         mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
     for (size_t i = 0; i < RESULT_VERDICTS; i++)
         bridge_count_rejected(RESULT_VERDICT_NAMES[i], plan->rejected[i]);
     if (written) {
         note_answer(shared, &rc->name, observed, plan->answer);
+        for (size_t i = 0; plan->actions && i < plan->status.broadcast_results.len; i++) {
+            if (plan->actions[i].answer)
+                note_answer(shared, &rc->name, &observed->parts[i], plan->actions[i].answer);
+        }
         announce(rc, object, plan);
     }
     rc->requeue_after_ms = plan->requeue_after_ms;
@@ -261,6 +273,8 @@ static int release(struct shared *shared, struct reconcile *rc, const struct kub
 static int publish(struct shared *shared, struct reconcile *rc,
                    const struct task_observed *observed, struct task_plan *plan, struct error *err)
 {
+    if (plan->actions)
+        return task_broadcast_publish(shared, rc, observed, plan, err);
     if (plan->publish_stop) {
         bool is_out = task_publish_stop(shared, rc, observed);
         if (!is_out && !observed->deleted_us)
@@ -270,9 +284,6 @@ static int publish(struct shared *shared, struct reconcile *rc,
     if (!plan->publish_start)
         return 0;
 
-    bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
-    if (repeated && observed->task.spec.daemon && !task_publish_stop(shared, rc, observed))
-        return TASK_NOT_PUBLISHED; /* a repeated start of a daemon runs a second instance */
     return task_publish_start(shared, rc, observed, plan, err);
 }
 

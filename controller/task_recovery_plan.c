@@ -18,7 +18,8 @@ bool task_is_active(const struct task_observed *observed)
 
 bool task_is_assigned(const struct task_observed *observed)
 {
-    return !str_is_empty(observed->task.status.assigned_proplet);
+    return !str_is_empty(observed->task.status.assigned_proplet) ||
+           observed->task.status.broadcast_results.len;
 }
 
 bool task_may_have_started(const struct task_observed *observed)

@@ -21,9 +21,11 @@ int64_t retry_delay_s(int64_t failures)
 static bool is_last_word(const struct task_spec *spec, const char *reason)
 {
     static const char *const FINAL[] = {
-        REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID, REASON_RESULT_TOO_LARGE,
-        REASON_RESULT_REFUSED,    REASON_DEADLINE,        REASON_STOPPED_BY_JOB,
-        REASON_RESTARTED,         REASON_RESTARTS,        REASON_LOST,
+        REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID,
+        REASON_RESULT_TOO_LARGE,  REASON_TOO_MANY_TARGETS,
+        REASON_RESULT_REFUSED,    REASON_DEADLINE,
+        REASON_STOPPED_BY_JOB,    REASON_RESTARTED,
+        REASON_RESTARTS,          REASON_LOST,
         REASON_PROPLET_DELETED,   REASON_START_DEADLINE,
     };
 

@@ -2,6 +2,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
+#include "controller/broadcast_plan.h"
 #include "controller/candidates.h"
 #include "controller/indexes.h"
 
@@ -34,6 +35,12 @@ static void offer(struct shared *shared, struct arena *arena, const struct kube_
 void task_room_offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet)
 {
     offer(shared, arena, proplet, 0);
+}
+
+void task_room_offer_all(struct shared *shared, struct arena *arena, const struct freed_list *freed)
+{
+    for (size_t i = 0; i < freed->len; i++)
+        task_room_offer(shared, arena, &freed->items[i]);
 }
 
 void task_room_changed(const char *ns, struct workqueue *queue)
@@ -89,7 +96,7 @@ int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_
 static bool waited(const struct task_status *status)
 {
     static const char *const REASONS[] = { "InsufficientCapacity", "NoCandidates", "NoProplet",
-                                           "PropletOffline" };
+                                           "PropletOffline", REASON_TOO_FEW };
 
     for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
         if (str_equal(status->reason, REASONS[i]))

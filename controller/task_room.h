@@ -5,6 +5,8 @@
 #include "controller/task_plan.h"
 
 /* The Proplet may have room, or fit somebody whom it did not fit before. Any thread. */
+void task_room_offer_all(struct shared *shared, struct arena *arena,
+                         const struct freed_list *freed);
 void task_room_offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet);
 
 /*

@@ -95,25 +95,41 @@ bool task_depend(struct arena *arena, const struct task_observed *observed, stru
     return decision.verdict != DEPENDENCIES_MET;
 }
 
-void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-                 const struct candidate *chosen)
+/* For messages. */
+static const char *whereabouts(struct arena *arena, const struct task_status *status)
+{
+    if (status->broadcast_results.len)
+        return arena_printf(arena, "%zu Proplets", status->broadcast_results.len);
+    return arena_printf(arena, "Proplet '%s'", status->assigned_proplet);
+}
+
+void task_assign_targets(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
 {
     set_phase(plan, TASK_SCHEDULED);
     plan->assign = true;
-    plan->status.assigned_proplet = chosen->name;
     plan->status.attempt++;
     plan->status.scheduled_at_us = observed->now_us;
     plan->status.reason = NULL;
 
-    const char *message = arena_printf(arena, "assigned to Proplet '%s'", chosen->name);
+    const char *message = arena_printf(arena, "assigned to %s", whereabouts(arena, &plan->status));
     task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned", message);
     set_event(plan, EVENT_NORMAL, "Scheduled", message);
+}
+
+void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+                 const struct candidate *chosen)
+{
+    plan->status.assigned_proplet = chosen->name;
+    task_assign_targets(arena, observed, plan);
 }
 
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message)
 {
     plan->status.assigned_proplet = NULL;
+    plan->status.targets = NULL;
+    plan->status.broadcast_results = (struct json_objects){ 0 };
     task_wait(arena, observed, plan, reason, message);
 }
 
@@ -126,7 +142,7 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
     task_condition(arena, observed, plan, "Started", started, "StartPublished",
                    "the broker has the start");
     set_event(plan, EVENT_NORMAL, "Started",
-              arena_printf(arena, "started on Proplet '%s'", plan->status.assigned_proplet));
+              arena_printf(arena, "started on %s", whereabouts(arena, &plan->status)));
 }
 
 void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
@@ -147,7 +163,7 @@ void task_complete(struct arena *arena, const struct task_observed *observed,
     drop_condition(arena, plan, "Failed");
     task_condition(arena, observed, plan, "Completed", CONDITION_TRUE, "ResultReceived", "");
     set_event(plan, EVENT_NORMAL, "Completed",
-              arena_printf(arena, "completed on Proplet '%s'", plan->status.assigned_proplet));
+              arena_printf(arena, "completed on %s", whereabouts(arena, &plan->status)));
 }
 
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
@@ -204,6 +220,8 @@ void task_reset(struct arena *arena, const struct task_observed *observed, struc
         plan->status.assigned_proplet = NULL;
         plan->status.reason = NULL;
     }
+    plan->status.targets = NULL;
+    plan->status.broadcast_results = (struct json_objects){ 0 };
     plan->status.results = NULL;
     plan->status.error = NULL;
     plan->status.started_at_us = 0;

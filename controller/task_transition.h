@@ -9,6 +9,7 @@
 #define REASON_PAYLOAD_TOO_LARGE "PayloadTooLarge"
 #define REASON_PAYLOAD_INVALID "PayloadInvalid"
 #define REASON_RESULT_TOO_LARGE "ResultTooLarge"
+#define REASON_TOO_MANY_TARGETS "TooManyTargets"
 #define REASON_RESULT_REFUSED "ResultRefused"
 #define REASON_DEADLINE "DeadlineExceeded"
 
@@ -21,6 +22,9 @@ void task_skip(struct arena *arena, const struct task_observed *observed, struct
 bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                  const struct candidate *chosen);
+/* All of them at once; plan->status has the targets. */
+void task_assign_targets(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan);
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message);
 /* started: of the condition; unknown where the device gives no sign of it before its end. */

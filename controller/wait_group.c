@@ -13,6 +13,8 @@ const char *wait_wishes(struct arena *arena, const cJSON *task)
 
     json_set_copy(wishes, "propletSelector", json_get(spec, "propletSelector"));
     json_set_copy(wishes, "preferredPropletType", json_get(spec, "preferredPropletType"));
+    /* It takes nothing as long as one of many is full, and who wants a single place goes on. */
+    json_set_copy(wishes, "broadcast", json_get(spec, "broadcast"));
     return json_text(arena, wishes, NULL);
 }
 

@@ -96,6 +96,24 @@ static const struct json_field TARGETS_FIELDS[] = {
 };
 static const struct json_struct TARGETS = JSON_STRUCT(struct task_targets, TARGETS_FIELDS);
 
+const char *const TARGET_PHASE_NAMES[] = { "scheduled", "running",     "completed",
+                                           "failed",    "interrupted", NULL };
+
+static const struct json_field TARGET_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct task_target, proplet, "proplet"),
+    JSON_FIELD(FIELD_COUNT, struct task_target, index, "index"),
+    JSON_FIELD_ENUM(struct task_target, phase, "phase", TARGET_PHASE_NAMES),
+    JSON_FIELD(FIELD_TIME, struct task_target, started_at_us, "startedAt"),
+    JSON_FIELD(FIELD_TIME, struct task_target, finished_at_us, "finishedAt"),
+    JSON_FIELD(FIELD_STRING, struct task_target, reason, "reason"),
+    JSON_FIELD(FIELD_ANY, struct task_target, results, "results"),
+    JSON_FIELD(FIELD_STRING, struct task_target, error, "error"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_target, result_bytes, "resultBytes"),
+    JSON_FIELD(FIELD_BOOL, struct task_target, omitted, "omitted"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_target, restarts, "restarts"),
+};
+static const struct json_struct TARGET = JSON_STRUCT(struct task_target, TARGET_FIELDS);
+
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct task_status, phase, "phase", TASK_PHASE_NAMES),
     JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet, "assignedProplet"),
@@ -122,7 +140,8 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct task_status, observed_restart, "observedRestart"),
     JSON_FIELD(FIELD_ARRAY, struct task_status, history, "history"),
     JSON_FIELD_NESTED(FIELD_OBJECT, struct task_status, targets, "targets", &TARGETS),
-    JSON_FIELD(FIELD_ARRAY, struct task_status, broadcast_results, "broadcastResults"),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct task_status, broadcast_results, "broadcastResults",
+                      &TARGET),
 };
 const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
 

@@ -116,6 +116,32 @@ struct task_targets {
     int64_t failed;
 };
 
+/* One Proplet's part in a broadcast. */
+enum target_phase {
+    TARGET_SCHEDULED,
+    TARGET_RUNNING,
+    TARGET_COMPLETED,
+    TARGET_FAILED,
+    TARGET_INTERRUPTED, /* told to stop when the others had decided */
+};
+extern const char *const TARGET_PHASE_NAMES[];
+
+#define BROADCAST_MAX_TARGETS 500
+
+struct task_target {
+    const char *proplet; /* name of the Proplet object */
+    int64_t index;       /* in the message ids; no two starts of an attempt have the same */
+    enum target_phase phase;
+    int64_t started_at_us;
+    int64_t finished_at_us;
+    const char *reason;
+    const cJSON *results; /* like error not in the cache */
+    const char *error;
+    struct json_opt_int result_bytes; /* of what it answered; unset: it did not */
+    bool omitted;                     /* the answer is not kept */
+    struct json_opt_int restarts;     /* of its device, under this attempt */
+};
+
 struct task_status {
     enum task_phase phase;
     const char *assigned_proplet; /* name of the Proplet object */
@@ -141,8 +167,8 @@ struct task_status {
     int64_t run;
     const char *observed_restart; /* value of the restart annotation that was acted on last */
     const cJSON *history;
-    struct task_targets *targets; /* NULL: no broadcast */
-    const cJSON *broadcast_results;
+    struct task_targets *targets;          /* NULL: no broadcast */
+    struct json_objects broadcast_results; /* of struct task_target */
 };
 
 struct task {

@@ -56,7 +56,9 @@ static const char FULL_STATUS[] =
     "1,"
     "\"run\":4,\"observedRestart\":\"now\",\"history\":[{\"run\":3}],"
     "\"targets\":{\"total\":3,\"completed\":1,\"failed\":0},"
-    "\"broadcastResults\":[{\"proplet\":\"p\",\"results\":null}]}";
+    "\"broadcastResults\":[{\"proplet\":\"p\",\"index\":7,\"phase\":\"failed\",\"startedAt\":"
+    "\"2026-11-21T10:00:02Z\",\"finishedAt\":\"2026-11-21T10:00:03Z\",\"reason\":\"DeviceError\","
+    "\"results\":[1.50],\"error\":\"e\",\"resultBytes\":1,\"omitted\":true,\"restarts\":2}]}";
 
 START_TEST(a_spec_with_every_field_comes_back_as_it_was)
 {

@@ -70,7 +70,32 @@ static const struct {
       0 },
     { ",\"status\":{\"phase\":\"interrupted\",\"assignedProplet\":\"alpha\"}", 0 },
     { ",\"status\":{\"phase\":\"skipped\"}", 0 },
+    { ",\"status\":{\"phase\":\"scheduled\",\"broadcastResults\":[{\"proplet\":\"alpha\",\"phase\":"
+      "\"scheduled\"},{\"proplet\":\"beta\",\"phase\":\"scheduled\"}]}",
+      ACTIVE },
+    { ",\"status\":{\"phase\":\"running\",\"broadcastResults\":[{\"proplet\":\"alpha\",\"phase\":"
+      "\"running\"},{\"proplet\":\"beta\",\"phase\":\"completed\"}]}",
+      ACTIVE },
+    { ",\"status\":{\"phase\":\"completed\",\"broadcastResults\":[{\"proplet\":\"alpha\",\"phase\":"
+      "\"interrupted\"}]}",
+      0 },
 };
+
+START_TEST(broadcast_is_found_by_those_that_it_waits_for)
+{
+    indexes_add_task(store);
+    put("all", ",\"status\":{\"phase\":\"running\",\"broadcastResults\":["
+               "{\"proplet\":\"alpha\",\"phase\":\"completed\"},"
+               "{\"proplet\":\"beta\",\"phase\":\"running\"},"
+               "{\"proplet\":\"delta\",\"phase\":\"failed\"},"
+               "{\"proplet\":\"gamma\",\"phase\":\"scheduled\"}]}");
+    ck_assert_uint_eq(store_count(store, INDEX_ACTIVE, ""), 1);
+    ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/alpha"), 0);
+    ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/beta"), 1);
+    ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/delta"), 0);
+    ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/gamma"), 1);
+}
+END_TEST
 
 START_TEST(task_is_found_by_what_it_does)
 {
@@ -143,9 +168,11 @@ START_TEST(cache_holds_no_modules_results_or_environments)
             "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"},\"annotations\":{\"a\":\"b\"}},"
             "\"spec\":{\"name\":\"n\",\"file\":\"AGFzbQ\",\"env\":{\"A\":\"b\"},"
             "\"imageUrl\":\"x\"},\"status\":{\"phase\":\"failed\",\"results\":1,\"error\":\"e\","
-            "\"history\":[],\"broadcastResults\":[],\"latestMetrics\":{},\"attempt\":2}}"),
+            "\"history\":[],\"broadcastResults\":[{\"proplet\":\"p\",\"index\":1,\"results\":1,"
+            "\"error\":\"e\"}],\"latestMetrics\":{},\"attempt\":2}}"),
         "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"name\":\"n\",\"imageUrl\":\"x\"},"
-        "\"status\":{\"phase\":\"failed\",\"attempt\":2}}");
+        "\"status\":{\"phase\":\"failed\",\"broadcastResults\":[{\"proplet\":\"p\",\"index\":1}],"
+        "\"attempt\":2}}");
     ck_assert_str_eq(projected(project_task, "{}"), "{}");
 }
 END_TEST
@@ -191,6 +218,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, task_is_found_by_what_it_does, 0, ARRAY_LEN(TASKS));
+    tcase_add_test(tcase, broadcast_is_found_by_those_that_it_waits_for);
     tcase_add_loop_test(tcase, proplet_is_found_by_channel_and_identity, 0, ARRAY_LEN(PROPLETS));
     tcase_add_test(tcase, cache_holds_no_modules_results_or_environments);
     tcase_add_test(tcase,

@@ -332,6 +332,39 @@ START_TEST(uid_is_what_comes_before_the_first_dot)
 }
 END_TEST
 
+START_TEST(target_of_a_broadcast_has_a_name_of_its_own)
+{
+    ck_assert_str_eq(message_id_of_target(arena, "uid", 1, 0), "uid.1.0");
+    ck_assert_str_eq(message_id_of_target(arena, "uid", 2, 499), "uid.2.499");
+}
+END_TEST
+
+static const struct {
+    const char *id;
+    bool ok;
+    int64_t attempt, index;
+} NUMBERS[] = {
+    { "uid", true, 1, -1 },       { "uid.2", true, 2, -1 },
+    { "uid.2.17", true, 2, 17 },  { "uid.1.0", true, 1, 0 },
+    { "uid.x", false, 0, 0 },     { "uid.", false, 0, 0 },
+    { "uid.2.", false, 0, 0 },    { "uid.2.x", false, 0, 0 },
+    { "uid.2.-1", false, 0, 0 },  { "uid..1", false, 0, 0 },
+    { "uid.2.3.4", false, 0, 0 }, { "uid.123456789012345678901234567890.1", false, 0, 0 },
+};
+
+START_TEST(numbers_of_an_id_are_read_or_it_is_refused)
+{
+    int64_t attempt, index;
+    bool ok = message_id_numbers(NUMBERS[_i].id, &attempt, &index);
+
+    ck_assert_msg(ok == NUMBERS[_i].ok, "%s", NUMBERS[_i].id);
+    if (!ok)
+        return;
+    ck_assert_int_eq(attempt, NUMBERS[_i].attempt);
+    ck_assert_int_eq(index, NUMBERS[_i].index);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("messages");
@@ -343,6 +376,8 @@ int main(void)
     tcase_add_test(tcase, channel_that_is_too_long_is_refused);
     tcase_add_test(tcase, first_attempt_is_named_by_the_uid_alone);
     tcase_add_test(tcase, uid_is_what_comes_before_the_first_dot);
+    tcase_add_test(tcase, target_of_a_broadcast_has_a_name_of_its_own);
+    tcase_add_loop_test(tcase, numbers_of_an_id_are_read_or_it_is_refused, 0, ARRAY_LEN(NUMBERS));
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("payloads");

@@ -26,27 +26,57 @@ static struct kube_name task(const char *name)
     return ret;
 }
 
+static bool keep(const struct freed_list *list)
+{
+    freed = list->len ? list->items[0] : (struct kube_name){ 0 };
+    return list->len > 0;
+}
+
+static bool note_placement(const char *name, const struct placement *placement)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name key = task(name);
+    struct freed_list list = placements_note(placements, arena, &key, placement);
+
+    return keep(&list);
+}
+
 static bool note(const char *name, const char *proplet, bool active, int64_t chosen_us)
 {
-    const struct kube_name key = task(name);
-    const struct placement placement = { proplet, active, chosen_us };
+    const struct placement placement = { .proplet = proplet,
+                                         .active = active,
+                                         .chosen_us = chosen_us };
 
-    return placements_note(placements, &key, &placement, &freed);
+    return note_placement(name, &placement);
 }
 
 static bool gone(const char *name)
 {
-    const struct kube_name key = task(name);
+    return note_placement(name, NULL);
+}
 
-    return placements_note(placements, &key, NULL, &freed);
+static bool forget(const char *name)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name key = task(name);
+    struct freed_list list = placements_forget(placements, arena, &key);
+
+    return keep(&list);
 }
 
 static bool assume(uint64_t sequence, const char *name, const char *proplet, int64_t chosen_us)
 {
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct kube_name key = task(name);
-    const struct placement placement = { proplet, true, chosen_us };
+    const struct placement placement = { .proplet = proplet,
+                                         .active = true,
+                                         .chosen_us = chosen_us };
+    struct freed_list list;
 
-    return placements_assume(placements, sequence, &key, &placement, &freed);
+    if (!placements_assume(placements, arena, sequence, &key, &placement, &list))
+        return false;
+    (void)keep(&list);
+    return true;
 }
 
 static bool assume_now(const char *name, const char *proplet, int64_t chosen_us)
@@ -116,14 +146,15 @@ static const struct {
     struct placement before, after;
     bool freed;
 } FREED[] = {
-    { { NULL, false, 0 }, { "alpha", true, 1 }, false },
-    { { "alpha", true, 1 }, { "alpha", true, 1 }, false },
-    { { "alpha", true, 1 }, { "alpha", false, 1 }, true },
-    { { "alpha", true, 1 }, { "beta", true, 2 }, true },
-    { { "alpha", true, 1 }, { NULL, false, 0 }, true },
-    { { "alpha", true, 1 }, { NULL, true, 1 }, true }, /* scheduled without a Proplet */
-    { { "alpha", false, 1 }, { "alpha", false, 1 }, false },
-    { { "alpha", false, 1 }, { NULL, false, 0 }, false },
+    { { .proplet = NULL }, { "alpha", true, 1, NULL, 0 }, false },
+    { { "alpha", true, 1, NULL, 0 }, { "alpha", true, 1, NULL, 0 }, false },
+    { { "alpha", true, 1, NULL, 0 }, { "alpha", false, 1, NULL, 0 }, true },
+    { { "alpha", true, 1, NULL, 0 }, { "beta", true, 2, NULL, 0 }, true },
+    { { "alpha", true, 1, NULL, 0 }, { .proplet = NULL }, true },
+    /* scheduled without a Proplet */
+    { { "alpha", true, 1, NULL, 0 }, { NULL, true, 1, NULL, 0 }, true },
+    { { "alpha", false, 1, NULL, 0 }, { "alpha", false, 1, NULL, 0 }, false },
+    { { "alpha", false, 1, NULL, 0 }, { .proplet = NULL }, false },
 };
 
 START_TEST(freed_capacity_is_told)
@@ -142,6 +173,57 @@ START_TEST(deleted_task_frees_its_capacity_once)
     ck_assert(!gone("one"));
     note("two", "alpha", false, 1);
     ck_assert(!gone("two"));
+}
+END_TEST
+
+static const char *const ALL[] = { "alpha", "beta", "gamma" };
+
+static bool note_broadcast(const char *const *targets, size_t count)
+{
+    const struct placement placement = {
+        .active = true, .chosen_us = 1, .targets = targets, .target_count = count
+    };
+
+    return note_placement("all", &placement);
+}
+
+START_TEST(broadcast_counts_on_each_that_it_waits_for)
+{
+    ck_assert(!note_broadcast(ALL, 3));
+    note("one", "beta", true, 1);
+    expect("alpha", 1, 1);
+    expect("beta", 2, 2);
+    expect_last("beta"); /* a broadcast is no choice: the circle goes on from where it was */
+
+    static const char *const LEFT[] = { "alpha", "gamma" };
+    ck_assert(note_broadcast(LEFT, 2));
+    ck_assert_str_eq(freed.name, "beta");
+    expect("beta", 1, 1);
+    expect("gamma", 1, 1);
+    ck_assert(gone("all"));
+    expect("alpha", 0, 0);
+    expect("gamma", 0, 0);
+}
+END_TEST
+
+START_TEST(broadcast_is_assumed_before_it_is_in_the_store)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name all = task("all");
+    const struct placement placement = {
+        .active = true, .chosen_us = 5, .targets = ALL, .target_count = 3
+    };
+    struct freed_list list;
+    uint64_t sequence = placements_sequence(placements);
+
+    ck_assert(placements_assume(placements, arena, sequence, &all, &placement, &list));
+    ck_assert_uint_eq(list.len, 0);
+    ck_assert(!assume(sequence, "one", "alpha", 6));
+    note("all", NULL, false, 0);
+    expect("alpha", 1, 1);
+    list = placements_forget(placements, arena, &all);
+    ck_assert_uint_eq(list.len, 3);
+    expect("alpha", 0, 0);
 }
 END_TEST
 
@@ -189,14 +271,12 @@ END_TEST
 
 START_TEST(what_frees_room_says_on_which_proplet)
 {
-    const struct kube_name one = task("one");
-
     ck_assert(assume_now("one", "alpha", 5));
     ck_assert_str_eq(freed.name, "");
     ck_assert(assume_now("one", "beta", 6)); /* chosen anew, without a word between */
     ck_assert_str_eq(freed.ns, "default");
     ck_assert_str_eq(freed.name, "alpha");
-    ck_assert(placements_forget(placements, &one, &freed));
+    ck_assert(forget("one"));
     ck_assert_str_eq(freed.name, "beta");
     note("one", "alpha", true, 7);
     ck_assert(note("one", "alpha", false, 7));
@@ -207,10 +287,8 @@ END_TEST
 
 START_TEST(choice_that_was_not_written_counts_nowhere)
 {
-    const struct kube_name one = task("one");
-
     assume_now("one", "alpha", 5);
-    placements_forget(placements, &one, &freed);
+    forget("one");
     expect("alpha", 0, 0);
     note("one", NULL, false, 0);
     expect("alpha", 0, 0);
@@ -318,6 +396,8 @@ int main(void)
     tcase_add_test(tcase, namespaces_are_told_apart);
     tcase_add_loop_test(tcase, freed_capacity_is_told, 0, ARRAY_LEN(FREED));
     tcase_add_test(tcase, deleted_task_frees_its_capacity_once);
+    tcase_add_test(tcase, broadcast_counts_on_each_that_it_waits_for);
+    tcase_add_test(tcase, broadcast_is_assumed_before_it_is_in_the_store);
     tcase_add_test(tcase, last_selected_is_the_newest_choice_whatever_order_they_come_in);
     tcase_add_test(tcase, proplet_name_that_is_too_long_counts_nowhere);
     suite_add_tcase(suite, tcase);

@@ -17,11 +17,6 @@ static void set_depends_on(void)
     world.observed.dependencies = (struct dependencies){ .items = &OTHER, .len = 1 };
 }
 
-static void set_broadcast(void)
-{
-    world.spec->broadcast = true;
-}
-
 static void configure_no_mqtt(void)
 {
     world.observed.mqtt_configured = false;
@@ -78,7 +73,6 @@ static const struct {
 } WAITS[] = {
     { suspend, "Suspended", "spec.suspend is true" },
     { set_depends_on, "WaitingForDependencies", "Task 'other' has not finished" },
-    { set_broadcast, "Unsupported", "this version does not act on spec.broadcast" },
     { configure_no_mqtt, "MQTTNotConfigured", "the controller was started without --mqtt-address" },
     { remove_candidates, "NoProplet", "the namespace has no Proplet" },
     { pin_missing, "NoProplet", "Proplet 'omega' does not exist" },

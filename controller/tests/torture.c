@@ -64,6 +64,12 @@ static const char *ending(void)
             (int)json_int(json_get(status, "attempt"), 0), count_text(status, "failures"),
             count_text(status, "run"), condition_status(conditions, "Scheduled"),
             condition_status(conditions, "Started"), condition_status(conditions, "Completed"));
+    json_for_each (target, json_get(status, "broadcastResults")) {
+        text = arena_printf(
+            stage.arena, "%s, %s %s %s", text, json_string(json_get(target, "proplet"), "-"),
+            json_string(json_get(target, "phase"), "-"),
+            json_string(json_get(target, "results"), json_string(json_get(target, "reason"), "-")));
+    }
     for (size_t i = 0; i < outside.run_count; i++) {
         const struct run *run = &outside.runs[i];
         const char *dot = strchr(run->id, '.');

@@ -9,8 +9,9 @@
 struct scenario {
     const char *name;
     void (*acts[TORTURE_ACTS])(void); /* the controller comes to rest after each */
-    /* "<phase> <result or error> attempt <n>[ failures <n>][ run <n>] <Scheduled> <Started> <Completed>" of the Task, or
-     * "gone"; then of each id on a device "; uid[.<n>] x<executions>", " stopped", " up <instances of
+    /* "<phase> <result or error> attempt <n>[ failures <n>][ run <n>] <Scheduled> <Started>
+     * <Completed>" of the Task, or "gone"; of each target of a broadcast ", <Proplet> <phase>
+     * <result or reason>"; then of each id on a device "; uid[.<n>] x<executions>", " stopped", " up <instances of
      * a daemon>". */
     const char *end;
 };

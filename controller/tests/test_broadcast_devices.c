@@ -1,0 +1,279 @@
+/* Targets whose devices are lost or started anew; orders that stop a broadcast. */
+#include "controller/broadcast_plan.h"
+#include "controller/tests/broadcast_world.h"
+
+#define LOST_MS 120000
+
+/* ---- devices ---- */
+
+static void go_offline(struct observed_proplet *proplet)
+{
+    proplet->ready = false;
+    proplet->offline_since_us = world.observed.now_us - (LOST_MS + 1000) * INT64_C(1000);
+    proplet->absent_from_ms = world.observed.now_ms - 1;
+}
+static void vanish(struct observed_proplet *proplet)
+{
+    proplet->exists = proplet->ready = false;
+}
+static void hold(struct observed_proplet *proplet)
+{
+    go_offline(proplet);
+    proplet->held_until_ms = world.observed.now_ms + 1000;
+}
+static void cordon(struct observed_proplet *proplet)
+{
+    proplet->cordoned = true;
+}
+
+static const struct {
+    void (*happens)(struct observed_proplet *proplet);
+    enum lost_policy policy;
+    bool running; /* otherwise no start is out */
+    const char *targets;
+} LOSSES[] = {
+    { go_offline, LOST_UNSET, true, "running failed:PropletLost running" },
+    { go_offline, LOST_FAIL, true, "running failed:PropletLost running" },
+    { go_offline, LOST_WAIT, true, "running running:PropletOffline running" },
+    { go_offline, LOST_UNSET, false, "running failed:PropletLost running" },
+    { go_offline, LOST_WAIT, false, "running scheduled:PropletOffline running" },
+    { vanish, LOST_UNSET, true, "running failed:PropletDeleted running" },
+    { vanish, LOST_WAIT, true, "running failed:PropletDeleted running" },
+    { vanish, LOST_FAIL, false, "running failed:PropletDeleted running" },
+    { hold, LOST_UNSET, true, "running running:FleetOffline running" },
+    { hold, LOST_UNSET, false, "running scheduled:FleetOffline running" },
+    { cordon, LOST_UNSET, false, "running failed:PropletCordoned running" },
+    { cordon, LOST_UNSET, true, "running running running" },
+};
+
+START_TEST(target_whose_proplet_is_lost_has_nowhere_to_go)
+{
+    world.spec->proplet_lost_policy = LOSSES[_i].policy;
+    broadcast_turn();
+    if (LOSSES[_i].running)
+        broadcast_turn();
+    else
+        broadcast_observe();
+    LOSSES[_i].happens(&all.parts[1].proplet);
+    struct task_plan plan = broadcast_plan_all();
+
+    ck_assert_str_eq(broadcast_phases(&plan.status), LOSSES[_i].targets);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+}
+END_TEST
+
+static void restart(size_t i)
+{
+    all.parts[i].restart =
+        (struct observed_restart){ .sequence = 500, .came_ms = world.observed.now_ms };
+    world.observed.restart.sequence = 500;
+}
+
+START_TEST(device_that_was_started_anew_gets_a_new_id)
+{
+    broadcast_dispatch(3);
+    restart(1);
+    struct task_plan plan = broadcast_plan_all();
+    const struct task_target *list = plan.status.broadcast_results.items;
+
+    ck_assert(plan.actions[1].publish_stop && plan.actions[1].chosen);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running scheduled running");
+    ck_assert_int_eq(list[1].index, 3);
+    ck_assert_int_eq(list[1].restarts.value, 1);
+    ck_assert_uint_eq(plan.ack_up_to, 500);
+    broadcast_write(&plan);
+    plan = broadcast_plan_all();
+    ck_assert(plan.actions[1].publish_start && !plan.actions[0].publish_start);
+}
+END_TEST
+
+START_TEST(fourth_restart_fails_the_target)
+{
+    broadcast_dispatch(3);
+    for (int i = 0; i < 3; i++) {
+        restart(1);
+        broadcast_turn();
+        broadcast_turn();
+        world_wait_ms(1000);
+    }
+    restart(1);
+    broadcast_turn();
+    ck_assert_str_eq(broadcast_phases(world.status), "running failed:DeviceRestarts running");
+}
+END_TEST
+
+START_TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
+{
+    broadcast_dispatch(3);
+    broadcast_answer(0, GOOD);
+    restart(1);
+    struct task_plan plan = broadcast_plan_refusing(1);
+
+    ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
+    ck_assert_uint_eq(plan.ack_up_to, 499);
+    ck_assert(!plan.actions[1].chosen);
+}
+END_TEST
+
+/* ---- orders ---- */
+
+static void suspend(void)
+{
+    world.spec->suspend = true;
+}
+static void exceed(void)
+{
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 60 };
+    world_wait_ms(61000);
+}
+static void stop_job(void)
+{
+    world.observed.job_order = JOB_ORDER_STOP;
+}
+
+static const struct {
+    void (*order)(void);
+    enum task_phase phase;
+    const char *reason;
+} ORDERS[] = {
+    { suspend, TASK_INTERRUPTED, "Suspended" },
+    { exceed, TASK_FAILED, "DeadlineExceeded" },
+    { stop_job, TASK_FAILED, "StoppedByJob" },
+};
+
+START_TEST(order_stops_whoever_is_not_done)
+{
+    broadcast_dispatch(3);
+    broadcast_answer(0, GOOD);
+    broadcast_turn();
+    ORDERS[_i].order();
+    struct task_plan plan = broadcast_plan_refusing(2);
+    ck_assert(plan.actions[1].publish_stop && plan.actions[2].undone);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
+    broadcast_write(&plan);
+
+    plan = broadcast_plan_all();
+    ck_assert(!plan.actions[1].publish_stop && plan.actions[2].publish_stop);
+    ck_assert_int_eq(plan.status.phase, ORDERS[_i].phase);
+    ck_assert_str_eq(plan.status.reason, ORDERS[_i].reason);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "completed interrupted interrupted");
+}
+END_TEST
+
+START_TEST(suspended_before_a_start_is_out_it_has_no_targets)
+{
+    broadcast_turn();
+    suspend();
+    struct task_plan plan = broadcast_plan_all();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_uint_eq(plan.status.broadcast_results.len, 0);
+    ck_assert_ptr_null(plan.status.targets);
+    broadcast_write(&plan);
+    world.spec->suspend = false;
+    plan = broadcast_plan_all();
+    ck_assert(plan.assign);
+    ck_assert_int_eq(plan.status.attempt, 2);
+}
+END_TEST
+
+START_TEST(resumed_it_begins_anew_everywhere)
+{
+    broadcast_dispatch(3);
+    broadcast_answer(0, GOOD);
+    suspend();
+    broadcast_turn();
+    ck_assert_int_eq(world.status->phase, TASK_INTERRUPTED);
+    world.spec->suspend = false;
+    broadcast_turn();
+    ck_assert_int_eq(world.status->phase, TASK_PENDING);
+    ck_assert_uint_eq(world.status->broadcast_results.len, 0);
+    broadcast_turn();
+    ck_assert_str_eq(broadcast_phases(world.status), "scheduled scheduled scheduled");
+    ck_assert_int_eq(world.status->attempt, 2);
+}
+END_TEST
+
+START_TEST(stops_of_many_go_out_over_turns)
+{
+    size_t stops = 0;
+    int turns = 0;
+
+    broadcast_dispatch(BROADCAST_MAX_TARGETS);
+    suspend();
+    while (world.status->phase == TASK_RUNNING) {
+        struct task_plan plan = broadcast_plan_all();
+        size_t now = 0;
+        for (size_t i = 0; i < BROADCAST_MAX_TARGETS; i++)
+            now += plan.actions[i].publish_stop;
+        ck_assert_uint_le(now, BROADCAST_STOPS_A_TURN);
+        stops += now;
+        broadcast_write(&plan);
+        ck_assert_int_lt(++turns, 20);
+    }
+    ck_assert_uint_eq(stops, BROADCAST_MAX_TARGETS);
+}
+END_TEST
+
+START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
+{
+    broadcast_dispatch(3);
+    world.observed.deleted_us = world.observed.now_us;
+    for (size_t i = 0; i < 3; i++)
+        all.memory[i].deleting_ms = world.observed.now_ms;
+    struct task_plan plan = broadcast_plan_all();
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(plan.actions[i].publish_stop);
+    ck_assert(!plan.release);
+
+    broadcast_answer(0, BAD);
+    plan = broadcast_plan_all();
+    ck_assert(!plan.release && plan.actions[0].release);
+    all.memory[0].ended = true;
+    world.observed.result_count = 0;
+    world_wait_ms(30000);
+    plan = broadcast_plan_all();
+    ck_assert(plan.release);
+    ck_assert_str_eq(plan.event_reason, "StopUnconfirmed");
+}
+END_TEST
+
+START_TEST(daemons_run_until_all_have_failed)
+{
+    world.spec->daemon = true;
+    broadcast_dispatch(3);
+    for (size_t i = 0; i < 3; i++)
+        broadcast_answer(i, "\"results\":\"\"");
+    broadcast_turn();
+    ck_assert_int_eq(world.status->phase, TASK_RUNNING);
+    ck_assert_str_eq(broadcast_phases(world.status), "running running running");
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(world.status->phase, TASK_RUNNING);
+        broadcast_answer(i, BAD);
+        broadcast_turn();
+    }
+    ck_assert_int_eq(world.status->phase, TASK_FAILED);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("broadcast_plan: devices and orders");
+    TCase *tcase = tcase_create("devices and orders");
+    tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
+    tcase_set_timeout(tcase, 300);
+    tcase_add_loop_test(tcase, target_whose_proplet_is_lost_has_nowhere_to_go, 0,
+                        ARRAY_LEN(LOSSES));
+    tcase_add_test(tcase, device_that_was_started_anew_gets_a_new_id);
+    tcase_add_test(tcase, fourth_restart_fails_the_target);
+    tcase_add_test(tcase, restart_whose_stop_is_not_out_is_not_acknowledged);
+    tcase_add_loop_test(tcase, order_stops_whoever_is_not_done, 0, ARRAY_LEN(ORDERS));
+    tcase_add_test(tcase, suspended_before_a_start_is_out_it_has_no_targets);
+    tcase_add_test(tcase, resumed_it_begins_anew_everywhere);
+    tcase_add_test(tcase, stops_of_many_go_out_over_turns);
+    tcase_add_test(tcase, deleted_it_waits_for_the_word_of_each_or_the_time_out);
+    tcase_add_test(tcase, daemons_run_until_all_have_failed);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
