@@ -339,20 +339,10 @@ struct task_plan task_plan_again(const struct task_observed *observed)
     return plan;
 }
 
-struct task_plan task_plan(struct arena *arena, const struct task_observed *observed)
+static void plan_life(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan)
 {
-    struct task_plan plan = task_plan_again(observed);
-
-    if (broadcast_is_active(observed)) {
-        (observed->deleted_us ? broadcast_plan_deletion : broadcast_plan)(arena, observed, &plan);
-        return plan;
-    }
-    if (observed->deleted_us) {
-        plan_deletion(arena, observed, &plan);
-        return plan;
-    }
-
-    const struct observed_result *result = take_results(arena, observed, &plan);
+    const struct observed_result *result = take_results(arena, observed, plan);
     /* An error may be its word on the stop, and that does not make it failed. */
     bool stopped = result && result->message.error && task_is_stopping(observed);
     bool restarted = task_is_restarted(observed, result ? result->sequence : 0);
@@ -360,16 +350,28 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
     bool outdated = restarted && observed->task.spec.daemon && result && !result->message.error;
 
     if (result && !stopped && !outdated)
-        plan_result(arena, observed, &plan, &result->message);
-    task_plan_workload_end(arena, observed, &plan);
-    if (plan.status.phase != observed->task.status.phase)
-        return plan;
+        plan_result(arena, observed, plan, &result->message);
+    task_plan_workload_end(arena, observed, plan);
+    if (plan->status.phase != observed->task.status.phase)
+        return;
     if (restarted && !observed->task.spec.suspend)
-        task_plan_restart(arena, observed, &plan);
+        task_plan_restart(arena, observed, plan);
     else
-        plan_phase(arena, observed, &plan); /* a daemon's word changes nothing else */
+        plan_phase(arena, observed, plan); /* a daemon's word changes nothing else */
     if (stopped)
-        task_plan_stopped(arena, observed, &plan);
+        task_plan_stopped(arena, observed, plan);
+}
+
+struct task_plan task_plan(struct arena *arena, const struct task_observed *observed)
+{
+    struct task_plan plan = task_plan_again(observed);
+
+    if (broadcast_is_active(observed))
+        (observed->deleted_us ? broadcast_plan_deletion : broadcast_plan)(arena, observed, &plan);
+    else if (observed->deleted_us)
+        plan_deletion(arena, observed, &plan);
+    else
+        plan_life(arena, observed, &plan);
     return plan;
 }
 
