@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_schedule_plan.h"
 #include "controller/task_transition.h"
 
 /* So many of those that failed are named in status.error. */
@@ -190,6 +191,10 @@ static void finish_ordered(struct arena *arena, const struct task_observed *obse
         (void)task_obey_job(arena, observed, plan);
         plan->publish_stop = false; /* each target was told */
         return;
+    case BROADCAST_RESCHEDULED:
+        (void)task_plan_schedule(arena, observed, plan);
+        plan->publish_stop = false;
+        return;
     case BROADCAST_SUSPENDED:
         if (running)
             task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
@@ -197,7 +202,7 @@ static void finish_ordered(struct arena *arena, const struct task_observed *obse
             task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
         return;
     case BROADCAST_OVERDUE:
-        task_fail(arena, observed, plan, "DeadlineExceeded",
+        task_fail(arena, observed, plan, REASON_DEADLINE,
                   arena_printf(arena, "still running after %" PRId64 " s",
                                observed->task.spec.active_deadline_seconds.value));
         return;

@@ -7,6 +7,7 @@
 #include "controller/broadcast_outcome.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
+#include "controller/task_schedule_plan.h"
 #include "controller/task_transition.h"
 #include "controller/task_workload_manifest.h"
 
@@ -118,7 +119,7 @@ static void end_target(const struct task_observed *part, struct task_target *tar
 static void lose(const struct task_observed *part, struct task_target *target)
 {
     if (!part->proplet.exists)
-        end_target(part, target, TARGET_FAILED, "PropletDeleted", "its Proplet was deleted");
+        end_target(part, target, TARGET_FAILED, REASON_PROPLET_DELETED, "its Proplet was deleted");
     else if (part->proplet.cordoned && !task_may_have_started(part))
         end_target(part, target, TARGET_FAILED, "PropletCordoned",
                    "its Proplet was cordoned before the start went out");
@@ -131,7 +132,7 @@ static void end_interrupted(const struct task_observed *part, int64_t *next_inde
                             struct target_action *action)
 {
     const char *reason = plan->status.reason;
-    bool lost = str_equal(reason, REASON_LOST) || str_equal(reason, "PropletDeleted");
+    bool lost = str_equal(reason, REASON_LOST) || str_equal(reason, REASON_PROPLET_DELETED);
 
     if (lost)
         end_target(part, target, TARGET_FAILED, reason, plan->event_message);
@@ -233,6 +234,15 @@ static enum broadcast_end end_of(struct arena *arena, const struct task_observed
 
     if (task_obey_job(arena, observed, &scratch))
         return BROADCAST_STOPPED_BY_JOB;
+    (void)task_plan_schedule(arena, observed, &scratch);
+    if (scratch.status.phase != observed->task.status.phase ||
+        !scratch.status.broadcast_results.len)
+        return BROADCAST_RESCHEDULED;
+    plan->status.next_run_us = scratch.status.next_run_us;
+    plan->requeue_after_ms = scratch.requeue_after_ms;
+    plan->event_type = scratch.event_type;
+    plan->event_reason = scratch.event_reason;
+    plan->event_message = scratch.event_message;
     if (spec->suspend)
         return BROADCAST_SUSPENDED;
     if (observed->task.status.phase != TASK_RUNNING || !spec->active_deadline_seconds.set)

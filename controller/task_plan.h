@@ -158,6 +158,7 @@ enum broadcast_end {
     BROADCAST_SUSPENDED,
     BROADCAST_OVERDUE,
     BROADCAST_STOPPED_BY_JOB,
+    BROADCAST_RESCHEDULED, /* its next run is due, or it is too late for this one */
     BROADCAST_QUORUM,
 };
 struct target_action; /* broadcast_plan.h */

@@ -1,5 +1,6 @@
 /* Targets whose devices are lost or started anew; orders that stop a broadcast. */
 #include "controller/broadcast_plan.h"
+#include "controller/task_schedule.h"
 #include "controller/tests/broadcast_world.h"
 
 #define LOST_MS 120000
@@ -131,6 +132,15 @@ static void stop_job(void)
     world.observed.job_order = JOB_ORDER_STOP;
 }
 
+static void replace(void)
+{
+    world.spec->schedule = "30 * * * *";
+    world.spec->is_recurring = true;
+    world.spec->concurrency_policy = CONCURRENCY_REPLACE;
+    world.observed.schedule = task_schedule_observe(world.arena, world.spec, NULL);
+    world.status->next_run_us = world.observed.now_us - 1000000;
+}
+
 static const struct {
     void (*order)(void);
     enum task_phase phase;
@@ -139,6 +149,7 @@ static const struct {
     { suspend, TASK_INTERRUPTED, "Suspended" },
     { exceed, TASK_FAILED, "DeadlineExceeded" },
     { stop_job, TASK_FAILED, "StoppedByJob" },
+    { replace, TASK_INTERRUPTED, "Replaced" },
 };
 
 START_TEST(order_stops_whoever_is_not_done)
