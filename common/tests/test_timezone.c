@@ -1,5 +1,6 @@
 #include "common/api/timezone.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "common/base/compiler.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
+#include "common/tests/tzif.h"
 
 /* A database of the test: zones Good, Area/City, Etc/GMT+5; files that are no zones. */
 static struct arena *arena;
@@ -140,14 +142,55 @@ START_TEST(without_a_database_only_what_is_certain_is_said)
 }
 END_TEST
 
+/* A file of the database with these bytes. */
+static void put_zone(const char *name, const char *bytes, size_t len)
+{
+    FILE *file = fopen(arena_printf(arena, "%s/%s", database, name), "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, len, file), len);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(a_zone_that_is_read_says_its_offsets)
+{
+    CLEANUP(buf_releasep) struct buf bytes = BUF_INIT(ZONE_MAX_BYTES);
+    const struct zone *zone;
+
+    tzif_write(&bytes, 0, &(const struct tzif_change){ 0, 0 }, 0, "<+0530>-5:30");
+    put_zone("Area/India", bytes.data, bytes.len);
+    ck_assert_int_eq(timezone_read(database, "Area/India", arena, &zone), TIMEZONE_KNOWN);
+    ck_assert_int_eq(zone_span_at(zone, 0).offset_s, 19800);
+    put_zone("Area/Cut", bytes.data, bytes.len - 1);
+    ck_assert_int_eq(timezone_read(database, "Area/Cut", arena, &zone), TIMEZONE_UNKNOWN);
+    ck_assert_ptr_null(zone);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_told_apart)
+{
+    const char *nowhere = arena_printf(arena, "%s/nowhere", database);
+    const struct zone *zone;
+
+    ck_assert_int_eq(timezone_read(nowhere, "UTC", arena, &zone), TIMEZONE_KNOWN);
+    ck_assert_ptr_null(zone);
+    ck_assert_int_eq(timezone_read(nowhere, "Europe/Paris", arena, &zone), TIMEZONE_CANNOT_TELL);
+    ck_assert_int_eq(timezone_read(database, "../Good", arena, &zone), TIMEZONE_UNKNOWN);
+    ck_assert_int_eq(timezone_read(database, "zone.tab", arena, &zone), TIMEZONE_UNKNOWN);
+}
+END_TEST
+
 START_TEST(no_descriptor_is_left_open)
 {
+    const struct zone *zone;
     int before = dup(0);
 
     close(before);
     for (size_t i = 0; i < ARRAY_LEN(HOSTILE); i++)
         (void)timezone_look_up(database, HOSTILE[i]);
     (void)timezone_look_up(database, "Good");
+    (void)timezone_read(database, "Good", arena, &zone);
+    (void)timezone_read(database, "Text", arena, &zone);
 
     int after = dup(0);
     close(after);
@@ -167,6 +210,8 @@ int main(void)
     tcase_add_test(tc, a_name_is_no_path_even_where_one_leads_to_a_zone);
     tcase_add_test(tc, a_name_of_more_than_the_longest_is_unknown);
     tcase_add_test(tc, without_a_database_only_what_is_certain_is_said);
+    tcase_add_test(tc, a_zone_that_is_read_says_its_offsets);
+    tcase_add_test(tc, what_cannot_be_read_is_told_apart);
     tcase_add_test(tc, no_descriptor_is_left_open);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

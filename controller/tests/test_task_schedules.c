@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
+#include "controller/task_schedule.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC                                                                                       \
@@ -119,6 +120,20 @@ START_TEST(schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs)
 }
 END_TEST
 
+START_TEST(machine_without_zones_knows_utc_and_says_what_is_missing)
+{
+    struct task_spec spec = { .schedule = "@daily" };
+    struct observed_schedule seen = task_schedule_observe(stage.arena, &spec, "/nowhere");
+
+    ck_assert_ptr_null(seen.problem);
+    spec.timezone = "Europe/Berlin";
+    seen = task_schedule_observe(stage.arena, &spec, "/nowhere");
+    ck_assert_str_eq(seen.problem, "NoTimeZoneDatabase");
+    ck_assert_str_eq(seen.message, "spec.timezone: 'Europe/Berlin' is unknown without the database "
+                                   "of time zones, /usr/share/zoneinfo (package tzdata)");
+}
+END_TEST
+
 /* Nothing looks at it in between. */
 START_TEST(waiting_costs_no_turns)
 {
@@ -140,6 +155,7 @@ int main(void)
     tcase_add_test(tc, run_that_does_not_take_place_is_in_the_history_at_once_and_only_once);
     tcase_add_loop_test(tc, schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs, 0,
                         (int)ARRAY_LEN(UNTOLD));
+    tcase_add_test(tc, machine_without_zones_knows_utc_and_says_what_is_missing);
     tcase_add_test(tc, waiting_costs_no_turns);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
