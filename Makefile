@@ -100,15 +100,18 @@ $(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 LOAD := $(OUT)/bench/load
 $(LOAD): $(OUT)/bench/load.o $(OUT)/libcommon.a
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+PATHS := $(OUT)/bench/paths
+$(PATHS): $(OUT)/bench/paths.o $(addprefix $(OUT)/,libcontroller.a libwebhook.a libcerts.a libcommon.a)
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 .PHONY: load benchmarks
 load: $(LOAD)
 	@:
-benchmarks: all load $(FLEET)
+benchmarks: all load $(FLEET) $(PATHS)
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
                             $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c \
-                            $(FLEET_SRC) bench/fleet/main.c bench/load.c common/tests/compare/next_times.c))
+                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c common/tests/compare/next_times.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
@@ -163,6 +166,10 @@ test: ## everything: set-up, lint, check, demo, e2e
 .PHONY: bench
 bench: ## memory, latency, throughput and writes beside their budgets (SCENARIOS="tasks": only these)
 	@bench/run.sh $(SCENARIOS)
+
+.PHONY: profile
+profile: ## where the hot paths spend their instructions (HOT_PATH="plan": only this one)
+	@bench/profile.sh $(HOT_PATH)
 
 PREFIX ?= /usr/local
 .PHONY: install

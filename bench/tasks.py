@@ -47,6 +47,8 @@ def create_task(connection, options, name):
     """Returns the uid, and the times before the request and after the answer."""
     spec = {"name": name, "functionName": "main", "inputs": [10, 32]}
     spec["file"] = options.module + "A" * (options.inline_bytes // 4 * 4)
+    if options.suspend:
+        spec["suspend"] = True
     task = {"apiVersion": API, "kind": "Task", "metadata": {"name": name}, "spec": spec}
     answer, before, after = send(connection, "POST", path_of(options, "tasks"), task)
     return answer["metadata"]["uid"], before, after
@@ -92,17 +94,25 @@ def print_percentiles(what, values, budgets_ms=None):
 
 
 def in_parts(options, act):
-    """act(connection, number) for 1 ... count, by several writers; returns how long it took."""
+    """act(connection, number) for first + 1 ... count, by several writers; returns how long it took."""
 
     def run(part):
         connection = UnixConnection(options.socket)
-        for number in range(1 + part, 1 + options.count, WRITERS):
+        for number in range(1 + options.first + part, 1 + options.count, WRITERS):
             act(connection, number)
 
     before = time.time()
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(run, range(WRITERS)))
     return time.time() - before
+
+
+def drop_proplet(connection, options, number):
+    send(connection, "DELETE", path_of(options, f"proplets/worker-{number}"), {})
+
+
+def drop_proplets(options):
+    in_parts(options, lambda to, number: drop_proplet(to, options, number))
 
 
 def create_many(options):
@@ -144,6 +154,7 @@ MODES = {
     "many": create_many,
     "proplets": create_proplets,
     "cordon": cordon_proplets,
+    "drop-proplets": drop_proplets,
 }
 
 
@@ -156,6 +167,8 @@ def main():
     parser.add_argument("--prefix", default="many", help="of the Tasks' names")
     parser.add_argument("--inline-bytes", type=int, default=0, help="added to the module")
     parser.add_argument("--journal", help="of the devices; for latency")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="so many are there")
+    parser.add_argument("--suspend", action="store_true", help="Tasks that do not begin")
     for name in ("broker", "domain", "channel"):
         parser.add_argument(f"--{name}", help="for proplets")
     parser.add_argument("--max-tasks", type=int, default=0, help="0: no limit; for proplets")

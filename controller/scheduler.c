@@ -183,12 +183,30 @@ static struct schedule_refusal refuse(struct arena *arena, const struct task_spe
                                       message };
 }
 
+/* The first name after the last selected one; context->len if there is none. The candidates are in
+ * name order. */
+static size_t next_index(const struct schedule_context *context)
+{
+    size_t low = 0;
+    size_t high = context->len;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(context->candidates[middle].name, context->last_selected) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const struct candidate *scheduler_pick(const struct scheduler *scheduler, struct arena *arena,
                                        const struct task_spec *task,
                                        const struct schedule_context *context,
                                        struct schedule_refusal *ret_refusal)
 {
     size_t counts[SCHEDULE_FILTERS] = { 0 };
+    struct schedule_context scored = *context;
     const struct candidate *best = NULL;
     double lowest = 0;
 
@@ -196,13 +214,14 @@ const struct candidate *scheduler_pick(const struct scheduler *scheduler, struct
         *ret_refusal = *context->known;
         return NULL;
     }
+    scored.next = next_index(context);
     for (size_t i = 0; i < context->len; i++) {
         enum schedule_filter filter = schedule_filter(task, &context->candidates[i]);
         counts[filter]++;
         if (filter != FILTER_PASSED)
             continue;
 
-        double score = scheduler->score(context, i);
+        double score = scheduler->score(&scored, i);
         if (!best || score < lowest) {
             best = &context->candidates[i];
             lowest = score;

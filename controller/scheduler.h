@@ -19,6 +19,7 @@ struct schedule_context {
     const struct candidate *candidates; /* all of the namespace, in name order */
     size_t len;
     const char *last_selected; /* "" if none */
+    size_t next; /* index of the first name behind it, len if there is none; scheduler_pick's */
     /* Not NULL: it is known that none fits, and why; there are no candidates. */
     const struct schedule_refusal *known;
 };

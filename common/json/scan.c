@@ -23,9 +23,14 @@ static char peek(const struct scan *scan)
     return scan->at < scan->len ? scan->text[scan->at] : '\0';
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static char skip_blanks(struct scan *scan)
 {
-    while (scan->at < scan->len && strchr(" \t\r\n", scan->text[scan->at]) && peek(scan))
+    while (scan->at < scan->len && is_blank(scan->text[scan->at]))
         scan->at++;
     return peek(scan);
 }
@@ -69,18 +74,23 @@ size_t json_number_len(const char *text, size_t len)
     return at;
 }
 
+/* The quote that ends the string, or the end. */
+static const char *end_of_string(const char *s, const char *end)
+{
+    while (s < end && *s != '"')
+        s += *s == '\\' && s + 1 < end ? 2 : 1;
+    return s;
+}
+
 size_t json_next_number(const char **at, const char *end, const char **ret_token)
 {
     const char *s = *at;
-    bool in_string = false;
 
-    for (; s < end; s++) {
+    while (s < end && *s != '-' && !is_digit(*s)) {
         if (*s == '"')
-            in_string = !in_string;
-        else if (in_string && *s == '\\')
+            s = end_of_string(s + 1, end);
+        if (s < end)
             s++;
-        else if (!in_string && (*s == '-' || is_digit(*s)))
-            break;
     }
     *ret_token = s;
 
@@ -138,12 +148,23 @@ static bool scan_escape(struct scan *scan)
     return c != 'u' || scan_unicode(scan);
 }
 
+/* Almost every byte of almost every string. */
+static void skip_plain(struct scan *scan)
+{
+    while (scan->at < scan->len) {
+        char c = scan->text[scan->at];
+        if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+            return;
+        scan->at++;
+    }
+}
+
 static bool scan_string(struct scan *scan)
 {
     if (peek(scan) != '"')
         return fail(scan, "a string");
     scan->at++;
-    while (scan->at < scan->len) {
+    for (skip_plain(scan); scan->at < scan->len; skip_plain(scan)) {
         char c = scan->text[scan->at];
         size_t step = str_utf8_char(scan->text + scan->at, scan->len - scan->at);
 

@@ -23,7 +23,8 @@ common/net      common/base/
 common/kube     common/base/ common/json/
 common/api      common/base/ common/json/ common/kube/object.h common/kube/conditions.h
 common/runtime  common/base/ common/json/ common/kube/ common/net/http_server.h
-bench           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
+bench           common/ controller/ webhook/
+bench/fleet     common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 certs           common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller      common/base/ common/json/ common/net/ common/kube/ common/api/ common/runtime/ certs/
 webhook         common/base/ common/json/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
