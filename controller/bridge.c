@@ -172,7 +172,7 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
 
     if (connected)
         metric_add(&CONNECTS, 1, "control", NULL);
-    else
+    else if (why)
         log_warn("control connection to the broker ended, connecting again", "why", why, NULL);
 
     pthread_mutex_lock(&bridge->lock);
@@ -211,7 +211,7 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
     if (connected) {
         metric_add(&CONNECTS, 1, "events", NULL);
         log_info("connected to the broker", "session", session_present ? "resumed" : "new", NULL);
-    } else {
+    } else if (why) {
         log_warn("events connection to the broker ended, connecting again", "why", why, NULL);
     }
     bridge_sink_reconnected(&bridge->sink);

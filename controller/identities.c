@@ -137,6 +137,12 @@ void identities_stop(struct identities *identities)
     }
 }
 
+void identities_close_idle(struct identities *identities, uint32_t idle_ms)
+{
+    for (size_t i = 0; i < identities->count; i++)
+        kube_client_close_idle(identities->members[i].client, idle_ms);
+}
+
 void identities_cancel(struct identities *identities)
 {
     for (size_t i = 0; i < identities->count; i++)

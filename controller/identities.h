@@ -43,5 +43,7 @@ struct events *identities_events(const struct identities *identities, enum ident
 
 int identities_start(struct identities *identities, struct error *err) MUST_CHECK;
 void identities_stop(struct identities *identities); /* as events_stop */
+void identities_close_idle(struct identities *identities,
+                           uint32_t idle_ms); /* as kube_client_close_idle */
 /* Any thread: requests under way and later ones of all of them end with ERROR_CANCELED. */
 void identities_cancel(struct identities *identities);

@@ -1,4 +1,5 @@
 /* propeller-controller */
+#include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/json/json.h"
 #include "common/runtime/program.h"
@@ -11,6 +12,7 @@ int main(int argc, char **argv)
     static struct process process; /* other threads hold pointers to it until the very end */
     struct error err = { 0 };
 
+    alloc_init();
     json_init();
     process.arena = arena_create();
     int r = controller_options_parse(process.arena, argc, argv, &process.settings, &err);

@@ -1,9 +1,13 @@
 /* What the process does while it runs: starting, stopping, losing the Lease, being ready. */
 #include <stdio.h>
 
+#include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "controller/process.h"
 #include "controller/task_room.h"
+
+/* Long enough for the pauses of steady work. */
+#define IDLE_CONNECTION_MS 10000
 
 static int start_health(void *self, struct error *err)
 {
@@ -16,6 +20,16 @@ static int start_health(void *self, struct error *err)
 static void join_health(void *self)
 {
     health_stop(((struct process *)self)->health);
+}
+
+/* What a burst of work needed and nobody uses any more. */
+static void rest(void *self)
+{
+    struct process *process = self;
+
+    kube_client_close_idle(process->client, IDLE_CONNECTION_MS);
+    identities_close_idle(process->identities, IDLE_CONNECTION_MS);
+    alloc_give_back();
 }
 
 static int start_watches(void *self, struct error *err)
@@ -186,6 +200,7 @@ void process_add_runnables(struct process *process)
                                       .group = RUN_SERVERS,
                                       .self = process,
                                       .start = start_health,
+                                      .tick = rest,
                                       .join = join_health };
     const struct runnable watches = { .name = "watches",
                                       .group = RUN_CACHES,

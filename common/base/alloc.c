@@ -1,6 +1,17 @@
 #include "common/base/alloc.h"
 
+#include <malloc.h>
 #include <unistd.h>
+
+void alloc_init(void)
+{
+    (void)mallopt(M_ARENA_MAX, 1);
+}
+
+void alloc_give_back(void)
+{
+    (void)malloc_trim(0);
+}
 
 static _Noreturn void out_of_memory(void)
 {

@@ -3,6 +3,12 @@
 
 #include <stddef.h>
 
+/* Before other threads are there. One heap for all of them: with one for every two threads, as is
+ * usual, what a burst leaves free in each can be used by no other. */
+void alloc_init(void);
+/* What is free goes back to the system. Walks over the heap: not in a hurry. */
+void alloc_give_back(void);
+
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *pointer, size_t size);

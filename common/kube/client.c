@@ -67,6 +67,12 @@ void kube_client_cancel(struct kube_client *client)
         transport_cancel(client->transport);
 }
 
+void kube_client_close_idle(struct kube_client *client, uint32_t idle_ms)
+{
+    if (client->transport)
+        transport_close_idle(client->transport, idle_ms);
+}
+
 void kube_client_set_guard(struct kube_client *client, bool (*may_write)(void *ctx), void *ctx)
 {
     client->may_write = may_write;

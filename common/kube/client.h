@@ -13,6 +13,8 @@ struct kube_client *kube_client_create_with(http_roundtrip_fn *roundtrip,
 void kube_client_destroy(struct kube_client *client);
 void kube_client_cancel(
     struct kube_client *client); /* see transport_cancel; no effect on create_with clients */
+void kube_client_close_idle(struct kube_client *client,
+                            uint32_t idle_ms); /* as transport_close_idle */
 
 /* Asked before every write (POST, PUT, PATCH, DELETE); false: ERROR_CANCELED, nothing is sent. Set
  * before use. */

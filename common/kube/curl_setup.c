@@ -8,6 +8,8 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 
+/* Kept with each handle; 64 KiB if nothing is said. A large body goes out in several pieces. */
+#define UPLOAD_BUFFER (16L << 10)
 /* Seconds of silence before the kernel asks whether the peer is there, and between questions. */
 #define KEEPALIVE_S 15L
 
@@ -133,6 +135,7 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
     /* Handles of a loop wait for the first connection to say that it is HTTP/2, and share it. In
      * clear text nothing says so before its first reply has ended, which may be a watch. */
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, str_has_prefix(setup->server, "https:") ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's 200 is not ours */

@@ -8,6 +8,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/curl_setup.h"
 
@@ -24,6 +25,7 @@
  */
 struct lane {
     struct lane *next;
+    int64_t used_ms; /* when it was given back */
     CURLM *multi;
     CURL *easy;
     char problem[CURL_ERROR_SIZE];
@@ -163,6 +165,7 @@ static void lane_give(struct transport *transport, struct lane *lane)
 
     bool keep = transport->idle_count < MAX_IDLE;
     if (keep) {
+        lane->used_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
         lane->next = transport->idle;
         transport->idle = lane;
         transport->idle_count++;
@@ -171,6 +174,30 @@ static void lane_give(struct transport *transport, struct lane *lane)
 
     if (!keep)
         lane_destroy(lane);
+}
+
+void transport_close_idle(struct transport *transport, uint32_t idle_ms)
+{
+    int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM) - (int64_t)idle_ms;
+    struct lane *old = NULL;
+
+    pthread_mutex_lock(&transport->lock);
+    struct lane **link = transport->idle ? &transport->idle->next : NULL;
+    while (link && *link && (*link)->used_ms > before_ms) /* the freshest are the first */
+        link = &(*link)->next;
+    if (link) {
+        old = *link;
+        *link = NULL;
+    }
+    for (const struct lane *lane = old; lane; lane = lane->next)
+        transport->idle_count--;
+    pthread_mutex_unlock(&transport->lock);
+
+    while (old) {
+        struct lane *lane = old;
+        old = lane->next;
+        lane_destroy(lane);
+    }
 }
 
 static struct curl_slist *add_header(struct arena *arena, struct curl_slist *list, const char *name,

@@ -166,7 +166,7 @@ static void tell_end(struct mqtt *mqtt, const char *why)
     mqtt_publish_end(mqtt, stopping || !mqtt_may_act(mqtt) ? ERROR_CANCELED : ERROR_UNAVAILABLE,
                      why);
     if (mqtt->handlers.state)
-        mqtt->handlers.state(mqtt->handlers.ctx, false, false, why);
+        mqtt->handlers.state(mqtt->handlers.ctx, false, false, stopping ? NULL : why);
 }
 
 static void connect_and_serve(struct mqtt *mqtt)

@@ -57,7 +57,7 @@ typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
 /* The connection's thread. len bytes on this topic were more than max_packet. */
 typedef void mqtt_dropped_fn(void *ctx, const char *topic, size_t len);
 /* The connection's thread: CONNACK came (session_present), or the connection ended or could not be
- * made (why, one line, without secrets). */
+ * made (why, one line, without secrets; NULL: mqtt_stop). */
 typedef void mqtt_state_fn(void *ctx, bool connected, bool session_present, const char *why);
 
 struct mqtt_handlers {

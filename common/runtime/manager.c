@@ -28,6 +28,8 @@ struct manager {
     bool ready[MANAGER_MAX_RUNNABLES]; /* has been once: not asked again */
     size_t count;
     uint32_t stop_budget_ms;
+    uint32_t tick_period_ms;
+    int64_t tick_ms; /* monotonic: when the next one is due */
 
     int news; /* eventfd for main: a signal, a failure, readiness perhaps */
     _Atomic(const char *) waiting_for; /* name of the runnable whose function main is in */
@@ -59,6 +61,7 @@ struct manager *manager_create(void)
     manager->control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     assert(manager->signals >= 0 && manager->news >= 0 && manager->control >= 0);
     manager->stop_budget_ms = MANAGER_STOP_BUDGET_MS;
+    manager->tick_period_ms = MANAGER_TICK_MS;
     (void)pthread_mutex_init(&manager->lock, NULL);
     return manager;
 }
@@ -83,6 +86,11 @@ void manager_add(struct manager *manager, const struct runnable *runnable)
 void manager_set_stop_budget(struct manager *manager, uint32_t budget_ms)
 {
     manager->stop_budget_ms = budget_ms ? budget_ms : MANAGER_STOP_BUDGET_MS;
+}
+
+void manager_set_tick_period(struct manager *manager, uint32_t period_ms)
+{
+    manager->tick_period_ms = period_ms ? period_ms : MANAGER_TICK_MS;
 }
 
 static void raise_event(int fd)
@@ -131,9 +139,31 @@ static int failure(struct manager *manager, struct error *err)
     return -(int)copy.code;
 }
 
-/* Waits for a signal, a failure, a wake or the time. 1: a signal came; 0: anything else; < 0. */
+/* Returns how long until the next one. */
+static int tick(struct manager *manager)
+{
+    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+    if (now_ms < manager->tick_ms)
+        return (int)(manager->tick_ms - now_ms);
+    for (size_t i = 0; i < manager->count; i++) {
+        const struct runnable *runnable = &manager->runnables[i];
+
+        if (manager->started[i] && runnable->tick)
+            runnable->tick(runnable->self);
+    }
+    manager->tick_ms = now_ms + manager->tick_period_ms;
+    return (int)manager->tick_period_ms;
+}
+
+/* Waits for a signal, a failure, a wake or the time (-1: for long). 1: a signal came; 0: anything
+ * else; < 0. */
 static int wait_for_news(struct manager *manager, int timeout_ms, struct error *err)
 {
+    int tick_ms = tick(manager);
+
+    if (timeout_ms < 0 || timeout_ms > tick_ms)
+        timeout_ms = tick_ms;
     wait_event(manager->news, timeout_ms);
     return atomic_load(&manager->interrupted) ? 1 : failure(manager, err);
 }

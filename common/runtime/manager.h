@@ -19,6 +19,9 @@ struct runnable {
     int (*ready)(void *self, struct error *err);
     void (*stop)(void *self); /* asks; returns at once. May be NULL */
     void (*join)(void *self); /* returns when it has ended. May be NULL */
+    /* When it has started, and every MANAGER_TICK_MS until the end begins, on the main thread: for
+     * what has time. Returns soon. May be NULL */
+    void (*tick)(void *self);
     /* Half of the stop budget is gone: whoever is waited for gives up. On a thread of the manager,
      * once, perhaps before start or after join; returns at once. May be NULL */
     void (*hurry)(void *self);
@@ -26,6 +29,7 @@ struct runnable {
 
 /* From SIGTERM on; a kubelet kills after 30 s. */
 #define MANAGER_STOP_BUDGET_MS 25000
+#define MANAGER_TICK_MS 15000
 #define MANAGER_MAX_RUNNABLES 32
 
 /* create: on the main thread before any other is started: blocks SIGTERM and SIGINT for all of
@@ -35,6 +39,8 @@ void manager_destroy(struct manager *manager);
 void manager_add(struct manager *manager, const struct runnable *runnable); /* copied */
 /* Before run. 0: MANAGER_STOP_BUDGET_MS. */
 void manager_set_stop_budget(struct manager *manager, uint32_t budget_ms);
+/* Likewise; 0: MANAGER_TICK_MS. */
+void manager_set_tick_period(struct manager *manager, uint32_t period_ms);
 
 /*
  * Main thread. Runs until a signal (0) or a failure of its own or of manager_fail. Then for each

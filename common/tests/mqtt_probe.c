@@ -72,7 +72,7 @@ static void on_state(void *ctx, bool connected, bool session_present, const char
     probe->connections += connected;
     if (connected)
         probe->session_present = session_present;
-    (void)snprintf(probe->why, sizeof(probe->why), "%s", why);
+    (void)snprintf(probe->why, sizeof(probe->why), "%s", why ? why : "");
     pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->lock);
 }

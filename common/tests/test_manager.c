@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/str.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 
@@ -31,6 +32,8 @@ struct part {
     bool wakes;                      /* ready() asks to be asked again */
     const char *fails_at_start;      /* manager_fail is called with this */
 };
+
+static unsigned ticks;
 
 static void note(const struct part *part, const char *what)
 {
@@ -149,6 +152,32 @@ START_TEST(groups_start_when_the_one_before_is_ready_and_stop_in_reverse)
                      "stop known; join known; "
                      "stop two; stop one; join two; join one; "
                      "stop server; join server; ");
+}
+END_TEST
+
+static void tick(void *self)
+{
+    note(self, "tick");
+    if (++ticks == 2)
+        ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
+}
+
+START_TEST(what_ticks_does_so_again_and_again_from_its_start_on)
+{
+    struct part early = { .name = "early" };
+    struct part late = { .name = "late" };
+    struct runnable runnables[] = {
+        { .name = "early", .group = RUN_SERVERS, .self = &early, .start = start, .tick = tick },
+        { .name = "late", .group = RUN_LEADER, .self = &late, .start = start },
+    };
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(runnables); i++)
+        manager_add(manager, &runnables[i]);
+    manager_set_tick_period(manager, 20);
+    ck_assert_int_eq(manager_run(manager, &err), 0);
+    ck_assert_uint_ge(ticks, 2);
+    ck_assert(str_has_prefix(buf_string(&trace), "start early; tick early; "));
 }
 END_TEST
 
@@ -401,6 +430,7 @@ int main(void)
     tcase_add_checked_fixture(order, set_up, tear_down);
     tcase_set_timeout(order, 10);
     tcase_add_test(order, groups_start_when_the_one_before_is_ready_and_stop_in_reverse);
+    tcase_add_test(order, what_ticks_does_so_again_and_again_from_its_start_on);
     tcase_add_test(order, what_needs_no_ready_stop_and_join_has_none);
     tcase_add_test(order, a_signal_ends_the_wait_for_readiness);
     tcase_add_test(order, what_fails_to_start_is_named_and_only_what_has_started_is_stopped);

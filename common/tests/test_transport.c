@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -394,6 +395,58 @@ START_TEST(many_threads_ask_at_once_with_few_connections)
 }
 END_TEST
 
+static unsigned open_files(void)
+{
+    unsigned count = 0;
+    DIR *fds = opendir("/proc/self/fd");
+
+    ck_assert_ptr_nonnull(fds);
+    while (readdir(fds))
+        count++;
+    closedir(fds);
+    return count;
+}
+
+/* Requests at the same time, which nobody answers. */
+static void ask_in_vain(void)
+{
+    pthread_t threads[3];
+    enum error_code codes[ARRAY_LEN(threads)];
+
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_and_return_code, &codes[i]), 0);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_join(threads[i], NULL);
+}
+
+START_TEST(connections_that_nobody_uses_are_closed_but_for_the_freshest)
+{
+    connect_to(url_of("http", ""), "", 300);
+    while (ask("GET", "/x") < 0) /* on a slow machine it may take several */
+        ;
+    unsigned with_one = open_files();
+    REPLIES(RAW_SILENT);
+    while (open_files() <= with_one) /* until two of them were under way at once */
+        ask_in_vain();
+    REPLIES(OK_REPLY);
+    while (ask("GET", "/x") < 0)
+        ;
+    unsigned connections = raw_server_connections(server);
+    unsigned with_several = open_files();
+
+    transport_close_idle(transport, 3600 * 1000);
+    ck_assert_uint_eq(open_files(), with_several);
+    transport_close_idle(transport, 0);
+    unsigned left = open_files();
+    ck_assert_uint_lt(left, with_several);
+    transport_close_idle(transport, 0);
+    ck_assert_uint_eq(open_files(), left);
+    while (ask("GET", "/x") < 0)
+        connections++;
+    ck_assert_uint_le(raw_server_connections(server), connections); /* the same one */
+}
+END_TEST
+
 START_TEST(secrets_are_not_in_errors)
 {
     connect_to(url_of("http", ""), "token: hunter2", 100);
@@ -425,6 +478,7 @@ int main(void)
     tcase_add_test(c, a_reply_over_the_limit_is_too_large);
     tcase_add_test(c, cancel_ends_what_is_under_way_and_what_comes_later);
     tcase_add_test(c, many_threads_ask_at_once_with_few_connections);
+    tcase_add_test(c, connections_that_nobody_uses_are_closed_but_for_the_freshest);
     tcase_add_test(c, secrets_are_not_in_errors);
     suite_add_tcase(suite, c);
     return suite_run(suite);
