@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
-COUNT=${CRASH_TASKS:-40} ROUNDS=${ROLLING_ROUNDS:-2}
+COUNT=${CRASH_TASKS:-24} ROUNDS=${ROLLING_ROUNDS:-2}
 crash_controllers() {
     replica_start a
     replica_start b
