@@ -83,17 +83,22 @@ static void add_name(const cJSON *job, const char *task, index_add_fn *add, void
         add(ctx, kube_name_key(&name, key));
 }
 
+static void index_refs(const cJSON *job, index_add_fn *add, void *ctx)
+{
+    if (!is_live(job))
+        return;
+    json_for_each (ref, json_path(job, "spec", "taskRefs", NULL))
+        add_name(job, json_string(ref, ""), add, ctx);
+}
+
 static void index_names(const cJSON *job, index_add_fn *add, void *ctx)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *name = json_string(json_path(job, "metadata", "name", NULL), "");
     const cJSON *spec = json_get(job, "spec");
 
-    if (!is_live(job))
-        return;
-    json_for_each (ref, json_get(spec, "taskRefs"))
-        add_name(job, json_string(ref, ""), add, ctx);
-    if (!str_equal(progress(job), JOB_REASON_NAME_TAKEN))
+    index_refs(job, add, ctx);
+    if (!is_live(job) || !str_equal(progress(job), JOB_REASON_NAME_TAKEN))
         return;
     json_for_each (task, json_get(spec, "tasks"))
         add_name(job, job_child_name(arena, name, json_string(json_get(task, "name"), "")), add,
@@ -104,6 +109,7 @@ void indexes_add_propellerjob(struct store *store)
 {
     store_add_index(store, INDEX_JOB_ORDERS, index_orders);
     store_add_index(store, INDEX_JOB_NAMES, index_names);
+    store_add_index(store, INDEX_JOB_REFS, index_refs);
 }
 
 void project_propellerjob(cJSON *object)
@@ -148,11 +154,30 @@ enum job_order job_order_of(struct store *jobs, struct arena *arena, const cJSON
     return JOB_ORDER_NONE;
 }
 
-bool job_is_open(struct store *jobs, struct arena *arena, const cJSON *task)
+bool job_awaits(struct store *jobs, struct arena *arena, const struct kube_name *name,
+                const cJSON *task)
 {
     const char *uid = kube_controller_uid(task);
+    char key[KUBE_KEY_LEN];
 
-    return uid && has_order(jobs, arena, JOB_ORDER_NONE, uid);
+    return (uid && has_order(jobs, arena, JOB_ORDER_NONE, uid)) ||
+           store_count(jobs, INDEX_JOB_REFS, kube_name_key(name, key)) > 0;
+}
+
+/* It looks at them no more: they may have a time to live that is over. */
+static void wake_refs(const cJSON *before, const cJSON *after, const char *ns,
+                      struct workqueue *queue)
+{
+    const cJSON *refs = json_path(before, "spec", "taskRefs", NULL);
+    struct kube_name name;
+
+    if (!is_live(before) ||
+        (is_live(after) && json_equal(refs, json_path(after, "spec", "taskRefs", NULL))))
+        return;
+    json_for_each (ref, refs) {
+        if (kube_name_set(&name, ns, json_string(ref, "")))
+            workqueue_add(queue, &name);
+    }
 }
 
 void task_map_job(void *self, struct kube_object *old, struct kube_object *current,
@@ -163,6 +188,7 @@ void task_map_job(void *self, struct kube_object *old, struct kube_object *curre
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
+    wake_refs(before, after, current ? current->name.ns : old->name.ns, queue);
     if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
         return;
 

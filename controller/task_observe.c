@@ -290,7 +290,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         return r;
 
     if (task_is_final(ret->task.status.phase) && ret->task.spec.ttl_seconds_after_finished.set)
-        ret->awaited = job_is_open(informer_store(shared->jobs), rc->arena, json) ||
+        ret->awaited = job_awaits(informer_store(shared->jobs), rc->arena, &rc->name, json) ||
                        dependencies_awaited(informer_store(shared->tasks), &rc->name);
     ret->job_order = job_order_of(informer_store(shared->jobs), rc->arena, json);
     if (ret->job_order == JOB_ORDER_SUSPEND)

@@ -84,6 +84,51 @@ START_TEST(referred_tasks_may_come_later_and_are_nobodys_children)
 }
 END_TEST
 
+static void end_job(void)
+{
+    job_stage_end_task("job-a", TASK_COMPLETED);
+}
+
+static void delete_job(void)
+{
+    job_stage_delete(&KIND_PROPELLERJOB, "job");
+}
+
+static void drop_reference(void)
+{
+    put_job("a", "");
+}
+
+static void (*const LETTING_GO[])(void) = { end_job, delete_job, drop_reference };
+
+START_TEST(referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it)
+{
+    static const struct kube_name REFERRED = { "default", "referred" };
+    struct store *store = informer_store(jobs.shared.jobs);
+    struct workqueue *queue = jobs.shared.task_queue;
+    struct kube_name woken;
+
+    job_stage_put_task("referred", "{\"name\":\"referred\"}");
+    put_job("a", ",\"taskRefs\":[\"referred\"]");
+    job_stage_end_task("referred", TASK_COMPLETED);
+    expect("Running 2 1 0 0; True TasksRunning", 2);
+    const cJSON *task = job_stage_get(&KIND_TASK, "referred");
+    ck_assert(job_awaits(store, jobs.arena, &REFERRED, task));
+    ck_assert_uint_eq(workqueue_len(queue), 0);
+
+    LETTING_GO[_i]();
+    job_stage_run();
+    ck_assert(!job_awaits(store, jobs.arena, &REFERRED, task));
+    bool found = false;
+    while (workqueue_len(queue)) {
+        ck_assert(workqueue_get(queue, &woken));
+        found |= kube_name_equal(&woken, &REFERRED);
+        workqueue_done(queue, &woken);
+    }
+    ck_assert(found);
+}
+END_TEST
+
 START_TEST(job_of_another_controller_is_left_alone)
 {
     put_job("a", ",\"managedBy\":\"example.com/other\"");
@@ -132,6 +177,7 @@ static const struct {
 
 START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
 {
+    static const struct kube_name B = { "default", "job-b" };
     struct store *store = informer_store(jobs.shared.jobs);
     struct kube_name name;
 
@@ -148,7 +194,7 @@ START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
 
     const cJSON *task = job_stage_get(&KIND_TASK, "job-b");
     ck_assert_int_eq(job_order_of(store, jobs.arena, task), ORDERS[_i].order);
-    ck_assert(job_is_open(store, jobs.arena, task));
+    ck_assert(job_awaits(store, jobs.arena, &B, task));
     ck_assert_uint_eq(workqueue_len(jobs.shared.task_queue),
                       ORDERS[_i].order == JOB_ORDER_NONE ? 0 : 2);
 
@@ -156,7 +202,7 @@ START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
     job_stage_end_task("job-b", TASK_SKIPPED);
     job_stage_run();
     ck_assert_int_eq(job_order_of(store, jobs.arena, task), JOB_ORDER_NONE); /* it has ended */
-    ck_assert(!job_is_open(store, jobs.arena, task));
+    ck_assert(!job_awaits(store, jobs.arena, &B, task));
 }
 END_TEST
 
@@ -277,6 +323,8 @@ int main(void)
     tcase_add_test(tcase, child_is_the_task_of_the_spec_with_its_owner);
     tcase_add_test(tcase, task_of_somebody_else_is_neither_adopted_nor_overwritten);
     tcase_add_test(tcase, referred_tasks_may_come_later_and_are_nobodys_children);
+    tcase_add_loop_test(tcase, referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it, 0,
+                        ARRAY_LEN(LETTING_GO));
     tcase_add_test(tcase, job_of_another_controller_is_left_alone);
     tcase_add_test(tcase, circle_that_came_past_the_webhook_fails_the_job_once);
     tcase_add_test(tcase, deleted_job_makes_nothing_more);

@@ -5,8 +5,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
-FAN=${GRAPH_FAN:-60}
-CHAIN=${GRAPH_CHAIN:-20}
+FAN=${GRAPH_FAN:-200}
+CHAIN=${GRAPH_CHAIN:-50}
 world_start device-1 device-2 device-3
 proplet_json worker-NUMBER device-NUMBER | add_numbered 3
 device_start devices --count 3
@@ -57,8 +57,8 @@ add_sum chain-0
 for ((i = 1; i <= CHAIN; i++)); do
     task_json "chain-$i" "$ADDITION" '["1", "2"]' "$(after "chain-$((i - 1))")"
 done | create
-wait_task "chain-$CHAIN" completed 120
-wait_for 120 "the fan-out" phase_count_is tasks completed $((7 + 1 + FAN + 1 + CHAIN))
+wait_task "chain-$CHAIN" completed 300
+wait_for 300 "the fan-out" phase_count_is tasks completed $((7 + 1 + FAN + 1 + CHAIN))
 
 twice=$(journal devices '.event == "start"' | jq -r .task | sort | uniq -d)
 expect_eq "ids started more than once" "" "$twice"

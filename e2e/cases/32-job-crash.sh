@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
-COUNT=${JOB_TASKS:-80}
+COUNT=${JOB_TASKS:-300}
 world_start device-1 device-2 device-3 device-4 device-5
 proplet_json worker-NUMBER device-NUMBER | add_numbered 5
 device_start devices --count 5
@@ -35,10 +35,10 @@ jq -n --arg api "$API" --arg file "$ADDITION" --argjson count "$COUNT" '
 wait_for 60 "the first Tasks to be made" made_at_least 5
 crash controller
 controller_start
-wait_for 120 "the first results" done_at_least $((COUNT / 3))
+wait_for 300 "the first results" done_at_least $((COUNT / 3))
 crash controller
 controller_start
-kn wait --for condition=Complete --timeout 240s propellerjob/big >/dev/null || { job .status; exit 1; }
+kn wait --for condition=Complete --timeout 400s propellerjob/big >/dev/null || { job .status; exit 1; }
 
 expect_eq "counts" "$COUNT $COUNT 0" "$(job '.status | "\(.taskCount) \(.completedCount) \(.failedCount)"')"
 wrong=$(objects tasks | jq -c '.items[] | select((.status.results | tonumber) != (.spec.inputs[0] | tonumber) + 1000)
