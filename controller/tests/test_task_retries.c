@@ -1,0 +1,119 @@
+/* Retries and restarts with a broker and devices: what is written, and what is left alone. */
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/kube/kinds.h"
+#include "controller/tests/fake_bridge.h"
+#include "controller/tests/torture.h"
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static void act(void (*function)(void))
+{
+    function();
+    stage_run();
+}
+
+static const cJSON *status(void)
+{
+    return json_get(stage_get(&KIND_TASK, "one"), "status");
+}
+
+static const char *history(void)
+{
+    return json_text(stage.arena, json_get(status(), "history"), NULL);
+}
+
+static void restart(const char *value)
+{
+    stage_annotate(&KIND_TASK, "one", ANNOTATION_RESTART, value);
+    stage_run();
+}
+
+START_TEST(restart_puts_the_old_run_and_its_error_into_the_history)
+{
+    act(torture_create);
+    act(torture_let_fail);
+    restart("once");
+    act(torture_let_answer);
+
+    const cJSON *entry = json_first(json_get(status(), "history"));
+    ck_assert_uint_eq(json_len(json_get(status(), "history")), 1);
+    ck_assert_int_eq(json_int(json_get(entry, "run"), -1), 0);
+    ck_assert_int_eq(json_int(json_get(entry, "attempt"), -1), 1);
+    ck_assert_str_eq(json_string(json_get(entry, "phase"), ""), "failed");
+    ck_assert_str_eq(json_string(json_get(entry, "error"), ""), "trap");
+    ck_assert_str_eq(stage_task_string("results"), "42");
+    ck_assert_str_eq(stage_task_string("error"), "");
+    ck_assert_int_eq(json_int(json_get(status(), "run"), -1), 1);
+}
+END_TEST
+
+START_TEST(history_holds_as_many_runs_as_its_limit)
+{
+    static const char *const VALUES[] = { "1", "2", "3", "4" };
+
+    outside.answers = true;
+    stage_put_task("{" TORTURE_SPEC ",\"historyLimit\":2}");
+    stage_run();
+    for (size_t i = 0; i < ARRAY_LEN(VALUES); i++)
+        restart(VALUES[i]);
+    ck_assert_int_eq(json_int(json_get(status(), "run"), -1), 4);
+    ck_assert_uint_eq(json_len(json_get(status(), "history")), 2);
+    ck_assert_int_eq(json_int(json_get(json_first(json_get(status(), "history")), "run"), -1), 2);
+    ck_assert_ptr_null(strstr(history(), "42"));
+}
+END_TEST
+
+START_TEST(task_that_backs_off_writes_nothing)
+{
+    act(torture_create_with_retries);
+    act(torture_let_fail);
+    const cJSON *metadata = json_get(stage_get(&KIND_TASK, "one"), "metadata");
+    const char *version = json_string(json_get(metadata, "resourceVersion"), "");
+    unsigned turns = stage.task_turns;
+
+    stage_wait_ms(5000);
+    stage_run();
+    metadata = json_get(stage_get(&KIND_TASK, "one"), "metadata");
+    ck_assert_str_eq(json_string(json_get(metadata, "resourceVersion"), ""), version);
+    ck_assert_uint_le(stage.task_turns, turns + 1);
+}
+END_TEST
+
+START_TEST(spec_that_is_mended_in_the_pause_is_what_the_retry_runs)
+{
+    act(torture_create_with_retries);
+    act(torture_let_fail);
+    stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[4321],"
+                   "\"backoffLimit\":2}");
+    stage_run();
+    act(torture_wait_a_minute);
+    ck_assert_ptr_nonnull(strstr(outside.published, "4321"));
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task: retries");
+    TCase *tcase = tcase_create("stage");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, restart_puts_the_old_run_and_its_error_into_the_history);
+    tcase_add_test(tcase, history_holds_as_many_runs_as_its_limit);
+    tcase_add_test(tcase, task_that_backs_off_writes_nothing);
+    tcase_add_test(tcase, spec_that_is_mended_in_the_pause_is_what_the_retry_runs);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
