@@ -230,6 +230,24 @@ START_TEST(a_series_whose_event_is_gone_begins_again)
 }
 END_TEST
 
+START_TEST(what_is_told_belongs_to_the_event_and_not_to_the_caller)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char reason[] = "ImagePullBackOff";
+    char note[] = "no such image";
+
+    events_emit(events, &KIND_TASK, task, EVENT_WARNING, reason, "%s", note);
+    memset(reason, 'x', strlen(reason));
+    memset(note, 'x', strlen(note));
+    start();
+    events_stop(events);
+
+    const struct found found = stored(arena);
+    ck_assert_str_eq(json_string(json_get(found.last, "reason"), ""), "ImagePullBackOff");
+    ck_assert_str_eq(json_string(json_get(found.last, "note"), ""), "no such image");
+}
+END_TEST
+
 START_TEST(another_type_reason_or_object_is_another_event)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -388,6 +406,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_set_timeout(tcase, 30);
     tcase_add_test(tcase, an_event_names_its_object_and_its_reason);
+    tcase_add_test(tcase, what_is_told_belongs_to_the_event_and_not_to_the_caller);
     tcase_add_test(tcase, the_same_again_raises_the_count_of_a_series);
     tcase_add_test(tcase, what_an_event_says_may_be_gone_when_it_is_written);
     tcase_add_test(tcase, a_series_has_its_count_and_its_last_time);
