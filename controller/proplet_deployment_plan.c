@@ -147,10 +147,8 @@ static void plan_patch(struct arena *arena, const struct deployment_observed *ob
                                label);
         json_patch_set(patch, pointer, json_copy(label));
     }
-    json_for_each (member, wanted) {
-        bool is_template = str_equal(member->string, "template");
-        if (workload_has(json_get(live_spec, member->string), member) &&
-            (!is_template || same_wish))
+    json_for_each (member, wanted) { /* the hash is among the annotations of the template */
+        if (workload_has(json_get(live_spec, member->string), member))
             continue;
         json_patch_set(patch, arena_printf(arena, "/spec/%s", member->string), json_copy(member));
         changed = true;
