@@ -44,7 +44,7 @@ KINDS = (
     # Results come that cannot be written, and then whoever holds them dies.
     Kind("kill-apiserver-then-leader", "apiserver", (2, 4), is_core=True),
     Kind("cut-controller-broker", "leader-broker", (3, 15), (HOW_CUT,), is_core=True),
-    Kind("cut-controller-apiserver", "leader-apiserver", (7, 14), (HOW_CUT,), is_core=True),
+    Kind("cut-controller-apiserver", "leader-apiserver", (9, 14), (HOW_CUT,), is_core=True),
     Kind("cut-devices-broker", "devices", (2, 12), (HOW_CUT, ("north", "south"))),
     Kind("reset-connections", "everything", (0, 0)),
     Kind("slow-apiserver", "answers", (4, 10), ((200, 600, 1500),)),
