@@ -13,7 +13,8 @@ import re
 CONNECTED = re.compile(r"^(\d+): New client connected from [^ ]*:(\d+) as (\S+) \(")
 SPOKEN = re.compile(r"^\d+: Received (PUBLISH|PUBACK) from (\S+) \((.*)$")
 RESULTS = "-results"
-LOG_SECOND = 1.0  # the broker's times are whole seconds
+# The broker's times are whole seconds, and those of the turn of its loop; no port is used again so soon.
+NEARBY = 60
 
 
 class LeadersError(Exception):
@@ -53,10 +54,10 @@ class Leaders:
 
     def _process(self, port, second):
         """((replica, which start of it), when)."""
-        known = [entry for entry in self.opened.get(port, []) if entry[0] <= second + LOG_SECOND]
+        known = [entry for entry in self.opened.get(port, []) if abs(entry[0] - second) <= NEARBY]
         if not known:
             raise LeadersError(f"a connection from port {port} at {second} came by no link")
-        opened, accepted, replica = known[-1]
+        opened, accepted, replica = min(known, key=lambda entry: abs(entry[0] - second))
         number = sum(start <= accepted for start in self.starts.get(replica, []))
         return (replica, number), opened
 
