@@ -56,8 +56,10 @@ void indexes_add_workload(struct store *store)
 
 void project_task_job(cJSON *object)
 {
+    cJSON *deadline = json_copy(json_path(object, "spec", "activeDeadlineSeconds", NULL));
+
     json_remove((cJSON *)json_get(object, "metadata"), "annotations");
-    json_remove(object, "spec");
+    json_set(json_set_object(object, "spec"), "activeDeadlineSeconds", deadline);
 }
 
 static bool is_finished(const cJSON *job)
@@ -348,6 +350,8 @@ static int look_at_job(struct look *look, struct error *err)
         return 0;
     if (is_finished(look->workload))
         return look_at_end(look, err);
+    if (task_workload_deadline_moved(&look->observed->task.spec, look->workload))
+        ret->outdated = look->workload;
     cached_pods(look, &pods);
     ret->state = task_workload_job_state(look->rc->arena, look->workload, pods.items, pods.len);
     if (ret->state.podless)

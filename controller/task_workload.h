@@ -15,7 +15,7 @@ int task_workload_observe(struct shared *shared, struct reconcile *rc, struct ta
 /* Any thread that the watch tells a change on: whose workload it is. */
 map_fn task_map_workload;
 
-/* Deletes what is left over; what is gone is fine. */
+/* Deletes what is left over, where what is gone is fine, and gives the Job the deadline of now. */
 int task_workload_clean(struct shared *shared, struct reconcile *rc,
                         const struct task_observed *observed, struct error *err) MUST_CHECK;
 
@@ -30,5 +30,5 @@ int task_workload_create(struct shared *shared, struct reconcile *rc,
 /* By the uid of the Task, as its label says. */
 #define INDEX_TASK "task"
 void indexes_add_workload(struct store *store);
-/* Of a Job its labels, owner and conditions are kept. */
+/* Of a Job its labels, owner, deadline and conditions are kept. */
 watch_project_fn project_task_job;

@@ -9,7 +9,36 @@
 #include "controller/task_workload_plan.h"
 #include "controller/workload.h"
 
-int task_workload_clean(struct shared *shared UNUSED, struct reconcile *rc,
+/* The Job ends at its deadline also when nobody is there to stop it. */
+static int move_deadline(struct shared *shared, struct reconcile *rc,
+                         const struct task_observed *observed, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
+    const cJSON *job = observed->workload.outdated;
+    struct json_patch *patch = guarded_patch_create(rc->arena, job, "spec");
+    cJSON *spec = json_object(rc->arena);
+    struct kube_name name;
+
+    if (deadline->set) {
+        json_set_int(spec, "seconds", deadline->value);
+        json_patch_set(patch, "/spec/activeDeadlineSeconds", json_copy(json_get(spec, "seconds")));
+    } else {
+        json_patch_remove(patch, "/spec/activeDeadlineSeconds");
+    }
+    if (!kube_name_set(&name, rc->name.ns,
+                       json_string(json_path(job, "metadata", "name", NULL), "")))
+        return 0;
+
+    int r = kube_patch(rc->client, &KIND_JOB, &name, KUBE_MAIN, KUBE_PATCH_JSON,
+                       json_patch_operations(patch), &reply, err);
+    if (r < 0)
+        return error_wrap(err, "give the Job another deadline");
+    informer_observed(shared->task_jobs, reply);
+    return 0;
+}
+
+int task_workload_clean(struct shared *shared, struct reconcile *rc,
                         const struct task_observed *observed, struct error *err)
 {
     for (size_t i = 0; i < observed->workload.leftover_count; i++) {
@@ -32,7 +61,7 @@ int task_workload_clean(struct shared *shared UNUSED, struct reconcile *rc,
         if (r < 0)
             return error_wrap(err, "delete what is left over");
     }
-    return 0;
+    return observed->workload.outdated ? move_deadline(shared, rc, observed, err) : 0;
 }
 
 /* Whether what stands there under the name is the Task's. */

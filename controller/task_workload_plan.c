@@ -25,6 +25,14 @@ bool task_workload_is_leftover(const struct task_observed *observed, int64_t att
     return attempt + task_history_limit(&observed->task.spec) < status->attempt;
 }
 
+bool task_workload_deadline_moved(const struct task_spec *spec, const cJSON *job)
+{
+    const struct json_opt_int *wanted = &spec->active_deadline_seconds;
+    const cJSON *has = json_path(job, "spec", "activeDeadlineSeconds", NULL);
+
+    return wanted->set ? json_int(has, -1) != wanted->value : has != NULL;
+}
+
 bool task_workload_is_possible(const struct task_observed *observed)
 {
     if (!task_workload_is_for(&observed->task.spec))

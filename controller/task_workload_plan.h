@@ -37,6 +37,9 @@ struct task_leftover {
 bool task_workload_is_leftover(const struct task_observed *observed, int64_t attempt,
                                bool finished);
 
+/* The user moved activeDeadlineSeconds since the Job was made. */
+bool task_workload_deadline_moved(const struct task_spec *spec, const cJSON *job);
+
 /* A Proplet of type k8s is among the candidates, and the Task could run there without MQTT. */
 bool task_workload_is_possible(const struct task_observed *observed);
 

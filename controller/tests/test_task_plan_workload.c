@@ -366,6 +366,26 @@ START_TEST(only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay)
 }
 END_TEST
 
+static const struct {
+    int64_t wanted; /* 0: none */
+    const char *job;
+    bool moved;
+} DEADLINES[] = { { 60, "{\"spec\":{\"activeDeadlineSeconds\":60}}", false },
+                  { 90, "{\"spec\":{\"activeDeadlineSeconds\":60}}", true },
+                  { 60, "{\"spec\":{}}", true },
+                  { 0, "{\"spec\":{\"activeDeadlineSeconds\":60}}", true },
+                  { 0, "{\"spec\":{}}", false } };
+
+START_TEST(a_job_has_the_deadline_of_its_task)
+{
+    world.spec->active_deadline_seconds =
+        (struct json_opt_int){ DEADLINES[_i].wanted != 0, DEADLINES[_i].wanted };
+    ck_assert_int_eq(
+        task_workload_deadline_moved(world.spec, parse_json(world.arena, DEADLINES[_i].job)),
+        DEADLINES[_i].moved);
+}
+END_TEST
+
 START_TEST(what_is_refused_is_told_once_and_tried_again_after_a_minute)
 {
     scheduled();
@@ -409,6 +429,7 @@ int main(void)
     tcase_add_test(tc, a_daemon_that_is_gone_is_made_again_as_the_same_attempt);
     tcase_add_test(tc, a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up);
     tcase_add_test(tc, only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay);
+    tcase_add_loop_test(tc, a_job_has_the_deadline_of_its_task, 0, ARRAY_LEN(DEADLINES));
     tcase_add_test(tc, what_is_refused_is_told_once_and_tried_again_after_a_minute);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

@@ -39,6 +39,19 @@ static void create_with_deadline(void)
     stage_put_task("{" SPEC ",\"activeDeadlineSeconds\":60}");
 }
 
+static void move_its_deadline(void)
+{
+    stage_put_task("{" SPEC ",\"activeDeadlineSeconds\":600}");
+}
+
+/* What the Job itself was told. */
+static void expect_its_deadline(void)
+{
+    const cJSON *job = stage_get(&KIND_JOB, "one-job");
+
+    ck_assert_int_eq(json_int(json_path(job, "spec", "activeDeadlineSeconds", NULL), 0), 600);
+}
+
 static void create_with_a_time_to_live(void)
 {
     stage_put_task("{" SPEC ",\"ttlSecondsAfterFinished\":60}");
@@ -94,6 +107,10 @@ static const struct scenario SCENARIOS[] = {
     { "deadline",
       { set_up, create_with_deadline, torture_wait_a_minute },
       "failed still running after 60 s attempt 1 failures 1 True True False; uid x1 stopped" },
+    { "deadline moved",
+      { set_up, create_with_deadline, move_its_deadline, expect_its_deadline, torture_wait_a_minute,
+        succeed },
+      "completed 42 attempt 1 True True True; uid x1" },
     { "deleted while running", { set_up, create, torture_delete }, "gone; uid x1 stopped" },
     { "deleted when finished", { set_up, succeed, create, torture_delete }, "gone; uid x1" },
     { "deleted by its time to live",

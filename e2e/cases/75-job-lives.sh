@@ -38,6 +38,13 @@ kubelet_ended "$pod" 0 7
 wait_task paused completed
 expect_eq "result" 7 "$(task paused .status.results)"
 
+# A deadline may be moved while it runs; the Job has it too.
+add_image_task timed pods '{"spec": {"activeDeadlineSeconds": 3600}}'
+kubelet_runs "$(pod_of_task timed)"
+wait_task timed running
+change timed '{"spec": {"activeDeadlineSeconds": 7200}}'
+wait_made jobs timed-job .spec.activeDeadlineSeconds 7200
+
 # Deleted while it runs: nothing stays, nothing is waited for.
 add_image_task deleted pods
 kubelet_runs "$(pod_of_task deleted)"
