@@ -15,6 +15,7 @@ enum cluster_mood {
 struct cluster {
     bool on; /* outside_between calls cluster_step */
     enum cluster_mood mood;
+    bool silent; /* what succeeds leaves nothing */
 };
 extern struct cluster cluster;
 

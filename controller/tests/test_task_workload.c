@@ -1,0 +1,236 @@
+/* Tasks in pods of their own, on an API server in memory: names of others, refusals, what a Job
+ * left. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "controller/tests/cluster_model.h"
+#include "controller/tests/fake_bridge.h"
+
+#define SPEC "\"name\":\"one\",\"imageUrl\":\"registry/add:1\""
+
+/* The API server refuses to make a Job with this status and message; 0: it does not. */
+static struct {
+    int status;
+    const char *message;
+} refusal;
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    if (!refusal.status || !str_equal(request->method, "POST") || !strstr(request->path, "/jobs"))
+        return outside_roundtrip(ctx, arena, request, ret, err);
+
+    const char *body = arena_printf(arena,
+                                    "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":%d,"
+                                    "\"message\":\"%s\"}",
+                                    refusal.status, refusal.message);
+    *ret =
+        (struct http_response){ .status = refusal.status, .body = body, .body_len = strlen(body) };
+    return 0;
+}
+
+static void set_up(void)
+{
+    refusal.status = 0;
+    outside_reset();
+    stage_set_up(roundtrip, outside_between);
+    stage_run();
+    cluster.on = true;
+    cluster_set_up();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static void create(void)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+}
+
+/* Requests of this method whose path holds the text, so far. */
+static unsigned requests(const char *method, const char *text)
+{
+    struct fake_request *all;
+    size_t len = fake_api_requests(stage.api, stage.arena, &all);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += str_equal(all[i].method, method) && strstr(all[i].path, text);
+    return count;
+}
+
+static const char *started(void)
+{
+    const cJSON *task = stage_get(&KIND_TASK, "one");
+    const cJSON *condition =
+        condition_get(json_path(task, "status", "conditions", NULL), "Started");
+
+    return arena_printf(stage.arena, "%s %s", json_string(json_get(condition, "status"), "-"),
+                        json_string(json_get(condition, "reason"), "-"));
+}
+
+static const struct {
+    const struct kube_kind *kind;
+    const char *name;
+} NAMES[] = { { &KIND_CONFIGMAP, "one-config" }, { &KIND_JOB, "one-job" } };
+
+/* Somebody else's, who owns it or nobody does. */
+static void put_foreign(int i, const char *metadata)
+{
+    fake_api_put(stage.api, NAMES[i].kind,
+                 parse_json(stage.arena,
+                            arena_printf(stage.arena,
+                                         "{\"kind\":\"%s\",\"metadata\":{\"namespace\":\"default\","
+                                         "\"name\":\"%s\"%s},\"data\":{\"mine\":\"1\"}}",
+                                         NAMES[i].kind->kind, NAMES[i].name, metadata)));
+}
+
+START_TEST(a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free)
+{
+    const char *whose = _i < 2 ? "" : ",\"ownerReferences\":[{\"uid\":\"x\",\"controller\":true}]";
+    const int i = _i % 2;
+    const char *path = arena_printf(stage.arena, "/%s", NAMES[i].kind->plural);
+
+    put_foreign(i, whose);
+    create();
+    ck_assert_str_eq(stage_task_string("phase"), "scheduled");
+    ck_assert_str_eq(started(), "False NameTaken");
+    ck_assert_str_eq(
+        json_string(json_path(stage_get(NAMES[i].kind, NAMES[i].name), "data", "mine", NULL), ""),
+        "1");
+    unsigned tries = requests("POST", path);
+    ck_assert_uint_le(tries, 3);
+    stage_run();
+    ck_assert_uint_eq(requests("POST", path), tries);
+    ck_assert_uint_eq(requests("PATCH", path) + requests("DELETE", path), 0);
+
+    stage_delete(NAMES[i].kind, NAMES[i].name);
+    cluster.mood = CLUSTER_SUCCEEDS;
+    stage_wait_ms(61000);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("results"), "42");
+}
+END_TEST
+
+static const struct {
+    int status;
+    const char *message;
+    const char *phase;
+    const char *reason;
+} REFUSALS[] = {
+    { 403, "jobs is forbidden: exceeded quota: q", "scheduled", "QuotaExceeded" },
+    { 403, "because it is being terminated", "scheduled", "NamespaceTerminating" },
+    { 403, "no", "scheduled", "Forbidden" },
+    { 422, "spec.template: Invalid value", "failed", "WorkloadInvalid" },
+    { 413, "too large", "failed", "WorkloadTooLarge" },
+};
+
+START_TEST(a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again)
+{
+    refusal.status = REFUSALS[_i].status;
+    refusal.message = REFUSALS[_i].message;
+    create();
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), REFUSALS[_i].phase);
+    ck_assert_str_eq(stage_task_string("reason"), REFUSALS[_i].reason);
+    ck_assert_uint_le(requests("PATCH", "/status"), 3 * 2);
+    ck_assert_uint_eq(stage.errors, 0);
+}
+END_TEST
+
+START_TEST(an_event_of_the_job_tells_why_it_has_no_pod)
+{
+    cluster.mood = CLUSTER_REFUSES;
+    create();
+    ck_assert_str_eq(started(), "- -");
+    const char *uid =
+        json_string(json_path(stage_get(&KIND_JOB, "one-job"), "metadata", "uid", NULL), "");
+    static const char *const EVENTS[][4] = {
+        { "e1", "FailedCreate", "2026-01-01T00:00:01Z",
+          "pods \\\"a\\\" is forbidden: exceeded quota" },
+        { "e2", "FailedCreate", "2026-01-01T00:00:02Z", "violates PodSecurity \\\"restricted\\\"" },
+        { "e3", "SuccessfulCreate", "2026-01-01T00:00:03Z", "exceeded quota" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(EVENTS); i++)
+        fake_api_put(
+            stage.api, &KIND_EVENT,
+            parse_json(stage.arena,
+                       arena_printf(stage.arena,
+                                    "{\"kind\":\"Event\",\"metadata\":{\"namespace\":"
+                                    "\"default\",\"name\":\"%s\",\"creationTimestamp\":"
+                                    "\"%s\"},\"regarding\":{\"uid\":\"%s\"},\"reason\":"
+                                    "\"%s\",\"note\":\"%s\"}",
+                                    EVENTS[i][0], EVENTS[i][2], uid, EVENTS[i][1], EVENTS[i][3])));
+    stage_wait_ms(61000);
+    stage_run();
+    ck_assert_str_eq(started(), "False PodSecurity");
+    ck_assert_str_eq(stage_task_string("phase"), "scheduled");
+    stage_wait_ms(120000);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
+}
+END_TEST
+
+START_TEST(the_next_attempt_has_the_environment_of_now)
+{
+    stage_put_task("{" SPEC ",\"env\":{\"STEP\":\"1\",\"OLD\":\"1\"},\"file\":\"AGFzbQEAAAA=\"}");
+    stage_run();
+    stage_put_task("{" SPEC ",\"suspend\":true}");
+    stage_run();
+    cluster.mood = CLUSTER_SUCCEEDS;
+    stage_put_task("{" SPEC ",\"env\":{\"STEP\":\"2\"}}");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("results"), "42");
+    const cJSON *config = stage_get(&KIND_CONFIGMAP, "one-config");
+    ck_assert_str_eq(json_text(stage.arena, json_get(config, "data"), NULL),
+                     "{\"STEP\":\"2\",\"function_name\":\"one\"}");
+    ck_assert_uint_eq(json_len(json_get(config, "binaryData")), 0);
+    ck_assert_ptr_nonnull(json_path(config, "metadata", "ownerReferences", NULL));
+}
+END_TEST
+
+START_TEST(secrets_are_not_asked_for_unless_it_is_wanted)
+{
+    cluster.mood = CLUSTER_SUCCEEDS;
+    cluster.silent = true;
+    create();
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+    ck_assert_uint_eq(requests("GET", "/secrets"), 0);
+    ck_assert_uint_eq(requests("GET", "/configmaps/one-job-result"), 1);
+}
+END_TEST
+
+START_TEST(a_task_with_a_job_costs_three_writes_of_its_status)
+{
+    create();
+    cluster.mood = CLUSTER_SUCCEEDS;
+    stage_wait_ms(1);
+    fake_api_put(stage.api, &KIND_POD, stage_get(&KIND_POD, "one-job-pod")); /* a kubelet's word */
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+    ck_assert_uint_eq(requests("PATCH", "/tasks/one/status"), 3);
+    ck_assert_uint_eq(requests("POST", "/jobs"), 1);
+    ck_assert_uint_eq(requests("POST", "/configmaps"), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("task_workload");
+    TCase *tc = tcase_create("task_workload");
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free, 0, 4);
+    tcase_add_loop_test(tc, a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again, 0,
+                        ARRAY_LEN(REFUSALS));
+    tcase_add_test(tc, an_event_of_the_job_tells_why_it_has_no_pod);
+    tcase_add_test(tc, the_next_attempt_has_the_environment_of_now);
+    tcase_add_test(tc, secrets_are_not_asked_for_unless_it_is_wanted);
+    tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
