@@ -113,12 +113,12 @@ static void last_change(struct placements *placements, const char *ns,
 static struct share *share_create(const struct kube_name *task, const struct placement *placement)
 {
     size_t len = placement ? placement->target_count : 0;
-    const char *const *names = len ? placement->targets : &placement->proplet;
     char key[KUBE_KEY_LEN];
 
     if (!placement || (!len && !placement->proplet))
         return NULL;
 
+    const char *const *names = len ? placement->targets : &placement->proplet;
     struct share *share = xcalloc(1, sizeof(*share));
     share->proplet_keys = xcalloc(len + 1, sizeof(*share->proplet_keys));
     share->active = placement->active;
