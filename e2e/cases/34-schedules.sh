@@ -22,6 +22,12 @@ runs_done() {
     ((BASH_REMATCH[1] > $2 || (BASH_REMATCH[1] == $2 && $(final "${BASH_REMATCH[2]}"))))
 }
 final() { [[ $1 == completed || $1 == failed ]] && echo 1 || echo 0; }
+# Runs no more, once the run that is under way has ended: a spec is not edited during one.
+settle() {
+    wait_for 60 "the end of a run of $1" kn patch task "$1" --type merge --patch '{"spec":{"isRecurring":false}}'
+    wait_for 30 "no next run of $1" field_is tasks "$1" '.status.nextRun // "none"' none
+    wait_task "$1" completed
+}
 ids_of() { journal device '.event == "start"' | jq -r .task | grep "^$(task "$1" .metadata.uid)" || true; }
 
 world_start device-1
@@ -36,9 +42,7 @@ wait_condition tasks beat Scheduled '^False WaitingForSchedule the next run is a
 wait_for 60 "four runs" runs_done beat 4
 columns=$(kn get task beat -o wide | head -n 1)
 expect_match "columns" 'LAST RUN +NEXT RUN' "$columns"
-kn patch task beat --type merge --patch '{"spec":{"suspend":true}}' >/dev/null
-wait_for 30 "no next run" field_is tasks beat '.status.nextRun // "none"' none
-wait_task beat completed
+settle beat
 runs=$(task beat .status.run)
 expect_eq "result" 42 "$(task beat .status.results)"
 expect_eq "attempts" "$runs" "$(task beat .status.attempt)"
@@ -61,8 +65,7 @@ controller_start
 wait_for 30 "the run that is caught up" runs_done away $((run + 1))
 has_missed() { has_event away 'Warning Missed [1-9][0-9]* earlier runs? (was|were) missed; the run of .* begins now'; }
 wait_for 30 "what was missed" has_missed
-kn patch task away --type merge --patch '{"spec":{"suspend":true}}' >/dev/null
-wait_task away completed
+settle away
 now=$(seconds_of away .status.lastRun)
 runs=$(task away .status.run)
 (((now - last) % 8 == 0)) || fail "lastRun moved by $((now - last)) s, which are no intervals of 8"
@@ -101,3 +104,6 @@ kn patch task martian --type merge --patch '{"spec":{"timezone":"Europe/Berlin"}
 wait_condition tasks martian Scheduled '^False WaitingForSchedule the next run is at '
 expected=$(TZ=Europe/Berlin date -d "$(task martian .status.nextRun)" +%H:%M)
 expect_eq "the hour in its zone" 03:00 "$expected"
+kn patch task martian --type merge --patch '{"spec":{"suspend":true}}' >/dev/null
+wait_condition tasks martian Scheduled '^False Suspended '
+wait_for 30 "no next run" field_is tasks martian '.status.nextRun // "none"' none
