@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Images for the node, made of what is on the machine: no registry, no daemon.
+# Images for the node, made of what is on the machine: no registry, no daemon. Archives are kept in the
+# cache under what they are made of.
 
 # with_libraries ROOT FILE...: what these need to be loaded, at the same paths
 with_libraries() {
@@ -10,28 +11,37 @@ with_libraries() {
     done
 }
 
-# image NAME ROOT ENTRYPOINT...: into the node's store
+# image NAME FUNCTION INPUT...: FUNCTION ROOT fills a folder, and sets ENTRYPOINT and ENVIRONMENT; the
+# archive is made anew when one of the input files changed
 image() {
-    local name=$1 root=$2
+    local name=$1 fill=$2 key archive root new ENTRYPOINT=() ENVIRONMENT=()
     shift 2
-    "$PYTHON_HOME/bin/python" "$HERE/cluster/oci_image.py" --name "localhost/$name" "${IMAGE_ENV[@]}" \
-        "$root" "$NODE/image.tar" "$@"
-    ctr --address "$NODE/containerd.sock" --namespace k8s.io images import "$NODE/image.tar" >/dev/null
-    rm -rf "$NODE/image.tar" "$root"
+    key=$(cat "$HERE"/cluster/{images.sh,oci_image.py} "$@" | cksum | cut -d' ' -f1)
+    archive=$CACHE/images/${name%:*}-$key-${PYTHON_HOME##*-}.tar
+    if [[ ! -e $archive ]]; then
+        mkdir -p "$CACHE/images"
+        root=$(mktemp -d "$NODE/image.XXXXXX")
+        new=$(mktemp "$CACHE/images/.new.XXXXXX")
+        "$fill" "$root"
+        "$PYTHON_HOME/bin/python" "$HERE/cluster/oci_image.py" --name "localhost/$name" \
+            "${ENVIRONMENT[@]/#/--env=}" "$root" "$new" "${ENTRYPOINT[@]}"
+        mv "$new" "$archive"
+        rm -rf "$root"
+    fi
+    ctr --address "$NODE/containerd.sock" --namespace k8s.io images import "$archive" >/dev/null
 }
 
-image_pause() {
-    local root=$NODE/image-pause IMAGE_ENV=()
-    mkdir -p "$root"
-    gcc -O2 -static -o "$root/pause" "$HERE/cluster/pause.c"
-    image pause:1 "$root" /pause
+fill_pause() {
+    ENTRYPOINT=(/pause)
+    gcc -O2 -static -o "$1/pause" "$HERE/cluster/pause.c"
 }
 
 # The test device, which reads its environment as the real one does (device/pod.py).
-image_proplet() {
-    local root=$NODE/image-proplet base version
-    local IMAGE_ENV=(--env PYTHONHOME=/python --env PYTHONPATH=/site:/device --env LD_LIBRARY_PATH=/python/lib
-        --env PYTHONDONTWRITEBYTECODE=1)
+fill_proplet() {
+    local root=$1 base version
+    ENTRYPOINT=(/python/bin/python3 /device/pod.py)
+    ENVIRONMENT=(PYTHONHOME=/python PYTHONPATH=/site:/device LD_LIBRARY_PATH=/python/lib
+        PYTHONDONTWRITEBYTECODE=1)
     base=$("$PYTHON_HOME/bin/python" -c 'import sys; print(sys.base_prefix)')
     version=$("$PYTHON_HOME/bin/python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
     mkdir -p "$root/python/bin" "$root/python/lib" "$root/site" "$root/tmp"
@@ -39,10 +49,9 @@ image_proplet() {
     cp -r "$base/lib/$version" "$root/python/lib/"
     rm -rf "$root/python/lib/$version"/{test,idlelib,site-packages,ensurepip,tkinter,lib2to3,config-*}
     cp -r "$PYTHON_HOME/lib/$version"/site-packages/{paho,wasmtime} "$root/site/"
-    find "$root" -name __pycache__ -prune -exec rm -rf {} +
     cp -r "$HERE/device" "$root/device"
+    find "$root" -name __pycache__ -prune -exec rm -rf {} +
     with_libraries "$root" "$root/python/bin/python3" "$root/python/lib/$version"/lib-dynload/*.so \
         "$root"/site/wasmtime/*/*.so
     cp "$base"/lib/libpython*.so* "$root/python/lib/" 2>/dev/null || true
-    image proplet:1 "$root" /python/bin/python3 /device/pod.py
 }

@@ -80,8 +80,8 @@ node_start() {
         --mount-proc bash "$HERE/cluster/node-init.sh" "$NODE" "$NODE_CGROUP" \
         "$CONTROL_PLANE_BIN/kubelet" "$NODE_ADDRESS" "$NODE_NAME"
     wait_for 60 "containerd" ctr --address "$NODE/containerd.sock" version
-    image_pause
-    image_proplet
+    image pause:1 fill_pause "$HERE/cluster/pause.c"
+    image proplet:1 fill_proplet "$HERE"/device/*.py
     wait_for 120 "the node to be ready" node_ready
 }
 
@@ -93,6 +93,16 @@ node_ready() {
     printf '%s: %s; %s\n' "$NODE_NAME" "$seen" "$(tail -n 1 "$NODE/kubelet.log" 2>/dev/null)"
     [[ $seen == "True 0" ]]
 }
+
+# node_kill NAME: containerd or kubelet, without warning; it is started again at once
+node_kill() {
+    local first before
+    first=$(pgrep -P "$(in_cluster pid_of node)")
+    before=$(<"$NODE/$1.pid")
+    nsenter --target "$first" --mount --pid kill -KILL "$before"
+    wait_for 30 "another $1" node_has_another "$1" "$before"
+}
+node_has_another() { [[ $(<"$NODE/$1.pid") != "$2" ]]; }
 
 # Its processes are gone: what the kernel keeps for them.
 node_clear() {
