@@ -318,16 +318,27 @@ chaos_is_quiet() {
     [[ $waiting == "0 wait"* ]]
 }
 
-# Stopped in order, each ends well; then everything is compared.
+chaos_all_gone() {
+    local count
+    count=$({ objects tasks && objects proplets; } | jq -s 'map(.items | length) | add') || return 1
+    printf '%s left\n' "$count"
+    ((count == 0))
+}
+
+# What there is is kept and deleted, the controllers are stopped, and everything is compared.
 chaos_verdict() {
     local letter status=0
-    for letter in "${CHAOS_REPLICAS[@]}"; do
-        replica_signal "$letter" TERM
-        wait_for 60 "replica $letter to end" replica_ended "$letter" 0
-    done
-    stop wire
     objects tasks >"$LOGS/tasks.json"
     objects proplets >"$LOGS/proplets.json"
+    kn delete tasks,proplets --all --wait=false >/dev/null
+    chaos_wait "$CHAOS_PATIENCE" "all objects to be gone" chaos_all_gone
+    for letter in "${CHAOS_REPLICAS[@]}"; do
+        replica_signal "$letter" TERM
+        wait_for 60 "replica $letter to end" test -e "$PART/replica-$letter.exit"
+        chaos_note replicas --arg event stopped --arg replica "$letter" \
+            --argjson status "$(<"$PART/replica-$letter.exit")"
+    done
+    stop wire
     "$PYTHON_HOME/bin/python" -B "$HERE/chaos/judge.py" "$LOGS" --client "$CONTROLLER_USER" || status=$?
     ((status == 0)) || fail "what chaos found is above"
 }

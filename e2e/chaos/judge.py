@@ -82,7 +82,7 @@ class Verdict:
             text = f"{died} results died in it, at most {lost} were in flight when it was killed"
             self.violated("lost", "broker", text)
         for line in self.run.replicas:
-            if line["event"] == "ended" and line["status"] not in FINE_STATUSES:
+            if line["event"] in ("ended", "stopped") and line["status"] not in FINE_STATUSES:
                 self.violated("crash", line["replica"], f"ended with status {line['status']}")
         return self.violations
 

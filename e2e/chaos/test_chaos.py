@@ -282,7 +282,8 @@ class Judge(unittest.TestCase):
         self.run_.replicas.append({"time": 1, "event": "ended", "replica": "a", "status": 1})
         self.assert_right()
         self.run_.replicas.append({"time": 1, "event": "ended", "replica": "a", "status": 139})
-        self.assert_violated("crash")
+        self.run_.replicas.append({"time": 1, "event": "stopped", "replica": "b", "status": 134})
+        self.assert_violated("crash", "crash")
 
     def test_a_missing_file_is_named(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as errors:
