@@ -244,7 +244,7 @@ fault_begin() {
     local number=$1 kind=$2
     shift 2
     case $kind in
-    kill-leader | pause-leader | cut-controller-*) chaos_choose leader "$number" ;;
+    kill-leader | pause-leader | cut-controller-* | *-then-leader) chaos_choose leader "$number" ;;
     kill-standby | pause-standby) chaos_choose standby "$number" ;;
     esac
     local letter=${CHAOS_TARGET[$number]:-}
@@ -278,8 +278,6 @@ fault_end() {
     kill-broker) chaos_broker_start ;;
     kill-apiserver) in_cluster cluster_apiserver ;;
     kill-apiserver-then-leader)
-        chaos_choose leader "$number"
-        letter=${CHAOS_TARGET[$number]}
         chaos_kill_replica "$number" "$letter"
         in_cluster cluster_apiserver
         unset "CHAOS_DOWN[$letter]"
