@@ -197,6 +197,8 @@ static void make_health(struct process *process)
 {
     process->health = health_create();
     health_add_check(process->health, "caches", process_check_caches, process);
+    if (process->elector)
+        health_add_check(process->health, "lease", process_check_lease, process);
     if (process->shared.bridge)
         health_add_check(process->health, "mqtt", process_check_mqtt, process);
     if (process->settings.debug_endpoint)

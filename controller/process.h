@@ -42,4 +42,5 @@ void process_lease_started(void *ctx);
 void process_lease_ended(void *ctx, const char *why);
 /* Answers of /readyz. */
 health_check_fn process_check_caches;
+health_check_fn process_check_lease; /* with an elector only */
 health_check_fn process_check_mqtt;

@@ -262,6 +262,16 @@ int process_check_caches(void *ctx, char *why, size_t size)
     return 0;
 }
 
+int process_check_lease(void *ctx, char *why, size_t size)
+{
+    struct process *process = ctx;
+
+    if (!elector_is_leader(process->elector) || elector_may_act(process->elector))
+        return 1; /* a standby is ready, too */
+    snprintf(why, size, "not renewed in time, nothing is written until it is");
+    return 0;
+}
+
 int process_check_mqtt(void *ctx, char *why, size_t size)
 {
     struct process *process = ctx;

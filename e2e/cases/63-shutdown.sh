@@ -22,11 +22,7 @@ freeze_broker() {
     kill -STOP "$(pid_of broker)"
     add_task "frozen-$1" "$(wasm nap)" "[\"5\", \"$1\"]" "$CRASH_PROFILE"
     kn patch proplet worker-1 --type=merge -p "{\"spec\":{\"external\":{\"maxTasks\":$1}}}" >/dev/null
-    wait_for 60 "a start to be under way" start_was_read
-}
-start_was_read() {
-    tail -n "+$((mark + 1))" "$CLUSTER/audit.log" | grep '"verb":"get"' |
-        grep "\"system:serviceaccount:$SYSTEM_NS:task-controller\""
+    wait_for 60 "a start to be under way" start_was_read "$mark"
 }
 logged() { tail -n "+$((from + 1))" "$LOGS/replica-a.log" | grep "$1"; }
 # ended_orderly STATUS: and not because its time was over

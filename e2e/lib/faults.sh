@@ -85,6 +85,12 @@ kill_apiserver() {
     wait_for 90 "the API server" api /readyz
 }
 
+# start_was_read MARK: since audit_mark a worker has read what a start sends; for wait_for
+start_was_read() {
+    tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | grep '"verb":"get"' |
+        grep "\"system:serviceaccount:$SYSTEM_NS:task-controller\""
+}
+
 # oracle_judge [OPTION...]: counts go to the output, as measured
 oracle_judge() {
     local journals=() file verdict status=0

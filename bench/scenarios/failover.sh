@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Two replicas with the usual times: how long nobody acts after a SIGTERM and after a kill -9 of the leader,
+# until another one leads and until the next start is on a device; and what a standby costs beside the leader.
+set -euo pipefail
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+TIMES=${BENCH_FAILOVERS:-20}
+# A Lease of 15 s, and 2 s.
+VOLUNTARY_MS=2000 CRASH_MS=17000
+
+process_of() { pgrep -P "$(pid_of "replica-$1")"; }
+status_of() { awk -v field="$2:" '$1 == field { print $2 }' "/proc/$(process_of "$1")/status"; }
+other_of() { [[ $1 == a ]] && printf 'b\n' || printf 'a\n'; }
+
+memory_of() { # memory_of WHAT LETTER [SUFFIX]
+    figure "$1: VmRSS (KiB)" "$(status_of "$2" VmRSS)" "<= $((16 << 10))"
+    figure "$1: RssAnon (KiB)" "$(status_of "$2" RssAnon)" "<= $((5 << 10))"
+    figure "$1: VmHWM (KiB)" "$(status_of "$2" VmHWM)"
+}
+memory_of_both() { # memory_of_both WHEN
+    local leader standby
+    leader=$(leader_of a b)
+    standby=$(other_of "$leader")
+    memory_of "leader, $1" "$leader"
+    memory_of "standby, $1" "$standby"
+    figure "standby over leader, $1: RssAnon" \
+        "$(ratio "$(status_of "$standby" RssAnon)" "$(status_of "$leader" RssAnon)")"
+}
+
+# When the last line `leading` was written, in ms; lines before FROM do not count.
+led_at() { # led_at LETTER FROM
+    local ts
+    ts=$(tail -n "+$(($2 + 1))" "$LOGS/replica-$1.log" | jq -rR 'fromjson? | select(.msg == "leading") | .ts')
+    [[ -n $ts ]] && date -d "$ts" +%s%3N
+}
+started_at() { journal devices '.event == "start" and .task == "'"$1"'"' | jq -s '.[0].time * 1000 | floor'; }
+
+fail_over() { # fail_over WHAT SIGNAL EXIT BUDGET NUMBER
+    local leader next lines begin name uid
+    leader=$(leader_of a b)
+    next=$(other_of "$leader")
+    lines=$(wc -l <"$LOGS/replica-$next.log")
+    name=$(printf '%s-%s' "${2,,}" "$5")
+    begin=$(now_ms)
+    kill "-$2" "$(process_of "$leader")" # not the shell around it, which tells how it ended
+    add_task "$name" "$ADDITION" '[1, 2]'
+    wait_for 120 "another one to lead" led_at "$next" "$lines" >/dev/null
+    wait_task "$name" completed 120
+    uid=$(task "$name" .metadata.uid)
+    figure "$1: until another one leads (ms)" $(($(led_at "$next" "$lines") - begin)) "<= $4"
+    figure "$1: until the next start is on its device (ms)" $(($(started_at "$uid") - begin)) "<= $4"
+    wait_for 60 "the former leader to end" replica_ended "$leader" "$3"
+    replica_start "$leader"
+    wait_for 60 "'$leader' to be ready" replica_ready "$leader"
+}
+
+main() {
+    local number
+    [[ $BENCH_WHO == ours ]] || return 0
+    scenario_begin
+    broker_prepare device-1
+    broker_start
+    controller_prepare
+    replica_start a
+    replica_start b
+    wait_for 60 "one of them to lead" one_serves a b
+    add_proplet worker device-1
+    device_start devices --identity device-1
+    wait_proplet worker Running
+    observe_for 20 # the last of what a start brings
+    memory_of_both "nothing to do"
+    for ((number = 1; number <= TIMES; number++)); do
+        fail_over SIGTERM TERM 0 $VOLUNTARY_MS "$number"
+    done
+    for ((number = 1; number <= TIMES; number++)); do
+        fail_over "kill -9" KILL 137 $CRASH_MS "$number"
+    done
+    tasks_py many 650 >/dev/null
+    wait_for 600 "650 Tasks to be completed" phase_count_is tasks completed $((650 + 2 * TIMES))
+    observe_for 40 # idle connections are closed after ten seconds, at the next of its ticks
+    memory_of_both "650 Tasks ended"
+    replica_signal a TERM
+    replica_signal b TERM
+}
+
+main "$@"
