@@ -18,6 +18,9 @@ again() { crash_controllers; }
 # freeze_broker CAPACITY: and a worker waits for it: what a start sends has been read from the API.
 # The Task is new, since a slow machine may find the load done.
 freeze_broker() {
+    # A new leader's first starts wait for the broker's word on its subscriptions.
+    add_task "before-$1" "$(wasm nap)" "[\"5\", \"$1\"]" "$CRASH_PROFILE"
+    wait_task "before-$1" completed "$CRASH_SECONDS"
     mark=$(audit_mark)
     kill -STOP "$(pid_of broker)"
     add_task "frozen-$1" "$(wasm nap)" "[\"5\", \"$1\"]" "$CRASH_PROFILE"
