@@ -77,15 +77,29 @@ def draw_expression(rng):
 
 
 def draw_time(rng, zone):
-    """Anywhere, or within a day of a change of the offset."""
+    """Anywhere, or within a day or two hours of a change of the offset."""
     year = rng.randint(FIRST_YEAR, LAST_YEAR)
     at = calendar.timegm((year, 1, 1, 0, 0, 0)) + rng.randrange(365 * 86400)
     if rng.random() < 0.4:
         return at
     for day in range(0, 400):
-        if offset(zone, at + day * 86400) != offset(zone, at + (day + 1) * 86400):
-            return at + day * 86400 - rng.randrange(2 * 86400) + 86400
+        before, after = at + day * 86400, at + (day + 1) * 86400
+        if offset(zone, before) != offset(zone, after):
+            change = first_after(before, after, lambda t: offset(zone, t) != offset(zone, before))
+            near = rng.choice((7200, 86400))
+            return change + rng.randrange(-near, near)
     return at
+
+
+def first_after(before, after, holds):
+    """The first second at which it holds, which it does at after and not at before."""
+    while after - before > 1:
+        middle = (before + after) // 2
+        if holds(middle):
+            after = middle
+        else:
+            before = middle
+    return after
 
 
 def offset(zone, at):
@@ -158,14 +172,7 @@ def instants(zone, wall, every_hour):
         return sorted({first, second}) if every_hour else [first]
     if every_hour:
         return []
-    before, after = second, first  # of the jump
-    while after - before > 1:
-        middle = (before + after) // 2
-        if local(zone, middle) < wall:
-            before = middle
-        else:
-            after = middle
-    return [after]
+    return [first_after(second, first, lambda at: local(zone, at) >= wall)]  # the jump
 
 
 def expected(expression, zone, after, count):
