@@ -229,12 +229,20 @@ static void keep_restart(cJSON *metadata)
         json_set(metadata, "annotations", kept);
 }
 
+/* Which kind it is the cache knows. */
+static void project_type(cJSON *object)
+{
+    json_remove(object, "apiVersion");
+    json_remove(object, "kind");
+}
+
 void project_task(cJSON *object)
 {
     static const char *const SPEC[] = { "file", "env" };
     static const char *const STATUS[] = { "results", "history", "latestMetrics", "error" };
     cJSON *metadata = member(object, "metadata");
 
+    project_type(object);
     keep_restart(metadata);
     json_remove(metadata, "labels");
     for (size_t i = 0; i < ARRAY_LEN(SPEC); i++)
@@ -249,6 +257,7 @@ void project_task(cJSON *object)
 
 void project_proplet(cJSON *object)
 {
+    project_type(object);
     json_remove(member(object, "metadata"), "annotations");
     json_remove(member(member(object, "spec"), "connectionConfig"), "clientKey");
 }

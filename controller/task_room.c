@@ -80,6 +80,8 @@ static int64_t since_us(const struct task_status *status, int64_t created_us, in
 {
     const cJSON *scheduled = condition_get(status->conditions, "Scheduled");
 
+    if (status->last_run_us)
+        return status->last_run_us;
     if (status->run <= 1)
         return created_us;
     if (condition_is(status->conditions, "Scheduled", CONDITION_FALSE))

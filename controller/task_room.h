@@ -18,8 +18,9 @@ void task_room_changed(const char *ns, struct workqueue *queue);
 bool task_room_is_all(const struct kube_name *name);
 void task_room_tell(struct shared *shared, struct reconcile *rc);
 
-/* What its rank is made of. Since when it waits: since it was created; in a later run since it has no
- * Proplet, so that what recurs does not overtake for ever what comes new. Pure. */
+/* What its rank is made of. Since when it waits: the time of the schedule that the run is for; in the
+ * first run without a schedule since it was created, in a later one since it has no Proplet. So what
+ * runs again and again does not overtake for ever what comes new. Pure. */
 int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_us);
 
 /* Before the first turn of a term: those who waited under an earlier leader are in the order in which

@@ -128,6 +128,11 @@ void *map_get(const struct map *map, const char *key)
     return map->len ? find(map, key, hash_of(key))->value : NULL;
 }
 
+const char *map_key(const struct map *map, const char *key)
+{
+    return map->len ? find(map, key, hash_of(key))->key : NULL;
+}
+
 static void grow(struct map *map)
 {
     struct map bigger = { .slot_count = map->slot_count ? map->slot_count * 2 : FIRST_SLOTS };

@@ -14,6 +14,9 @@ void *map_get(const struct map *map, const char *key);       /* NULL: not there 
 void map_set(struct map *map, const char *key, void *value); /* value must not be NULL */
 void *map_take(struct map *map, const char *key); /* removes without release; NULL: not there */
 bool map_remove(struct map *map, const char *key);
+/* The map's own copy, there as long as the entry is: a value need not keep its key, and may be removed
+ * by it. NULL: not there. */
+const char *map_key(const struct map *map, const char *key);
 size_t map_len(const struct map *map);
 
 /* for (size_t i = 0; map_next(map, &i, &key, &value);) … in no order; the map must not change

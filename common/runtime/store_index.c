@@ -24,7 +24,8 @@ struct bucket {
     struct index_bucket content; /* first: what store_index_find gives out */
     size_t cap;
     struct index *index;
-    char value[];
+    const char *value;   /* the map's key */
+    struct indexed *one; /* room for the first: in most, a uid's, it is the only one */
 };
 
 /* An item knows its position in each of its buckets, so that it leaves without a search. */
@@ -119,22 +120,32 @@ static struct bucket *make_bucket(struct index *index, const char *value)
     if (bucket)
         return bucket;
 
-    size_t size = strlen(value) + 1;
-    bucket = xcalloc(1, sizeof(*bucket) + size);
+    bucket = xcalloc(1, sizeof(*bucket));
     bucket->index = index;
-    memcpy(bucket->value, value, size);
+    bucket->content.items = &bucket->one;
+    bucket->cap = 1;
     map_set(index->buckets, value, bucket);
+    bucket->value = map_key(index->buckets, value);
     return bucket;
+}
+
+static void grow(struct bucket *bucket)
+{
+    struct index_bucket *content = &bucket->content;
+    struct indexed **old = content->items == &bucket->one ? NULL : content->items;
+
+    bucket->cap *= 2;
+    content->items = xrealloc(old, bucket->cap * sizeof(struct indexed *));
+    if (!old)
+        content->items[0] = bucket->one;
 }
 
 static void join(struct index_link *link, struct indexed *item, struct bucket *bucket)
 {
     struct index_bucket *content = &bucket->content;
 
-    if (content->len == bucket->cap) {
-        bucket->cap = bucket->cap ? bucket->cap * 2 : 1; /* most are a uid's: one */
-        content->items = xrealloc(content->items, bucket->cap * sizeof(struct indexed *));
-    }
+    if (content->len == bucket->cap)
+        grow(bucket);
     link->bucket = bucket;
     link->position = content->len;
     content->items[content->len++] = item;
@@ -153,7 +164,8 @@ static void leave(const struct index_link *link)
     }
     if (content->len == 0) {
         map_remove(bucket->index->buckets, bucket->value);
-        free(content->items);
+        if (content->items != &bucket->one)
+            free(content->items);
         free(bucket);
     }
 }

@@ -142,24 +142,29 @@ START_TEST(changed_priority_counts_at_once)
 }
 END_TEST
 
+#define LAST_RUN ",\"lastRun\":\"2026-01-01T00:00:00Z\""
+
 /* A month old, priority 50: in its first run before everybody who is younger, in a later one behind
  * whoever waited when it lost its Proplet. */
 START_TEST(later_run_waits_from_its_beginning)
 {
-    static const char FORMAT[] = "{\"spec\":{},\"status\":{\"run\":%d,\"conditions\":[{\"type\":"
+    static const char FORMAT[] = "{\"spec\":{},\"status\":{\"run\":%d%s,\"conditions\":[{\"type\":"
                                  "\"Scheduled\",\"status\":\"%s\",\"lastTransitionTime\":"
                                  "\"2026-02-01T00:00:00Z\"}]}}";
     static const struct {
         int run;
+        const char *more;
         const char *scheduled;
         int64_t since_us;
-    } CASES[] = { { 0, "False", 1000 },
-                  { 1, "False", 1000 },
-                  { 2, "False", INT64_C(1769904000000000) },
-                  { 2, "True", 5000 } };
+    } CASES[] = { { 0, "", "False", 1000 },
+                  { 1, "", "False", 1000 },
+                  { 2, "", "False", INT64_C(1769904000000000) },
+                  { 2, "", "True", 5000 },
+                  { 1, LAST_RUN, "False", INT64_C(1767225600000000) },
+                  { 7, LAST_RUN, "False", INT64_C(1767225600000000) } };
     struct task task = { 0 };
-    const cJSON *json = parse_json(
-        stage.arena, arena_printf(stage.arena, FORMAT, CASES[_i].run, CASES[_i].scheduled));
+    const cJSON *json = parse_json(stage.arena, arena_printf(stage.arena, FORMAT, CASES[_i].run,
+                                                             CASES[_i].more, CASES[_i].scheduled));
 
     ck_assert_int_eq(task_decode(stage.arena, json, &task, NULL), 0);
     ck_assert_int_eq(task_room_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));
@@ -427,7 +432,7 @@ int main(void)
     tcase_add_test(tcase, room_for_five_wakes_five);
     tcase_add_loop_test(tcase, who_waits_is_told_that_the_reason_has_changed, 0, 2);
     tcase_add_test(tcase, priority_orders_those_who_wait);
-    tcase_add_loop_test(tcase, later_run_waits_from_its_beginning, 0, 4);
+    tcase_add_loop_test(tcase, later_run_waits_from_its_beginning, 0, 6);
     tcase_add_test(tcase, changed_priority_counts_at_once);
     tcase_add_loop_test(tcase, place_that_is_not_taken_goes_to_the_next, 0, 3);
     tcase_add_test(tcase, place_that_is_kept_is_not_taken_by_who_comes_first);
