@@ -9,6 +9,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "common/kube/packing.h"
 
 /* What kube_object points into: the counter, then the header, then the texts. */
 struct object_block {
@@ -74,17 +75,19 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
     if (text_len > UINT32_MAX)
         return error_set(err, ERROR_TOO_LARGE, "object '%s' has %zu bytes", name, text_len);
 
+    char *packed = arena_alloc(arena, text_len + 1, 1);
+    size_t packed_len = json_pack(text, text_len, packed);
     size_t uid_len = strlen(uid), version_len = strlen(version);
     struct object_block *block =
-        xmalloc(sizeof(*block) + uid_len + version_len + text_len + 3 /* their NULs */);
+        xmalloc(sizeof(*block) + uid_len + version_len + packed_len + 3 /* their NULs */);
     atomic_init(&block->references, 1);
 
     char *position = block->bytes;
     block->object = (struct kube_object){
         .uid = put_string(&position, uid, uid_len),
         .resource_version = put_string(&position, version, version_len),
-        .text = put_string(&position, text, text_len),
-        .text_len = (uint32_t)text_len,
+        .packed = put_string(&position, packed, packed_len),
+        .packed_len = (uint32_t)packed_len,
         .name = key,
         .generation = json_int(json_get(metadata, "generation"), 0),
         .deleting = json_string(json_get(metadata, "deletionTimestamp"), NULL) != NULL,
@@ -112,10 +115,24 @@ void kube_object_unref(struct kube_object *object)
         free(block);
 }
 
+const char *kube_object_text(struct arena *arena, const struct kube_object *object, size_t *ret_len)
+{
+    size_t len = json_unpacked_len(object->packed, object->packed_len);
+    char *text = arena_alloc(arena, len + 1, 1);
+
+    json_unpack(object->packed, object->packed_len, text);
+    text[len] = '\0';
+    if (ret_len)
+        *ret_len = len;
+    return text;
+}
+
 const cJSON *kube_object_json(struct arena *arena, const struct kube_object *object)
 {
     const cJSON *json = NULL;
-    int r = json_parse(arena, object->text, object->text_len, &json, NULL);
+    size_t len;
+    const char *text = kube_object_text(arena, object, &len);
+    int r = json_parse(arena, text, len, &json, NULL);
     assert(r == 0); /* the text was printed from a tree */
     (void)r;
     return json;

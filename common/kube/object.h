@@ -28,13 +28,13 @@ bool kube_name_equal(const struct kube_name *a, const struct kube_name *b);
 const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN]);
 
 /*
- * One allocation: header and compact JSON text. Immutable and counted; any thread may hold a
+ * One allocation: header and compact JSON text, packed (packing.h). Immutable and counted; any thread may hold a
  * reference. A tree at rest would cost 4 to 5 KiB an object, so it is parsed into the arena of the
  * unit of work that needs it.
  */
 struct kube_object {
-    const char *text;
-    uint32_t text_len;
+    const char *packed; /* kube_object_text, kube_object_json */
+    uint32_t packed_len;
     struct kube_name name;
     const char *uid;              /* "": not set yet */
     const char *resource_version; /* likewise */
@@ -48,6 +48,9 @@ struct kube_object *kube_object_ref(struct kube_object *object); /* NULL gives N
 void kube_object_unref(struct kube_object *object);              /* NULL is fine */
 DEFINE_CLEANUP(struct kube_object *, kube_object_unref)
 
+/* The compact JSON text, in the arena; ret_len may be NULL. */
+const char *kube_object_text(struct arena *arena, const struct kube_object *object,
+                             size_t *ret_len);
 /* The tree, parsed from the text; dies with the arena. Aborts only on a bug, the text came from a
  * tree. */
 const cJSON *kube_object_json(struct arena *arena, const struct kube_object *object);

@@ -109,7 +109,8 @@ static const char *text_of_a(void)
     ck_assert(kube_name_set(&name, "", "a"));
     CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(informer), &name);
-    ck_assert(str_copy(text, sizeof(text), object ? object->text : ""));
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    ck_assert(str_copy(text, sizeof(text), object ? kube_object_text(arena, object, NULL) : ""));
     return text;
 }
 

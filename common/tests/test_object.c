@@ -35,8 +35,9 @@ START_TEST(an_object_has_its_header_and_its_whole_text)
     ck_assert_str_eq(object->resource_version, "42");
     ck_assert_int_eq(object->generation, 7);
     ck_assert(!object->deleting);
-    ck_assert_str_eq(object->text, OBJECT);
-    ck_assert_uint_eq(object->text_len, strlen(OBJECT));
+    size_t len;
+    ck_assert_str_eq(kube_object_text(arena, object, &len), OBJECT);
+    ck_assert_uint_eq(len, strlen(OBJECT));
     ck_assert(json_equal(kube_object_json(arena, object), parse_json(arena, OBJECT)));
 }
 END_TEST

@@ -22,7 +22,8 @@ static void sink(void *ctx, enum watch_event_type type, struct kube_object *obje
     ck_assert(buf_append(&told, "\n", 1));
     if (object) {
         free(last_text);
-        last_text = xstrndup(object->text, object->text_len);
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        last_text = xstrdup(kube_object_text(arena, object, NULL));
     }
 }
 

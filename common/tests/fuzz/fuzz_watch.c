@@ -50,7 +50,7 @@ static void sink(void *ctx, enum watch_event_type type, struct kube_object *obje
 
     mix(told, &type, sizeof(type));
     if (object)
-        mix(told, object->text, object->text_len);
+        mix(told, object->packed, object->packed_len);
     if (version)
         mix(told, version, strlen(version));
 }

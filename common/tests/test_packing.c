@@ -1,0 +1,112 @@
+#include "common/kube/packing.h"
+
+#include <string.h>
+
+#include "common/tests/parse_json.h"
+#include "common/tests/random.h"
+#include "common/tests/suite.h"
+
+static struct arena *arena;
+
+static void set_up(void)
+{
+    json_init();
+    arena = arena_create();
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+/* How long it is when packed; it comes back as it was. */
+static size_t packed_len(const char *text)
+{
+    size_t len = strlen(text);
+    char *packed = arena_alloc(arena, len + 1, 1);
+    size_t used = json_pack(text, len, packed);
+
+    ck_assert_uint_le(used, len);
+    ck_assert_uint_eq(json_unpacked_len(packed, used), len);
+    char *back = arena_alloc(arena, len + 1, 1);
+    json_unpack(packed, used, back);
+    ck_assert_str_eq(back, text);
+    return used;
+}
+
+static const char *const TEXTS[] = {
+    "",
+    "{}",
+    "\"",
+    "\"\"",
+    "\"name\":\"",
+    "\"name\":\"name\":\"",
+    "\"nam",
+    "\"name\"",
+    "\"names\":\"\",\"name\":\"",
+    "\",\"name\":\"\",\"names",
+    "{\"\\u0001\":\"\\n\"}",
+    "{\"k\":\"\xc3\xbc \xf0\x9f\x98\x80 \x7f\"}",
+};
+
+START_TEST(every_text_comes_back_as_it_was)
+{
+    (void)packed_len(TEXTS[_i]);
+}
+END_TEST
+
+#define CONDITION(type)                                                                            \
+    "{\"lastTransitionTime\":\"2026-01-01T00:00:00Z\",\"message\":\"heartbeats arrive\","          \
+    "\"observedGeneration\":1,\"reason\":\"Alive\",\"status\":\"True\",\"type\":\"" type "\"}"
+
+/* As the API server sends it, and the projection leaves it. */
+START_TEST(objects_of_these_kinds_need_half_the_space)
+{
+    static const char PROPLET[] =
+        "{\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":["
+        "\"propeller.propeller.abstractmachines.fr/finalizer\"],\"generation\":1,\"name\":"
+        "\"worker-1\",\"namespace\":\"default\",\"resourceVersion\":\"21350\",\"uid\":"
+        "\"3011d586-7892-41e9-9b2e-f96ed555aab1\"},\"spec\":{\"connectionConfig\":{\"channelId\":"
+        "\"chan-1\",\"clientId\":\"device-1\",\"clientKeySecretRef\":{\"key\":\"key\",\"name\":"
+        "\"unused\"},\"domainId\":\"dom-1\",\"mqttAddress\":\"tcp://127.0.0.1:27931\","
+        "\"mqttTimeout\":\"30s\"},\"external\":{\"dialect\":\"standard\",\"maxTasks\":2},\"type\":"
+        "\"external\"},\"status\":{\"activeTaskCount\":0,\"alive\":true,\"conditions\":"
+        "[" CONDITION("Ready") "," CONDITION("Connected") "],\"observedGeneration\":1,\"phase\":"
+                                                          "\"Running\",\"taskCount\":0}}";
+    size_t len = packed_len(PROPLET);
+
+    ck_assert_uint_le(len, sizeof(PROPLET) / 2);
+}
+END_TEST
+
+/* Pieces of phrases, in any order. */
+START_TEST(random_texts_come_back_as_they_were)
+{
+    static const char *const PIECES[] = { "\"",  "\",\"",        "name",       "\":\"",
+                                          "\":", "namespace",    "\"uid",      "\"run\":0",
+                                          "0",   "\"metadata\"", "{",          "}",
+                                          "[",   "\xc3\xa4",     "\"alive\":", "true" };
+    uint64_t random = 5;
+
+    for (int i = 0; i < 2000; i++) {
+        const char *text = "";
+        for (uint64_t j = random_below(&random, 20); j > 0; j--)
+            text =
+                arena_printf(arena, "%s%s", text, PIECES[random_below(&random, ARRAY_LEN(PIECES))]);
+        (void)packed_len(text);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("packing");
+    TCase *tcase = tcase_create("packing");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, every_text_comes_back_as_it_was, 0, (int)ARRAY_LEN(TEXTS));
+    tcase_add_test(tcase, objects_of_these_kinds_need_half_the_space);
+    tcase_add_test(tcase, random_texts_come_back_as_they_were);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
