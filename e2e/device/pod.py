@@ -26,16 +26,22 @@ def connection():
     sys.exit(f"none of the sets of variables is complete: {NAMES}")
 
 
+def become(program, arguments):
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), program)
+    os.execv(sys.executable, [sys.executable, path, *arguments])
+
+
 def main():
+    if sys.argv[1:2] == ["job"]: # the same image serves as that of a Task
+        become("job.py", sys.argv[2:])
     domain, channel, identity, key = connection()
     address = os.environ.get("PROPLET_MQTT_ADDRESS", "tcp://localhost:1883")
     broker = urllib.parse.urlsplit(address if "://" in address else f"tcp://{address}")
     passwords = "/tmp/passwords"
     with open(passwords, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         file.write(f"{identity}:{key}\n")
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "device.py")
-    os.execv(sys.executable, [
-        sys.executable, program, "--broker", f"{broker.hostname}:{broker.port or 1883}",
+    become("device.py", [
+        "--broker", f"{broker.hostname}:{broker.port or 1883}",
         "--domain", domain, "--channel", channel, "--identity", identity, "--passwords", passwords,
         "--namespace", os.environ.get("PROPLET_MANAGER_K8S_NAMESPACE") or "default",
         "--qos", str(number("PROPLET_MQTT_QOS", 2)),

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The container of a Task that runs as a Job: computes the module that is mounted, with the function
+and inputs of its environment, and writes the result to the termination log.
+
+    job.py [--sleep SECONDS] [--silent] [--exit CODE] [--grow]
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+import wasm
+
+MODULE = "/propeller/module.wasm"
+TERMINATION_LOG = "/dev/termination-log"
+
+
+def compute():
+    inputs = [value if isinstance(value, str) else json.dumps(value)
+              for value in json.loads(os.environ.get("inputs", "[]"))]
+    with open(MODULE, "rb") as file:
+        module = wasm.Module(file.read())
+    return module.run(os.environ.get("function_name", "main"), inputs, {})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sleep", type=float, default=0)
+    parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--exit", type=int, default=0)
+    parser.add_argument("--grow", action="store_true")
+    options = parser.parse_args()
+    print(json.dumps({"event": "job", "task": os.environ["TASK_ID"], "proplet": os.environ["PROPLET_ID"]}), flush=True)
+    deadline = time.monotonic() + options.sleep
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+    if options.grow:
+        hoard = []
+        while True:
+            hoard.append(bytearray(1 << 24))
+    if options.exit:
+        print("no such key", file=sys.stderr)
+        sys.exit(options.exit)
+    if not options.silent:
+        try:
+            result = compute()
+        except wasm.TaskError as error:
+            print(error, file=sys.stderr)
+            sys.exit(1)
+        with open(TERMINATION_LOG, "w", encoding="utf-8") as file:
+            file.write(result)
+
+
+if __name__ == "__main__":
+    main()
