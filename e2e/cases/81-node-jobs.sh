@@ -31,15 +31,17 @@ job_task() {
         arguments+=("$1")
         shift
     done
-    add_image_task "$name" alpha "$(jq -nc --arg file "$ADDITION" --argjson extra "$extra" '
-        {spec: {imageUrl: "localhost/proplet:1", file: $file, functionName: "main", inputs: [10, 32],
-                cliArgs: $ARGS.positional}} * $extra' --args "${arguments[@]}")"
+    add_image_task "$name" alpha "$(printf '%s\n' "${arguments[@]}" |
+        jq -Rnc --arg file "$ADDITION" --argjson extra "$extra" '
+            {spec: {imageUrl: "localhost/proplet:1", file: $file, functionName: "main",
+                    inputs: [10, 32], cliArgs: [inputs]}} * $extra')"
 }
 ended() { wait_task "$1" "$2" 120; }
 running_job() {
     wait_task "$1" running 120
     pod_of_task "$1" "${2:-1}"
 }
+go_on() { kn exec "$1" -- /python/bin/python3 -c 'open("/tmp/go", "w")'; } # who waits in this pod
 
 # The module is computed in the pod; what it wrote is the result.
 job_task sum
@@ -49,14 +51,12 @@ pod=$(pod_of_task sum)
 expect_match "its log" "\"task\": \"$(task sum .metadata.uid)\", \"proplet\": \"alpha\"" "$(kn logs "$pod")"
 
 # The other ways.
-job_task by-job --silent --sleep 5
-running_job by-job >/dev/null
+for name in by-job by-map by-pod; do job_task "$name" --silent --wait; done
+for name in by-job by-map by-pod; do running_job "$name" >/dev/null; done
 kn annotate job by-job-job "$ANNOTATION={\"from\":\"job\"}" >/dev/null
-job_task by-map --silent --sleep 5
-running_job by-map >/dev/null
 kn create configmap by-map-job-result --from-literal=result=map >/dev/null
-job_task by-pod --silent --sleep 5
-kn annotate pod "$(running_job by-pod)" "$ANNOTATION=pod" >/dev/null
+kn annotate pod "$(pod_of_task by-pod)" "$ANNOTATION=pod" >/dev/null
+for name in by-job by-map by-pod; do go_on "$(pod_of_task "$name")"; done
 ended by-job completed
 expect_eq "by the Job" '{"from":"job"}' "$(task by-job '.status.results | tojson')"
 ended by-map completed
@@ -67,7 +67,7 @@ expect_eq "by the pod" pod "$(task by-pod .status.results)"
 # Failures, each by its reason.
 job_task exits --exit 3
 job_task memory --grow -- '{"spec":{"resourceRequirements":{"memory":"100Mi"}}}'
-job_task late --sleep 600 -- '{"spec":{"activeDeadlineSeconds":3}}'
+job_task late --wait -- '{"spec":{"activeDeadlineSeconds":3}}'
 job_task unpulled -- '{"spec":{"imageUrl":"localhost/nothing:1"}}'
 wait_condition tasks unpulled Started "^False ImagePullBackOff .*'localhost/nothing:1' cannot be pulled" 120
 ended exits failed
@@ -78,7 +78,7 @@ ended late failed
 expect_eq "why" DeadlineExceeded "$(task late .status.reason)"
 
 # The pod is deleted by somebody: another attempt. Suspend ends the container, resume begins anew.
-job_task robbed --sleep 20
+job_task robbed --wait
 kn delete pod "$(running_job robbed)" --wait=false >/dev/null
 wait_for 120 "a second attempt" field_is tasks robbed .status.attempt 2
 kn patch task robbed --type=merge -p '{"spec":{"suspend":true}}' >/dev/null
@@ -87,7 +87,7 @@ no_pod() { ! has_pod "$GROUP/task=robbed,$GROUP/attempt=2"; }
 wait_for 120 "the pod to be gone" no_pod
 
 # A daemon is up, is started again when it ends, and goes with its Task.
-job_task server --sleep 600 -- '{"spec":{"daemon":true}}'
+job_task server --wait -- '{"spec":{"daemon":true}}'
 running_job server >/dev/null
 kn delete tasks --all --wait=false >/dev/null
 wait_made_gone deployments server-daemon 60

@@ -2,7 +2,7 @@
 """The container of a Task that runs as a Job: computes the module that is mounted, with the function
 and inputs of its environment, and writes the result to the termination log.
 
-    job.py [--sleep SECONDS] [--silent] [--exit CODE] [--grow]
+    job.py [--wait] [--silent] [--exit CODE] [--grow]
 """
 
 import argparse
@@ -15,6 +15,7 @@ import wasm
 
 MODULE = "/propeller/module.wasm"
 TERMINATION_LOG = "/dev/termination-log"
+GO = "/tmp/go"
 
 
 def compute():
@@ -27,14 +28,13 @@ def compute():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sleep", type=float, default=0)
+    parser.add_argument("--wait", action="store_true", help=f"until there is {GO}")
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--exit", type=int, default=0)
     parser.add_argument("--grow", action="store_true")
     options = parser.parse_args()
     print(json.dumps({"event": "job", "task": os.environ["TASK_ID"], "proplet": os.environ["PROPLET_ID"]}), flush=True)
-    deadline = time.monotonic() + options.sleep
-    while time.monotonic() < deadline:
+    while options.wait and not os.path.exists(GO):
         time.sleep(0.1)
     if options.grow:
         hoard = []
