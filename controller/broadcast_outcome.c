@@ -5,6 +5,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "controller/owed_stops_plan.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_schedule_plan.h"
@@ -155,6 +156,17 @@ void broadcast_omit_answers(struct task_plan *plan)
     }
 }
 
+static void owe_stops(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan)
+{
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        const struct target_action *action = &plan->actions[i];
+        if (action->publish_stop && !action->undone && !target_is_open(&targets_of(plan)[i]) &&
+            observed->parts[i].proplet.exists && !observed->parts[i].proplet.ready)
+            owed_stop_note(arena, &observed->parts[i], &plan->status);
+    }
+}
+
 /* ---- the Task ---- */
 
 static const char *failures_text(struct arena *arena, const struct task_observed *observed,
@@ -258,6 +270,7 @@ void broadcast_settle(struct arena *arena, const struct task_observed *observed,
         return;
     }
     keep_answers(arena, plan);
+    owe_stops(arena, observed, plan);
 
     struct broadcast_tally tally = broadcast_count(&plan->status);
     plan->status.targets = arena_new(arena, struct task_targets);

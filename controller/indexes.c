@@ -112,6 +112,14 @@ static void index_assigned(const cJSON *json, index_add_fn *add, void *ctx)
     targets_open(json, add_assigned, &assigned);
 }
 
+static void index_owed(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct assigned owed = { .ns = namespace_of(json), .add = add, .ctx = ctx };
+
+    json_for_each (attempt, json_path(json, "status", "lostAttempts", NULL))
+        add_assigned(&owed, json_string(json_get(attempt, "proplet"), ""));
+}
+
 static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
 {
     if (is_waiting(json))
@@ -143,6 +151,7 @@ void indexes_add_task(struct store *store)
 {
     store_add_index(store, INDEX_ACTIVE, index_active);
     store_add_index(store, INDEX_ASSIGNED, index_assigned);
+    store_add_index(store, INDEX_OWED, index_owed);
     store_add_index(store, INDEX_WAITING, index_waiting);
     store_add_index(store, INDEX_DEPENDENTS, index_dependents);
     store_add_index(store, INDEX_JOB, index_job);

@@ -11,6 +11,7 @@
  * Tasks
  *   INDEX_ACTIVE    ""                  scheduled with a Proplet or targets, or running
  *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet, a broadcast by those it waits for
+ *   INDEX_OWED      "<ns>/<proplet>"    those that it is to be told to stop when it is back
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
  *                                       Tasks, or the time, can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
@@ -22,6 +23,7 @@
  */
 #define INDEX_ACTIVE "active"
 #define INDEX_ASSIGNED "assigned"
+#define INDEX_OWED "owed"
 #define INDEX_WAITING "waiting"
 #define INDEX_DEPENDENTS "dependents"
 #define INDEX_JOB "job"

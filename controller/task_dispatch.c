@@ -136,24 +136,30 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
-bool task_publish_stop(struct shared *shared, struct reconcile *rc,
-                       const struct task_observed *observed)
+bool task_send_stop(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct observed_proplet *proplet,
+                    const char *id)
 {
-    const struct observed_proplet *proplet = &observed->proplet;
-    int64_t number = observed->task.status.attempt;
     struct error err = { 0 };
-    const char *text =
-        payload_stop(rc->arena, task_message_id(rc->arena, observed),
-                     task_function_name(&observed->task.spec, rc->name.name), proplet->client_id);
+    const char *text = payload_stop(
+        rc->arena, id, task_function_name(&observed->task.spec, rc->name.name), proplet->client_id);
 
     int r = bridge_publish(shared->bridge, proplet->channel, "manager/stop", text, strlen(text),
                            qos_of(proplet), &err);
-    if (r < 0 && r != -ERROR_TIMEOUT) {
-        log_warn("stop not published, trying again", "uid", observed->uid, "error", err.message,
-                 NULL);
-        rc->requeue_after_ms = PUBLISH_RETRY_MS;
+    if (r == 0 || r == -ERROR_TIMEOUT)
+        return true;
+    log_warn("stop not published, trying again", "uid", observed->uid, "error", err.message, NULL);
+    rc->requeue_after_ms = PUBLISH_RETRY_MS;
+    return false;
+}
+
+bool task_publish_stop(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed)
+{
+    if (!task_send_stop(shared, rc, observed, &observed->proplet,
+                        task_message_id(rc->arena, observed)))
         return false;
-    }
-    attempts_stop_sent(shared->attempts, observed->uid, number, clock_monotonic_ms(rc->clock));
+    attempts_stop_sent(shared->attempts, observed->uid, observed->task.status.attempt,
+                       clock_monotonic_ms(rc->clock));
     return true;
 }

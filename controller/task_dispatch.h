@@ -34,6 +34,10 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
                        const struct task_observed *observed, struct task_plan *plan,
                        struct error *err) MUST_CHECK;
 
+/* The same of any attempt, on any device; nothing remembers it. */
+bool task_send_stop(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct observed_proplet *proplet,
+                    const char *id);
 /* Whoever plans a stop plans what to do without an answer. false: it is not out, see
  * TASK_NOT_PUBLISHED. */
 bool task_publish_stop(struct shared *shared, struct reconcile *rc,

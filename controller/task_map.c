@@ -162,10 +162,13 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
     if (!matters(arena, old, current))
         return;
 
-    struct object_list list =
-        store_find(informer_store(shared->tasks), arena, INDEX_ASSIGNED, kube_name_key(name, key));
-    for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+    static const char *const CONCERNED[] = { INDEX_ASSIGNED, INDEX_OWED };
+    for (size_t i = 0; i < ARRAY_LEN(CONCERNED); i++) {
+        struct object_list list = store_find(informer_store(shared->tasks), arena, CONCERNED[i],
+                                             kube_name_key(name, key));
+        for (size_t j = 0; j < list.len; j++)
+            workqueue_add(queue, &list.items[j]->name);
+    }
     candidates_changed(shared->candidates, name->ns);
     task_room_offer(shared, arena, name);
     task_room_changed(name->ns, queue);

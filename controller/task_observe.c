@@ -262,6 +262,22 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
     return parts;
 }
 
+/* The Proplets whose devices are still to be told to stop. */
+static void observe_owed(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
+{
+    const struct json_objects *list = &ret->task.status.lost_attempts;
+    const struct lost_attempt *attempts = list->items;
+    struct observed_proplet *owed = arena_array(rc->arena, struct observed_proplet, list->len + 1);
+
+    for (size_t i = 0; i < list->len; i++) {
+        struct task task = ret->task;
+        task.status.assigned_proplet = attempts[i].proplet;
+        observe_proplet(shared, rc, &task, &owed[i]);
+        owed[i].exists = owed[i].exists && owed[i].reachable;
+    }
+    ret->owed = owed;
+}
+
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                  const cJSON *json, struct task_observed *ret, struct error *err)
 {
@@ -301,6 +317,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
     ret->attempt = attempts_get(shared->attempts, object->uid, attempt, ret->now_ms);
     observe_proplet(shared, rc, &ret->task, &ret->proplet);
+    observe_owed(shared, rc, ret);
     r = task_workload_observe(shared, rc, ret, err);
     if (r < 0)
         return r;

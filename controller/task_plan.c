@@ -6,6 +6,7 @@
 
 #include "common/base/str.h"
 #include "controller/broadcast_plan.h"
+#include "controller/owed_stops_plan.h"
 #include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_retry_plan.h"
@@ -372,6 +373,8 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
         plan_deletion(arena, observed, &plan);
     else
         plan_life(arena, observed, &plan);
+    if (!observed->deleted_us && !observed->target_id)
+        owed_stops_plan(arena, observed, &plan);
     return plan;
 }
 

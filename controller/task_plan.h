@@ -99,8 +99,9 @@ struct task_observed {
     /* Of a target of a broadcast, which is observed as if it were a Task: the id of its messages;
      * uid is then its key in attempts. NULL: of no target. */
     const char *target_id;
-    const struct task_observed
-        *parts; /* of a broadcast, those that are open: as broadcastResults */
+    const struct observed_proplet *owed; /* of each of status.lostAttempts; NULL: not looked at */
+    /* Of a broadcast, those that are open: as broadcastResults. */
+    const struct task_observed *parts;
 
     enum job_order job_order; /* of the PropellerJob that it belongs to */
     bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
@@ -188,6 +189,7 @@ struct task_plan {
 
     struct target_action *actions; /* of a broadcast, one a target; NULL: it is none */
     enum broadcast_end end;
+    bool *owed_due; /* of status.lostAttempts as observed: to be told to stop now; NULL: none */
 
     size_t rejected[RESULT_VERDICTS];
     enum task_answer answer;   /* to be noted when the status is written */

@@ -5,6 +5,7 @@
 #include "common/kube/kinds.h"
 #include "controller/bridge_messages.h"
 #include "controller/broadcast_plan.h"
+#include "controller/owed_stops_plan.h"
 #include "controller/reconcilers.h"
 #include "controller/status_writer.h"
 #include "controller/task_broadcast.h"
@@ -13,6 +14,7 @@
 #include "controller/task_room.h"
 #include "controller/task_run_plan.h"
 #include "controller/task_sample.h"
+#include "controller/task_transition.h"
 #include "controller/task_workload.h"
 
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
@@ -287,6 +289,23 @@ static int publish(struct shared *shared, struct reconcile *rc,
     return task_publish_start(shared, rc, observed, plan, err);
 }
 
+/* What cannot be told now is owed on. */
+static void tell_owed_stops(struct shared *shared, struct reconcile *rc,
+                            const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct json_objects *list = &observed->task.status.lost_attempts;
+    const struct lost_attempt *attempts = list->items;
+
+    for (size_t i = 0; plan->owed_due && i < list->len; i++) {
+        if (!plan->owed_due[i])
+            continue;
+        if (task_send_stop(shared, rc, observed, &observed->owed[i], attempts[i].id))
+            owed_stop_done(&plan->status, attempts[i].id);
+        else
+            task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
+    }
+}
+
 static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
                struct error *err)
@@ -316,6 +335,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         rc->requeue_after_ms = plan->requeue_after_ms;
         return 0;
     }
+    tell_owed_stops(shared, rc, observed, plan);
     return store_outcome(shared, rc, object, json, observed, plan, err);
 }
 

@@ -114,6 +114,13 @@ static const struct json_field TARGET_FIELDS[] = {
 };
 static const struct json_struct TARGET = JSON_STRUCT(struct task_target, TARGET_FIELDS);
 
+static const struct json_field LOST_ATTEMPT_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct lost_attempt, proplet, "proplet"),
+    JSON_FIELD(FIELD_STRING, struct lost_attempt, id, "id"),
+};
+static const struct json_struct LOST_ATTEMPT =
+    JSON_STRUCT(struct lost_attempt, LOST_ATTEMPT_FIELDS);
+
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct task_status, phase, "phase", TASK_PHASE_NAMES),
     JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet, "assignedProplet"),
@@ -142,6 +149,8 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_NESTED(FIELD_OBJECT, struct task_status, targets, "targets", &TARGETS),
     JSON_FIELD_NESTED(FIELD_OBJECTS, struct task_status, broadcast_results, "broadcastResults",
                       &TARGET),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct task_status, lost_attempts, "lostAttempts",
+                      &LOST_ATTEMPT),
 };
 const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
 

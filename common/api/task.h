@@ -142,6 +142,12 @@ struct task_target {
     struct json_opt_int restarts;     /* of its device, under this attempt */
 };
 
+/* Its device may still compute it, and is to be told to stop when it is back. */
+struct lost_attempt {
+    const char *proplet; /* name of the Proplet object */
+    const char *id;      /* of its messages */
+};
+
 struct task_status {
     enum task_phase phase;
     const char *assigned_proplet; /* name of the Proplet object */
@@ -169,6 +175,7 @@ struct task_status {
     const cJSON *history;
     struct task_targets *targets;          /* NULL: no broadcast */
     struct json_objects broadcast_results; /* of struct task_target */
+    struct json_objects lost_attempts;     /* of struct lost_attempt, oldest first */
 };
 
 struct task {

@@ -58,7 +58,8 @@ static const char FULL_STATUS[] =
     "\"targets\":{\"total\":3,\"completed\":1,\"failed\":0},"
     "\"broadcastResults\":[{\"proplet\":\"p\",\"index\":7,\"phase\":\"failed\",\"startedAt\":"
     "\"2026-11-21T10:00:02Z\",\"finishedAt\":\"2026-11-21T10:00:03Z\",\"reason\":\"DeviceError\","
-    "\"results\":[1.50],\"error\":\"e\",\"resultBytes\":1,\"omitted\":true,\"restarts\":2}]}";
+    "\"results\":[1.50],\"error\":\"e\",\"resultBytes\":1,\"omitted\":true,\"restarts\":2}],"
+    "\"lostAttempts\":[{\"proplet\":\"p\",\"id\":\"uid.1\"}]}";
 
 START_TEST(a_spec_with_every_field_comes_back_as_it_was)
 {
