@@ -63,21 +63,49 @@ static bool has_news(struct shared *shared, struct reconcile *rc,
            channel.results_since_ms > observed->now_ms;
 }
 
+static int send_payload(struct shared *shared, struct reconcile *rc,
+                        const struct task_observed *observed, const char *text, size_t len,
+                        struct error *err)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    int64_t began_ms = clock_monotonic_ms(rc->clock);
+    int r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
+                           qos_of(proplet), err);
+    if (r == -ERROR_UNAVAILABLE) {
+        log_debug("start not published, waiting for the broker", "error", err->message, NULL);
+        rc->requeue_after_ms = PUBLISH_RETRY_MS;
+        return TASK_NOT_PUBLISHED;
+    }
+    if (r < 0 && r != -ERROR_TIMEOUT)
+        return error_wrap(err, "publish start");
+
+    metric_add(&STARTS, 1, NULL);
+    if (observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING)
+        metric_add(&REPEATED, 1, NULL);
+    attempts_published(shared->attempts, observed->uid, observed->task.status.attempt, began_ms,
+                       r < 0 ? 0 : clock_monotonic_ms(rc->clock));
+    if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {
+        log_warn("start not acknowledged by the broker, publishing it again", "uid", observed->uid,
+                 "error", err->message, NULL);
+        rc->requeue_after_ms = 1; /* asks for the marker that it waits for */
+        return TASK_NOT_PUBLISHED;
+    }
+    return 0;
+}
+
 int task_send_start(struct shared *shared, struct reconcile *rc,
                     const struct task_observed *observed, const struct task_spec *whole,
                     const char **ret_reason, struct error *err)
 {
-    const struct observed_proplet *proplet = &observed->proplet;
     const char *text;
     size_t len;
-    int64_t number = observed->task.status.attempt;
     bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
     const struct start_request request = {
         .task = whole,
         .object_name = rc->name.name,
         .message_id = task_message_id(rc->arena, observed),
-        .client_id = proplet->client_id,
-        .dialect = proplet->dialect,
+        .client_id = observed->proplet.client_id,
+        .dialect = observed->proplet.dialect,
     };
 
     if (repeated && has_news(shared, rc, observed)) {
@@ -92,30 +120,7 @@ int task_send_start(struct shared *shared, struct reconcile *rc,
         *ret_reason = r == -ERROR_TOO_LARGE ? REASON_PAYLOAD_TOO_LARGE : REASON_PAYLOAD_INVALID;
         return TASK_NOT_SENDABLE;
     }
-
-    int64_t began_ms = clock_monotonic_ms(rc->clock);
-    r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
-                       qos_of(proplet), err);
-    if (r == -ERROR_UNAVAILABLE) {
-        log_debug("start not published, waiting for the broker", "error", err->message, NULL);
-        rc->requeue_after_ms = PUBLISH_RETRY_MS;
-        return TASK_NOT_PUBLISHED;
-    }
-    if (r < 0 && r != -ERROR_TIMEOUT)
-        return error_wrap(err, "publish start");
-
-    metric_add(&STARTS, 1, NULL);
-    if (observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING)
-        metric_add(&REPEATED, 1, NULL);
-    attempts_published(shared->attempts, observed->uid, number, began_ms,
-                       r < 0 ? 0 : clock_monotonic_ms(rc->clock));
-    if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {
-        log_warn("start not acknowledged by the broker, publishing it again", "uid", observed->uid,
-                 "error", err->message, NULL);
-        rc->requeue_after_ms = 1; /* asks for the marker that it waits for */
-        return TASK_NOT_PUBLISHED;
-    }
-    return 0;
+    return send_payload(shared, rc, observed, text, len, err);
 }
 
 int task_publish_start(struct shared *shared, struct reconcile *rc,
