@@ -12,10 +12,10 @@ enum error_code {
     ERROR_NOT_FOUND,   /* the object does not exist */
     ERROR_EXISTS,      /* the object exists already */
     ERROR_CONFLICT,    /* the object changed since it was read */
-    ERROR_FORBIDDEN,   /* RBAC says no, or the token is not accepted */
+    ERROR_FORBIDDEN,   /* RBAC says no */
     ERROR_GONE,        /* the resourceVersion is too old: list again */
     ERROR_TIMEOUT,     /* no answer in time: the request may have been executed */
-    ERROR_UNAVAILABLE, /* refused before execution: network, 429, 503 */
+    ERROR_UNAVAILABLE, /* refused before execution: network, credentials, 429, 503 */
     ERROR_TOO_LARGE,   /* the request or a buffer is over its limit: retrying cannot help */
     ERROR_CANCELED,    /* this process is shutting down, or is not the leader any more */
     ERROR_INTERNAL,    /* a reply nobody promised, or a broken invariant */

@@ -11,9 +11,9 @@ static const struct {
     int http_status;
     enum error_code code;
 } CODES[] = {
-    { 400, ERROR_INVALID },     { 401, ERROR_FORBIDDEN }, { 403, ERROR_FORBIDDEN },
-    { 404, ERROR_NOT_FOUND },   { 409, ERROR_CONFLICT },  { 410, ERROR_GONE },
-    { 413, ERROR_TOO_LARGE },   { 422, ERROR_INVALID },   { 429, ERROR_UNAVAILABLE },
+    { 400, ERROR_INVALID },     { 401, ERROR_UNAVAILABLE }, { 403, ERROR_FORBIDDEN },
+    { 404, ERROR_NOT_FOUND },   { 409, ERROR_CONFLICT },    { 410, ERROR_GONE },
+    { 413, ERROR_TOO_LARGE },   { 422, ERROR_INVALID },     { 429, ERROR_UNAVAILABLE },
     { 503, ERROR_UNAVAILABLE }, { 504, ERROR_TIMEOUT },
 };
 
@@ -64,6 +64,12 @@ static void set_retry_after(struct error *err, const cJSON *status)
     err->retry_after_ms = (uint32_t)seconds * 1000;
 }
 
+/* What "Unauthorized" means is not known to everybody. */
+static int explain(struct error *err, int http_status, int r)
+{
+    return http_status == 401 ? error_wrap(err, "the credentials are not accepted") : r;
+}
+
 int kube_status_error(struct error *err, int http_status, const cJSON *status)
 {
     const char *message = json_string(json_get(status, "message"), "");
@@ -73,7 +79,7 @@ int kube_status_error(struct error *err, int http_status, const cJSON *status)
                      : error_set(err, code, "HTTP %d", http_status);
     if (err)
         set_retry_after(err, status);
-    return r;
+    return explain(err, http_status, r);
 }
 
 static bool is_printable(const char *text, size_t len)
@@ -97,5 +103,8 @@ int kube_status_error_text(struct error *err, int http_status, const char *body,
         len--;
     if (len > MAX_PLAIN || !is_printable(body, len))
         return kube_status_error(err, http_status, NULL);
-    return error_set(err, code_of(http_status, NULL), "HTTP %d: %.*s", http_status, (int)len, body);
+
+    int r =
+        error_set(err, code_of(http_status, NULL), "HTTP %d: %.*s", http_status, (int)len, body);
+    return explain(err, http_status, r);
 }

@@ -4,9 +4,10 @@
 #include "common/json/json.h"
 
 /*
- * 400, 422 INVALID; 401, 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason AlreadyExists) or
- * CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too large"); 429, 503
- * UNAVAILABLE; 504 TIMEOUT, but GONE if the server does not know the resourceVersion yet; other 5xx
+ * 400, 422 INVALID; 403 FORBIDDEN; 404 NOT_FOUND; 409 EXISTS (reason AlreadyExists) or
+ * CONFLICT; 410 GONE; 413 TOO_LARGE (also a 500 that says "request is too large"); 401, 429,
+ * 503 UNAVAILABLE (without credentials nothing is executed, and others may come: that is no last
+ * word on the request); 504 TIMEOUT, but GONE if the server does not know the resourceVersion yet; other 5xx
  * and whatever is left INTERNAL. The message is the server's, or "HTTP <code>". retry_after_ms
  * comes from details.retryAfterSeconds. Returns -code.
  */

@@ -18,7 +18,7 @@
  *  INIT, then INIT_APPLY for each item, then INIT_DONE: the complete set; what it lacks is gone. A
  *  second INIT before INIT_DONE starts the set over.
  *  APPLY, DELETE: changes after it. BOOKMARK: nothing but the version.
- *  REFUSED: a request was answered with 401 or 403.
+ *  REFUSED: a request was answered with 403.
  *
  * version is that of the set (INIT_DONE), of the change or of the bookmark: everything up to it has
  * been told. It is NULL with the others. Every sink call is made by watch_machine_feed, in the API

@@ -145,7 +145,8 @@ static const struct {
     const char *message;
 } REFUSALS[] = {
     { 400, STATUS("BadRequest", "bad"), ERROR_INVALID, "bad" },
-    { 401, STATUS("Unauthorized", "who"), ERROR_FORBIDDEN, "who" },
+    { 401, STATUS("Unauthorized", "who"), ERROR_UNAVAILABLE,
+      "the credentials are not accepted: who" },
     { 403, STATUS("Forbidden", "no"), ERROR_FORBIDDEN, "no" },
     { 404, STATUS("NotFound", "not there"), ERROR_NOT_FOUND, "not there" },
     { 404, "404 page not found\n", ERROR_NOT_FOUND, "HTTP 404: 404 page not found" },

@@ -12,7 +12,10 @@ struct refusal {
 
 static const struct refusal REFUSALS[] = {
     { 400, "{\"message\":\"m\"}", ERROR_INVALID, 0, "m" },
-    { 401, "{\"message\":\"Unauthorized\"}", ERROR_FORBIDDEN, 0, "Unauthorized" },
+    { 401, "{\"message\":\"Unauthorized\"}", ERROR_UNAVAILABLE, 0,
+      "the credentials are not accepted: Unauthorized" },
+    { 401, "who are you\n", ERROR_UNAVAILABLE, 0,
+      "the credentials are not accepted: HTTP 401: who are you" },
     { 403, "{\"message\":\"m\"}", ERROR_FORBIDDEN, 0, "m" },
     { 404, "{\"message\":\"tasks \\\"a\\\" not found\"}", ERROR_NOT_FOUND, 0,
       "tasks \"a\" not found" },

@@ -300,7 +300,8 @@ struct refusal {
 static const struct refusal REFUSALS[] = {
     { 0, "Couldn't connect to server", "Unavailable: Couldn't connect to server", false },
     { 0, NULL, "Unavailable: no reply", false },
-    { 401, STATUS(401, "Unauthorized", "Unauthorized"), "Forbidden: Unauthorized", false },
+    { 401, STATUS(401, "Unauthorized", "Unauthorized"),
+      "Unavailable: the credentials are not accepted: Unauthorized", false },
     { 403, STATUS(403, "Forbidden", "gadgets.example.org is forbidden: User \\\"u\\\" cannot"),
       "Forbidden: gadgets.example.org is forbidden: User \"u\" cannot", false },
     { 404, "404 page not found\n",

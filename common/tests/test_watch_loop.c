@@ -253,7 +253,8 @@ START_TEST(a_new_token_is_used_without_a_restart)
     tiny_server_answer(server, "/gadgets?watch", 401, "");
     tiny_server_end(server, "/gadgets?watch");
     tiny_server_wait(server, "/gadgets?watch", 2);
-    wait_for_problem("watch gadgets.example.org: Forbidden: HTTP 401");
+    wait_for_problem(
+        "watch gadgets.example.org: Unavailable: the credentials are not accepted: HTTP 401");
     answer_both("10");
     tiny_server_wait(server, "/gadgets?watch", 3);
     ck_assert(tiny_server_saw(server, "/gadgets?watch", "Authorization: Bearer second-token"));
