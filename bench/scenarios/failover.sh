@@ -13,17 +13,17 @@ process_of() { pgrep -P "$(pid_of "replica-$1")"; }
 status_of() { awk -v field="$2:" '$1 == field { print $2 }' "/proc/$(process_of "$1")/status"; }
 other_of() { [[ $1 == a ]] && printf 'b\n' || printf 'a\n'; }
 
-memory_of() { # memory_of WHAT LETTER [SUFFIX]
-    figure "$1: VmRSS (KiB)" "$(status_of "$2" VmRSS)" "<= $((16 << 10))"
-    figure "$1: RssAnon (KiB)" "$(status_of "$2" RssAnon)" "<= $((5 << 10))"
+memory_of() { # memory_of WHAT LETTER OBJECTS: 2 KiB for each of these are allowed
+    figure "$1: VmRSS (KiB)" "$(status_of "$2" VmRSS)" "<= $(((16 << 10) + 2 * $3))"
+    figure "$1: RssAnon (KiB)" "$(status_of "$2" RssAnon)" "<= $(((5 << 10) + 2 * $3))"
     figure "$1: VmHWM (KiB)" "$(status_of "$2" VmHWM)"
 }
-memory_of_both() { # memory_of_both WHEN
+memory_of_both() { # memory_of_both WHEN OBJECTS
     local leader standby
     leader=$(leader_of a b)
     standby=$(other_of "$leader")
-    memory_of "leader, $1" "$leader"
-    memory_of "standby, $1" "$standby"
+    memory_of "leader, $1" "$leader" "$2"
+    memory_of "standby, $1" "$standby" "$2"
     figure "standby over leader, $1: RssAnon" \
         "$(ratio "$(status_of "$standby" RssAnon)" "$(status_of "$leader" RssAnon)")"
 }
@@ -69,7 +69,7 @@ main() {
     device_start devices --identity device-1
     wait_proplet worker Running
     observe_for 20 # the last of what a start brings
-    memory_of_both "nothing to do"
+    memory_of_both "nothing to do" 1
     for ((number = 1; number <= TIMES; number++)); do
         fail_over SIGTERM TERM 0 $VOLUNTARY_MS "$number"
     done
@@ -79,7 +79,7 @@ main() {
     tasks_py many 650 >/dev/null
     wait_for 600 "650 Tasks to be completed" phase_count_is tasks completed $((650 + 2 * TIMES))
     observe_for 40 # idle connections are closed after ten seconds, at the next of its ticks
-    memory_of_both "650 Tasks ended"
+    memory_of_both "650 Tasks ended" $((650 + 2 * TIMES))
     replica_signal a TERM
     replica_signal b TERM
 }
