@@ -136,8 +136,8 @@ cluster_etcd() {
 }
 
 cluster_apiserver() {
-    local -a more=()
-    ! has_node || more=(--bind-address 0.0.0.0 --authorization-mode Node --allow-privileged=true
+    local -a for_node=()
+    ! has_node || for_node=(--bind-address 0.0.0.0 --authorization-mode Node --allow-privileged=true
         --kubelet-certificate-authority "$CLUSTER/ca.crt"
         --kubelet-client-certificate "$CLUSTER/apiserver-kubelet.crt"
         --kubelet-client-key "$CLUSTER/apiserver-kubelet.key"
@@ -153,7 +153,7 @@ cluster_apiserver() {
         --service-account-key-file "$CLUSTER/sa.pub" \
         --service-account-signing-key-file "$CLUSTER/sa.key" \
         --audit-policy-file "$HERE/manifests/audit-policy.yaml" \
-        --audit-log-path "$CLUSTER/audit.log" "${more[@]}"
+        --audit-log-path "$CLUSTER/audit.log" "${for_node[@]}"
 }
 
 cluster_manager() {
