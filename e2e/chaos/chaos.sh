@@ -197,13 +197,17 @@ chaos_wait() { # SECONDS WHAT COMMAND...
     done
 }
 
-# Everything of the plan, in its order; late if the machine is slow.
+# Everything of the plan, in its order. What begins late, because nobody led or the machine is slow,
+# puts off all that follows: a fault lasts at least as long as planned.
 chaos_faults() {
-    local at number step kind arguments target
+    local at number step kind arguments target late due
     while read -r at number step kind arguments <&3; do
-        chaos_wait 86400 "the next fault" clock_reached $((CHAOS_BEGIN + 10#${at/./} * 100))
+        due=$((CHAOS_BEGIN + 10#${at/./} * 100))
+        chaos_wait 86400 "the next fault" clock_reached "$due"
         # shellcheck disable=SC2086 # words
         "fault_$step" "$number" "$kind" $arguments
+        late=$(($(now_ms) - due))
+        [[ $step == end ]] || CHAOS_BEGIN=$((CHAOS_BEGIN + late))
         target=${CHAOS_TARGET[$number]:-}
         [[ $step == begin ]] || unset "CHAOS_TARGET[$number]"
         printf '%6s s  %-5s %2s %s\n' "$((($(now_ms) - CHAOS_BEGIN) / 1000))" "$step" "$number" \
