@@ -20,7 +20,7 @@ static void leave_rest(struct reconcile *rc, const struct task_observed *observe
 static int start(struct shared *shared, struct reconcile *rc, const struct task_observed *observed,
                  const struct task_spec *whole, struct task_plan *plan, size_t i, struct error *err)
 {
-    const char *reason;
+    const char *reason = NULL;
     int r = task_send_start(shared, rc, &observed->parts[i], whole, &reason, err);
 
     if (r != TASK_NOT_SENDABLE)

@@ -129,7 +129,7 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
 {
     struct task whole = { 0 };
     const cJSON *json;
-    const char *reason;
+    const char *reason = NULL;
     int r = task_read_whole(rc, observed, &whole, &json, err);
     if (r < 0)
         return r;

@@ -250,6 +250,22 @@ START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
 }
 END_TEST
 
+START_TEST(deleted_it_remembers_who_has_had_the_last_word)
+{
+    broadcast_dispatch(3);
+    world.observed.deleted_us = world.observed.now_us;
+    for (size_t i = 0; i < 3; i++)
+        all.memory[i].deleting_ms = world.observed.now_ms;
+    all.memory[0].ended = all.memory[2].ended = true;
+    struct task_plan plan = broadcast_plan_all();
+    ck_assert(!plan.release && !plan.actions[0].publish_stop);
+
+    all.memory[1].ended = true;
+    plan = broadcast_plan_all();
+    ck_assert(plan.release);
+}
+END_TEST
+
 START_TEST(daemons_run_until_all_have_failed)
 {
     world.spec->daemon = true;
@@ -284,6 +300,7 @@ int main(void)
     tcase_add_test(tcase, resumed_it_begins_anew_everywhere);
     tcase_add_test(tcase, stops_of_many_go_out_over_turns);
     tcase_add_test(tcase, deleted_it_waits_for_the_word_of_each_or_the_time_out);
+    tcase_add_test(tcase, deleted_it_remembers_who_has_had_the_last_word);
     tcase_add_test(tcase, daemons_run_until_all_have_failed);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
