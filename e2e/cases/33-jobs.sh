@@ -16,11 +16,11 @@ nap() { task_json "$1" "$(wasm sleep)" '["100"]' | jq -c --argjson more "${2:-{\
 broken() { task_json "$1" "$(wasm trap)" '[]' | jq -c .spec; }
 # add_job NAME SPEC-JSON TASK...
 add_job() {
-    local name=$1 more=$2
+    local name=$1 fields=$2
     shift 2
-    printf '%s\n' "$@" | jq -s --arg api "$API" --arg name "$name" --argjson more "$more" '
+    printf '%s\n' "$@" | jq -s --arg api "$API" --arg name "$name" --argjson fields "$fields" '
         { apiVersion: $api, kind: "PropellerJob", metadata: { name: $name },
-          spec: ({ name: $name, tasks: . } * $more) }' | create
+          spec: ({ name: $name, tasks: . } * $fields) }' | create
 }
 job() { object propellerjobs "$1" | jq -r "${2:-.}"; }
 # wait_job NAME CONDITION [SECONDS]: as users wait for it
