@@ -43,8 +43,10 @@ static const char *handle(void *ctx UNUSED, unsigned number, const char *request
 
 static void set_replies(const char *const *list, size_t len)
 {
+    pthread_mutex_lock(&lock);
     replies = list;
     reply_count = len;
+    pthread_mutex_unlock(&lock);
 }
 #define REPLIES(...)                                                                               \
     do {                                                                                           \
@@ -475,11 +477,16 @@ int main(void)
     tcase_add_loop_test(c, a_reply_that_breaks_off_is_a_time_out, 0, ARRAY_LEN(BROKEN));
     tcase_add_test(c, a_write_on_a_connection_that_breaks_is_sent_once);
     tcase_add_test(c, a_read_on_a_connection_that_breaks_is_repeated);
-    tcase_add_test(c, a_reply_over_the_limit_is_too_large);
     tcase_add_test(c, cancel_ends_what_is_under_way_and_what_comes_later);
     tcase_add_test(c, many_threads_ask_at_once_with_few_connections);
-    tcase_add_test(c, connections_that_nobody_uses_are_closed_but_for_the_freshest);
     tcase_add_test(c, secrets_are_not_in_errors);
     suite_add_tcase(suite, c);
+
+    TCase *slow = tcase_create("slow");
+    tcase_add_checked_fixture(slow, setup, teardown);
+    tcase_set_timeout(slow, 60);
+    tcase_add_test(slow, a_reply_over_the_limit_is_too_large);
+    tcase_add_test(slow, connections_that_nobody_uses_are_closed_but_for_the_freshest);
+    suite_add_tcase(suite, slow);
     return suite_run(suite);
 }
