@@ -32,7 +32,7 @@ chaos_run() {
     "$PYTHON_HOME/bin/python" "$HERE/chaos/plan.py" --seed "$seed" --duration "$duration" "$@" faults >"$LOGS/faults.plan"
     "$PYTHON_HOME/bin/python" "$HERE/chaos/plan.py" --seed "$seed" --duration "$duration" "$@" tasks >"$LOGS/tasks.plan"
     say "chaos: seed $seed, $duration s, $(grep -c ' begin ' "$LOGS/faults.plan") faults, $(wc -l <"$LOGS/tasks.plan") Tasks"
-    say "chaos: again with: make chaos SEED=$seed DURATION=$duration"
+    say "chaos: again with: make chaos SEED=$seed DURATION=$duration${CHAOS_FAULTS:+ FAULTS=$CHAOS_FAULTS}${CHAOS_TASKS:+ TASKS=$CHAOS_TASKS}"
     chaos_world
     chaos_stream
     chaos_faults

@@ -22,9 +22,9 @@ cluster_start >"$WORK/cluster.output" 2>&1 || {
 }
 status=0
 CHAOS_SEED=$SEED CHAOS_DURATION=$DURATION CHAOS_FAULTS=${FAULTS:-} CHAOS_TASKS=${TASKS:-} \
-    bash "$HERE/cases/66-chaos.sh" </dev/null || status=$?
+    bash "$HERE/cases/69-chaos.sh" </dev/null || status=$?
 if ((status)); then
-    say "chaos: FAILED with seed $SEED; logs: $ROOT/build/e2e/66-chaos"
-    say "chaos: again with: make chaos SEED=$SEED DURATION=$DURATION"
+    say "chaos: FAILED with seed $SEED; logs: $ROOT/build/e2e/69-chaos"
+    say "chaos: again with: make chaos SEED=$SEED DURATION=$DURATION${FAULTS:+ FAULTS=$FAULTS}${TASKS:+ TASKS=$TASKS}"
 fi
 exit "$status"
