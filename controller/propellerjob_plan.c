@@ -104,11 +104,27 @@ static const char *failure_text(const struct planning *planning, size_t i)
                         str_is_empty(reason) ? "no reason given" : reason);
 }
 
-/* What was decided before, the deadline, a refusal, the first failure: in this order. */
+/* Also when it fails already: a branch for failures may hang. */
+static bool is_overdue(struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    const struct propellerjob_spec *spec = &observed->job.spec;
+
+    if (!spec->active_deadline_seconds.set || !observed->job.status.start_time_us || spec->suspend)
+        return false;
+
+    int64_t left_us = observed->job.status.start_time_us +
+                      limit_us(&spec->active_deadline_seconds) - observed->now_us;
+    if (left_us > 0)
+        requeue_in_us(planning->plan, left_us);
+    return left_us <= 0;
+}
+
+/* The deadline, what was decided before, a refusal, the first failure: in this order. */
 static void decide(struct planning *planning)
 {
-    static const char *const ORDERS[] = { JOB_REASON_TASK_FAILED, JOB_REASON_TASK_REFUSED,
-                                          JOB_REASON_DEADLINE };
+    static const char *const ORDERS[] = { JOB_REASON_DEADLINE, JOB_REASON_TASK_FAILED,
+                                          JOB_REASON_TASK_REFUSED };
     const struct job_observed *observed = planning->observed;
     const struct propellerjob_spec *spec = &observed->job.spec;
     const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
@@ -119,20 +135,20 @@ static void decide(struct planning *planning)
         if (str_equal(reason, ORDERS[i])) {
             planning->reason = ORDERS[i];
             planning->message = json_string(json_get(stored, "message"), "");
-            return;
         }
     }
-    if (spec->active_deadline_seconds.set && observed->job.status.start_time_us && !spec->suspend) {
-        int64_t left_us = observed->job.status.start_time_us +
-                          limit_us(&spec->active_deadline_seconds) - observed->now_us;
-        if (left_us <= 0) {
-            planning->reason = JOB_REASON_DEADLINE;
-            planning->message = arena_printf(planning->arena, "not finished after %" PRId64 " s",
-                                             spec->active_deadline_seconds.value);
-            return;
-        }
-        requeue_in_us(planning->plan, left_us);
+    if (str_equal(planning->reason, JOB_REASON_DEADLINE))
+        return;
+    if (is_overdue(planning)) {
+        planning->message =
+            arena_printf(planning->arena, "not finished after %" PRId64 " s%s%s",
+                         spec->active_deadline_seconds.value, planning->reason ? "; before: " : "",
+                         planning->reason ? planning->message : "");
+        planning->reason = JOB_REASON_DEADLINE;
+        return;
     }
+    if (planning->reason)
+        return;
     if (observed->refused) {
         planning->reason = JOB_REASON_TASK_REFUSED;
         planning->message = observed->refused;

@@ -250,6 +250,31 @@ START_TEST(deadline_counts_from_the_start_and_not_while_suspended)
 }
 END_TEST
 
+START_TEST(deadline_ends_a_branch_for_failures_that_hangs)
+{
+    job("a b!a", ",\"activeDeadlineSeconds\":60");
+    see("oo");
+    struct job_plan plan = plan_now();
+    store(&plan);
+    observed.now_us += 50 * SECOND_US;
+    see("fo");
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True TaskFailed");
+    ck_assert_uint_eq(plan.requeue_after_ms, 10000);
+    store(&plan);
+
+    observed.now_us += 10 * SECOND_US;
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True DeadlineExceeded");
+    store(&plan);
+    see("fs");
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Failed"), "True DeadlineExceeded");
+    ck_assert_str_eq(message_of(&plan, "Failed"),
+                     "not finished after 60 s; before: Task 'job-a' failed: DeviceError");
+}
+END_TEST
+
 START_TEST(task_that_the_api_server_refuses_fails_the_job)
 {
     job("a b c!a", "");
@@ -345,6 +370,7 @@ int main(void)
     tcase_add_test(tcase, finished_job_says_which_task_decided_it);
     tcase_add_test(tcase, first_failure_stays_the_reason_whatever_fails_after_it);
     tcase_add_test(tcase, deadline_counts_from_the_start_and_not_while_suspended);
+    tcase_add_test(tcase, deadline_ends_a_branch_for_failures_that_hangs);
     tcase_add_test(tcase, task_that_the_api_server_refuses_fails_the_job);
     tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);
     tcase_add_test(tcase, counts_alone_wait_for_the_interval);

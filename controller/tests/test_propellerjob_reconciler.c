@@ -172,7 +172,8 @@ static const struct {
     { "", true, 0, JOB_ORDER_FAIL_FAST },
     { ",\"failurePolicy\":\"Continue\"", true, 0, JOB_ORDER_NONE },
     { ",\"activeDeadlineSeconds\":60", false, 60000, JOB_ORDER_STOP },
-    { ",\"activeDeadlineSeconds\":60", true, 60000, JOB_ORDER_FAIL_FAST },
+    { ",\"activeDeadlineSeconds\":60", true, 30000, JOB_ORDER_FAIL_FAST },
+    { ",\"activeDeadlineSeconds\":60", true, 60000, JOB_ORDER_STOP },
 };
 
 START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)

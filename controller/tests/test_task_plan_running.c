@@ -256,6 +256,29 @@ START_TEST(deadline_of_an_absent_device_passes_and_it_is_told)
 }
 END_TEST
 
+/* It may have answered in time, while nobody led. */
+START_TEST(deadline_that_passed_under_nobody_waits_for_the_backlog)
+{
+    world_running();
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 60 };
+    world_wait_ms(3600000);
+    world_new_leader();
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+
+    if (_i == 0)
+        world.observed.backlog_drained = true;
+    else if (_i == 1)
+        world.observed.marker_overdue = true;
+    else
+        world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"error\":\"cancelled\"}");
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "DeadlineExceeded");
+}
+END_TEST
+
 START_TEST(deadline_of_any_size_is_taken)
 {
     static const int64_t SECONDS[] = { INT64_C(1) << 33, INT64_MAX / 1000000, INT64_MAX };
@@ -365,6 +388,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_test(tcase, deadline_counts_from_the_start);
     tcase_add_test(tcase, deadline_of_an_absent_device_passes_and_it_is_told);
+    tcase_add_loop_test(tcase, deadline_that_passed_under_nobody_waits_for_the_backlog, 0, 3);
     tcase_add_loop_test(tcase, deadline_of_any_size_is_taken, 0, 3);
     tcase_add_loop_test(tcase, earlier_of_deadline_and_confirmation_wakes_it, 0, 2);
     tcase_add_loop_test(tcase, suspended_while_running_is_stopped_and_interrupted, 0, 2);
