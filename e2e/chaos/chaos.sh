@@ -16,6 +16,7 @@ CHAOS_TASKS_EACH=2
 CHAOS_PATIENCE=${CHAOS_PATIENCE:-180} # for what a healed world has to do; not a measure
 
 declare -A CHAOS_TARGET=() # fault number -> replica
+declare -A CHAOS_LED=()    # fault number -> whether its replica was found to lead
 declare -A CHAOS_DOWN=()   # replica -> number of the fault that killed it
 
 chaos_note() { # chaos_note FILE JQ-OPTION... : a line of LOGS/FILE.jsonl with the time
@@ -213,7 +214,7 @@ chaos_faults() {
         printf '%6s s  %-5s %2s %s\n' "$((($(now_ms) - CHAOS_BEGIN) / 1000))" "$step" "$number" \
             "$kind${arguments:+ $arguments}${target:+ (replica $target)}"
         chaos_note timeline --arg step "$step" --argjson number "$number" --arg kind "$kind" \
-            --arg target "$target"
+            --arg target "$target" --argjson led "${CHAOS_LED[$number]:-false}"
     done 3<"$LOGS/faults.plan"
 }
 
@@ -236,6 +237,7 @@ chaos_choose() {
         done
     fi
     CHAOS_TARGET[$number]=$letter
+    [[ $letter != "$leader" ]] || CHAOS_LED[$number]=true
 }
 
 chaos_kill_replica() { # NUMBER LETTER

@@ -15,6 +15,7 @@ class InFlight:
         self.sent = re.compile(rf"^\d+: Sending PUBLISH to {ident} \(d\d, q[12], r\d, m(\d+),")
         self.acknowledged = re.compile(rf"^\d+: Received PUBACK from {ident} \(Mid: (\d+),")
         self.numbers = set()
+        self.seen = 0
         self.lost = []  # at each start of the broker but the first, how many
         self.starts = 0
         for line in log:
@@ -23,6 +24,7 @@ class InFlight:
     def _line(self, text):
         if match := self.sent.match(text):
             self.numbers.add(match[1])
+            self.seen += 1
         elif match := self.acknowledged.match(text):
             self.numbers.discard(match[1])
         elif STARTING.match(text):

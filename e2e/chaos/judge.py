@@ -27,6 +27,16 @@ FINE_STATUSES = (0, 1)
 EXPLAINED = {"StartNotConfirmed": 1}
 # The window of a repeat that crosses its own result is a round trip; of a hundred Tasks.
 CROSSINGS = 2
+# Of a fault of the leader that comes so often at least one has to meet one; while none leads it meets another.
+OFTEN = 3
+LEADER_KINDS = (
+    "kill-leader",
+    "pause-leader",
+    "kill-apiserver-then-leader",
+    "cut-controller-broker",
+    "cut-controller-apiserver",
+)
+HTTP_KINDS = ("too-many-requests", "server-errors", "lost-answers")
 
 
 def share(count, percent):
@@ -41,6 +51,8 @@ class Run:
         self.plan = [task for task in lines_of(self._path("tasks.plan"))]
         self.tasks = read_list(self._path("tasks.json"))
         self.proplets = read_list(self._path("proplets.json"))
+        with open(self._path("faults.plan"), encoding="utf-8") as plan:
+            self.faults_planned = {int(line.split()[1]) for line in plan}
         self.stream = list(lines_of(self._path("stream.jsonl")))
         self.timeline = list(lines_of(self._path("timeline.jsonl")))
         self.replicas = list(lines_of(self._path("replicas.jsonl")))
@@ -48,6 +60,10 @@ class Run:
         self.journal = read_journals([self._path(name) for name in names])
         self.faults = read_faults(self._path("faults.jsonl")) if self._has("faults.jsonl") else []
         links = list(lines_of(self._path("links.jsonl")))
+        self.met = Counter()  # requests that met a fault, by its code; None: the answer was lost
+        for line in links:
+            if line["event"] == "met":
+                self.met[line["code"]] += line["requests"]
         with open(self._path("broker.log"), encoding="utf-8", errors="replace") as log:
             lines = log.readlines()
         self.leaders = Leaders(lines, links, self.replicas, client)
@@ -55,12 +71,21 @@ class Run:
         with open(self._path("wire.log"), encoding="utf-8", errors="replace") as wire:
             # What the hostile one says is no device's result.
             self.wire = [m for m in map(wire_line, (w for w in wire if '"forged"' not in w)) if m]
+        hostile = lines_of(self._path("hostile.jsonl"))
+        self.forged = sum(h["event"] == "acknowledged" and h.get("reason") == "late" for h in hostile)
 
     def _path(self, name):
         return os.path.join(self.folder, name)
 
     def _has(self, name):
         return os.path.exists(self._path(name))
+
+    def faults_of_leaders(self):
+        """(kind, how often, how often its replica led when it began)."""
+        begun = [line for line in self.timeline if line["step"] == "begin" and line["kind"] in LEADER_KINDS]
+        for kind in LEADER_KINDS:
+            led = [bool(line.get("led")) for line in begun if line["kind"] == kind]
+            yield kind, len(led), sum(led)
 
 
 class Verdict:
@@ -73,6 +98,7 @@ class Verdict:
         self.violations.append((rule, subject, text))
 
     def judge(self):
+        self._seen()
         self._oracle()
         self._plan()
         for ident, text in self.run.leaders.violations:
@@ -85,6 +111,29 @@ class Verdict:
             if line["event"] in ("ended", "stopped") and line["status"] not in FINE_STATUSES:
                 self.violated("crash", line["replica"], f"ended with status {line['status']}")
         return self.violations
+
+    def _seen(self):
+        """Who sees nothing finds nothing wrong: each source has what a run cannot be without."""
+        run, kinds = self.run, Counter(message.kind for message in self.run.wire)
+        begun = {line["number"] for line in run.timeline if line["step"] == "begin"}
+        ended = {line["number"] for line in run.timeline if line["step"] == "end"}
+        for source, what, count in (
+            ("tasks.plan", "a Task", len(run.plan)),
+            ("broker.log", "a leader", len(run.leaders.terms)),
+            ("broker.log", "a packet of a leader", run.leaders.spoken),
+            ("broker.log", "a result on its way to a leader", run.in_flight.seen),
+            *(("wire.log", f"a {kind}", kinds[kind]) for kind in ("start", "result", "marker")),
+            ("hostile.jsonl", "a forged result that the broker took", run.forged),
+        ):
+            if not count:
+                self.violated("blind", source, f"does not show {what}")
+        for kind, count, led in run.faults_of_leaders():
+            if count >= OFTEN and not led:
+                self.violated("blind", "timeline.jsonl", f"{count} times {kind}, never of a leader")
+        if not run.met.total() and any(line["kind"] in HTTP_KINDS for line in run.timeline):
+            self.violated("blind", "links.jsonl", "no request met an error or lost its answer")
+        for number in sorted(run.faults_planned ^ begun | run.faults_planned ^ ended):
+            self.violated("blind", "timeline.jsonl", f"fault {number} was not done as planned")
 
     def _oracle(self):
         # A change of leaders is what the oracle knows as the death of a controller.
@@ -147,9 +196,10 @@ class Verdict:
 
 def report(verdict, run):
     kinds = Counter(line["kind"] for line in run.timeline if line["step"] == "begin")
+    led = {kind: times for kind, _, times in run.faults_of_leaders()}
     yield f"faults: {sum(kinds.values())}"
     for kind, count in sorted(kinds.items()):
-        yield f"    {kind:26} {count}"
+        yield f"    {kind:26} {count}" + (f", {led[kind]} of a leader" if kind in led else "")
     counts = verdict.counts
     yield f"Tasks: {len(run.plan)}"
     for name in ("completed", "failed", "skipped", "deleted"):
@@ -164,10 +214,14 @@ def report(verdict, run):
         ("started_again", "starts repeated after a stop"),
         ("attempts_given_up", "attempts given up"),
         ("late", "results of attempts given up"),
+        ("explained_with_result", "Tasks failed, though a result came"),
     ):
         yield f"    {text:36} {counts[name]}"
     yield f"leaders: {len(run.leaders.terms)}, connections of former ones: {run.leaders.returns}"
     ends = Counter(line["event"] for line in run.replicas)
+    met = ", ".join(f"{code or 'lost'}: {count}" for code, count in run.met.items())
+    yield f"requests that met an error or lost their answer: {met or 'none'}"
+    yield f"forged results that nobody took: {run.forged}"
     yield f"replicas: started {ends['started']}, killed {ends['killed']}, ended by themselves {ends['ended']}"
 
 

@@ -72,7 +72,12 @@ class Run(Record):
     def __init__(self):
         super().__init__()
         self.log, self.links, self.replicas, self.stream, self.timeline = [], [], [], [], []
-        self.plans = []
+        self.plans, self.fault_plan, self.hostile = [], ["3.0 1 begin kill-leader", "4.0 1 end kill-leader"], []
+        for step in ("begin", "end"):
+            self.timeline.append({"step": step, "number": 1, "kind": "kill-leader", "target": "a"})
+        for event in ("sent", "acknowledged"):
+            self.hostile.append({"event": event, "kind": "results", "reason": "late"})
+        self.marker()
         self.port = 40000
         for name, value, outcome in (("a", "1", "completed"), ("b", "2", "completed"), ("c", "3", "failed-DeviceError")):
             self.planned(name, value, outcome)
@@ -80,6 +85,7 @@ class Run(Record):
         self.start_replica("b")
         self.connect("a")
         self.speak()
+        self.pass_result(5, acknowledged=True)
         self.connect("b")
         self.speak()
 
@@ -128,6 +134,8 @@ class Run(Record):
                 file.writelines((v if isinstance(v, str) else json.dumps(v)) + "\n" for v in values)
 
         lines("tasks.plan", self.plans)
+        lines("faults.plan", self.fault_plan)
+        lines("hostile.jsonl", self.hostile)
         lines("tasks.json", [{"items": self.tasks}])
         lines("proplets.json", [{"items": self.proplets}])
         lines("stream.jsonl", self.stream)
@@ -275,6 +283,51 @@ class Judge(unittest.TestCase):
             status = {"phase": "failed", "reason": "StartNotConfirmed"}
             self.run_.tasks.append({"metadata": metadata, "spec": {}, "status": status})
         self.assert_violated("ended")
+
+    # ---- what nobody saw ----
+
+    def test_a_log_of_the_broker_that_says_something_else_is_not_taken_for_silence(self):
+        self.run_.log = [line.replace("Received ", "Got ") for line in self.run_.log]
+        self.assert_violated("blind")
+        self.run_.log = [line.replace("connected", "came").replace("Sending", "To") for line in self.run_.log]
+        self.assert_violated("blind", "blind", "blind")
+
+    def test_starts_results_and_markers_must_have_been_recorded(self):
+        self.run_.wire = []
+        self.assert_violated("blind", "blind", "blind")
+
+    def test_a_hostile_one_whom_the_broker_never_heard_proves_nothing(self):
+        self.run_.hostile.pop()
+        self.assert_violated("blind")
+
+    def test_a_fault_that_was_planned_and_not_done_is_found(self):
+        self.run_.timeline.pop()
+        self.assert_violated("blind")
+
+    def test_errors_that_no_request_met_are_no_fault(self):
+        self.run_.fault_plan += ["5.0 2 begin server-errors 503 30", "6.0 2 end server-errors 503 30"]
+        for step in ("begin", "end"):
+            self.run_.timeline.append({"step": step, "number": 2, "kind": "server-errors"})
+        met = {"event": "met", "link": "a-api", "code": 503, "requests": 0}
+        self.run_.links.append(met)
+        self.assert_violated("blind")
+        met["requests"] = 3
+        self.assert_right("lost their answer: 503: 3")
+
+    def test_faults_of_the_leader_that_never_met_one_are_found(self):
+        self.run_.fault_plan, self.run_.timeline = [], []
+        for number in (1, 2, 3):
+            for step in ("begin", "end"):
+                self.run_.fault_plan.append(f"{number}.0 {number} {step} pause-leader")
+                line = {"step": step, "number": number, "kind": "pause-leader", "target": "a", "led": False}
+                self.run_.timeline.append(line)
+        self.assert_violated("blind")
+        self.run_.timeline[2]["led"] = True
+        self.assert_right("3, 1 of a leader")
+
+    def test_a_failure_that_faults_explain_and_its_result_are_told(self):
+        self.run_.status("a").update(phase="failed", reason="StartNotConfirmed", results=None)
+        self.assert_right("Tasks failed, though a result came   1")
 
     # ---- the processes ----
 

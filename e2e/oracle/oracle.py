@@ -113,6 +113,8 @@ class Judgement:
             if task.reason not in self.options.may_fail:
                 rule = "lost" if stored else "ended"
                 self.violated(rule, task.name, f"failed with {task.reason}: {task.error}")
+            elif any(e.results and not e.stopped for e in task.executions(task.attempts)):
+                self.counts["explained_with_result"] += 1
         elif task.error and any(str(r.error).startswith(task.error) for r in published):
             self.counts["equal"] += 1
         else:

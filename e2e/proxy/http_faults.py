@@ -39,7 +39,7 @@ class FaultyServer:
 
     def __init__(self, options, server):
         self.server = server
-        self.percent, self.code, self.sum = 0, None, 0
+        self.percent, self.code, self.sum, self.met = 0, None, 0, 0
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(options.certificate, options.key)
         self.context.set_alpn_protocols(["http/1.1"])
@@ -59,7 +59,7 @@ class FaultyServer:
             raise ValueError(f"code {code} is none of {', '.join(map(str, REASONS))}")
         if not 0 <= percent <= 100:
             raise ValueError(f"{percent} is not between 0 and 100")
-        self.percent, self.code = percent, code
+        self.percent, self.code, self.met = percent, code, 0
 
     def _is_next_hit(self):
         """Spread evenly, without chance: the same requests in the same order meet the same."""
@@ -81,6 +81,7 @@ class FaultyServer:
         """"pass", "answer" or "lose"."""
         if not self._is_next_hit():
             return "pass"
+        self.met += 1
         return "answer" if self.code else "lose"
 
 

@@ -13,7 +13,8 @@ LINK is NAME=PORT:HOST:PORT, where it listens and where it leads. Lines written 
   lose N          N of 100 HTTP requests are executed, and their answer is lost with its connection
   heal [VERB]     no more of what this verb began; without one, of nothing that it was told
 Errors need the proxy to speak TLS itself, with --certificate; other times it passes bytes on.
-The journal has a line `opened` for each connection with the proxy's own port towards the server.
+The journal has a line `opened` for each connection with the proxy's own port towards the server,
+and a line `met` when errors or losses end, with how many requests met them (code null: lost).
 """
 
 import argparse
@@ -69,6 +70,7 @@ class Link:
         if verb in (None, "slow"):
             self.delay = 0.0
         if verb in (None, "errors", "lose") and self.faulty:
+            self.network.write("met", link=self.name, code=self.faulty.code, requests=self.faulty.met)
             self.faulty = None
             self.reset()
 
