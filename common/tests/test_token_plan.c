@@ -107,6 +107,9 @@ START_TEST(a_server_that_refuses_every_new_token_is_asked_less_and_less)
     now += TOKEN_FRESH_MS;
     token_refused(&state, now, 100);
     ck_assert_int_eq(token_decide(&state, now), TOKEN_RENEW);
+    token_received(&state, now, HOUR_MS, 80);
+    token_refused(&state, now, 100);
+    ck_assert_int_eq(state.not_before_ms, now + TOKEN_BACKOFF_MIN_MS);
 }
 END_TEST
 

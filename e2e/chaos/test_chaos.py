@@ -248,6 +248,15 @@ class Judge(unittest.TestCase):
         self.run_.pass_on("proplet/results", task_id="uid-a", results="forged")
         self.assert_right()
 
+    def test_repeats_that_cross_their_result_are_few(self):
+        for name, value in (("e", "5"), ("f", "6")):
+            self.run_.planned(name, value, "completed")
+            self.run_.task(name, "d-1", value)
+        self.run_.run("d-1", "uid-e", "5")
+        self.assert_right("repeats that crossed their result    1")
+        self.run_.run("d-1", "uid-f", "6")
+        self.assert_violated("twice")
+
     # ---- what was planned ----
 
     def test_an_answer_of_another_task_is_forged(self):

@@ -134,6 +134,10 @@ class Oracle(unittest.TestCase):
         for name, count in expected.items():
             self.assertEqual(counts.get(name, 0), count, name)
 
+    def test_a_start_that_is_computed_twice_is_found(self):
+        self.record.event("d-1", "computed", task="uid-a")
+        self.assert_violated("twice")
+
     def test_a_true_record_is_right(self):
         self.assert_right(tasks=3, completed=2, failed=1, equal=3, executions=3, crossed=0)
 
