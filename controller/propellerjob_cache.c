@@ -7,9 +7,8 @@
 #include "controller/propellerjob_plan.h"
 
 static const char *const ORDER_NAMES[] = {
-    [JOB_ORDER_NONE] = "open",
-    [JOB_ORDER_SUSPEND] = "suspend",
-    [JOB_ORDER_FAIL_FAST] = "fail-fast",
+    [JOB_ORDER_NONE] = "open",           [JOB_ORDER_SUSPEND] = "suspend",
+    [JOB_ORDER_FAIL_FAST] = "fail-fast", [JOB_ORDER_FAIL_FAST_SUSPENDED] = "fail-fast-suspended",
     [JOB_ORDER_STOP] = "stop",
 };
 
@@ -41,14 +40,13 @@ static const char *progress(const cJSON *job)
 static enum job_order order_of(const cJSON *job)
 {
     const char *reason = progress(job);
+    bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false);
 
     if (str_equal(reason, JOB_REASON_DEADLINE))
         return JOB_ORDER_STOP;
     if (str_equal(reason, JOB_REASON_TASK_FAILED) || str_equal(reason, JOB_REASON_TASK_REFUSED))
-        return JOB_ORDER_FAIL_FAST;
-    if (json_bool(json_path(job, "spec", "suspend", NULL), false))
-        return JOB_ORDER_SUSPEND;
-    return JOB_ORDER_NONE;
+        return suspended ? JOB_ORDER_FAIL_FAST_SUSPENDED : JOB_ORDER_FAIL_FAST;
+    return suspended ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
 }
 
 static const char *uid_of(const cJSON *json)

@@ -4,6 +4,11 @@
 #include "controller/task_retry_plan.h"
 #include "controller/task_transition.h"
 
+bool task_is_suspended_by_job(enum job_order order)
+{
+    return order == JOB_ORDER_SUSPEND || order == JOB_ORDER_FAIL_FAST_SUSPENDED;
+}
+
 bool task_obey_job(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan)
 {
@@ -11,7 +16,7 @@ bool task_obey_job(struct arena *arena, const struct task_observed *observed,
     const struct task_status *status = &observed->task.status;
     bool for_failures = task_run_if(spec) == RUN_IF_FAILURE && spec->depends_on.len;
     bool stopped = observed->job_order == JOB_ORDER_STOP ||
-                   (observed->job_order == JOB_ORDER_FAIL_FAST && !for_failures);
+                   (observed->job_order >= JOB_ORDER_FAIL_FAST && !for_failures);
     const char *message = "its PropellerJob failed";
 
     if (!stopped)

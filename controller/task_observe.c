@@ -11,6 +11,7 @@
 #include "controller/indexes.h"
 #include "controller/propellerjob_cache.h"
 #include "controller/task_dependencies.h"
+#include "controller/task_job.h"
 #include "controller/task_recovery_plan.h"
 #include "controller/task_schedule.h"
 #include "controller/task_workload.h"
@@ -309,7 +310,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         ret->awaited = job_awaits(informer_store(shared->jobs), rc->arena, &rc->name, json) ||
                        dependencies_awaited(informer_store(shared->tasks), &rc->name);
     ret->job_order = job_order_of(informer_store(shared->jobs), rc->arena, json);
-    if (ret->job_order == JOB_ORDER_SUSPEND)
+    if (task_is_suspended_by_job(ret->job_order))
         ret->task.spec.suspend = true;
 
     int64_t attempt = ret->task.status.attempt;

@@ -170,6 +170,7 @@ static const struct {
     { "", false, 0, JOB_ORDER_NONE },
     { ",\"suspend\":true", false, 0, JOB_ORDER_SUSPEND },
     { "", true, 0, JOB_ORDER_FAIL_FAST },
+    { ",\"suspend\":true", true, 0, JOB_ORDER_FAIL_FAST_SUSPENDED },
     { ",\"failurePolicy\":\"Continue\"", true, 0, JOB_ORDER_NONE },
     { ",\"activeDeadlineSeconds\":60", false, 60000, JOB_ORDER_STOP },
     { ",\"activeDeadlineSeconds\":60", true, 30000, JOB_ORDER_FAIL_FAST },

@@ -1,5 +1,5 @@
 /* What a Task does on an order of its PropellerJob. */
-#include "controller/job_order.h"
+#include "controller/task_job.h"
 
 #include "common/base/str.h"
 #include "controller/tests/task_world.h"
@@ -18,6 +18,10 @@ static const struct {
     { JOB_ORDER_FAIL_FAST, RUNNING, false, TASK_FAILED, true },
     { JOB_ORDER_FAIL_FAST, PENDING, true, TASK_SCHEDULED, false },
     { JOB_ORDER_FAIL_FAST, RUNNING, true, TASK_RUNNING, false },
+    { JOB_ORDER_FAIL_FAST_SUSPENDED, PENDING, false, TASK_SKIPPED, false },
+    { JOB_ORDER_FAIL_FAST_SUSPENDED, RUNNING, false, TASK_FAILED, true },
+    { JOB_ORDER_FAIL_FAST_SUSPENDED, PENDING, true, TASK_PENDING, false },
+    { JOB_ORDER_FAIL_FAST_SUSPENDED, RUNNING, true, TASK_INTERRUPTED, true },
     { JOB_ORDER_STOP, PENDING, false, TASK_SKIPPED, false },
     { JOB_ORDER_STOP, PENDING, true, TASK_SKIPPED, false },
     { JOB_ORDER_STOP, ASSIGNED, true, TASK_FAILED, true },
@@ -44,6 +48,7 @@ START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
     if (OBEYS[_i].for_failures)
         be_for_failures();
     world.observed.job_order = OBEYS[_i].order;
+    world.spec->suspend = task_is_suspended_by_job(OBEYS[_i].order);
 
     struct task_plan plan = world_plan();
     ck_assert_int_eq(plan.status.phase, OBEYS[_i].phase);
