@@ -36,6 +36,8 @@ bool task_obey_job(struct arena *arena, const struct task_observed *observed,
     }
     if (status->phase != TASK_SCHEDULED && status->phase != TASK_RUNNING)
         return false;
+    if (task_may_have_answered(observed))
+        return true;
     plan->publish_stop = observed->proplet.reachable;
     task_fail(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
     return true;

@@ -245,13 +245,6 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     task_run(arena, observed, plan, task_started_status(observed));
 }
 
-/* In time, while nobody led: its result may be queued, and the marker wakes it. */
-static bool may_have_answered(const struct task_observed *observed)
-{
-    return !observed->workload.selected && !observed->backlog_drained &&
-           !observed->marker_overdue && !observed->result_count;
-}
-
 static void plan_running(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
@@ -269,7 +262,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
     if (spec->active_deadline_seconds.set) {
         int64_t left_ms = task_left_ms(observed, observed->task.status.started_at_us,
                                        spec->active_deadline_seconds.value);
-        if (left_ms <= 0 && may_have_answered(observed))
+        if (left_ms <= 0 && task_may_have_answered(observed))
             return;
         if (left_ms <= 0) {
             plan->publish_stop = observed->proplet.reachable;

@@ -60,6 +60,12 @@ bool task_awaits_backlog(const struct task_observed *observed)
            (!observed->attempt.chosen_here || !metrics_interval_ms(observed));
 }
 
+bool task_may_have_answered(const struct task_observed *observed)
+{
+    return !observed->workload.selected && !observed->backlog_drained &&
+           !observed->marker_overdue && !observed->result_count;
+}
+
 /* ---- silence ---- */
 
 bool task_starts_exhausted(const struct task_observed *observed)

@@ -76,6 +76,21 @@ START_TEST(result_that_is_there_counts_more_than_the_order)
 }
 END_TEST
 
+/* It may have answered while nobody led. */
+START_TEST(order_waits_for_the_backlog_of_the_last_leader)
+{
+    world_running();
+    world_new_leader();
+    world.observed.job_order = JOB_ORDER_STOP;
+    struct task_plan plan = world_plan();
+    world_expect_rest(&plan);
+
+    world.observed.backlog_drained = true;
+    plan = world_plan();
+    ck_assert_str_eq(plan.status.reason, "StoppedByJob");
+}
+END_TEST
+
 START_TEST(what_ended_before_the_order_stays_as_it_is)
 {
     world_finished(TASK_COMPLETED);
@@ -94,6 +109,7 @@ int main(void)
     tcase_add_loop_test(tcase, order_ends_a_task_for_good_unless_it_is_for_failures, 0,
                         ARRAY_LEN(OBEYS));
     tcase_add_test(tcase, result_that_is_there_counts_more_than_the_order);
+    tcase_add_test(tcase, order_waits_for_the_backlog_of_the_last_leader);
     tcase_add_test(tcase, what_ended_before_the_order_stays_as_it_is);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
