@@ -193,6 +193,11 @@ START_TEST(finished_job_says_which_task_decided_it)
     ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-b' failed: DeviceError");
     ck_assert_str_eq(plan.event_message, "TaskFailed: Task 'job-b' failed: DeviceError");
 
+    states[1].finished_at_us =
+        states[2].finished_at_us; /* in the same second: the first of the list */
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-b' failed: DeviceError");
+
     states[1].finished_at_us = NOW_US + 10; /* it failed after c */
     plan = plan_now();
     ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-c' failed: DeviceError");
@@ -200,6 +205,16 @@ START_TEST(finished_job_says_which_task_decided_it)
     see("ccs");
     plan = plan_now();
     ck_assert_str_eq(message_of(&plan, "Complete"), "Task 'job-b' was the last to complete");
+}
+END_TEST
+
+START_TEST(name_that_is_taken_is_left_alone_by_a_job_that_fails)
+{
+    job("a b!a", "");
+    see("fx");
+    struct job_plan plan = plan_now();
+    ck_assert_uint_eq(plan.create_len, 0);
+    ck_assert_int_eq(plan.status.phase, JOB_FAILED);
 }
 END_TEST
 
@@ -370,6 +385,7 @@ int main(void)
     tcase_add_test(tcase, finished_job_says_which_task_decided_it);
     tcase_add_test(tcase, first_failure_stays_the_reason_whatever_fails_after_it);
     tcase_add_test(tcase, deadline_counts_from_the_start_and_not_while_suspended);
+    tcase_add_test(tcase, name_that_is_taken_is_left_alone_by_a_job_that_fails);
     tcase_add_test(tcase, deadline_ends_a_branch_for_failures_that_hangs);
     tcase_add_test(tcase, task_that_the_api_server_refuses_fails_the_job);
     tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);
