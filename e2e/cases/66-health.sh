@@ -73,3 +73,5 @@ kill -CONT "$(pid_of broker)"
 wait_for 40 "it to end" replica_ended "$leader" 0
 wait_for 60 "the other one to lead" one_serves "$standby"
 wait_task sum completed
+replica_signal "$standby" TERM
+wait_for 40 "it to end, too" replica_ended "$standby" 0

@@ -48,6 +48,8 @@ case_end() {
     for file in "$PIDS"/*; do
         [[ -e $file ]] && kill_group KILL "$(<"$file")"
     done
+    # Of a leader that was killed, for as long as it liked: the next case is not to wait for that.
+    ! owns_cluster || k delete lease propeller-controller --namespace "$SYSTEM_NS" --ignore-not-found >/dev/null 2>&1
     k delete namespace "$NS" --wait=false >/dev/null 2>&1
     ((status == 0)) && rm -rf "$LOGS"
     exit "$status"
