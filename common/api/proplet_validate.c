@@ -152,8 +152,8 @@ static void advise(const struct spec_view *view, const struct proplet_spec *spec
     if (spec->type == PROPLET_K8S && spec->k8s && proplet_replicas(spec) > 1 &&
         !spec->k8s->indexed_client_ids)
         field_warning(errors, "spec.k8s.replicas",
-                      "the pods share one MQTT client id and throw each other off the broker: "
-                      "only Jobs will run there, unless indexedClientIds is true");
+                      "the pods share one MQTT client id and throw each other off the broker, "
+                      "unless indexedClientIds is true; only Jobs will run there");
     if (spec->external)
         advise_duplicates(view, "external.capabilities", &spec->external->capabilities);
     if (qos->set && qos->value == 0)

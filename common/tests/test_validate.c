@@ -245,8 +245,8 @@ static const struct {
     { "proplet", "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\"},\"external\":{}}",
       "spec.external: a Proplet of type k8s does not use it" },
     { "proplet", "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\",\"replicas\":2}}",
-      "spec.k8s.replicas: the pods share one MQTT client id and throw each other off the broker: "
-      "only Jobs will run there, unless indexedClientIds is true" },
+      "spec.k8s.replicas: the pods share one MQTT client id and throw each other off the broker, "
+      "unless indexedClientIds is true; only Jobs will run there" },
     { "proplet", "{\"external\":{\"capabilities\":[\"a\",\"b\",\"a\"]}}",
       "spec.external.capabilities: an entry is there twice" },
     { "proplet", "{\"connectionConfig\":{\"mqttQos\":0}}",
