@@ -20,10 +20,10 @@ and a line `met` when errors or losses end, with how many requests met them (cod
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 
+from control import listen_to
 from http_faults import FaultyServer
 
 CHUNK = 65536
@@ -160,23 +160,6 @@ class Network:
                 raise ValueError(f"unknown link '{name}'; known are {', '.join(self.links)}")
             getattr(self.links[name], verb)(*arguments)
 
-    def listen_to(self, path):
-        """Held open for writing too, so that writers may come and go."""
-        file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        rest = b""
-
-        def readable():
-            nonlocal rest
-            *lines, rest = (rest + os.read(file, CHUNK)).split(b"\n")
-            for line in lines:
-                try:
-                    self.obey(line.decode())
-                    self.write("control", line=line.decode())
-                except (ValueError, TypeError) as error:
-                    self.write("bad-control", line=line.decode(), error=str(error))
-
-        asyncio.get_running_loop().add_reader(file, readable)
-
 
 def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(
@@ -195,7 +178,7 @@ async def serve(options):
     network = Network(options)
     await network.open()
     if options.control:
-        network.listen_to(options.control)
+        listen_to(options.control, network.obey, network.write)
     network.write("listening")
     await asyncio.Event().wait()
 

@@ -20,12 +20,12 @@ The journal has a line for each message dropped, each client held or delayed and
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 
+from control import listen_to
+
 PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 3, 4, 5, 6, 7
-CHUNK = 65536
 
 
 class Closed(Exception):
@@ -219,23 +219,6 @@ class Proxy:
         else:
             raise ValueError(f"unknown verb '{verb}'")
 
-    def listen_to(self, path):
-        """Held open for writing too, so that writers may come and go."""
-        file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        rest = b""
-
-        def readable():
-            nonlocal rest
-            *lines, rest = (rest + os.read(file, CHUNK)).split(b"\n")
-            for line in lines:
-                try:
-                    self.obey(line.decode())
-                    self.write("control", line=line.decode())
-                except (ValueError, IndexError) as error:
-                    self.write("bad-control", line=line.decode(), error=str(error))
-
-        asyncio.get_running_loop().add_reader(file, readable)
-
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
@@ -253,7 +236,7 @@ def parse_arguments():
 
 async def serve(options):
     proxy = Proxy(options)
-    proxy.listen_to(options.control)
+    listen_to(options.control, proxy.obey, proxy.write)
     server = await asyncio.start_server(proxy.accept, "127.0.0.1", options.listen)
     proxy.write("listening")
     async with server:
