@@ -42,14 +42,12 @@ scenario_begin() {
 }
 
 scenario_end() {
-    local status=$? file
+    local status=$?
     trap - EXIT
     set +e
     ((status == 0)) || readyz
     case_clear_objects
-    for file in "$PIDS"/*; do
-        [[ -e $file ]] && kill_group KILL "$(<"$file")"
-    done
+    case_clear_processes
     k delete namespace "$NS" --wait=false >/dev/null 2>&1
     exit "$status"
 }

@@ -38,18 +38,14 @@ world_start() {
 }
 
 case_end() {
-    local status=$? file
+    local status=$?
     trap - EXIT
     set +e
     case_tells_no_secret || status=1
     ((status == 0)) || case_evidence
     webhook_unregister
     case_clear_objects
-    for file in "$PIDS"/*; do
-        [[ -e $file ]] && kill_group KILL "$(<"$file")"
-    done
-    # Of a leader that was killed, for as long as it liked: the next case is not to wait for that.
-    ! owns_cluster || k delete lease propeller-controller --namespace "$SYSTEM_NS" --ignore-not-found >/dev/null 2>&1
+    case_clear_processes
     k delete namespace "$NS" --wait=false >/dev/null 2>&1
     ((status == 0)) && rm -rf "$LOGS"
     exit "$status"
@@ -87,4 +83,13 @@ case_clear_objects() {
     for name in $(kn get proplets,tasks -o name 2>/dev/null); do
         kn patch "$name" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
     done
+}
+
+# The lease of a leader that is killed here holds for as long as it liked: not for the next case.
+case_clear_processes() {
+    local file
+    for file in "$PIDS"/*; do
+        [[ -e $file ]] && kill_group KILL "$(<"$file")"
+    done
+    ! owns_cluster || k delete lease propeller-controller --namespace "$SYSTEM_NS" --ignore-not-found >/dev/null 2>&1
 }
