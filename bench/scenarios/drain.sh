@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tasks that wait for room: 1,000 and then 10,000 over 100 Proplets of two places each. They drain at the
+# Tasks that wait: 1,000 and then 10,000 while 100 Proplets of two places each are cordoned. They drain at the
 # same rate, at the same cost for each of them, and waiting costs little memory.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
