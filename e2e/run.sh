@@ -117,6 +117,7 @@ check_identities() {
 main() {
     local lanes=${E2E_LANES:-2} failed
     local -a cases
+    [[ $lanes =~ ^[1-9]$ ]] || die "E2E_LANES is '$lanes', it must be from 1 to 9"
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
     "$HERE/setup.sh" build run
