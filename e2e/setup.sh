@@ -4,6 +4,7 @@
 #   lint   Debian packages for `make lint` and the sanitizer builds
 #   run    packages, control plane and Python environment for demo, e2e and bench
 #   node   what E2E_CLUSTER=local needs beside that
+#   kind   what E2E_CLUSTER=kind needs beside that
 # Whatever is there already is left alone; two runs at once wait for each other.
 set -euo pipefail
 
@@ -17,7 +18,8 @@ LINT_PACKAGES=(clang clang-format clang-tidy cppcheck pmccabe shellcheck)
 RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3-venv util-linux procps
     coreutils ca-certificates)
 
-NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables gcc libc6-dev)
+NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables nftables conntrack gcc libc6-dev)
+KIND_PACKAGES=("${NODE_PACKAGES[@]}" docker.io mmdebstrap jq)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() {
@@ -125,13 +127,16 @@ go_build() {
 
 build_program() {
     local name=$1 output=$2 version=${KUBERNETES_VERSION#v} key=k8s.io/component-base/version
-    if [[ $name == etcd ]]; then
-        go_build etcd go.etcd.io/etcd/server/v3 "$output" ""
-        return
-    fi
-    # Without a version the programs call themselves v0.0.0, which clients refuse to work with.
-    go_build kubernetes "k8s.io/kubernetes/cmd/$name" "$output" "-X $key.gitVersion=v$version \
-        -X $key.gitMajor=${version%%.*} -X $key.gitMinor=$(cut -d. -f2 <<<"$version")"
+    case $name in
+    etcd) go_build etcd go.etcd.io/etcd/server/v3 "$output" "" ;;
+    coredns) go_build coredns github.com/coredns/coredns "$output" "" ;;
+    kind) go_build kind sigs.k8s.io/kind "$output" "" ;;
+    *)
+        # Without a version the programs call themselves v0.0.0, which clients refuse to work with.
+        go_build kubernetes "k8s.io/kubernetes/cmd/$name" "$output" "-X $key.gitVersion=v$version \
+            -X $key.gitMajor=${version%%.*} -X $key.gitMinor=$(cut -d. -f2 <<<"$version")"
+        ;;
+    esac
 }
 
 # control_plane PROGRAM...
@@ -179,12 +184,21 @@ main() {
             install_packages "${NODE_PACKAGES[@]}"
             control_plane "${NODE_PROGRAMS[@]}"
             ;;
+        kind)
+            install_packages "${KIND_PACKAGES[@]}"
+            # A node image that can be pulled brings its own.
+            if [[ -n ${E2E_KIND_IMAGE:-} ]]; then
+                control_plane kind
+            else
+                control_plane "${KIND_PROGRAMS[@]}"
+            fi
+            ;;
         all)
             install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}"
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, lint, run, node or all" ;;
+        *) die "unknown part '$part': build, lint, run, node, kind or all" ;;
         esac
     done
 }

@@ -4,7 +4,8 @@
 KUBERNETES_VERSION=v1.34.4
 ETCD_VERSION=v3.6.5
 CONTROL_PLANE_PROGRAMS=(kube-apiserver kube-controller-manager kubectl etcd)
-NODE_PROGRAMS=(kube-scheduler kubelet) # with E2E_CLUSTER=local
+NODE_PROGRAMS=(kube-scheduler kubelet kube-proxy) # with E2E_CLUSTER=local
+KIND_PROGRAMS=("${NODE_PROGRAMS[@]}" kubeadm coredns kind) # with E2E_CLUSTER=kind
 
 # The oldest Go that builds the two above, and the one that is fetched where there is none.
 GO_NEEDED=1.24

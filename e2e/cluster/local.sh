@@ -11,11 +11,33 @@
 # shellcheck source=e2e/cluster/images.sh
 source "$HERE/cluster/images.sh"
 
+# shellcheck source=e2e/cluster/kind.sh
+source "$HERE/cluster/kind.sh"
+
 has_node() { [[ ${E2E_CLUSTER:-} == local ]]; }
 
 # The kubelet sets these for the whole machine.
 NODE_SYSCTLS=(vm/overcommit_memory kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys
     kernel/keys/root_maxbytes)
+
+node_sysctls() {
+    local name
+    for name in "${NODE_SYSCTLS[@]}"; do
+        printf '%s %s\n' "$name" "$(<"/proc/sys/$name")"
+    done
+}
+sysctls_restore() { # sysctls_restore FILE
+    local name value
+    while read -r name value; do
+        printf '%s\n' "$value" >"/proc/sys/$name"
+    done <"$1"
+}
+# cgroups_remove NAME: when what was in them is gone
+cgroups_remove() { wait_for 20 "the cgroups to be removed" cgroups_removed "$1"; }
+cgroups_removed() {
+    find /sys/fs/cgroup/*/"$1" -depth -type d -exec rmdir {} + 2>/dev/null
+    ! compgen -G "/sys/fs/cgroup/*/$1" >/dev/null
+}
 
 node_variables() {
     NODE=$CLUSTER/node
@@ -64,10 +86,7 @@ node_file() { # node_file NAME: a file of this folder with this node's values
 }
 
 node_start() {
-    local name
-    for name in "${NODE_SYSCTLS[@]}"; do
-        printf '%s %s\n' "$name" "$(<"/proc/sys/$name")"
-    done >"$CLUSTER/sysctls"
+    node_sysctls >"$CLUSTER/sysctls"
     mkdir -p "$NODE/cni"
     node_file containerd.toml >"$NODE/containerd.toml"
     node_file kubelet.yaml >"$NODE/kubelet.yaml"
@@ -106,18 +125,10 @@ node_has_another() { [[ $(<"$NODE/$1.pid") != "$2" ]]; }
 
 # Its processes are gone: what the kernel keeps for them.
 node_clear() {
-    local name value
     [[ -e $CLUSTER/node-number ]] || return 0
     node_variables
     ip link del "pn$NODE_NUMBER" 2>/dev/null
     ip netns del "propeller-$NODE_NUMBER" 2>/dev/null
-    wait_for 20 "the pods' cgroups to be removed" node_cgroups_removed
-    while read -r name value; do
-        printf '%s\n' "$value" >"/proc/sys/$name"
-    done <"$CLUSTER/sysctls"
+    cgroups_remove "$NODE_CGROUP"
+    sysctls_restore "$CLUSTER/sysctls"
 } 2>/dev/null
-
-node_cgroups_removed() {
-    find /sys/fs/cgroup/*/"$NODE_CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null
-    ! compgen -G "/sys/fs/cgroup/*/$NODE_CGROUP" >/dev/null
-}

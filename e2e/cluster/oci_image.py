@@ -48,6 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--name", required=True, help="localhost/NAME:TAG")
     parser.add_argument("--env", action="append", default=[])
+    parser.add_argument("--user", default="65532:65532")
     parser.add_argument("root")
     parser.add_argument("output")
     parser.add_argument("entrypoint", nargs="+")
@@ -56,7 +57,7 @@ def main():
     layer = layer_of(args.root)
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     config = encode({"architecture": machine, "os": "linux",
-                     "config": {"Env": args.env, "Entrypoint": args.entrypoint, "User": "65532:65532"},
+                     "config": {"Env": args.env, "Entrypoint": args.entrypoint, "User": args.user},
                      "rootfs": {"type": "layers", "diff_ids": [digest(layer)]}})
     manifest = encode({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
                        "config": descriptor("config.v1+json", config),
