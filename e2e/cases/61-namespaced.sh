@@ -106,9 +106,3 @@ wait_for 90 "the controller to be ready" controller_ready
 within "$LATE_NS" add_proplet worker device-3
 within "$LATE_NS" wait_proplet worker Running
 within "$LATE_NS" runs_a_task 5 6
-within "$LATE_NS" kn delete proplets --all >/dev/null
-within "$SECOND_NS" kn delete proplets --all >/dev/null
-controller_stop
-for ns in "$HOME_NS" "$SECOND_NS" "$THIRD_NS" "$LATE_NS"; do
-    k delete namespace "$ns" --wait=false >/dev/null
-done

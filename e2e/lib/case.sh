@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# One case: a namespace and a part of its own; nothing of it is left behind.
+# One case: a namespace and a part of its own, and if it likes more namespaces whose names begin with
+# "$NS-"; nothing of it is left behind.
 
 case_begin() {
     CASE=$(basename "$0" .sh)
@@ -41,12 +42,12 @@ case_end() {
     local status=$?
     trap - EXIT
     set +e
+    ((status == 0)) || case_revive_cluster
     case_tells_no_secret || status=1
     ((status == 0)) || case_evidence
     webhook_unregister
-    case_clear_objects
     case_clear_processes
-    k delete namespace "$NS" --wait=false >/dev/null 2>&1
+    wait_for 90 "the case to be cleared away" case_clear_objects || status=1
     ((status == 0)) && rm -rf "$LOGS"
     exit "$status"
 }
@@ -75,14 +76,50 @@ case_tells_no_secret() {
     return 1
 }
 
-# The controller may be gone by now, and nobody else would take its finalizers off.
-case_clear_objects() {
+# What a case stopped of the control plane and, since it failed, did not bring back.
+case_revive_cluster() {
     local name
-    kn delete proplets,tasks --all --wait=false >/dev/null 2>&1
-    is_running controller && stop controller TERM >/dev/null 2>&1
-    for name in $(kn get proplets,tasks -o name 2>/dev/null); do
-        kn patch "$name" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
+    owns_cluster || return 0
+    for name in etcd apiserver manager; do
+        if in_cluster is_running "$name"; then
+            kill_group CONT "$(in_cluster pid_of "$name")"
+        else
+            in_cluster "cluster_$name"
+        fi
     done
+    wait_for 90 "the API server" api /readyz
+}
+
+case_namespaces() { k get namespaces -o name | sed -nE "s#^namespace/($NS(-.*)?)\$#\\1#p"; }
+
+# The next case may have a controller for all namespaces: it must find nothing to work on. Nobody is
+# left who would take the finalizers off. Fails, with their names, as long as something is there.
+case_clear_objects() {
+    local namespaces namespace status=0
+    namespaces=$(case_namespaces) || return 1
+    for namespace in $namespaces; do
+        case_clear_namespace "$namespace" || status=1
+    done
+    return "$status"
+}
+case_clear_namespace() {
+    local NS=$1 kind left status=0
+    # First: what a controller that was killed has asked for may still be under way.
+    k delete namespace "$NS" --wait=false >/dev/null 2>&1
+    for kind in propellerjobs tasks proplets; do
+        api "/apis/$API/namespaces/$NS/$kind" -X DELETE >/dev/null || return 1
+        left=$(object_addresses "$kind") || return 1
+        xargs -r curl -sS --max-time 60 --unix-socket "$CLUSTER/api" -X PATCH \
+            -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"finalizers":null}}' \
+            <<<"$left" >/dev/null || return 1
+        left=$(object_addresses "$kind") || return 1
+        [[ -z $left ]] || status=1
+        printf '%s\n' "$left"
+    done
+    return "$status"
+}
+object_addresses() {
+    objects "$1" | jq -r --arg at "http://localhost/apis/$API/namespaces/$NS/$1" '.items[].metadata.name | "\($at)/\(.)"'
 }
 
 # The lease of a leader that is killed here holds for as long as it liked: not for the next case.
