@@ -2,8 +2,7 @@
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
 # against real control planes: E2E_LANES of them (2), each taking the next case when it is free with
 # one. E2E_CLUSTER=local adds a node whose pods run, E2E_KUBECONFIG=FILE uses an existing cluster
-# instead, CONTROLLER_BIN=FILE a controller built
-# elsewhere.
+# instead, CONTROLLER_BIN=FILE a controller built elsewhere, E2E_SHUFFLE=SEED another order of the cases.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -25,6 +24,14 @@ chosen_cases() {
     done
 }
 
+# in_order: the cases in stdin as they are, or in the order of a seed, so that it is found out what
+# depends on the case before.
+in_order() {
+    [[ -n ${E2E_SHUFFLE:-} ]] || exec cat
+    printf 'cases in the order of E2E_SHUFFLE=%s\n' "$E2E_SHUFFLE" >&2
+    awk -v seed="$E2E_SHUFFLE" 'BEGIN { srand(seed) } { printf "%.9f %s\n", rand(), $0 }' | sort -n | cut -d' ' -f2-
+}
+
 # Takes the first of those that wait; fails if there is none.
 next_case() {
     local file
@@ -37,7 +44,7 @@ next_case() {
 }
 
 # One line in $WORK/verdicts, and its report at once, since the lanes print to the same place.
-run_case() {
+run_case() { # FILE
     local file=$1 name started=$SECONDS log verdict=ok
     name=$(basename "$file" .sh)
     log=$WORK/$name.output
@@ -59,13 +66,13 @@ report_case() { # VERDICT NAME SECONDS LOG
         printf '%-28s FAILED  %4s s\n' "$2" "$3"
         cp "$4" "$ROOT/build/e2e/$2/output.log"
         sed 's/^/    /' "$4" | tail -n 40
-        printf '    logs: %s\n' "$ROOT/build/e2e/$2"
+        printf '    logs: %s; it followed on %s\n' "$ROOT/build/e2e/$2" "$BEFORE"
         ;;
     esac
 }
 
 lane() { # PART
-    local file started=$SECONDS
+    local file started=$SECONDS BEFORE="nothing"
     cluster_start "$1" >"$WORK/$1.output" 2>&1 || {
         cat "$WORK/$1.output" >&2
         die "the control plane did not start; logs: $ROOT/build/e2e/$1"
@@ -73,6 +80,7 @@ lane() { # PART
     printf 'control plane up in %s s\n' $((SECONDS - started))
     while file=$(next_case); do
         run_case "$file"
+        BEFORE=$(basename "$file" .sh)
     done
 }
 
@@ -117,6 +125,7 @@ check_identities() {
 main() {
     local lanes=${E2E_LANES:-2} failed
     local -a cases
+    [[ ${E2E_SHUFFLE:-0} =~ ^[0-9]+$ ]] || die "E2E_SHUFFLE is '$E2E_SHUFFLE', it must be a number"
     [[ $lanes =~ ^[1-9]$ ]] || die "E2E_LANES is '$lanes', it must be from 1 to 9"
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
@@ -126,7 +135,7 @@ main() {
     work_begin
     wasm_build
     : >"$WORK/verdicts"
-    printf '%s\n' "${cases[@]}" >"$WORK/queue"
+    printf '%s\n' "${cases[@]}" | in_order >"$WORK/queue"
     # Two controllers in one cluster would look after each other's objects.
     owns_cluster || lanes=1
     ((lanes <= ${#cases[@]})) || lanes=${#cases[@]}
