@@ -5,8 +5,8 @@
 
 #include "common/base/str.h"
 #include "common/kube/watch.h"
-#include "controller/indexes.h"
-#include "controller/task_plan.h"
+#include "controller/cache/indexes.h"
+#include "controller/task/plan/task_plan.h"
 #include "webhook/admission.h"
 
 #define CANDIDATES 100

@@ -3,7 +3,7 @@
 #include "common/base/log.h"
 #include "common/json/json.h"
 #include "common/runtime/program.h"
-#include "controller/process.h"
+#include "controller/process/process.h"
 
 #define NAME "propeller-controller"
 

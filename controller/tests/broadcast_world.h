@@ -1,7 +1,7 @@
 /* The one Task of task_world.h as a broadcast, its devices and their attempts. */
 #pragma once
 
-#include "controller/broadcast_plan.h"
+#include "controller/task/plan/broadcast_plan.h"
 #include "controller/tests/task_world.h"
 
 #define WORLD_FLEET 1001 /* Proplets at most */

@@ -1,7 +1,7 @@
 /* Every captured message of devices and managers (fixtures/README.md), and what it means. */
 #pragma once
 
-#include "controller/samples.h"
+#include "controller/device/samples.h"
 
 /* Prose that no one should depend on; that there is one is enough. */
 #define SOME_ERROR "*"

@@ -3,7 +3,7 @@
 
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
-#include "controller/certificates.h"
+#include "controller/process/certificates.h"
 
 #define CERTS_STAGE_NS "propeller-system"
 #define CERTS_STAGE_KIND_COUNT 2

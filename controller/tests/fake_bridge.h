@@ -2,7 +2,7 @@
  * file of a program, which then has no other bridge. */
 #pragma once
 
-#include "controller/bridge.h"
+#include "controller/bridge/bridge.h"
 #include "controller/tests/outside.h"
 #include "controller/tests/stage.h"
 

@@ -3,7 +3,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"
-#include "controller/indexes.h"
+#include "controller/cache/indexes.h"
 
 struct graph_stage graph;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/tests/suite.h"
-#include "controller/task_dependencies.h"
+#include "controller/task/task_dependencies.h"
 
 #define GRAPH_NAME_LEN 24
 

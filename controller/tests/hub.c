@@ -1,7 +1,7 @@
 #include "controller/tests/hub.h"
 
 #include "common/tests/parse_json.h"
-#include "controller/indexes.h"
+#include "controller/cache/indexes.h"
 
 struct hub hub;
 

@@ -3,7 +3,7 @@
 
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
-#include "controller/bridge_messages.h"
+#include "controller/bridge/bridge_messages.h"
 
 #define HUB_CHANNEL "dom-1/chan-1"
 #define HUB_TOPIC(suffix) "m/dom-1/c/chan-1/control/" suffix

@@ -8,7 +8,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/temp_dir.h"
-#include "controller/indexes.h"
+#include "controller/cache/indexes.h"
 
 #define MAX_TURNS 500
 #define SOON_MS 10000

@@ -5,7 +5,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
-#include "controller/propellerjob_cache.h"
+#include "controller/job/propellerjob_cache.h"
 #include "controller/tests/outside.h"
 
 struct job_stage {

@@ -5,7 +5,7 @@
 #include "common/base/str.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/parse_json.h"
-#include "controller/bridge_fence.h"
+#include "controller/bridge/bridge_fence.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/stage.h"
 

@@ -4,7 +4,7 @@
 
 #include "common/json/json.h"
 #include "common/kube/transport.h"
-#include "controller/bridge.h"
+#include "controller/bridge/bridge.h"
 
 enum fault {
     FAULT_REFUSED,

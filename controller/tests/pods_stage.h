@@ -2,7 +2,7 @@
  * what the test says. */
 #pragma once
 
-#include "controller/proplet_pods.h"
+#include "controller/proplet/proplet_pods.h"
 #include "controller/tests/outside.h"
 #include "controller/tests/stage.h"
 

@@ -1,7 +1,7 @@
 /* A recurring Task of task_world.h, and steps through its runs. */
 #pragma once
 
-#include "controller/task_schedule_plan.h"
+#include "controller/task/plan/task_schedule_plan.h"
 #include "controller/tests/task_world.h"
 
 /* It is 10:00:00 on 2026-11-21, and the Task is a minute old. */

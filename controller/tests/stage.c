@@ -6,13 +6,13 @@
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/temp_dir.h"
-#include "controller/bridge_messages.h"
-#include "controller/indexes.h"
-#include "controller/propellerjob_cache.h"
-#include "controller/proplet_pods.h"
-#include "controller/task_room.h"
-#include "controller/task_workload.h"
-#include "controller/workload.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/cache/indexes.h"
+#include "controller/job/propellerjob_cache.h"
+#include "controller/proplet/proplet_pods.h"
+#include "controller/task/task_room.h"
+#include "controller/task/task_workload.h"
+#include "controller/workload/workload.h"
 
 #define MAX_TURNS 50000
 /* Whatever is due within this time is waited for; retries of publishes, confirmations and stop

@@ -6,7 +6,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
-#include "controller/reconcilers.h"
+#include "controller/shared/reconcilers.h"
 
 struct stage {
     struct arena *arena;

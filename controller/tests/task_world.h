@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/tests/suite.h"
-#include "controller/task_plan.h"
+#include "controller/task/plan/task_plan.h"
 
 #define WORLD_UID "5f0c1f8e-2a43-4a0e-9f8d-6f6f2a8b7c11"
 #define WORLD_CHANNEL "dom-1/chan-1"

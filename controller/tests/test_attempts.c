@@ -1,4 +1,4 @@
-#include "controller/attempts.h"
+#include "controller/device/attempts.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* The two connections of the bridge against a real broker: what is acknowledged when, the marker.
  */
-#include "controller/bridge.h"
+#include "controller/bridge/bridge.h"
 
 #include <check.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "common/tests/parse_json.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
-#include "controller/indexes.h"
+#include "controller/cache/indexes.h"
 
 #define RESULTS "m/d/c/c/control/proplet/results"
 #define RESULT "{\"task_id\":\"uid-one\",\"proplet_id\":\"device-1\",\"results\":\"42\"}"

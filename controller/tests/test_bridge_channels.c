@@ -1,5 +1,5 @@
 /* Many channels on the two connections of one bridge, against a real broker. */
-#include "controller/bridge.h"
+#include "controller/bridge/bridge.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "common/tests/observe.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/bridge_fence.h"
-#include "controller/indexes.h"
+#include "controller/bridge/bridge_fence.h"
+#include "controller/cache/indexes.h"
 
 /* Polls of 10 ms: half a minute, for a busy machine. */
 #define MAX_POLLS 3000

@@ -1,4 +1,4 @@
-#include "controller/bridge_fence.h"
+#include "controller/bridge/bridge_fence.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What becomes of messages, with the real store, mailbox, fleet and queues. */
-#include "controller/bridge_messages.h"
+#include "controller/bridge/bridge_messages.h"
 
 #include "common/base/str.h"
 #include "common/tests/observe.h"

@@ -1,6 +1,6 @@
 /* What the bridge believes while its connections are away, and after that, against a real broker.
  */
-#include "controller/bridge.h"
+#include "controller/bridge/bridge.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -11,8 +11,8 @@
 #include "common/tests/parse_json.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
-#include "controller/bridge_messages.h"
-#include "controller/indexes.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/cache/indexes.h"
 
 #define RESULTS "m/d/c/c/control/proplet/results"
 #define RESULT "{\"task_id\":\"uid-one\",\"proplet_id\":\"device-1\",\"results\":\"42\"}"

@@ -1,5 +1,5 @@
 /* Who the targets of a broadcast are, their starts, and what their answers make of it. */
-#include "controller/broadcast_plan.h"
+#include "controller/task/plan/broadcast_plan.h"
 
 #include <string.h>
 

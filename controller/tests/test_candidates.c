@@ -1,4 +1,4 @@
-#include "controller/candidates.h"
+#include "controller/scheduler/candidates.h"
 
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"

@@ -1,5 +1,5 @@
 /* Catching up with a quorum list, against an API server in memory and a store that lags behind. */
-#include "controller/catch_up.h"
+#include "controller/cache/catch_up.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "controller/options.h"
+#include "controller/shared/options.h"
 
 #include <stdlib.h>
 

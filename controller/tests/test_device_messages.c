@@ -1,7 +1,7 @@
 /* Every captured message of a device, read as the contract says. */
 #include "common/base/str.h"
 #include "common/tests/suite.h"
-#include "controller/messages.h"
+#include "controller/device/messages.h"
 #include "controller/tests/captured.h"
 #include "controller/tests/fixture.h"
 

@@ -1,6 +1,6 @@
 #include "common/base/str.h"
 #include "common/tests/suite.h"
-#include "controller/fleet.h"
+#include "controller/device/fleet.h"
 
 #define KEY "dom-1/chan-1/device-1"
 #define NOW_MS 1000000

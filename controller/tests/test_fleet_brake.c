@@ -1,5 +1,5 @@
 /* When the brake holds, for fleets of every shape, and that what is counted one by one says the same. */
-#include "controller/fleet_brake.h"
+#include "controller/device/fleet_brake.h"
 
 #include <stdio.h>
 

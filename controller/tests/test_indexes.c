@@ -1,4 +1,4 @@
-#include "controller/indexes.h"
+#include "controller/cache/indexes.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/task_run_plan.h"
+#include "controller/task/plan/task_run_plan.h"
 
 static struct arena *arena;
 static struct store *store;

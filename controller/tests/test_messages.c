@@ -1,7 +1,7 @@
 #include "common/base/str.h"
 #include "common/tests/suite.h"
-#include "controller/messages.h"
-#include "controller/samples.h"
+#include "controller/device/messages.h"
+#include "controller/device/samples.h"
 
 static struct arena *arena;
 static struct error err;

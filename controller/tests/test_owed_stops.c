@@ -1,5 +1,5 @@
 /* Stops for devices that were away when they were told. */
-#include "controller/owed_stops_plan.h"
+#include "controller/task/plan/owed_stops_plan.h"
 
 #include "controller/tests/task_world.h"
 

@@ -1,7 +1,7 @@
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/payload.h"
+#include "controller/device/payload.h"
 #include "controller/tests/device_model.h"
 #include "controller/tests/fixture.h"
 

@@ -1,4 +1,4 @@
-#include "controller/placements.h"
+#include "controller/scheduler/placements.h"
 
 #include <pthread.h>
 

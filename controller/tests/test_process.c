@@ -1,5 +1,5 @@
 /* The parts put together: what the process says to nobody as long as it does not lead. */
-#include "controller/process.h"
+#include "controller/process/process.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/tests/suite.h"
-#include "controller/propellerjob_plan.h"
-#include "controller/task_dependencies_plan.h"
+#include "controller/job/propellerjob_plan.h"
+#include "controller/task/plan/task_dependencies_plan.h"
 
 #define MAX_NODES 1000
 #define MAX_NEEDS 4

@@ -1,4 +1,4 @@
-#include "controller/propellerjob_plan.h"
+#include "controller/job/propellerjob_plan.h"
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"

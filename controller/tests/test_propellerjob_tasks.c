@@ -1,4 +1,4 @@
-#include "controller/propellerjob_tasks.h"
+#include "controller/job/propellerjob_tasks.h"
 
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"

@@ -4,8 +4,8 @@
 #include "common/tests/apply_patch.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/proplet_deployment_plan.h"
 #include "controller/tests/fixture.h"
+#include "controller/workload/proplet_deployment_plan.h"
 
 #define UID "0d1f5a5e-6c1e-4f2e-9a57-0d3f6f1f2a11"
 

@@ -1,7 +1,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/tests/suite.h"
-#include "controller/proplet_plan.h"
+#include "controller/proplet/proplet_plan.h"
 
 #define NOW_MS 1000000
 #define NOW_US INT64_C(1795255200000000) /* 2026-11-21T10:00:00Z */

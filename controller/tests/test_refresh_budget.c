@@ -1,5 +1,5 @@
 /* Slots: kept, in order, within the rate, news first. */
-#include "controller/refresh_budget.h"
+#include "controller/shared/refresh_budget.h"
 
 #include "common/base/arena.h"
 #include "common/tests/suite.h"

@@ -5,7 +5,7 @@
 #include "common/tests/observe.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/random.h"
-#include "controller/task_room.h"
+#include "controller/task/task_room.h"
 #include "controller/tests/fake_bridge.h"
 
 #define PROPLET(client, external, more)                                                            \

@@ -1,5 +1,5 @@
 /* What is taken of the numbers that devices send, and what cannot be meant. */
-#include "controller/samples.h"
+#include "controller/device/samples.h"
 
 #include "common/base/str.h"
 #include "common/tests/suite.h"

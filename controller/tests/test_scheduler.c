@@ -2,7 +2,7 @@
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/scheduler.h"
+#include "controller/scheduler/scheduler.h"
 
 #define MAX_CANDIDATES 100
 

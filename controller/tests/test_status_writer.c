@@ -1,5 +1,5 @@
 /* The status writer against an API server in memory, on which others write too. */
-#include "controller/status_writer.h"
+#include "controller/shared/status_writer.h"
 
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"

@@ -1,4 +1,4 @@
-#include "controller/task_dependencies_plan.h"
+#include "controller/task/plan/task_dependencies_plan.h"
 
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"

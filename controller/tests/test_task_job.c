@@ -1,5 +1,5 @@
 /* What a Task does on an order of its PropellerJob. */
-#include "controller/task_job.h"
+#include "controller/task/plan/task_job.h"
 
 #include "common/base/str.h"
 #include "controller/tests/task_world.h"

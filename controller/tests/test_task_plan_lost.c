@@ -1,6 +1,6 @@
 /* Proplets that are Offline, cordoned; stops whose confirmation comes late. */
 #include "common/base/str.h"
-#include "controller/task_recovery_plan.h"
+#include "controller/task/plan/task_recovery_plan.h"
 #include "controller/tests/task_world.h"
 
 #define LOST_MS 120000

@@ -1,5 +1,5 @@
 #include "common/base/str.h"
-#include "controller/task_recovery_plan.h"
+#include "controller/task/plan/task_recovery_plan.h"
 #include "controller/tests/task_world.h"
 
 #define RESULT "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\",\"error\":null}"

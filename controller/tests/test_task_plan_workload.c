@@ -2,10 +2,10 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
-#include "controller/task_recovery_plan.h"
-#include "controller/task_workload_plan.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_workload_plan.h"
 #include "controller/tests/task_world.h"
-#include "controller/workload.h"
+#include "controller/workload/workload.h"
 
 static void set_up(void)
 {

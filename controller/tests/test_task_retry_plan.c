@@ -1,12 +1,12 @@
-#include "controller/task_retry_plan.h"
+#include "controller/task/plan/task_retry_plan.h"
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "controller/task_job.h"
-#include "controller/task_outcome.h"
-#include "controller/task_recovery_plan.h"
-#include "controller/task_transition.h"
+#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_outcome.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_transition.h"
 #include "controller/tests/task_world.h"
 
 static void allow_retries(int64_t limit)

@@ -1,7 +1,7 @@
-#include "controller/task_run_plan.h"
+#include "controller/task/plan/task_run_plan.h"
 
 #include "common/tests/parse_json.h"
-#include "controller/task_retry_plan.h"
+#include "controller/task/plan/task_retry_plan.h"
 #include "controller/tests/task_world.h"
 
 static void ask(const char *value)

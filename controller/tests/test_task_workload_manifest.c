@@ -1,4 +1,4 @@
-#include "controller/task_workload_manifest.h"
+#include "controller/workload/task_workload_manifest.h"
 
 #include <string.h>
 

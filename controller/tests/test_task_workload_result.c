@@ -1,4 +1,4 @@
-#include "controller/task_workload_result.h"
+#include "controller/workload/task_workload_result.h"
 
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"

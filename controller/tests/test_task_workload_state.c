@@ -1,6 +1,6 @@
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/task_workload_state.h"
+#include "controller/workload/task_workload_state.h"
 
 static struct arena *arena;
 

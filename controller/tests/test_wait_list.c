@@ -1,4 +1,4 @@
-#include "controller/wait_list.h"
+#include "controller/scheduler/wait_list.h"
 
 #include <pthread.h>
 

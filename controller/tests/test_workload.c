@@ -3,7 +3,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
-#include "controller/workload.h"
+#include "controller/workload/workload.h"
 
 static struct arena *arena;
 

@@ -1,8 +1,8 @@
 /* Whatever arrives from a broker: every parser of the controller, and the topic. */
 #include "common/base/str.h"
 #include "common/tests/fuzz/target.h"
-#include "controller/messages.h"
-#include "controller/samples.h"
+#include "controller/device/messages.h"
+#include "controller/device/samples.h"
 
 #define REQUIRE(condition)                                                                         \
     do {                                                                                           \

@@ -1,0 +1,499 @@
+#include "controller/bridge/bridge.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/log.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+#include "common/runtime/metrics.h"
+#include "controller/bridge/bridge_fence.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/cache/indexes.h"
+
+#define MARKER_SUFFIX "controller/marker"
+static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create", MARKER_SUFFIX };
+static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metrics",
+                                                "proplet/task_metrics" };
+
+/* What makes heartbeats be heard. */
+#define ALIVE_SUFFIX "proplet/alive"
+
+struct channel {
+    size_t proplets;
+    bool refused_events, refused_control; /* a subscription of that connection */
+    bool marker;                          /* a marker published here comes back */
+    bool results, create;                 /* what is published here is kept for us */
+    int64_t since_ms, results_since_ms;   /* see struct channel_state */
+};
+
+struct bridge {
+    struct bridge_options options;
+    struct bridge_sink sink;
+    char *events_id;
+    struct mqtt *events;
+    struct mqtt *control;
+
+    pthread_mutex_t lock; /* leaf: guards what follows */
+    struct map *channels;
+    struct fence fence;
+    char marker_channel[CHANNEL_KEY_LEN]; /* where the last marker went */
+    struct map *waiters;     /* kube_name_key -> struct kube_name: Tasks that wait for a marker */
+    int64_t events_since_ms; /* results come in since then; 0: not now */
+};
+
+static struct metric CONNECTS = { .type = METRIC_COUNTER,
+                                  .name = "propeller_mqtt_connects_total",
+                                  .help = "Connections to the broker that were accepted.",
+                                  .labels = { "connection" } };
+
+/* Whoever waits for a marker asks again: it is back, or has to be sent anew. */
+static void wake_waiters(struct bridge *bridge)
+{
+    struct map *fresh = map_create(free);
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&bridge->lock);
+    struct map *waiters = bridge->waiters;
+    bridge->waiters = fresh;
+    pthread_mutex_unlock(&bridge->lock);
+    for (size_t i = 0; map_next(waiters, &i, &key, &value);)
+        workqueue_add(bridge->sink.task_queue, value);
+    map_destroy(waiters);
+}
+
+static void on_marker(void *ctx, const char *text, size_t len)
+{
+    struct bridge *bridge = ctx;
+
+    pthread_mutex_lock(&bridge->lock);
+    bool news = fence_returned(&bridge->fence, text, len);
+    bool caught_up =
+        bridge->events_since_ms && fence_passed(&bridge->fence, bridge->events_since_ms);
+    pthread_mutex_unlock(&bridge->lock);
+    bridge->sink.caught_up = caught_up;
+    if (news)
+        wake_waiters(bridge);
+}
+
+static void on_message(void *ctx, const char *topic, const void *payload, size_t len,
+                       bool duplicate UNUSED)
+{
+    struct bridge *bridge = ctx;
+
+    bridge_message(&bridge->sink, topic, payload, len);
+}
+
+/* No device can send so much; whoever did gets no answer. */
+static void on_dropped(void *ctx UNUSED, const char *topic, size_t len)
+{
+    bridge_count_rejected("too_large", 1);
+    log_warn("message dropped, it is larger than any device can send", "topic", topic, "bytes",
+             LOG_INT((int64_t)len), NULL);
+}
+
+static void wake_tasks(struct bridge *bridge, struct arena *arena, const struct kube_name *proplet)
+{
+    char key[KUBE_KEY_LEN];
+    struct object_list list =
+        store_find(bridge->options.tasks, arena, INDEX_ASSIGNED, kube_name_key(proplet, key));
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(bridge->sink.task_queue, &list.items[i]->name);
+}
+
+/* The Proplets whose channel this is look at it again, and the Tasks that are assigned to them. */
+static void wake_channel(struct bridge *bridge, const char *channel, bool tasks)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_find(bridge->options.proplets, arena, "channel", channel);
+
+    for (size_t i = 0; i < list.len; i++) {
+        workqueue_add(bridge->sink.proplet_queue, &list.items[i]->name);
+        if (tasks)
+            wake_tasks(bridge, arena, &list.items[i]->name);
+    }
+}
+
+/* true: its results are heard from now on. */
+static bool channel_granted(struct channel *channel, enum message_kind kind, int64_t now_ms)
+{
+    if (kind == MESSAGE_ALIVE)
+        channel->since_ms = now_ms;
+    else if (kind == MESSAGE_MARKER)
+        channel->marker = true;
+    else if (kind == MESSAGE_RESULT)
+        channel->results = true;
+    else if (kind == MESSAGE_CREATE)
+        channel->create = true;
+    if (!channel->results || !channel->create || channel->results_since_ms)
+        return false;
+
+    channel->results_since_ms = now_ms;
+    return true;
+}
+
+static void on_subscribed(void *ctx, const char *filter, int granted)
+{
+    struct bridge *bridge = ctx;
+    char key[CHANNEL_KEY_LEN];
+    enum message_kind kind = message_topic_parse(filter, key);
+    bool heard = false;
+
+    if (kind == MESSAGE_UNKNOWN)
+        return;
+    if (granted < 0)
+        log_warn("the broker refused a subscription", "filter", filter, NULL);
+
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *channel = map_get(bridge->channels, key);
+    bool control = kind == MESSAGE_ALIVE || kind == MESSAGE_METRICS || kind == MESSAGE_TASK_METRICS;
+    if (channel && granted < 0)
+        *(control ? &channel->refused_control : &channel->refused_events) = true;
+    else if (channel)
+        heard = channel_granted(channel, kind, clock_monotonic_ms(bridge->options.clock));
+    bool may_send = kind == MESSAGE_MARKER && !bridge->fence.sent_ms;
+    pthread_mutex_unlock(&bridge->lock);
+    wake_channel(bridge, key, heard);
+    if (may_send)
+        wake_waiters(bridge);
+}
+
+static void on_control_state(void *ctx, bool connected, bool session_present UNUSED,
+                             const char *why)
+{
+    struct bridge *bridge = ctx;
+    const char *key;
+    void *value;
+
+    if (connected)
+        metric_add(&CONNECTS, 1, "control", NULL);
+    else if (why)
+        log_warn("control connection to the broker ended, connecting again", "why", why, NULL);
+
+    pthread_mutex_lock(&bridge->lock);
+    if (!connected)
+        fence_forget(&bridge->fence);
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        struct channel *channel = value;
+        channel->since_ms = 0;
+        if (connected)
+            channel->refused_control = false;
+    }
+    pthread_mutex_unlock(&bridge->lock);
+    if (connected)
+        bridge_wake_active(&bridge->sink); /* starts that could not be published */
+}
+
+static void on_events_state(void *ctx, bool connected, bool session_present, const char *why)
+{
+    struct bridge *bridge = ctx;
+
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&bridge->lock);
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        struct channel *channel = value;
+        channel->marker = channel->results = channel->create = false;
+        channel->results_since_ms = 0;
+        if (connected)
+            channel->refused_events = false;
+    }
+    bridge->events_since_ms = connected ? clock_monotonic_ms(bridge->options.clock) : 0;
+    fence_forget(&bridge->fence); /* a broker that lost the session lost the marker with it */
+    pthread_mutex_unlock(&bridge->lock);
+    bridge->sink.caught_up = false;
+    if (connected) {
+        metric_add(&CONNECTS, 1, "events", NULL);
+        log_info("connected to the broker", "session", session_present ? "resumed" : "new", NULL);
+    } else if (why) {
+        log_warn("events connection to the broker ended, connecting again", "why", why, NULL);
+    }
+    bridge_sink_reconnected(&bridge->sink);
+}
+
+static bool settle(void *ctx, uint32_t timeout_ms)
+{
+    struct bridge *bridge = ctx;
+
+    return bridge_sink_settled(&bridge->sink) &&
+           mailbox_wait_empty(bridge->options.mailbox, timeout_ms);
+}
+
+struct bridge *bridge_create(const struct bridge_options *options)
+{
+    struct bridge *bridge = xcalloc(1, sizeof(*bridge));
+
+    bridge->options = *options;
+    bridge->channels = map_create(free);
+    bridge->waiters = map_create(free);
+    fence_init(&bridge->fence);
+    pthread_mutex_init(&bridge->lock, NULL);
+    bridge->sink = (struct bridge_sink){
+        .tasks = options->tasks,
+        .proplets = options->proplets,
+        .fleet = options->fleet,
+        .attempts = options->attempts,
+        .mailbox = options->mailbox,
+        .clock = options->clock,
+        .marker = on_marker,
+        .marker_ctx = bridge,
+    };
+
+    size_t size = strlen(options->client_id) + sizeof("-results");
+    bridge->events_id = xmalloc(size);
+    snprintf(bridge->events_id, size, "%s-results", options->client_id);
+
+    struct mqtt_options connection = options->connection;
+    connection.client_id = options->client_id;
+    connection.clean_session = true;
+    const struct mqtt_handlers control = {
+        .ctx = bridge,
+        .message = on_message,
+        .subscribed = on_subscribed,
+        .state = on_control_state,
+        .dropped = on_dropped,
+    };
+    bridge->control = mqtt_create(&connection, &control);
+
+    connection.client_id = bridge->events_id;
+    connection.clean_session = false;
+    connection.settle = settle;
+    connection.settle_ctx = bridge;
+    const struct mqtt_handlers events = {
+        .ctx = bridge,
+        .message = on_message,
+        .subscribed = on_subscribed,
+        .state = on_events_state,
+        .dropped = on_dropped,
+    };
+    bridge->events = mqtt_create(&connection, &events);
+
+    if (options->own_channel)
+        bridge_channel_add(bridge, options->own_channel);
+    return bridge;
+}
+
+void bridge_destroy(struct bridge *bridge)
+{
+    if (!bridge)
+        return;
+
+    mqtt_destroy(bridge->events);
+    mqtt_destroy(bridge->control);
+    map_destroy(bridge->channels);
+    map_destroy(bridge->waiters);
+    pthread_mutex_destroy(&bridge->lock);
+    free(bridge->events_id);
+    free(bridge);
+}
+
+void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct workqueue *proplets)
+{
+    bridge->sink.task_queue = tasks;
+    bridge->sink.proplet_queue = proplets;
+}
+
+int bridge_start(struct bridge *bridge, struct error *err)
+{
+    int r = mqtt_start(bridge->control, err);
+    if (r < 0)
+        return r;
+
+    return mqtt_start(bridge->events, err);
+}
+
+void bridge_stop(struct bridge *bridge)
+{
+    mqtt_stop(bridge->events);
+    mqtt_stop(bridge->control);
+}
+
+void bridge_cancel(struct bridge *bridge)
+{
+    mqtt_publish_cancel(bridge->control);
+}
+
+typedef void filter_fn(struct bridge *bridge, struct mqtt *mqtt, const char *filter);
+
+static void subscribe(struct bridge *bridge, struct mqtt *mqtt, const char *filter)
+{
+    /* Below 1 the broker would keep nothing while we are away. */
+    mqtt_subscribe(mqtt, filter, mqtt == bridge->events ? 1 : bridge->options.qos);
+}
+
+static void unsubscribe(struct bridge *bridge UNUSED, struct mqtt *mqtt, const char *filter)
+{
+    mqtt_unsubscribe(mqtt, filter);
+}
+
+static void for_each_filter(struct bridge *bridge, const char *channel, filter_fn *function)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (size_t i = 0; i < ARRAY_LEN(EVENTS_SUFFIXES); i++)
+        function(bridge, bridge->events, message_topic(arena, channel, EVENTS_SUFFIXES[i]));
+    for (size_t i = 0; i < ARRAY_LEN(CONTROL_SUFFIXES); i++)
+        function(bridge, bridge->control, message_topic(arena, channel, CONTROL_SUFFIXES[i]));
+}
+
+void bridge_channel_add(struct bridge *bridge, const char *channel)
+{
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *entry = map_get(bridge->channels, channel);
+    bool fresh = !entry;
+    if (fresh) {
+        entry = xcalloc(1, sizeof(*entry));
+        map_set(bridge->channels, channel, entry);
+    }
+    entry->proplets++;
+    pthread_mutex_unlock(&bridge->lock);
+    if (fresh)
+        for_each_filter(bridge, channel, subscribe);
+}
+
+void bridge_channel_remove(struct bridge *bridge, const char *channel)
+{
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *entry = map_get(bridge->channels, channel);
+    bool last = entry && --entry->proplets == 0;
+    if (last)
+        map_remove(bridge->channels, channel);
+    pthread_mutex_unlock(&bridge->lock);
+    if (last)
+        for_each_filter(bridge, channel, unsubscribe);
+}
+
+struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel)
+{
+    struct channel_state ret = { 0 };
+
+    pthread_mutex_lock(&bridge->lock);
+    const struct channel *entry = map_get(bridge->channels, channel);
+    if (entry)
+        ret = (struct channel_state){ .refused = entry->refused_events || entry->refused_control,
+                                      .since_ms = entry->since_ms,
+                                      .results_since_ms = entry->results_since_ms };
+    pthread_mutex_unlock(&bridge->lock);
+    return ret;
+}
+
+int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,
+                   const void *payload, size_t len, int qos, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    return mqtt_publish(bridge->control, message_topic(arena, channel, suffix), payload, len, qos,
+                        bridge->options.timeout_ms, err);
+}
+
+/* How many channels there are on which markers are heard, and the nth; one session is one queue, so
+ * any of them will do. */
+static size_t marker_channels(struct bridge *bridge, size_t nth, char ret[static CHANNEL_KEY_LEN])
+{
+    const char *key;
+    void *value;
+    size_t count = 0;
+
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        const struct channel *channel = value;
+        if (channel->marker && count++ == nth)
+            (void)str_copy(ret, CHANNEL_KEY_LEN, key);
+    }
+    return count;
+}
+
+struct marker {
+    char channel[CHANNEL_KEY_LEN];
+    char text[FENCE_TEXT_LEN];
+    char lost[CHANNEL_KEY_LEN]; /* where the one before it went that did not come back; "": none */
+};
+
+/* Locked. true: it is to be published. Another channel after each that was lost: a broker may forbid
+ * it on one and not on the next, without a word or by ending the connection. */
+static bool next_marker(struct bridge *bridge, int64_t now_ms, struct marker *ret)
+{
+    bool late = bridge->fence.sent_ms;
+    size_t count = 0;
+
+    *ret = (struct marker){ 0 };
+    if (fence_is_due(&bridge->fence, now_ms))
+        count = marker_channels(bridge, 0, ret->channel);
+    if (!count || !fence_send(&bridge->fence, now_ms, ret->text))
+        return false;
+    if (bridge->fence.lost)
+        (void)marker_channels(bridge, bridge->fence.lost % count, ret->channel);
+    if (late)
+        (void)str_copy(ret->lost, sizeof(ret->lost), bridge->marker_channel);
+    return str_copy(bridge->marker_channel, sizeof(bridge->marker_channel), ret->channel);
+}
+
+static void warn_of_lost_marker(const char *channel)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    log_warn("a marker did not come back, sending another: the broker has much to hand over, or "
+             "does not let the controller publish on this topic, or its queue is full; no start "
+             "that waits for it goes out",
+             "topic", message_topic(arena, channel, MARKER_SUFFIX), "timeout_ms",
+             LOG_INT(FENCE_TIMEOUT_MS), NULL);
+}
+
+static void send_marker(struct bridge *bridge, const struct marker *marker)
+{
+    struct error err = { 0 };
+
+    if (*marker->lost)
+        warn_of_lost_marker(marker->lost);
+
+    int r = bridge_publish(bridge, marker->channel, MARKER_SUFFIX, marker->text,
+                           strlen(marker->text), 1, &err);
+    if (r == 0 || r == -ERROR_TIMEOUT)
+        return;
+
+    pthread_mutex_lock(&bridge->lock);
+    fence_forget(&bridge->fence);
+    pthread_mutex_unlock(&bridge->lock);
+    log_debug("marker not published, the next connection tries again", "error", err.message, NULL);
+}
+
+bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter)
+{
+    int64_t now_ms = clock_monotonic_ms(bridge->options.clock);
+    struct marker marker;
+    char key[KUBE_KEY_LEN];
+    struct kube_name *name = NULL;
+
+    pthread_mutex_lock(&bridge->lock);
+    bool passed = fence_passed(&bridge->fence, since_ms);
+    /* Once a connection in any case: it tells what was stored from what happens. */
+    bool caught_up = passed && fence_passed(&bridge->fence, bridge->events_since_ms);
+    bool send = !caught_up && next_marker(bridge, now_ms, &marker);
+    if (!passed && !map_get(bridge->waiters, kube_name_key(waiter, key))) {
+        name = xmalloc(sizeof(*name));
+        *name = *waiter;
+        map_set(bridge->waiters, key, name);
+    }
+    pthread_mutex_unlock(&bridge->lock);
+    if (send)
+        send_marker(bridge, &marker);
+    return passed;
+}
+
+bool bridge_marker_overdue(struct bridge *bridge)
+{
+    pthread_mutex_lock(&bridge->lock);
+    bool ret = bridge->fence.overdue;
+    pthread_mutex_unlock(&bridge->lock);
+    return ret;
+}
+
+bool bridge_connected(struct bridge *bridge, char *why, size_t size)
+{
+    return mqtt_connected(bridge->control, why, size) && mqtt_connected(bridge->events, why, size);
+}

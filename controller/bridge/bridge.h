@@ -1,0 +1,80 @@
+/* Between the broker and the reconcilers: topics <-> mailbox, fleet, names to wake. */
+#pragma once
+
+#include "common/base/clock.h"
+#include "common/net/mqtt.h"
+#include "common/runtime/mailbox.h"
+#include "common/runtime/store.h"
+#include "common/runtime/workqueue.h"
+#include "controller/device/attempts.h"
+#include "controller/device/fleet.h"
+#include "controller/device/messages.h"
+
+/*
+ * Two connections (behaviour: MQTT):
+ *
+ *   events   "<client-id>-results", persistent session, acknowledged after the write:
+ *            results, create, marker
+ *   control  "<client-id>", clean session:
+ *            alive, metrics, task_metrics, and everything that is published
+ *
+ * Subscriptions follow the channels of the Proplets. A result goes into the mailbox under its
+ * Task's uid and stays there until the Task's status is written; the events thread acknowledges
+ * nothing while the mailbox holds anything. What can never be stored (malformed, unknown Task) is
+ * counted and acknowledged.
+ */
+struct bridge;
+
+struct bridge_options {
+    struct mqtt_options connection; /* client_id, clean_session, settle are set by the bridge;
+                                       strings are borrowed */
+    const char *client_id;
+    int qos;                 /* of subscriptions of the control connection; events are 1 */
+    uint32_t timeout_ms;     /* of one publish */
+    const char *own_channel; /* "<domain>/<channel>" of the flags, or NULL */
+    struct store *tasks;     /* index "active": Tasks that are scheduled or running, under "" */
+    struct store *proplets;  /* index "identity": by fleet_key */
+    struct fleet *fleet;
+    struct attempts *attempts;
+    struct mailbox *mailbox;
+    const struct clock *clock;
+};
+
+struct bridge *bridge_create(const struct bridge_options *options);
+void bridge_destroy(struct bridge *bridge);
+/* Before start: whose names are woken. */
+void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct workqueue *proplets);
+int bridge_start(struct bridge *bridge, struct error *err) MUST_CHECK;
+void bridge_stop(struct bridge *bridge);   /* joins; the mailbox should be empty by now */
+void bridge_cancel(struct bridge *bridge); /* any thread; see mqtt_publish_cancel */
+
+/* A Proplet of this channel came or went: counted. Any thread. */
+void bridge_channel_add(struct bridge *bridge, const char *channel);
+void bridge_channel_remove(struct bridge *bridge, const char *channel);
+
+struct channel_state {
+    bool refused;             /* the broker refused a subscription */
+    int64_t since_ms;         /* heartbeats are heard since then (monotonic); 0: not now */
+    int64_t results_since_ms; /* the same of results and creates: they are subscribed to */
+};
+struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel);
+
+/* Worker thread. See mqtt_publish for errors. */
+int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,
+                   const void *payload, size_t len, int qos, struct error *err) MUST_CHECK;
+
+/*
+ * Everything that the broker had stored for us at since_ms (monotonic; 0: when this term began) is
+ * in the mailbox or dealt with: a marker that was sent after it has come back on the events
+ * connection. Otherwise one is sent, if none is on its way, and the Task is woken when one is back
+ * or a connection ended. The broker may swallow markers: who waits asks again after
+ * FENCE_TIMEOUT_MS without being woken, and the next one goes by another channel; see
+ * bridge_fence.h. Worker thread; may block like a publish.
+ */
+bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms,
+                         const struct kube_name *waiter) MUST_CHECK;
+/* A marker did not come back in time, and none has since then. */
+bool bridge_marker_overdue(struct bridge *bridge);
+
+/* Both connections are up; otherwise why not. */
+bool bridge_connected(struct bridge *bridge, char *why, size_t size);

@@ -1,0 +1,322 @@
+#include "controller/bridge/bridge_messages.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/api/task.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/runtime/metrics.h"
+#include "controller/cache/indexes.h"
+#include "controller/device/samples.h"
+
+static struct metric REJECTED = { .type = METRIC_COUNTER,
+                                  .name = "propeller_results_rejected_total",
+                                  .help = "Results that were acknowledged and dropped.",
+                                  .labels = { "reason" } };
+static struct metric SAMPLES_REJECTED = { .type = METRIC_COUNTER,
+                                          .name = "propeller_samples_rejected_total",
+                                          .help = "Metrics of devices and Tasks that were dropped.",
+                                          .labels = { "reason" } };
+static struct metric MALFORMED = { .type = METRIC_COUNTER,
+                                   .name = "propeller_mqtt_malformed_total",
+                                   .help = "Messages that are not of the contract.",
+                                   .labels = { "kind" } };
+static struct metric MESSAGES = { .type = METRIC_COUNTER,
+                                  .name = "propeller_mqtt_messages_total",
+                                  .help = "Messages from the broker.",
+                                  .labels = { "kind" } };
+
+static const char *const KIND_NAMES[] = {
+    [MESSAGE_UNKNOWN] = "unknown", [MESSAGE_ALIVE] = "alive",
+    [MESSAGE_CREATE] = "create",   [MESSAGE_METRICS] = "metrics",
+    [MESSAGE_RESULT] = "results",  [MESSAGE_TASK_METRICS] = "task_metrics",
+    [MESSAGE_MARKER] = "marker",
+};
+
+void bridge_count_rejected(const char *reason, size_t count)
+{
+    if (count)
+        metric_add(&REJECTED, (double)count, reason, NULL);
+}
+
+static void malformed(enum message_kind kind, const struct error *err)
+{
+    metric_add(&MALFORMED, 1, KIND_NAMES[kind], NULL);
+    log_debug("message dropped", "kind", KIND_NAMES[kind], "error", err->message, NULL);
+}
+
+static void wake_proplets(struct bridge_sink *sink, struct arena *arena, const char *key)
+{
+    struct object_list list = store_find(sink->proplets, arena, "identity", key);
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(sink->proplet_queue, &list.items[i]->name);
+}
+
+static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                     const char *text, size_t len)
+{
+    struct alive_message message;
+    struct error err = { 0 };
+    char key[FLEET_KEY_LEN];
+
+    if (message_alive_parse(arena, text, len, &message, &err) < 0) {
+        malformed(MESSAGE_ALIVE, &err);
+        return;
+    }
+    /* Managers and proxies put their last wills here too: only known Proplets live and die. */
+    if (!fleet_key(channel, message.proplet_id, key) ||
+        !store_count(sink->proplets, "identity", key))
+        return;
+
+    int64_t now_ms = clock_monotonic_ms(sink->clock);
+    bool news = message.alive
+                    ? fleet_heartbeat(sink->fleet, key, now_ms, clock_wall_us(sink->clock))
+                    : fleet_will(sink->fleet, key);
+    if (news)
+        wake_proplets(sink, arena, key);
+}
+
+/* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. */
+static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *mail)
+{
+    struct kube_name name;
+
+    if (!store_name_of_uid(sink->tasks, uid, &name))
+        return false;
+    if (!mailbox_put(sink->mailbox, uid, mail, NULL)) {
+        atomic_store(&sink->overflow, true);
+        log_warn("mailbox full, the broker keeps the message", NULL);
+        return true;
+    }
+    workqueue_add(sink->task_queue, &name);
+    if (!store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile: nobody's mail */
+        mailbox_ack(sink->mailbox, uid, UINT64_MAX);
+    return true;
+}
+
+/* Whatever ran on the device is gone: its Tasks are told, and the message is acknowledged when that
+ * is written. */
+static void on_restart(struct bridge_sink *sink, struct arena *arena, const char *identity,
+                       int64_t now_ms)
+{
+    struct object_list proplets = store_find(sink->proplets, arena, INDEX_IDENTITY, identity);
+    const char *body = arena_printf(arena, "%" PRId64, now_ms);
+    const struct mail mail = { .kind = sink->caught_up ? MAIL_RESTART : MAIL_STORED_RESTART,
+                               .source = identity,
+                               .body = body,
+                               .body_len = strlen(body) };
+    char key[KUBE_KEY_LEN];
+
+    for (size_t i = 0; i < proplets.len; i++) {
+        struct object_list tasks = store_find(sink->tasks, arena, INDEX_ASSIGNED,
+                                              kube_name_key(&proplets.items[i]->name, key));
+        for (size_t j = 0; j < tasks.len; j++)
+            (void)put_mail(sink, tasks.items[j]->uid, &mail);
+    }
+}
+
+static void on_create(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                      const char *text, size_t len)
+{
+    struct create_message message;
+    struct error err = { 0 };
+    char key[FLEET_KEY_LEN];
+
+    if (message_create_parse(arena, text, len, &message, &err) < 0) {
+        malformed(MESSAGE_CREATE, &err);
+        return;
+    }
+    if (!fleet_key(channel, message.proplet_id, key))
+        return;
+
+    int64_t now_ms = clock_monotonic_ms(sink->clock);
+    fleet_fresh(sink->fleet, key, now_ms);
+    on_restart(sink, arena, key, now_ms);
+    if (!message.metadata)
+        return;
+
+    bool known = store_count(sink->proplets, INDEX_IDENTITY, key) > 0;
+    const char *metadata = json_text(arena, message.metadata, NULL);
+    if (fleet_metadata(sink->fleet, key, metadata, known, now_ms) && known)
+        wake_proplets(sink, arena, key);
+}
+
+static void reject_sample(const char *reason)
+{
+    metric_add(&SAMPLES_REJECTED, 1, reason, NULL);
+}
+
+static void on_metrics(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                       const char *text, size_t len)
+{
+    struct metrics_message message;
+    struct error err = { 0 };
+    char key[FLEET_KEY_LEN];
+
+    if (message_metrics_parse(arena, text, len, &message, &err) < 0)
+        malformed(MESSAGE_METRICS, &err);
+    else if (!fleet_key(channel, message.proplet_id, key) ||
+             !store_count(sink->proplets, "identity", key))
+        reject_sample("unknown_proplet");
+    else if (message.verdict != SAMPLE_PLAUSIBLE)
+        reject_sample(SAMPLE_VERDICT_NAMES[message.verdict]);
+    else
+        fleet_metrics(sink->fleet, key, &message.sample, clock_wall_us(sink->clock));
+}
+
+/* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
+/* index -1: of no broadcast. */
+static const char *proplet_of(const cJSON *status, int64_t index)
+{
+    if (index < 0)
+        return json_string(json_get(status, "assignedProplet"), "");
+    json_for_each (target, json_get(status, "broadcastResults")) {
+        if (json_int(json_get(target, "index"), -1) == index)
+            return json_string(json_get(target, "proplet"), "");
+    }
+    return "";
+}
+
+static const char *objection(struct bridge_sink *sink, struct arena *arena,
+                             const struct kube_name *task_name, int64_t attempt, int64_t index,
+                             const char *identity, enum proplet_dialect *ret)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, task_name);
+    struct kube_name name;
+    char key[FLEET_KEY_LEN];
+
+    if (!task)
+        return "unknown_task";
+
+    const cJSON *status = json_get(kube_object_json(arena, task), "status");
+    const char *phase = json_string(json_get(status, "phase"), "");
+    if (!str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) &&
+        !str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]))
+        return "not_running";
+    if (json_int(json_get(status, "attempt"), 1) != attempt)
+        return "other_attempt";
+    if (!kube_name_set(&name, task->name.ns, proplet_of(status, index)))
+        return "other_proplet";
+
+    CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
+    const cJSON *json = proplet ? kube_object_json(arena, proplet) : NULL;
+    if (!json || !proplet_identity_of(json, key) || !str_equal(key, identity))
+        return "other_proplet";
+
+    *ret = proplet_dialect_of(json);
+    return NULL;
+}
+
+static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                            const char *text, size_t len)
+{
+    char key[FLEET_KEY_LEN] = "";
+    struct task_metrics_message message;
+    struct error err = { 0 };
+    struct kube_name name;
+    int64_t number, index;
+    enum proplet_dialect dialect;
+
+    if (message_task_metrics_parse(arena, text, len, &message, &err) < 0) {
+        malformed(MESSAGE_TASK_METRICS, &err);
+        return;
+    }
+    const char *uid = message_id_uid(arena, message.task_id);
+    if (!message_id_numbers(message.task_id, &number, &index) ||
+        !store_name_of_uid(sink->tasks, uid, &name)) {
+        reject_sample("unknown_task");
+        return;
+    }
+    if (message.proplet_id && !fleet_key(channel, message.proplet_id, key))
+        str_copy(key, sizeof(key), "");
+    const char *reason = objection(sink, arena, &name, number, index, key, &dialect);
+    if (reason) {
+        reject_sample(reason);
+        return;
+    }
+
+    if (index >= 0) { /* its sample has no place in the status, but it is a sign of life */
+        attempts_confirmed(sink->attempts, attempts_key(arena, uid, index), number,
+                           clock_monotonic_ms(sink->clock));
+        return;
+    }
+    attempts_confirmed(sink->attempts, uid, number, clock_monotonic_ms(sink->clock));
+    if (message.verdict != SAMPLE_PLAUSIBLE) {
+        reject_sample(SAMPLE_VERDICT_NAMES[message.verdict]);
+        return;
+    }
+    sample_correct(&message.sample, dialect);
+    if (attempts_sampled(sink->attempts, uid, number, &message.sample, clock_wall_us(sink->clock)))
+        workqueue_add(sink->task_queue, &name);
+}
+
+static void on_result(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                      const char *text, size_t len)
+{
+    struct result_message message;
+    struct error err = { 0 };
+
+    if (message_result_parse(arena, text, len, &message, &err) < 0) {
+        malformed(MESSAGE_RESULT, &err);
+        bridge_count_rejected("malformed", 1);
+        return;
+    }
+    const struct mail mail = {
+        .kind = MAIL_RESULT, .source = channel, .body = text, .body_len = len
+    };
+    if (!put_mail(sink, message_id_uid(arena, message.task_id), &mail))
+        bridge_count_rejected("unknown_task", 1);
+}
+
+void bridge_message(struct bridge_sink *sink, const char *topic, const void *payload, size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char channel[CHANNEL_KEY_LEN];
+    enum message_kind kind = message_topic_parse(topic, channel);
+
+    metric_add(&MESSAGES, 1, KIND_NAMES[kind], NULL);
+    switch (kind) {
+    case MESSAGE_ALIVE:
+        on_alive(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_CREATE:
+        on_create(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_TASK_METRICS:
+        on_task_metrics(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_RESULT:
+        on_result(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_MARKER:
+        if (!atomic_load(&sink->overflow)) /* else what came before it is still to come again */
+            sink->marker(sink->marker_ctx, payload, len);
+        return;
+    case MESSAGE_METRICS:
+        on_metrics(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_UNKNOWN:
+        return;
+    }
+}
+
+void bridge_wake_active(struct bridge_sink *sink)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_find(sink->tasks, arena, "active", "");
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(sink->task_queue, &list.items[i]->name);
+}
+
+void bridge_sink_reconnected(struct bridge_sink *sink)
+{
+    atomic_store(&sink->overflow, false);
+}
+
+bool bridge_sink_settled(struct bridge_sink *sink)
+{
+    return !atomic_load(&sink->overflow);
+}

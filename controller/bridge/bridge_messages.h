@@ -1,0 +1,50 @@
+/* What becomes of one message from the broker. Runs on the connections' threads: stores, wakes,
+ * returns. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "common/base/clock.h"
+#include "common/runtime/mailbox.h"
+#include "common/runtime/store.h"
+#include "common/runtime/workqueue.h"
+#include "controller/device/attempts.h"
+#include "controller/device/fleet.h"
+#include "controller/device/messages.h"
+
+/*
+ * What the mailbox holds for Tasks.
+ *   result    source: channel "<domain>/<channel>"; body: the message
+ *   restart   a create of the device that the Task is assigned to; source: its identity
+ *             (fleet_key); body: when it came, monotonic milliseconds
+ *   stored restart
+ *             the same before a marker came back on this connection: it may be old
+ */
+#define MAIL_RESULT "result"
+#define MAIL_RESTART "restart"
+#define MAIL_STORED_RESTART "stored restart"
+
+struct bridge_sink {
+    struct store *tasks;
+    struct store *proplets;
+    struct fleet *fleet;
+    struct attempts *attempts;
+    struct mailbox *mailbox;
+    const struct clock *clock;
+    struct workqueue *task_queue;
+    struct workqueue *proplet_queue;
+    void (*marker)(void *ctx, const char *text, size_t len);
+    void *marker_ctx;
+    bool caught_up;       /* events thread: a marker of this connection has come back on it */
+    atomic_bool overflow; /* a result did not fit into the mailbox: nothing is acknowledged until it
+                             came again */
+};
+
+void bridge_message(struct bridge_sink *sink, const char *topic, const void *payload, size_t len);
+/* Every Task that is scheduled or running looks at its state again. */
+void bridge_wake_active(struct bridge_sink *sink);
+/* A new session delivers again what was not acknowledged. */
+void bridge_sink_reconnected(struct bridge_sink *sink);
+bool bridge_sink_settled(struct bridge_sink *sink);
+/* Counts a result that was not taken: propeller_results_rejected_total{reason}. */
+void bridge_count_rejected(const char *reason, size_t count);

@@ -1,0 +1,272 @@
+#include "controller/cache/indexes.h"
+
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/api/proplet.h"
+#include "common/api/task.h"
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "common/kube/object.h"
+#include "controller/task/plan/task_dependencies_plan.h"
+#include "controller/task/plan/task_run_plan.h"
+#include "controller/task/plan/task_schedule_plan.h"
+
+static const char *task_phase_text(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "phase", NULL), TASK_PHASE_NAMES[TASK_PENDING]);
+}
+
+static const char *task_proplet(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "assignedProplet", NULL), "");
+}
+
+static const char *namespace_of(const cJSON *json)
+{
+    return json_string(json_path(json, "metadata", "namespace", NULL), "");
+}
+
+static const cJSON *task_targets_of(const cJSON *json)
+{
+    return json_path(json, "status", "broadcastResults", NULL);
+}
+
+static bool target_is_open(const cJSON *target)
+{
+    const char *phase = json_string(json_get(target, "phase"), "");
+
+    return str_equal(phase, TARGET_PHASE_NAMES[TARGET_SCHEDULED]) ||
+           str_equal(phase, TARGET_PHASE_NAMES[TARGET_RUNNING]);
+}
+
+static bool is_active(const cJSON *json)
+{
+    const char *phase = task_phase_text(json);
+
+    return str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]) ||
+           (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) &&
+            (!str_is_empty(task_proplet(json)) || json_len(task_targets_of(json))));
+}
+
+void targets_open(const cJSON *task, target_fn *function, void *ctx)
+{
+    if (!is_active(task))
+        return;
+    json_for_each (target, task_targets_of(task)) {
+        if (target_is_open(target))
+            function(ctx, json_string(json_get(target, "proplet"), ""));
+    }
+}
+
+static const char *task_reason(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "reason", NULL), "");
+}
+
+/* No Proplet could help. */
+static bool waits_for_others(const cJSON *json)
+{
+    const char *reason = task_reason(json);
+
+    return str_equal(reason, REASON_DEPENDENCIES) || str_equal(reason, REASON_DEPENDENCY_MISSING) ||
+           str_equal(reason, REASON_DEPENDENCY_CYCLE) || str_equal(reason, REASON_SCHEDULE);
+}
+
+static bool is_waiting(const cJSON *json)
+{
+    const char *phase = task_phase_text(json);
+
+    return (str_equal(phase, TASK_PHASE_NAMES[TASK_PENDING]) && !waits_for_others(json)) ||
+           (str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) && !is_active(json));
+}
+
+static void index_active(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (is_active(json))
+        add(ctx, "");
+}
+
+struct assigned {
+    const char *ns;
+    index_add_fn *add;
+    void *ctx;
+};
+
+static void add_assigned(void *ctx, const char *proplet)
+{
+    const struct assigned *assigned = ctx;
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (kube_name_set(&name, assigned->ns, proplet))
+        assigned->add(assigned->ctx, kube_name_key(&name, key));
+}
+
+static void index_assigned(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct assigned assigned = { .ns = namespace_of(json), .add = add, .ctx = ctx };
+
+    if (is_active(json))
+        add_assigned(&assigned, task_proplet(json));
+    targets_open(json, add_assigned, &assigned);
+}
+
+static void index_owed(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct assigned owed = { .ns = namespace_of(json), .add = add, .ctx = ctx };
+
+    json_for_each (attempt, json_path(json, "status", "lostAttempts", NULL))
+        add_assigned(&owed, json_string(json_get(attempt, "proplet"), ""));
+}
+
+static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (is_waiting(json))
+        add(ctx, namespace_of(json));
+}
+
+static void index_dependents(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (!str_equal(task_phase_text(json), TASK_PHASE_NAMES[TASK_PENDING]))
+        return;
+    json_for_each (item, json_path(json, "spec", "dependsOn", NULL)) {
+        if (kube_name_set(&name, namespace_of(json), json_string(item, "")))
+            add(ctx, kube_name_key(&name, key));
+    }
+}
+
+static void index_job(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    const char *uid = kube_controller_uid(json);
+
+    if (uid)
+        add(ctx, uid);
+}
+
+void indexes_add_task(struct store *store)
+{
+    store_add_index(store, INDEX_ACTIVE, index_active);
+    store_add_index(store, INDEX_ASSIGNED, index_assigned);
+    store_add_index(store, INDEX_OWED, index_owed);
+    store_add_index(store, INDEX_WAITING, index_waiting);
+    store_add_index(store, INDEX_DEPENDENTS, index_dependents);
+    store_add_index(store, INDEX_JOB, index_job);
+}
+
+static const char *connection_string(const cJSON *json, const char *key)
+{
+    return json_string(json_path(json, "spec", "connectionConfig", key, NULL), "");
+}
+
+bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN])
+{
+    const char *domain = connection_string(json, "domainId");
+    const char *channel = connection_string(json, "channelId");
+
+    return !str_is_empty(domain) && !str_is_empty(channel) && channel_key(domain, channel, ret);
+}
+
+bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN])
+{
+    char channel[CHANNEL_KEY_LEN];
+
+    return proplet_channel_of(json, channel) &&
+           fleet_key(channel, connection_string(json, "clientId"), ret);
+}
+
+static void index_identity(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    char key[FLEET_KEY_LEN];
+
+    if (proplet_identity_of(json, key))
+        add(ctx, key);
+}
+
+static void index_channel(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    char key[CHANNEL_KEY_LEN];
+
+    if (proplet_channel_of(json, key))
+        add(ctx, key);
+}
+
+enum proplet_dialect proplet_dialect_of(const cJSON *json)
+{
+    const char *dialect = json_string(json_path(json, "spec", "external", "dialect", NULL), "");
+
+    return str_equal(dialect, PROPLET_DIALECT_NAMES[DIALECT_EMBEDDED]) ? DIALECT_EMBEDDED
+                                                                       : DIALECT_STANDARD;
+}
+
+static void index_embedded(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    if (proplet_dialect_of(json) == DIALECT_EMBEDDED)
+        index_channel(json, add, ctx);
+}
+
+void indexes_add_proplet(struct store *store)
+{
+    store_add_index(store, INDEX_IDENTITY, index_identity);
+    store_add_index(store, INDEX_CHANNEL, index_channel);
+    store_add_index(store, INDEX_EMBEDDED, index_embedded);
+}
+
+/* The tree is the projection's to change; json_get reads it as const like everybody's. */
+static cJSON *member(cJSON *object, const char *key)
+{
+    return (cJSON *)json_get(object, key);
+}
+
+/* Of the annotations only the one that asks for another run. */
+static void keep_restart(cJSON *metadata)
+{
+    const cJSON *annotations = json_get(metadata, "annotations");
+    const char *asked = json_string(json_get(annotations, ANNOTATION_RESTART), NULL);
+    cJSON *kept = asked ? cJSON_CreateObject() : NULL;
+    char digest[SHA256_HEX_LEN];
+
+    if (asked && strlen(asked) > RESTART_VALUE_MAX)
+        asked = sha256_hex(asked, strlen(asked), digest);
+    if (kept)
+        json_set_string(kept, ANNOTATION_RESTART, asked);
+    json_remove(metadata, "annotations");
+    if (kept)
+        json_set(metadata, "annotations", kept);
+}
+
+/* Which kind it is the cache knows. */
+static void project_type(cJSON *object)
+{
+    json_remove(object, "apiVersion");
+    json_remove(object, "kind");
+}
+
+void project_task(cJSON *object)
+{
+    static const char *const SPEC[] = { "file", "env" };
+    static const char *const STATUS[] = { "results", "history", "latestMetrics", "error" };
+    cJSON *metadata = member(object, "metadata");
+
+    project_type(object);
+    keep_restart(metadata);
+    json_remove(metadata, "labels");
+    for (size_t i = 0; i < ARRAY_LEN(SPEC); i++)
+        json_remove(member(object, "spec"), SPEC[i]);
+    for (size_t i = 0; i < ARRAY_LEN(STATUS); i++)
+        json_remove(member(object, "status"), STATUS[i]);
+    json_for_each (target, json_get(member(object, "status"), "broadcastResults")) {
+        json_remove((cJSON *)(uintptr_t)target, "results");
+        json_remove((cJSON *)(uintptr_t)target, "error");
+    }
+}
+
+void project_proplet(cJSON *object)
+{
+    project_type(object);
+    json_remove(member(object, "metadata"), "annotations");
+    json_remove(member(member(object, "spec"), "connectionConfig"), "clientKey");
+}

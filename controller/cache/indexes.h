@@ -1,0 +1,50 @@
+/* What is kept of each kind in memory, and under which values it is found. */
+#pragma once
+
+#include "common/api/proplet.h"
+#include "common/kube/watch.h"
+#include "common/runtime/store.h"
+#include "controller/device/fleet.h"
+#include "controller/device/messages.h"
+
+/*
+ * Tasks
+ *   INDEX_ACTIVE    ""                  scheduled with a Proplet or targets, or running
+ *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet, a broadcast by those it waits for
+ *   INDEX_OWED      "<ns>/<proplet>"    those that it is to be told to stop when it is back
+ *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
+ *                                       Tasks, or the time, can help
+ *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
+ *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
+ * Proplets
+ *   INDEX_IDENTITY  fleet_key           device
+ *   INDEX_CHANNEL   channel_key
+ *   INDEX_EMBEDDED  channel_key         of dialect embedded only
+ */
+#define INDEX_ACTIVE "active"
+#define INDEX_ASSIGNED "assigned"
+#define INDEX_OWED "owed"
+#define INDEX_WAITING "waiting"
+#define INDEX_DEPENDENTS "dependents"
+#define INDEX_JOB "job"
+#define INDEX_IDENTITY "identity"
+#define INDEX_CHANNEL "channel"
+#define INDEX_EMBEDDED "embedded"
+
+void indexes_add_task(struct store *store);
+void indexes_add_proplet(struct store *store);
+
+/* Without module, environment, results (those of targets too), history, annotations: read again from the API server by
+ * whoever needs them. */
+watch_project_fn project_task;
+/* Without the client key and annotations. */
+watch_project_fn project_proplet;
+
+/* Of a Task's tree: calls back for each Proplet that a broadcast still waits for. */
+typedef void target_fn(void *ctx, const char *proplet);
+void targets_open(const cJSON *task, target_fn *function, void *ctx);
+
+/* Of a Proplet's tree; false: it has no usable connectionConfig. */
+bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
+bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN]);
+enum proplet_dialect proplet_dialect_of(const cJSON *json);

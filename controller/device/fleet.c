@@ -1,0 +1,234 @@
+#include "controller/device/fleet.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+
+struct device {
+    struct fleet_device view; /* view.metadata is always NULL here */
+    char *metadata;
+    int64_t stranger_since_ms; /* 0: a Proplet has this identity */
+};
+
+struct fleet {
+    pthread_mutex_t lock;
+    struct map *devices;
+    size_t strangers;
+};
+
+static void device_free(void *value)
+{
+    struct device *device = value;
+
+    free(device->metadata);
+    free(device);
+}
+
+struct fleet *fleet_create(void)
+{
+    struct fleet *fleet = xcalloc(1, sizeof(*fleet));
+
+    pthread_mutex_init(&fleet->lock, NULL);
+    fleet->devices = map_create(device_free);
+    return fleet;
+}
+
+void fleet_destroy(struct fleet *fleet)
+{
+    if (!fleet)
+        return;
+
+    map_destroy(fleet->devices);
+    pthread_mutex_destroy(&fleet->lock);
+    free(fleet);
+}
+
+bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET_KEY_LEN])
+{
+    int len = snprintf(ret, FLEET_KEY_LEN, "%s/%s", channel, client_id);
+
+    return len >= 0 && len < FLEET_KEY_LEN;
+}
+
+static struct device *device_get(struct fleet *fleet, const char *key)
+{
+    struct device *device = map_get(fleet->devices, key);
+
+    if (!device) {
+        device = xcalloc(1, sizeof(*device));
+        map_set(fleet->devices, key, device);
+    }
+    return device;
+}
+
+static void device_known(struct fleet *fleet, struct device *device)
+{
+    if (device->stranger_since_ms)
+        fleet->strangers--;
+    device->stranger_since_ms = 0;
+}
+
+static void history_add(struct fleet_device *view, int64_t now_us)
+{
+    if (view->history_len == FLEET_HISTORY)
+        memmove(view->history_us, view->history_us + 1,
+                (FLEET_HISTORY - 1) * sizeof(*view->history_us));
+    else
+        view->history_len++;
+    view->history_us[view->history_len - 1] = now_us;
+}
+
+bool fleet_heartbeat(struct fleet *fleet, const char *key, int64_t now_ms, int64_t now_us)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = device_get(fleet, key);
+    struct fleet_device *view = &device->view;
+    bool news = !view->alive;
+    device_known(fleet, device);
+    if (news)
+        view->alive_since_ms = now_ms;
+    view->alive = true;
+    view->will = false;
+    view->last_seen_ms = now_ms;
+    view->last_seen_us = now_us;
+    history_add(view, now_us);
+    pthread_mutex_unlock(&fleet->lock);
+    return news;
+}
+
+bool fleet_will(struct fleet *fleet, const char *key)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = device_get(fleet, key);
+    bool news = !device->view.will;
+    device_known(fleet, device);
+    device->view.alive = false;
+    device->view.will = true;
+    pthread_mutex_unlock(&fleet->lock);
+    return news;
+}
+
+void fleet_fresh(struct fleet *fleet, const char *key, int64_t since_ms)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = map_get(fleet->devices, key);
+    if (device && device->view.fresh_since_ms < since_ms)
+        device->view.fresh_since_ms = since_ms;
+    pthread_mutex_unlock(&fleet->lock);
+}
+
+bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered)
+{
+    bool news = false;
+
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = map_get(fleet->devices, key);
+    if (device) {
+        struct fleet_device *view = &device->view;
+        bool was_at_limit = view->unanswered == FLEET_MAX_UNANSWERED;
+        if (answered)
+            view->unanswered = 0;
+        else if (!was_at_limit)
+            view->unanswered++;
+        view->answered |= answered;
+        news = was_at_limit != (view->unanswered == FLEET_MAX_UNANSWERED);
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    return news;
+}
+
+/* The oldest goes when there are too many, and all whose time is over. */
+static void strangers_expire(struct fleet *fleet, int64_t now_ms)
+{
+    for (;;) {
+        const char *oldest = NULL;
+        int64_t since = INT64_MAX;
+        const char *key;
+        void *value;
+
+        for (size_t i = 0; map_next(fleet->devices, &i, &key, &value);) {
+            const struct device *device = value;
+            if (device->stranger_since_ms && device->stranger_since_ms < since) {
+                since = device->stranger_since_ms;
+                oldest = key;
+            }
+        }
+        if (!oldest ||
+            (fleet->strangers <= FLEET_MAX_STRANGERS && now_ms - since < FLEET_STRANGER_MS))
+            return;
+
+        char copy[FLEET_KEY_LEN];
+        str_copy(copy, sizeof(copy), oldest);
+        map_remove(fleet->devices, copy);
+        fleet->strangers--;
+    }
+}
+
+bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool known,
+                    int64_t now_ms)
+{
+    pthread_mutex_lock(&fleet->lock);
+    bool fresh = !map_get(fleet->devices, key);
+    struct device *device = device_get(fleet, key);
+    if (known)
+        device_known(fleet, device);
+    else if (fresh || device->stranger_since_ms) {
+        fleet->strangers += fresh;
+        device->stranger_since_ms = now_ms > 0 ? now_ms : 1;
+    }
+    bool news = !str_equal(device->metadata, text);
+    free(device->metadata);
+    device->metadata = xstrdup(text);
+    if (fleet->strangers)
+        strangers_expire(fleet, now_ms);
+    pthread_mutex_unlock(&fleet->lock);
+    return news;
+}
+
+void fleet_metrics(struct fleet *fleet, const char *key, const struct sample *sample,
+                   int64_t now_us)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = device_get(fleet, key);
+    device_known(fleet, device);
+    device->view.sample = *sample;
+    device->view.sample_us = now_us;
+    pthread_mutex_unlock(&fleet->lock);
+}
+
+void fleet_silent(struct fleet *fleet, const char *key, int64_t last_seen_ms)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = map_get(fleet->devices, key);
+    if (device && device->view.last_seen_ms == last_seen_ms)
+        device->view.alive = false;
+    pthread_mutex_unlock(&fleet->lock);
+}
+
+void fleet_get(struct fleet *fleet, struct arena *arena, const char *key, struct fleet_device *ret)
+{
+    *ret = (struct fleet_device){ 0 };
+    pthread_mutex_lock(&fleet->lock);
+    const struct device *device = map_get(fleet->devices, key);
+    if (device) {
+        *ret = device->view;
+        ret->metadata = arena_strdup(arena, device->metadata);
+    }
+    pthread_mutex_unlock(&fleet->lock);
+}
+
+void fleet_remove(struct fleet *fleet, const char *key)
+{
+    pthread_mutex_lock(&fleet->lock);
+    struct device *device = map_get(fleet->devices, key);
+    if (device) {
+        device_known(fleet, device);
+        map_remove(fleet->devices, key);
+    }
+    pthread_mutex_unlock(&fleet->lock);
+}

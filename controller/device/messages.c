@@ -1,0 +1,303 @@
+#include "controller/device/messages.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/str.h"
+
+static const struct {
+    const char *suffix;
+    enum message_kind kind;
+} TOPICS[] = {
+    { "proplet/alive", MESSAGE_ALIVE },     { "proplet/create", MESSAGE_CREATE },
+    { "proplet/metrics", MESSAGE_METRICS }, { "proplet/task_metrics", MESSAGE_TASK_METRICS },
+    { "proplet/results", MESSAGE_RESULT },  { "controller/marker", MESSAGE_MARKER },
+};
+
+bool channel_key(const char *domain, const char *channel, char ret[static CHANNEL_KEY_LEN])
+{
+    int len = snprintf(ret, CHANNEL_KEY_LEN, "%s/%s", domain, channel);
+
+    return len >= 0 && len < CHANNEL_KEY_LEN;
+}
+
+static bool skip(const char **text, const char *prefix)
+{
+    if (!str_has_prefix(*text, prefix))
+        return false;
+
+    *text += strlen(prefix);
+    return true;
+}
+
+enum message_kind message_topic_parse(const char *topic, char ret_channel[static CHANNEL_KEY_LEN])
+{
+    const char *rest = topic;
+
+    if (!skip(&rest, "m/"))
+        return MESSAGE_UNKNOWN;
+
+    int domain_len = (int)strcspn(rest, "/");
+    const char *domain = rest;
+    rest += domain_len;
+    if (!skip(&rest, "/c/"))
+        return MESSAGE_UNKNOWN;
+
+    int channel_len = (int)strcspn(rest, "/");
+    const char *channel = rest;
+    rest += channel_len;
+    if (!skip(&rest, "/control/"))
+        return MESSAGE_UNKNOWN;
+
+    if (!domain_len || !channel_len)
+        return MESSAGE_UNKNOWN;
+
+    int len = snprintf(ret_channel, CHANNEL_KEY_LEN, "%.*s/%.*s", domain_len, domain, channel_len,
+                       channel);
+    if (len < 0 || len >= CHANNEL_KEY_LEN)
+        return MESSAGE_UNKNOWN;
+
+    for (size_t i = 0; i < ARRAY_LEN(TOPICS); i++) {
+        if (str_equal(rest, TOPICS[i].suffix))
+            return TOPICS[i].kind;
+    }
+    return MESSAGE_UNKNOWN;
+}
+
+const char *message_topic(struct arena *arena, const char *channel, const char *suffix)
+{
+    int domain_len = (int)strcspn(channel, "/");
+
+    return arena_printf(arena, "m/%.*s/c/%s/control/%s", domain_len, channel,
+                        channel + domain_len + 1, suffix);
+}
+
+int message_string(const cJSON *object, const char *key, const char **ret, struct error *err)
+{
+    const char *value = json_string(json_get(object, key), NULL);
+
+    if (str_is_empty(value))
+        return error_set(err, ERROR_INVALID, "'%s' must be a string that is not empty", key);
+
+    *ret = value;
+    return 0;
+}
+
+int message_alive_parse(struct arena *arena, const char *text, size_t len,
+                        struct alive_message *ret, struct error *err)
+{
+    const cJSON *json;
+    int r = json_parse(arena, text, len, &json, err);
+    if (r < 0)
+        return r;
+
+    struct alive_message message = { 0 };
+    r = message_string(json, "proplet_id", &message.proplet_id, err);
+    if (r < 0)
+        return r;
+
+    const char *status = json_string(json_get(json, "status"), "");
+    message.alive = str_equal(status, "alive");
+    if (!message.alive && !str_equal(status, "offline"))
+        return error_set(err, ERROR_INVALID, "'status' must be alive or offline");
+
+    *ret = message;
+    return 0;
+}
+
+enum metadata_type { METADATA_STRING, METADATA_STRINGS, METADATA_INT };
+static const struct {
+    const char *device; /* in the message */
+    const char *status; /* in status.metadata */
+    enum metadata_type type;
+} METADATA[] = {
+    { "description", "description", METADATA_STRING },
+    { "tags", "tags", METADATA_STRINGS },
+    { "location", "location", METADATA_STRING },
+    { "ip", "ip", METADATA_STRING },
+    { "environment", "environment", METADATA_STRING },
+    { "os", "os", METADATA_STRING },
+    { "hostname", "hostname", METADATA_STRING },
+    { "cpu_arch", "cpuArch", METADATA_STRING },
+    { "total_memory_bytes", "totalMemoryBytes", METADATA_INT },
+    { "proplet_version", "propletVersion", METADATA_STRING },
+    { "wasm_runtime", "wasmRuntime", METADATA_STRING },
+};
+
+/* What a device may say of itself, so that one cannot fill the object. */
+#define METADATA_MAX_STRING 256
+#define METADATA_MAX_TAGS 32
+
+static const char *metadata_string(struct arena *arena, const cJSON *item)
+{
+    const char *value = json_string(item, NULL);
+
+    if (str_is_empty(value))
+        return NULL;
+
+    return arena_strndup(arena, value, str_utf8_cut(value, strlen(value), METADATA_MAX_STRING));
+}
+
+static void metadata_copy(struct arena *arena, cJSON *to, const cJSON *from, size_t field)
+{
+    const cJSON *item = json_get(from, METADATA[field].device);
+    const char *key = METADATA[field].status;
+
+    switch (METADATA[field].type) {
+    case METADATA_STRING:
+        json_set_string(to, key, metadata_string(arena, item));
+        return;
+    case METADATA_INT:
+        if (json_int(item, -1) > 0)
+            json_set_int(to, key, json_int(item, -1));
+        return;
+    case METADATA_STRINGS:
+        if (!cJSON_IsArray(item) || !json_len(item))
+            return;
+        cJSON *list = json_set_array(to, key);
+        json_for_each (tag, item) {
+            const char *value = metadata_string(arena, tag);
+            if (value && json_len(list) < METADATA_MAX_TAGS)
+                json_add_string(list, value);
+        }
+        return;
+    }
+}
+
+int message_create_parse(struct arena *arena, const char *text, size_t len,
+                         struct create_message *ret, struct error *err)
+{
+    const cJSON *json;
+    int r = json_parse(arena, text, len, &json, err);
+    if (r < 0)
+        return r;
+
+    struct create_message message = { 0 };
+    r = message_string(json, "proplet_id", &message.proplet_id, err);
+    if (r < 0)
+        return r;
+
+    const cJSON *said = json_get(json, "metadata");
+    if (cJSON_IsObject(said)) {
+        cJSON *metadata = json_object(arena);
+        for (size_t i = 0; i < ARRAY_LEN(METADATA); i++)
+            metadata_copy(arena, metadata, said, i);
+        message.metadata = metadata;
+    }
+
+    *ret = message;
+    return 0;
+}
+
+/* Of what stands at the beginning of text; 0: it stays as it is. */
+static size_t replaced(const char *text, size_t len, const char **ret)
+{
+    static const char NUL_ESCAPE[] = "\\u0000";
+
+    *ret = "\xef\xbf\xbd";
+    if (!str_utf8_char(text, len))
+        return 1;
+    if (len >= sizeof(NUL_ESCAPE) - 1 && !memcmp(text, NUL_ESCAPE, sizeof(NUL_ESCAPE) - 1))
+        return sizeof(NUL_ESCAPE) - 1;
+
+    *ret = " ";
+    return (unsigned char)*text < 0x20;
+}
+
+/* See message_result_parse. */
+static char *sanitise(struct arena *arena, const char *text, size_t len, size_t *ret_len)
+{
+    char *clean = arena_alloc(arena, len * 3 + 1, 1);
+    size_t used = 0;
+
+    for (size_t i = 0; i < len;) {
+        const char *with;
+        size_t width = replaced(text + i, len - i, &with);
+        if (width) {
+            memcpy(clean + used, with, strlen(with));
+            used += strlen(with);
+        } else {
+            width = str_utf8_char(text + i, len - i);
+            if (text[i] == '\\' && i + 1 < len && text[i + 1] == '\\')
+                width = 2; /* what follows an escaped backslash is no escape */
+            memcpy(clean + used, text + i, width);
+            used += width;
+        }
+        i += width;
+    }
+
+    *ret_len = used;
+    return clean;
+}
+
+int message_result_parse(struct arena *arena, const char *text, size_t len,
+                         struct result_message *ret, struct error *err)
+{
+    const cJSON *json;
+    int r = json_parse(arena, text, len, &json, NULL);
+    if (r < 0) {
+        size_t clean_len;
+        const char *clean = sanitise(arena, text, len, &clean_len);
+        r = json_parse(arena, clean, clean_len, &json, err);
+    }
+    if (r < 0)
+        return r;
+
+    struct result_message message = { 0 };
+    r = message_string(json, "task_id", &message.task_id, err);
+    if (r < 0)
+        return r;
+
+    message.results = json_get(json, "results");
+    message.proplet_id = json_string(json_get(json, "proplet_id"), NULL);
+    if (!message.proplet_id) /* training on the Linux device: inside results */
+        message.proplet_id = json_string(json_path(message.results, "proplet_id", NULL), NULL);
+
+    const cJSON *error = json_get(json, "error");
+    if (error && !cJSON_IsNull(error) && !cJSON_IsString(error))
+        return error_set(err, ERROR_INVALID, "'error' must be a string or null");
+    if (!str_is_empty(json_string(error, NULL)))
+        message.error = json_string(error, NULL);
+
+    *ret = message;
+    return 0;
+}
+
+const char *message_id(struct arena *arena, const char *uid, int64_t attempt)
+{
+    if (attempt <= 1)
+        return uid;
+
+    return arena_printf(arena, "%s.%" PRId64, uid, attempt);
+}
+
+const char *message_id_uid(struct arena *arena, const char *id)
+{
+    return arena_strndup(arena, id, strcspn(id, "."));
+}
+
+const char *message_id_of_target(struct arena *arena, const char *uid, int64_t attempt,
+                                 int64_t index)
+{
+    return arena_printf(arena, "%s.%" PRId64 ".%" PRId64, uid, attempt, index);
+}
+
+bool message_id_numbers(const char *id, int64_t *ret_attempt, int64_t *ret_index)
+{
+    const char *dot = strchr(id, '.');
+    const char *second = dot ? strchr(dot + 1, '.') : NULL;
+    char attempt[24] = "1"; /* more digits than any number has */
+
+    *ret_index = -1;
+    if (second && (!str_to_int64(second + 1, ret_index) || *ret_index < 0))
+        return false;
+    if (dot) {
+        size_t len = second ? (size_t)(second - dot - 1) : strlen(dot + 1);
+        if (len >= sizeof(attempt))
+            return false;
+        memcpy(attempt, dot + 1, len);
+        attempt[len] = '\0';
+    }
+    return str_to_int64(attempt, ret_attempt);
+}

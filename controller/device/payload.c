@@ -1,0 +1,143 @@
+#include "controller/device/payload.h"
+
+#include <string.h>
+
+#include "common/base/str.h"
+
+/* The Linux device decodes strings only; digits stay as the user wrote them. */
+static void add_inputs_as_strings(struct arena *arena, cJSON *payload, const cJSON *inputs)
+{
+    cJSON *list = json_set_array(payload, "inputs");
+
+    json_for_each (input, inputs) {
+        if (cJSON_IsString(input))
+            json_add_string(list, json_string(input, ""));
+        else
+            json_add_string(list, json_text(arena, input, NULL));
+    }
+}
+
+/* The microcontroller takes numbers only: a string that is one becomes one, anything else would
+ * read as 0. */
+static int add_inputs_as_numbers(struct arena *arena, cJSON *payload, const cJSON *inputs,
+                                 struct error *err)
+{
+    cJSON *list = json_set_array(payload, "inputs");
+    size_t index = 0;
+
+    json_for_each (input, inputs) {
+        const cJSON *number = input;
+        const char *text = json_string(input, NULL);
+        if (text && json_parse(arena, text, strlen(text), &number, NULL) < 0)
+            number = NULL;
+        if (!json_is_number(number))
+            return error_set(err, ERROR_INVALID,
+                             "spec.inputs[%zu]: must be a number for an embedded Proplet", index);
+        json_add(list, json_copy(number));
+        index++;
+    }
+    return 0;
+}
+
+void payload_set_monitoring(cJSON *to, const struct monitoring_profile *profile)
+{
+    int64_t seconds = (task_monitoring_interval_ms(profile) + 999) / 1000;
+    json_set_bool(to, "enabled", !profile->enabled.set || profile->enabled.value);
+    json_set_int(to, "interval", seconds < 1 ? 1 : seconds); /* 0 panics the device's sampler */
+    json_set_bool(to, "collect_cpu", !profile->collect_cpu.set || profile->collect_cpu.value);
+    json_set_bool(to, "collect_memory",
+                  !profile->collect_memory.set || profile->collect_memory.value);
+    json_set_bool(to, "collect_disk_io", profile->collect_disk_io.value);
+    json_set_bool(to, "collect_threads", profile->collect_threads.value);
+    json_set_bool(to, "collect_file_descriptors", profile->collect_file_descriptors.value);
+    json_set_bool(to, "export_to_mqtt",
+                  !profile->export_to_mqtt.set || profile->export_to_mqtt.value);
+    json_set_bool(to, "retain_history", profile->retain_history.value);
+    json_set_int(to, "history_size", profile->history_size.set ? profile->history_size.value : 0);
+}
+
+static void add_environment(cJSON *payload, const struct start_request *request)
+{
+    cJSON *env = json_set_object(payload, "env");
+
+    json_for_each (item, request->task->env)
+        json_set_string(env, item->string, json_string(item, ""));
+    json_set_string(env, "TASK_ID", request->message_id);
+    json_set_string(env, "PROPLET_ID", request->client_id);
+}
+
+static void add_standard(struct arena *arena, cJSON *payload, const struct start_request *request)
+{
+    const struct task_spec *task = request->task;
+
+    json_set_int(payload, "state",
+                 1); /* Scheduled in the manager's numbers; no device acts on it */
+    json_set_string(payload, "proplet_id", request->client_id);
+    add_inputs_as_strings(arena, payload, task->inputs);
+    cJSON *args = json_set_array(payload, "cli_args");
+    for (size_t i = 0; i < task->cli_args.len; i++)
+        json_add_string(args, task->cli_args.items[i]);
+    add_environment(payload, request);
+    json_set_bool(payload, "daemon", task->daemon);
+    json_set_bool(payload, "broadcast", false);
+    json_set_bool(payload, "encrypted", task->encrypted);
+    json_set_string(payload, "kbs_resource_path",
+                    str_is_empty(task->kbs_resource_path) ? NULL : task->kbs_resource_path);
+    if (task->metadata)
+        json_set_copy(payload, "metadata", task->metadata);
+    if (task->monitoring_profile)
+        payload_set_monitoring(json_set_object(payload, "monitoring_profile"),
+                               task->monitoring_profile);
+}
+
+int payload_start(struct arena *arena, const struct start_request *request, const char **ret,
+                  size_t *ret_len, struct error *err)
+{
+    const struct task_spec *task = request->task;
+    bool embedded = request->dialect == DIALECT_EMBEDDED;
+    cJSON *payload = json_object(arena);
+
+    json_set_string(payload, "id", request->message_id);
+    json_set_string(payload, "name", task_function_name(task, request->object_name));
+    if (!str_is_empty(task->file) && !task->encrypted) /* the device drops a start with both */
+        json_set_string(payload, "file", task->file);
+    else
+        json_set_string(payload, "image_url", task->image_url);
+    if (task->mode != TASK_MODE_UNSET)
+        json_set_string(payload, "mode", TASK_MODE_NAMES[task->mode]);
+
+    if (embedded) {
+        int r = add_inputs_as_numbers(arena, payload, task->inputs, err);
+        if (r < 0)
+            return r;
+        if (json_len(task->env))
+            json_set_copy(payload, "env", task->env);
+    } else {
+        add_standard(arena, payload, request);
+    }
+
+    size_t len;
+    const char *text = json_text(arena, payload, &len);
+    size_t max = embedded ? PAYLOAD_EMBEDDED_MAX : PAYLOAD_STANDARD_MAX;
+    if (len > max)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "the start message has %zu bytes, the device takes %zu", len, max);
+
+    *ret = text;
+    *ret_len = len;
+    return 0;
+}
+
+const char *payload_stop(struct arena *arena, const char *message_id, const char *function_name,
+                         const char *client_id)
+{
+    cJSON *payload = json_object(arena);
+
+    json_set_string(payload, "id", message_id);
+    json_set_string(payload, "name", function_name);
+    json_set_string(payload, "state",
+                    "Running"); /* a string: the microcontroller refuses a number here */
+    json_set_string(payload, "proplet_id", client_id);
+    json_set_bool(payload, "broadcast", false);
+    return json_text(arena, payload, NULL);
+}

@@ -1,0 +1,227 @@
+#include "controller/job/propellerjob_cache.h"
+
+#include "common/api/propellerjob.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/cache/indexes.h"
+#include "controller/job/propellerjob_plan.h"
+
+static const char *const ORDER_NAMES[] = {
+    [JOB_ORDER_NONE] = "open",           [JOB_ORDER_SUSPEND] = "suspend",
+    [JOB_ORDER_FAIL_FAST] = "fail-fast", [JOB_ORDER_FAIL_FAST_SUSPENDED] = "fail-fast-suspended",
+    [JOB_ORDER_STOP] = "stop",
+};
+
+static bool is_finished(const cJSON *job)
+{
+    const char *phase = json_string(json_path(job, "status", "phase", NULL), "");
+
+    return str_equal(phase, JOB_PHASE_NAMES[JOB_COMPLETED]) ||
+           str_equal(phase, JOB_PHASE_NAMES[JOB_FAILED]);
+}
+
+/* Another controller's jobs order nothing here. */
+static bool is_live(const cJSON *job)
+{
+    const struct propellerjob_spec spec = {
+        .managed_by = json_string(json_path(job, "spec", "managedBy", NULL), NULL),
+    };
+
+    return job && propellerjob_is_ours(&spec) && !is_finished(job);
+}
+
+static const char *progress(const cJSON *job)
+{
+    const cJSON *conditions = json_path(job, "status", "conditions", NULL);
+
+    return json_string(json_get(condition_get(conditions, "Progressing"), "reason"), "");
+}
+
+static enum job_order order_of(const cJSON *job)
+{
+    const char *reason = progress(job);
+    bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false);
+
+    if (str_equal(reason, JOB_REASON_DEADLINE))
+        return JOB_ORDER_STOP;
+    if (str_equal(reason, JOB_REASON_TASK_FAILED) || str_equal(reason, JOB_REASON_TASK_REFUSED))
+        return suspended ? JOB_ORDER_FAIL_FAST_SUSPENDED : JOB_ORDER_FAIL_FAST;
+    return suspended ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
+}
+
+static const char *uid_of(const cJSON *json)
+{
+    return json_string(json_path(json, "metadata", "uid", NULL), "");
+}
+
+static const char *order_key(struct arena *arena, enum job_order order, const char *uid)
+{
+    return arena_printf(arena, "%s/%s", ORDER_NAMES[order], uid);
+}
+
+static void index_orders(const cJSON *job, index_add_fn *add, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    enum job_order order = order_of(job);
+
+    if (!is_live(job))
+        return;
+    add(ctx, order_key(arena, JOB_ORDER_NONE, uid_of(job)));
+    if (order != JOB_ORDER_NONE)
+        add(ctx, order_key(arena, order, uid_of(job)));
+}
+
+static void add_name(const cJSON *job, const char *task, index_add_fn *add, void *ctx)
+{
+    const char *ns = json_string(json_path(job, "metadata", "namespace", NULL), "");
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (kube_name_set(&name, ns, task))
+        add(ctx, kube_name_key(&name, key));
+}
+
+static void index_refs(const cJSON *job, index_add_fn *add, void *ctx)
+{
+    if (!is_live(job))
+        return;
+    json_for_each (ref, json_path(job, "spec", "taskRefs", NULL))
+        add_name(job, json_string(ref, ""), add, ctx);
+}
+
+static void index_names(const cJSON *job, index_add_fn *add, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *name = json_string(json_path(job, "metadata", "name", NULL), "");
+    const cJSON *spec = json_get(job, "spec");
+
+    index_refs(job, add, ctx);
+    if (!is_live(job) || !str_equal(progress(job), JOB_REASON_NAME_TAKEN))
+        return;
+    json_for_each (task, json_get(spec, "tasks"))
+        add_name(job, job_child_name(arena, name, json_string(json_get(task, "name"), "")), add,
+                 ctx);
+}
+
+void indexes_add_propellerjob(struct store *store)
+{
+    store_add_index(store, INDEX_JOB_ORDERS, index_orders);
+    store_add_index(store, INDEX_JOB_NAMES, index_names);
+    store_add_index(store, INDEX_JOB_REFS, index_refs);
+}
+
+void project_propellerjob(cJSON *object)
+{
+    static const char *const KEPT[] = { "name", "dependsOn", "runIf" };
+    cJSON *metadata = (cJSON *)json_get(object, "metadata");
+    cJSON *spec = (cJSON *)json_get(object, "spec");
+    const cJSON *tasks = json_get(spec, "tasks");
+
+    json_remove(metadata, "annotations");
+    json_remove(metadata, "labels");
+    if (!tasks)
+        return;
+
+    cJSON *kept = cJSON_CreateArray();
+    json_for_each (task, tasks) {
+        cJSON *copy = json_add_object(kept);
+        for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
+            if (json_get(task, KEPT[i]))
+                json_set_copy(copy, KEPT[i], json_get(task, KEPT[i]));
+        }
+    }
+    json_set(spec, "tasks", kept);
+}
+
+static bool has_order(struct store *jobs, struct arena *arena, enum job_order order,
+                      const char *uid)
+{
+    return store_count(jobs, INDEX_JOB_ORDERS, order_key(arena, order, uid)) > 0;
+}
+
+enum job_order job_order_of(struct store *jobs, struct arena *arena, const cJSON *task)
+{
+    const char *uid = kube_controller_uid(task);
+
+    if (!uid)
+        return JOB_ORDER_NONE;
+    for (enum job_order order = JOB_ORDER_STOP; order > JOB_ORDER_NONE; order--) {
+        if (has_order(jobs, arena, order, uid))
+            return order;
+    }
+    return JOB_ORDER_NONE;
+}
+
+bool job_awaits(struct store *jobs, struct arena *arena, const struct kube_name *name,
+                const cJSON *task)
+{
+    const char *uid = kube_controller_uid(task);
+    char key[KUBE_KEY_LEN];
+
+    return (uid && has_order(jobs, arena, JOB_ORDER_NONE, uid)) ||
+           store_count(jobs, INDEX_JOB_REFS, kube_name_key(name, key)) > 0;
+}
+
+/* It looks at them no more: they may have a time to live that is over. */
+static void wake_refs(const cJSON *before, const cJSON *after, const char *ns,
+                      struct workqueue *queue)
+{
+    const cJSON *refs = json_path(before, "spec", "taskRefs", NULL);
+    struct kube_name name;
+
+    if (!is_live(before) ||
+        (is_live(after) && json_equal(refs, json_path(after, "spec", "taskRefs", NULL))))
+        return;
+    json_for_each (ref, refs) {
+        if (kube_name_set(&name, ns, json_string(ref, "")))
+            workqueue_add(queue, &name);
+    }
+}
+
+void task_map_job(void *self, struct kube_object *old, struct kube_object *current,
+                  struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct shared *shared = self;
+    const cJSON *before = old ? kube_object_json(arena, old) : NULL;
+    const cJSON *after = current ? kube_object_json(arena, current) : NULL;
+
+    wake_refs(before, after, current ? current->name.ns : old->name.ns, queue);
+    if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
+        return;
+
+    struct object_list list =
+        store_find(informer_store(shared->tasks), arena, INDEX_JOB, uid_of(after ? after : before));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+}
+
+static void wake_owner(struct store *jobs, const cJSON *task, struct workqueue *queue)
+{
+    const char *uid = task ? kube_controller_uid(task) : NULL;
+    struct kube_name name;
+
+    if (uid && store_name_of_uid(jobs, uid, &name))
+        workqueue_add_after(queue, &name, JOB_SETTLE_MS);
+}
+
+void propellerjob_map_task(void *self, struct kube_object *old, struct kube_object *current,
+                           struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct shared *shared = self;
+    struct store *jobs = informer_store(shared->jobs);
+    const cJSON *before = old ? kube_object_json(arena, old) : NULL;
+    const cJSON *after = current ? kube_object_json(arena, current) : NULL;
+    char key[KUBE_KEY_LEN];
+
+    if (task_outcome(before) == task_outcome(after))
+        return;
+
+    wake_owner(jobs, before, queue);
+    wake_owner(jobs, after, queue);
+    struct object_list list = store_find(jobs, arena, INDEX_JOB_NAMES,
+                                         kube_name_key(current ? &current->name : &old->name, key));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add_after(queue, &list.items[i]->name, JOB_SETTLE_MS);
+}

@@ -1,0 +1,32 @@
+/* PropellerJobs in the cache: what is kept of them, how Tasks find them, and whom a change wakes. */
+#pragma once
+
+#include "controller/shared/reconcilers.h"
+#include "controller/task/plan/job_order.h"
+
+/*
+ * Indexes of the jobs
+ *   INDEX_JOB_ORDERS  "<order>/<uid>"   unfinished ones of ours that order something
+ *   INDEX_JOB_NAMES   "<ns>/<task>"     unfinished ones of ours that look at this Task without being
+ *                                       told by its owner reference: taskRefs; the names of its
+ *                                       children while one of them is taken
+ *   INDEX_JOB_REFS    "<ns>/<task>"     unfinished ones of ours with this Task among their taskRefs
+ * An unfinished job of ours is found under "open/<uid>" as well.
+ */
+#define INDEX_JOB_ORDERS "orders"
+#define INDEX_JOB_NAMES "names"
+#define INDEX_JOB_REFS "refs"
+void indexes_add_propellerjob(struct store *store);
+
+/* Of the Tasks in the spec only their names and who waits for whom: the rest is read again from the
+ * API server when they are made. */
+watch_project_fn project_propellerjob;
+
+/* task: its tree. */
+enum job_order job_order_of(struct store *jobs, struct arena *arena, const cJSON *task);
+/* A job that is not finished yet looks at the Task: its own, or one that refers to it. */
+bool job_awaits(struct store *jobs, struct arena *arena, const struct kube_name *name,
+                const cJSON *task);
+
+/* Ends of Tasks come in bursts, and each turn looks at all Tasks of the job. */
+#define JOB_SETTLE_MS 100

@@ -1,0 +1,428 @@
+#include "controller/job/propellerjob_plan.h"
+
+#include <inttypes.h>
+
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+
+/* A user may mean "never" by any number of seconds. */
+#define MAX_LIMIT_US (INT64_C(100) * 366 * 24 * 60 * 60 * 1000000)
+#define MAX_MESSAGE 1024
+
+/* What is known while a plan is made. */
+struct planning {
+    struct arena *arena;
+    const struct job_observed *observed;
+    struct job_plan *plan;
+    bool *given_up; /* of tasks->items: it will never be made */
+    size_t *create;
+    const char *reason; /* why the job fails; NULL: it does not */
+    const char *message;
+};
+
+static const struct job_task_state *state_of(const struct planning *planning, size_t i)
+{
+    return &planning->observed->states[i];
+}
+
+static bool is_final(const struct planning *planning, size_t i)
+{
+    return task_outcome_is_final(state_of(planning, i)->outcome);
+}
+
+static bool is_absent(const struct planning *planning, size_t i)
+{
+    return state_of(planning, i)->outcome == OUTCOME_MISSING;
+}
+
+static void set_condition(const struct planning *planning, const char *type,
+                          enum condition_status status, const char *reason, const char *message)
+{
+    struct propellerjob_status *ret = &planning->plan->status;
+    const struct condition condition = {
+        .type = type,
+        .status = status,
+        .reason = reason,
+        .message = arena_strndup(planning->arena, message,
+                                 str_utf8_cut(message, strlen(message), MAX_MESSAGE)),
+        .observed_generation = planning->observed->generation,
+    };
+    cJSON *list = ret->conditions ? json_copy(ret->conditions) : cJSON_CreateArray();
+
+    ret->conditions = arena_own(planning->arena, list, json_free);
+    condition_set(list, &condition, planning->observed->now_us);
+}
+
+static void set_event(struct job_plan *plan, enum event_type type, const char *reason,
+                      const char *message)
+{
+    plan->event_type = type;
+    plan->event_reason = reason;
+    plan->event_message = message;
+}
+
+static void requeue_in_us(struct job_plan *plan, int64_t left_us)
+{
+    int64_t ms = (left_us + 999) / 1000;
+
+    if (ms < 1)
+        ms = 1;
+    if (ms > UINT32_MAX)
+        ms = UINT32_MAX;
+    if (!plan->requeue_after_ms || (uint32_t)ms < plan->requeue_after_ms)
+        plan->requeue_after_ms = (uint32_t)ms;
+}
+
+static int64_t limit_us(const struct json_opt_int *seconds)
+{
+    return seconds->value > MAX_LIMIT_US / 1000000 ? MAX_LIMIT_US : seconds->value * 1000000;
+}
+
+/* The Task that ended first, or last, of those with this outcome; SIZE_MAX: there is none. */
+static size_t find_ended(const struct planning *planning, enum task_outcome outcome, bool first)
+{
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < planning->observed->tasks->len; i++) {
+        const struct job_task_state *state = state_of(planning, i);
+        if (state->outcome != outcome)
+            continue;
+        if (found == SIZE_MAX ||
+            (first ? state->finished_at_us < state_of(planning, found)->finished_at_us
+                   : state->finished_at_us >= state_of(planning, found)->finished_at_us))
+            found = i;
+    }
+    return found;
+}
+
+static const char *failure_text(const struct planning *planning, size_t i)
+{
+    const char *reason = state_of(planning, i)->reason;
+
+    return arena_printf(planning->arena, "Task '%s' failed: %s",
+                        planning->observed->tasks->items[i].object,
+                        str_is_empty(reason) ? "no reason given" : reason);
+}
+
+/* Also when it fails already: a branch for failures may hang. */
+static bool is_overdue(struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    const struct propellerjob_spec *spec = &observed->job.spec;
+
+    if (!spec->active_deadline_seconds.set || !observed->job.status.start_time_us || spec->suspend)
+        return false;
+
+    int64_t left_us = observed->job.status.start_time_us +
+                      limit_us(&spec->active_deadline_seconds) - observed->now_us;
+    if (left_us > 0)
+        requeue_in_us(planning->plan, left_us);
+    return left_us <= 0;
+}
+
+/* The deadline, what was decided before, a refusal, the first failure: in this order. */
+static void decide(struct planning *planning)
+{
+    static const char *const ORDERS[] = { JOB_REASON_DEADLINE, JOB_REASON_TASK_FAILED,
+                                          JOB_REASON_TASK_REFUSED };
+    const struct job_observed *observed = planning->observed;
+    const struct propellerjob_spec *spec = &observed->job.spec;
+    const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
+    const char *reason = json_string(json_get(stored, "reason"), "");
+    size_t failed = find_ended(planning, OUTCOME_FAILED, true);
+
+    for (size_t i = 0; i < ARRAY_LEN(ORDERS); i++) {
+        if (str_equal(reason, ORDERS[i])) {
+            planning->reason = ORDERS[i];
+            planning->message = json_string(json_get(stored, "message"), "");
+        }
+    }
+    if (str_equal(planning->reason, JOB_REASON_DEADLINE))
+        return;
+    if (is_overdue(planning)) {
+        planning->message =
+            arena_printf(planning->arena, "not finished after %" PRId64 " s%s%s",
+                         spec->active_deadline_seconds.value, planning->reason ? "; before: " : "",
+                         planning->reason ? planning->message : "");
+        planning->reason = JOB_REASON_DEADLINE;
+        return;
+    }
+    if (planning->reason)
+        return;
+    if (observed->refused) {
+        planning->reason = JOB_REASON_TASK_REFUSED;
+        planning->message = observed->refused;
+    } else if (failed != SIZE_MAX && spec->failure_policy == FAILURE_FAIL_FAST) {
+        planning->reason = JOB_REASON_TASK_FAILED;
+        planning->message = failure_text(planning, failed);
+    }
+}
+
+/* The first that is somebody else's, or the first taskRef that does not exist; SIZE_MAX: none. */
+static size_t find_obstacle(const struct planning *planning, bool foreign)
+{
+    const struct job_tasks *tasks = planning->observed->tasks;
+
+    for (size_t i = foreign ? 0 : tasks->owned; i < tasks->len; i++) {
+        if (foreign ? state_of(planning, i)->foreign : is_absent(planning, i))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Ended, or will never be made. */
+static bool is_settled(const struct planning *planning, size_t i)
+{
+    return is_final(planning, i) || planning->given_up[i];
+}
+
+static bool needs_are_settled(const struct planning *planning, const struct job_task *task,
+                              bool *ret_failed)
+{
+    *ret_failed = false;
+    for (size_t i = 0; i < task->needs_len; i++) {
+        if (!is_settled(planning, task->needs[i]))
+            return false;
+        *ret_failed |= state_of(planning, task->needs[i])->outcome == OUTCOME_FAILED;
+    }
+    return true;
+}
+
+/* While the job fails only branches for failures are made, and they are not kept waiting by what
+ * is never made. */
+static bool may_be_made(struct planning *planning, size_t i)
+{
+    const struct job_task *task = &planning->observed->tasks->items[i];
+    bool failed;
+    bool settled = needs_are_settled(planning, task, &failed);
+
+    if (!planning->reason)
+        return settled || !planning->observed->job.spec.parallelism.set;
+    if (!str_equal(planning->reason, JOB_REASON_TASK_FAILED) || task->run_if != RUN_IF_FAILURE ||
+        !task->needs_len || (settled && !failed) || state_of(planning, i)->foreign) {
+        planning->given_up[i] = true;
+        return false;
+    }
+    return settled;
+}
+
+static void plan_children(struct planning *planning)
+{
+    const struct job_tasks *tasks = planning->observed->tasks;
+    const struct propellerjob_spec *spec = &planning->observed->job.spec;
+    int64_t room = spec->parallelism.set ? spec->parallelism.value : INT64_MAX;
+
+    if (spec->suspend || (!planning->reason && find_obstacle(planning, true) != SIZE_MAX))
+        room = 0;
+    for (size_t i = 0; i < tasks->owned; i++)
+        room -= !is_absent(planning, i) && !is_final(planning, i);
+    for (size_t i = 0; i < tasks->owned; i++) {
+        size_t task = tasks->order[i];
+        if (!is_absent(planning, task) || !may_be_made(planning, task) || room <= 0)
+            continue;
+        planning->create[planning->plan->create_len++] = task;
+        room--;
+    }
+    planning->plan->create = planning->create;
+    planning->plan->given_up = planning->given_up;
+}
+
+static void count(const struct planning *planning)
+{
+    struct propellerjob_status *status = &planning->plan->status;
+
+    status->task_count = (int64_t)planning->observed->tasks->len;
+    status->completed_count = 0;
+    status->failed_count = 0;
+    status->skipped_count = 0;
+    status->interrupted_count = 0;
+    for (size_t i = 0; i < planning->observed->tasks->len; i++) {
+        enum task_outcome outcome = state_of(planning, i)->outcome;
+
+        status->completed_count += outcome == OUTCOME_COMPLETED;
+        status->failed_count += outcome == OUTCOME_FAILED;
+        status->skipped_count += outcome == OUTCOME_SKIPPED || planning->given_up[i];
+        status->interrupted_count += outcome == OUTCOME_INTERRUPTED;
+    }
+}
+
+/* A job that fails does not wait for Tasks that are not its own. */
+static bool is_done(const struct planning *planning)
+{
+    const struct job_tasks *tasks = planning->observed->tasks;
+    size_t len = planning->reason ? tasks->owned : tasks->len;
+
+    for (size_t i = 0; i < len; i++) {
+        if (!is_settled(planning, i))
+            return false;
+    }
+    return true;
+}
+
+static void finish(const struct planning *planning, enum job_phase phase, const char *reason,
+                   const char *message)
+{
+    struct job_plan *plan = planning->plan;
+    bool failed = phase == JOB_FAILED;
+
+    plan->create_len = 0;
+    plan->requeue_after_ms = 0;
+    plan->status.phase = phase;
+    if (!plan->status.start_time_us)
+        plan->status.start_time_us = planning->observed->now_us;
+    plan->status.finish_time_us = planning->observed->now_us;
+    set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
+    set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
+    set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
+    set_event(plan, failed ? EVENT_WARNING : EVENT_NORMAL, failed ? "Failed" : "Completed",
+              arena_printf(planning->arena, "%s: %s", reason, message));
+}
+
+static void conclude(const struct planning *planning)
+{
+    size_t failed = find_ended(planning, OUTCOME_FAILED, true);
+    size_t last = find_ended(planning, OUTCOME_COMPLETED, false);
+
+    if (planning->reason)
+        finish(planning, JOB_FAILED, planning->reason, planning->message);
+    else if (failed != SIZE_MAX)
+        finish(planning, JOB_FAILED, JOB_REASON_TASK_FAILED, failure_text(planning, failed));
+    else if (last != SIZE_MAX)
+        finish(planning, JOB_COMPLETED, "TasksCompleted",
+               arena_printf(planning->arena, "Task '%s' was the last to complete",
+                            planning->observed->tasks->items[last].object));
+    else
+        finish(planning, JOB_COMPLETED, "TasksSkipped", "no Task had to run");
+}
+
+static void begin(const struct planning *planning)
+{
+    struct job_plan *plan = planning->plan;
+
+    if (!plan->status.start_time_us)
+        plan->status.start_time_us = planning->observed->now_us;
+    if (plan->status.phase == JOB_RUNNING)
+        return;
+    plan->status.phase = JOB_RUNNING;
+    set_event(plan, EVENT_NORMAL, "Started", "its Tasks are made and may run");
+}
+
+static void plan_suspension(const struct planning *planning)
+{
+    struct propellerjob_status *status = &planning->plan->status;
+
+    if (planning->observed->job.spec.suspend) {
+        status->start_time_us = 0; /* the deadline counts from the resumption */
+        set_condition(planning, "Suspended", CONDITION_TRUE, "Suspended", "spec.suspend is true");
+    } else if (condition_get(status->conditions, "Suspended")) {
+        set_condition(planning, "Suspended", CONDITION_FALSE, "Resumed", "");
+    }
+}
+
+static void plan_progress(const struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    size_t taken = find_obstacle(planning, true);
+    size_t missing = find_obstacle(planning, false);
+
+    if (!observed->job.spec.suspend)
+        begin(planning);
+    if (planning->reason) {
+        set_condition(planning, "Progressing", CONDITION_TRUE, planning->reason, planning->message);
+    } else if (observed->job.spec.suspend) {
+        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+                      "spec.suspend is true");
+    } else if (observed->blocked) {
+        set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
+                      observed->blocked);
+    } else if (taken != SIZE_MAX) {
+        const char *message = arena_printf(
+            planning->arena, "Task '%s' exists and does not belong to this PropellerJob",
+            observed->tasks->items[taken].object);
+        if (!str_equal(
+                json_string(json_get(condition_get(observed->job.status.conditions, "Progressing"),
+                                     "message"),
+                            ""),
+                message))
+            set_event(planning->plan, EVENT_WARNING, JOB_REASON_NAME_TAKEN, message);
+        set_condition(planning, "Progressing", CONDITION_FALSE, JOB_REASON_NAME_TAKEN, message);
+    } else if (missing != SIZE_MAX) {
+        set_condition(planning, "Progressing", CONDITION_TRUE, "WaitingForTaskRefs",
+                      arena_printf(planning->arena, "there is no Task '%s' (spec.taskRefs)",
+                                   observed->tasks->items[missing].object));
+    } else {
+        set_condition(planning, "Progressing", CONDITION_TRUE, "TasksRunning", "");
+    }
+}
+
+/* Counts that change by themselves wait until the last write is old enough. */
+static void spare_writes(const struct planning *planning)
+{
+    const struct propellerjob_status *stored = &planning->observed->job.status;
+    struct propellerjob_status *status = &planning->plan->status;
+    int64_t left_us = stored->updated_at_us + JOB_COUNTS_INTERVAL_US - planning->observed->now_us;
+    struct propellerjob_status quiet = *status;
+
+    quiet.completed_count = stored->completed_count;
+    quiet.failed_count = stored->failed_count;
+    quiet.skipped_count = stored->skipped_count;
+    quiet.interrupted_count = stored->interrupted_count;
+    bool same = json_equal(propellerjob_status_encode(planning->arena, &quiet),
+                           propellerjob_status_encode(planning->arena, stored));
+    bool counts_differ = !json_equal(propellerjob_status_encode(planning->arena, status),
+                                     propellerjob_status_encode(planning->arena, stored));
+    if (!same || !counts_differ || left_us <= 0)
+        return;
+    *status = quiet;
+    requeue_in_us(planning->plan, left_us);
+}
+
+static void plan_finished(const struct job_observed *observed, struct job_plan *plan)
+{
+    const struct json_opt_int *ttl = &observed->job.spec.ttl_seconds_after_finished;
+
+    if (!ttl->set || !observed->job.status.finish_time_us)
+        return;
+
+    int64_t left_us = observed->job.status.finish_time_us + limit_us(ttl) - observed->now_us;
+    if (left_us <= 0)
+        plan->remove = true;
+    else
+        requeue_in_us(plan, left_us);
+}
+
+struct job_plan job_plan(struct arena *arena, const struct job_observed *observed)
+{
+    struct job_plan plan = { .status = observed->job.status };
+    struct planning planning = {
+        .arena = arena,
+        .observed = observed,
+        .plan = &plan,
+        .given_up = arena_array(arena, bool, observed->tasks->len + 1),
+        .create = arena_array(arena, size_t, observed->tasks->len + 1),
+    };
+
+    plan.status.observed_generation = observed->generation;
+    if (!plan.status.created_at_us)
+        plan.status.created_at_us = observed->created_us;
+    if (plan.status.phase == JOB_COMPLETED || plan.status.phase == JOB_FAILED) {
+        plan_finished(observed, &plan);
+        return plan;
+    }
+    if (observed->tasks->problem) {
+        count(&planning);
+        finish(&planning, JOB_FAILED, "InvalidSpec", observed->tasks->problem);
+        return plan;
+    }
+    decide(&planning);
+    plan_children(&planning);
+    count(&planning);
+    plan_suspension(&planning);
+    if (is_done(&planning)) {
+        conclude(&planning);
+    } else {
+        plan_progress(&planning);
+        spare_writes(&planning);
+    }
+    return plan;
+}

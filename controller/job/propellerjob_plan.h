@@ -1,0 +1,67 @@
+/* What to do with a PropellerJob, decided from what was observed. Pure. */
+#pragma once
+
+#include "common/runtime/events.h"
+#include "controller/job/propellerjob_tasks.h"
+#include "controller/task/plan/task_outcome.h"
+
+/*
+ *   Pending ──> Running ──all done──> Completed | Failed
+ *                  │
+ *                  └──first failure (FailFast), deadline, a task that the API server refuses──>
+ *                     Running, Progressing gives the reason ──rest stopped──> Failed
+ *
+ * The decision to fail is written first, with its reason, into the condition Progressing. From
+ * there the reconciler of the Tasks takes it (job_order, indexes.h): pending Tasks are skipped,
+ * active ones are stopped and fail; except for a deadline those of runIf: failure go on. So
+ * whatever dies in the middle, the job goes on to the same end for the same reason.
+ *
+ * While a name is taken by somebody else's Task nothing is made. Tasks are made in the order of their dependencies: without spec.parallelism all at once, with it
+ * as many as may be open at a time, each when what it waits for has ended. One that will never be
+ * made, because the job fails before, counts as skipped.
+ *
+ * A change of nothing but counts is written at most every JOB_COUNTS_INTERVAL_US.
+ */
+#define JOB_COUNTS_INTERVAL_US INT64_C(5000000)
+
+/* Reasons of the condition Progressing that are orders to the Tasks. */
+#define JOB_REASON_TASK_FAILED "TaskFailed"
+#define JOB_REASON_TASK_REFUSED "TaskRefused"
+#define JOB_REASON_DEADLINE "DeadlineExceeded"
+/* A Task of the name of a child belongs to somebody else. */
+#define JOB_REASON_NAME_TAKEN "TaskNameTaken"
+
+struct job_task_state {
+    enum task_outcome outcome; /* missing also where the object is somebody else's */
+    bool foreign;
+    const char *reason;     /* status.reason */
+    int64_t finished_at_us; /* 0: not yet */
+};
+
+struct job_observed {
+    int64_t generation;
+    int64_t created_us;
+    int64_t now_us;
+    struct propellerjob job;
+    const struct job_tasks *tasks;
+    const struct job_task_state *states; /* of tasks->items */
+    const char *refused;                 /* the API server's last word on a child; NULL: none */
+    const char *blocked; /* what it says of one for now, such as a quota; NULL: nothing */
+};
+
+struct job_plan {
+    const size_t *create; /* of tasks->items, in this order; before the status is written */
+    size_t create_len;
+    const bool *given_up;              /* of tasks->items: it will never be made */
+    bool remove;                       /* delete the object: its time to live is over */
+    struct propellerjob_status status; /* as it is to be stored */
+
+    /* Of a transition; reason NULL: none. */
+    enum event_type event_type;
+    const char *event_reason;
+    const char *event_message;
+
+    uint32_t requeue_after_ms; /* 0: only a change wakes it */
+};
+
+struct job_plan job_plan(struct arena *arena, const struct job_observed *observed);

@@ -1,0 +1,210 @@
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/job/propellerjob_child.h"
+#include "controller/job/propellerjob_plan.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/shared/status_writer.h"
+
+/* Tasks made in one turn; then other jobs have theirs. */
+#define MAX_CREATES 100
+
+static struct job_task_state observe_task(struct shared *shared, struct reconcile *rc,
+                                          const struct job_task *task, const char *uid)
+{
+    struct job_task_state state = { .outcome = OUTCOME_MISSING };
+    struct kube_name name;
+
+    if (!kube_name_set(&name, rc->name.ns, task->object))
+        return state;
+
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->tasks), &name);
+    if (!object)
+        return state;
+
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create(); /* a job has many Tasks */
+    const cJSON *json = kube_object_json(scratch, object);
+    state.foreign = !task->is_ref && !str_equal(kube_controller_uid(json), uid);
+    if (state.foreign)
+        return state;
+
+    const cJSON *status = json_get(json, "status");
+    state.outcome = task_outcome(json);
+    state.reason = arena_strdup(rc->arena, json_string(json_get(status, "reason"), ""));
+    rfc3339_parse(json_string(json_get(status, "finishedAt"), ""), &state.finished_at_us);
+    return state;
+}
+
+static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                   const cJSON *json, struct job_tasks *tasks, struct job_observed *ret,
+                   struct error *err)
+{
+    *ret = (struct job_observed){ .generation = object->generation,
+                                  .now_us = clock_wall_us(rc->clock) };
+    rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
+                  &ret->created_us);
+    int r = propellerjob_decode(rc->arena, json, &ret->job, err);
+    if (r < 0)
+        return r;
+    if (!propellerjob_is_ours(&ret->job.spec))
+        return 0;
+
+    *tasks = job_tasks_of(rc->arena, object->name.name, &ret->job.spec);
+    struct job_task_state *states = arena_array(rc->arena, struct job_task_state, tasks->len + 1);
+    for (size_t i = 0; i < tasks->len; i++)
+        states[i] = observe_task(shared, rc, &tasks->items[i], object->uid);
+    ret->tasks = tasks;
+    ret->states = states;
+    return 0;
+}
+
+/* The modules and environments of the Tasks, which are not in the cache. */
+static int read_whole(struct reconcile *rc, const struct kube_object *object, const cJSON **ret,
+                      struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *whole = NULL;
+    int r = kube_get(rc->client, &KIND_PROPELLERJOB, &rc->name, &whole, err);
+    if (r < 0)
+        return error_wrap(err, "read the Tasks");
+    if (!str_equal(whole->uid, object->uid) || whole->generation != object->generation ||
+        whole->deleting)
+        return error_set(err, ERROR_CONFLICT, "PropellerJob '%s' changed since it was read",
+                         rc->name.name);
+
+    *ret = kube_object_json(rc->arena, whole);
+    return 0;
+}
+
+/* An object of that name is there, and the cache did not know it yet: the next turn sees whose it
+ * is. */
+static int read_existing(struct shared *shared, struct reconcile *rc, const char *name,
+                         struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *existing = NULL;
+    struct kube_name key;
+
+    if (!kube_name_set(&key, rc->name.ns, name))
+        return error_set(err, ERROR_INVALID, "name '%s' is too long", name);
+
+    int r = kube_get(rc->client, &KIND_TASK, &key, &existing, err);
+    if (r < 0)
+        return r;
+    informer_observed(shared->tasks, existing);
+    return 0;
+}
+
+static int create_child(struct shared *shared, struct reconcile *rc, const cJSON *task,
+                        struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    int r = kube_create(rc->client, &KIND_TASK, task, &reply, err);
+    if (r == -ERROR_EXISTS)
+        return read_existing(shared, rc, json_string(json_path(task, "metadata", "name", NULL), ""),
+                             err);
+    if (r < 0)
+        return r;
+    informer_observed(shared->tasks, reply);
+    return 0;
+}
+
+static void announce(struct reconcile *rc, const struct kube_object *object,
+                     const struct job_plan *plan)
+{
+    if (!plan->event_reason)
+        return;
+    log_info("job changed", "uid", object->uid, "event", plan->event_reason, "message",
+             plan->event_message, NULL);
+    events_emit(rc->events, &KIND_PROPELLERJOB, object, plan->event_type, plan->event_reason, "%s",
+                plan->event_message);
+}
+
+/* < 0: an error that may pass. What the API server refuses for good, or forbids, changes the plan. */
+static int create_children(struct shared *shared, struct reconcile *rc,
+                           const struct kube_object *object, struct job_observed *observed,
+                           struct job_plan *plan, struct error *err)
+{
+    const struct job_tasks *tasks = observed->tasks;
+    size_t count = plan->create_len < MAX_CREATES ? plan->create_len : MAX_CREATES;
+    const cJSON *whole = NULL;
+
+    if (!count)
+        return 0;
+
+    int r = read_whole(rc, object, &whole, err);
+    if (r < 0)
+        return r;
+
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        const struct job_task *task = &tasks->items[plan->create[i]];
+
+        r = create_child(shared, rc,
+                         job_child(scratch, whole, tasks, plan->given_up, plan->create[i]), err);
+        if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
+            observed->refused =
+                arena_printf(rc->arena, "Task '%s' is refused by the API server: %s", task->object,
+                             err->message);
+            *plan = job_plan(rc->arena, observed);
+            return 0;
+        }
+        if (r == -ERROR_FORBIDDEN) {
+            observed->blocked = arena_strdup(rc->arena, err->message);
+            *plan = job_plan(rc->arena, observed);
+        }
+        if (r < 0)
+            return error_wrap(err, "create Task '%s'", task->object);
+    }
+    if (count < plan->create_len)
+        plan->requeue_after_ms = 1;
+    return 0;
+}
+
+static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+               const cJSON *json, struct job_observed *observed, struct job_plan *plan,
+               struct error *err)
+{
+    if (plan->remove)
+        return kube_delete(rc->client, &KIND_PROPELLERJOB, &rc->name, object->uid,
+                           object->resource_version, err);
+
+    int created = create_children(shared, rc, object, observed, plan, err);
+    if (created < 0 && !observed->blocked)
+        return created;
+
+    rc->requeue_after_ms = plan->requeue_after_ms;
+    if (json_equal(json_get(json, "status"), propellerjob_status_encode(rc->arena, &plan->status)))
+        return created;
+
+    bool written;
+    plan->status.updated_at_us = observed->now_us;
+    int r = status_write(rc, shared->jobs, &KIND_PROPELLERJOB, json,
+                         propellerjob_status_encode(rc->arena, &plan->status), &written, err);
+    if (r < 0)
+        return error_wrap(err, "write status");
+    announce(rc, object, plan);
+    return created;
+}
+
+int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->jobs), &rc->name);
+    struct job_tasks tasks = { 0 };
+    struct job_observed observed;
+
+    if (!object || object->deleting)
+        return 0; /* its Tasks are the garbage collector's */
+
+    const cJSON *json = kube_object_json(rc->arena, object);
+    int r = observe(shared, rc, object, json, &tasks, &observed, err);
+    if (r < 0)
+        return r;
+    if (!propellerjob_is_ours(&observed.job.spec))
+        return 0;
+
+    struct job_plan plan = job_plan(rc->arena, &observed);
+    r = act(shared, rc, object, json, &observed, &plan, err);
+    return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
+}

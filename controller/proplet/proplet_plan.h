@@ -1,0 +1,54 @@
+/* What to write about a Proplet, decided from what was heard of its device. Pure. */
+#pragma once
+
+#include "common/api/proplet.h"
+#include "common/runtime/events.h"
+#include "controller/bridge/bridge.h"
+#include "controller/device/fleet.h"
+#include "controller/scheduler/placements.h"
+#include "controller/workload/proplet_deployment_plan.h"
+
+/*
+ * Of type external:
+ *
+ *   Initializing ──first heartbeat──> Running ──silence, last will──> Offline
+ *                                        └─────────<──heartbeat──<───────┘
+ *
+ * Of type k8s it is Running while all its pods are ready; whether its device is heard, and so gets
+ * Tasks over MQTT, is the condition Connected.
+ *
+ * Silence counts from the last heartbeat or from the acknowledged subscription, whichever is later:
+ * neither a restart of this process nor an outage of the broker turns anybody Offline.
+ */
+struct proplet_observed {
+    const char *name;
+    int64_t generation;
+    struct proplet proplet;
+    const struct proplet_pods *pods; /* NULL: it is not of type k8s */
+
+    bool mqtt_configured;
+    struct channel_state channel;
+    const char *claimed_by; /* an older Proplet with the same identity, "<ns>/<name>"; NULL: none */
+    bool channel_shared;    /* an embedded Proplet is on this channel, and it is not alone there */
+    struct fleet_device device;
+    struct placement_count tasks;
+
+    int64_t threshold_ms;
+    int64_t now_ms;
+    int64_t now_us;
+};
+
+struct proplet_plan {
+    struct proplet_status status; /* as it is to be stored */
+    bool transition;              /* what users wait for changed: write at once */
+    bool refresh;                 /* only live values changed: write within the refresh budget */
+    bool news;                    /* metadata is among them: before mere refreshes */
+    bool heard;                   /* the device counts as alive from now on, and did not before */
+    bool silent;                  /* the device is to be taken for dead until its next heartbeat */
+    enum event_type event_type;
+    const char *event_reason; /* NULL: none */
+    const char *event_message;
+    int64_t deadline_ms; /* when silence makes it Offline (monotonic); 0: not by silence */
+};
+
+struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed);

@@ -1,0 +1,410 @@
+#include "controller/proplet/proplet_pods.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+
+/* One turn. */
+struct turn {
+    struct shared *shared;
+    struct reconcile *rc;
+    const struct kube_kind *kind;
+    struct informer *informer; /* of the kind */
+    struct kube_name name;
+    const struct proplet *proplet;
+    struct deployment_observed observed;
+    struct workload_trouble trouble; /* why it is not as it should be; reason NULL: it is */
+};
+
+static const cJSON *cached(const struct turn *turn, struct informer *informer)
+{
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(informer), &turn->name);
+
+    return object ? kube_object_json(turn->rc->arena, object) : NULL;
+}
+
+/* Not in the cache: perhaps another operator made it, without the label. */
+static int find_live(struct turn *turn, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+
+    turn->observed.live = cached(turn, turn->informer);
+    if (turn->observed.live)
+        return 0;
+
+    int r = kube_get(turn->rc->client, turn->kind, &turn->name, &object, err);
+    if (r == -ERROR_NOT_FOUND)
+        return 0;
+    if (r < 0)
+        return r;
+
+    turn->observed.live = kube_object_json(turn->rc->arena, object);
+    return 0;
+}
+
+/* indexedClientIds was changed: the other kind made the pods until now. */
+static int remove_other_kind(struct turn *turn, struct error *err)
+{
+    bool indexed = turn->kind == &KIND_STATEFULSET;
+    const struct kube_kind *kind = indexed ? &KIND_DEPLOYMENT : &KIND_STATEFULSET;
+    const cJSON *other =
+        cached(turn, indexed ? turn->shared->deployments : turn->shared->statefulsets);
+    const char *uid = json_string(json_path(turn->observed.proplet, "metadata", "uid", NULL), "");
+
+    if (!other || !workload_is_of(other, uid) ||
+        json_path(other, "metadata", "deletionTimestamp", NULL))
+        return 0;
+
+    int r = kube_delete(turn->rc->client, kind, &turn->name,
+                        json_string(json_path(other, "metadata", "uid", NULL), ""), NULL, err);
+    return r == -ERROR_NOT_FOUND ? 0 : r;
+}
+
+/* The cache does not hold it. */
+static int read_key(const struct turn *turn, const char **ret, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    int r = kube_get(turn->rc->client, &KIND_PROPLET, &turn->rc->name, &object, err);
+    if (r < 0)
+        return r;
+
+    const cJSON *config =
+        json_path(kube_object_json(turn->rc->arena, object), "spec", "connectionConfig", NULL);
+    *ret = json_string(json_get(config, "clientKey"), "");
+    return 0;
+}
+
+static const cJSON *key_data(struct arena *arena, const char *key)
+{
+    cJSON *data = json_object(arena);
+
+    json_set_string(data, CLIENT_KEY_ITEM, base64_encode(arena, key, strlen(key)));
+    return data;
+}
+
+/* Secrets are not read: the owner is a test in the patch. */
+static int replace_key(struct turn *turn, const struct kube_name *name, const cJSON *data,
+                       struct kube_object **ret, struct error *err)
+{
+    struct arena *arena = turn->rc->arena;
+    const cJSON *uid = json_path(turn->observed.proplet, "metadata", "uid", NULL);
+    struct json_patch *patch = json_patch_create(arena, NULL);
+
+    json_patch_test(patch, "/metadata/ownerReferences/0/uid", json_copy(uid));
+    json_patch_set(patch, "/data", json_copy(data));
+    return kube_patch(turn->rc->client, &KIND_SECRET, name, KUBE_MAIN, KUBE_PATCH_JSON,
+                      json_patch_operations(patch), ret, err);
+}
+
+/* A key that is as it was leaves the Secret and its version as they were. */
+static int write_key(struct turn *turn, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    struct arena *arena = turn->rc->arena;
+    struct kube_name name;
+    const char *key;
+    int r = read_key(turn, &key, err);
+    if (r < 0)
+        return r;
+    if (str_is_empty(key)) {
+        turn->trouble =
+            (struct workload_trouble){ "NoClientKey", "spec.connectionConfig has no key" };
+        return 0;
+    }
+
+    cJSON *secret =
+        workload_create(arena, &KIND_SECRET, client_key_secret_name(arena, turn->rc->name.name),
+                        &KIND_PROPLET, turn->observed.proplet);
+    json_set_copy(secret, "data", key_data(arena, key));
+    if (!kube_name_set(&name, turn->rc->name.ns,
+                       json_string(json_path(secret, "metadata", "name", NULL), "")))
+        return error_set(err, ERROR_INVALID, "name of the Secret is too long");
+
+    r = kube_create(turn->rc->client, &KIND_SECRET, secret, &reply, err);
+    if (r == -ERROR_EXISTS)
+        r = replace_key(turn, &name, key_data(arena, key), &reply, err);
+    if (r == -ERROR_INVALID) {
+        turn->trouble = (struct workload_trouble){
+            "SecretNameTaken",
+            arena_printf(arena, "Secret '%s' belongs to somebody else, or cannot be changed",
+                         name.name)
+        };
+        return 0;
+    }
+    if (r < 0)
+        return r;
+
+    turn->observed.key_version = arena_strdup(arena, reply->resource_version);
+    return 0;
+}
+
+static bool was_said(const struct proplet *proplet, const char *reason)
+{
+    const cJSON *ready = condition_get(proplet->status.conditions, "Ready");
+
+    return str_equal(json_string(json_get(ready, "reason"), ""), reason);
+}
+
+/* The last one of these is the kubelet's for a Secret that is gone. */
+static bool is_key_due(const struct turn *turn)
+{
+    static const char *const REASONS[] = { "SecretNameTaken", "NoClientKey", "Refused",
+                                           "CreateContainerConfigError" };
+
+    if (!deployment_has_inline_key(&turn->proplet->spec))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
+        if (was_said(turn->proplet, REASONS[i]))
+            return true;
+    }
+    return !turn->observed.key_version || !turn->observed.settled;
+}
+
+static int write_object(struct turn *turn, const struct deployment_plan *plan, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    struct kube_client *client = turn->rc->client;
+    bool create = plan->action == DEPLOYMENT_CREATE;
+    int r = create ? kube_create(client, turn->kind, plan->object, &reply, err)
+                   : kube_patch(client, turn->kind, &turn->name, KUBE_MAIN, KUBE_PATCH_JSON,
+                                json_patch_operations(plan->patch), &reply, err);
+
+    if (r == -ERROR_EXISTS || r == -ERROR_NOT_FOUND)
+        return error_set(err, ERROR_CONFLICT, "%s '%s' is not as it was read", turn->kind->kind,
+                         turn->name.name);
+    if (r < 0)
+        return r;
+
+    log_info(create ? "pods made" : "pods changed", "kind", turn->kind->kind, "object",
+             turn->name.name, NULL);
+    informer_observed(turn->informer, reply);
+    turn->observed.live = kube_object_json(turn->rc->arena, reply);
+    return 0;
+}
+
+/* Of the refresh budget; a uid has 36 characters. */
+#define PUT_BACK_KEY_LEN 64
+static void put_back_key(const char *uid, char ret[static PUT_BACK_KEY_LEN])
+{
+    snprintf(ret, PUT_BACK_KEY_LEN, "pods/%s", uid);
+}
+
+void proplet_pods_forget(struct shared *shared, const char *uid)
+{
+    char key[PUT_BACK_KEY_LEN];
+
+    put_back_key(uid, key);
+    refresh_budget_release(shared->budget, key);
+}
+
+static int put_back_or_write(struct turn *turn, const struct deployment_plan *plan,
+                             struct error *err)
+{
+    struct refresh_budget *budget = turn->shared->budget;
+    const struct refresh_limits limits = { PODS_PUT_BACK_MS, turn->shared->settings->refresh.qps };
+    const char *key =
+        arena_printf(turn->rc->arena, "pods/%s",
+                     json_string(json_path(turn->observed.proplet, "metadata", "uid", NULL), ""));
+
+    if (plan->put_back) {
+        int64_t now_ms = clock_monotonic_ms(turn->rc->clock);
+        int64_t slot_ms = refresh_budget_reserve(budget, key, false, &limits, now_ms);
+        if (now_ms < slot_ms) {
+            reconcile_again_after(turn->rc, slot_ms - now_ms);
+            return 0;
+        }
+    }
+
+    int r = plan->action == DEPLOYMENT_KEEP ? 0 : write_object(turn, plan, err);
+    if (r == 0)
+        refresh_budget_release(budget, key);
+    return r;
+}
+
+static int act(struct turn *turn, const struct deployment_plan *plan, struct error *err)
+{
+    struct arena *arena = turn->rc->arena;
+
+    switch (plan->action) {
+    case DEPLOYMENT_TAKEN:
+        turn->trouble =
+            (struct workload_trouble){ "NameTaken",
+                                       arena_printf(arena, "%s '%s' belongs to somebody else",
+                                                    turn->kind->kind, turn->name.name) };
+        turn->observed.live = NULL; /* its pods are none of ours */
+        return 0;
+    case DEPLOYMENT_TEMPLATE_REFUSED:
+        turn->trouble =
+            (struct workload_trouble){ "PodTemplateNotAllowed",
+                                       "the controller was started without --allow-pod-template" };
+        return 0;
+    case DEPLOYMENT_WAIT:
+        return 0;
+    default:
+        return put_back_or_write(turn, plan, err);
+    }
+}
+
+static int decide_and_act(struct turn *turn, struct error *err)
+{
+    int r = remove_other_kind(turn, err);
+    if (r < 0)
+        return r;
+    r = find_live(turn, err);
+    if (r < 0)
+        return r;
+
+    if (deployment_has_inline_key(&turn->proplet->spec))
+        turn->observed.key_version = deployment_key_version(turn->observed.live);
+    struct deployment_plan plan = deployment_plan(turn->rc->arena, &turn->observed);
+    bool writes = plan.action == DEPLOYMENT_KEEP || plan.action == DEPLOYMENT_CREATE ||
+                  plan.action == DEPLOYMENT_PATCH;
+    if (writes && is_key_due(turn)) {
+        r = write_key(turn, err);
+        if (r < 0 || turn->trouble.reason)
+            return r;
+        plan = deployment_plan(turn->rc->arena, &turn->observed);
+    }
+    return act(turn, &plan, err);
+}
+
+static const char *label_key(struct arena *arena, const char *ns, const char *value)
+{
+    return arena_printf(arena, "%s/%s", ns, value);
+}
+
+static struct proplet_pods tell(const struct turn *turn)
+{
+    struct arena *arena = turn->rc->arena;
+    const char *key = label_key(arena, turn->rc->name.ns, label_value(arena, turn->rc->name.name));
+    struct object_list list =
+        store_find(informer_store(turn->shared->pods), arena, INDEX_POD_PROPLET, key);
+    const cJSON **pods = arena_array(arena, const cJSON *, list.len + 1);
+
+    for (size_t i = 0; i < list.len; i++)
+        pods[i] = kube_object_json(arena, list.items[i]);
+
+    struct proplet_pods told = deployment_status(arena, &turn->proplet->spec, turn->observed.hold,
+                                                 turn->observed.live, pods, list.len);
+    if (!turn->trouble.reason)
+        return told;
+
+    told.ready = false;
+    told.trouble = true;
+    told.reason = turn->trouble.reason;
+    told.message = turn->trouble.message;
+    return told;
+}
+
+int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                      const struct proplet *proplet, bool hold, struct proplet_pods *ret,
+                      struct error *err)
+{
+    const cJSON *metadata = json_get(json, "metadata");
+    struct turn turn = {
+        .shared = shared,
+        .rc = rc,
+        .kind = deployment_kind(&proplet->spec),
+        .proplet = proplet,
+        .observed = { .proplet = json,
+                      .spec = &proplet->spec,
+                      .hold = hold,
+                      .pod_template_allowed = shared->settings->allow_pod_template,
+                      .liveliness_s = (shared->settings->liveliness_interval_ms + 999) / 1000,
+                      .settled = json_int(json_get(metadata, "generation"), 0) ==
+                                 proplet->status.observed_generation },
+    };
+
+    if (!proplet->spec.k8s || str_is_empty(proplet->spec.k8s->image))
+        return error_set(err, ERROR_INVALID, "spec.k8s.image is required");
+    if (!kube_name_set(&turn.name, rc->name.ns, deployment_name(rc->arena, rc->name.name)))
+        return error_set(err, ERROR_INVALID, "name is too long");
+
+    turn.informer = turn.kind == &KIND_STATEFULSET ? shared->statefulsets : shared->deployments;
+    reconcile_again_after(rc, WORKLOAD_BACKSTOP_MS);
+    int r = decide_and_act(&turn, err);
+    if (r == -ERROR_INVALID || r == -ERROR_FORBIDDEN) {
+        turn.trouble = workload_refusal(rc->arena, "Refused", err->message);
+        reconcile_again_after(rc, PODS_REFUSED_RETRY_MS);
+        r = 0;
+    }
+    if (r < 0)
+        return error_wrap(err, "make pods");
+
+    *ret = tell(&turn);
+    return 0;
+}
+
+static void index_pod(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *metadata = json_get(json, "metadata");
+    const char *value =
+        json_string(json_get(json_get(metadata, "labels"), LABEL_PROPLET_SELECTOR), NULL);
+
+    if (value)
+        add(ctx, label_key(arena, json_string(json_get(metadata, "namespace"), ""), value));
+}
+
+static void index_proplet(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *metadata = json_get(json, "metadata");
+
+    if (str_equal(json_string(json_path(json, "spec", "type", NULL), ""),
+                  PROPLET_TYPE_NAMES[PROPLET_K8S]))
+        add(ctx, label_key(arena, json_string(json_get(metadata, "namespace"), ""),
+                           label_value(arena, json_string(json_get(metadata, "name"), ""))));
+}
+
+void proplet_pods_add_indexes(struct store *proplets, struct store *pods)
+{
+    store_add_index(proplets, INDEX_PROPLET_LABEL, index_proplet);
+    store_add_index(pods, INDEX_POD_PROPLET, index_pod);
+}
+
+static void wake(struct shared *shared, struct arena *arena, const struct kube_object *object,
+                 struct workqueue *queue)
+{
+    const cJSON *labels = json_path(kube_object_json(arena, object), "metadata", "labels", NULL);
+    const char *value = json_string(json_get(labels, LABEL_PROPLET_SELECTOR), NULL);
+
+    if (!value)
+        return;
+
+    struct object_list list =
+        store_find(informer_store(shared->proplets), arena, INDEX_PROPLET_LABEL,
+                   label_key(arena, object->name.ns, value));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+}
+
+void proplet_map_workload(void *self, struct kube_object *old, struct kube_object *current,
+                          struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    wake(self, arena, current ? current : old, queue);
+}
+
+void proplet_map_pod(void *self, struct kube_object *old, struct kube_object *current,
+                     struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct workload_trouble before = { 0 };
+    struct workload_trouble after = { 0 };
+
+    if (old)
+        before = workload_pod_trouble(arena, kube_object_json(arena, old));
+    if (current)
+        after = workload_pod_trouble(arena, kube_object_json(arena, current));
+    if (!str_equal(before.reason, after.reason) || !str_equal(before.message, after.message))
+        wake(self, arena, current ? current : old, queue);
+}

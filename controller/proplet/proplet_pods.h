@@ -1,0 +1,33 @@
+/* Making the pods of a Proplet of type k8s: what is there is read, deployment_plan decides, and that is
+ * written. */
+#pragma once
+
+#include "controller/shared/reconcilers.h"
+#include "controller/workload/proplet_deployment_plan.h"
+
+/*
+ * Under the Proplet's turn. An inline key goes into its Secret first, so that no pod is made without
+ * it: after a change of the spec, and when a pod does not start for the lack of it. Each step may be
+ * repeated; what a crash leaves behind is what the next turn finds.
+ *
+ * What the API server does not take (422, 403) and objects of somebody else are no errors: they are
+ * in *ret, and looked at again after PODS_REFUSED_RETRY_MS or WORKLOAD_BACKSTOP_MS.
+ */
+#define PODS_REFUSED_RETRY_MS 30000
+/* What somebody else changed is put back after so long, and not more often. */
+#define PODS_PUT_BACK_MS 10000
+
+int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                      const struct proplet *proplet, bool hold, struct proplet_pods *ret,
+                      struct error *err) MUST_CHECK;
+
+/* The Proplet with this uid is gone. */
+void proplet_pods_forget(struct shared *shared, const char *uid);
+
+/* Pods by INDEX_POD_PROPLET, Proplets by INDEX_PROPLET_LABEL: "<ns>/<value of LABEL_PROPLET_SELECTOR>". */
+#define INDEX_POD_PROPLET "proplet"
+#define INDEX_PROPLET_LABEL "label"
+void proplet_pods_add_indexes(struct store *proplets, struct store *pods);
+
+map_fn proplet_map_workload; /* a Deployment or StatefulSet changed */
+map_fn proplet_map_pod;      /* a pod got into trouble or out of it */

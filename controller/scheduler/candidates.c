@@ -1,0 +1,282 @@
+#include "controller/scheduler/candidates.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/runtime/metrics.h"
+
+/* A Proplet in one version; shared by the sets that hold it. */
+struct entry {
+    atomic_size_t refs;
+    char *name;
+    char *version;
+    char *device_type;
+    cJSON *labels;
+    struct proplet_external external;
+    struct proplet proplet;
+    bool ready;
+    bool connected;
+};
+
+struct shared_set {
+    struct candidate_set set; /* what is handed out */
+    atomic_size_t refs;
+    struct candidate *items;
+    struct entry **entries;
+};
+
+struct space {
+    struct shared_set *set; /* NULL: not asked for yet */
+    uint64_t changes, seen; /* the set is made of the store after so many changes */
+};
+
+struct candidates {
+    struct store *proplets;
+    pthread_mutex_t lock;
+    struct map *spaces; /* namespace -> space */
+};
+
+static struct metric DECODED = { .type = METRIC_COUNTER,
+                                 .name = "propeller_candidates_decoded_total",
+                                 .help = "Proplets read for the scheduler." };
+
+static struct metric COMPARED = { .type = METRIC_COUNTER,
+                                  .name = "propeller_candidates_compared_total",
+                                  .help = "Comparisons of a Proplet with what a Task wants." };
+
+static void entry_unref(struct entry *entry)
+{
+    if (atomic_fetch_sub(&entry->refs, 1) != 1)
+        return;
+
+    for (size_t i = 0; i < entry->external.capabilities.len; i++)
+        free((char *)entry->external.capabilities.items[i]);
+    free(entry->external.capabilities.items);
+    free(entry->device_type);
+    free(entry->name);
+    free(entry->version);
+    json_free(entry->labels);
+    free(entry);
+}
+
+static void set_unref(void *ptr)
+{
+    struct shared_set *set = ptr;
+
+    if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
+        return;
+
+    for (size_t i = 0; i < set->set.len; i++)
+        entry_unref(set->entries[i]);
+    free(set->entries);
+    free(set->items);
+    free(set);
+}
+
+static void space_free(void *value)
+{
+    struct space *space = value;
+
+    set_unref(space->set);
+    free(space);
+}
+
+struct candidates *candidates_create(struct store *proplets)
+{
+    struct candidates *candidates = xcalloc(1, sizeof(*candidates));
+
+    candidates->proplets = proplets;
+    candidates->spaces = map_create(space_free);
+    pthread_mutex_init(&candidates->lock, NULL);
+    return candidates;
+}
+
+void candidates_destroy(struct candidates *candidates)
+{
+    if (!candidates)
+        return;
+
+    map_destroy(candidates->spaces);
+    pthread_mutex_destroy(&candidates->lock);
+    free(candidates);
+}
+
+/* With the lock. */
+static struct space *space_of(struct candidates *candidates, const char *ns)
+{
+    struct space *space = map_get(candidates->spaces, ns);
+
+    if (!space) {
+        space = xcalloc(1, sizeof(*space));
+        map_set(candidates->spaces, ns, space);
+    }
+    return space;
+}
+
+void candidates_changed(struct candidates *candidates, const char *ns)
+{
+    pthread_mutex_lock(&candidates->lock);
+    space_of(candidates, ns)->changes++;
+    pthread_mutex_unlock(&candidates->lock);
+}
+
+static void copy_external(struct entry *entry, const struct proplet_external *external)
+{
+    const struct json_strings *capabilities = &external->capabilities;
+    const char **items = xcalloc(capabilities->len + 1, sizeof(*items));
+
+    for (size_t i = 0; i < capabilities->len; i++)
+        items[i] = xstrdup(capabilities->items[i]);
+    if (external->device_type)
+        entry->device_type = xstrdup(external->device_type);
+    entry->external = *external;
+    entry->external.device_type = entry->device_type;
+    entry->external.capabilities = (struct json_strings){ items, capabilities->len };
+    entry->proplet.spec.external = &entry->external;
+}
+
+/* NULL: it is no candidate. */
+static struct entry *entry_create(const struct kube_object *object)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *json = kube_object_json(arena, object);
+    const cJSON *labels = json_path(json, "metadata", "labels", NULL);
+    struct proplet proplet = { 0 };
+
+    metric_add(&DECODED, 1, NULL);
+    if (proplet_decode(arena, json, &proplet, NULL) < 0)
+        return NULL;
+
+    struct entry *entry = xcalloc(1, sizeof(*entry));
+    atomic_init(&entry->refs, 1);
+    entry->name = xstrdup(object->name.name);
+    entry->version = xstrdup(object->resource_version);
+    entry->labels = labels ? json_copy(labels) : NULL;
+    entry->ready = condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    entry->connected = condition_is(proplet.status.conditions, "Connected", CONDITION_TRUE);
+    entry->proplet.spec.type = proplet.spec.type;
+    entry->proplet.spec.unschedulable = proplet.spec.unschedulable;
+    if (proplet.spec.external)
+        copy_external(entry, proplet.spec.external);
+    return entry;
+}
+
+/* The entry of the old set, if it is of this version. Both are in name order. */
+static struct entry *reuse(const struct shared_set *old, size_t *position,
+                           const struct kube_object *object)
+{
+    while (old && *position < old->set.len &&
+           strcmp(old->entries[*position]->name, object->name.name) < 0)
+        ++*position;
+    if (!old || *position == old->set.len)
+        return NULL;
+
+    struct entry *entry = old->entries[*position];
+    if (!str_equal(entry->name, object->name.name) ||
+        !str_equal(entry->version, object->resource_version))
+        return NULL;
+
+    atomic_fetch_add(&entry->refs, 1);
+    return entry;
+}
+
+static struct shared_set *set_create(struct candidates *candidates, const struct shared_set *old,
+                                     const char *ns, uint64_t version)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_list(candidates->proplets, arena, ns);
+    struct shared_set *set = xcalloc(1, sizeof(*set));
+    size_t position = 0;
+    size_t len = 0;
+
+    atomic_init(&set->refs, 1);
+    set->entries = xcalloc(list.len + 1, sizeof(struct entry *));
+    set->items = xcalloc(list.len + 1, sizeof(*set->items));
+    for (size_t i = 0; i < list.len; i++) {
+        if (list.items[i]->deleting)
+            continue;
+        struct entry *entry = reuse(old, &position, list.items[i]);
+        if (!entry)
+            entry = entry_create(list.items[i]);
+        if (!entry)
+            continue;
+        set->entries[len] = entry;
+        set->items[len++] = (struct candidate){ .name = entry->name,
+                                                .proplet = &entry->proplet,
+                                                .labels = entry->labels,
+                                                .ready = entry->ready,
+                                                .connected = entry->connected };
+    }
+    set->set = (struct candidate_set){ .items = set->items, .len = len, .version = version };
+    return set;
+}
+
+/* A new reference; NULL: there is none. */
+static struct shared_set *current_set(struct candidates *candidates, const char *ns,
+                                      uint64_t *ret_changes, bool *ret_is_new)
+{
+    pthread_mutex_lock(&candidates->lock);
+    struct space *space = space_of(candidates, ns);
+    struct shared_set *set = space->set;
+    if (set)
+        atomic_fetch_add(&set->refs, 1);
+    *ret_changes = space->changes;
+    *ret_is_new = set && space->seen == space->changes;
+    pthread_mutex_unlock(&candidates->lock);
+    return set;
+}
+
+static void replace_set(struct candidates *candidates, const char *ns, struct shared_set *set,
+                        uint64_t changes)
+{
+    struct shared_set *old = NULL;
+
+    pthread_mutex_lock(&candidates->lock);
+    struct space *space = space_of(candidates, ns);
+    if (!space->set || space->seen < changes) {
+        atomic_fetch_add(&set->refs, 1);
+        old = space->set;
+        space->set = set;
+        space->seen = changes;
+    }
+    pthread_mutex_unlock(&candidates->lock);
+    set_unref(old);
+}
+
+const struct candidate_set *candidates_get(struct candidates *candidates, struct arena *arena,
+                                           const char *ns)
+{
+    uint64_t changes;
+    bool is_new;
+    struct shared_set *set = current_set(candidates, ns, &changes, &is_new);
+
+    if (!is_new) {
+        struct shared_set *old = set;
+        set = set_create(candidates, old, ns, changes);
+        set_unref(old);
+        replace_set(candidates, ns, set, changes);
+    }
+    arena_own(arena, set, set_unref);
+    return &set->set;
+}
+
+static int compare_name(const void *name, const void *candidate)
+{
+    return strcmp(name, ((const struct candidate *)candidate)->name);
+}
+
+const struct candidate *candidate_find(const struct candidate_set *set, const char *name)
+{
+    return bsearch(name, set->items, set->len, sizeof(*set->items), compare_name);
+}
+
+void candidates_compared(size_t count)
+{
+    metric_add(&COMPARED, (double)count, NULL);
+}

@@ -1,0 +1,233 @@
+#include "controller/scheduler/scheduler.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "controller/workload/task_workload_manifest.h"
+
+const char *const SCHEDULER_NAMES[] = { "round-robin", "priority", "least-loaded", NULL };
+
+const struct scheduler *scheduler_by_name(const char *name)
+{
+    static const struct scheduler *const ALL[] = { &SCHEDULER_ROUND_ROBIN, &SCHEDULER_PRIORITY,
+                                                   &SCHEDULER_LEAST_LOADED };
+
+    for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
+        if (str_equal(ALL[i]->name, name))
+            return ALL[i];
+    }
+    return NULL;
+}
+
+static bool strings_have(const struct json_strings *list, const char *value)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        if (str_equal(list->items[i], value))
+            return true;
+    }
+    return false;
+}
+
+static bool type_fits(const struct task_spec *task, const struct candidate *candidate)
+{
+    enum proplet_type type = candidate->proplet->spec.type;
+
+    switch (task->preferred_proplet_type) {
+    case PREFER_K8S:
+        return type == PROPLET_K8S;
+    case PREFER_EXTERNAL:
+        return type == PROPLET_EXTERNAL;
+    default:
+        return true;
+    }
+}
+
+static bool labels_fit(const cJSON *wanted, const cJSON *labels)
+{
+    json_for_each (label, wanted) {
+        if (!str_equal(json_string(json_get(labels, label->string), NULL),
+                       json_string(label, NULL)))
+            return false;
+    }
+    return true;
+}
+
+static bool has_capability(const struct candidate *candidate, const char *capability)
+{
+    const struct proplet_external *external = candidate->proplet->spec.external;
+
+    if (external && strings_have(&external->capabilities, capability))
+        return true;
+
+    char label[sizeof(LABEL_CAPABILITY_PREFIX) + 64];
+    size_t len = strlen(capability);
+    if (len > 63)
+        return false;
+    memcpy(label, LABEL_CAPABILITY_PREFIX, sizeof(LABEL_CAPABILITY_PREFIX) - 1);
+    memcpy(label + sizeof(LABEL_CAPABILITY_PREFIX) - 1, capability, len + 1);
+    return json_get(candidate->labels, label) != NULL;
+}
+
+static bool capabilities_fit(const struct json_strings *wanted, const struct candidate *candidate)
+{
+    for (size_t i = 0; i < wanted->len; i++) {
+        if (!has_capability(candidate, wanted->items[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool device_type_fits(const struct json_strings *wanted, const struct candidate *candidate)
+{
+    const struct proplet_external *external = candidate->proplet->spec.external;
+
+    return !wanted->len ||
+           (external && external->device_type && strings_have(wanted, external->device_type));
+}
+
+/* A pod that is ready may not have reached the broker yet, and hears nothing; a Job of its own does
+ * not ask it. */
+static bool is_ready(const struct candidate *candidate, const struct task_spec *task)
+{
+    return candidate->ready && (candidate->connected || task_workload_is_for(task) ||
+                                candidate->proplet->spec.type != PROPLET_K8S);
+}
+
+static bool has_capacity(const struct candidate *candidate)
+{
+    const struct proplet_external *external = candidate->proplet->spec.external;
+
+    return !external || !external->max_tasks.set || candidate->active < external->max_tasks.value;
+}
+
+enum schedule_filter schedule_filter(const struct task_spec *task,
+                                     const struct candidate *candidate)
+{
+    static const struct proplet_selector ANY = { 0 };
+    const struct proplet_selector *selector =
+        task->proplet_selector ? task->proplet_selector : &ANY;
+
+    if (!str_is_empty(selector->proplet_id) && !str_equal(selector->proplet_id, candidate->name))
+        return FILTER_NAME;
+    if (!type_fits(task, candidate))
+        return FILTER_TYPE;
+    if (!labels_fit(selector->match_labels, candidate->labels))
+        return FILTER_LABELS;
+    if (!device_type_fits(&selector->match_device_types, candidate))
+        return FILTER_DEVICE_TYPE;
+    if (!capabilities_fit(&selector->match_capabilities, candidate))
+        return FILTER_CAPABILITIES;
+    if (candidate->proplet->spec.unschedulable)
+        return FILTER_CORDONED;
+    if (!is_ready(candidate, task))
+        return FILTER_NOT_READY;
+    if (!has_capacity(candidate))
+        return FILTER_CAPACITY;
+    return FILTER_PASSED;
+}
+
+/* The longest refusal: eight filters with a count each. */
+#define MAX_REFUSAL 1024
+
+static const char *refusal_message(struct arena *arena, const size_t counts[SCHEDULE_FILTERS],
+                                   size_t len)
+{
+    static const char *const WORDS[SCHEDULE_FILTERS] = {
+        [FILTER_NAME] = "not the selected propletId",
+        [FILTER_TYPE] = "not of the preferred type",
+        [FILTER_LABELS] = "without the labels",
+        [FILTER_DEVICE_TYPE] = "of another device type",
+        [FILTER_CAPABILITIES] = "without the capabilities",
+        [FILTER_CORDONED] = "unschedulable",
+        [FILTER_NOT_READY] = "not ready",
+        [FILTER_CAPACITY] = "at maxTasks",
+    };
+    struct buf buf = BUF_INIT(MAX_REFUSAL);
+    const char *separator = ":";
+    bool ok = buf_printf(&buf, "none of %zu Proplets fits", len);
+
+    for (size_t i = FILTER_NAME; i < SCHEDULE_FILTERS; i++) {
+        if (!counts[i])
+            continue;
+        ok = ok && buf_printf(&buf, "%s %zu %s", separator, counts[i], WORDS[i]);
+        separator = ",";
+    }
+    const char *message = arena_strdup(arena, ok ? buf_string(&buf) : "no Proplet fits");
+    buf_release(&buf);
+    return message;
+}
+
+static struct schedule_refusal refuse(struct arena *arena, const struct task_spec *task,
+                                      const struct schedule_context *context,
+                                      const size_t counts[SCHEDULE_FILTERS])
+{
+    const char *pinned = task->proplet_selector ? task->proplet_selector->proplet_id : NULL;
+
+    if (!context->len)
+        return (struct schedule_refusal){ "NoProplet", "the namespace has no Proplet" };
+    if (!str_is_empty(pinned) && counts[FILTER_NAME] == context->len)
+        return (struct schedule_refusal){
+            "NoProplet", arena_printf(arena, "Proplet '%s' does not exist", pinned)
+        };
+    if (!str_is_empty(pinned) && counts[FILTER_NOT_READY])
+        return (struct schedule_refusal){
+            "PropletOffline", arena_printf(arena, "Proplet '%s' is not ready", pinned)
+        };
+
+    const char *message = refusal_message(arena, counts, context->len);
+    return (struct schedule_refusal){ counts[FILTER_CAPACITY] ? "InsufficientCapacity"
+                                                              : "NoCandidates",
+                                      message };
+}
+
+/* The first name after the last selected one; context->len if there is none. The candidates are in
+ * name order. */
+static size_t next_index(const struct schedule_context *context)
+{
+    size_t low = 0;
+    size_t high = context->len;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(context->candidates[middle].name, context->last_selected) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct candidate *scheduler_pick(const struct scheduler *scheduler, struct arena *arena,
+                                       const struct task_spec *task,
+                                       const struct schedule_context *context,
+                                       struct schedule_refusal *ret_refusal)
+{
+    size_t counts[SCHEDULE_FILTERS] = { 0 };
+    struct schedule_context scored = *context;
+    const struct candidate *best = NULL;
+    double lowest = 0;
+
+    if (context->known) {
+        *ret_refusal = *context->known;
+        return NULL;
+    }
+    scored.next = next_index(context);
+    for (size_t i = 0; i < context->len; i++) {
+        enum schedule_filter filter = schedule_filter(task, &context->candidates[i]);
+        counts[filter]++;
+        if (filter != FILTER_PASSED)
+            continue;
+
+        double score = scheduler->score(&scored, i);
+        if (!best || score < lowest) {
+            best = &context->candidates[i];
+            lowest = score;
+        }
+    }
+    if (!best)
+        *ret_refusal = refuse(arena, task, context, counts);
+    return best;
+}

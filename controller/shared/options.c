@@ -1,0 +1,242 @@
+#include "controller/shared/options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/net/mqtt.h"
+#include "controller/scheduler/scheduler.h"
+
+#define MAX_WORKERS 64
+#define DEFAULT_WORKERS "task=8,proplet=2,propellerjob=2"
+
+static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
+static const char *const LOG_FORMATS[] = { "json", "text", NULL };
+
+#define OPTION(flag, kind, member, value)                                                          \
+    .name = (flag), .type = (kind), .offset = offsetof(struct controller_settings, member),        \
+    .fallback = (value)
+#define DAY_MS (24ll * 60 * 60 * 1000)
+
+static const struct option OPTIONS[] = {
+    { OPTION("kubeconfig", OPTION_STRING, kubeconfig, NULL), .value_name = "FILE",
+      .help = "cluster and identity; without it $KUBECONFIG, the pod's service account, "
+              "~/.kube/config" },
+    { OPTION("use-service-account-credentials", OPTION_BOOL, use_service_accounts, "false"),
+      .help = "each reconciler acts as a ServiceAccount of its own, with the rights of rbac/" },
+    { OPTION("namespace", OPTION_STRINGS, namespaces, NULL), .value_name = "NAME",
+      .help = "watch only these namespaces", .environment = "WATCH_NAMESPACE" },
+    { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
+      .help = "least severe level logged" },
+    { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
+      .help = "form of a log line" },
+
+    { OPTION("leader-elect", OPTION_BOOL, leader_elect, "true"),
+      .help = "act only while holding the Lease" },
+    { OPTION("leader-elect-lease-duration", OPTION_DURATION, lease_duration_ms, "15s"), .min = 1000,
+      .max = DAY_MS, .help = "a Lease not renewed for so long may be taken" },
+    { OPTION("leader-elect-renew-deadline", OPTION_DURATION, renew_deadline_ms, "10s"), .min = 500,
+      .max = DAY_MS, .help = "a leader that could not renew for so long stops acting" },
+    { OPTION("leader-elect-retry-period", OPTION_DURATION, retry_period_ms, "2s"), .min = 100,
+      .max = DAY_MS, .help = "time between attempts to take or renew the Lease" },
+    { OPTION("leader-election-namespace", OPTION_STRING, election_namespace, NULL),
+      .value_name = "NAME", .help = "namespace of the Lease; the context's or pod's own if empty" },
+
+    { OPTION("metrics-bind-address", OPTION_STRING, metrics_address, ":8080"),
+      .value_name = "ADDRESS", .help = "where /metrics is served; 0 is off" },
+    { OPTION("health-probe-bind-address", OPTION_STRING, health_address, ":8081"),
+      .value_name = "ADDRESS", .help = "where /healthz and /readyz are served; 0 is off" },
+    { OPTION("debug-endpoint", OPTION_BOOL, debug_endpoint, "false"),
+      .help = "serve /debug/proplets?namespace=&name= on the health address" },
+
+    { OPTION("mqtt-address", OPTION_STRING, mqtt_address, NULL), .value_name = "URL",
+      .help =
+          "broker, as tcp://host:1883 or mqtts://host:8883; without it external dispatch is off" },
+    { OPTION("mqtt-qos", OPTION_INT, mqtt_qos, "1"), .min = 0, .max = 2,
+      .help = "QoS of subscriptions" },
+    { OPTION("mqtt-timeout", OPTION_DURATION, mqtt_timeout_ms, "30s"), .min = 100, .max = DAY_MS,
+      .help = "longest wait for the broker's acknowledgement" },
+    { OPTION("mqtt-ca-file", OPTION_STRING, mqtt_ca_file, NULL), .value_name = "FILE",
+      .help = "PEM of the authorities that may sign for the broker" },
+    { OPTION("mqtt-cert-file", OPTION_STRING, mqtt_cert_file, NULL), .value_name = "FILE",
+      .help = "PEM of the client certificate for the broker" },
+    { OPTION("mqtt-key-file", OPTION_STRING, mqtt_key_file, NULL), .value_name = "FILE",
+      .help = "PEM of its key" },
+    { OPTION("domain-id", OPTION_STRING, domain_id, NULL), .value_name = "ID",
+      .help = "domain that is subscribed to even without Proplets; needs --channel-id" },
+    { OPTION("channel-id", OPTION_STRING, channel_id, NULL), .value_name = "ID",
+      .help = "channel that is subscribed to even without Proplets; needs --domain-id" },
+    { OPTION("client-id", OPTION_STRING, client_id, "propeller-controller"), .value_name = "ID",
+      .help = "MQTT user name and client id; unique per installation" },
+    { OPTION("client-key", OPTION_STRING, client_key, NULL), .value_name = "KEY", .secret = true,
+      .help = "deprecated, visible in the process list: use --client-key-file" },
+    { OPTION("client-key-file", OPTION_STRING, client_key_file, NULL), .value_name = "FILE",
+      .help = "file with the MQTT password, read at every connect" },
+
+    { OPTION("liveliness-interval", OPTION_DURATION, liveliness_interval_ms, "10s"), .min = 1000,
+      .max = DAY_MS,
+      .help = "pods of Proplets of type k8s send a heartbeat so often, in whole "
+              "seconds" },
+    { OPTION("allow-pod-template", OPTION_BOOL, allow_pod_template, "false"),
+      .help = "let spec.k8s.podTemplate change the pods of a Proplet, up to privileged ones" },
+    { OPTION("last-seen-threshold", OPTION_DURATION, last_seen_threshold_ms, "30s"), .min = 100,
+      .max = DAY_MS, .help = "a Proplet without heartbeat for so long is Offline" },
+    { OPTION("start-confirm-timeout", OPTION_DURATION, start_confirm_ms, "30s"), .min = 1000,
+      .max = DAY_MS, .help = "a start without any sign from its device for so long is sent again" },
+    { OPTION("stop-timeout", OPTION_DURATION, stop_timeout_ms, "30s"), .min = 100, .max = DAY_MS,
+      .help = "a deleted Task waits at most so long for its device" },
+    { OPTION("pod-start-timeout", OPTION_DURATION, pod_start_ms, "2m"), .min = 100, .max = DAY_MS,
+      .help =
+          "a Task in the cluster whose pod cannot start (no image, refused) fails after so long" },
+    { OPTION("job-result-secrets", OPTION_BOOL, job_result_secrets, "false"),
+      .help = "look for results of Jobs in Secrets too; needs rbac/job-result-secrets" },
+    { OPTION("max-result-bytes", OPTION_INT, max_result_bytes, "262144"), .min = 1, .max = 1 << 20,
+      .help = "larger results fail their Task" },
+    { OPTION("scheduler", OPTION_CHOICE, scheduler, "round-robin"), .choices = SCHEDULER_NAMES,
+      .help = "how Proplets are chosen" },
+    { OPTION("workers", OPTION_STRING, workers, DEFAULT_WORKERS), .value_name = "LIST",
+      .help = "parallel reconciles of each kind" },
+    { OPTION("status-refresh-interval", OPTION_DURATION, refresh.interval_ms, "1m"), .min = 100,
+      .max = DAY_MS,
+      .help = "least time between two refreshes of one object: lastSeen, counts, metrics" },
+    { OPTION("status-refresh-qps", OPTION_DOUBLE, refresh.qps, "10"), .min = 1, .max = 10000,
+      .help = "refreshes per second of all Proplets and Tasks together" },
+
+    { OPTION("manage-webhook-certificates", OPTION_BOOL, manage_certificates, "true"),
+      .help = "make and renew the webhook's certificates and keep the caBundle of its "
+              "configurations" },
+    CERT_OPTIONS(struct controller_settings, certificates),
+};
+
+static int parse_worker(const char *item, size_t len, struct controller_settings *ret,
+                        struct error *err)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } KINDS[] = {
+        { "task", offsetof(struct controller_settings, task_workers) },
+        { "proplet", offsetof(struct controller_settings, proplet_workers) },
+        { "propellerjob", offsetof(struct controller_settings, job_workers) },
+    };
+    const char *equals = memchr(item, '=', len);
+    size_t name_len = equals ? (size_t)(equals - item) : len;
+    char number[8] = "";
+    int64_t value = 0;
+
+    if (equals && len - name_len - 1 < sizeof(number))
+        memcpy(number, equals + 1, len - name_len - 1);
+    if (!str_to_int64(number, &value) || value < 1 || value > MAX_WORKERS)
+        return error_set(err, ERROR_INVALID, "--workers: '%.*s' is not KIND=N with N from 1 to %d",
+                         (int)len, item, MAX_WORKERS);
+
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        if (strlen(KINDS[i].name) == name_len && !memcmp(KINDS[i].name, item, name_len)) {
+            *(unsigned *)((char *)ret + KINDS[i].offset) = (unsigned)value;
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_INVALID,
+                     "--workers: no kind '%.*s' (allowed: task, proplet, propellerjob)",
+                     (int)name_len, item);
+}
+
+static int parse_workers(const char *list, struct controller_settings *ret, struct error *err)
+{
+    while (*list) {
+        size_t len = strcspn(list, ",");
+        int r = parse_worker(list, len, ret, err);
+        if (r < 0)
+            return r;
+        list += len + (list[len] == ',');
+    }
+    return 0;
+}
+
+static int check_mqtt_address(const char *address, struct error *err)
+{
+    char *host = NULL;
+    uint16_t port;
+    bool tls;
+
+    if (str_is_empty(address))
+        return 0; /* external dispatch is off */
+    int r = mqtt_address_parse(address, &host, &port, &tls, err);
+    if (r < 0)
+        return error_wrap(err, "--mqtt-address");
+    free(host);
+    return 0;
+}
+
+/* Each once: a list and a watch belong to each. */
+static int check_namespaces(struct option_strings *namespaces, struct error *err)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < namespaces->len; i++) {
+        const char *ns = namespaces->items[i];
+        bool is_new = true;
+
+        if (!str_is_dns_label(ns))
+            return error_set(err, ERROR_INVALID,
+                             "--namespace: '%.64s' is no namespace (lower-case letters, digits "
+                             "and '-', at most 63)",
+                             ns);
+        for (size_t j = 0; j < count; j++)
+            is_new = is_new && !str_equal(namespaces->items[j], ns);
+        if (is_new)
+            namespaces->items[count++] = ns;
+    }
+    namespaces->len = count;
+    return 0;
+}
+
+static int check_together(const struct controller_settings *settings, struct error *err)
+{
+    if (settings->renew_deadline_ms >= settings->lease_duration_ms)
+        return error_set(err, ERROR_INVALID,
+                         "--leader-elect-renew-deadline: must be less than "
+                         "--leader-elect-lease-duration");
+    if (settings->retry_period_ms * 6 / 5 >= settings->renew_deadline_ms)
+        return error_set(err, ERROR_INVALID,
+                         "--leader-elect-retry-period: 1.2 times it must be less than "
+                         "--leader-elect-renew-deadline");
+    if (!settings->domain_id != !settings->channel_id)
+        return error_set(err, ERROR_INVALID, "--domain-id and --channel-id: give both or neither");
+    if (settings->client_key && settings->client_key_file)
+        return error_set(err, ERROR_INVALID,
+                         "--client-key and --client-key-file: give one of them");
+    if (!settings->mqtt_cert_file != !settings->mqtt_key_file)
+        return error_set(err, ERROR_INVALID,
+                         "--mqtt-cert-file and --mqtt-key-file: give both or neither");
+    if (str_is_empty(settings->client_id))
+        return error_set(err, ERROR_INVALID, "--client-id: must not be empty");
+    return check_mqtt_address(settings->mqtt_address, err);
+}
+
+int controller_options_parse(struct arena *arena, int argc, char *const *argv,
+                             struct controller_settings *ret, struct error *err)
+{
+    int r = options_parse(arena, "propeller-controller",
+                          "Runs WebAssembly work on devices, from Kubernetes.", OPTIONS,
+                          ARRAY_LEN(OPTIONS), argc, argv, ret, err);
+    if (r != 0)
+        return r;
+
+    r = parse_workers(DEFAULT_WORKERS, ret, err);
+    if (r < 0)
+        return r;
+    r = parse_workers(ret->workers, ret, err);
+    if (r < 0)
+        return r;
+    r = check_namespaces(&ret->namespaces, err);
+    if (r < 0)
+        return r;
+    r = check_together(ret, err);
+    if (r < 0)
+        return r;
+
+    struct cert_policy policy; /* what stands in for the namespace is known to the process alone */
+    return cert_policy_create(arena, &ret->certificates, "default", &policy, err);
+}

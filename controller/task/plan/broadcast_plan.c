@@ -1,0 +1,377 @@
+#include "controller/task/plan/broadcast_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "controller/task/plan/broadcast_outcome.h"
+#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_schedule_plan.h"
+#include "controller/task/plan/task_transition.h"
+#include "controller/workload/task_workload_manifest.h"
+
+static struct task_target *targets_of(const struct task_status *status)
+{
+    return status->broadcast_results.items;
+}
+
+bool target_is_open(const struct task_target *target)
+{
+    return target->phase == TARGET_SCHEDULED || target->phase == TARGET_RUNNING;
+}
+
+bool broadcast_is_active(const struct task_observed *observed)
+{
+    return task_is_active(observed) && observed->task.status.broadcast_results.len;
+}
+
+/* ---- the choice ---- */
+
+static void wait_for(struct arena *arena, const struct task_observed *observed,
+                     struct task_plan *plan, const char *reason, const char *message)
+{
+    plan->wait_for_room = true;
+    plan->refusal = (struct schedule_refusal){ reason, message };
+    task_wait(arena, observed, plan, reason, message);
+}
+
+static void refuse(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan)
+{
+    struct schedule_refusal refusal = { "NoCandidates",
+                                        "no Proplet matches that is told over MQTT" };
+
+    (void)scheduler_pick(observed->scheduler, arena, &observed->task.spec, &observed->candidates,
+                         &refusal);
+    wait_for(arena, observed, plan, refusal.reason, refusal.message);
+}
+
+void broadcast_choose(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+    const struct schedule_context *all = &observed->candidates;
+    struct task_target *targets = arena_array(arena, struct task_target, all->len + 1);
+    size_t len = 0, full = 0;
+
+    for (size_t i = 0; i < all->len; i++) {
+        const struct candidate *candidate = &all->candidates[i];
+        if (candidate->proplet->spec.type == PROPLET_K8S && task_workload_is_for(spec))
+            continue; /* it would be a Job of its own there */
+        enum schedule_filter filter = schedule_filter(spec, candidate);
+        if (filter == FILTER_PASSED) {
+            targets[len] =
+                (struct task_target){ .proplet = candidate->name, .index = (int64_t)len };
+            len++;
+        }
+        full += filter == FILTER_CAPACITY;
+    }
+    if (len + full > BROADCAST_MAX_TARGETS) {
+        task_fail(arena, observed, plan, REASON_TOO_MANY_TARGETS,
+                  arena_printf(arena, "%zu Proplets match, a broadcast has at most %d", len + full,
+                               BROADCAST_MAX_TARGETS));
+        return;
+    }
+    if (!len && !full) {
+        refuse(arena, observed, plan);
+    } else if (full) { /* "every Proplet": none is left out because it is busy */
+        wait_for(arena, observed, plan, "InsufficientCapacity",
+                 arena_printf(arena, "%zu of the %zu Proplets that match are at maxTasks", full,
+                              len + full));
+    } else if ((int64_t)len < broadcast_quorum(spec, len)) {
+        wait_for(arena, observed, plan, REASON_TOO_FEW,
+                 arena_printf(arena, "%zu Proplets match, broadcastQuorum is %" PRId64, len,
+                              spec->broadcast_quorum.value));
+    } else {
+        plan->status.assigned_proplet = NULL;
+        plan->status.broadcast_results = (struct json_objects){ targets, len };
+        plan->status.targets = arena_new(arena, struct task_targets);
+        plan->status.targets->total = (int64_t)len;
+        task_assign_targets(arena, observed, plan);
+    }
+}
+
+/* ---- what becomes of a target ---- */
+
+static void start_anew(const struct task_observed *part, int64_t *next_index,
+                       const struct task_plan *plan, struct task_target *target,
+                       struct target_action *action)
+{
+    *target = (struct task_target){
+        .proplet = part->task.status.assigned_proplet,
+        .index = (*next_index)++,
+        .restarts = plan->status.device_restarts,
+    };
+    action->chosen = true;
+}
+
+static void end_target(const struct task_observed *part, struct task_target *target,
+                       enum target_phase phase, const char *reason, const char *error)
+{
+    target->phase = phase;
+    target->finished_at_us = part->now_us;
+    target->reason = reason;
+    target->error = error;
+}
+
+/* It has no other Proplet to go to. */
+static void lose(const struct task_observed *part, struct task_target *target)
+{
+    if (!part->proplet.exists)
+        end_target(part, target, TARGET_FAILED, REASON_PROPLET_DELETED, "its Proplet was deleted");
+    else if (part->proplet.cordoned && !task_may_have_started(part))
+        end_target(part, target, TARGET_FAILED, "PropletCordoned",
+                   "its Proplet was cordoned before the start went out");
+    else
+        end_target(part, target, TARGET_FAILED, REASON_LOST, "its Proplet is offline for too long");
+}
+
+static void end_interrupted(const struct task_observed *part, int64_t *next_index,
+                            const struct task_plan *plan, struct task_target *target,
+                            struct target_action *action)
+{
+    const char *reason = plan->status.reason;
+    bool lost = str_equal(reason, REASON_LOST) || str_equal(reason, REASON_PROPLET_DELETED);
+
+    if (lost)
+        end_target(part, target, TARGET_FAILED, reason, plan->event_message);
+    else
+        start_anew(part, next_index, plan, target, action);
+}
+
+/* What the plan of a Task says, in words of a target. */
+static void translate(const struct task_observed *part, int64_t *next_index, bool stopping,
+                      const struct task_plan *plan, struct task_target *target,
+                      struct target_action *action)
+{
+    const struct task_status *status = &plan->status;
+    bool gone = status->phase == TASK_INTERRUPTED ||
+                (status->phase == TASK_SCHEDULED && str_is_empty(status->assigned_proplet));
+
+    target->started_at_us = status->started_at_us;
+    target->reason = status->reason;
+    if (gone && stopping)
+        end_target(part, target, TARGET_INTERRUPTED, NULL, NULL);
+    else if (status->phase == TASK_INTERRUPTED)
+        end_interrupted(part, next_index, plan, target, action);
+    else if (gone)
+        lose(part, target);
+    else if (plan->assign)
+        start_anew(part, next_index, plan, target, action);
+    else if (status->phase == TASK_COMPLETED)
+        end_target(part, target, TARGET_COMPLETED, NULL, NULL);
+    else if (status->phase == TASK_FAILED)
+        end_target(part, target, TARGET_FAILED, status->reason, status->error);
+    else
+        target->phase = status->phase == TASK_RUNNING ? TARGET_RUNNING : TARGET_SCHEDULED;
+    if (status->phase == TASK_COMPLETED)
+        target->results = status->results;
+}
+
+static uint64_t first_mail(const struct task_observed *part)
+{
+    uint64_t result = part->result_count ? part->results[0].sequence : 0;
+    uint64_t restart = part->restart.sequence;
+
+    return !result || (restart && restart < result) ? restart : result;
+}
+
+/* Of the orders to the Task it hears only whether it is to be stopped. */
+static struct task_plan plan_part(struct arena *arena, const struct task_observed *part,
+                                  bool stopping)
+{
+    struct task_observed one = *part;
+
+    one.job_order = JOB_ORDER_NONE;
+    one.task.spec.suspend = stopping;
+    one.task.spec.active_deadline_seconds.set = false;
+    one.candidates.len = 0;
+    return task_plan(arena, &one);
+}
+
+static void plan_target(struct arena *arena, const struct task_observed *part, bool stopping,
+                        int64_t *next_index, struct task_plan *plan, size_t i)
+{
+    struct task_target *target = &targets_of(&plan->status)[i];
+    struct target_action *action = &plan->actions[i];
+    struct task_plan one = plan_part(arena, part, stopping);
+
+    *action = (struct target_action){
+        .before = action->before,
+        /* Once is enough: what is stopped stays so until it is started again. */
+        .publish_stop = one.publish_stop && !(stopping && part->attempt.stop_sent_ms),
+        .publish_start = one.publish_start,
+        .answer = one.answer,
+        .first_mail = first_mail(part),
+    };
+    *target = action->before;
+    translate(part, next_index, stopping, &one, target, action);
+    for (size_t verdict = 0; verdict < RESULT_VERDICTS; verdict++)
+        plan->rejected[verdict] += one.rejected[verdict];
+    if (one.requeue_after_ms)
+        task_requeue_at(part, plan, part->now_ms + one.requeue_after_ms);
+}
+
+/* ---- all of them ---- */
+
+static int64_t index_after(const struct task_status *status)
+{
+    int64_t next = 0;
+
+    for (size_t i = 0; i < status->broadcast_results.len; i++) {
+        if (targets_of(status)[i].index >= next)
+            next = targets_of(status)[i].index + 1;
+    }
+    return next;
+}
+
+static enum broadcast_end end_of(struct arena *arena, const struct task_observed *observed,
+                                 struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+    struct task_plan scratch = *plan;
+
+    if (task_obey_job(arena, observed, &scratch))
+        return BROADCAST_STOPPED_BY_JOB;
+    (void)task_plan_schedule(arena, observed, &scratch);
+    if (scratch.status.phase != observed->task.status.phase ||
+        !scratch.status.broadcast_results.len)
+        return BROADCAST_RESCHEDULED;
+    plan->status.next_run_us = scratch.status.next_run_us;
+    plan->requeue_after_ms = scratch.requeue_after_ms;
+    plan->event_type = scratch.event_type;
+    plan->event_reason = scratch.event_reason;
+    plan->event_message = scratch.event_message;
+    if (spec->suspend)
+        return BROADCAST_SUSPENDED;
+    if (observed->task.status.phase != TASK_RUNNING || !spec->active_deadline_seconds.set)
+        return BROADCAST_GOES_ON;
+
+    int64_t left_ms = task_left_ms(observed, observed->task.status.started_at_us,
+                                   spec->active_deadline_seconds.value);
+    if (left_ms <= 0)
+        return BROADCAST_OVERDUE;
+    task_requeue_at(observed, plan, observed->now_ms + left_ms);
+    return BROADCAST_GOES_ON;
+}
+
+/* What is more than one turn may do comes in the next. */
+static void limit(const struct task_observed *observed, struct task_plan *plan)
+{
+    size_t starts = 0, stops = 0;
+
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        struct target_action *action = &plan->actions[i];
+        starts += action->publish_start;
+        stops += action->publish_stop;
+        if ((!action->publish_start || starts <= BROADCAST_STARTS_A_TURN) &&
+            (!action->publish_stop || stops <= BROADCAST_STOPS_A_TURN))
+            continue;
+        action->publish_start = action->publish_stop = false;
+        action->undone = true;
+        task_requeue_at(observed, plan, observed->now_ms);
+    }
+}
+
+/* All mail is dealt with by this plan; what no open target has the id of is rejected. */
+static void take_mail(const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct json_objects *targets = &observed->task.status.broadcast_results;
+    int64_t attempt, index;
+    size_t matched = 0, ended = 0;
+
+    for (size_t i = 0; i < targets->len; i++) {
+        if (target_is_open(&targets_of(&observed->task.status)[i]))
+            matched += observed->parts[i].result_count;
+    }
+    for (size_t i = 0; i < observed->result_count; i++) {
+        const struct observed_result *result = &observed->results[i];
+        ended += message_id_numbers(result->message.task_id, &attempt, &index) &&
+                 attempt == observed->task.status.attempt && index >= 0;
+        plan->ack_up_to = result->sequence;
+    }
+    ended = ended > matched ? ended - matched : 0;
+    plan->rejected[RESULT_NOT_RUNNING] += ended;
+    plan->rejected[RESULT_OTHER_ATTEMPT] += observed->result_count - matched - ended;
+    if (plan->ack_up_to < observed->restart.sequence)
+        plan->ack_up_to = observed->restart.sequence;
+}
+
+/* Its error may be its word on a stop that was sent before, perhaps by an earlier leader. */
+static bool may_be_stopped(const struct task_observed *part, const struct task_target *target)
+{
+    bool told = part->attempt.stop_sent_ms || !part->attempt.chosen_here;
+
+    return target_is_open(target) ||
+           (told && target->phase == TARGET_FAILED && str_equal(target->reason, "DeviceError"));
+}
+
+static void begin(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct json_objects *old = &observed->task.status.broadcast_results;
+    struct task_target *targets = arena_array(arena, struct task_target, old->len);
+
+    memcpy(targets, old->items, old->len * sizeof(*targets));
+    plan->status.broadcast_results.items = targets;
+    plan->actions = arena_array(arena, struct target_action, old->len);
+    for (size_t i = 0; i < old->len; i++)
+        plan->actions[i].before = targets[i];
+    take_mail(observed, plan);
+}
+
+void broadcast_plan(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan)
+{
+    const struct json_objects *old = &observed->task.status.broadcast_results;
+    int64_t next_index = index_after(&observed->task.status);
+
+    begin(arena, observed, plan);
+    plan->end = end_of(arena, observed, plan);
+    for (size_t i = 0; i < old->len; i++) {
+        if (target_is_open(&plan->actions[i].before))
+            plan_target(arena, &observed->parts[i], plan->end != BROADCAST_GOES_ON, &next_index,
+                        plan, i);
+    }
+
+    struct broadcast_tally tally = broadcast_count(&plan->status);
+    if (plan->end == BROADCAST_GOES_ON && !observed->task.spec.daemon &&
+        tally.completed >= broadcast_quorum(&observed->task.spec, old->len)) {
+        size_t rejected[RESULT_VERDICTS];
+        memcpy(rejected, plan->rejected, sizeof(rejected));
+        plan->end = BROADCAST_QUORUM;
+        for (size_t i = 0; i < old->len; i++) {
+            if (target_is_open(&plan->actions[i].before) &&
+                may_be_stopped(&observed->parts[i], &targets_of(&plan->status)[i]))
+                plan_target(arena, &observed->parts[i], true, &next_index, plan, i);
+        }
+        memcpy(plan->rejected, rejected, sizeof(rejected)); /* the same mail */
+    }
+    limit(observed, plan);
+}
+
+void broadcast_plan_deletion(struct arena *arena, const struct task_observed *observed,
+                             struct task_plan *plan)
+{
+    begin(arena, observed, plan);
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        struct target_action *action = &plan->actions[i];
+        if (!target_is_open(&action->before)) {
+            action->release = true;
+            continue;
+        }
+        struct task_plan one = plan_part(arena, &observed->parts[i], false);
+        action->publish_stop = one.publish_stop;
+        action->release = one.release;
+        action->first_mail = first_mail(&observed->parts[i]);
+        action->release_if_stopped = one.release_if_stopped;
+        if (one.requeue_after_ms)
+            task_requeue_at(observed, plan, observed->now_ms + one.requeue_after_ms);
+        if (!one.event_reason)
+            continue;
+        plan->event_type = one.event_type;
+        plan->event_reason = one.event_reason;
+        plan->event_message = one.event_message;
+    }
+    limit(observed, plan);
+}

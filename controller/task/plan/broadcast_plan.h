@@ -1,0 +1,62 @@
+/* Broadcasts: one Task on every Proplet that matches when it is dispatched. Pure, parts of
+ * task_plan. */
+#pragma once
+
+#include "controller/task/plan/task_plan.h"
+
+/*
+ * The targets are chosen once, in name order, and stored before anything is sent. Each is then what
+ * a Task of its own would be, pinned to its Proplet: the same plan decides when it is started,
+ * repeated, lost. Its id "<uid>.<attempt>.<index>" tells its results from those of the others, and
+ * a device that was started anew gets a new index.
+ *
+ *   scheduled ──start published──> running ──result──> completed | failed
+ *       └──────────┴──device restarted──> scheduled, another index
+ *       └──────────┴──lost, deleted, cordoned before the start──> failed (Wait: stays)
+ *       └──────────┴──suspend, deadline, enough have answered──> interrupted
+ *
+ * The Task is completed when broadcastQuorum targets are (all, if it says nothing): the others are
+ * told to stop. It is failed when all have ended and fewer are.
+ */
+
+#define REASON_TARGETS_FAILED "TargetsFailed"
+#define REASON_TOO_FEW "TooFewTargets"
+
+/* So many starts, which carry the module, and so many stops go out in one turn; the rest follows in
+ * the next ones, and what is done is written between. */
+#define BROADCAST_STARTS_A_TURN 32
+#define BROADCAST_STOPS_A_TURN 64
+/* What the status keeps of answers; beyond that names and outcomes (api.md). */
+#define BROADCAST_KEPT_ANSWERS 100
+#define BROADCAST_KEPT_BYTES (256u << 10)
+#define BROADCAST_ERROR_BYTES 1024
+
+/* What is done about a target; in plan->actions at its position. */
+struct target_action {
+    struct task_target before;
+    bool publish_stop;
+    bool publish_start;
+    bool chosen; /* it has a new index: no earlier leader knows it */
+    bool release, release_if_stopped;
+    enum task_answer answer;
+    uint64_t first_mail; /* that it is about; 0: none */
+    bool undone;         /* set by the reconciler: it could not be published */
+};
+
+/* Scheduled or running with targets. */
+bool broadcast_is_active(const struct task_observed *observed);
+bool target_is_open(const struct task_target *target);
+
+/* Of a Task that may be assigned: chooses the targets, or waits. */
+void broadcast_choose(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan);
+/* What is to be published, and what becomes of each target if it is. */
+void broadcast_plan(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan);
+void broadcast_plan_deletion(struct arena *arena, const struct task_observed *observed,
+                             struct task_plan *plan);
+/* After publishing: what that makes of the Task. */
+void broadcast_settle(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan);
+/* See task_plan_without_payload. */
+void broadcast_omit_answers(struct task_plan *plan);

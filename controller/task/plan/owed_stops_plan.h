@@ -1,0 +1,25 @@
+/* Stops for devices that were away when they were told: they are told again when they are back.
+ * Pure, parts of task_plan. */
+#pragma once
+
+#include "controller/task/plan/task_plan.h"
+
+/*
+ * A device that was lost computes on, and what is published while it is away is lost (clean
+ * sessions). Whoever ends an attempt on it owes it a stop, which stands in status.lostAttempts until
+ * it is out, or its Proplet is gone, or the Task is. The oldest go when there are too many.
+ */
+#define MAX_OWED_STOPS 32
+/* It subscribes before or after its first heartbeat. */
+#define OWED_STOP_SETTLE_MS 1000
+
+/* plan ends an attempt of observed, which may be a target, on a device that cannot hear it; status:
+ * of the Task. */
+void owed_stop_note(struct arena *arena, const struct task_observed *observed,
+                    struct task_status *status);
+/* Of a plan that is made otherwise: what it owes is noted, what can be told now is marked in
+ * plan->owed_due, and what is owed to Proplets that are gone goes. */
+void owed_stops_plan(struct arena *arena, const struct task_observed *observed,
+                     struct task_plan *plan);
+/* Told: by its id. */
+void owed_stop_done(struct task_status *status, const char *id);

@@ -1,0 +1,44 @@
+#include "controller/task/plan/task_job.h"
+
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_retry_plan.h"
+#include "controller/task/plan/task_transition.h"
+
+bool task_is_suspended_by_job(enum job_order order)
+{
+    return order == JOB_ORDER_SUSPEND || order == JOB_ORDER_FAIL_FAST_SUSPENDED;
+}
+
+bool task_obey_job(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+    const struct task_status *status = &observed->task.status;
+    bool for_failures = task_run_if(spec) == RUN_IF_FAILURE && spec->depends_on.len;
+    bool stopped = observed->job_order == JOB_ORDER_STOP ||
+                   (observed->job_order >= JOB_ORDER_FAIL_FAST && !for_failures);
+    const char *message = "its PropellerJob failed";
+
+    if (!stopped)
+        return false;
+    if (status->phase == TASK_PENDING ||
+        (status->phase == TASK_SCHEDULED && !task_is_assigned(observed))) {
+        task_skip(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
+        return true;
+    }
+    if (status->phase == TASK_INTERRUPTED) { /* also while it is suspended: then skipped */
+        task_reset(arena, observed, plan);
+        return true;
+    }
+    if (task_is_backing_off(observed)) {
+        task_end_retries(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
+        return true;
+    }
+    if (status->phase != TASK_SCHEDULED && status->phase != TASK_RUNNING)
+        return false;
+    if (task_may_have_answered(observed))
+        return true;
+    plan->publish_stop = observed->proplet.reachable;
+    task_fail(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
+    return true;
+}

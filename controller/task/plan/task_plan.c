@@ -1,0 +1,408 @@
+#include "controller/task/plan/task_plan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/owed_stops_plan.h"
+#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_retry_plan.h"
+#include "controller/task/plan/task_run_plan.h"
+#include "controller/task/plan/task_schedule_plan.h"
+#include "controller/task/plan/task_transition.h"
+#include "controller/task/plan/task_workload_plan.h"
+
+const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
+    [RESULT_ACCEPTED] = "accepted",           [RESULT_OTHER_ATTEMPT] = "other_attempt",
+    [RESULT_OTHER_CHANNEL] = "other_channel", [RESULT_OTHER_PROPLET] = "other_proplet",
+    [RESULT_NOT_RUNNING] = "not_running",
+};
+
+bool task_needs_candidates(const struct task_observed *observed)
+{
+    enum task_phase phase = observed->task.status.phase;
+
+    if (observed->deleted_us || task_awaits_schedule(&observed->task) ||
+        dependencies_verdict(task_run_if(&observed->task.spec), &observed->dependencies) !=
+            DEPENDENCIES_MET)
+        return false;
+    if (phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)))
+        return !observed->task.spec.suspend && observed->has_finalizer;
+    return task_starts_exhausted(observed) || task_is_displaced(observed);
+}
+
+const char *task_message_id(struct arena *arena, const struct task_observed *observed)
+{
+    return observed->target_id ? observed->target_id
+                               : message_id(arena, observed->uid, observed->task.status.attempt);
+}
+
+static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
+                                 const struct observed_result *result)
+{
+    const struct result_message *message = &result->message;
+
+    if (!str_equal(message->task_id, task_message_id(arena, observed)))
+        return RESULT_OTHER_ATTEMPT;
+    if (!task_is_active(observed) || !task_is_assigned(observed) || observed->workload.selected)
+        return RESULT_NOT_RUNNING;
+    if (!observed->proplet.exists || !str_equal(result->channel, observed->proplet.channel))
+        return RESULT_OTHER_CHANNEL;
+    if (message->proplet_id && !str_equal(message->proplet_id, observed->proplet.client_id))
+        return RESULT_OTHER_PROPLET;
+    return RESULT_ACCEPTED;
+}
+
+/* The first result that counts, or NULL; all mail is dealt with by this plan. */
+static const struct observed_result *
+take_results(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct observed_result *taken = NULL;
+
+    for (size_t i = 0; i < observed->result_count; i++) {
+        enum result_verdict verdict = judge(arena, observed, &observed->results[i]);
+        if (verdict == RESULT_ACCEPTED && taken)
+            verdict = RESULT_NOT_RUNNING;
+        if (verdict == RESULT_ACCEPTED)
+            taken = &observed->results[i];
+        else
+            plan->rejected[verdict]++;
+        plan->ack_up_to = observed->results[i].sequence;
+    }
+    if (plan->ack_up_to < observed->restart.sequence)
+        plan->ack_up_to = observed->restart.sequence;
+    return taken;
+}
+
+static void plan_result(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan, const struct result_message *message)
+{
+    bool daemon_started = observed->task.spec.daemon && !message->error;
+
+    plan->has_payload = !daemon_started;
+    if (daemon_started && plan->status.phase == TASK_SCHEDULED) {
+        task_run(arena, observed, plan, CONDITION_TRUE);
+        return;
+    }
+    task_heard(arena, observed, plan);
+    if (daemon_started)
+        return;
+    plan->answer = ANSWER_CAME;
+    if (message->error) {
+        task_fail(arena, observed, plan, "DeviceError", message->error);
+        return;
+    }
+    task_end(arena, observed, plan, message->results);
+}
+
+/* Once even to a device that does not look alive, and once more when it is back: it loses what was
+ * published while it was away. */
+static bool is_stop_due(const struct task_observed *observed)
+{
+    int64_t sent_ms = observed->attempt.stop_sent_ms;
+
+    return !sent_ms || (observed->proplet.ready && sent_ms < observed->proplet.heard_since_ms);
+}
+
+/* Stop, wait for the device's word or the time-out, release the finalizer. */
+static void plan_deletion(struct arena *arena, const struct task_observed *observed,
+                          struct task_plan *plan)
+{
+    const struct observed_result *result = take_results(arena, observed, plan);
+    bool ended = observed->attempt.ended || task_is_restarted(observed, 0) ||
+                 (result && (result->message.error || !observed->task.spec.daemon));
+
+    if (!observed->has_finalizer)
+        return;
+    if (!task_may_have_started(observed) || ended || !observed->proplet.reachable) {
+        plan->release = true;
+    } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
+        plan->release = true;
+    } else {
+        int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
+        int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
+        int64_t waited_ms = since_deletion_ms > since_seen_ms ? since_deletion_ms : since_seen_ms;
+        plan->publish_stop = is_stop_due(observed);
+        if (waited_ms >= observed->stop_timeout_ms) {
+            plan->release = true;
+            plan->event_type = EVENT_WARNING;
+            plan->event_reason = "StopUnconfirmed";
+            plan->event_message =
+                arena_printf(arena, "Proplet '%s' did not confirm the stop in time",
+                             observed->task.status.assigned_proplet);
+            return;
+        }
+        plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
+        task_requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
+    }
+}
+
+static void plan_choice(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+
+    if (spec->suspend) {
+        task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
+        return;
+    }
+    if (task_depend(arena, observed, plan))
+        return;
+    if (!observed->mqtt_configured && !task_workload_is_possible(observed)) {
+        task_wait(arena, observed, plan, "MQTTNotConfigured",
+                  "the controller was started without --mqtt-address");
+        return;
+    }
+    if (!observed->has_finalizer) { /* before anything is outside that would have to be stopped */
+        plan->add_finalizer = true;
+        return;
+    }
+
+    if (spec->broadcast) {
+        broadcast_choose(arena, observed, plan);
+        return;
+    }
+    const struct candidate *chosen = task_pick(arena, observed, &plan->refusal);
+    if (!chosen) {
+        plan->wait_for_room = true;
+        task_wait(arena, observed, plan, plan->refusal.reason, plan->refusal.message);
+        return;
+    }
+    task_assign(arena, observed, plan, chosen);
+}
+
+/* Its result, or a create, may be queued; the marker wakes it. */
+static void plan_backlog(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    if (observed->now_ms < observed->start_from_ms) {
+        task_requeue_at(observed, plan, observed->start_from_ms);
+    } else if (observed->marker_overdue) {
+        const char *message = arena_printf(
+            arena,
+            "assigned to Proplet '%s'; the start waits for a marker, which the broker does "
+            "not send back",
+            observed->task.status.assigned_proplet);
+        plan->status.reason = REASON_BACKLOG;
+        task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_BACKLOG, message);
+        plan->event_type = EVENT_WARNING;
+        plan->event_reason = REASON_BACKLOG;
+        plan->event_message = message;
+    }
+}
+
+static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
+                           struct task_plan *plan)
+{
+    const char *proplet = observed->task.status.assigned_proplet;
+
+    if (observed->task.spec.suspend) {
+        plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
+        task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
+        return;
+    }
+    if (!task_is_assigned(observed)) {
+        plan_choice(arena, observed, plan);
+        return;
+    }
+    if (observed->workload.selected && observed->proplet.exists && !task_is_displaced(observed)) {
+        task_plan_workload(arena, observed, plan);
+        return;
+    }
+    if (observed->attempt
+            .published_ms) { /* the start went out, the running write did not succeed */
+        task_run(arena, observed, plan, task_started_status(observed));
+        return;
+    }
+    if (task_is_displaced(observed)) {
+        task_plan_displaced(arena, observed, plan);
+        return;
+    }
+    if (!observed->proplet.exists) {
+        plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
+        task_unassign(arena, observed, plan, "PropletOffline",
+                      arena_printf(arena, "Proplet '%s' was deleted", proplet));
+        plan->requeue_after_ms = 1;
+        return;
+    }
+    if (!observed->proplet.ready) {
+        task_wait(arena, observed, plan, task_is_held(observed) ? REASON_FLEET : REASON_OFFLINE,
+                  arena_printf(arena, "Proplet '%s' is not ready", proplet));
+        task_requeue_when_lost(observed, plan);
+        return;
+    }
+    if (!observed->may_start || task_awaits_backlog(observed)) {
+        plan_backlog(arena, observed, plan);
+        return;
+    }
+
+    plan->publish_start = true;
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
+                   arena_printf(arena, "assigned to Proplet '%s'", proplet));
+    task_run(arena, observed, plan, task_started_status(observed));
+}
+
+static void plan_running(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+
+    if (spec->suspend) {
+        plan->publish_stop = observed->proplet.reachable;
+        task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
+        return;
+    }
+    if (!observed->proplet.exists) {
+        task_plan_deleted_proplet(arena, observed, plan);
+        return;
+    }
+    if (spec->active_deadline_seconds.set) {
+        int64_t left_ms = task_left_ms(observed, observed->task.status.started_at_us,
+                                       spec->active_deadline_seconds.value);
+        if (left_ms <= 0 && task_may_have_answered(observed))
+            return;
+        if (left_ms <= 0) {
+            plan->publish_stop = observed->proplet.reachable;
+            task_fail(arena, observed, plan, REASON_DEADLINE,
+                      arena_printf(arena, "still running after %" PRId64 " s",
+                                   spec->active_deadline_seconds.value));
+            return;
+        }
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
+    }
+    if (observed->workload.selected)
+        task_plan_workload(arena, observed, plan);
+    else if (!task_plan_absence(arena, observed, plan))
+        task_plan_confirmation(arena, observed, plan);
+}
+
+static void plan_finished(struct arena *arena, const struct task_observed *observed,
+                          struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+
+    if (task_plan_rerun(arena, observed, plan))
+        return;
+    if (task_is_backing_off(observed)) {
+        task_plan_retry(arena, observed, plan);
+        return;
+    }
+    if (plan->status.phase == TASK_INTERRUPTED) {
+        if (!spec->suspend)
+            task_reset(arena, observed, plan);
+        return;
+    }
+    if (task_recurs(spec)) /* it has not finished as long as it runs again */
+        return;
+    if (!spec->ttl_seconds_after_finished.set || !observed->task.status.finished_at_us)
+        return;
+
+    int64_t left_ms = task_left_ms(observed, observed->task.status.finished_at_us,
+                                   spec->ttl_seconds_after_finished.value);
+    if (left_ms > 0)
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
+    else if (!observed->awaited) /* deleted earlier it would be missing, or made and run again */
+        plan->remove = true;
+}
+
+static void plan_phase(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    if (task_obey_job(arena, observed, plan) || task_plan_schedule(arena, observed, plan))
+        return;
+    switch (observed->task.status.phase) {
+    case TASK_PENDING:
+        task_note_rerun(observed, plan);
+        plan_choice(arena, observed, plan);
+        return;
+    case TASK_SCHEDULED:
+        plan_scheduled(arena, observed, plan);
+        return;
+    case TASK_RUNNING:
+        plan_running(arena, observed, plan);
+        return;
+    default:
+        plan_finished(arena, observed, plan);
+        return;
+    }
+}
+
+struct task_plan task_plan_again(const struct task_observed *observed)
+{
+    struct task_plan plan = { .status = observed->task.status };
+
+    if (!plan.status.created_at_us)
+        plan.status.created_at_us = observed->created_us;
+    plan.status.observed_generation = observed->generation;
+    if (observed->marker_due_ms)
+        task_requeue_at(observed, &plan, observed->marker_due_ms);
+    return plan;
+}
+
+static void plan_life(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan)
+{
+    const struct observed_result *result = take_results(arena, observed, plan);
+    /* An error may be its word on the stop, and that does not make it failed. */
+    bool stopped = result && result->message.error && task_is_stopping(observed);
+    bool restarted = task_is_restarted(observed, result ? result->sequence : 0);
+    /* A daemon that had started before the restart runs no more; any other word is its last. */
+    bool outdated = restarted && observed->task.spec.daemon && result && !result->message.error;
+
+    if (result && !stopped && !outdated)
+        plan_result(arena, observed, plan, &result->message);
+    task_plan_workload_end(arena, observed, plan);
+    if (plan->status.phase != observed->task.status.phase)
+        return;
+    if (restarted && !observed->task.spec.suspend)
+        task_plan_restart(arena, observed, plan);
+    else
+        plan_phase(arena, observed, plan); /* a daemon's word changes nothing else */
+    if (stopped)
+        task_plan_stopped(arena, observed, plan);
+}
+
+struct task_plan task_plan(struct arena *arena, const struct task_observed *observed)
+{
+    struct task_plan plan = task_plan_again(observed);
+
+    if (broadcast_is_active(observed))
+        (observed->deleted_us ? broadcast_plan_deletion : broadcast_plan)(arena, observed, &plan);
+    else if (observed->deleted_us)
+        plan_deletion(arena, observed, &plan);
+    else
+        plan_life(arena, observed, &plan);
+    if (!observed->deleted_us && !observed->target_id)
+        owed_stops_plan(arena, observed, &plan);
+    return plan;
+}
+
+struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
+                                const char *reason, const char *message)
+{
+    struct task_plan plan = task_plan_again(observed);
+
+    task_fail(arena, observed, &plan, reason, message);
+    return plan;
+}
+
+struct task_plan task_plan_without_payload(struct arena *arena,
+                                           const struct task_observed *observed,
+                                           const struct task_plan *plan)
+{
+    struct task_plan minimal = task_plan_again(observed);
+
+    if (plan->actions) {
+        minimal = *plan;
+        broadcast_omit_answers(&minimal);
+        return minimal;
+    }
+    task_heard(arena, observed, &minimal);
+    task_fail(arena, observed, &minimal, REASON_RESULT_REFUSED,
+              "the API server does not take this result");
+    minimal.ack_up_to = plan->ack_up_to;
+    return minimal;
+}

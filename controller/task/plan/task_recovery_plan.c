@@ -1,0 +1,402 @@
+#include "controller/task/plan/task_recovery_plan.h"
+
+#include <inttypes.h>
+
+#include "common/base/str.h"
+#include "controller/task/plan/task_transition.h"
+
+#define METRICS_INTERVALS_MISSED 3
+/* What a device that is back queued meanwhile comes within this time. */
+#define BACK_CONFIRM_MS 5000
+
+bool task_is_active(const struct task_observed *observed)
+{
+    enum task_phase phase = observed->task.status.phase;
+
+    return phase == TASK_SCHEDULED || phase == TASK_RUNNING;
+}
+
+bool task_is_assigned(const struct task_observed *observed)
+{
+    return !str_is_empty(observed->task.status.assigned_proplet) ||
+           observed->task.status.broadcast_results.len;
+}
+
+bool task_may_have_started(const struct task_observed *observed)
+{
+    if (!task_is_active(observed) || !task_is_assigned(observed))
+        return false;
+
+    return observed->task.status.phase == TASK_RUNNING || observed->attempt.began_ms ||
+           !observed->attempt.chosen_here;
+}
+
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* 0: no sign of life is to be expected of it. */
+static int64_t metrics_interval_ms(const struct task_observed *observed)
+{
+    const struct monitoring_profile *profile = observed->task.spec.monitoring_profile;
+
+    if (observed->task.spec.daemon || observed->proplet.dialect == DIALECT_EMBEDDED)
+        return 0;
+    if (profile && ((profile->enabled.set && !profile->enabled.value) ||
+                    (profile->export_to_mqtt.set && !profile->export_to_mqtt.value)))
+        return 0;
+    return task_monitoring_interval_ms(profile);
+}
+
+enum condition_status task_started_status(const struct task_observed *observed)
+{
+    return metrics_interval_ms(observed) ? CONDITION_TRUE : CONDITION_UNKNOWN;
+}
+
+bool task_awaits_backlog(const struct task_observed *observed)
+{
+    return !observed->backlog_drained &&
+           (!observed->attempt.chosen_here || !metrics_interval_ms(observed));
+}
+
+bool task_may_have_answered(const struct task_observed *observed)
+{
+    return !observed->workload.selected && !observed->backlog_drained &&
+           !observed->marker_overdue && !observed->result_count;
+}
+
+/* ---- silence ---- */
+
+bool task_starts_exhausted(const struct task_observed *observed)
+{
+    const struct attempt *attempt = &observed->attempt;
+    int64_t by_others = !attempt->chosen_here;
+
+    return observed->task.status.phase == TASK_RUNNING &&
+           attempt->publishes + by_others >= MAX_START_PUBLISHES;
+}
+
+static const struct candidate *pick_other(struct arena *arena, const struct task_observed *observed)
+{
+    const struct schedule_context *all = &observed->candidates;
+    struct candidate *others = arena_array(arena, struct candidate, all->len ? all->len : 1);
+    struct schedule_context context = { .candidates = others, .last_selected = all->last_selected };
+    struct schedule_refusal refusal;
+
+    for (size_t i = 0; i < all->len; i++) {
+        if (!str_equal(all->candidates[i].name, observed->task.status.assigned_proplet))
+            others[context.len++] = all->candidates[i];
+    }
+    return scheduler_pick(observed->scheduler, arena, &observed->task.spec, &context, &refusal);
+}
+
+static void give_up(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan)
+{
+    struct json_opt_int *given_up = &plan->status.unconfirmed_attempts;
+    const char *message = arena_printf(arena, "Proplet '%s' gave no sign of it after %d starts",
+                                       observed->task.status.assigned_proplet, MAX_START_PUBLISHES);
+
+    plan->publish_stop = true;
+    plan->answer = ANSWER_MISSED;
+    if (task_lost_policy(&observed->task.spec) != LOST_RESCHEDULE ||
+        given_up->value >= MAX_UNCONFIRMED_ATTEMPTS || !pick_other(arena, observed)) {
+        task_fail(arena, observed, plan, REASON_NOT_CONFIRMED, message);
+        return;
+    }
+    *given_up = (struct json_opt_int){ true, given_up->value + 1 };
+    task_interrupt(arena, observed, plan, REASON_NOT_CONFIRMED, message);
+}
+
+struct silence {
+    int64_t since_ms;
+    int64_t timeout_ms;
+};
+
+static struct silence judge_silence(const struct task_observed *observed, int64_t interval_ms)
+{
+    const struct attempt *attempt = &observed->attempt;
+    const struct observed_proplet *proplet = &observed->proplet;
+    int64_t sent_ms = latest(attempt->began_ms, attempt->published_ms);
+    struct silence ret = { .since_ms = latest(sent_ms, attempt->confirmed_ms),
+                           .timeout_ms = observed->start_confirm_ms };
+
+    if (!attempt->published_ms || attempt->confirmed_ms)
+        ret.timeout_ms = latest(ret.timeout_ms, METRICS_INTERVALS_MISSED * interval_ms);
+    else if (proplet->fresh_since_ms > attempt->published_ms)
+        ret.timeout_ms = BACK_CONFIRM_MS; /* it was away when the start went out, or soon after */
+    if (!ret.since_ms)
+        ret.since_ms = attempt->first_seen_ms;
+    /* What was sent while nobody listened comes first: a start would cross its own result. */
+    ret.since_ms = latest(ret.since_ms, proplet->heard_since_ms);
+    return ret;
+}
+
+int64_t task_silent_at_ms(const struct task_observed *observed)
+{
+    int64_t interval_ms = metrics_interval_ms(observed);
+
+    if (observed->task.status.phase != TASK_RUNNING || !interval_ms || !observed->proplet.ready ||
+        !observed->backlog_drained || !observed->proplet.heard_since_ms)
+        return 0;
+
+    struct silence silence = judge_silence(observed, interval_ms);
+    int64_t at_ms = silence.since_ms + silence.timeout_ms;
+    return observed->now_ms < at_ms ? 0 : at_ms;
+}
+
+/* A device acknowledges nothing and may have lost the start: its silence is the only sign. */
+void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
+                            struct task_plan *plan)
+{
+    int64_t interval_ms = metrics_interval_ms(observed);
+
+    if (!interval_ms || !observed->proplet.ready || !observed->backlog_drained)
+        return;
+    if (!observed->proplet.heard_since_ms) { /* nobody can be heard: nobody is silent */
+        task_requeue_at(observed, plan, observed->now_ms + observed->start_confirm_ms);
+        return;
+    }
+
+    struct silence silence = judge_silence(observed, interval_ms);
+    if (observed->now_ms - silence.since_ms < silence.timeout_ms) {
+        task_requeue_at(observed, plan, silence.since_ms + silence.timeout_ms);
+        return;
+    }
+    if (!observed->may_start) {
+        if (observed->now_ms < observed->start_from_ms)
+            task_requeue_at(observed, plan, observed->start_from_ms);
+        return;
+    }
+    if (task_starts_exhausted(observed)) {
+        give_up(arena, observed, plan);
+        return;
+    }
+    plan->publish_start = true;
+    task_requeue_at(observed, plan, observed->now_ms + silence.timeout_ms);
+}
+
+/* ---- restart ---- */
+
+bool task_is_restarted(const struct task_observed *observed, uint64_t result_sequence)
+{
+    const struct observed_restart *restart = &observed->restart;
+    const struct attempt *attempt = &observed->attempt;
+
+    if (attempt->began_ms && restart->stored && metrics_interval_ms(observed))
+        return false; /* it may be older than this start: silence will tell */
+    if (!restart->came_ms || restart->sequence < result_sequence || !task_is_active(observed) ||
+        !task_is_assigned(observed))
+        return false;
+    if (attempt->began_ms)
+        return attempt->began_ms <= restart->came_ms;
+    return observed->task.status.phase == TASK_RUNNING; /* by an earlier leader */
+}
+
+static void assign_again(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    const struct candidate same = { .name = observed->task.status.assigned_proplet };
+
+    task_assign(arena, observed, plan, &same);
+}
+
+void task_plan_restart(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    struct json_opt_int *restarts = &plan->status.device_restarts;
+    const char *message = "its device was started anew";
+
+    /* A start that crossed its create may have reached it. */
+    plan->publish_stop = observed->proplet.reachable;
+    plan->answer = ANSWER_MISSED;
+    *restarts = (struct json_opt_int){ true, restarts->value + 1 };
+    if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
+        task_fail(arena, observed, plan, REASON_RESTARTED, message);
+    else if (restarts->value > MAX_RESTARTS)
+        task_fail(arena, observed, plan, REASON_RESTARTS,
+                  arena_printf(arena, "devices were started anew %" PRId64 " times while it ran",
+                               restarts->value));
+    else if (observed->task.status.phase == TASK_RUNNING)
+        task_interrupt(arena, observed, plan, REASON_RESTARTED, message);
+    else
+        assign_again(arena, observed, plan);
+}
+
+/* ---- Proplet gone ---- */
+
+/* It is lost at once, and with it whatever it would still have said. */
+void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
+                               struct task_plan *plan)
+{
+    const char *message =
+        arena_printf(arena, "Proplet '%s' was deleted", observed->task.status.assigned_proplet);
+
+    plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
+    if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
+        task_fail(arena, observed, plan, REASON_PROPLET_DELETED, message);
+    else
+        task_interrupt(arena, observed, plan, REASON_PROPLET_DELETED, message);
+}
+
+/* When its Proplet has been away for too long (in milliseconds from now; at most 0: it has). */
+static int64_t overdue_in_ms(const struct task_observed *observed)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    int64_t seconds = task_proplet_lost_seconds(&observed->task.spec);
+
+    if (!proplet->exists || !proplet->offline_since_us || !proplet->absent_from_ms)
+        return INT64_MAX;
+    return latest(task_left_ms(observed, proplet->offline_since_us, seconds),
+                  proplet->absent_from_ms - observed->now_ms);
+}
+
+bool task_is_held(const struct task_observed *observed)
+{
+    return observed->proplet.held_until_ms && overdue_in_ms(observed) <= 0;
+}
+
+static bool is_lost(const struct task_observed *observed)
+{
+    return task_is_active(observed) && task_is_assigned(observed) &&
+           !observed->proplet.held_until_ms && overdue_in_ms(observed) <= 0;
+}
+
+void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan)
+{
+    int64_t left_ms = overdue_in_ms(observed);
+
+    if (task_is_held(observed))
+        task_requeue_at(observed, plan, observed->proplet.held_until_ms);
+    else if (left_ms > 0 && left_ms != INT64_MAX)
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
+}
+
+static const char *lost_message(struct arena *arena, const struct task_observed *observed)
+{
+    return arena_printf(arena, "its Proplet is offline for more than %" PRId64 " s",
+                        task_proplet_lost_seconds(&observed->task.spec));
+}
+
+bool task_plan_absence(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    enum lost_policy policy = task_lost_policy(&observed->task.spec);
+
+    if (!is_lost(observed)) {
+        if (task_is_held(observed))
+            plan->status.reason = REASON_FLEET;
+        else if (str_equal(plan->status.reason, REASON_FLEET) ||
+                 (str_equal(plan->status.reason, REASON_OFFLINE) &&
+                  !observed->proplet.offline_since_us))
+            plan->status.reason = NULL;
+        task_requeue_when_lost(observed, plan);
+        return false;
+    }
+    if (policy == LOST_WAIT) {
+        plan->status.reason = REASON_OFFLINE;
+        return false;
+    }
+    plan->publish_stop = observed->proplet.reachable;
+    plan->answer = ANSWER_MISSED;
+    if (policy == LOST_FAIL)
+        task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
+    else
+        task_interrupt(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
+    return true;
+}
+
+bool task_is_displaced(const struct task_observed *observed)
+{
+    if (observed->task.status.phase != TASK_SCHEDULED || !task_is_assigned(observed) ||
+        observed->attempt.published_ms || observed->task.spec.suspend)
+        return false;
+    if (observed->proplet.exists && observed->proplet.cordoned && !task_may_have_started(observed))
+        return true;
+    return is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT;
+}
+
+void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    bool may_have_started = task_may_have_started(observed);
+    struct schedule_refusal refusal;
+
+    if (may_have_started) {
+        plan->publish_stop = observed->proplet.reachable;
+        plan->answer = ANSWER_MISSED;
+    }
+    if (may_have_started && task_lost_policy(&observed->task.spec) == LOST_FAIL) {
+        task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
+        return;
+    }
+    const struct candidate *chosen = task_pick(arena, observed, &refusal);
+    if (chosen)
+        task_assign(arena, observed, plan, chosen);
+    else
+        task_unassign(arena, observed, plan, refusal.reason, refusal.message);
+}
+
+/* ---- stop ---- */
+
+static bool is_overdue(const struct task_observed *observed)
+{
+    const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
+
+    return observed->task.status.phase == TASK_RUNNING && deadline->set &&
+           task_left_ms(observed, observed->task.status.started_at_us, deadline->value) <= 0;
+}
+
+bool task_is_stopping(const struct task_observed *observed)
+{
+    return observed->task.spec.suspend || observed->attempt.stop_sent_ms || is_overdue(observed) ||
+           (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT);
+}
+
+void task_plan_stopped(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    plan->publish_stop = false;
+    if (plan->status.phase != observed->task.status.phase || plan->assign ||
+        !task_is_assigned(observed) || str_is_empty(plan->status.assigned_proplet))
+        return;
+
+    /* Whatever it was to be stopped for is over: it begins anew. */
+    plan->publish_start = false;
+    if (plan->status.phase == TASK_RUNNING)
+        task_interrupt(arena, observed, plan, "Stopped", "its device confirmed a stop");
+    else if (plan->status.phase == TASK_SCHEDULED)
+        assign_again(arena, observed, plan);
+}
+
+/* ---- the next choice ---- */
+
+static const struct candidate *same_again(const struct task_observed *observed)
+{
+    const struct schedule_context *context = &observed->candidates;
+
+    for (size_t i = 0; i < context->len; i++) {
+        const struct candidate *candidate = &context->candidates[i];
+        if (str_equal(candidate->name, observed->task.status.assigned_proplet) &&
+            schedule_filter(&observed->task.spec, candidate) == FILTER_PASSED)
+            return candidate;
+    }
+    return NULL;
+}
+
+const struct candidate *task_pick(struct arena *arena, const struct task_observed *observed,
+                                  struct schedule_refusal *ret_refusal)
+{
+    const struct task_status *status = &observed->task.status;
+    const struct candidate *chosen = NULL;
+
+    if (status->phase == TASK_PENDING && str_equal(status->reason, REASON_RESTARTED))
+        chosen = same_again(observed);
+    else if (status->phase == TASK_PENDING && str_equal(status->reason, REASON_NOT_CONFIRMED))
+        chosen = pick_other(arena, observed);
+    if (chosen)
+        return chosen;
+    return scheduler_pick(observed->scheduler, arena, &observed->task.spec, &observed->candidates,
+                          ret_refusal);
+}

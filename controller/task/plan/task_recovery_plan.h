@@ -1,0 +1,91 @@
+/* What becomes of an attempt that its device may have lost: silence, a restart, a Proplet that is
+ * gone. Pure, parts of task_plan. */
+#pragma once
+
+#include "common/kube/conditions.h"
+#include "controller/task/plan/task_plan.h"
+
+/*
+ *                      policy Reschedule       policy Wait             policy Fail
+ *   not confirmed      interrupted, elsewhere  failed                  failed
+ *   device restarted   interrupted, there      interrupted, there      failed
+ *   Proplet deleted    interrupted             interrupted             failed
+ *   Proplet lost       interrupted             stays running           failed
+ *
+ * Nobody is lost while the brake holds (fleet_brake_plan.h): whoever would be says FleetOffline.
+ *
+ * A scheduled Task whose start may be out fails or waits likewise, or gets another Proplet in one
+ * write; one whose start is not out gets another one unless it waits.
+ *
+ * "There" and "elsewhere" survive the way through pending in status: assignedProplet and reason
+ * stay until the next choice.
+ */
+#define REASON_NOT_CONFIRMED "StartNotConfirmed"
+#define REASON_RESTARTED "DeviceRestarted"
+#define REASON_RESTARTS "DeviceRestarts"
+#define REASON_PROPLET_DELETED "PropletDeleted"
+#define REASON_OFFLINE "PropletOffline"
+#define REASON_LOST "PropletLost"
+#define REASON_FLEET "FleetOffline"
+#define REASON_BACKLOG "BacklogUnknown"
+
+/* A start that nothing confirms is published so often in all before its attempt is given up. */
+#define MAX_START_PUBLISHES 4
+/* So many restarts, and as many attempts given up, does one run survive. */
+#define MAX_RESTARTS 3
+#define MAX_UNCONFIRMED_ATTEMPTS 3
+
+/* Scheduled or running. */
+bool task_is_active(const struct task_observed *observed);
+bool task_is_assigned(const struct task_observed *observed);
+/* The start may be out: published by this process, or by an earlier one that chose the Proplet. */
+bool task_may_have_started(const struct task_observed *observed);
+/* Unknown: no sign of life is to be expected of it, so a start that was lost looks like one that
+ * was not. */
+enum condition_status task_started_status(const struct task_observed *observed);
+
+/* An earlier leader may have published the start, and its result may wait in the broker. Or nothing
+ * will confirm it: then a create from there must not be taken for one that ended it. */
+bool task_awaits_backlog(const struct task_observed *observed);
+/* In time, while nobody led: whoever is about to end it waits for the marker, which wakes it. */
+bool task_may_have_answered(const struct task_observed *observed);
+
+/* The device was started anew after the start of this attempt went out, and behind the result
+ * (sequence 0: there is none). */
+bool task_is_restarted(const struct task_observed *observed, uint64_t result_sequence);
+/* The last start that may be published is out: what follows may need the candidates. */
+bool task_starts_exhausted(const struct task_observed *observed);
+
+/* A running Task whose device has been silent for so long that its start is to be repeated, or its
+ * attempt given up: when that became so (monotonic); 0: it is not, or nobody can say. */
+int64_t task_silent_at_ms(const struct task_observed *observed);
+
+/* Of a running Task. */
+void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
+                            struct task_plan *plan);
+void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
+                               struct task_plan *plan);
+/* Of a running Task whose Proplet is Offline; true: that ended it. */
+bool task_plan_absence(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
+/* It would be lost, if the brake did not hold. */
+bool task_is_held(const struct task_observed *observed);
+void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan);
+/* Scheduled on a Proplet that is lost, or was cordoned before the start went out: it stays
+ * scheduled, on another Proplet if there is one. */
+bool task_is_displaced(const struct task_observed *observed);
+void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan);
+/* It was told to stop, or is going to be: an error is its word on that. */
+bool task_is_stopping(const struct task_observed *observed);
+/* That word came; plan is what is done without it. */
+void task_plan_stopped(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
+/* Of a Task for which task_is_restarted. */
+void task_plan_restart(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
+
+/* The scheduler's choice; after a restart the same Proplet if it still fits, after an attempt that
+ * was given up another one if there is one. */
+const struct candidate *task_pick(struct arena *arena, const struct task_observed *observed,
+                                  struct schedule_refusal *ret_refusal);

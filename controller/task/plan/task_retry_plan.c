@@ -1,0 +1,120 @@
+#include "controller/task/plan/task_retry_plan.h"
+
+#include <inttypes.h>
+
+#include "common/base/str.h"
+#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_schedule_plan.h"
+#include "controller/task/plan/task_transition.h"
+
+int64_t retry_delay_s(int64_t failures)
+{
+    int64_t delay_s = RETRY_FIRST_DELAY_S;
+
+    for (int64_t i = 1; i < failures && delay_s < RETRY_MAX_DELAY_S; i++)
+        delay_s *= 2;
+    return delay_s < RETRY_MAX_DELAY_S ? delay_s : RETRY_MAX_DELAY_S;
+}
+
+/* What another attempt cannot mend, or must not. */
+static bool is_last_word(const struct task_spec *spec, const char *reason)
+{
+    static const char *const FINAL[] = {
+        REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID,
+        REASON_RESULT_TOO_LARGE,  REASON_TOO_MANY_TARGETS,
+        REASON_RESULT_REFUSED,    REASON_DEADLINE,
+        REASON_STOPPED_BY_JOB,    REASON_RESTARTED,
+        REASON_RESTARTS,          REASON_LOST,
+        REASON_PROPLET_DELETED,   REASON_START_DEADLINE,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(FINAL); i++) {
+        if (str_equal(reason, FINAL[i]))
+            return true;
+    }
+    /* It may have run: the policy is not to repeat what may have. */
+    return str_equal(reason, REASON_NOT_CONFIRMED) && task_lost_policy(spec) == LOST_FAIL;
+}
+
+static bool is_endless(const struct task_spec *spec)
+{
+    return spec->daemon && spec->restart_policy == RESTART_ALWAYS;
+}
+
+bool retry_is_allowed(const struct task_spec *spec, const char *reason, int64_t failures)
+{
+    return (is_endless(spec) || failures <= task_backoff_limit(spec)) &&
+           !is_last_word(spec, reason);
+}
+
+bool task_is_backing_off(const struct task_observed *observed)
+{
+    const struct task_status *status = &observed->task.status;
+
+    return status->phase == TASK_FAILED &&
+           condition_is(status->conditions, "Failed", CONDITION_FALSE);
+}
+
+/* No times: the same text in each turn. */
+static void say_waiting(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan)
+{
+    const struct task_spec *spec = &observed->task.spec;
+    const char *of =
+        is_endless(spec) ? "" : arena_printf(arena, " of %" PRId64, task_backoff_limit(spec));
+
+    task_wait(arena, observed, plan, REASON_BACKING_OFF,
+              arena_printf(arena, "retry %" PRId64 "%s waits for status.nextRetry",
+                           plan->status.failures, of));
+}
+
+void task_back_off(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const char *reason)
+{
+    struct task_status *status = &plan->status;
+    const char *message = arena_printf(arena, "attempt %" PRId64 " failed: %s: %s", status->attempt,
+                                       reason, status->error);
+    int64_t at_us = observed->now_us + retry_delay_s(status->failures) * 1000000;
+
+    status->next_retry_us = (at_us + 999999) / 1000000 * 1000000; /* written in whole seconds */
+    task_condition(arena, observed, plan, "Failed", CONDITION_FALSE, REASON_BACKING_OFF, message);
+    say_waiting(arena, observed, plan);
+    plan->event_type = EVENT_WARNING;
+    plan->event_reason = "Retrying";
+    plan->event_message = message;
+}
+
+void task_plan_retry(struct arena *arena, const struct task_observed *observed,
+                     struct task_plan *plan)
+{
+    const struct task_status *status = &observed->task.status;
+    int64_t left_ms = task_left_ms(observed, status->next_retry_us, 0);
+
+    if (!retry_is_allowed(&observed->task.spec, REASON_BACKING_OFF, status->failures)) {
+        task_end_retries(arena, observed, plan, REASON_LIMIT,
+                         arena_printf(arena,
+                                      "failed %" PRId64 " times, and spec.backoffLimit is %" PRId64,
+                                      status->failures, task_backoff_limit(&observed->task.spec)));
+    } else if (observed->task.spec.suspend) {
+        task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
+    } else if (left_ms > 0) {
+        say_waiting(arena, observed, plan);
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
+    } else {
+        task_reset(arena, observed, plan);
+    }
+}
+
+void task_end_retries(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan, const char *reason, const char *message)
+{
+    plan->status.finished_at_us = observed->now_us;
+    plan->status.next_retry_us = 0;
+    task_wait(arena, observed, plan, reason, message);
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
+    plan->event_type = EVENT_WARNING;
+    plan->event_reason = "Failed";
+    plan->event_message = arena_printf(arena, "%s: %s", reason, message);
+}

@@ -1,0 +1,40 @@
+/* Runs of a Task: how another one begins, and what is kept of those that ended. Pure, part of
+ * task_plan. */
+#pragma once
+
+#include "controller/task/plan/task_plan.h"
+
+/*
+ * A run is all attempts up to a final outcome. status.run counts them from 0; its counts (failures,
+ * deviceRestarts, unconfirmedAttempts) begin anew with each, status.attempt goes on, since message
+ * ids are made of it. Dependencies are looked at once in a run.
+ */
+
+/* Of a finished Task: pending, for a new run. The reconciler adds the old one to the history. */
+void task_begin_run(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan);
+
+/* The counts of a run begin anew, in whatever phase. */
+void task_renew_counts(struct task_status *status);
+
+/* The status that is stored, ended as the plan says. */
+struct task_status task_ended(const struct task_status *stored, const struct run_end *end,
+                              int64_t now_us);
+/* The history with a run that ended, without its results; at most limit of them, the oldest go
+ * first. history may be NULL. */
+const cJSON *task_history_add(struct arena *arena, const cJSON *history,
+                              const struct task_status *ended, int64_t limit);
+
+/*
+ * Restart by annotation. A value that was not acted on yet (status.observedRestart) asks for a run
+ * that begins after it: so a Task that runs is left alone and runs again when it has ended, one
+ * that backs off does not wait any longer, and one that has not begun has nothing to do. One of a
+ * PropellerJob that is being stopped waits for the end of the job. A skipped Task cannot begin
+ * again: it says so, once.
+ */
+#define RESTART_VALUE_MAX 128 /* bytes; of a longer one the cache keeps a digest */
+/* Of a finished Task. false: nobody asks. */
+bool task_plan_rerun(struct arena *arena, const struct task_observed *observed,
+                     struct task_plan *plan);
+/* Of a pending Task: whatever was asked for, this run does it. */
+void task_note_rerun(const struct task_observed *observed, struct task_plan *plan);

@@ -1,0 +1,45 @@
+/* When a Task with a schedule runs: it waits, begins a run, leaves one out. Pure, part of
+ * task_plan. */
+#pragma once
+
+#include "controller/task/plan/task_plan.h"
+
+/*
+ *                            nextRun                       nextRun, Replace
+ *   pending, waits ───────────────────┐            ┌──────────────────────────────┐
+ *   completed, failed (for good) ─────┴─> pending ─┴─> scheduled ──> running ──> interrupted
+ *                                          run + 1
+ *
+ * One write begins a run: phase, status.run, lastRun (the time that it is for), the nextRun after it
+ * and the history. So a process that dies before it leaves the time due, and one that dies after it
+ * leaves nothing to begin again; and nothing is chosen or published in the turn that begins a run.
+ *
+ *   due, a run has not ended   Forbid: the time is left out. Replace: the run is interrupted, or
+ *                              given up where it has not begun, and the next one begins. Not before
+ *                              what the broker holds for the last leader has been handled
+ *   several times passed       the last one runs, the others are missed
+ *   later than startingDeadlineSeconds
+ *                              it is missed; or, begun and not taken by any Proplet by then, left out
+ *   suspended                  nothing is due; what passes meanwhile is left out without a word
+ *   schedule or zone changed   the times count from now on
+ *
+ * Times that are stored are compared with what the schedule says now: status.nextRun in the future
+ * must be the next one; in the past it is due if the spec has not changed since, or still has it.
+ */
+#define REASON_SCHEDULE "WaitingForSchedule"
+#define REASON_REPLACED "Replaced"
+#define REASON_START_DEADLINE "StartingDeadlineExceeded"
+/* Of observed_schedule.problem. */
+#define REASON_BAD_SCHEDULE "InvalidSchedule"
+#define REASON_UNKNOWN_ZONE "UnknownTimeZone"
+#define REASON_NO_ZONES "NoTimeZoneDatabase"
+
+/* Missed times are counted up to this number. */
+#define MAX_MISSED_COUNTED 100
+
+/* Before whatever the phase asks for. true: that must not be asked any more. */
+bool task_plan_schedule(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan);
+/* The present run of a pending Task that recurs does not take place. */
+void task_leave_out(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *reason, const char *message);

@@ -1,0 +1,259 @@
+#include "controller/task/plan/task_transition.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_retry_plan.h"
+#include "controller/task/plan/task_schedule_plan.h"
+
+/* api.md: status.error is cut at a character. */
+#define MAX_ERROR_BYTES 4096
+#define MAX_CONDITION_MESSAGE 1024
+
+void task_condition(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *type, enum condition_status status,
+                    const char *reason, const char *message)
+{
+    struct condition condition = {
+        .type = type,
+        .status = status,
+        .reason = reason,
+        .message = arena_strndup(arena, message,
+                                 str_utf8_cut(message, strlen(message), MAX_CONDITION_MESSAGE)),
+        .observed_generation = observed->generation,
+    };
+    cJSON *list =
+        plan->status.conditions ? json_copy(plan->status.conditions) : cJSON_CreateArray();
+
+    plan->status.conditions = arena_own(arena, list, json_free);
+    condition_set(list, &condition, observed->now_us);
+}
+
+static void drop_condition(struct arena *arena, struct task_plan *plan, const char *type)
+{
+    if (!condition_get(plan->status.conditions, type))
+        return;
+
+    cJSON *list = arena_own(arena, json_copy(plan->status.conditions), json_free);
+    condition_remove(list, type);
+    plan->status.conditions = list;
+}
+
+static void set_phase(struct task_plan *plan, enum task_phase phase)
+{
+    assert(task_may_become(plan->status.phase,
+                           phase)); /* a plan that breaks the table is a bug here */
+    plan->status.phase = phase;
+}
+
+static void finish(const struct task_observed *observed, struct task_plan *plan,
+                   enum task_phase phase)
+{
+    set_phase(plan, phase);
+    plan->status.finished_at_us = observed->now_us;
+}
+
+static void set_event(struct task_plan *plan, enum event_type type, const char *reason,
+                      const char *message)
+{
+    plan->event_type = type;
+    plan->event_reason = reason;
+    plan->event_message = message;
+}
+
+void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message)
+{
+    plan->status.reason = reason;
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, reason, message);
+}
+
+void task_skip(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message)
+{
+    finish(observed, plan, TASK_SKIPPED);
+    task_wait(arena, observed, plan, reason, message);
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    set_event(plan, EVENT_NORMAL, "Skipped", message);
+}
+
+bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct dependencies_decision decision =
+        dependencies_plan(arena, task_run_if(&observed->task.spec), &observed->dependencies);
+
+    if (decision.verdict == DEPENDENCIES_WAIT)
+        task_wait(arena, observed, plan, decision.reason, decision.message);
+    else if (decision.verdict == DEPENDENCIES_SKIP && task_recurs(&observed->task.spec))
+        task_leave_out(arena, observed, plan, decision.reason, decision.message);
+    else if (decision.verdict == DEPENDENCIES_SKIP)
+        task_skip(arena, observed, plan, decision.reason, decision.message);
+    return decision.verdict != DEPENDENCIES_MET;
+}
+
+/* For messages. */
+static const char *whereabouts(struct arena *arena, const struct task_status *status)
+{
+    if (status->broadcast_results.len)
+        return arena_printf(arena, "%zu Proplets", status->broadcast_results.len);
+    return arena_printf(arena, "Proplet '%s'", status->assigned_proplet);
+}
+
+void task_assign_targets(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    set_phase(plan, TASK_SCHEDULED);
+    plan->assign = true;
+    plan->status.attempt++;
+    plan->status.scheduled_at_us = observed->now_us;
+    plan->status.reason = NULL;
+
+    const char *message = arena_printf(arena, "assigned to %s", whereabouts(arena, &plan->status));
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned", message);
+    set_event(plan, EVENT_NORMAL, "Scheduled", message);
+}
+
+void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+                 const struct candidate *chosen)
+{
+    plan->status.assigned_proplet = chosen->name;
+    task_assign_targets(arena, observed, plan);
+}
+
+void task_unassign(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const char *reason, const char *message)
+{
+    plan->status.assigned_proplet = NULL;
+    plan->status.targets = NULL;
+    plan->status.broadcast_results = (struct json_objects){ 0 };
+    task_wait(arena, observed, plan, reason, message);
+}
+
+void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              enum condition_status started)
+{
+    set_phase(plan, TASK_RUNNING);
+    plan->status.started_at_us = observed->now_us;
+    plan->status.reason = NULL;
+    task_condition(arena, observed, plan, "Started", started, "StartPublished",
+                   "the broker has the start");
+    set_event(plan, EVENT_NORMAL, "Started",
+              arena_printf(arena, "started on %s", whereabouts(arena, &plan->status)));
+}
+
+void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    if (!plan->status.started_at_us)
+        plan->status.started_at_us = observed->now_us;
+    if (!condition_is(plan->status.conditions, "Started", CONDITION_TRUE))
+        task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "ResultReceived", "");
+}
+
+void task_complete(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const cJSON *results)
+{
+    finish(observed, plan, TASK_COMPLETED);
+    plan->status.results = results;
+    plan->status.error = NULL;
+    plan->status.reason = NULL;
+    drop_condition(arena, plan, "Failed");
+    task_condition(arena, observed, plan, "Completed", CONDITION_TRUE, "ResultReceived", "");
+    set_event(plan, EVENT_NORMAL, "Completed",
+              arena_printf(arena, "completed on %s", whereabouts(arena, &plan->status)));
+}
+
+void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message)
+{
+    finish(observed, plan, TASK_FAILED);
+    plan->status.failures++;
+    plan->status.reason = reason;
+    plan->status.error =
+        arena_strndup(arena, message, str_utf8_cut(message, strlen(message), MAX_ERROR_BYTES));
+    if (retry_is_allowed(&observed->task.spec, reason, plan->status.failures)) {
+        task_back_off(arena, observed, plan, reason);
+        return;
+    }
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
+    set_event(plan, EVENT_WARNING, "Failed",
+              arena_printf(arena, "%s: %s", reason, plan->status.error));
+}
+
+void task_end(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              const cJSON *results)
+{
+    const char *text = json_string(results, NULL);
+    size_t len = text ? strlen(text) : 0;
+    char digest[SHA256_HEX_LEN];
+
+    if (!text && results)
+        text = json_text(arena, results, &len);
+    if (len <= observed->max_result_bytes)
+        task_complete(arena, observed, plan, results);
+    else
+        task_fail(arena, observed, plan, REASON_RESULT_TOO_LARGE,
+                  arena_printf(arena, "the result has %zu bytes, %zu are allowed; sha256 %s", len,
+                               observed->max_result_bytes, sha256_hex(text, len, digest)));
+}
+
+void task_interrupt(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *reason, const char *message)
+{
+    set_phase(plan, TASK_INTERRUPTED);
+    plan->status.finished_at_us = observed->now_us;
+    plan->status.reason = reason;
+    task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
+    set_event(plan, EVENT_NORMAL, "Interrupted", message);
+}
+
+void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
+{
+    set_phase(plan, TASK_PENDING);
+    if (!str_equal(plan->status.reason, REASON_RESTARTED) &&
+        !str_equal(plan->status.reason,
+                   REASON_NOT_CONFIRMED)) { /* they matter to the next choice */
+        plan->status.assigned_proplet = NULL;
+        plan->status.reason = NULL;
+    }
+    plan->status.targets = NULL;
+    plan->status.broadcast_results = (struct json_objects){ 0 };
+    plan->status.results = NULL;
+    plan->status.error = NULL;
+    plan->status.started_at_us = 0;
+    plan->status.finished_at_us = 0;
+    plan->status.scheduled_at_us = 0;
+    plan->status.next_retry_us = 0;
+    drop_condition(arena, plan, "Started");
+    drop_condition(arena, plan, "Completed");
+    drop_condition(arena, plan, "Failed");
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, "Restarted", "");
+}
+
+void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms)
+{
+    int64_t delay = at_ms - observed->now_ms;
+
+    if (delay < 1)
+        delay = 1;
+    if (delay > UINT32_MAX)
+        delay = UINT32_MAX;
+    if (!plan->requeue_after_ms || (uint32_t)delay < plan->requeue_after_ms)
+        plan->requeue_after_ms = (uint32_t)delay;
+}
+
+/* A user may mean "never" by any number of seconds. */
+#define MAX_LIMIT_S (100ll * 366 * 24 * 60 * 60)
+
+/* Milliseconds, rounded up, until `seconds` have passed since then. */
+int64_t task_left_ms(const struct task_observed *observed, int64_t since_us, int64_t seconds)
+{
+    if (seconds > MAX_LIMIT_S)
+        seconds = MAX_LIMIT_S;
+
+    return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
+}

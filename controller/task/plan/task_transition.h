@@ -1,0 +1,52 @@
+/* Moving a Task's status from phase to phase, with the conditions, times and events that belong to
+ * it. */
+#pragma once
+
+#include "common/kube/conditions.h"
+#include "controller/task/plan/task_plan.h"
+
+/* Reasons of failures; those of recovery are in task_recovery_plan.h. */
+#define REASON_PAYLOAD_TOO_LARGE "PayloadTooLarge"
+#define REASON_PAYLOAD_INVALID "PayloadInvalid"
+#define REASON_RESULT_TOO_LARGE "ResultTooLarge"
+#define REASON_TOO_MANY_TARGETS "TooManyTargets"
+#define REASON_RESULT_REFUSED "ResultRefused"
+#define REASON_DEADLINE "DeadlineExceeded"
+
+/* Each sets plan->status and the event. Messages hold no times. */
+void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message);
+void task_skip(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message);
+/* Waits or is skipped, as its dependencies say. false: they are met. */
+bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+                 const struct candidate *chosen);
+/* All of them at once; plan->status has the targets. */
+void task_assign_targets(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan);
+void task_unassign(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const char *reason, const char *message);
+/* started: of the condition; unknown where the device gives no sign of it before its end. */
+void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              enum condition_status started);
+/* A result proves that it started, also when it came before the running write. */
+void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+void task_complete(struct arena *arena, const struct task_observed *observed,
+                   struct task_plan *plan, const cJSON *results);
+/* Completed, or failed because the result is larger than it may be. */
+void task_end(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+              const cJSON *results);
+/* For good, or until the next retry: see task_retry_plan.h. */
+void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
+               const char *reason, const char *message);
+void task_interrupt(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *reason, const char *message);
+void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
+/* Milliseconds, rounded up, until `seconds` have passed since then; at most 0: they have. */
+int64_t task_left_ms(const struct task_observed *observed, int64_t since_us, int64_t seconds);
+/* Wakes it then (monotonic), if nothing does earlier. */
+void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms);
+void task_condition(struct arena *arena, const struct task_observed *observed,
+                    struct task_plan *plan, const char *type, enum condition_status status,
+                    const char *reason, const char *message);

@@ -1,0 +1,57 @@
+/* What becomes of a Task that the cluster runs in a pod of its own. Pure, parts of task_plan. */
+#pragma once
+
+#include "controller/task/plan/task_plan.h"
+
+/*
+ *   scheduled ──no Job yet──> the Job is made (nothing is written)
+ *       │ └──its container started──> running ──Job complete──> completed
+ *       │                                │ └─────Job failed───> failed
+ *       └─cannot start for long─> failed └──pod or Job taken away──> interrupted ──> pending
+ *
+ * The status decides, and what runs follows it: an attempt that the status does not hold any more is
+ * a leftover, and is deleted. So a suspend, a deadline, a lost Proplet write the status first, as
+ * everywhere, and a crash in between leaves something that the next look finds. A Job has a name per
+ * attempt, so none is made twice; once the Task runs, a Job that is gone is never made again, its
+ * successor is another attempt.
+ *
+ * A Task scheduled on a Proplet that goes Offline or is cordoned keeps its pod: it does not run there.
+ */
+
+/* A disrupted pod of a scheduled or running Task; so many does one run survive (MAX_RESTARTS). */
+#define REASON_JOB_DELETED "JobDeleted"
+#define REASON_NAME_TAKEN "NameTaken"
+/* Names taken by others, and refusals that may be mended, are looked at again so often. */
+#define TASK_WORKLOAD_RETRY_MS 60000
+/* The Job's controller made no pod: it is asked why after this, and then so often. */
+#define TASK_WORKLOAD_PODLESS_MS 3000
+#define TASK_WORKLOAD_PODLESS_AGAIN_MS 30000
+
+/* Owned by the Task, and not what its status says. */
+struct task_leftover {
+    const struct kube_kind *kind;
+    const char *name;
+    const cJSON *object; /* as the cache has it */
+};
+/* attempt: of a Job or Deployment that the Task owns; finished: Complete or Failed. */
+bool task_workload_is_leftover(const struct task_observed *observed, int64_t attempt,
+                               bool finished);
+
+/* The user moved activeDeadlineSeconds since the Job was made. */
+bool task_workload_deadline_moved(const struct task_spec *spec, const cJSON *job);
+
+/* A Proplet of type k8s is among the candidates, and the Task could run there without MQTT. */
+bool task_workload_is_possible(const struct task_observed *observed);
+
+/* Its end counts whatever else there is to do: a deadline that passed, a suspend, a deleted Proplet. */
+void task_plan_workload_end(struct arena *arena, const struct task_observed *observed,
+                            struct task_plan *plan);
+/* Of an active Task that has not ended. */
+void task_plan_workload(struct arena *arena, const struct task_observed *observed,
+                        struct task_plan *plan);
+
+/* The API server does not take what was to be made, or somebody else has its name: the plan instead
+ * of the one that wanted to make it. */
+struct task_plan task_plan_workload_refused(struct arena *arena,
+                                            const struct task_observed *observed,
+                                            const char *reason, const char *message);

@@ -1,0 +1,92 @@
+#include "controller/task/task_broadcast.h"
+
+#include "controller/task/plan/broadcast_outcome.h"
+#include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/task_transition.h"
+#include "controller/task/task_dispatch.h"
+
+/* Some of it is out: what can be done is written all the same, and the rest is tried again then. */
+static void leave_rest(struct reconcile *rc, const struct task_observed *observed,
+                       struct task_plan *plan, size_t from)
+{
+    for (size_t i = from; i < plan->status.broadcast_results.len; i++) {
+        struct target_action *action = &plan->actions[i];
+        if (action->publish_start || action->publish_stop)
+            action->undone = true;
+    }
+    task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
+}
+
+static int start(struct shared *shared, struct reconcile *rc, const struct task_observed *observed,
+                 const struct task_spec *whole, struct task_plan *plan, size_t i, struct error *err)
+{
+    const char *reason = NULL;
+    int r = task_send_start(shared, rc, &observed->parts[i], whole, &reason, err);
+
+    if (r != TASK_NOT_SENDABLE)
+        return r;
+    broadcast_fail_target(rc->arena, observed, plan, i, reason, err->message);
+    return 0;
+}
+
+static bool any_start(const struct task_plan *plan)
+{
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        if (plan->actions[i].publish_start)
+            return true;
+    }
+    return false;
+}
+
+/* Their words are acknowledged before those of the others come. */
+static void remember_ended(struct shared *shared, const struct task_observed *observed,
+                           const struct task_plan *plan)
+{
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        if (plan->actions[i].release && plan->actions[i].first_mail)
+            attempts_ended(shared->attempts, observed->parts[i].uid, observed->task.status.attempt,
+                           observed->now_ms);
+    }
+}
+
+int task_broadcast_publish(struct shared *shared, struct reconcile *rc,
+                           const struct task_observed *observed, struct task_plan *plan,
+                           struct error *err)
+{
+    struct task whole = { 0 };
+    const cJSON *json;
+    int r = any_start(plan) ? task_read_whole(rc, observed, &whole, &json, err) : 0;
+    if (r < 0)
+        return r;
+
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        const struct target_action *action = &plan->actions[i];
+        if (action->publish_stop && !task_publish_stop(shared, rc, &observed->parts[i]))
+            r = TASK_NOT_PUBLISHED;
+        else if (action->publish_start)
+            r = start(shared, rc, observed, &whole.spec, plan, i, err);
+        if (r == 0)
+            continue;
+        if (r < 0 && i == 0)
+            return r;
+        leave_rest(rc, observed, plan, i);
+        break;
+    }
+    broadcast_settle(rc->arena, observed, plan);
+    if (observed->deleted_us)
+        remember_ended(shared, observed, plan);
+    return 0;
+}
+
+void task_broadcast_chosen(struct shared *shared, struct reconcile *rc,
+                           const struct task_observed *observed, const struct task_plan *plan)
+{
+    const struct task_target *targets = plan->status.broadcast_results.items;
+
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        if (plan->assign || (plan->actions && plan->actions[i].chosen))
+            attempts_chosen(shared->attempts,
+                            attempts_key(rc->arena, observed->uid, targets[i].index),
+                            plan->status.attempt, observed->now_ms);
+    }
+}

@@ -1,0 +1,170 @@
+#include "controller/task/task_dispatch.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
+#include "controller/device/payload.h"
+#include "controller/task/plan/task_transition.h"
+
+/* The reconnect wakes the Task; this is the backstop for refusals that end without one. */
+#define PUBLISH_RETRY_MS 5000
+
+static struct metric STARTS = { .type = METRIC_COUNTER,
+                                .name = "propeller_starts_total",
+                                .help = "Starts published." };
+static struct metric REPEATED = { .type = METRIC_COUNTER,
+                                  .name = "propeller_starts_repeated_total",
+                                  .help = "Starts published again with the same id, as far as "
+                                          "this process knows of the first." };
+
+/* QoS 0 to a microcontroller, which never acknowledges what it is sent. */
+static int qos_of(const struct observed_proplet *proplet)
+{
+    return proplet->dialect == DIALECT_EMBEDDED ? 0 : proplet->qos;
+}
+
+int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
+                    const cJSON **ret_json, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    int r = kube_get(rc->client, &KIND_TASK, &rc->name, &object, err);
+    if (r < 0)
+        return error_wrap(err, "read the module");
+    if (!str_equal(object->uid, observed->uid) || object->deleting)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' was deleted", rc->name.name);
+
+    *ret_json = kube_object_json(rc->arena, object);
+    r = task_decode(rc->arena, *ret_json, ret, err);
+    if (r < 0)
+        return r;
+    if (ret->status.attempt != observed->task.status.attempt)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
+    return 0;
+}
+
+/* Reading the module took its time: what was observed before may hold no more. Its result may have
+ * come, or the connection have ended over which it would. */
+static bool has_news(struct shared *shared, struct reconcile *rc,
+                     const struct task_observed *observed)
+{
+    struct channel_state channel = bridge_channel_state(shared->bridge, observed->proplet.channel);
+    const char *uid =
+        observed->target_id ? message_id_uid(rc->arena, observed->target_id) : observed->uid;
+    uint64_t seen = observed->restart.sequence;
+    struct mail *mail;
+    size_t count = mailbox_peek(shared->mailbox, rc->arena, uid, &mail);
+
+    if (observed->result_count && observed->results[observed->result_count - 1].sequence > seen)
+        seen = observed->results[observed->result_count - 1].sequence;
+    return (count && mail[count - 1].sequence > seen) || !channel.results_since_ms ||
+           channel.results_since_ms > observed->now_ms;
+}
+
+static int send_payload(struct shared *shared, struct reconcile *rc,
+                        const struct task_observed *observed, const char *text, size_t len,
+                        struct error *err)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    int64_t began_ms = clock_monotonic_ms(rc->clock);
+    int r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
+                           qos_of(proplet), err);
+    if (r == -ERROR_UNAVAILABLE) {
+        log_debug("start not published, waiting for the broker", "error", err->message, NULL);
+        rc->requeue_after_ms = PUBLISH_RETRY_MS;
+        return TASK_NOT_PUBLISHED;
+    }
+    if (r < 0 && r != -ERROR_TIMEOUT)
+        return error_wrap(err, "publish start");
+
+    metric_add(&STARTS, 1, NULL);
+    if (observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING)
+        metric_add(&REPEATED, 1, NULL);
+    attempts_published(shared->attempts, observed->uid, observed->task.status.attempt, began_ms,
+                       r < 0 ? 0 : clock_monotonic_ms(rc->clock));
+    if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {
+        log_warn("start not acknowledged by the broker, publishing it again", "uid", observed->uid,
+                 "error", err->message, NULL);
+        rc->requeue_after_ms = 1; /* asks for the marker that it waits for */
+        return TASK_NOT_PUBLISHED;
+    }
+    return 0;
+}
+
+int task_send_start(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct task_spec *whole,
+                    const char **ret_reason, struct error *err)
+{
+    const char *text;
+    size_t len;
+    bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
+    const struct start_request request = {
+        .task = whole,
+        .object_name = rc->name.name,
+        .message_id = task_message_id(rc->arena, observed),
+        .client_id = observed->proplet.client_id,
+        .dialect = observed->proplet.dialect,
+    };
+
+    if (repeated && has_news(shared, rc, observed)) {
+        rc->requeue_after_ms = 1;
+        return TASK_NOT_PUBLISHED;
+    }
+    if (repeated && whole->daemon && !task_publish_stop(shared, rc, observed))
+        return TASK_NOT_PUBLISHED;
+
+    int r = payload_start(rc->arena, &request, &text, &len, err);
+    if (r < 0) {
+        *ret_reason = r == -ERROR_TOO_LARGE ? REASON_PAYLOAD_TOO_LARGE : REASON_PAYLOAD_INVALID;
+        return TASK_NOT_SENDABLE;
+    }
+    return send_payload(shared, rc, observed, text, len, err);
+}
+
+int task_publish_start(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed, struct task_plan *plan,
+                       struct error *err)
+{
+    struct task whole = { 0 };
+    const cJSON *json;
+    const char *reason = NULL;
+    int r = task_read_whole(rc, observed, &whole, &json, err);
+    if (r < 0)
+        return r;
+
+    r = task_send_start(shared, rc, observed, &whole.spec, &reason, err);
+    if (r != TASK_NOT_SENDABLE)
+        return r;
+    *plan = task_plan_fail(rc->arena, observed, reason, err->message);
+    return 0;
+}
+
+bool task_send_stop(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct observed_proplet *proplet,
+                    const char *id)
+{
+    struct error err = { 0 };
+    const char *text = payload_stop(
+        rc->arena, id, task_function_name(&observed->task.spec, rc->name.name), proplet->client_id);
+
+    int r = bridge_publish(shared->bridge, proplet->channel, "manager/stop", text, strlen(text),
+                           qos_of(proplet), &err);
+    if (r == 0 || r == -ERROR_TIMEOUT)
+        return true;
+    log_warn("stop not published, trying again", "uid", observed->uid, "error", err.message, NULL);
+    rc->requeue_after_ms = PUBLISH_RETRY_MS;
+    return false;
+}
+
+bool task_publish_stop(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed)
+{
+    if (!task_send_stop(shared, rc, observed, &observed->proplet,
+                        task_message_id(rc->arena, observed)))
+        return false;
+    attempts_stop_sent(shared->attempts, observed->uid, observed->task.status.attempt,
+                       clock_monotonic_ms(rc->clock));
+    return true;
+}

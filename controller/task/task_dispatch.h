@@ -1,0 +1,44 @@
+/* Telling a device to start and to stop a Task, over MQTT. */
+#pragma once
+
+#include "controller/shared/reconcilers.h"
+#include "controller/task/plan/task_plan.h"
+
+/* Neither an error nor published for sure: the broker is away, and the Task is woken when it is back;
+ * or a start that is not the first was overtaken by its result, or lost the connection on which that
+ * would come, while the module was read: it is decided anew;
+ * or it did not acknowledge the start of a scheduled Task, which waits for a marker and then
+ * publishes the same again: where nothing confirms a start, a lost one would never be noticed. */
+#define TASK_NOT_PUBLISHED 1
+
+/* The start can never be sent, whatever is tried. */
+#define TASK_NOT_SENDABLE 2
+
+/* The complete object, as the cache has neither module nor environment; ERROR_CONFLICT: it is not the
+ * one that was observed any more, or another attempt. *ret_json is its tree. */
+int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
+                    const cJSON **ret_json, struct error *err) MUST_CHECK;
+/* One start, of a target too. whole: of the Task. TASK_NOT_PUBLISHED, or TASK_NOT_SENDABLE with
+ * *ret_reason and err->message. A daemon's repeat is preceded by a stop: it would run a second
+ * instance. */
+int task_send_start(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct task_spec *whole,
+                    const char **ret_reason, struct error *err) MUST_CHECK;
+
+/*
+ * Reads the complete object (the cache has neither module nor environment), builds the message and
+ * publishes it. 0: it is out, or of a repeat, may be. If it
+ * can never be sent, *plan becomes the Task's failure, and 0 is returned too.
+ */
+int task_publish_start(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed, struct task_plan *plan,
+                       struct error *err) MUST_CHECK;
+
+/* The same of any attempt, on any device; nothing remembers it. */
+bool task_send_stop(struct shared *shared, struct reconcile *rc,
+                    const struct task_observed *observed, const struct observed_proplet *proplet,
+                    const char *id);
+/* Whoever plans a stop plans what to do without an answer. false: it is not out, see
+ * TASK_NOT_PUBLISHED. */
+bool task_publish_stop(struct shared *shared, struct reconcile *rc,
+                       const struct task_observed *observed);

@@ -1,0 +1,175 @@
+/* Which Tasks a change concerns. Watch loop thread. */
+#include <string.h>
+
+#include "common/api/task.h"
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/cache/indexes.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/task/task_dependencies.h"
+#include "controller/task/task_room.h"
+
+struct name_list {
+    const char **items;
+    size_t len;
+};
+
+static void add_name(void *ctx, const char *proplet)
+{
+    struct name_list *list = ctx;
+
+    list->items[list->len++] = proplet;
+}
+
+/* Those that a broadcast waits for; of anything else none. */
+static struct name_list open_targets(struct arena *arena, const cJSON *task)
+{
+    size_t max = json_len(json_path(task, "status", "broadcastResults", NULL));
+    struct name_list list = { .items = arena_array(arena, const char *, max + 1) };
+
+    targets_open(task, add_name, &list);
+    return list;
+}
+
+static void placement_of(struct arena *arena, const struct kube_object *object,
+                         struct placement *ret)
+{
+    const cJSON *json = kube_object_json(arena, object);
+    const struct name_list targets = open_targets(arena, json);
+    const cJSON *status = json_get(json, "status");
+    const char *proplet = json_string(json_get(status, "assignedProplet"), NULL);
+    const char *phase = json_string(json_get(status, "phase"), "");
+
+    *ret = (struct placement){
+        .proplet = str_is_empty(proplet) ? NULL : proplet,
+        .active = str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) ||
+                  str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]),
+        .targets = targets.items,
+        .target_count = targets.len,
+    };
+    rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &ret->chosen_us);
+}
+
+void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
+                         const struct kube_object *object)
+{
+    struct placement placement;
+
+    if (object)
+        placement_of(arena, object, &placement);
+    struct freed_list freed =
+        placements_note(shared->placements, arena, name, object ? &placement : NULL);
+    task_room_offer_all(shared, arena, &freed);
+}
+
+void task_note_all(struct shared *shared)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list list = store_list(informer_store(shared->tasks), arena, NULL);
+
+    for (size_t i = 0; i < list.len; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        task_note_placement(shared, scratch, &list.items[i]->name, list.items[i]);
+    }
+}
+
+static void wake_proplet(struct shared *shared, const struct kube_name *task, const cJSON *json)
+{
+    const char *proplet = json_string(json_path(json, "status", "assignedProplet", NULL), "");
+    struct kube_name name;
+
+    if (!str_is_empty(proplet) && kube_name_set(&name, task->ns, proplet))
+        workqueue_add(shared->proplet_queue, &name); /* its counts; its end may wait for this one */
+}
+
+/* Those whom a broadcast waits for on one side only; both lists are in the order of the targets. */
+static void wake_targets(struct shared *shared, struct arena *arena, const struct kube_name *task,
+                         const cJSON *before, const cJSON *after)
+{
+    const struct name_list old = open_targets(arena, before);
+    const struct name_list fresh = open_targets(arena, after);
+    struct kube_name name;
+    size_t i = 0, j = 0;
+
+    while (i < old.len || j < fresh.len) {
+        int order = i == old.len ? 1 : j == fresh.len ? -1 : strcmp(old.items[i], fresh.items[j]);
+        const char *proplet = order <= 0 ? old.items[i] : fresh.items[j];
+        i += order <= 0;
+        j += order >= 0;
+        if (order && kube_name_set(&name, task->ns, proplet))
+            workqueue_add(shared->proplet_queue, &name);
+    }
+}
+
+void task_forget(struct shared *shared, const char *uid)
+{
+    attempts_remove(shared->attempts, uid);
+    refresh_budget_release(shared->budget, uid);
+}
+
+void task_map_task(void *self, struct kube_object *old, struct kube_object *current,
+                   struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    const struct kube_name *name = current ? &current->name : &old->name;
+    const cJSON *before = old ? kube_object_json(arena, old) : NULL;
+    const cJSON *after = current ? kube_object_json(arena, current) : NULL;
+
+    workqueue_add(queue, name);
+    if (old && !current) {
+        task_forget(shared, old->uid);
+        mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
+    }
+    wake_proplet(shared, name, before);
+    wake_proplet(shared, name, after);
+    wake_targets(shared, arena, name, before, after);
+    dependencies_wake(informer_store(shared->tasks), arena, name, before, after, queue);
+}
+
+static bool has_changed(const cJSON *before, const cJSON *after, const char *condition)
+{
+    const cJSON *old = json_path(before, "status", "conditions", NULL);
+    const cJSON *current = json_path(after, "status", "conditions", NULL);
+
+    return condition_is(old, condition, CONDITION_TRUE) !=
+           condition_is(current, condition, CONDITION_TRUE);
+}
+
+/* What a Task's choice depends on; heartbeats and counts are none of it. */
+static bool matters(struct arena *arena, struct kube_object *old, struct kube_object *current)
+{
+    if (!old || !current || old->generation != current->generation ||
+        old->deleting != current->deleting)
+        return true;
+
+    const cJSON *before = kube_object_json(arena, old);
+    const cJSON *after = kube_object_json(arena, current);
+    return has_changed(before, after, "Ready") || has_changed(before, after, "Connected") ||
+           !json_equal(json_path(before, "metadata", "labels", NULL),
+                       json_path(after, "metadata", "labels", NULL));
+}
+
+void task_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
+                      struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = self;
+    const struct kube_name *name = current ? &current->name : &old->name;
+    char key[KUBE_KEY_LEN];
+
+    if (!matters(arena, old, current))
+        return;
+
+    static const char *const CONCERNED[] = { INDEX_ASSIGNED, INDEX_OWED };
+    for (size_t i = 0; i < ARRAY_LEN(CONCERNED); i++) {
+        struct object_list list = store_find(informer_store(shared->tasks), arena, CONCERNED[i],
+                                             kube_name_key(name, key));
+        for (size_t j = 0; j < list.len; j++)
+            workqueue_add(queue, &list.items[j]->name);
+    }
+    candidates_changed(shared->candidates, name->ns);
+    task_room_offer(shared, arena, name);
+    task_room_changed(name->ns, queue);
+}

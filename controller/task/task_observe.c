@@ -1,0 +1,336 @@
+#include "controller/task/task_observe.h"
+
+#include "common/api/names.h"
+#include "common/api/proplet.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/finalizer.h"
+#include "controller/bridge/bridge_fence.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/cache/indexes.h"
+#include "controller/job/propellerjob_cache.h"
+#include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_schedule.h"
+#include "controller/task/task_dependencies.h"
+#include "controller/task/task_workload.h"
+#include "controller/workload/task_workload_manifest.h"
+
+/* A device that came up has said so by then: its create is behind no marker that is sent later. */
+#define DEVICE_SETTLE_MS 1000
+
+/* Channels are subscribed to one after the other; a start whose result nobody is subscribed to would
+ * lose it. The grant wakes it; looked at so often in any case. */
+#define SUBSCRIBED_RETRY_MS 5000
+
+/* Nobody is lost who had no time to be heard, since we listen or since most of the fleet is back. */
+static void observe_absence(struct shared *shared, struct reconcile *rc,
+                            const struct channel_state *channel, struct observed_proplet *proplet)
+{
+    int64_t now_us = clock_wall_us(rc->clock);
+    int64_t now_ms = clock_monotonic_ms(rc->clock);
+    struct brake_state brake = fleet_brake_state(shared->brake, now_us, now_ms);
+    int64_t since_ms = channel->since_ms;
+
+    if (!since_ms)
+        return;
+    if (since_ms < brake.released_ms)
+        since_ms = brake.released_ms;
+    proplet->absent_from_ms = since_ms + shared->settings->last_seen_threshold_ms;
+    if (brake.plan.holds)
+        proplet->held_until_ms = now_ms + (brake.plan.until_us - now_us + 999) / 1000;
+}
+
+/* heard_since_ms: both connections, or the device is back. */
+static void observe_device(struct shared *shared, struct reconcile *rc,
+                           struct observed_proplet *proplet)
+{
+    struct fleet_device device;
+    char key[FLEET_KEY_LEN];
+
+    if (!shared->bridge || !fleet_key(proplet->channel, proplet->client_id, key))
+        return;
+
+    struct channel_state channel = bridge_channel_state(shared->bridge, proplet->channel);
+    fleet_get(shared->fleet, rc->arena, key, &device);
+    proplet->fresh_since_ms = device.fresh_since_ms;
+    proplet->results_heard = channel.results_since_ms > 0;
+    observe_absence(shared, rc, &channel, proplet);
+    if (!channel.since_ms || !channel.results_since_ms)
+        return;
+
+    int64_t since_ms = device.alive_since_ms;
+    if (since_ms < channel.since_ms)
+        since_ms = channel.since_ms;
+    if (since_ms < channel.results_since_ms)
+        since_ms = channel.results_since_ms;
+    proplet->heard_since_ms = since_ms;
+}
+
+/* Of type k8s it is ready with its pods, and can be told something while its device is heard. */
+static bool is_ready(const struct proplet *proplet, const struct task_spec *task)
+{
+    const cJSON *conditions = proplet->status.conditions;
+
+    return condition_is(conditions, "Ready", CONDITION_TRUE) &&
+           (proplet->spec.type != PROPLET_K8S || task_workload_is_for(task) ||
+            condition_is(conditions, "Connected", CONDITION_TRUE));
+}
+
+static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
+                            struct observed_proplet *ret)
+{
+    struct kube_name name;
+    struct proplet proplet = { 0 };
+
+    *ret = (struct observed_proplet){ 0 };
+    if (str_is_empty(task->status.assigned_proplet) ||
+        !kube_name_set(&name, rc->name.ns, task->status.assigned_proplet))
+        return;
+
+    struct kube_object *object = store_get(informer_store(shared->proplets), &name);
+    if (!object)
+        return;
+
+    const cJSON *json = kube_object_json(rc->arena, object);
+    bool usable = proplet_channel_of(json, ret->channel) &&
+                  proplet_decode(rc->arena, json, &proplet, NULL) == 0;
+    bool deleting = object->deleting;
+    kube_object_unref(object);
+    if (!usable)
+        return;
+
+    ret->type = proplet.spec.type;
+    if (proplet.spec.k8s && shared->settings->allow_pod_template)
+        ret->pod_template = proplet.spec.k8s->pod_template;
+    ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
+    ret->ready = !deleting && is_ready(&proplet, &task->spec);
+    ret->cordoned = proplet.spec.unschedulable;
+    ret->offline_since_us = proplet.status.offline_since_us;
+    ret->reachable = shared->bridge != NULL;
+    ret->client_id = proplet.spec.connection_config->client_id;
+    ret->dialect = proplet_dialect(&proplet.spec);
+    ret->qos = proplet_mqtt_qos(&proplet.spec);
+    observe_device(shared, rc, ret);
+}
+
+static void observe_result(struct arena *arena, const struct mail *mail,
+                           struct observed_result *ret)
+{
+    *ret = (struct observed_result){ .sequence = mail->sequence, .channel = mail->source };
+    if (message_result_parse(arena, mail->body, mail->body_len, &ret->message, NULL) < 0)
+        ret->message.task_id = ""; /* was read once before it came here: matches no attempt */
+}
+
+/* Of several the last counts: it ends whatever the others do. Of a broadcast each target has its
+ * own. */
+static void observe_restart(const struct mail *mail, struct task_observed *ret)
+{
+    char key[FLEET_KEY_LEN];
+    int64_t came_ms;
+
+    if (!ret->target_id)
+        ret->restart.sequence = mail->sequence;
+    if (!ret->workload.selected && ret->proplet.client_id &&
+        fleet_key(ret->proplet.channel, ret->proplet.client_id, key) &&
+        str_equal(key, mail->source) && str_to_int64(mail->body, &came_ms))
+        ret->restart = (struct observed_restart){
+            .sequence = mail->sequence,
+            .came_ms = came_ms,
+            .stored = str_equal(mail->kind, MAIL_STORED_RESTART),
+        };
+}
+
+/* Those with its id; whose they are is judged later. */
+static void observe_part_results(struct arena *arena, const struct task_observed *task,
+                                 struct task_observed *part)
+{
+    struct observed_result *results = NULL;
+
+    for (size_t i = 0; part->target_id && i < task->result_count; i++) {
+        if (!str_equal(task->results[i].message.task_id, part->target_id))
+            continue;
+        if (!results)
+            results = arena_array(arena, struct observed_result, task->result_count);
+        results[part->result_count++] = task->results[i];
+    }
+    part->results = results;
+}
+
+static void observe_mail(struct shared *shared, struct reconcile *rc,
+                         const struct kube_object *object, struct task_observed *parts,
+                         size_t part_count, struct task_observed *ret)
+{
+    struct mail *mail;
+    size_t count = mailbox_peek(shared->mailbox, rc->arena, object->uid, &mail);
+    struct observed_result *results =
+        arena_array(rc->arena, struct observed_result, count ? count : 1);
+    size_t len = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal(mail[i].kind, MAIL_RESULT))
+            observe_result(rc->arena, &mail[i], &results[len++]);
+        else
+            observe_restart(&mail[i], ret);
+        for (size_t j = 0; j < part_count && !str_equal(mail[i].kind, MAIL_RESULT); j++)
+            observe_restart(&mail[i], &parts[j]);
+    }
+    ret->results = results;
+    ret->result_count = len;
+    for (size_t j = 0; j < part_count; j++)
+        observe_part_results(rc->arena, ret, &parts[j]);
+}
+
+/* See may_start. Asks for markers. */
+static bool is_settled(struct shared *shared, struct reconcile *rc, const struct task_observed *ret)
+{
+    int64_t unacknowledged_ms = ret->attempt.published_ms ? 0 : ret->attempt.began_ms;
+    /* It may be silent because it is done, and its result wait behind what cannot be written. */
+    int64_t silent_ms = task_silent_at_ms(ret);
+
+    if (ret->start_from_ms &&
+        (ret->now_ms < ret->start_from_ms ||
+         !bridge_fence_passed(shared->bridge, ret->start_from_ms - 1, &rc->name)))
+        return false;
+    if (unacknowledged_ms && !bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name))
+        return false;
+    return !silent_ms || bridge_fence_passed(shared->bridge, silent_ms, &rc->name);
+}
+
+static void observe_backlog(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
+{
+    const struct observed_proplet *proplet = &ret->proplet;
+
+    ret->backlog_drained = true;
+    ret->may_start = true;
+    if (!shared->bridge || !proplet->exists || !task_is_active(ret))
+        return;
+
+    ret->backlog_drained = bridge_fence_passed(shared->bridge, 0, &rc->name);
+    if (proplet->fresh_since_ms)
+        ret->start_from_ms = proplet->fresh_since_ms + DEVICE_SETTLE_MS;
+    ret->may_start = is_settled(shared, rc, ret);
+    if (!proplet->results_heard) {
+        ret->may_start = false;
+        if (ret->start_from_ms < ret->now_ms + SUBSCRIBED_RETRY_MS)
+            ret->start_from_ms = ret->now_ms + SUBSCRIBED_RETRY_MS;
+    } else if (!ret->backlog_drained || !ret->may_start) {
+        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+        ret->marker_overdue = bridge_marker_overdue(shared->bridge);
+    }
+}
+
+/* Each open target as if it were a Task. */
+static struct task_observed *observe_parts(struct shared *shared, struct reconcile *rc,
+                                           const struct task_observed *task, size_t *ret_count)
+{
+    const struct json_objects *list = &task->task.status.broadcast_results;
+    const struct task_target *targets = list->items;
+    int64_t attempt = task->task.status.attempt;
+    int64_t last = 0;
+
+    *ret_count = 0;
+    if (!broadcast_is_active(task))
+        return NULL;
+
+    struct task_observed *parts = arena_array(rc->arena, struct task_observed, list->len);
+    for (size_t i = 0; i < list->len; i++) {
+        const struct task_target *target = &targets[i];
+        last = target->index > last ? target->index : last;
+        if (!target_is_open(target))
+            continue;
+        struct task_observed *part = &parts[i];
+        *part = *task;
+        part->uid = attempts_key(rc->arena, task->uid, target->index);
+        part->target_id = message_id_of_target(rc->arena, task->uid, attempt, target->index);
+        part->task.status = (struct task_status){
+            .phase = target->phase == TARGET_RUNNING ? TASK_RUNNING : TASK_SCHEDULED,
+            .assigned_proplet = target->proplet,
+            .attempt = attempt,
+            .scheduled_at_us = task->task.status.scheduled_at_us,
+            .started_at_us = target->started_at_us,
+            .reason = target->reason,
+            .device_restarts = target->restarts,
+        };
+        part->attempt = attempts_get(shared->attempts, part->uid, attempt, task->now_ms);
+        part->attempt.deleting_ms = task->attempt.deleting_ms;
+        observe_proplet(shared, rc, &part->task, &part->proplet);
+        observe_backlog(shared, rc, part);
+    }
+    attempts_targets(shared->attempts, task->uid, attempt, last + 1, task->now_ms);
+    *ret_count = list->len;
+    return parts;
+}
+
+/* The Proplets whose devices are still to be told to stop. */
+static void observe_owed(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
+{
+    const struct json_objects *list = &ret->task.status.lost_attempts;
+    const struct lost_attempt *attempts = list->items;
+    struct observed_proplet *owed = arena_array(rc->arena, struct observed_proplet, list->len + 1);
+
+    for (size_t i = 0; i < list->len; i++) {
+        struct task task = ret->task;
+        task.status.assigned_proplet = attempts[i].proplet;
+        observe_proplet(shared, rc, &task, &owed[i]);
+        owed[i].exists = owed[i].exists && owed[i].reachable;
+    }
+    ret->owed = owed;
+}
+
+int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                 const cJSON *json, struct task_observed *ret, struct error *err)
+{
+    const cJSON *metadata = json_get(json, "metadata");
+
+    *ret = (struct task_observed){
+        .uid = object->uid,
+        .name = object->name.name,
+        .generation = object->generation,
+        .has_finalizer = finalizer_has(json, FINALIZER_TASK),
+        .scheduler = shared->scheduler,
+        .mqtt_configured = shared->bridge != NULL,
+        .max_result_bytes = (size_t)shared->settings->max_result_bytes,
+        .stop_timeout_ms = shared->settings->stop_timeout_ms,
+        .start_confirm_ms = shared->settings->start_confirm_ms,
+        .pod_start_ms = shared->settings->pod_start_ms,
+        .now_ms = clock_monotonic_ms(rc->clock),
+        .now_us = clock_wall_us(rc->clock),
+    };
+    ret->rerun = json_string(json_path(metadata, "annotations", ANNOTATION_RESTART, NULL), NULL);
+    rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &ret->created_us);
+    rfc3339_parse(json_string(json_get(metadata, "deletionTimestamp"), ""), &ret->deleted_us);
+
+    int r = task_decode(rc->arena, json, &ret->task, err);
+    if (r < 0)
+        return r;
+
+    if (task_is_final(ret->task.status.phase) && ret->task.spec.ttl_seconds_after_finished.set)
+        ret->awaited = job_awaits(informer_store(shared->jobs), rc->arena, &rc->name, json) ||
+                       dependencies_awaited(informer_store(shared->tasks), &rc->name);
+    ret->job_order = job_order_of(informer_store(shared->jobs), rc->arena, json);
+    if (task_is_suspended_by_job(ret->job_order))
+        ret->task.spec.suspend = true;
+
+    int64_t attempt = ret->task.status.attempt;
+    if (object->deleting)
+        attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
+    ret->attempt = attempts_get(shared->attempts, object->uid, attempt, ret->now_ms);
+    observe_proplet(shared, rc, &ret->task, &ret->proplet);
+    observe_owed(shared, rc, ret);
+    r = task_workload_observe(shared, rc, ret, err);
+    if (r < 0)
+        return r;
+    observe_backlog(shared, rc, ret);
+    size_t part_count;
+    struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
+    ret->parts = parts;
+    /* after the marker: what came before it is there */
+    observe_mail(shared, rc, object, parts, part_count, ret);
+    ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);
+    if (task_awaits_dependencies(&ret->task))
+        ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,
+                                                 &rc->name, json, &ret->task);
+    return 0;
+}

@@ -1,0 +1,10 @@
+/* What a plan is made from, read from the caches and from what this process remembers. */
+#pragma once
+
+#include "controller/shared/reconcilers.h"
+#include "controller/task/plan/task_plan.h"
+
+/* json: the tree of object. Of results that came before a marker came back, none is missed: the
+ * marker is asked for first. */
+int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                 const cJSON *json, struct task_observed *ret, struct error *err) MUST_CHECK;

@@ -1,0 +1,394 @@
+#include "common/api/names.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/finalizer.h"
+#include "common/kube/kinds.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/shared/status_writer.h"
+#include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/owed_stops_plan.h"
+#include "controller/task/plan/task_run_plan.h"
+#include "controller/task/plan/task_transition.h"
+#include "controller/task/task_broadcast.h"
+#include "controller/task/task_dispatch.h"
+#include "controller/task/task_observe.h"
+#include "controller/task/task_room.h"
+#include "controller/task/task_sample.h"
+#include "controller/task/task_workload.h"
+
+/* A choice that others overtook is made again; so many times, then the Task waits its turn in the
+ * queue. */
+#define MAX_CHOICES 16
+/* How long the watch may take to tell a deletion. */
+#define GONE_RETRY_MS 2000
+/* So long 403 is not taken for the last word. */
+#define FORBIDDEN_PATIENCE_MS 30000
+/* What the API server refuses for good may be mended by whoever made it so. */
+#define REFUSED_RETRY_MS 60000
+
+static bool assume(struct shared *shared, struct reconcile *rc, const struct task_plan *plan,
+                   uint64_t sequence)
+{
+    struct freed_list freed;
+    const struct json_objects *targets = &plan->status.broadcast_results;
+    const char **names = arena_array(rc->arena, const char *, targets->len + 1);
+    const struct placement placement = {
+        .proplet = plan->status.assigned_proplet,
+        .active = true,
+        .chosen_us = plan->status.scheduled_at_us,
+        .targets = names,
+        .target_count = targets->len,
+    };
+
+    for (size_t i = 0; i < targets->len; i++)
+        names[i] = ((const struct task_target *)targets->items)[i].proplet;
+    bool assumed =
+        placements_assume(shared->placements, rc->arena, sequence, &rc->name, &placement, &freed);
+    task_room_offer_all(shared, rc->arena, &freed);
+    return assumed;
+}
+
+/* Looks and chooses again as long as another worker was faster: see placements.h and wait_list.h. */
+static struct task_plan choose(struct shared *shared, struct reconcile *rc,
+                               struct task_observed *observed, const cJSON *json)
+{
+    for (int i = 0; i < MAX_CHOICES; i++) {
+        uint64_t choices = placements_sequence(shared->placements);
+        uint64_t calls = wait_list_sequence(shared->waiting);
+        observed->now_us = clock_wall_us(rc->clock); /* orders the choices, also after a restart */
+        if (task_needs_candidates(observed))
+            task_room_look(shared, rc, json, observed);
+
+        struct task_plan plan = task_plan(rc->arena, observed);
+        if (plan.assign
+                ? assume(shared, rc, &plan, choices)
+                : !plan.wait_for_room || task_room_wait(shared, rc, json, observed, &plan, calls))
+            return plan;
+    }
+    /* nothing is lost: the next reconcile chooses */
+    return (struct task_plan){ .status = observed->task.status, .requeue_after_ms = 1 };
+}
+
+/* It may make its Proplet healthy or not. */
+static void note_answer(struct shared *shared, const struct kube_name *task,
+                        const struct task_observed *observed, enum task_answer answer)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+    struct kube_name name;
+    char key[FLEET_KEY_LEN];
+
+    if (answer != ANSWER_PENDING && proplet->exists &&
+        fleet_key(proplet->channel, proplet->client_id, key) &&
+        fleet_note_outcome(shared->fleet, key, answer == ANSWER_CAME) &&
+        kube_name_set(&name, task->ns, observed->task.status.assigned_proplet))
+        workqueue_add(shared->proplet_queue, &name);
+}
+
+static void announce(struct reconcile *rc, const struct kube_object *object,
+                     const struct task_plan *plan)
+{
+    if (!plan->event_reason)
+        return;
+
+    log_info("task changed", "uid", object->uid, "attempt", LOG_INT(plan->status.attempt), "event",
+             plan->event_reason, "message", plan->event_message, NULL);
+    events_emit(rc->events, &KIND_TASK, object, plan->event_type, plan->event_reason, "%s",
+                plan->event_message);
+}
+
+/* What was projected away must be there to be removed: a Task that starts over is read whole. */
+static int whole_object(struct reconcile *rc, const struct task_observed *observed,
+                        struct task_plan *plan, const cJSON **json, struct error *err)
+{
+    struct task task = { 0 };
+
+    if (!plan->new_run &&
+        (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING))
+        return 0;
+
+    struct kube_object *whole;
+    int r = kube_get(rc->client, &KIND_TASK, &rc->name, &whole, err);
+    if (r < 0)
+        return r;
+
+    const cJSON *read = kube_object_json(rc->arena, whole);
+    bool same = str_equal(whole->resource_version,
+                          json_string(json_path(*json, "metadata", "resourceVersion", NULL), ""));
+    kube_object_unref(whole);
+    if (!same)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
+
+    r = task_decode(rc->arena, read, &task, err);
+    if (r < 0)
+        return r;
+
+    plan->status.history = task.status.history;
+    if (plan->new_run) {
+        const struct task_status ended = task_ended(&task.status, &plan->run_end, observed->now_us);
+        plan->status.history = task_history_add(rc->arena, task.status.history, &ended,
+                                                task_history_limit(&observed->task.spec));
+    }
+    plan->status.latest_metrics = task.status.latest_metrics;
+    *json = read;
+    return 0;
+}
+
+static int write_status(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                        const struct task_observed *observed, struct task_plan *plan,
+                        bool *ret_written, struct error *err)
+{
+    *ret_written = false;
+    if (json_equal(json_get(json, "status"), task_status_encode(rc->arena, &plan->status)) &&
+        !task_sample_is_due(shared, observed, plan))
+        return 0;
+
+    int r = whole_object(rc, observed, plan, &json, err);
+    if (r < 0)
+        return r;
+
+    plan->status.updated_at_us = observed->now_us;
+    task_sample_add(rc->arena, observed, plan);
+    r = status_write(rc, shared->tasks, &KIND_TASK, json,
+                     task_status_encode(rc->arena, &plan->status), ret_written, err);
+    if (r == 0)
+        task_sample_done(shared, observed);
+    return r;
+}
+
+/* Answers of the API server that will be the same however often it is asked. */
+static bool is_permanent(struct shared *shared, const struct task_observed *observed, int r)
+{
+    if (r == -ERROR_FORBIDDEN) /* a starting API server answers so until it has read its rules */
+        return attempts_forbidden(shared->attempts, observed->uid, observed->task.status.attempt,
+                                  observed->now_ms) >= FORBIDDEN_PATIENCE_MS;
+    return r == -ERROR_INVALID || r == -ERROR_TOO_LARGE;
+}
+
+/* Not even the failure can be stored. Nothing is acknowledged while mail waits, so one such Task
+ * would hold up the results of all others: its mail is counted and dropped. */
+static void give_up(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                    const struct task_plan *plan, const struct error *err)
+{
+    log_error("status refused by the API server, trying again later", "uid", object->uid, "error",
+              err->message, NULL);
+    events_emit(rc->events, &KIND_TASK, object, EVENT_WARNING, "StatusRefused",
+                "the API server does not take the status of this Task");
+    if (plan->ack_up_to) {
+        mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+        bridge_count_rejected("unstorable", 1);
+    }
+    rc->requeue_after_ms = REFUSED_RETRY_MS;
+}
+
+/* The map function of its deletion clears its mail; as long as that has not come it may be there.
+ */
+static void look_again_if_there(struct shared *shared, struct reconcile *rc,
+                                const struct kube_object *object)
+{
+    struct kube_name name;
+
+    if (store_name_of_uid(informer_store(shared->tasks), object->uid, &name))
+        rc->requeue_after_ms = GONE_RETRY_MS;
+}
+
+static void forget_choice(struct shared *shared, struct reconcile *rc)
+{
+    struct freed_list freed = placements_forget(shared->placements, rc->arena, &rc->name);
+
+    task_room_offer_all(shared, rc->arena, &freed);
+}
+
+static int store_outcome(struct shared *shared, struct reconcile *rc,
+                         const struct kube_object *object, const cJSON *json,
+                         const struct task_observed *observed, struct task_plan *plan,
+                         struct error *err)
+{
+    bool written;
+    int r = write_status(shared, rc, json, observed, plan, &written, err);
+    if (is_permanent(shared, observed, r) && plan->has_payload) {
+        log_warn("result refused by the API server, storing the failure without it", "error",
+                 err->message, NULL);
+        *plan = task_plan_without_payload(rc->arena, observed, plan);
+        r = write_status(shared, rc, json, observed, plan, &written, err);
+    }
+    if (r < 0 && plan->assign)
+        forget_choice(shared, rc);
+    if (r == -ERROR_NOT_FOUND) { /* deleted, or a starting API server does not know the kind yet */
+        look_again_if_there(shared, rc, object);
+        return 0;
+    }
+    if (is_permanent(shared, observed, r)) {
+        give_up(shared, rc, object, plan, err);
+        return 0;
+    }
+    if (r < 0)
+        return error_wrap(err, "write status");
+
+    attempts_not_forbidden(shared->attempts, object->uid);
+    if (plan->assign)
+        attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
+    task_broadcast_chosen(shared, rc, observed, plan);
+    if (plan->ack_up_to)
+        mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+    for (size_t i = 0; i < RESULT_VERDICTS; i++)
+        bridge_count_rejected(RESULT_VERDICT_NAMES[i], plan->rejected[i]);
+    if (written) {
+        note_answer(shared, &rc->name, observed, plan->answer);
+        for (size_t i = 0; plan->actions && i < plan->status.broadcast_results.len; i++) {
+            if (plan->actions[i].answer)
+                note_answer(shared, &rc->name, &observed->parts[i], plan->actions[i].answer);
+        }
+        announce(rc, object, plan);
+    }
+    rc->requeue_after_ms = plan->requeue_after_ms;
+    return 0;
+}
+
+static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                         struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    int r = finalizer_add(rc->client, &KIND_TASK, json, FINALIZER_TASK, &reply, err);
+    if (r < 0)
+        return error_wrap(err, "add finalizer");
+    if (reply)
+        informer_observed(shared->tasks, reply);
+    return 0;
+}
+
+static int release(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                   const cJSON *json, const struct task_plan *plan, struct error *err)
+{
+    int r = finalizer_remove(rc->client, &KIND_TASK, json, FINALIZER_TASK, err);
+    if (r < 0 && r != -ERROR_NOT_FOUND)
+        return error_wrap(err, "remove finalizer");
+
+    mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
+    announce(rc, object, plan);
+    look_again_if_there(shared, rc, object);
+    return 0;
+}
+
+/* What is to be stopped is let go of only when the stop is out; only a deletion has a time limit.
+ */
+static int publish(struct shared *shared, struct reconcile *rc,
+                   const struct task_observed *observed, struct task_plan *plan, struct error *err)
+{
+    if (plan->actions)
+        return task_broadcast_publish(shared, rc, observed, plan, err);
+    if (plan->publish_stop) {
+        bool is_out = task_publish_stop(shared, rc, observed);
+        if (!is_out && !observed->deleted_us)
+            return TASK_NOT_PUBLISHED;
+        plan->release |= is_out && plan->release_if_stopped;
+    }
+    if (!plan->publish_start)
+        return 0;
+
+    return task_publish_start(shared, rc, observed, plan, err);
+}
+
+/* What cannot be told now is owed on. */
+static void tell_owed_stops(struct shared *shared, struct reconcile *rc,
+                            const struct task_observed *observed, struct task_plan *plan)
+{
+    const struct json_objects *list = &observed->task.status.lost_attempts;
+    const struct lost_attempt *attempts = list->items;
+
+    for (size_t i = 0; plan->owed_due && i < list->len; i++) {
+        if (!plan->owed_due[i])
+            continue;
+        if (task_send_stop(shared, rc, observed, &observed->owed[i], attempts[i].id))
+            owed_stop_done(&plan->status, attempts[i].id);
+        else
+            task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
+    }
+}
+
+static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+               const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
+               struct error *err)
+{
+    if (plan->add_finalizer)
+        return add_finalizer(shared, rc, json, err);
+    if (plan->remove)
+        return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
+                           err);
+
+    int r = task_workload_clean(shared, rc, observed, err);
+    if (r < 0)
+        return r;
+    if (plan->create_workload)
+        r = task_workload_create(shared, rc, observed, plan, err);
+    else
+        r = publish(shared, rc, observed, plan, err);
+    if (r < 0)
+        return r;
+    if (r == TASK_NOT_PUBLISHED)
+        return 0;
+    if (plan->release)
+        return release(shared, rc, object, json, plan, err);
+    if (observed->deleted_us) { /* nobody reads its status any more; results only confirm */
+        if (plan->ack_up_to)
+            mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+        rc->requeue_after_ms = plan->requeue_after_ms;
+        return 0;
+    }
+    tell_owed_stops(shared, rc, observed, plan);
+    return store_outcome(shared, rc, object, json, observed, plan, err);
+}
+
+static int reconcile_object(struct shared *shared, struct reconcile *rc,
+                            const struct kube_object *object, bool *ret_waits, struct error *err)
+{
+    const cJSON *json = kube_object_json(rc->arena, object);
+    struct task_observed observed;
+    int r = task_observe(shared, rc, object, json, &observed, err);
+    if (r < 0)
+        return r;
+
+    struct task_plan plan = choose(shared, rc, &observed, json);
+    r = act(shared, rc, object, json, &observed, &plan, err);
+    *ret_waits = r == 0 && plan.wait_for_room; /* after an error its own next turn is due */
+    return r;
+}
+
+static int turn(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                struct error *err)
+{
+    struct store *tasks = informer_store(shared->tasks);
+    struct kube_name name;
+    bool waits = false;
+    int r = reconcile_object(shared, rc, object, &waits, err);
+
+    if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */
+        mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
+        bridge_count_rejected("unstorable", 1);
+    }
+    if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
+        task_forget(shared, object->uid);
+    if (!waits)
+        task_room_leave(shared, rc->arena, &rc->name);
+    return r;
+}
+
+int task_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+
+    if (task_room_is_all(&rc->name)) {
+        task_room_tell(shared, rc);
+        return 0;
+    }
+
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->tasks), &rc->name);
+
+    task_note_placement(shared, rc->arena, &rc->name, object);
+    if (object)
+        return turn(shared, rc, object, err);
+
+    task_room_leave(shared, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
+    return 0;
+}

@@ -1,0 +1,245 @@
+#include "controller/task/task_room.h"
+
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/cache/indexes.h"
+#include "controller/scheduler/candidates.h"
+#include "controller/task/plan/broadcast_plan.h"
+
+/* More than these are told no more often, and then all that changed since: whatever a fleet does,
+ * each of them takes at most one turn in that time. */
+#define MAX_TOLD_AT_ONCE 64
+#define TELL_INTERVAL_MS 30000
+
+static void offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet,
+                  uint64_t except)
+{
+    struct kube_name *called;
+
+    /* Candidates are made anew for the whole namespace: not at each change of a fleet that wakes. */
+    if (wait_list_call_nobody(shared->waiting, proplet->ns))
+        return;
+
+    const struct candidate_set *set = candidates_get(shared->candidates, arena, proplet->ns);
+    const struct candidate *found = candidate_find(set, proplet->name);
+    if (!found)
+        return;
+
+    struct candidate candidate = *found;
+    candidate.active = placements_count(shared->placements, proplet->ns, proplet->name).active;
+    size_t len = wait_list_call(shared->waiting, arena, proplet->ns, &candidate, except, &called);
+    for (size_t i = 0; i < len; i++)
+        workqueue_add(shared->task_queue, &called[i]);
+}
+
+void task_room_offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet)
+{
+    offer(shared, arena, proplet, 0);
+}
+
+void task_room_offer_all(struct shared *shared, struct arena *arena, const struct freed_list *freed)
+{
+    for (size_t i = 0; i < freed->len; i++)
+        task_room_offer(shared, arena, &freed->items[i]);
+}
+
+void task_room_changed(const char *ns, struct workqueue *queue)
+{
+    struct kube_name all;
+
+    if (kube_name_set(&all, ns, ""))
+        workqueue_add(queue, &all);
+}
+
+bool task_room_is_all(const struct kube_name *name)
+{
+    return !*name->name;
+}
+
+void task_room_tell(struct shared *shared, struct reconcile *rc)
+{
+    if (wait_list_len(shared->waiting, rc->name.ns) > MAX_TOLD_AT_ONCE)
+        rc->requeue_after_ms = wait_list_quiet_ms(shared->waiting, rc->name.ns,
+                                                  clock_monotonic_ms(rc->clock), TELL_INTERVAL_MS);
+    if (rc->requeue_after_ms)
+        return;
+
+    struct object_list list =
+        store_find(informer_store(shared->tasks), rc->arena, INDEX_WAITING, rc->name.ns);
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(shared->task_queue, &list.items[i]->name);
+}
+
+static void pass_on(struct shared *shared, struct arena *arena, const struct wait_release *release)
+{
+    if (release->any)
+        offer(shared, arena, &release->proplet, release->group);
+}
+
+static int64_t since_us(const struct task_status *status, int64_t created_us, int64_t now_us)
+{
+    const cJSON *scheduled = condition_get(status->conditions, "Scheduled");
+
+    if (status->last_run_us)
+        return status->last_run_us;
+    if (status->run <= 1)
+        return created_us;
+    if (condition_is(status->conditions, "Scheduled", CONDITION_FALSE))
+        rfc3339_parse(json_string(json_get(scheduled, "lastTransitionTime"), ""), &now_us);
+    return now_us;
+}
+
+int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_us)
+{
+    return wait_rank(since_us(&task->status, created_us, now_us), task_priority(&task->spec));
+}
+
+/* For room, as far as its status tells. */
+static bool waited(const struct task_status *status)
+{
+    static const char *const REASONS[] = { "InsufficientCapacity", "NoCandidates", "NoProplet",
+                                           "PropletOffline", REASON_TOO_FEW };
+
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
+        if (str_equal(status->reason, REASONS[i]))
+            return true;
+    }
+    return false;
+}
+
+static void restore(struct shared *shared, const struct kube_object *object, int64_t now_us)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *json = kube_object_json(arena, object);
+    struct wait_release none;
+    struct task task = { 0 };
+    int64_t created_us = 0;
+
+    rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
+                  &created_us);
+    if (task_decode(arena, json, &task, NULL) < 0 || !waited(&task.status))
+        return;
+
+    const struct wait_seeker seeker = { &object->name, json,
+                                        task_room_rank(&task, created_us, now_us) };
+    (void)wait_list_enter(shared->waiting, &seeker, NULL, wait_list_sequence(shared->waiting),
+                          &none);
+}
+
+void task_room_restore(struct shared *shared, int64_t now_us)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct object_list tasks = store_list(informer_store(shared->tasks), arena, NULL);
+    struct object_list proplets = store_list(informer_store(shared->proplets), arena, NULL);
+
+    for (size_t i = 0; i < tasks.len; i++)
+        restore(shared, tasks.items[i], now_us);
+    for (size_t i = 0; i < proplets.len; i++)
+        task_room_offer(shared, arena, &proplets.items[i]->name);
+}
+
+static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *json,
+                                    const struct task_observed *observed)
+{
+    return (struct wait_seeker){ .name = &rc->name,
+                                 .task = json,
+                                 .rank = task_room_rank(&observed->task, observed->created_us,
+                                                        observed->now_us) };
+}
+
+static int64_t active_on(struct shared *shared, const struct kube_name *task, const char *proplet)
+{
+    return placements_count(shared->placements, task->ns, proplet).active +
+           wait_list_kept(shared->waiting, proplet, task);
+}
+
+/* false: no place is kept for it, or its Proplet does not fit any more. */
+static bool look_where_called(struct shared *shared, struct reconcile *rc,
+                              const struct candidate_set *set, struct task_observed *observed)
+{
+    struct kube_name proplet;
+
+    if (!wait_list_called(shared->waiting, &rc->name, &proplet))
+        return false;
+
+    const struct candidate *found = candidate_find(set, proplet.name);
+    if (!found)
+        return false;
+
+    struct candidate *candidate = arena_new(rc->arena, struct candidate);
+    *candidate = *found;
+    candidate->active = active_on(shared, &rc->name, proplet.name);
+    candidates_compared(1);
+    if (schedule_filter(&observed->task.spec, candidate) != FILTER_PASSED)
+        return false;
+
+    observed->candidates =
+        (struct schedule_context){ .candidates = candidate, .len = 1, .last_selected = "" };
+    return true;
+}
+
+static bool join(struct shared *shared, struct reconcile *rc, const struct candidate_set *set,
+                 const cJSON *json, struct task_observed *observed)
+{
+    const struct wait_seeker seeker = seeker_of(rc, json, observed);
+    struct schedule_refusal *refusal = arena_new(rc->arena, struct schedule_refusal);
+
+    if (!str_is_empty(observed->task.status.assigned_proplet) ||
+        !wait_list_join(shared->waiting, &seeker, set->version, rc->arena, refusal))
+        return false;
+
+    observed->candidates = (struct schedule_context){ .last_selected = "", .known = refusal };
+    return true;
+}
+
+static void look_at_all(struct shared *shared, struct reconcile *rc,
+                        const struct candidate_set *set, struct task_observed *observed)
+{
+    struct candidate *candidates = arena_array(rc->arena, struct candidate, set->len + 1);
+    char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
+
+    for (size_t i = 0; i < set->len; i++) {
+        candidates[i] = set->items[i];
+        candidates[i].active = active_on(shared, &rc->name, candidates[i].name);
+    }
+    placements_last(shared->placements, rc->name.ns, last);
+    candidates_compared(set->len);
+    observed->candidates = (struct schedule_context){ .candidates = candidates,
+                                                      .len = set->len,
+                                                      .last_selected = last };
+}
+
+void task_room_look(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                    struct task_observed *observed)
+{
+    const struct candidate_set *set = candidates_get(shared->candidates, rc->arena, rc->name.ns);
+
+    observed->candidates_version = set->version;
+    if (observed->task.spec.broadcast || /* it takes all of them */
+        (!look_where_called(shared, rc, set, observed) && !join(shared, rc, set, json, observed)))
+        look_at_all(shared, rc, set, observed);
+}
+
+bool task_room_wait(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                    const struct task_observed *observed, const struct task_plan *plan,
+                    uint64_t sequence)
+{
+    const struct wait_seeker seeker = seeker_of(rc, json, observed);
+    const struct wait_told told = { plan->refusal, observed->candidates_version };
+    struct wait_release release;
+
+    if (observed->candidates.known) /* it has joined the others */
+        return true;
+
+    bool waits = wait_list_enter(shared->waiting, &seeker, &told, sequence, &release);
+    pass_on(shared, rc->arena, &release);
+    return waits;
+}
+
+void task_room_leave(struct shared *shared, struct arena *arena, const struct kube_name *task)
+{
+    struct wait_release release;
+
+    wait_list_leave(shared->waiting, task, &release);
+    pass_on(shared, arena, &release);
+}

@@ -1,0 +1,421 @@
+#include "controller/task/task_workload.h"
+
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+#include "controller/task/plan/task_recovery_plan.h"
+#include "controller/task/plan/task_workload_plan.h"
+#include "controller/workload/task_workload_manifest.h"
+#include "controller/workload/task_workload_result.h"
+#include "controller/workload/workload.h"
+
+/* Pods of one attempt: one, and those that a user made look like it. */
+#define MAX_PODS 16
+
+struct pods {
+    const cJSON *items[MAX_PODS];
+    size_t len;
+};
+
+/* What a look at one Task needs. */
+struct look {
+    struct shared *shared;
+    struct reconcile *rc;
+    struct task_observed *observed;
+    const cJSON *workload; /* of the attempt; NULL: none */
+};
+
+/* ---- caches ---- */
+
+static const char *label_of(const cJSON *object, const char *label)
+{
+    return json_string(json_path(object, "metadata", "labels", label, NULL), "");
+}
+
+static const char *metadata_of(const cJSON *object, const char *key)
+{
+    return json_string(json_path(object, "metadata", key, NULL), "");
+}
+
+static void index_task(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    const char *uid = label_of(json, LABEL_TASK_UID);
+
+    if (*uid)
+        add(ctx, uid);
+}
+
+void indexes_add_workload(struct store *store)
+{
+    store_add_index(store, INDEX_TASK, index_task);
+}
+
+void project_task_job(cJSON *object)
+{
+    cJSON *deadline = json_copy(json_path(object, "spec", "activeDeadlineSeconds", NULL));
+
+    json_remove((cJSON *)json_get(object, "metadata"), "annotations");
+    json_set(json_set_object(object, "spec"), "activeDeadlineSeconds", deadline);
+}
+
+static bool is_finished(const cJSON *job)
+{
+    const cJSON *conditions = json_path(job, "status", "conditions", NULL);
+
+    return condition_is(conditions, "Complete", CONDITION_TRUE) ||
+           condition_is(conditions, "Failed", CONDITION_TRUE);
+}
+
+static int64_t attempt_of(const cJSON *object)
+{
+    int64_t attempt = 0;
+
+    str_to_int64(label_of(object, LABEL_ATTEMPT), &attempt);
+    return attempt;
+}
+
+static bool is_deleting(const cJSON *object)
+{
+    return *metadata_of(object, "deletionTimestamp");
+}
+
+/* ---- pods ---- */
+
+static bool is_pod_of(const cJSON *pod, const struct look *look)
+{
+    const struct task_observed *observed = look->observed;
+
+    if (observed->task.spec.daemon)
+        return attempt_of(pod) == observed->task.status.attempt;
+    return workload_is_of(pod, metadata_of(look->workload, "uid"));
+}
+
+static void cached_pods(const struct look *look, struct pods *ret)
+{
+    struct object_list list = store_find(informer_store(look->shared->pods), look->rc->arena,
+                                         INDEX_TASK, look->observed->uid);
+
+    for (size_t i = 0; i < list.len && ret->len < MAX_PODS; i++) {
+        const cJSON *pod = kube_object_json(look->rc->arena, list.items[i]);
+        if (is_pod_of(pod, look))
+            ret->items[ret->len++] = pod;
+    }
+}
+
+struct pod_list {
+    const struct look *look;
+    struct pods *pods;
+};
+
+static int add_pod(void *ctx, const cJSON *item, struct error *err UNUSED)
+{
+    struct pod_list *list = ctx;
+    struct arena *arena = list->look->rc->arena;
+
+    if (list->pods->len < MAX_PODS && is_pod_of(item, list->look))
+        list->pods->items[list->pods->len++] = arena_own(arena, json_copy(item), json_free);
+    return 0;
+}
+
+static int listed_pods(const struct look *look, struct pods *ret, struct error *err)
+{
+    struct pod_list list = { look, ret };
+    const struct kube_list_options options = {
+        .ns = look->rc->name.ns,
+        .label_selector = arena_printf(look->rc->arena, LABEL_TASK_UID "=%s", look->observed->uid),
+    };
+
+    return kube_list(look->rc->client, &KIND_POD, &options, add_pod, &list, err);
+}
+
+/* ---- why there is no pod ---- */
+
+struct refusal {
+    const struct look *look;
+    const char *time;
+    const char *message;
+};
+
+static int note_event(void *ctx, const cJSON *event, struct error *err UNUSED)
+{
+    struct refusal *refusal = ctx;
+    const char *uid = json_string(json_path(event, "regarding", "uid", NULL), "");
+    const char *time = metadata_of(event, "creationTimestamp");
+
+    if (str_equal(uid, metadata_of(refusal->look->workload, "uid")) &&
+        str_equal(json_string(json_get(event, "reason"), ""), "FailedCreate") &&
+        strcmp(time, refusal->time) >= 0) {
+        refusal->time = arena_strdup(refusal->look->rc->arena, time);
+        refusal->message =
+            arena_strdup(refusal->look->rc->arena, json_string(json_get(event, "note"), ""));
+    }
+    return 0;
+}
+
+/* A Job says only in events that its pod is refused. Nothing waits on it: without an answer the Task
+ * waits as it did. */
+static void look_for_refusal(struct look *look, struct task_workload_state *state)
+{
+    struct refusal refusal = { look, "", NULL };
+    struct error err = { 0 };
+    const struct kube_list_options options = {
+        .ns = look->rc->name.ns,
+        .field_selector = arena_printf(look->rc->arena, "reason=FailedCreate,regarding.uid=%s",
+                                       metadata_of(look->workload, "uid")),
+    };
+
+    if (look->observed->now_ms - look->observed->attempt.first_seen_ms < TASK_WORKLOAD_PODLESS_MS)
+        return;
+    if (kube_list(look->rc->client, &KIND_EVENT, &options, note_event, &refusal, &err) < 0) {
+        log_warn("events of a Job not read, its pod is still awaited", "uid", look->observed->uid,
+                 "error", err.message, NULL);
+        return;
+    }
+    if (refusal.message) {
+        *state = task_workload_refused_state(look->rc->arena, refusal.message);
+        state->podless = true;
+    }
+}
+
+/* ---- the end of a Job ---- */
+
+static int fetch_result(void *ctx, enum result_source source, const cJSON **ret, struct error *err)
+{
+    const struct look *look = ctx;
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const char *workload = metadata_of(look->workload, "name");
+    bool is_secret = source == RESULT_SECRET;
+    struct kube_name name;
+
+    *ret = NULL;
+    if (is_secret && !look->shared->settings->job_result_secrets)
+        return 0;
+    if (!kube_name_set(&name, look->rc->name.ns,
+                       task_workload_result_name(look->rc->arena, workload)))
+        return 0;
+
+    int r =
+        kube_get(look->rc->client, is_secret ? &KIND_SECRET : &KIND_CONFIGMAP, &name, &object, err);
+    if (r == -ERROR_NOT_FOUND)
+        return 0;
+    if (r == -ERROR_FORBIDDEN && is_secret) {
+        log_warn("Secret with a result not read, going on without: the Role of "
+                 "--job-result-secrets is missing",
+                 "name", name.name, NULL);
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    *ret = kube_object_json(look->rc->arena, object);
+    return 0;
+}
+
+static int read_workload(const struct look *look, const struct kube_kind *kind, const char *name,
+                         const cJSON **ret, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    struct kube_name key;
+
+    *ret = NULL;
+    if (!kube_name_set(&key, look->rc->name.ns, name))
+        return error_set(err, ERROR_INVALID, "name '%s' is too long", name);
+
+    int r = kube_get(look->rc->client, kind, &key, &object, err);
+    if (r == -ERROR_NOT_FOUND)
+        return 0;
+    if (r < 0)
+        return r;
+
+    const cJSON *json = kube_object_json(look->rc->arena, object);
+    if (workload_is_of(json, look->observed->uid))
+        *ret = json;
+    return 0;
+}
+
+/* The caches of Jobs and of pods are two, and one may be ahead of the other. */
+static int look_at_end(struct look *look, struct error *err)
+{
+    struct observed_workload *ret = &look->observed->workload;
+    struct arena *arena = look->rc->arena;
+    struct pods pods = { 0 };
+
+    int r =
+        read_workload(look, &KIND_JOB, metadata_of(look->workload, "name"), &look->workload, err);
+    if (r < 0)
+        return error_wrap(err, "read the Job");
+    if (!look->workload || !is_finished(look->workload)) {
+        ret->state = (struct task_workload_state){ .step = WORKLOAD_WAITING };
+        return 0; /* the watch tells what became of it */
+    }
+
+    r = listed_pods(look, &pods, err);
+    if (r < 0)
+        return error_wrap(err, "read the pods of the Job");
+
+    ret->state = task_workload_job_state(arena, look->workload, pods.items, pods.len);
+    if (ret->state.step != WORKLOAD_SUCCEEDED)
+        return 0;
+    r = task_workload_result(arena, look->workload, pods.items, pods.len, fetch_result, look,
+                             &ret->results, err);
+    return r < 0 ? error_wrap(err, "read the result of the Job") : 0;
+}
+
+/* ---- observing ---- */
+
+static const char *workload_name_of(const struct look *look)
+{
+    const struct task *task = &look->observed->task;
+
+    return task_workload_name(look->rc->arena, look->observed->name, &task->spec,
+                              task->status.attempt);
+}
+
+/* All of the list that the Task owns; the one of the attempt is what it is about. */
+static void note_owned(struct look *look, const struct kube_kind *kind,
+                       const struct object_list *list, struct task_leftover *ret)
+{
+    struct observed_workload *workload = &look->observed->workload;
+    bool is_kind = kind == task_workload_kind(&look->observed->task.spec);
+    const char *name = workload_name_of(look);
+
+    for (size_t i = 0; i < list->len; i++) {
+        const cJSON *json = kube_object_json(look->rc->arena, list->items[i]);
+        if (!workload_is_of(json, look->observed->uid))
+            continue;
+        if (is_kind && str_equal(list->items[i]->name.name, name) &&
+            attempt_of(json) == look->observed->task.status.attempt)
+            look->workload = json;
+        ret[workload->leftover_count++] = (struct task_leftover){ .kind = kind,
+                                                                  .name = list->items[i]->name.name,
+                                                                  .object = json };
+    }
+}
+
+static struct task_leftover *find_owned(struct look *look)
+{
+    struct arena *arena = look->rc->arena;
+    const char *uid = look->observed->uid;
+    struct object_list jobs =
+        store_find(informer_store(look->shared->task_jobs), arena, INDEX_TASK, uid);
+    struct object_list daemons =
+        store_find(informer_store(look->shared->deployments), arena, INDEX_TASK, uid);
+    struct task_leftover *owned =
+        arena_array(arena, struct task_leftover, jobs.len + daemons.len + 1);
+
+    note_owned(look, &KIND_JOB, &jobs, owned);
+    note_owned(look, &KIND_DEPLOYMENT, &daemons, owned);
+    return owned;
+}
+
+/* What is to stay goes from the list. */
+static void keep_leftovers(const struct look *look, struct task_leftover *owned)
+{
+    struct observed_workload *ret = &look->observed->workload;
+    size_t len = 0;
+
+    for (size_t i = 0; i < ret->leftover_count; i++) {
+        const cJSON *json = owned[i].object;
+        if (!is_deleting(json) &&
+            task_workload_is_leftover(look->observed, attempt_of(json), is_finished(json)))
+            owned[len++] = owned[i];
+    }
+    ret->leftovers = owned;
+    ret->leftover_count = len;
+}
+
+static int look_at_job(struct look *look, struct error *err)
+{
+    struct observed_workload *ret = &look->observed->workload;
+    /* it was made: gone now, it is never made again */
+    bool was_there =
+        look->observed->task.status.phase == TASK_RUNNING || look->observed->attempt.began_ms;
+    struct pods pods = { 0 };
+
+    if (!look->workload && was_there) {
+        int r = read_workload(look, &KIND_JOB, workload_name_of(look), &look->workload, err);
+        if (r < 0)
+            return error_wrap(err, "read the Job");
+    }
+    if (look->workload ? is_deleting(look->workload) : was_there) {
+        ret->state = (struct task_workload_state){ .step = WORKLOAD_DISRUPTED,
+                                                   .reason = REASON_JOB_DELETED,
+                                                   .message = "its Job was deleted" };
+        return 0;
+    }
+    if (!look->workload)
+        return 0;
+    if (is_finished(look->workload))
+        return look_at_end(look, err);
+    if (task_workload_deadline_moved(&look->observed->task.spec, look->workload))
+        ret->outdated = look->workload;
+    cached_pods(look, &pods);
+    ret->state = task_workload_job_state(look->rc->arena, look->workload, pods.items, pods.len);
+    if (ret->state.podless)
+        look_for_refusal(look, &ret->state);
+    return 0;
+}
+
+static void look_at_daemon(struct look *look)
+{
+    struct observed_workload *ret = &look->observed->workload;
+    struct pods pods = { 0 };
+
+    if (!look->workload)
+        return;
+    if (is_deleting(look->workload)) { /* made again when it is gone */
+        ret->state = (struct task_workload_state){ .step = WORKLOAD_WAITING };
+        return;
+    }
+    cached_pods(look, &pods);
+    ret->state = task_workload_daemon_state(look->rc->arena, look->workload, pods.items, pods.len);
+}
+
+/* A pod of its own does not go when the Proplet's go, nor with a cordon. */
+static void stay(struct task_observed *observed)
+{
+    observed->proplet.offline_since_us = 0;
+    if (observed->workload.state.step != WORKLOAD_ABSENT)
+        observed->proplet.cordoned = false;
+}
+
+int task_workload_observe(struct shared *shared, struct reconcile *rc, struct task_observed *ret,
+                          struct error *err)
+{
+    const struct task_spec *spec = &ret->task.spec;
+    struct look look = { .shared = shared, .rc = rc, .observed = ret };
+    struct task_leftover *owned = find_owned(&look);
+    enum proplet_type type = ret->proplet.type;
+    int r = 0;
+
+    ret->workload.selected = task_workload_is_for(spec) &&
+                             (type == PROPLET_K8S || (type == PROPLET_TYPE_UNSET && look.workload));
+    keep_leftovers(&look, owned);
+    if (!ret->workload.selected)
+        return 0;
+
+    ret->proplet.reachable = false;
+    if (task_is_active(ret) && task_is_assigned(ret) && !ret->deleted_us) {
+        if (spec->daemon)
+            look_at_daemon(&look);
+        else
+            r = look_at_job(&look, err);
+    }
+    stay(ret);
+    return r;
+}
+
+void task_map_workload(void *self, struct kube_object *old, struct kube_object *current,
+                       struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct shared *shared = self;
+    const cJSON *json = kube_object_json(arena, current ? current : old);
+    struct kube_name name;
+
+    if (store_name_of_uid(informer_store(shared->tasks), label_of(json, LABEL_TASK_UID), &name))
+        workqueue_add(queue, &name);
+}

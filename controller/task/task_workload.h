@@ -1,0 +1,34 @@
+/* The ConfigMap and the Job or Deployment of a Task: looking at them, making them, deleting them. */
+#pragma once
+
+#include "controller/shared/reconcilers.h"
+#include "controller/task/plan/task_plan.h"
+
+/*
+ * Fills ret->workload; ret->task, proplet and attempt are there. Jobs, Deployments and pods are read
+ * from the caches. What decides for good is read from the API server: that a Job is gone, how a
+ * finished one ended, and what it left.
+ */
+int task_workload_observe(struct shared *shared, struct reconcile *rc, struct task_observed *ret,
+                          struct error *err) MUST_CHECK;
+
+/* Any thread that the watch tells a change on: whose workload it is. */
+map_fn task_map_workload;
+
+/* Deletes what is left over, where what is gone is fine, and gives the Job the deadline of now. */
+int task_workload_clean(struct shared *shared, struct reconcile *rc,
+                        const struct task_observed *observed, struct error *err) MUST_CHECK;
+
+/*
+ * Makes what plan->create_workload asks for, as far as it is not there. What can never be made fails
+ * the Task, what is refused or has somebody else's name waits: *plan is replaced then.
+ */
+int task_workload_create(struct shared *shared, struct reconcile *rc,
+                         const struct task_observed *observed, struct task_plan *plan,
+                         struct error *err) MUST_CHECK;
+
+/* By the uid of the Task, as its label says. */
+#define INDEX_TASK "task"
+void indexes_add_workload(struct store *store);
+/* Of a Job its labels, owner, deadline and conditions are kept. */
+watch_project_fn project_task_job;

@@ -1,0 +1,220 @@
+/* Making and deleting what a Task runs as. */
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/guarded_patch.h"
+#include "common/kube/kinds.h"
+#include "controller/task/plan/task_workload_plan.h"
+#include "controller/task/task_dispatch.h"
+#include "controller/task/task_workload.h"
+#include "controller/workload/task_workload_manifest.h"
+#include "controller/workload/workload.h"
+
+/* The Job ends at its deadline also when nobody is there to stop it. */
+static int move_deadline(struct shared *shared, struct reconcile *rc,
+                         const struct task_observed *observed, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
+    const cJSON *job = observed->workload.outdated;
+    struct json_patch *patch = guarded_patch_create(rc->arena, job, "spec");
+    cJSON *spec = json_object(rc->arena);
+    struct kube_name name;
+
+    if (deadline->set) {
+        json_set_int(spec, "seconds", deadline->value);
+        json_patch_set(patch, "/spec/activeDeadlineSeconds", json_copy(json_get(spec, "seconds")));
+    } else {
+        json_patch_remove(patch, "/spec/activeDeadlineSeconds");
+    }
+    if (!kube_name_set(&name, rc->name.ns,
+                       json_string(json_path(job, "metadata", "name", NULL), "")))
+        return 0;
+
+    int r = kube_patch(rc->client, &KIND_JOB, &name, KUBE_MAIN, KUBE_PATCH_JSON,
+                       json_patch_operations(patch), &reply, err);
+    if (r < 0)
+        return error_wrap(err, "give the Job another deadline");
+    informer_observed(shared->task_jobs, reply);
+    return 0;
+}
+
+int task_workload_clean(struct shared *shared, struct reconcile *rc,
+                        const struct task_observed *observed, struct error *err)
+{
+    for (size_t i = 0; i < observed->workload.leftover_count; i++) {
+        const struct task_leftover *leftover = &observed->workload.leftovers[i];
+        const char *uid = json_string(json_path(leftover->object, "metadata", "uid", NULL), "");
+        struct kube_name name;
+
+        if (!kube_name_set(&name, rc->name.ns, leftover->name))
+            continue;
+
+        int r = kube_delete(rc->client, leftover->kind, &name, uid, NULL, err);
+        if (r == -ERROR_NOT_FOUND)
+            continue;
+        if (r == -ERROR_FORBIDDEN && observed->deleted_us) {
+            log_warn("not allowed to delete what a deleted Task ran as, leaving it to the garbage "
+                     "collector",
+                     "kind", leftover->kind->kind, "name", name.name, NULL);
+            continue;
+        }
+        if (r < 0)
+            return error_wrap(err, "delete what is left over");
+    }
+    return observed->workload.outdated ? move_deadline(shared, rc, observed, err) : 0;
+}
+
+/* Whether what stands there under the name is the Task's. */
+static int read_existing(struct reconcile *rc, const struct kube_kind *kind,
+                         const struct kube_name *name, const char *uid, struct kube_object **ret,
+                         bool *ret_is_ours, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    int r = kube_get(rc->client, kind, name, &object, err);
+
+    if (r == -ERROR_NOT_FOUND)
+        return error_set(err, ERROR_CONFLICT, "%s '%s' came and went", kind->kind, name->name);
+    if (r < 0)
+        return r;
+
+    *ret_is_ours = workload_is_of(kube_object_json(rc->arena, object), uid);
+    *ret = TAKE(object);
+    return 0;
+}
+
+/* 1: somebody else has the name. */
+static int make(struct reconcile *rc, const struct kube_kind *kind, const cJSON *wanted,
+                const char *uid, struct kube_object **ret, struct error *err)
+{
+    const char *text = json_string(json_path(wanted, "metadata", "name", NULL), "");
+    struct kube_name name;
+    bool is_ours = false;
+
+    if (!kube_name_set(&name, rc->name.ns, text))
+        return error_set(err, ERROR_INVALID, "name '%s' is too long", text);
+
+    int r = kube_create(rc->client, kind, wanted, ret, err);
+    if (r != -ERROR_EXISTS)
+        return r;
+
+    r = read_existing(rc, kind, &name, uid, ret, &is_ours, err);
+    if (r < 0)
+        return r;
+    return is_ours ? 0 : 1;
+}
+
+/* That of an earlier attempt has another environment, or module. */
+static int update_config_map(struct reconcile *rc, const struct kube_name *name, const cJSON *live,
+                             const cJSON *wanted, struct error *err)
+{
+    static const char *const MEMBERS[] = { "data", "binaryData" };
+    struct json_patch *patch = guarded_patch_create(rc->arena, live, MEMBERS[0]);
+    bool differs = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++) {
+        const cJSON *value = json_get(wanted, MEMBERS[i]);
+        const cJSON *had = json_get(live, MEMBERS[i]);
+        if (!json_len(value) && !json_len(had))
+            continue;
+        differs |= !json_equal(value, had);
+        json_patch_set(patch, arena_printf(rc->arena, "/%s", MEMBERS[i]),
+                       value ? json_copy(value) : cJSON_CreateObject());
+    }
+    return differs ? guarded_patch_send(rc->client, &KIND_CONFIGMAP, name, patch, err) : 0;
+}
+
+static int make_config_map(struct reconcile *rc, const cJSON *wanted, const char *uid,
+                           struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    int r = make(rc, &KIND_CONFIGMAP, wanted, uid, &object, err);
+
+    if (r != 0)
+        return r;
+    return update_config_map(rc, &object->name, kube_object_json(rc->arena, object), wanted, err);
+}
+
+static int make_workload(struct shared *shared, struct reconcile *rc,
+                         const struct task_observed *observed, const cJSON *wanted,
+                         struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const struct kube_kind *kind = task_workload_kind(&observed->task.spec);
+    int64_t now_ms = clock_monotonic_ms(rc->clock);
+
+    int r = make(rc, kind, wanted, observed->uid, &object, err);
+    if (r != 0)
+        return r;
+    if (object->deleting) /* of an earlier attempt, or by a user: it goes first */
+        return error_set(err, ERROR_CONFLICT, "%s '%s' is being deleted", kind->kind,
+                         object->name.name);
+
+    attempts_published(shared->attempts, observed->uid, observed->task.status.attempt, now_ms,
+                       now_ms);
+    informer_observed(observed->task.spec.daemon ? shared->deployments : shared->task_jobs, object);
+    return 0;
+}
+
+static struct task_plan taken(struct reconcile *rc, const struct task_observed *observed,
+                              const struct kube_kind *kind, const cJSON *wanted)
+{
+    const char *message =
+        arena_printf(rc->arena, "%s '%s' exists and is not of this Task", kind->kind,
+                     json_string(json_path(wanted, "metadata", "name", NULL), ""));
+
+    return task_plan_workload_refused(rc->arena, observed, REASON_NAME_TAKEN, message);
+}
+
+/* What the API server says to it, as a plan; r < 0: an error that may pass. */
+static int heed(struct reconcile *rc, const struct task_observed *observed, struct task_plan *plan,
+                int r, struct error *err)
+{
+    const char *message = arena_strdup(rc->arena, err->message);
+
+    if (r == -ERROR_FORBIDDEN) {
+        *plan = task_plan_workload_refused(
+            rc->arena, observed, workload_refusal(rc->arena, "Forbidden", message).reason, message);
+        return 0;
+    }
+    if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
+        const char *reason = r == -ERROR_INVALID ? "WorkloadInvalid" : "WorkloadTooLarge";
+        *plan = task_plan_fail(rc->arena, observed, reason, message);
+        return 0;
+    }
+    return r;
+}
+
+int task_workload_create(struct shared *shared, struct reconcile *rc,
+                         const struct task_observed *observed, struct task_plan *plan,
+                         struct error *err)
+{
+    struct task_workload_manifest manifest;
+    const cJSON *object;
+    struct task whole = { 0 };
+
+    int r = task_read_whole(rc, observed, &whole, &object, err);
+    if (r < 0)
+        return r;
+
+    const struct task_workload_request request = {
+        .task = object,
+        .spec = &whole.spec,
+        .attempt = observed->task.status.attempt,
+        .proplet = observed->task.status.assigned_proplet,
+        .pod_template = observed->proplet.pod_template,
+    };
+    r = task_workload_manifest(rc->arena, &request, &manifest, err);
+    if (r < 0)
+        return heed(rc, observed, plan, r, err);
+
+    r = make_config_map(rc, manifest.config_map, observed->uid, err);
+    if (r > 0)
+        *plan = taken(rc, observed, &KIND_CONFIGMAP, manifest.config_map);
+    if (r != 0)
+        return r < 0 ? heed(rc, observed, plan, r, err) : 0;
+
+    r = make_workload(shared, rc, observed, manifest.workload, err);
+    if (r > 0)
+        *plan = taken(rc, observed, task_workload_kind(&whole.spec), manifest.workload);
+    return r < 0 ? heed(rc, observed, plan, r, err) : 0;
+}

@@ -1,0 +1,215 @@
+#include "controller/workload/task_workload_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/workload/task_workload_manifest.h"
+#include "controller/workload/workload.h"
+
+#define REASON_DEADLINE "DeadlineExceeded"
+
+/* A quota is free again when others end; what else refuses a pod stays as it is. */
+struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message)
+{
+    struct workload_trouble trouble = workload_refusal(arena, "PodRefused", message);
+
+    return (struct task_workload_state){ .step = WORKLOAD_WAITING,
+                                         .reason = trouble.reason,
+                                         .message = trouble.message,
+                                         .stuck = !str_equal(trouble.reason, "QuotaExceeded") };
+}
+
+/* ---- pods ---- */
+
+static int64_t created_us(const cJSON *object)
+{
+    int64_t us = 0;
+
+    rfc3339_parse(json_string(json_path(object, "metadata", "creationTimestamp", NULL), ""), &us);
+    return us;
+}
+
+static const cJSON *newest(const cJSON *const *pods, size_t count)
+{
+    const cJSON *ret = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!ret || created_us(pods[i]) > created_us(ret))
+            ret = pods[i];
+    }
+    return ret;
+}
+
+static const cJSON *conditions_of(const cJSON *object)
+{
+    return json_path(object, "status", "conditions", NULL);
+}
+
+/* NULL: the kubelet has said nothing about it. */
+static const cJSON *container_of(const cJSON *pod)
+{
+    json_for_each (status, json_path(pod, "status", "containerStatuses", NULL)) {
+        if (str_equal(json_string(json_get(status, "name"), ""), WORKLOAD_CONTAINER))
+            return status;
+    }
+    return NULL;
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    return json_string(json_get(object, key), "");
+}
+
+/* Of a condition it may only have letters and digits, and something must be there. */
+static const char *camel_case(struct arena *arena, const char *reason, const char *otherwise)
+{
+    for (const char *c = reason; *c; c++) {
+        if (!(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z') &&
+            (c == reason || !(*c >= '0' && *c <= '9')))
+            return otherwise;
+    }
+    return *reason ? arena_strdup(arena, reason) : otherwise;
+}
+
+static bool is_one_of(const char *text, const char *const *list)
+{
+    for (; *list; list++) {
+        if (str_equal(text, *list))
+            return true;
+    }
+    return false;
+}
+
+/* Room comes by itself, and a daemon that ends is started again; what else holds up a pod waits for
+ * somebody to mend it. */
+static struct task_workload_state waiting_state(struct arena *arena, const cJSON *pod)
+{
+    static const char *const PASSING[] = { "CrashLoopBackOff", "Unschedulable", "SchedulingGated",
+                                           NULL };
+    struct workload_trouble trouble = workload_pod_trouble(arena, pod);
+
+    if (!trouble.reason)
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING };
+    return (struct task_workload_state){ .step = WORKLOAD_WAITING,
+                                         .reason = camel_case(arena, trouble.reason, "PodWaiting"),
+                                         .message = trouble.message,
+                                         .stuck = !is_one_of(trouble.reason, PASSING) };
+}
+
+static bool has_started(const cJSON *pod)
+{
+    const cJSON *state = json_get(container_of(pod), "state");
+
+    return json_get(state, "running") || json_get(state, "terminated");
+}
+
+/* ---- the end of a Job ---- */
+
+static struct task_workload_state ended(enum task_workload_step step, const char *reason,
+                                        const char *message)
+{
+    return (struct task_workload_state){ .step = step, .reason = reason, .message = message };
+}
+
+/* Evicted, preempted, drained, its node lost or shut down. */
+static bool is_disrupted(const cJSON *pod)
+{
+    static const char *const REASONS[] = { "Evicted",      "NodeLost",   "NodeShutdown",
+                                           "NodeAffinity", "Terminated", NULL };
+
+    return condition_is(conditions_of(pod), "DisruptionTarget", CONDITION_TRUE) ||
+           is_one_of(text_of(json_get(pod, "status"), "reason"), REASONS);
+}
+
+static const char *disruption_message(struct arena *arena, const cJSON *pod)
+{
+    const cJSON *target = condition_get(conditions_of(pod), "DisruptionTarget");
+    const cJSON *from = target ? target : json_get(pod, "status");
+
+    return arena_printf(arena, "its pod was taken away: %s %s", text_of(from, "reason"),
+                        text_of(from, "message"));
+}
+
+/* What the module wrote as its last words, or the end of what it logged. */
+static const char *with_words(struct arena *arena, const char *what, const cJSON *terminated)
+{
+    const char *words = text_of(terminated, "message");
+    size_t len = strlen(words);
+
+    while (len && (words[len - 1] == '\n' || words[len - 1] == '\r' || words[len - 1] == ' '))
+        len--;
+    return len ? arena_printf(arena, "%s: %.*s", what, (int)len, words) : what;
+}
+
+static struct task_workload_state container_failure(struct arena *arena, const cJSON *terminated)
+{
+    const char *reason = text_of(terminated, "reason");
+    const char *code =
+        arena_printf(arena, "exit code %" PRId64, json_int(json_get(terminated, "exitCode"), 0));
+
+    if (str_equal(reason, "OOMKilled"))
+        return ended(WORKLOAD_FAILED, "OOMKilled",
+                     with_words(arena, arena_printf(arena, "out of memory, %s", code), terminated));
+    if (str_is_empty(reason) || str_equal(reason, "Error") || str_equal(reason, "Completed"))
+        return ended(WORKLOAD_FAILED, "ExitCode", with_words(arena, code, terminated));
+    return ended(WORKLOAD_FAILED, camel_case(arena, reason, "ExitCode"),
+                 with_words(arena, code, terminated));
+}
+
+static struct task_workload_state failure(struct arena *arena, const cJSON *failed,
+                                          const cJSON *pod)
+{
+    const cJSON *terminated = json_path(container_of(pod), "state", "terminated", NULL);
+    const char *reason = text_of(json_get(pod, "status"), "reason");
+
+    if (str_equal(text_of(failed, "reason"), REASON_DEADLINE))
+        return ended(WORKLOAD_FAILED, REASON_DEADLINE,
+                     "the Job was active longer than activeDeadlineSeconds");
+    if (!pod)
+        return ended(WORKLOAD_DISRUPTED, "PodDeleted", "its pod was deleted");
+    if (is_disrupted(pod))
+        return ended(WORKLOAD_DISRUPTED, "PodDisrupted", disruption_message(arena, pod));
+    if (terminated)
+        return container_failure(arena, terminated);
+    if (!str_is_empty(reason))
+        return ended(WORKLOAD_FAILED, camel_case(arena, reason, "PodFailed"),
+                     arena_strdup(arena, text_of(json_get(pod, "status"), "message")));
+    return ended(WORKLOAD_FAILED, "JobFailed", arena_strdup(arena, text_of(failed, "message")));
+}
+
+struct task_workload_state task_workload_job_state(struct arena *arena, const cJSON *job,
+                                                   const cJSON *const *pods, size_t count)
+{
+    const cJSON *conditions = conditions_of(job);
+    const cJSON *pod = newest(pods, count);
+
+    if (condition_is(conditions, "Complete", CONDITION_TRUE))
+        return (struct task_workload_state){ .step = WORKLOAD_SUCCEEDED };
+    if (condition_is(conditions, "Failed", CONDITION_TRUE))
+        return failure(arena, condition_get(conditions, "Failed"), pod);
+    if (!pod)
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING, .podless = true };
+    if (has_started(pod))
+        return (struct task_workload_state){ .step = WORKLOAD_STARTED };
+    if (str_equal(text_of(json_get(pod, "status"), "phase"), "Failed"))
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING }; /* the Job will say so */
+    return waiting_state(arena, pod);
+}
+
+struct task_workload_state task_workload_daemon_state(struct arena *arena, const cJSON *deployment,
+                                                      const cJSON *const *pods, size_t count)
+{
+    const cJSON *refused = condition_get(conditions_of(deployment), "ReplicaFailure");
+    const cJSON *pod = newest(pods, count);
+
+    if (json_int(json_path(deployment, "status", "availableReplicas", NULL), 0) > 0)
+        return (struct task_workload_state){ .step = WORKLOAD_STARTED };
+    if (str_equal(text_of(refused, "status"), "True"))
+        return task_workload_refused_state(arena, text_of(refused, "message"));
+    if (!pod)
+        return (struct task_workload_state){ .step = WORKLOAD_WAITING };
+    return waiting_state(arena, pod);
+}
