@@ -17,7 +17,7 @@ condition_matches proplets heart Ready '^True ' || fail "condition Ready of a ru
 
 # No heartbeats: Offline; heartbeats again: Running.
 device_say one mute quiet
-wait_proplet heart Offline 15
+wait_proplet heart Offline
 expect_eq "alive" false "$(proplet heart .status.alive)"
 condition_matches proplets heart Ready '^False ' || fail "condition Ready of an Offline Proplet"
 
@@ -46,7 +46,7 @@ controller_stop
 controller_start --last-seen-threshold 1h
 wait_proplet chip Running
 device_crash two
-wait_proplet chip Offline 10
+wait_proplet chip Offline
 expect_eq "the one that lives" Running "$(proplet heart .status.phase)"
 device_start two --identity mcu --last-will
 wait_proplet chip Running

@@ -13,10 +13,10 @@ wait_proplet worker Running
 add_task endless "$(wasm sleep)" '[-1]' "$(task_on worker)"
 wait_task endless running
 uid=$(task endless .metadata.uid)
-wait_for 10 "the device to have started it" journal_has device ".event == \"start\" and .task == \"$uid\""
+wait_for 30 "the device to have started it" journal_has device ".event == \"start\" and .task == \"$uid\""
 
 kn delete task endless --wait=false >/dev/null
-wait_for 10 "the device to have stopped it" journal_has device ".event == \"stopped\" and .task == \"$uid\""
+wait_for 30 "the device to have stopped it" journal_has device ".event == \"stopped\" and .task == \"$uid\""
 wait_task_gone endless
 expect_eq "warnings" "" "$(events endless | grep ^Warning || true)"
 

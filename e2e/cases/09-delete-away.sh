@@ -20,12 +20,11 @@ device_crash device
 
 asked=$(now_ms)
 kn delete task endless --wait=false >/dev/null
-object tasks endless >/dev/null || fail "gone before the device could have answered"
 wait_task_gone endless
 took=$(($(now_ms) - asked))
 # deletionTimestamp is cut to whole seconds.
 expect_le "stop timeout in ms, against the time it took" $(((STOP_TIMEOUT - 1) * 1000)) $took
-wait_for 10 "a warning that the stop was not confirmed" has_event endless '^Warning '
+wait_for 30 "a warning that the stop was not confirmed" has_event endless '^Warning '
 
 # The same for a device that is there and never answers.
 device_start device --identity d
@@ -35,7 +34,7 @@ wait_task ignored running
 device_pause device
 kn delete task ignored --wait=false >/dev/null
 wait_task_gone ignored
-wait_for 10 "a warning" has_event ignored '^Warning '
+wait_for 30 "a warning" has_event ignored '^Warning '
 device_resume device
 
 # And while the broker itself is away.

@@ -7,10 +7,10 @@ case_begin
 
 world_start d other
 add_proplet elder d
-wait_for 10 "the elder to be seen" field_is proplets elder '.status.phase // "none"' Initializing
+wait_for 30 "the elder to be seen" field_is proplets elder '.status.phase // "none"' Initializing
 # Ages are whole seconds.
 second_passed() { [[ $(date +%s) -gt $(date -d "$(proplet elder .metadata.creationTimestamp)" +%s) ]]; }
-wait_for 5 "the next second" second_passed
+wait_for 30 "the next second" second_passed
 add_proplet younger d
 device_start device --identity d
 wait_proplet elder Running
@@ -30,6 +30,6 @@ wait_task for-younger completed
 
 # The same identity on another channel is somebody else.
 add_proplet elsewhere d '{"spec":{"connectionConfig":{"channelId":"chan-2"}}}'
-wait_for 10 "it to be seen" field_is proplets elsewhere '.status.phase // "none"' Initializing
+wait_for 30 "it to be seen" field_is proplets elsewhere '.status.phase // "none"' Initializing
 condition_matches proplets elsewhere Ready DuplicateClientId && fail "another channel, another device"
 exit 0

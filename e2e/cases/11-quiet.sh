@@ -10,7 +10,12 @@ SECONDS_QUIET=${QUIET_SECONDS:-180}
 REFRESH=60 # --status-refresh-interval, the default
 COUNT=100
 mapfile -t identities < <(printf 'device-%s\n' $(seq $COUNT))
-world_start "${identities[@]}"
+broker_prepare "${identities[@]}"
+broker_start
+controller_prepare
+# A device that a busy machine does not let speak for some seconds is not away.
+CONTROLLER_OPTIONS+=(--last-seen-threshold 30s)
+controller_start
 proplet_json worker-NUMBER device-NUMBER | add_numbered $COUNT
 device_start devices --count $COUNT
 wait_for 60 "all Proplets to run" phase_count_is proplets Running $COUNT

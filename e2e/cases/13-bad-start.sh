@@ -41,9 +41,9 @@ refused '[12]' "$PART" --kubeconfig "$PART"
 
 # says PATTERN: readyz, and one line of the log, say it, and the process lives on
 says() {
-    wait_for 20 "readyz to say '$1'" readyz_says "failed: .*$1"
+    wait_for 30 "readyz to say '$1'" readyz_says "failed: .*$1"
     is_running controller || fail "the controller ended instead of trying again"
-    wait_for 20 "a line of the log that says '$1'" grep -E "$1" "$LOGS/controller.log"
+    wait_for 30 "a line of the log that says '$1'" grep -E "$1" "$LOGS/controller.log"
 }
 fresh_log() {
     cat "$LOGS/controller.log" >>"$LOGS/controller.earlier.log" 2>/dev/null || true

@@ -20,10 +20,10 @@ controller_prepare
 
 # An authority that did not sign, and a name that the certificate does not bear.
 controller_spawn --mqtt-address "mqtts://localhost:$BROKER_TLS_PORT" --mqtt-ca-file "$BROKER/other-ca.crt"
-wait_for 20 "readyz to speak of the certificate" readyz_says '[Cc]ertificate|TLS'
+wait_for 30 "readyz to speak of the certificate" readyz_says '[Cc]ertificate|TLS'
 controller_stop
 controller_spawn --mqtt-address "mqtts://127.0.0.1:$BROKER_TLS_PORT" --mqtt-ca-file "$BROKER/ca.crt"
-wait_for 20 "readyz to speak of the certificate" readyz_says 'mismatch'
+wait_for 30 "readyz to speak of the certificate" readyz_says 'mismatch'
 controller_stop
 
 controller_start --mqtt-address "mqtts://localhost:$BROKER_TLS_PORT" --mqtt-ca-file "$BROKER/ca.crt"

@@ -41,7 +41,7 @@ say_as spy own control/manager/stop "$(jq -nc --arg id "$uid" '{id: $id}')"
 say_as own own control/manager/start "{}"
 say_as spy spy control/proplet/results "$forged"
 seen() { grep -q ' m/[^ ]*/c/spy/' "$LOGS/wire.log"; }
-wait_for 10 "what it may say on its own channel" seen
+wait_for 30 "what it may say on its own channel" seen
 expect_eq "messages that the ACLs should have stopped" 0 \
     "$(grep -c -e 'c/own/control/proplet/results .*forged' -e 'c/own/control/manager/stop' \
         -e 'c/own/control/manager/start {}' "$LOGS/wire.log" || true)"

@@ -17,7 +17,7 @@ wait_for 30 "the second channel" subscribed
 spawn hostile "$PYTHON_HOME/bin/python" "$HERE/device/hostile.py" --broker "127.0.0.1:$BROKER_PORT" \
     --domain "$DOMAIN" --channel "$CHANNEL" --elsewhere chan-2 --user "$OBSERVER" \
     --passwords "$BROKER/identities" --journal "$LOGS/hostile.journal"
-wait_for 20 "the hostile one" journal_has hostile '.event == "connected"'
+wait_for 30 "the hostile one" journal_has hostile '.event == "connected"'
 pid=$(pid_of controller)
 offline_before=$(journal_count devices '.event == "disconnected"')
 
@@ -64,7 +64,7 @@ done
 expect_eq "process of the controller" "$pid" "$(pid_of controller)"
 controller_ready || fail "the controller is not ready"
 expect_eq "times that its connections ended" 0 "$(grep -c 'to the broker ended' "$LOGS/controller.log" || true)"
-expect_eq "Proplets that run" 5 "$(phase_count proplets Running)"
+wait_for 60 "all Proplets to run" phase_count_is proplets Running 5
 # A "create" that came after the first heartbeat is written with the next refresh of its Proplet.
 know_devices() { [[ $(objects proplets | jq '[.items[] | select(.status.metadata.os == "linux")] | length') == 5 ]]; }
 wait_for 120 "all Proplets to know their devices" know_devices

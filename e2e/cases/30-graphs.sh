@@ -41,7 +41,7 @@ wait_task cured completed
 for skipped in useless behind unneeded; do wait_task $skipped skipped; done
 expect_match "why it was skipped" "^False RunIfNotMet runIf is success, and Task 'useless' was skipped" \
     "$(condition tasks behind Scheduled)"
-wait_for 20 "an Event" has_event useless "Normal Skipped runIf is success, and Task 'broken' failed"
+wait_for 30 "an Event" has_event useless "Normal Skipped runIf is success, and Task 'broken' failed"
 
 # A circle is said by each of its members and healed by an edit.
 add_sum a "$(after b)"
@@ -63,5 +63,5 @@ wait_for 300 "the fan-out" phase_count_is tasks completed $((7 + 1 + FAN + 1 + C
 twice=$(journal devices '.event == "start"' | jq -r .task | sort | uniq -d)
 expect_eq "ids started more than once" "" "$twice"
 started=$(journal devices '.event == "start"' | jq -r .task)
-for ((i = 0; i <= CHAIN; i++)); do task "chain-$i" .metadata.uid; done >"$WORK/chain"
-expect_eq "order of the chain" "$(<"$WORK/chain")" "$(grep -Fxf "$WORK/chain" <<<"$started")"
+for ((i = 0; i <= CHAIN; i++)); do task "chain-$i" .metadata.uid; done >"$PART/chain"
+expect_eq "order of the chain" "$(<"$PART/chain")" "$(grep -Fxf "$PART/chain" <<<"$started")"

@@ -79,4 +79,4 @@ for reason in negative too_large not_a_number unknown_task; do
 done
 wait_for 30 "a malformed sample" metric_at_least 'propeller_mqtt_malformed_total{kind="metrics"}' 1
 between 0 100000 proplets worker .status.latestMetrics.cpuMilliPercent
-expect_eq "the Proplet" Running "$(proplet worker .status.phase)"
+wait_proplet worker Running

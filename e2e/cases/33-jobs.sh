@@ -69,12 +69,14 @@ expect_eq "counts with references" "3 3 0 0" "$(counts later)"
 expect_eq "owner of a Task that is only referred to" null "$(task late-1 '.metadata.ownerReferences')"
 
 # Suspended: what runs is interrupted, what waits stays; resumed it starts over.
-add_job pause '{}' "$(nap one '{"inputs": ["300"]}')" "$(sum two '{"dependsOn": ["one"]}')"
+device_say devices hold '*' # until then it runs
+add_job pause '{}' "$(nap one '{"inputs": ["1"]}')" "$(sum two '{"dependsOn": ["one"]}')"
 wait_task pause-one running
 kn patch propellerjob pause --type merge -p '{"spec": {"suspend": true}}' >/dev/null
 wait_job pause Suspended
 wait_task pause-one interrupted
 expect_eq "startTime of a suspended job" null "$(job pause .status.startTime)"
+device_say devices release '*'
 kn patch propellerjob pause --type merge -p '{"spec": {"suspend": false}}' >/dev/null
 wait_job pause Complete
 expect_eq "attempts of the interrupted Task" 2 "$(task pause-one .status.attempt)"
@@ -83,7 +85,7 @@ expect_eq "attempts of the interrupted Task" 2 "$(task pause-one .status.attempt
 add_task taken-one "$(wasm sleep)" '["100"]'
 add_job taken '{}' "$(sum one)" "$(sum two)"
 wait_condition propellerjobs taken Progressing "^False TaskNameTaken Task 'taken-one' exists"
-wait_for 20 "an Event" has_event taken "Warning TaskNameTaken"
+wait_for 30 "an Event" has_event taken "Warning TaskNameTaken"
 object_gone tasks taken-two >/dev/null
 kn delete task taken-one >/dev/null
 wait_job taken Complete

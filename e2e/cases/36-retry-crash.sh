@@ -26,6 +26,6 @@ wait_for "$CRASH_SECONDS" "the last attempts" failed_at_least $((COUNT * 2))
 wrong=$(objects tasks | jq -c '.items[] | select(
     [.status | .phase, .attempt, .failures, .reason] != ["failed", 2, 2, "DeviceError"]) | [.metadata.name, .status]')
 expect_eq "Tasks that ended otherwise" "" "$wrong"
-journal devices '.event == "start"' | jq -r .task | sort >"$WORK/started"
-objects tasks | jq -r '.items[].metadata.uid | ., "\(.).2"' | sort >"$WORK/expected"
-expect_eq "attempts that ran, each of them once" "$(<"$WORK/expected")" "$(<"$WORK/started")"
+journal devices '.event == "start"' | jq -r .task | sort >"$PART/started"
+objects tasks | jq -r '.items[].metadata.uid | ., "\(.).2"' | sort >"$PART/expected"
+expect_eq "attempts that ran, each of them once" "$(<"$PART/expected")" "$(<"$PART/started")"

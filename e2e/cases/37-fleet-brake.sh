@@ -69,7 +69,8 @@ wait_for 30 "the Event" said_is FleetOffline 1
 kill_controller
 wait_for 60 "the brake of the next leader" brake_is 1
 # As long again as it takes to be lost, and no Task has moved.
-observe_for 10 "held Tasks" held_is 8
+observe_for 10
+wait_for 30 "their Tasks to say again why they wait" held_is 8
 expect_eq "attempts under the next leader" "12 in 1" "$(attempts first)"
 
 proxy_say accept

@@ -16,7 +16,7 @@ controller_start
 # everywhere NAME [JSON]: to all with the label, each of whom answers 7 after a nap
 everywhere() {
     task_json "$1" "$(wasm nap)" '["25", 7]' "$(jq -nc --argjson more "${2:-{\}}" '
-        { spec: { broadcast: true, propletLostSeconds: 3,
+        { spec: { broadcast: true, propletLostSeconds: 10,
                   propletSelector: { matchLabels: { site: "hall-3" } },
                   monitoringProfile: { enabled: true, interval: "1s" } } } * $more')" | create
 }
@@ -62,7 +62,10 @@ for number in 28 29 30; do
     device_say "device-$number" hold "device-$number"
 done
 everywhere dying
-wait_for 60 "starts of all" journal_has device-30 ".event == \"start\" and (.task | startswith(\"$(task dying .metadata.uid)\"))"
+for number in 28 29 30; do
+    wait_for 60 "the start on device-$number" journal_has "device-$number" \
+        ".event == \"start\" and (.task | startswith(\"$(task dying .metadata.uid)\"))"
+done
 for number in 28 29 30; do
     device_crash "device-$number"
 done

@@ -21,7 +21,8 @@ wait_proplet worker Running
 has_finalizer() { [[ $(task "$1" '.metadata.finalizers // [] | length') == 1 ]]; }
 wait_task early running
 has_finalizer early || fail "the controller added no finalizer"
-add_task long "$(wasm sleep)" '[150]' "$(task_on worker)"
+device_say device hold d # ends when it is told to
+add_task long "$(wasm sleep)" '[1]' "$(task_on worker)"
 add_task endless "$(wasm sleep)" '[-1]' "$(task_on worker)"
 has_finalizer long || fail "the webhook added no finalizer"
 wait_task long running
@@ -37,8 +38,9 @@ expect_failure "a changed Proplet" 'failed calling webhook' kn patch proplet wor
 kn label task long 'example.com/seen=yes' >/dev/null
 kn patch task long --type=json -p '[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/f"},
     {"op": "remove", "path": "/metadata/finalizers/1"}]' >/dev/null
+device_say device release d
 wait_task long completed
-expect_eq "result" 150 "$(task long .status.results)"
+expect_eq "result" 1 "$(task long .status.results)"
 for name in endless long early; do
     kn delete task "$name" --wait=false >/dev/null
 done

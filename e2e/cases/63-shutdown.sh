@@ -65,7 +65,7 @@ wait_for "$CRASH_SECONDS" "more Tasks to end" ended_at_least $((COUNT * 7 / 10))
 freeze_broker 12
 from=$(wc -l <"$LOGS/replica-a.log")
 replica_signal a TERM
-wait_for 10 "the first signal to be obeyed" logged '"stopping","signal":"SIGTERM"'
+wait_for 30 "the first signal to be obeyed" logged '"stopping","signal":"SIGTERM"'
 replica_signal a TERM
 wait_for 30 "it to end" replica_ended a 130
 [[ -n $(lease_holder) ]] || fail "the lease was given back, although work may be under way"

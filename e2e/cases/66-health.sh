@@ -41,7 +41,7 @@ expect_alive "with everything there"
 
 crash broker
 wait_for 30 "the leader to miss the broker" says "$leader" 503 mqtt
-wait_for 10 "the standby not to care" says "$standby" 200
+wait_for 30 "the standby not to care" says "$standby" 200
 expect_alive "without the broker"
 broker_start
 wait_for 60 "the leader to be content again" says "$leader" 200
@@ -66,9 +66,9 @@ kill -STOP "$(pid_of broker)"
 add_task sum "$ADDITION" '[10, 32]' "$(task_on worker)"
 wait_for 60 "a start to be under way" start_was_read "$mark"
 replica_signal "$leader" TERM
-wait_for 10 "it to say that it stops" says "$leader" 503 process
+wait_for 30 "it to say that it stops" says "$leader" 503 process
 expect_alive "while it stops"
-wait_for 10 "the standby not to care" says "$standby" 200
+wait_for 30 "the standby not to care" says "$standby" 200
 kill -CONT "$(pid_of broker)"
 wait_for 40 "it to end" replica_ended "$leader" 0
 wait_for 60 "the other one to lead" one_serves "$standby"

@@ -53,7 +53,7 @@ kn annotate pod "$pod" "$ANNOTATION=3" >/dev/null
 kubelet_ended "$pod" 0 '{"sum": 42}'
 wait_task sum completed
 expect_eq "from the termination message" '{"sum":42}' "$(task sum '.status.results | tojson')"
-wait_for 10 "events" has_event sum '^Normal Completed '
+wait_for 30 "events" has_event sum '^Normal Completed '
 
 # 1: the annotation of the Job counts before all others.
 add_image_task first pods
@@ -65,7 +65,7 @@ expect_eq "from the Job" "from the Job" "$(task first .status.results)"
 
 # 3: the ConfigMap; one that an earlier Task of the name left is none.
 leave_config_map third-job stale
-wait_for 10 "the next second" is_after "$(kn get configmap third-job-result -o jsonpath='{.metadata.creationTimestamp}')"
+wait_for 30 "the next second" is_after "$(kn get configmap third-job-result -o jsonpath='{.metadata.creationTimestamp}')"
 add_image_task third pods
 pod=$(pod_of_task third)
 leave_secret third-job 42

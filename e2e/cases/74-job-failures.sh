@@ -20,13 +20,13 @@ failed() {
     wait_task "$1" failed
     expect_match "why $1 failed" "^failed $2" "$(reason_of "$1")"
     expect_eq "Failed of $1" "True ${2%%:*}" "$(condition tasks "$1" Failed | cut -d ' ' -f 1,2)"
-    wait_for 10 "an event" has_event "$1" "^Warning Failed ${2%%:*}"
+    wait_for 30 "an event" has_event "$1" "^Warning Failed ${2%%:*}"
 }
 # held_up TASK REASON: it waits, and says why in condition and event
 held_up() {
     wait_condition tasks "$1" Started "^False $2 "
     expect_eq "reason of $1" "$2" "$(task "$1" .status.reason)"
-    wait_for 10 "an event" has_event "$1" "^Warning $2 "
+    wait_for 30 "an event" has_event "$1" "^Warning $2 "
 }
 
 # A container that ends badly.
@@ -58,7 +58,7 @@ kubelet_evicted "$pod"
 kubelet_ended "$(pod_of_task drained 2)" 0 42
 wait_task drained completed
 expect_eq "attempts and failures" "2 0" "$(task drained '"\(.status.attempt) \(.status.failures // 0)"')"
-wait_for 10 "an event" has_event drained '^Normal Interrupted '
+wait_for 30 "an event" has_event drained '^Normal Interrupted '
 
 # Names that somebody else has: said, waited for, found free.
 kn create configmap config-taken-config >/dev/null

@@ -53,7 +53,7 @@ broker_devices() {
 
 broker_start() {
     spawn broker mosquitto -c "$BROKER/mosquitto.conf"
-    wait_for 10 "the broker to answer" broker_answers
+    wait_for 30 "the broker to answer" broker_answers
 }
 
 broker_answers() {
@@ -71,7 +71,7 @@ publish() {
 broker_record() {
     spawn wire mosquitto_sub -h 127.0.0.1 -p "$BROKER_PORT" -u "$OBSERVER" \
         -P "$(secret_of "$OBSERVER")" -i recorder -q 1 -t '#' -F '%U %t %p'
-    wait_for 10 "the recorder" wire_answers
+    wait_for 30 "the recorder" wire_answers
 }
 wire_answers() {
     publish probe recorder

@@ -167,7 +167,7 @@ cluster_manager() {
 # A socket that answers without TLS and log-in: polls cost a curl instead of a kubectl.
 cluster_proxy() {
     spawn proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"
-    wait_for 20 "the API proxy" api /readyz
+    wait_for 30 "the API proxy" api /readyz
 }
 
 apiserver_ready() {

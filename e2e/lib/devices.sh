@@ -42,7 +42,7 @@ device_say() {
     before=$(journal "$group" '.event == "control"' | wc -l)
     # shellcheck disable=SC2016 # expanded by the other shell
     timeout 5 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/$group.control"
-    wait_for 10 "device $group to obey '$*'" obeyed "$group" "$before"
+    wait_for 30 "device $group to obey '$*'" obeyed "$group" "$before"
 }
 obeyed() { (($(journal "$1" '.event == "control"' | wc -l) > $2)); }
 

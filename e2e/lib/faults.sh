@@ -128,7 +128,7 @@ proxy_start() {
     mkfifo "$PART/proxy.control"
     spawn proxy "$PYTHON_HOME/bin/python" -B "$HERE/proxy/proxy.py" --listen "$PROXY_PORT" \
         --broker "127.0.0.1:$BROKER_PORT" --control "$PART/proxy.control" --journal "$LOGS/proxy.journal.jsonl"
-    wait_for 20 "the proxy" proxy_has '.event == "listening"'
+    wait_for 30 "the proxy" proxy_has '.event == "listening"'
     CONTROLLER_OPTIONS+=(--mqtt-address "tcp://127.0.0.1:$PROXY_PORT")
 }
 
@@ -147,5 +147,5 @@ proxy_say() {
     before=$(proxy_count '.event == "control"')
     # shellcheck disable=SC2016 # expanded by the other shell
     timeout 5 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/proxy.control"
-    wait_for 10 "the proxy to obey '$*'" proxy_has '.event == "control"' $((before + 1))
+    wait_for 30 "the proxy to obey '$*'" proxy_has '.event == "control"' $((before + 1))
 }
