@@ -24,7 +24,9 @@ HARDENING := -fPIE -fno-common
 OPTIMISE := -O1
 endif
 
-CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(OPTIMISE) $(WARNINGS) $(HARDENING) $(SANITIZE_$(FLAVOUR)) -pthread -I. \
+# The same programs in whatever folder they are built.
+PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=.
+CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(PREFIX_MAP) $(OPTIMISE) $(WARNINGS) $(HARDENING) $(SANITIZE_$(FLAVOUR)) -pthread -I. \
              -include common/base/banned.h -DPROPELLER_VERSION='"$(VERSION)"' -MMD -MP $(LIBS_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE_$(FLAVOUR)) $(LDFLAGS)
 LIBS_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
@@ -136,8 +138,8 @@ SEED ?= 1
 schedules: $(NEXT_TIMES) ## times of random schedules against croniter (SCHEDULES=200000 SEED=random: a long one)
 	@e2e/tools/schedules.sh $(NEXT_TIMES) $(SCHEDULES) $(SEED)
 
-# Without the version, which would change the flags at each commit.
-LINT_CFLAGS = $(filter-out -MMD -MP -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
+# Without the version, which would change the flags at each commit, and the folder.
+LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP) -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
 .PHONY: lint
 lint: ## formatting, layers, limits, clang, clang-tidy, cppcheck, shellcheck
 	@LINT_CFLAGS='$(LINT_CFLAGS)' e2e/tools/lint.sh
@@ -169,6 +171,8 @@ bench: ## memory, latency, throughput and writes beside their budgets (SCENARIOS
 .PHONY: profile
 profile: ## where the hot paths spend their instructions (HOT_PATH="plan": only this one)
 	@bench/profile.sh $(HOT_PATH)
+
+include config/config.mk
 
 PREFIX ?= /usr/local
 .PHONY: install

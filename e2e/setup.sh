@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Brings what a machine needs: setup.sh [build|lint|run|all]...
+# Brings what a machine needs: setup.sh [build|image|lint|run|node|kind|all]...
 #   build  Debian packages to compile the programs
+#   image  Debian packages to compile the programs and make an image of them
 #   lint   Debian packages for `make lint` and the sanitizer builds
 #   run    packages, control plane and Python environment for demo, e2e and bench
 #   node   what E2E_CLUSTER=local needs beside that
@@ -18,6 +19,7 @@ LINT_PACKAGES=(clang clang-format clang-tidy cppcheck pmccabe shellcheck)
 RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3-venv util-linux procps
     coreutils ca-certificates)
 
+IMAGE_PACKAGES=(python3 ca-certificates tzdata)
 NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables nftables conntrack gcc libc6-dev)
 KIND_PACKAGES=("${NODE_PACKAGES[@]}" docker.io mmdebstrap jq)
 
@@ -174,6 +176,7 @@ main() {
     for part in "$@"; do
         case $part in
         build) install_packages "${BUILD_PACKAGES[@]}" ;;
+        image) install_packages "${BUILD_PACKAGES[@]}" "${IMAGE_PACKAGES[@]}" ;;
         lint) install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" ;;
         run)
             install_packages "${RUN_PACKAGES[@]}"
@@ -198,7 +201,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, lint, run, node, kind or all" ;;
+        *) die "unknown part '$part': build, image, lint, run, node, kind or all" ;;
         esac
     done
 }

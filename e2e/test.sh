@@ -38,6 +38,7 @@ suite schedules make --no-print-directory schedules
 suite oracle python3 -B e2e/oracle/test_oracle.py
 suite audit python3 -B e2e/tools/test_audit.py
 suite links python3 -B e2e/proxy/test_links.py
+suite image python3 -B config/image/test_image.py
 suite chaos python3 -B e2e/chaos/test_chaos.py
 suite demo e2e/demo.sh
 suite e2e e2e/run.sh

@@ -16,14 +16,14 @@ with_libraries() {
 image() {
     local name=$1 fill=$2 key archive root new ENTRYPOINT=() ENVIRONMENT=()
     shift 2
-    key=$(cat "$HERE"/cluster/{images.sh,oci_image.py} "$@" | cksum | cut -d' ' -f1)
+    key=$(cat "$HERE/cluster/images.sh" "$HERE/../config/image/oci.py" "$@" | cksum | cut -d' ' -f1)
     archive=$CACHE/images/${name%:*}-$key-${PYTHON_HOME##*-}.tar
     if [[ ! -e $archive ]]; then
         mkdir -p "$CACHE/images"
         root=$(mktemp -d "$NODE/image.XXXXXX")
         new=$(mktemp "$CACHE/images/.new.XXXXXX")
         "$fill" "$root"
-        "$PYTHON_HOME/bin/python" "$HERE/cluster/oci_image.py" --name "localhost/$name" \
+        "$PYTHON_HOME/bin/python" -B "$HERE/../config/image/oci.py" --name "localhost/$name" \
             "${ENVIRONMENT[@]/#/--env=}" "$root" "$new" "${ENTRYPOINT[@]}"
         mv "$new" "$archive"
         rm -rf "$root"

@@ -14,7 +14,7 @@
 
 KIND_STATE=/run/propeller-kind
 KIND_NAME=propeller
-KIND_IMAGE_KEY=$(cat "$HERE"/cluster/{node-image.sh,oci_image.py,pause.c} "$HERE/versions.sh" | cksum | cut -d' ' -f1)
+KIND_IMAGE_KEY=$(cat "$HERE"/cluster/{node-image.sh,pause.c} "$HERE/../config/image/oci.py" "$HERE/versions.sh" | cksum | cut -d' ' -f1)
 KIND_CACHE=$CACHE/kind-$KUBERNETES_VERSION-$KIND_IMAGE_KEY
 KIND_IMAGE=${E2E_KIND_IMAGE:-local/node:$KUBERNETES_VERSION}
 KIND_MACHINE=198.19.0.1

@@ -68,7 +68,7 @@ program_image() {
         install -D "$tool" "$root$tool"
         with_libraries "$root" "$tool"
     done
-    "$PYTHON_HOME/bin/python" "$HERE/cluster/oci_image.py" --name "$name" --user 0:0 \
+    "$PYTHON_HOME/bin/python" -B "$HERE/../config/image/oci.py" --name "$name" --user 0:0 \
         --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$root" "$FOLDER/image.tar" "/$program"
     ctr --address "$FOLDER/c.sock" --namespace k8s.io images import --no-unpack "$FOLDER/image.tar" >/dev/null
     rm -rf "$root" "$FOLDER/image.tar"

@@ -1,0 +1,24 @@
+# The image and the installation; included by the Makefile.
+
+IMAGE ?= localhost/propeller:$(VERSION)
+IMAGE_OUT ?= build/image
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
+# Programs that say this VERSION: a commit alone makes nothing anew.
+VERSIONED := $(addprefix $(OUT)/common/,runtime/options.o kube/curl_setup.o)
+.PHONY: versioned
+versioned:
+	@[ "$$($(OUT)/bin/propeller-controller --version 2>/dev/null)" = 'propeller-controller $(VERSION)' ] || \
+	    rm -f $(VERSIONED)
+	@$(MAKE) --no-print-directory all
+
+.PHONY: image
+image: versioned ## OCI image and bill of materials into build/image, without a builder (IMAGE=name:tag)
+	@python3 -B config/image/build.py --programs $(OUT)/bin --output $(IMAGE_OUT) --name '$(IMAGE)' \
+	    --version '$(VERSION)' --revision '$(REVISION)' --epoch $(SOURCE_DATE_EPOCH)
+
+# What is in the image, into a folder: for builders (config/image/Containerfile).
+.PHONY: image-root
+image-root: versioned
+	@python3 -B config/image/build.py --programs $(OUT)/bin --root '$(ROOT_OUT)'

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Tests of what makes the image, without programs to put into it; e2e/cases/46-image.sh has the rest."""
+
+import io
+import os
+import sys
+import tarfile
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import build
+import oci
+import sbom
+
+
+class Folder:
+    """A folder of small files for the time of a test."""
+
+    def __init__(self, names):
+        self.place = tempfile.TemporaryDirectory()
+        self.path = self.place.name
+        for name in names:
+            path = os.path.join(self.path, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="ascii") as file:
+                file.write(name)
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *_):
+        self.place.cleanup()
+
+
+class Layers(unittest.TestCase):
+    NAMES = ["b/two", "a/one", "c"]
+
+    def test_the_same_files_give_the_same_bytes_whoever_made_them_when_and_in_which_order(self):
+        with Folder(self.NAMES) as first, Folder(reversed(self.NAMES)) as second:
+            os.utime(os.path.join(second, "c"), (1, 1))
+            os.chmod(os.path.join(second, "c"), 0o600)
+            self.assertEqual(oci.layer_of(first), oci.layer_of(second))
+
+    def test_two_names_of_one_file_are_two_files(self):
+        with Folder(["a/one"]) as first, Folder(["a/one"]) as second:
+            os.link(os.path.join(first, "a/one"), os.path.join(first, "b"))
+            with open(os.path.join(second, "b"), "w", encoding="ascii") as file:
+                file.write("a/one")
+            self.assertEqual(oci.layer_of(first), oci.layer_of(second))
+
+    def test_a_program_stays_one_and_a_link_stays_a_link(self):
+        with Folder(["run"]) as folder:
+            os.chmod(os.path.join(folder, "run"), 0o4700)
+            os.symlink("run", os.path.join(folder, "walk"))
+            with tarfile.open(fileobj=io.BytesIO(oci.layer_of(folder))) as tar:
+                self.assertEqual(0o755, tar.getmember("run").mode)
+                self.assertEqual("run", tar.getmember("walk").linkname)
+
+    def test_a_packed_layer_tells_no_time(self):
+        self.assertEqual(bytes(4), oci.compress(b"layer")[4:8])
+
+
+class Names(unittest.TestCase):
+    def test_names_with_and_without_a_host_are_taken(self):
+        for name in "propeller:v1", "localhost/propeller:1.0-3-gabc", "example.com:5000/team/propeller:latest":
+            self.assertTrue(build.NAME.fullmatch(name), name)
+
+    def test_names_without_a_tag_and_with_capitals_are_refused(self):
+        for name in "propeller", "localhost/Propeller:v1", "propeller:", "propeller:-v1", "a b:c":
+            self.assertFalse(build.NAME.fullmatch(name), name)
+
+
+class Bill(unittest.TestCase):
+    def test_names_that_differ_in_a_sign_have_ids_of_their_own(self):
+        self.assertNotEqual(sbom.spdx_id("file", "/Etc/GMT+1"), sbom.spdx_id("file", "/Etc/GMT-1"))
+
+    def test_the_same_contents_give_the_same_document(self):
+        with Folder(["a"]) as folder:
+            def document():
+                one = sbom.Document("image", "1", "2026-01-01T00:00:00Z")
+                files = [sbom.file_of(folder, "/a")]
+                one.add(sbom.package("p", "1", files), files)
+                return one.value()
+            self.assertEqual(document(), document())
+
+
+if __name__ == "__main__":
+    unittest.main()
