@@ -42,6 +42,9 @@ TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
 TEST_SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard $(TESTED:%=%/tests/*.c)))
 FUZZ_SRC := $(wildcard */tests/fuzz/fuzz_*.c)
 
+# Where a target builds more than it was asked for; make -j says how many at once, else the machine does.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 objects = $(patsubst %.c,$(OUT)/%.o,$(1))
 TESTS := $(patsubst %.c,$(OUT)/%,$(TEST_SRC))
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
@@ -120,12 +123,12 @@ unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flav
 
 .PHONY: check
 check: ## unit tests plain, under address+undefined and under thread sanitizer
-	@for flavour in plain asan tsan; do $(MAKE) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
+	@for flavour in plain asan tsan; do $(MAKE) $(JOBS) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
 
 .PHONY: fuzz fuzzers
 fuzzers: $(FUZZERS)
 fuzz: ## libFuzzer on every target, FUZZ_SECONDS (60) each (TARGETS="json yaml": only these)
-	@$(MAKE) --no-print-directory FLAVOUR=fuzz CC=clang fuzzers
+	@$(MAKE) $(JOBS) --no-print-directory FLAVOUR=fuzz CC=clang fuzzers
 	@e2e/tools/fuzz.sh build/fuzz $(TARGETS)
 
 # The times of schedules, for another implementation to compare.

@@ -68,7 +68,7 @@ run_the_sample() {
     task=$(sample "$SAMPLES/task-addition.yaml" .metadata.name)
     step "A Proplet named '$proplet', whose device calls itself '$identity'"
     show apply -f config/samples/proplet-external.yaml
-    wait_for 10 "the controller to see it" field_is proplets "$proplet" '.status.phase // ""' Initializing
+    wait_for 30 "the controller to see it" field_is proplets "$proplet" '.status.phase // ""' Initializing
     show get proplets
 
     step "The device '$identity', with a WebAssembly runtime, connects to the broker"

@@ -31,7 +31,7 @@ table() {
 }
 
 suite set-up e2e/setup.sh all
-suite build make --no-print-directory all
+suite build make --no-print-directory -j"$(nproc)" all
 suite lint make --no-print-directory lint
 suite unit make --no-print-directory check
 suite schedules make --no-print-directory schedules
