@@ -4,10 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-
-/* A user may mean "never" by any number of seconds. */
-#define MAX_LIMIT_US (INT64_C(100) * 366 * 24 * 60 * 60 * 1000000)
-#define MAX_MESSAGE 1024
+#include "controller/plan_parts.h"
 
 /* What is known while a plan is made. */
 struct planning {
@@ -38,19 +35,11 @@ static bool is_absent(const struct planning *planning, size_t i)
 static void set_condition(const struct planning *planning, const char *type,
                           enum condition_status status, const char *reason, const char *message)
 {
+    const struct plan_subject subject = { planning->arena, planning->observed->generation,
+                                          planning->observed->now_us };
     struct propellerjob_status *ret = &planning->plan->status;
-    const struct condition condition = {
-        .type = type,
-        .status = status,
-        .reason = reason,
-        .message = arena_strndup(planning->arena, message,
-                                 str_utf8_cut(message, strlen(message), MAX_MESSAGE)),
-        .observed_generation = planning->observed->generation,
-    };
-    cJSON *list = ret->conditions ? json_copy(ret->conditions) : cJSON_CreateArray();
 
-    ret->conditions = arena_own(planning->arena, list, json_free);
-    condition_set(list, &condition, planning->observed->now_us);
+    ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
 }
 
 static void set_event(struct job_plan *plan, enum event_type type, const char *reason,
@@ -61,21 +50,9 @@ static void set_event(struct job_plan *plan, enum event_type type, const char *r
     plan->event_message = message;
 }
 
-static void requeue_in_us(struct job_plan *plan, int64_t left_us)
-{
-    int64_t ms = (left_us + 999) / 1000;
-
-    if (ms < 1)
-        ms = 1;
-    if (ms > UINT32_MAX)
-        ms = UINT32_MAX;
-    if (!plan->requeue_after_ms || (uint32_t)ms < plan->requeue_after_ms)
-        plan->requeue_after_ms = (uint32_t)ms;
-}
-
 static int64_t limit_us(const struct json_opt_int *seconds)
 {
-    return seconds->value > MAX_LIMIT_US / 1000000 ? MAX_LIMIT_US : seconds->value * 1000000;
+    return plan_limit_us(seconds->value);
 }
 
 /* The Task that ended first, or last, of those with this outcome; SIZE_MAX: there is none. */
@@ -116,7 +93,7 @@ static bool is_overdue(struct planning *planning)
     int64_t left_us = observed->job.status.start_time_us +
                       limit_us(&spec->active_deadline_seconds) - observed->now_us;
     if (left_us > 0)
-        requeue_in_us(planning->plan, left_us);
+        plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
     return left_us <= 0;
 }
 
@@ -374,7 +351,7 @@ static void spare_writes(const struct planning *planning)
     if (!same || !counts_differ || left_us <= 0)
         return;
     *status = quiet;
-    requeue_in_us(planning->plan, left_us);
+    plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
 }
 
 static void plan_finished(const struct job_observed *observed, struct job_plan *plan)
@@ -388,7 +365,7 @@ static void plan_finished(const struct job_observed *observed, struct job_plan *
     if (left_us <= 0)
         plan->remove = true;
     else
-        requeue_in_us(plan, left_us);
+        plan_requeue_in_us(&plan->requeue_after_ms, left_us);
 }
 
 struct job_plan job_plan(struct arena *arena, const struct job_observed *observed)

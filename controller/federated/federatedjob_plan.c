@@ -1,0 +1,227 @@
+#include "controller/federated/federatedjob_plan.h"
+
+#include <inttypes.h>
+
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "controller/federated/traininground_plan.h"
+#include "controller/plan_parts.h"
+
+/* What is known while a plan is made. */
+struct planning {
+    struct arena *arena;
+    const struct federated_observed *observed;
+    struct federated_plan *plan;
+};
+
+int64_t federated_next_round(const struct federatedjob_status *status)
+{
+    return status->completed_rounds + 1;
+}
+
+const char *federated_round_name(struct arena *arena, const char *job, int64_t number)
+{
+    return child_name(arena, NAME_MAX_OBJECT, "round-%" PRId64 "-%s", number, job);
+}
+
+static void set_condition(const struct planning *planning, const char *type,
+                          enum condition_status status, const char *reason, const char *message)
+{
+    const struct plan_subject subject = { planning->arena, planning->observed->generation,
+                                          planning->observed->now_us };
+    struct federatedjob_status *ret = &planning->plan->status;
+
+    ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
+}
+
+static void set_event(struct federated_plan *plan, enum event_type type, const char *reason,
+                      const char *message)
+{
+    plan->event_type = type;
+    plan->event_reason = reason;
+    plan->event_message = message;
+}
+
+static bool is_final(enum federatedjob_phase phase)
+{
+    return phase == FEDERATED_COMPLETED || phase == FEDERATED_FAILED;
+}
+
+static const struct participant_status *stored_participant(const struct federatedjob_status *status,
+                                                           const char *proplet)
+{
+    const struct participant_status *items = status->participants.items;
+
+    for (size_t i = 0; i < status->participants.len; i++) {
+        if (str_equal(items[i].proplet_id, proplet))
+            return &items[i];
+    }
+    return NULL;
+}
+
+/* As the round that ended left them; the job is not written for each update of a round. */
+static void take_participants(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const struct federatedjob_spec *spec = &observed->job.spec;
+    size_t len = spec->participants.len;
+    struct participant_status *parts =
+        arena_array(planning->arena, struct participant_status, len + 1);
+
+    for (size_t i = 0; i < len; i++) {
+        const char *proplet = federatedjob_participant(spec, i)->proplet_id;
+        const struct participant_status *before =
+            stored_participant(&observed->job.status, proplet);
+        const struct round_participant *part =
+            round_participant_of(&observed->round.status, proplet);
+
+        parts[i] = before ? *before : (struct participant_status){ .proplet_id = proplet };
+        if (!part)
+            continue;
+        parts[i].status = part->status;
+        if (part->update_received)
+            parts[i].last_update_us = observed->round.status.end_time_us;
+    }
+    planning->plan->status.participants = (struct json_objects){ parts, len };
+}
+
+static void finish(const struct planning *planning, enum federatedjob_phase phase,
+                   const char *reason, const char *message)
+{
+    struct federated_plan *plan = planning->plan;
+    bool failed = phase == FEDERATED_FAILED;
+
+    plan->create = false;
+    plan->requeue_after_ms = 0;
+    plan->status.phase = phase;
+    set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
+    set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
+    set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
+    set_event(plan, failed ? EVENT_WARNING : EVENT_NORMAL, failed ? "Failed" : "Completed",
+              arena_printf(planning->arena, "%s: %s", reason, message));
+}
+
+static void plan_all_completed(const struct planning *planning)
+{
+    finish(planning, FEDERATED_COMPLETED, "RoundsCompleted",
+           arena_printf(planning->arena, "%" PRId64 " rounds are complete",
+                        planning->plan->status.completed_rounds));
+}
+
+static void plan_round_completed(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    struct federated_plan *plan = planning->plan;
+    int64_t total = federatedjob_rounds(&observed->job.spec);
+    int64_t number = federated_next_round(&observed->job.status);
+
+    take_participants(planning);
+    plan->status.completed_rounds = number;
+    plan->status.aggregated_model_ref = observed->round.status.aggregated_model_ref;
+    if (number >= total) {
+        plan_all_completed(planning);
+        return;
+    }
+    plan->requeue_after_ms = 1; /* the next round, from what is written now */
+    set_event(plan, EVENT_NORMAL, "Aggregated",
+              arena_printf(planning->arena, "round %" PRId64 " of %" PRId64 " is complete", number,
+                           total));
+}
+
+static const char *round_failure(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const cJSON *failed = condition_get(observed->round.status.conditions, "Failed");
+
+    return arena_printf(planning->arena, "TrainingRound '%s' failed: %s: %s", observed->round_name,
+                        json_string(json_get(failed, "reason"), "no reason given"),
+                        json_string(json_get(failed, "message"), ""));
+}
+
+static void plan_suspension(const struct planning *planning)
+{
+    struct federatedjob_status *status = &planning->plan->status;
+
+    if (planning->observed->job.spec.suspend)
+        set_condition(planning, "Suspended", CONDITION_TRUE, "Suspended", "spec.suspend is true");
+    else if (condition_get(status->conditions, "Suspended"))
+        set_condition(planning, "Suspended", CONDITION_FALSE, "Resumed", "");
+}
+
+static void begin(const struct planning *planning)
+{
+    struct federated_plan *plan = planning->plan;
+
+    plan->status.current_round = federated_next_round(&plan->status);
+    if (plan->status.phase == FEDERATED_RUNNING)
+        return;
+    plan->status.phase = FEDERATED_RUNNING;
+    set_event(plan, EVENT_NORMAL, "Started",
+              arena_printf(planning->arena, "%" PRId64 " rounds with %zu participants",
+                           federatedjob_rounds(&planning->observed->job.spec),
+                           planning->observed->job.spec.participants.len));
+}
+
+static void plan_taken(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const char *message = arena_printf(
+        planning->arena, "TrainingRound '%s' exists and does not belong to this FederatedJob",
+        observed->round_name);
+
+    if (!str_equal(plan_condition_reason(observed->job.status.conditions, "Progressing"),
+                   "RoundNameTaken"))
+        set_event(planning->plan, EVENT_WARNING, "RoundNameTaken", message);
+    set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNameTaken", message);
+}
+
+static void plan_waiting(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+
+    if (!observed->job.spec.suspend)
+        begin(planning);
+    if (observed->job.spec.suspend) {
+        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+                      "spec.suspend is true");
+    } else if (observed->round.foreign) {
+        plan_taken(planning);
+    } else if (observed->blocked) {
+        set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNotCreated",
+                      observed->blocked);
+        planning->plan->create = true;
+    } else {
+        set_condition(planning, "Progressing", CONDITION_TRUE, "RoundRunning", "");
+        planning->plan->create = !observed->round.exists;
+    }
+}
+
+struct federated_plan federated_plan(struct arena *arena, const struct federated_observed *observed)
+{
+    struct federated_plan plan = { .status = observed->job.status };
+    const struct planning planning = { arena, observed, &plan };
+    const struct observed_round *round = &observed->round;
+    bool is_ours = round->exists && !round->foreign && !round->deleting;
+
+    plan.status.observed_generation = observed->generation;
+    if (!is_final(plan.status.phase)) {
+        plan_suspension(&planning);
+        if (observed->refused) {
+            finish(&planning, FEDERATED_FAILED, FEDERATED_REASON_REFUSED, observed->refused);
+        } else if (is_ours && round->status.phase == ROUND_COMPLETED) {
+            plan_round_completed(&planning);
+        } else if (is_ours && round->status.phase == ROUND_FAILED) {
+            take_participants(&planning);
+            finish(&planning, FEDERATED_FAILED, FEDERATED_REASON_ROUND_FAILED,
+                   round_failure(&planning));
+        } else if (plan.status.completed_rounds >= federatedjob_rounds(&observed->job.spec)) {
+            plan_all_completed(&planning); /* the spec asks for fewer now */
+        } else {
+            plan_waiting(&planning);
+        }
+    }
+    plan.keep_from =
+        observed->job.status.completed_rounds - federatedjob_history_limit(&observed->job.spec) + 1;
+    return plan;
+}

@@ -1,0 +1,59 @@
+/* What to do with a FederatedJob, decided from what was observed. Pure. */
+#pragma once
+
+#include "common/api/federatedjob.h"
+#include "common/api/traininground.h"
+#include "common/runtime/events.h"
+
+/*
+ *   Pending ──> Running ──its last round completed──> Completed
+ *                  └──a round failed, or is refused──> Failed
+ *
+ * One round at a time, each made with the model of the one before: completedRounds and
+ * aggregatedModelRef are written before the next round is made, so a new leader makes the same one.
+ * A round that somebody deleted before it was counted is made again.
+ */
+
+/* Reasons of the condition Failed. */
+#define FEDERATED_REASON_ROUND_FAILED "RoundFailed"
+#define FEDERATED_REASON_REFUSED "RoundRefused"
+
+/* Of the round after the completed ones. */
+struct observed_round {
+    bool exists;
+    bool foreign;  /* an object of its name belongs to somebody else */
+    bool deleting; /* nothing is made of its name before it is gone */
+    struct traininground_status status;
+};
+
+struct federated_observed {
+    int64_t generation;
+    int64_t now_us;
+    struct federatedjob job;
+    const char *name;
+    const char *round_name; /* of the round after the completed ones */
+    struct observed_round round;
+    const char *refused; /* the API server's last word on the round; NULL: none */
+    const char *blocked; /* what it says of it for now, such as a quota; NULL: nothing */
+};
+
+struct federated_plan {
+    bool create;       /* the round, before the status is written */
+    int64_t keep_from; /* rounds before this number, and their models, are removed */
+    struct federatedjob_status status; /* as it is to be stored */
+
+    /* Of a transition; reason NULL: none. */
+    enum event_type event_type;
+    const char *event_reason;
+    const char *event_message;
+
+    uint32_t requeue_after_ms; /* 0: only a change wakes it */
+};
+
+struct federated_plan federated_plan(struct arena *arena,
+                                     const struct federated_observed *observed);
+
+/* The number of the round after the completed ones: 1, 2, … */
+int64_t federated_next_round(const struct federatedjob_status *status);
+/* round-{number}-{job}; the same for ever. */
+const char *federated_round_name(struct arena *arena, const char *job, int64_t number);

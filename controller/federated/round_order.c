@@ -1,0 +1,299 @@
+#include "controller/federated/round_order.h"
+
+#include "common/api/federatedjob.h"
+#include "common/api/traininground.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/indexes.h"
+#include "controller/task_outcome.h"
+
+static const char *phase_of(const cJSON *json)
+{
+    return json_string(json_path(json, "status", "phase", NULL), "");
+}
+
+static bool has_phase(const cJSON *json, const char *phase)
+{
+    return str_equal(phase_of(json), phase);
+}
+
+static bool round_is_final(const cJSON *round)
+{
+    return has_phase(round, ROUND_PHASE_NAMES[ROUND_COMPLETED]) ||
+           has_phase(round, ROUND_PHASE_NAMES[ROUND_FAILED]);
+}
+
+static bool job_is_final(const cJSON *job)
+{
+    return has_phase(job, FEDERATED_PHASE_NAMES[FEDERATED_COMPLETED]) ||
+           has_phase(job, FEDERATED_PHASE_NAMES[FEDERATED_FAILED]);
+}
+
+static bool job_is_suspended(const cJSON *job)
+{
+    return json_bool(json_path(job, "spec", "suspend", NULL), false);
+}
+
+static bool job_wants_late_updates(const cJSON *job)
+{
+    return job && !job_is_final(job) &&
+           str_equal(json_string(json_path(job, "spec", "lateUpdates", NULL), ""),
+                     LATE_UPDATES_NAMES[LATE_STALENESS_WEIGHTED]);
+}
+
+static void index_job(const cJSON *round, index_add_fn *add, void *ctx)
+{
+    const char *uid = kube_controller_uid(round);
+
+    if (uid)
+        add(ctx, uid);
+}
+
+static void index_members(const cJSON *round, index_add_fn *add, void *ctx)
+{
+    const char *ns = json_string(json_path(round, "metadata", "namespace", NULL), "");
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (round_is_final(round))
+        return;
+    json_for_each (participant, json_path(round, "spec", "participants", NULL)) {
+        if (kube_name_set(&name, ns, json_string(participant, "")))
+            add(ctx, kube_name_key(&name, key));
+    }
+}
+
+void indexes_add_traininground(struct store *store)
+{
+    store_add_index(store, INDEX_ROUND_JOB, index_job);
+    store_add_index(store, INDEX_ROUND_MEMBERS, index_members);
+}
+
+void project_traininground(cJSON *object)
+{
+    json_remove((cJSON *)(uintptr_t)json_get(object, "metadata"), "labels");
+}
+
+void project_federatedjob(cJSON *object)
+{
+    cJSON *metadata = (cJSON *)(uintptr_t)json_get(object, "metadata");
+
+    json_remove(metadata, "labels");
+    json_remove(metadata, "annotations");
+}
+
+bool round_owns(const cJSON *task)
+{
+    const char *kind = "";
+
+    json_for_each (owner, json_path(task, "metadata", "ownerReferences", NULL)) {
+        if (json_bool(json_get(owner, "controller"), false))
+            kind = json_string(json_get(owner, "kind"), "");
+    }
+    return str_equal(kind, KIND_TRAININGROUND.kind);
+}
+
+static const cJSON *read_store(struct store *store, struct arena *arena,
+                               const struct kube_name *name)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(store, name);
+
+    return object ? kube_object_json(arena, object) : NULL;
+}
+
+const cJSON *round_job(const struct shared *shared, struct arena *arena, const cJSON *round)
+{
+    const char *ns = json_string(json_path(round, "metadata", "namespace", NULL), "");
+    const char *job = json_string(json_path(round, "spec", "federatedJobRef", "name", NULL), "");
+    struct kube_name name;
+
+    if (!kube_name_set(&name, ns, job))
+        return NULL;
+    return read_store(informer_store(shared->federated_jobs), arena, &name);
+}
+
+enum job_order round_order_of(const struct shared *shared, struct arena *arena, const cJSON *task)
+{
+    struct store *rounds = informer_store(shared->rounds);
+    const char *uid = round_owns(task) ? kube_controller_uid(task) : NULL;
+    struct kube_name name;
+
+    if (!uid || !store_name_of_uid(rounds, uid, &name))
+        return JOB_ORDER_NONE;
+
+    const cJSON *round = read_store(rounds, arena, &name);
+    if (!round)
+        return JOB_ORDER_NONE;
+
+    const cJSON *job = round_job(shared, arena, round);
+    if (has_phase(round, ROUND_PHASE_NAMES[ROUND_COMPLETED]) && job_wants_late_updates(job))
+        return job_is_suspended(job) ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
+    if (round_is_final(round))
+        return JOB_ORDER_STOP;
+    return job_is_suspended(job) ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
+}
+
+static const cJSON *tree(struct arena *arena, struct kube_object *object)
+{
+    return object ? kube_object_json(arena, object) : NULL;
+}
+
+static const char *uid_of(const cJSON *json)
+{
+    return json_string(json_path(json, "metadata", "uid", NULL), "");
+}
+
+static void wake_tasks(const struct shared *shared, struct arena *arena, const char *round_uid,
+                       struct workqueue *queue)
+{
+    struct object_list list =
+        store_find(informer_store(shared->tasks), arena, INDEX_JOB, round_uid);
+
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+}
+
+void task_map_round(void *self, struct kube_object *old, struct kube_object *current,
+                    struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *before = tree(arena, old);
+    const cJSON *after = tree(arena, current);
+
+    if (round_is_final(before) != round_is_final(after))
+        wake_tasks(self, arena, uid_of(after ? after : before), queue);
+}
+
+typedef void round_fn(const struct shared *shared, struct arena *arena, struct kube_object *round,
+                      struct workqueue *queue);
+
+static void each_round(const struct shared *shared, struct arena *arena, const char *job_uid,
+                       round_fn *function, struct workqueue *queue)
+{
+    struct object_list list =
+        store_find(informer_store(shared->rounds), arena, INDEX_ROUND_JOB, job_uid);
+
+    for (size_t i = 0; i < list.len; i++)
+        function(shared, arena, list.items[i], queue);
+}
+
+static void wake_round_tasks(const struct shared *shared, struct arena *arena,
+                             struct kube_object *round, struct workqueue *queue)
+{
+    wake_tasks(shared, arena, round->uid, queue);
+}
+
+static void wake_round(const struct shared *shared UNUSED, struct arena *arena UNUSED,
+                       struct kube_object *round, struct workqueue *queue)
+{
+    workqueue_add(queue, &round->name);
+}
+
+/* What its rounds and their Tasks look at. */
+static bool job_changed(const cJSON *before, const cJSON *after)
+{
+    return job_is_suspended(before) != job_is_suspended(after) ||
+           job_is_final(before) != job_is_final(after) ||
+           job_wants_late_updates(before) != job_wants_late_updates(after);
+}
+
+static void map_job(const struct shared *shared, struct kube_object *old,
+                    struct kube_object *current, round_fn *function, struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *before = tree(arena, old);
+    const cJSON *after = tree(arena, current);
+
+    if (job_changed(before, after))
+        each_round(shared, arena, uid_of(after ? after : before), function, queue);
+}
+
+void task_map_federatedjob(void *self, struct kube_object *old, struct kube_object *current,
+                           struct workqueue *queue)
+{
+    map_job(self, old, current, wake_round_tasks, queue);
+}
+
+void traininground_map_job(void *self, struct kube_object *old, struct kube_object *current,
+                           struct workqueue *queue)
+{
+    map_job(self, old, current, wake_round, queue);
+}
+
+static void wake_owner(struct store *owners, const cJSON *child, uint32_t delay_ms,
+                       struct workqueue *queue)
+{
+    const char *uid = child ? kube_controller_uid(child) : NULL;
+    struct kube_name name;
+
+    if (uid && store_name_of_uid(owners, uid, &name))
+        workqueue_add_after(queue, &name, delay_ms);
+}
+
+/* Of an older round's Task, too: its update may be wanted by the present one. */
+static void wake_later_rounds(const struct shared *shared, struct arena *arena, const cJSON *task,
+                              struct workqueue *queue)
+{
+    const char *ns = json_string(json_path(task, "metadata", "namespace", NULL), "");
+    const char *proplet =
+        json_string(json_path(task, "spec", "propletSelector", "propletId", NULL), "");
+    struct kube_name name;
+    char key[KUBE_KEY_LEN];
+
+    if (!kube_name_set(&name, ns, proplet))
+        return;
+    struct object_list list = store_find(informer_store(shared->rounds), arena,
+                                         INDEX_ROUND_MEMBERS, kube_name_key(&name, key));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add_after(queue, &list.items[i]->name, ROUND_SETTLE_MS);
+}
+
+void traininground_map_task(void *self, struct kube_object *old, struct kube_object *current,
+                            struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct shared *shared = self;
+    struct store *rounds = informer_store(shared->rounds);
+    const cJSON *before = tree(arena, old);
+    const cJSON *after = tree(arena, current);
+
+    if (task_outcome(before) == task_outcome(after))
+        return;
+    wake_owner(rounds, before, ROUND_SETTLE_MS, queue);
+    wake_owner(rounds, after, ROUND_SETTLE_MS, queue);
+    if (after && round_owns(after))
+        wake_later_rounds(shared, arena, after, queue);
+}
+
+void traininground_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
+                               struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct shared *shared = self;
+    char key[KUBE_KEY_LEN];
+    bool was_there = old && !old->deleting;
+    bool is_there = current && !current->deleting;
+
+    if (was_there == is_there && str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))))
+        return;
+    struct object_list list =
+        store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
+                   kube_name_key(current ? &current->name : &old->name, key));
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add(queue, &list.items[i]->name);
+}
+
+void federatedjob_map_round(void *self, struct kube_object *old, struct kube_object *current,
+                            struct workqueue *queue)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct shared *shared = self;
+    struct store *jobs = informer_store(shared->federated_jobs);
+    const cJSON *before = tree(arena, old);
+    const cJSON *after = tree(arena, current);
+
+    if (before && after && str_equal(phase_of(before), phase_of(after)))
+        return;
+    wake_owner(jobs, before, 0, queue);
+    wake_owner(jobs, after, 0, queue);
+}

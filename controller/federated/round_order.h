@@ -1,0 +1,35 @@
+/* TrainingRounds and FederatedJobs in the cache: how they are found, what they order their Tasks to
+ * do, and whom a change wakes. */
+#pragma once
+
+#include "controller/job_order.h"
+#include "controller/reconcilers.h"
+
+/*
+ * Indexes of the TrainingRounds
+ *   INDEX_ROUND_JOB      "<uid>"           by the FederatedJob that controls them
+ *   INDEX_ROUND_MEMBERS  "<ns>/<proplet>"  unfinished ones by each participant
+ */
+#define INDEX_ROUND_JOB "rounds"
+#define INDEX_ROUND_MEMBERS "members"
+void indexes_add_traininground(struct store *store);
+
+/* Without labels. */
+watch_project_fn project_traininground;
+watch_project_fn project_federatedjob;
+
+/*
+ * task: its tree. Of a round that ended: all stop; one that completed leaves its late Tasks alone
+ * where their updates are wanted (lateUpdates), until the job has ended. Of a suspended job: all are
+ * suspended.
+ */
+enum job_order round_order_of(const struct shared *shared, struct arena *arena, const cJSON *task);
+
+/* It belongs to a TrainingRound: what it sends is an update. task: its tree. */
+bool round_owns(const cJSON *task);
+
+/* The FederatedJob that it names, in its namespace, as its tree; NULL: there is none. */
+const cJSON *round_job(const struct shared *shared, struct arena *arena, const cJSON *round);
+
+/* Ends of Tasks come in bursts, and each turn looks at all Tasks of the round. */
+#define ROUND_SETTLE_MS 50

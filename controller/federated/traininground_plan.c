@@ -1,0 +1,398 @@
+#include "controller/federated/traininground_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "controller/plan_parts.h"
+
+/* A new leader's round is not over before the broker said all it had; a broker that is away does
+ * not keep it for ever. */
+#define BACKLOG_PATIENCE_US INT64_C(60000000)
+/* Names of those who were missing, in one message. */
+#define MAX_NAMED 20
+
+/* What is known while a plan is made. */
+struct planning {
+    struct arena *arena;
+    const struct round_observed *observed;
+    struct round_plan *plan;
+    struct round_participant *parts; /* of the new status, by spec.participants */
+    size_t len;
+    int64_t required;
+    int64_t received; /* updates that are there and fit */
+    int64_t reach;    /* those, and those that may still come */
+};
+
+const struct round_participant *round_participant_of(const struct traininground_status *status,
+                                                     const char *proplet)
+{
+    const struct round_participant *parts = status->participants.items;
+
+    for (size_t i = 0; i < status->participants.len; i++) {
+        if (str_equal(parts[i].proplet_id, proplet))
+            return &parts[i];
+    }
+    return NULL;
+}
+
+static void set_condition(const struct planning *planning, const char *type,
+                          enum condition_status status, const char *reason, const char *message)
+{
+    const struct plan_subject subject = { planning->arena, planning->observed->generation,
+                                          planning->observed->now_us };
+    struct traininground_status *ret = &planning->plan->status;
+
+    ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
+}
+
+static void set_event(struct round_plan *plan, enum event_type type, const char *reason,
+                      const char *message)
+{
+    plan->event_type = type;
+    plan->event_reason = reason;
+    plan->event_message = message;
+}
+
+static bool is_final(enum round_phase phase)
+{
+    return phase == ROUND_COMPLETED || phase == ROUND_FAILED;
+}
+
+static const cJSON *task_ref(struct arena *arena, const char *name)
+{
+    cJSON *ref = json_object(arena);
+
+    json_set_string(ref, "apiVersion", API_VERSION);
+    json_set_string(ref, "kind", "Task");
+    json_set_string(ref, "name", name);
+    return ref;
+}
+
+static const char *state_without_task(const struct round_member *member)
+{
+    switch (member->device) {
+    case DEVICE_OFFLINE:
+        return PART_OFFLINE;
+    case DEVICE_MISSING:
+        return PART_MISSING;
+    default:
+        return PART_WAITING;
+    }
+}
+
+/* Of a participant whose update is not counted: what its Task and its Proplet say. */
+static const char *state_of(const struct round_member *member)
+{
+    if (member->outcome == OUTCOME_MISSING)
+        return state_without_task(member);
+    if (member->outcome == OUTCOME_COMPLETED)
+        return PART_RECEIVED;
+    if (task_outcome_is_final(member->outcome))
+        return PART_FAILED;
+    return member->device == DEVICE_MISSING ? PART_MISSING : PART_TRAINING;
+}
+
+static bool may_still_come(const char *state)
+{
+    return str_equal(state, PART_WAITING) || str_equal(state, PART_TRAINING);
+}
+
+/* What was read once and did not fit stays out, also when the round goes back to Running. */
+static void observe_part(struct planning *planning, size_t i)
+{
+    const struct round_member *member = &planning->observed->members[i];
+    const struct traininground_status *stored = &planning->observed->round.status;
+    const char *proplet = planning->observed->round.spec.participants.items[i];
+    const struct round_participant *before = round_participant_of(stored, proplet);
+    struct round_participant *part = &planning->parts[i];
+
+    *part = (struct round_participant){ .proplet_id = proplet, .status = state_of(member) };
+    if (before && str_equal(before->status, PART_REJECTED))
+        part->status = PART_REJECTED;
+    if (stored->phase == ROUND_AGGREGATING && before && before->update_received)
+        *part = *before; /* counted, whatever became of its Task */
+    if (part->update_received && member->unfit) {
+        part->status = PART_REJECTED;
+        part->update_received = false;
+    }
+    if (!part->task_ref && member->outcome != OUTCOME_MISSING)
+        part->task_ref = task_ref(planning->arena, member->task);
+    planning->received += part->update_received || str_equal(part->status, PART_RECEIVED);
+    planning->reach += may_still_come(part->status);
+}
+
+static void observe_parts(struct planning *planning)
+{
+    struct traininground_status *status = &planning->plan->status;
+
+    for (size_t i = 0; i < planning->len; i++)
+        observe_part(planning, i);
+    planning->reach += planning->received;
+    status->participants = (struct json_objects){ planning->parts, planning->len };
+    status->updates_received = planning->received;
+    status->updates_required = planning->required;
+}
+
+/* "gateway (Offline), lab-3 (Failed: DeviceError)" */
+static const char *who_is_missing(const struct planning *planning)
+{
+    const char *text = "";
+    size_t named = 0, left = 0;
+
+    for (size_t i = 0; i < planning->len; i++) {
+        const struct round_participant *part = &planning->parts[i];
+        const char *reason = planning->observed->members[i].reason;
+
+        if (part->update_received || str_equal(part->status, PART_RECEIVED))
+            continue;
+        if (named == MAX_NAMED) {
+            left++;
+            continue;
+        }
+        text = arena_printf(
+            planning->arena, "%s%s%s (%s%s%s)", text, named ? ", " : "", part->proplet_id,
+            part->status, str_equal(part->status, PART_FAILED) && !str_is_empty(reason) ? ": " : "",
+            str_equal(part->status, PART_FAILED) && !str_is_empty(reason) ? reason : "");
+        named++;
+    }
+    return left ? arena_printf(planning->arena, "%s and %zu more", text, left) : text;
+}
+
+static void finish(struct planning *planning, enum round_phase phase, const char *reason,
+                   const char *message)
+{
+    struct round_plan *plan = planning->plan;
+    bool failed = phase == ROUND_FAILED;
+
+    plan->create_len = 0;
+    plan->aggregate = false;
+    plan->requeue_after_ms = 0;
+    plan->status.phase = phase;
+    plan->status.end_time_us = planning->observed->now_us;
+    if (!plan->status.start_time_us)
+        plan->status.start_time_us = planning->observed->now_us;
+    for (size_t i = 0; i < planning->len; i++) {
+        if (may_still_come(planning->parts[i].status))
+            planning->parts[i].status = PART_STOPPED;
+    }
+    set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
+    set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
+    set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
+    set_event(plan, failed ? EVENT_WARNING : EVENT_NORMAL, failed ? "Failed" : "Completed",
+              arena_printf(planning->arena, "%s: %s", reason, message));
+}
+
+static const char *shortfall(const struct planning *planning, const char *when)
+{
+    return arena_printf(planning->arena, "%" PRId64 " of %" PRId64 " updates%s; missing: %s",
+                        planning->received, planning->required, when, who_is_missing(planning));
+}
+
+/* true: it failed. Messages say who was missing as it was then, before they are stopped. */
+static bool plan_failure(struct planning *planning)
+{
+    const struct round_observed *observed = planning->observed;
+
+    if (observed->problem)
+        finish(planning, ROUND_FAILED, observed->problem, observed->problem_message);
+    else if (observed->refused)
+        finish(planning, ROUND_FAILED, ROUND_REASON_REFUSED, observed->refused);
+    else if (planning->reach < planning->required)
+        finish(planning, ROUND_FAILED, ROUND_REASON_OUT_OF_REACH,
+               shortfall(planning, ", and no more can come"));
+    else
+        return false;
+    return true;
+}
+
+/* true: it is over. */
+static bool plan_deadline(struct planning *planning)
+{
+    const struct round_observed *observed = planning->observed;
+    int64_t seconds = traininground_timeout_seconds(&observed->round.spec);
+    int64_t start_us = observed->round.status.start_time_us;
+
+    if (seconds <= 0 || !start_us || observed->suspended)
+        return false;
+
+    int64_t left_us = start_us + plan_limit_us(seconds) - observed->now_us;
+    if (left_us <= 0 && !observed->backlog_drained)
+        left_us += BACKLOG_PATIENCE_US;
+    if (left_us > 0) {
+        plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
+        return false;
+    }
+    finish(planning, ROUND_FAILED, ROUND_REASON_DEADLINE,
+           shortfall(planning, arena_printf(planning->arena, " after %" PRId64 " s", seconds)));
+    return true;
+}
+
+/* Late ones fill up what is not there; they do not count towards k. */
+static void choose(struct planning *planning)
+{
+    struct round_plan *plan = planning->plan;
+    int64_t late = 0;
+
+    for (size_t i = 0; i < planning->len; i++) {
+        const struct round_member *member = &planning->observed->members[i];
+        struct round_participant *part = &planning->parts[i];
+
+        if (str_equal(part->status, PART_RECEIVED)) {
+            part->update_received = true;
+        } else if (member->late && !str_equal(part->status, PART_REJECTED)) {
+            part->update_received = true;
+            part->status = PART_LATE;
+            part->task_ref = task_ref(planning->arena, member->late);
+            late++;
+        }
+    }
+    plan->status.updates_received += late;
+    plan->status.phase = ROUND_AGGREGATING;
+    plan->create_len = 0;
+    plan->requeue_after_ms = 0;
+    set_condition(planning, "Progressing", CONDITION_TRUE, "Aggregating", "");
+    set_event(plan, EVENT_NORMAL, "Aggregated",
+              arena_printf(planning->arena,
+                           "%" PRId64 " updates, of which %" PRId64
+                           " of earlier rounds, become one model",
+                           plan->status.updates_received, late));
+}
+
+/* The first that is somebody else's; SIZE_MAX: none. */
+static size_t find_taken(const struct planning *planning)
+{
+    for (size_t i = 0; i < planning->len; i++) {
+        if (planning->observed->members[i].foreign)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void plan_tasks(struct planning *planning)
+{
+    const struct round_observed *observed = planning->observed;
+    size_t *create = arena_array(planning->arena, size_t, planning->len + 1);
+    size_t taken = find_taken(planning);
+
+    planning->plan->create = create;
+    if (observed->suspended) {
+        planning->plan->status.start_time_us = 0; /* the deadline counts from the resumption */
+        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+                      "spec.suspend of its FederatedJob is true");
+        return;
+    }
+    for (size_t i = 0; i < planning->len; i++) {
+        if (str_equal(planning->parts[i].status, PART_WAITING) && !observed->members[i].foreign)
+            create[planning->plan->create_len++] = i;
+    }
+    if (!planning->plan->status.start_time_us) {
+        planning->plan->status.start_time_us = observed->now_us;
+        plan_requeue_in_us(&planning->plan->requeue_after_ms, 1); /* its deadline */
+    }
+    if (taken != SIZE_MAX)
+        set_condition(planning, "Progressing", CONDITION_FALSE, ROUND_REASON_TAKEN,
+                      arena_printf(planning->arena,
+                                   "Task '%s' exists and does not belong to this TrainingRound",
+                                   observed->members[taken].task));
+    else if (observed->blocked)
+        set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
+                      observed->blocked);
+    else
+        set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
+}
+
+static void plan_pending(struct planning *planning)
+{
+    struct round_plan *plan = planning->plan;
+
+    if (plan_failure(planning))
+        return;
+    if (planning->observed->suspended) {
+        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+                      "spec.suspend of its FederatedJob is true");
+        return;
+    }
+    plan->status.phase = ROUND_RUNNING;
+    plan->status.start_time_us = planning->observed->now_us;
+    plan->requeue_after_ms = 1;
+    set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
+    set_event(plan, EVENT_NORMAL, "Started",
+              arena_printf(planning->arena, "%zu participants, %" PRId64 " updates are required",
+                           planning->len, planning->required));
+}
+
+static void plan_running(struct planning *planning)
+{
+    if (planning->received >= planning->required) {
+        choose(planning);
+        return;
+    }
+    if (plan_failure(planning) || plan_deadline(planning))
+        return;
+    plan_tasks(planning);
+}
+
+static void plan_aggregating(struct planning *planning)
+{
+    const struct round_observed *observed = planning->observed;
+    struct round_plan *plan = planning->plan;
+    int64_t fresh = 0;
+
+    for (size_t i = 0; i < planning->len; i++)
+        fresh +=
+            planning->parts[i].update_received && !str_equal(planning->parts[i].status, PART_LATE);
+    if (fresh < planning->required) { /* some were unfit: others may come */
+        plan->status.phase = ROUND_RUNNING;
+        plan->requeue_after_ms = 1;
+        for (size_t i = 0; i < planning->len; i++)
+            planning->parts[i].update_received = false;
+        set_condition(planning, "Progressing", CONDITION_TRUE, "Training",
+                      "updates that do not fit were rejected");
+        return;
+    }
+    if (observed->failure) {
+        finish(planning, ROUND_FAILED, observed->failure, observed->failure_message);
+        return;
+    }
+    if (!observed->model_ref) {
+        plan->aggregate = true;
+        return;
+    }
+    plan->status.aggregated_model_ref = observed->model_ref;
+    finish(planning, ROUND_COMPLETED, "ModelStored",
+           arena_printf(planning->arena, "%" PRId64 " updates became one model",
+                        plan->status.updates_received));
+}
+
+struct round_plan round_plan(struct arena *arena, const struct round_observed *observed)
+{
+    const struct traininground_spec *spec = &observed->round.spec;
+    struct round_plan plan = { .status = observed->round.status };
+    struct planning planning = {
+        .arena = arena,
+        .observed = observed,
+        .plan = &plan,
+        .len = spec->participants.len,
+        .required = traininground_k_of_n(spec),
+        .parts = arena_array(arena, struct round_participant, spec->participants.len + 1),
+    };
+
+    plan.status.observed_generation = observed->generation;
+    if (is_final(plan.status.phase))
+        return plan;
+    observe_parts(&planning);
+    switch (plan.status.phase) {
+    case ROUND_PENDING:
+        plan_pending(&planning);
+        break;
+    case ROUND_RUNNING:
+        plan_running(&planning);
+        break;
+    default:
+        plan_aggregating(&planning);
+        break;
+    }
+    return plan;
+}

@@ -1,0 +1,97 @@
+/* What to do with a TrainingRound, decided from what was observed. Pure. */
+#pragma once
+
+#include "common/api/traininground.h"
+#include "common/runtime/events.h"
+#include "controller/task_outcome.h"
+
+/*
+ *   Pending ──ready──> Running ──k updates──> Aggregating ──model stored──> Completed
+ *      │                  │  ^                     │
+ *      │                  │  └──an update was unfit, k can still come──┘
+ *      └──cannot start────┴──deadline, k out of reach──> Failed
+ *
+ * Whose updates are counted is written (updateReceived, phase Aggregating) before they are read and
+ * made into one model; a new leader aggregates the same ones, so that nobody is counted twice and
+ * the bytes are the same. An update that turns out to be unfit then (its shape is not that of the
+ * others) is taken out by name, for good; the others stay.
+ *
+ * Tasks of a round that ended are stopped by their own reconciler (round_order.h), which reads the
+ * phase that is written here. While the round is aggregated they go on: one of them may be needed.
+ *
+ * A participant whose Proplet does not exist, or is Offline when its Task would be made, gets none;
+ * it gets one if it comes back in time. One that has a Task may answer as long as the Task is open,
+ * unless the Proplet is gone for good.
+ */
+
+/* Reasons of a round that failed: of its condition Failed, and in the job's message. */
+#define ROUND_REASON_DEADLINE "DeadlineExceeded"
+#define ROUND_REASON_OUT_OF_REACH "NotEnoughParticipants"
+#define ROUND_REASON_REFUSED "TaskRefused"
+#define ROUND_REASON_TAKEN "TaskNameTaken"
+
+/* What status.participants[].status says. */
+#define PART_WAITING "Pending"   /* its Task is to be made */
+#define PART_TRAINING "Training" /* its Task waits or runs */
+#define PART_RECEIVED "Received" /* its update is there, or was counted */
+#define PART_LATE "Late"         /* counted with an update of an earlier round */
+#define PART_FAILED "Failed"
+#define PART_REJECTED "Rejected" /* its update does not fit those of the others */
+#define PART_OFFLINE "Offline"
+#define PART_MISSING "Missing"
+#define PART_STOPPED "Stopped" /* too late: the round ended without it */
+
+enum member_device {
+    DEVICE_HERE, /* also one that was not heard yet */
+    DEVICE_OFFLINE,
+    DEVICE_MISSING, /* no such Proplet, or it is being deleted */
+};
+
+/* One of spec.participants. */
+struct round_member {
+    const char *task; /* name of its Task, there or not */
+    enum member_device device;
+    enum task_outcome outcome; /* of its Task; MISSING also where the object is somebody else's */
+    bool foreign;              /* a Task of that name belongs to somebody else */
+    const char *reason;        /* status.reason of its Task */
+    const char *late;          /* Task of an earlier round with an update that nobody counted */
+    const char *unfit;         /* why its update, which was read, is of no use; NULL: it is */
+};
+
+struct round_observed {
+    int64_t generation;
+    int64_t now_us;
+    struct traininground round;
+    const struct round_member *members; /* of spec.participants */
+    bool suspended;                     /* its FederatedJob is */
+
+    /* Why it can never start, such as a model that is too large; NULL: nothing. */
+    const char *problem;
+    const char *problem_message;
+    const char *refused;   /* the API server's last word on a Task; NULL: none */
+    const char *blocked;   /* what it says of one for now, such as a quota; NULL: nothing */
+    bool backlog_drained;  /* what the broker held for the last leader has been handled */
+    const char *model_ref; /* Aggregating: the model is stored under it; NULL: not yet */
+    const char *failure;   /* Aggregating: why it never can be; NULL: it may */
+    const char *failure_message;
+};
+
+struct round_plan {
+    const size_t *create; /* of spec.participants: Tasks to be made, before the status is written */
+    size_t create_len;
+    bool aggregate; /* what the stored status names: read, made into a model, and planned anew */
+    struct traininground_status status; /* as it is to be stored */
+
+    /* Of a transition; reason NULL: none. */
+    enum event_type event_type;
+    const char *event_reason;
+    const char *event_message;
+
+    uint32_t requeue_after_ms; /* 0: only a change wakes it */
+};
+
+struct round_plan round_plan(struct arena *arena, const struct round_observed *observed);
+
+/* The stored entry of a participant; NULL: none yet. */
+const struct round_participant *round_participant_of(const struct traininground_status *status,
+                                                     const char *proplet);

@@ -1,0 +1,48 @@
+#include "controller/plan_parts.h"
+
+#include <string.h>
+
+#include "common/base/str.h"
+
+#define MAX_MESSAGE 1024
+
+const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *conditions,
+                            const char *type, enum condition_status status, const char *reason,
+                            const char *message)
+{
+    const struct condition condition = {
+        .type = type,
+        .status = status,
+        .reason = reason,
+        .message = arena_strndup(subject->arena, message,
+                                 str_utf8_cut(message, strlen(message), MAX_MESSAGE)),
+        .observed_generation = subject->generation,
+    };
+    cJSON *list = conditions ? json_copy(conditions) : cJSON_CreateArray();
+
+    arena_own(subject->arena, list, json_free);
+    condition_set(list, &condition, subject->now_us);
+    return list;
+}
+
+const char *plan_condition_reason(const cJSON *conditions, const char *type)
+{
+    return json_string(json_get(condition_get(conditions, type), "reason"), "");
+}
+
+void plan_requeue_in_us(uint32_t *requeue_after_ms, int64_t left_us)
+{
+    int64_t ms = (left_us + 999) / 1000;
+
+    if (ms < 1)
+        ms = 1;
+    if (ms > UINT32_MAX)
+        ms = UINT32_MAX;
+    if (!*requeue_after_ms || (uint32_t)ms < *requeue_after_ms)
+        *requeue_after_ms = (uint32_t)ms;
+}
+
+int64_t plan_limit_us(int64_t seconds)
+{
+    return seconds > PLAN_MAX_LIMIT_US / 1000000 ? PLAN_MAX_LIMIT_US : seconds * 1000000;
+}

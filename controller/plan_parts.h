@@ -1,0 +1,27 @@
+/* What the plans of objects with conditions have in common. Pure. */
+#pragma once
+
+#include "common/kube/conditions.h"
+
+/* A user may mean "never" by any number of seconds: no limit is longer than this. */
+#define PLAN_MAX_LIMIT_US (INT64_C(100) * 366 * 24 * 60 * 60 * 1000000)
+
+/* What a plan knows of the object whose conditions it writes. */
+struct plan_subject {
+    struct arena *arena;
+    int64_t generation;
+    int64_t now_us;
+};
+
+/* The same list with this condition; the message is cut at 1 KiB. conditions may be NULL. */
+const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *conditions,
+                            const char *type, enum condition_status status, const char *reason,
+                            const char *message);
+
+/* reason of the stored condition; "" if it is not there. */
+const char *plan_condition_reason(const cJSON *conditions, const char *type);
+
+/* Again in left_us at the latest, an earlier time stays; in 1 ms if it is over. */
+void plan_requeue_in_us(uint32_t *requeue_after_ms, int64_t left_us);
+
+int64_t plan_limit_us(int64_t seconds);
