@@ -207,8 +207,8 @@ struct federated_plan federated_plan(struct arena *arena, const struct federated
     plan.status.observed_generation = observed->generation;
     if (!is_final(plan.status.phase)) {
         plan_suspension(&planning);
-        if (observed->refused) {
-            finish(&planning, FEDERATED_FAILED, FEDERATED_REASON_REFUSED, observed->refused);
+        if (observed->problem) {
+            finish(&planning, FEDERATED_FAILED, observed->problem, observed->refused);
         } else if (is_ours && round->status.phase == ROUND_COMPLETED) {
             plan_round_completed(&planning);
         } else if (is_ours && round->status.phase == ROUND_FAILED) {

@@ -33,7 +33,8 @@ struct federated_observed {
     const char *name;
     const char *round_name; /* of the round after the completed ones */
     struct observed_round round;
-    const char *refused; /* the API server's last word on the round; NULL: none */
+    const char *problem; /* why there can be no round, in one word; NULL: nothing */
+    const char *refused; /* the same at length */
     const char *blocked; /* what it says of it for now, such as a quota; NULL: nothing */
 };
 

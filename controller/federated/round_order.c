@@ -242,8 +242,8 @@ static void wake_later_rounds(const struct shared *shared, struct arena *arena, 
 
     if (!kube_name_set(&name, ns, proplet))
         return;
-    struct object_list list = store_find(informer_store(shared->rounds), arena,
-                                         INDEX_ROUND_MEMBERS, kube_name_key(&name, key));
+    struct object_list list = store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
+                                         kube_name_key(&name, key));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add_after(queue, &list.items[i]->name, ROUND_SETTLE_MS);
 }
@@ -274,11 +274,11 @@ void traininground_map_proplet(void *self, struct kube_object *old, struct kube_
     bool was_there = old && !old->deleting;
     bool is_there = current && !current->deleting;
 
-    if (was_there == is_there && str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))))
+    if (was_there == is_there &&
+        str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))))
         return;
-    struct object_list list =
-        store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
-                   kube_name_key(current ? &current->name : &old->name, key));
+    struct object_list list = store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
+                                         kube_name_key(current ? &current->name : &old->name, key));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }

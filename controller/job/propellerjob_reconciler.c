@@ -5,6 +5,7 @@
 #include "controller/job/propellerjob_plan.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
+#include "controller/shared/children.h"
 
 /* Tasks made in one turn; then other jobs have theirs. */
 #define MAX_CREATES 100
@@ -76,38 +77,6 @@ static int read_whole(struct reconcile *rc, const struct kube_object *object, co
     return 0;
 }
 
-/* An object of that name is there, and the cache did not know it yet: the next turn sees whose it
- * is. */
-static int read_existing(struct shared *shared, struct reconcile *rc, const char *name,
-                         struct error *err)
-{
-    CLEANUP(kube_object_unrefp) struct kube_object *existing = NULL;
-    struct kube_name key;
-
-    if (!kube_name_set(&key, rc->name.ns, name))
-        return error_set(err, ERROR_INVALID, "name '%s' is too long", name);
-
-    int r = kube_get(rc->client, &KIND_TASK, &key, &existing, err);
-    if (r < 0)
-        return r;
-    informer_observed(shared->tasks, existing);
-    return 0;
-}
-
-static int create_child(struct shared *shared, struct reconcile *rc, const cJSON *task,
-                        struct error *err)
-{
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
-    int r = kube_create(rc->client, &KIND_TASK, task, &reply, err);
-    if (r == -ERROR_EXISTS)
-        return read_existing(shared, rc, json_string(json_path(task, "metadata", "name", NULL), ""),
-                             err);
-    if (r < 0)
-        return r;
-    informer_observed(shared->tasks, reply);
-    return 0;
-}
-
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct job_plan *plan)
 {
@@ -139,9 +108,9 @@ static int create_children(struct shared *shared, struct reconcile *rc,
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         const struct job_task *task = &tasks->items[plan->create[i]];
 
-        r = create_child(shared, rc,
+        r = child_create(rc, shared->tasks, &KIND_TASK,
                          job_child(scratch, whole, tasks, plan->given_up, plan->create[i]), err);
-        if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
+        if (child_is_refused(r)) {
             observed->refused =
                 arena_printf(rc->arena, "Task '%s' is refused by the API server: %s", task->object,
                              err->message);

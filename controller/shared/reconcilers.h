@@ -14,6 +14,9 @@
 #include "controller/shared/options.h"
 #include "controller/shared/refresh_budget.h"
 
+struct model_cache;
+struct model_store;
+
 /* What the reconcilers share. All of it is owned by main and outlives them. */
 struct shared {
     const struct controller_settings *settings;
@@ -21,6 +24,8 @@ struct shared {
     struct informer *tasks;
     struct informer *proplets;
     struct informer *jobs; /* PropellerJobs */
+    struct informer *federated_jobs;
+    struct informer *rounds; /* TrainingRounds */
     /* Made here for Proplets and Tasks (workload.h). */
     struct informer *deployments;
     struct informer *statefulsets;
@@ -35,6 +40,10 @@ struct shared {
     struct attempts *attempts;
     struct mailbox *mailbox;
     struct bridge *bridge; /* NULL: no MQTT */
+    /* The same store, each with the rights of its reconciler: updates and new models; the models that
+     * a job begins with, and those that it removes. */
+    struct model_store *round_models, *job_models;
+    struct model_cache *model_cache; /* of round_models */
     const struct scheduler *scheduler;
     struct workqueue *task_queue; /* set when the controllers exist, before anything is started */
     struct workqueue *proplet_queue;
@@ -50,7 +59,16 @@ map_fn
     proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
 
 reconcile_fn propellerjob_reconcile;
-map_fn propellerjob_map_task; /* a Task came, went, ended, began anew: the jobs that count it */
+
+reconcile_fn federatedjob_reconcile;
+map_fn federatedjob_map_round; /* a TrainingRound ended: its job */
+reconcile_fn traininground_reconcile;
+map_fn traininground_map_task;    /* a Task ended: its round, and later ones that take its update */
+map_fn traininground_map_proplet; /* it came, went, is Offline: the rounds that it takes part in */
+map_fn traininground_map_job;     /* it is suspended, or ended: its rounds */
+map_fn task_map_round;            /* it ended: its Tasks */
+map_fn task_map_federatedjob;     /* it is suspended, or ended: the Tasks of its rounds */
+map_fn propellerjob_map_task;     /* a Task came, went, ended, began anew: the jobs that count it */
 
 /*
  * Counts where a Task is now; object NULL: it is gone. The room that this frees is offered to those

@@ -1,0 +1,176 @@
+#include "controller/federated/round_observe.h"
+
+#include "common/api/federatedjob.h"
+#include "common/api/proplet.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/federated/round_order.h"
+#include "controller/federated/training_task.h"
+#include "controller/plan_parts.h"
+
+/* How soon the broker is asked again for what it held for the last leader. */
+#define BACKLOG_RETRY_MS 1000
+
+void model_scope_of(const struct kube_kind *kind, const cJSON *json, struct model_scope *ret)
+{
+    const cJSON *metadata = json_get(json, "metadata");
+
+    *ret = (struct model_scope){ .kind = kind, .uid = json_string(json_get(metadata, "uid"), "") };
+    if (!kube_name_set(&ret->owner, json_string(json_get(metadata, "namespace"), ""),
+                       json_string(json_get(metadata, "name"), "")))
+        ret->owner = (struct kube_name){ 0 };
+}
+
+bool round_has_job(const struct round_turn *turn)
+{
+    const char *owner = kube_controller_uid(turn->json);
+
+    return turn->job && (!owner || str_equal(owner, turn->job_scope.uid));
+}
+
+static enum member_device observe_device(struct shared *shared, struct reconcile *rc,
+                                         const char *proplet)
+{
+    struct kube_name name;
+
+    if (!kube_name_set(&name, rc->name.ns, proplet))
+        return DEVICE_MISSING;
+
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->proplets), &name);
+    if (!object || object->deleting)
+        return DEVICE_MISSING;
+
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create(); /* there may be many */
+    const char *phase =
+        json_string(json_path(kube_object_json(scratch, object), "status", "phase", NULL), "");
+    return str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_OFFLINE]) ? DEVICE_OFFLINE : DEVICE_HERE;
+}
+
+static void observe_task(struct shared *shared, struct reconcile *rc, const char *uid,
+                         struct round_member *member)
+{
+    struct kube_name name;
+
+    if (!kube_name_set(&name, rc->name.ns, member->task))
+        return;
+
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->tasks), &name);
+    if (!object)
+        return;
+
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+    const cJSON *json = kube_object_json(scratch, object);
+    member->foreign = !str_equal(kube_controller_uid(json), uid);
+    if (member->foreign)
+        return;
+    member->outcome = task_outcome(json);
+    member->reason =
+        arena_strdup(rc->arena, json_string(json_path(json, "status", "reason", NULL), ""));
+}
+
+/* What somebody counted, in whatever round, as a set of Task names. */
+static bool is_counted(const cJSON *const *rounds, size_t len, const char *task)
+{
+    for (size_t i = 0; i < len; i++) {
+        json_for_each (part, json_path(rounds[i], "status", "participants", NULL)) {
+            if (json_bool(json_get(part, "updateReceived"), false) &&
+                str_equal(json_string(json_path(part, "taskRef", "name", NULL), ""), task))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_completed(struct shared *shared, struct reconcile *rc, const char *task,
+                         const char *round_uid)
+{
+    struct round_member member = { .task = task };
+
+    observe_task(shared, rc, round_uid, &member);
+    return member.outcome == OUTCOME_COMPLETED;
+}
+
+/* Of rounds before this one the latest whose Task ended after its round had gone on without it. */
+static void observe_late(struct shared *shared, struct reconcile *rc, struct round_turn *turn)
+{
+    const struct traininground_spec *spec = &turn->observed.round.spec;
+    struct object_list list =
+        store_find(informer_store(shared->rounds), rc->arena, INDEX_ROUND_JOB, turn->job_scope.uid);
+    const cJSON **rounds = arena_array(rc->arena, const cJSON *, list.len + 1);
+
+    for (size_t i = 0; i < list.len; i++)
+        rounds[i] = kube_object_json(rc->arena, list.items[i]);
+    for (size_t m = 0; m < spec->participants.len; m++) {
+        int64_t best = 0;
+
+        for (size_t i = 0; i < list.len; i++) {
+            int64_t number = training_round_number(rounds[i]);
+            const char *task = training_task_name(rc->arena, list.items[i]->name.name,
+                                                  spec->participants.items[m]);
+            if (number <= best || number >= turn->number || is_counted(rounds, list.len, task) ||
+                !is_completed(shared, rc, task, list.items[i]->uid))
+                continue;
+            best = number;
+            turn->members[m].late = task;
+        }
+    }
+}
+
+/* Only when it matters: asking sends a marker. */
+static bool observe_backlog(struct shared *shared, struct reconcile *rc,
+                            const struct round_turn *turn)
+{
+    const struct traininground *round = &turn->observed.round;
+    int64_t seconds = traininground_timeout_seconds(&round->spec);
+    int64_t start_us = round->status.start_time_us;
+    struct kube_name waiter;
+
+    if (!shared->bridge || round->status.phase != ROUND_RUNNING || seconds <= 0 || !start_us ||
+        turn->observed.now_us < start_us + plan_limit_us(seconds) ||
+        !round->spec.participants.len ||
+        !kube_name_set(&waiter, rc->name.ns, turn->members[0].task))
+        return true;
+    if (bridge_fence_passed(shared->bridge, 0, &waiter))
+        return true;
+    reconcile_again_after(rc, BACKLOG_RETRY_MS);
+    return false;
+}
+
+int round_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                  struct round_turn *ret, struct error *err)
+{
+    const cJSON *json = kube_object_json(rc->arena, object);
+    struct round_observed *observed = &ret->observed;
+
+    *ret = (struct round_turn){ .json = json,
+                                .uid = object->uid,
+                                .number = training_round_number(json),
+                                .job = round_job(shared, rc->arena, json) };
+    *observed = (struct round_observed){ .generation = object->generation,
+                                         .now_us = clock_wall_us(rc->clock) };
+    int r = traininground_decode(rc->arena, json, &observed->round, err);
+    if (r < 0)
+        return r;
+
+    const struct json_strings *participants = &observed->round.spec.participants;
+    model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
+    if (ret->job)
+        model_scope_of(&KIND_FEDERATEDJOB, ret->job, &ret->job_scope);
+    observed->suspended = json_bool(json_path(ret->job, "spec", "suspend", NULL), false);
+    ret->keeps_late = str_equal(json_string(json_path(ret->job, "spec", "lateUpdates", NULL), ""),
+                                LATE_UPDATES_NAMES[LATE_STALENESS_WEIGHTED]);
+    ret->members = arena_array(rc->arena, struct round_member, participants->len + 1);
+    observed->members = ret->members;
+    for (size_t i = 0; i < participants->len; i++) {
+        struct round_member *member = &ret->members[i];
+        member->task = training_task_name(rc->arena, object->name.name, participants->items[i]);
+        member->device = observe_device(shared, rc, participants->items[i]);
+        observe_task(shared, rc, object->uid, member);
+    }
+    if (ret->keeps_late && round_has_job(ret) && ret->number > 1)
+        observe_late(shared, rc, ret);
+    observed->backlog_drained = observe_backlog(shared, rc, ret);
+    return 0;
+}

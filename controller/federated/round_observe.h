@@ -1,0 +1,28 @@
+/* What the plan of a TrainingRound is made from, read from the caches. */
+#pragma once
+
+#include "controller/federated/model_store.h"
+#include "controller/federated/traininground_plan.h"
+#include "controller/reconcilers.h"
+
+/* A TrainingRound in hand: what is read once a turn. */
+struct round_turn {
+    const cJSON *json; /* its tree */
+    const cJSON *job;  /* of the FederatedJob that it names; NULL: there is none */
+    const char *uid;
+    int64_t number; /* see training_round_number */
+    bool keeps_late;
+    struct model_scope scope;     /* of its updates */
+    struct model_scope job_scope; /* of models; with job only */
+    struct round_observed observed;
+    struct round_member *members; /* of spec.participants: observed.members */
+};
+
+int round_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+                  struct round_turn *ret, struct error *err) MUST_CHECK;
+
+/* Whether the round's FederatedJob is there with the uid that owns the round, or the round has no
+ * owner and any job of that name does. */
+bool round_has_job(const struct round_turn *turn);
+
+void model_scope_of(const struct kube_kind *kind, const cJSON *json, struct model_scope *ret);

@@ -1,0 +1,228 @@
+#include "common/api/aggregator_settings.h"
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/finalizer.h"
+#include "common/kube/kinds.h"
+#include "controller/children.h"
+#include "controller/federated/model_cache.h"
+#include "controller/federated/round_aggregate.h"
+#include "controller/federated/training_task.h"
+#include "controller/reconcilers.h"
+#include "controller/status_writer.h"
+
+/* Tasks made in one turn; then other rounds have theirs. */
+#define MAX_CREATES 100
+
+static void announce(struct reconcile *rc, const struct kube_object *object,
+                     const struct round_plan *plan)
+{
+    if (!plan->event_reason)
+        return;
+    log_info("round changed", "uid", object->uid, "event", plan->event_reason, "message",
+             plan->event_message, NULL);
+    events_emit(rc->events, &KIND_TRAININGROUND, object, plan->event_type, plan->event_reason, "%s",
+                plan->event_message);
+}
+
+static void cannot_start(struct round_turn *turn, struct arena *arena, const char *reason,
+                         const char *message)
+{
+    turn->observed.problem = reason;
+    turn->observed.problem_message = arena_strdup(arena, message);
+}
+
+static bool by_registry(const struct shared *shared, const struct round_turn *turn)
+{
+    return !str_is_empty(shared->settings->coordinator_url) && turn->number > 0;
+}
+
+static void deliver(const struct shared *shared, const struct round_turn *turn, struct arena *arena,
+                    const struct fl_model *model, struct training_model *ret)
+{
+    ret->exists = true;
+    ret->format = fl_model_format(model);
+    if (by_registry(shared, turn))
+        ret->registry =
+            arena_printf(arena, "%s/j/%s", shared->settings->coordinator_url, turn->job_scope.uid);
+    else
+        ret->update_b64 = base64_encode(arena, model->bytes, model->bytes_len);
+}
+
+/* The model on its way to the participants. Sets turn's problem where it can never be sent. */
+static int prepare_model(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
+                         struct training_model *ret, struct error *err)
+{
+    CLEANUP(cached_model_unrefp) struct cached_model *model = NULL;
+    const char *reference = turn->observed.round.spec.model_ref;
+
+    *ret = (struct training_model){ 0 };
+    if (str_is_empty(reference))
+        return 0;
+
+    int r = model_cache_get(shared->model_cache, &turn->job_scope, reference, &model, err);
+    if (r == -ERROR_NOT_FOUND || r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
+        cannot_start(turn, rc->arena, "ModelUnavailable", err->message);
+        return 0;
+    }
+    if (r < 0)
+        return error_wrap(err, "read the model");
+
+    size_t len = (model->model.bytes_len + 2) / 3 * 4;
+    if (!by_registry(shared, turn) && len > TRAINING_MAX_VARIABLE) {
+        cannot_start(turn, rc->arena, "ModelTooLarge",
+                     arena_printf(rc->arena,
+                                  "the model has %zu bytes in base64, a Task's environment takes "
+                                  "%zu; larger ones need --coordinator-url",
+                                  len, TRAINING_MAX_VARIABLE));
+        return 0;
+    }
+    deliver(shared, turn, rc->arena, &model->model, ret);
+    return 0;
+}
+
+static struct training_request request_of(const struct round_turn *turn,
+                                          const struct training_model *model)
+{
+    return (struct training_request){ .round = turn->json,
+                                      .spec = &turn->observed.round.spec,
+                                      .number = turn->number,
+                                      .job_uid = turn->job_scope.uid,
+                                      .model = model,
+                                      .keeps_late = turn->keeps_late };
+}
+
+/* Everything that would fail each Task of the round is found before the first one is made. */
+static int prepare(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
+                   struct training_model *ret, struct error *err)
+{
+    const cJSON *task;
+
+    *ret = (struct training_model){ 0 };
+    if (!round_has_job(turn)) {
+        cannot_start(
+            turn, rc->arena, "JobMissing",
+            "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
+        return 0;
+    }
+
+    int r = prepare_model(shared, rc, turn, ret, err);
+    if (r < 0 || turn->observed.problem)
+        return r;
+
+    const struct training_request request = request_of(turn, ret);
+    r = training_task(rc->arena, &request, turn->observed.round.spec.participants.items[0], &task,
+                      err);
+    if (r < 0)
+        cannot_start(turn, rc->arena, "EnvironmentTooLarge", err->message);
+    return 0;
+}
+
+/* < 0: an error that may pass. What the API server refuses for good, or forbids, changes the plan. */
+static int create_tasks(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
+                        const struct training_model *model, struct round_plan *plan,
+                        struct error *err)
+{
+    const struct training_request request = request_of(turn, model);
+    size_t count = plan->create_len < MAX_CREATES ? plan->create_len : MAX_CREATES;
+
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        const char *proplet = turn->observed.round.spec.participants.items[plan->create[i]];
+        const cJSON *task;
+        int r = training_task(scratch, &request, proplet, &task, err);
+        if (r == 0)
+            r = child_create(rc, shared->tasks, &KIND_TASK, task, err);
+        if (child_is_refused(r)) {
+            turn->observed.refused =
+                arena_printf(rc->arena, "the Task of '%s' is refused: %s", proplet, err->message);
+            *plan = round_plan(rc->arena, &turn->observed);
+            return 0;
+        }
+        if (r == -ERROR_FORBIDDEN) {
+            turn->observed.blocked = arena_strdup(rc->arena, err->message);
+            *plan = round_plan(rc->arena, &turn->observed);
+        }
+        if (r < 0)
+            return error_wrap(err, "create the Task of '%s'", proplet);
+    }
+    if (count < plan->create_len)
+        plan->requeue_after_ms = 1;
+    return 0;
+}
+
+static int write_status(struct shared *shared, struct reconcile *rc,
+                        const struct kube_object *object, const cJSON *json,
+                        const struct round_plan *plan, struct error *err)
+{
+    bool written;
+    int r = status_write(rc, shared->rounds, &KIND_TRAININGROUND, json,
+                         traininground_status_encode(rc->arena, &plan->status), &written, err);
+    if (r < 0)
+        return error_wrap(err, "write status");
+    if (written)
+        announce(rc, object, plan);
+    return 0;
+}
+
+static int make_plan(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
+                     struct training_model *model, struct round_plan *ret, struct error *err)
+{
+    enum round_phase phase = turn->observed.round.status.phase;
+    int r = 0;
+
+    if (phase == ROUND_PENDING)
+        r = prepare(shared, rc, turn, model, err);
+    if (r < 0)
+        return r;
+
+    *ret = round_plan(rc->arena, &turn->observed);
+    if (ret->create_len)
+        r = prepare_model(shared, rc, turn, model, err);
+    else if (ret->aggregate)
+        r = round_aggregate(shared, rc, turn, err);
+    else
+        return 0;
+    if (r < 0)
+        return r;
+
+    *ret = round_plan(rc->arena, &turn->observed);
+    return 0;
+}
+
+static int reconcile_object(struct shared *shared, struct reconcile *rc,
+                            const struct kube_object *object, struct error *err)
+{
+    struct training_model model;
+    struct round_turn turn;
+    struct round_plan plan;
+    int r = round_observe(shared, rc, object, &turn, err);
+    if (r < 0)
+        return r;
+
+    r = make_plan(shared, rc, &turn, &model, &plan, err);
+    if (r < 0)
+        return r;
+
+    int created = plan.create_len ? create_tasks(shared, rc, &turn, &model, &plan, err) : 0;
+    if (created < 0 && !turn.observed.blocked)
+        return created;
+
+    if (plan.requeue_after_ms)
+        reconcile_again_after(rc, plan.requeue_after_ms);
+    r = write_status(shared, rc, object, turn.json, &plan, err);
+    return r < 0 ? r : created;
+}
+
+int traininground_reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    struct shared *shared = self;
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(shared->rounds), &rc->name);
+
+    if (!object || object->deleting)
+        return 0; /* its Tasks are the garbage collector's */
+
+    int r = reconcile_object(shared, rc, object, err);
+    return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
+}
