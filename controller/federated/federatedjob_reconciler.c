@@ -1,14 +1,14 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "controller/children.h"
 #include "controller/federated/federatedjob_plan.h"
 #include "controller/federated/model_source.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"
-#include "controller/reconcilers.h"
-#include "controller/status_writer.h"
+#include "controller/shared/children.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/shared/status_writer.h"
 
 struct job_turn {
     const cJSON *json;

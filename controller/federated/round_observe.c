@@ -6,7 +6,7 @@
 #include "common/kube/kinds.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"
-#include "controller/plan_parts.h"
+#include "controller/task/plan/plan_parts.h"
 
 /* How soon the broker is asked again for what it held for the last leader. */
 #define BACKLOG_RETRY_MS 1000

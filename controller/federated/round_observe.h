@@ -3,7 +3,7 @@
 
 #include "controller/federated/model_store.h"
 #include "controller/federated/traininground_plan.h"
-#include "controller/reconcilers.h"
+#include "controller/shared/reconcilers.h"
 
 /* A TrainingRound in hand: what is read once a turn. */
 struct round_turn {

@@ -4,8 +4,8 @@
 #include "common/api/traininground.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "controller/indexes.h"
-#include "controller/task_outcome.h"
+#include "controller/cache/indexes.h"
+#include "controller/task/plan/task_outcome.h"
 
 static const char *phase_of(const cJSON *json)
 {

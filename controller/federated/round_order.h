@@ -2,8 +2,8 @@
  * do, and whom a change wakes. */
 #pragma once
 
-#include "controller/job_order.h"
-#include "controller/reconcilers.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/task/plan/job_order.h"
 
 /*
  * Indexes of the TrainingRounds

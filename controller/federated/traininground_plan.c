@@ -5,7 +5,7 @@
 
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "controller/plan_parts.h"
+#include "controller/task/plan/plan_parts.h"
 
 /* A new leader's round is not over before the broker said all it had; a broker that is away does
  * not keep it for ever. */

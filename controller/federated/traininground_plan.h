@@ -3,7 +3,7 @@
 
 #include "common/api/traininground.h"
 #include "common/runtime/events.h"
-#include "controller/task_outcome.h"
+#include "controller/task/plan/task_outcome.h"
 
 /*
  *   Pending ──ready──> Running ──k updates──> Aggregating ──model stored──> Completed

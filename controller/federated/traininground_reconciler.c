@@ -4,12 +4,12 @@
 #include "common/base/str.h"
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
-#include "controller/children.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_aggregate.h"
 #include "controller/federated/training_task.h"
-#include "controller/reconcilers.h"
-#include "controller/status_writer.h"
+#include "controller/shared/children.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/shared/status_writer.h"
 
 /* Tasks made in one turn; then other rounds have theirs. */
 #define MAX_CREATES 100

@@ -4,7 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "controller/plan_parts.h"
+#include "controller/task/plan/plan_parts.h"
 
 /* What is known while a plan is made. */
 struct planning {

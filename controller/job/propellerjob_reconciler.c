@@ -3,9 +3,9 @@
 #include "common/kube/kinds.h"
 #include "controller/job/propellerjob_child.h"
 #include "controller/job/propellerjob_plan.h"
+#include "controller/shared/children.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
-#include "controller/shared/children.h"
 
 /* Tasks made in one turn; then other jobs have theirs. */
 #define MAX_CREATES 100

@@ -1,4 +1,4 @@
-#include "controller/plan_parts.h"
+#include "controller/task/plan/plan_parts.h"
 
 #include <string.h>
 

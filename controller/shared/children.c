@@ -1,4 +1,4 @@
-#include "controller/children.h"
+#include "controller/shared/children.h"
 
 static int read_existing(struct reconcile *rc, struct informer *informer,
                          const struct kube_kind *kind, const cJSON *object, struct error *err)
