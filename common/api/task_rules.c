@@ -6,7 +6,7 @@
 static const struct field_rule ARGUMENT = { .type = RULE_STRING, .max = 4096 };
 static const struct field_rule INPUT = { .type = RULE_SCALAR };
 /* The environment often holds passwords. */
-static const struct field_rule VARIABLE = { .type = RULE_STRING, .max = 32768, .hidden = true };
+static const struct field_rule VARIABLE = { .type = RULE_STRING, .max = 65536, .hidden = true };
 static const struct field_rule AMOUNT = { .type = RULE_AMOUNT, .max = MAX_NAME };
 
 static const struct field_rule SELECTOR_FIELDS[] = {

@@ -21,7 +21,8 @@ struct http_server_reply {
     const char *body;         /* in the request's arena, or constant; NULL: none */
     size_t body_len;
 };
-/* A server thread. Must not do I/O that waits. */
+/* A server thread. While it waits, the other connections of that thread wait, too: one that does I/O
+ * has threads to spare, and a limit below request_timeout_ms. */
 typedef void http_handler_fn(void *ctx, struct arena *arena,
                              const struct http_server_request *request,
                              struct http_server_reply *ret);

@@ -298,8 +298,8 @@ START_TEST(no_error_repeats_environment_or_module)
 
     const char *errors =
         errors_of(arena, "task",
-                  task_with(patch_of_length("{\"env\":{\"A\":\"planted", 33000, "\"}}")), NULL);
-    ck_assert_str_eq(errors, "spec.env.A: Too long: may not be more than 32768 characters");
+                  task_with(patch_of_length("{\"env\":{\"A\":\"planted", 66000, "\"}}")), NULL);
+    ck_assert_str_eq(errors, "spec.env.A: Too long: may not be more than 65536 characters");
 }
 END_TEST
 

@@ -17,6 +17,7 @@
  *   result    source: channel "<domain>/<channel>"; body: the message
  *   restart   a create of the device that the Task is assigned to; source: its identity
  *             (fleet_key); body: when it came, monotonic milliseconds
+ *   update    see MAIL_UPDATE
  *   stored restart
  *             the same before a marker came back on this connection: it may be old
  */

@@ -73,6 +73,24 @@ const char *message_topic(struct arena *arena, const char *channel, const char *
                         channel + domain_len + 1, suffix);
 }
 
+bool message_update_topic(struct arena *arena, const char *topic, const char **ret_round,
+                          const char **ret_identity)
+{
+    const char *rest = topic;
+
+    if (!skip(&rest, "fl/rounds/"))
+        return false;
+
+    size_t len = strcspn(rest, "/");
+    const char *round = rest;
+    rest += len;
+    if (!len || !skip(&rest, "/updates/") || !*rest || strchr(rest, '/'))
+        return false;
+    *ret_round = arena_strndup(arena, round, len);
+    *ret_identity = arena_strdup(arena, rest);
+    return true;
+}
+
 int message_string(const cJSON *object, const char *key, const char **ret, struct error *err)
 {
     const char *value = json_string(json_get(object, key), NULL);

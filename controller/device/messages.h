@@ -25,6 +25,18 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
 /* "m/<domain>/c/<channel>/control/<suffix>" */
 const char *message_topic(struct arena *arena, const char *channel, const char *suffix);
 
+/*
+ * What the mailbox holds of a training Task beside results: what its device handed over by HTTP or on
+ * an update topic, as it came. source: "<message id>" of the attempt that it is for, and after a '#'
+ * who waits for the answer, if somebody does (coordinator.h).
+ */
+#define MAIL_UPDATE "update"
+/* Updates of training, outside the channels: any device of the broker may publish here. */
+#define UPDATE_FILTER "fl/rounds/+/updates/+"
+/* false: not such a topic. */
+bool message_update_topic(struct arena *arena, const char *topic, const char **ret_round,
+                          const char **ret_identity);
+
 struct alive_message {
     const char *proplet_id;
     bool alive; /* status is "alive"; "offline" is a last will, anything else is not accepted */

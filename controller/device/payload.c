@@ -56,7 +56,21 @@ void payload_set_monitoring(cJSON *to, const struct monitoring_profile *profile)
     json_set_int(to, "history_size", profile->history_size.set ? profile->history_size.value : 0);
 }
 
-static void add_environment(cJSON *payload, const struct start_request *request)
+/* It names the attempt, so it is not part of the Task. */
+static void add_coordinator(struct arena *arena, cJSON *env, const struct start_request *request)
+{
+    if (request->task->kind != TASK_KIND_FEDERATED || !json_get(env, "ROUND_ID") ||
+        json_get(env, "MANAGER_COORDINATOR_URL"))
+        return;
+    json_set_string(env, "MANAGER_COORDINATOR_URL",
+                    str_is_empty(request->coordinator_url)
+                        ? PAYLOAD_NO_COORDINATOR
+                        : arena_printf(arena, "%s" PAYLOAD_COORDINATOR_PATH "%s",
+                                       request->coordinator_url, request->message_id));
+}
+
+static void add_environment(struct arena *arena, cJSON *payload,
+                            const struct start_request *request)
 {
     cJSON *env = json_set_object(payload, "env");
 
@@ -64,6 +78,7 @@ static void add_environment(cJSON *payload, const struct start_request *request)
         json_set_string(env, item->string, json_string(item, ""));
     json_set_string(env, "TASK_ID", request->message_id);
     json_set_string(env, "PROPLET_ID", request->client_id);
+    add_coordinator(arena, env, request);
 }
 
 static void add_standard(struct arena *arena, cJSON *payload, const struct start_request *request)
@@ -77,7 +92,7 @@ static void add_standard(struct arena *arena, cJSON *payload, const struct start
     cJSON *args = json_set_array(payload, "cli_args");
     for (size_t i = 0; i < task->cli_args.len; i++)
         json_add_string(args, task->cli_args.items[i]);
-    add_environment(payload, request);
+    add_environment(arena, payload, request);
     json_set_bool(payload, "daemon", task->daemon);
     json_set_bool(payload, "broadcast", false);
     json_set_bool(payload, "encrypted", task->encrypted);

@@ -17,7 +17,14 @@ struct start_request {
     const char *message_id;
     const char *client_id; /* the device's identity, never the Proplet's name */
     enum proplet_dialect dialect;
+    const char *coordinator_url; /* where training Tasks send updates; NULL: nowhere */
 };
+
+/* A device ends training without any result if it knows no coordinator; from one that refuses at
+ * once it turns to MQTT. */
+#define PAYLOAD_NO_COORDINATOR "http://127.0.0.1:9"
+/* Message ids are part of the path: "<coordinator-url>/t/<id>", to which devices add "/update". */
+#define PAYLOAD_COORDINATOR_PATH "/t/"
 
 /* ERROR_TOO_LARGE names the number of bytes and the limit. Optional fields are left out, never
  * null. */

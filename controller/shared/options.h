@@ -49,7 +49,8 @@ struct controller_settings {
     bool manage_certificates;
     struct cert_settings certificates;
 
-    unsigned task_workers, proplet_workers, job_workers, federated_workers, round_workers; /* parsed from workers */
+    unsigned task_workers, proplet_workers, job_workers, federated_workers,
+        round_workers; /* parsed from workers */
 };
 
 /* As options_parse: 1 for --help and --version; ERROR_INVALID names the flag. */

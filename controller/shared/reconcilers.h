@@ -14,6 +14,7 @@
 #include "controller/shared/options.h"
 #include "controller/shared/refresh_budget.h"
 
+struct coordinator;
 struct model_cache;
 struct model_store;
 
@@ -43,6 +44,7 @@ struct shared {
     /* The same store, each with the rights of its reconciler: updates and new models; the models that
      * a job begins with, and those that it removes. */
     struct model_store *round_models, *job_models;
+    struct coordinator *coordinator; /* NULL: devices send updates by MQTT alone */
     struct model_cache *model_cache; /* of round_models */
     const struct scheduler *scheduler;
     struct workqueue *task_queue; /* set when the controllers exist, before anything is started */

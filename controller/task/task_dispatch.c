@@ -106,6 +106,7 @@ int task_send_start(struct shared *shared, struct reconcile *rc,
         .message_id = task_message_id(rc->arena, observed),
         .client_id = observed->proplet.client_id,
         .dialect = observed->proplet.dialect,
+        .coordinator_url = shared->settings->coordinator_url,
     };
 
     if (repeated && has_news(shared, rc, observed)) {

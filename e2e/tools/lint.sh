@@ -33,7 +33,7 @@ controller/cache      common/base/ common/json/ common/api/ common/kube/ common/
 controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/workqueue.h controller/device/ controller/cache/
 controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/
 controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/cache/ controller/shared/
-controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/cache/ controller/shared/ controller/job/
+controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_server.h controller/device/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/job/
 controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/
 controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/
 controller/process    common/ certs/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/ controller/proplet/ controller/task/

@@ -17,7 +17,8 @@ bool task_obey_job(struct arena *arena, const struct task_observed *observed,
     bool for_failures = task_run_if(spec) == RUN_IF_FAILURE && spec->depends_on.len;
     bool stopped = observed->job_order == JOB_ORDER_STOP ||
                    (observed->job_order >= JOB_ORDER_FAIL_FAST && !for_failures);
-    const char *message = "its PropellerJob failed";
+    const char *message =
+        observed->training ? "its TrainingRound has ended" : "its PropellerJob failed";
 
     if (!stopped)
         return false;

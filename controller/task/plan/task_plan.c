@@ -16,9 +16,13 @@
 #include "controller/task/plan/task_workload_plan.h"
 
 const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
-    [RESULT_ACCEPTED] = "accepted",           [RESULT_OTHER_ATTEMPT] = "other_attempt",
-    [RESULT_OTHER_CHANNEL] = "other_channel", [RESULT_OTHER_PROPLET] = "other_proplet",
+    [RESULT_ACCEPTED] = "accepted",
+    [RESULT_OTHER_ATTEMPT] = "other_attempt",
+    [RESULT_OTHER_CHANNEL] = "other_channel",
+    [RESULT_OTHER_PROPLET] = "other_proplet",
     [RESULT_NOT_RUNNING] = "not_running",
+    [RESULT_DUPLICATE] = "duplicate",
+    [RESULT_INVALID_UPDATE] = "invalid_update",
 };
 
 bool task_needs_candidates(const struct task_observed *observed)
@@ -47,6 +51,8 @@ static enum result_verdict judge(struct arena *arena, const struct task_observed
 
     if (!str_equal(message->task_id, task_message_id(arena, observed)))
         return RESULT_OTHER_ATTEMPT;
+    if (result->verdict != RESULT_ACCEPTED)
+        return result->verdict;
     if (!task_is_active(observed) || !task_is_assigned(observed) || observed->workload.selected)
         return RESULT_NOT_RUNNING;
     if (!observed->proplet.exists || !str_equal(result->channel, observed->proplet.channel))
@@ -61,15 +67,19 @@ static const struct observed_result *
 take_results(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
 {
     const struct observed_result *taken = NULL;
+    enum result_verdict *verdicts =
+        arena_array(arena, enum result_verdict, observed->result_count + 1);
 
+    plan->verdicts = verdicts;
     for (size_t i = 0; i < observed->result_count; i++) {
         enum result_verdict verdict = judge(arena, observed, &observed->results[i]);
         if (verdict == RESULT_ACCEPTED && taken)
-            verdict = RESULT_NOT_RUNNING;
+            verdict = observed->training ? RESULT_DUPLICATE : RESULT_NOT_RUNNING;
         if (verdict == RESULT_ACCEPTED)
             taken = &observed->results[i];
         else
             plan->rejected[verdict]++;
+        verdicts[i] = verdict;
         plan->ack_up_to = observed->results[i].sequence;
     }
     if (plan->ack_up_to < observed->restart.sequence)
@@ -78,8 +88,9 @@ take_results(struct arena *arena, const struct task_observed *observed, struct t
 }
 
 static void plan_result(struct arena *arena, const struct task_observed *observed,
-                        struct task_plan *plan, const struct result_message *message)
+                        struct task_plan *plan, const struct observed_result *result)
 {
+    const struct result_message *message = &result->message;
     bool daemon_started = observed->task.spec.daemon && !message->error;
 
     plan->has_payload = !daemon_started;
@@ -92,7 +103,8 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
         return;
     plan->answer = ANSWER_CAME;
     if (message->error) {
-        task_fail(arena, observed, plan, "DeviceError", message->error);
+        task_fail(arena, observed, plan, result->reason ? result->reason : "DeviceError",
+                  message->error);
         return;
     }
     task_end(arena, observed, plan, message->results);
@@ -353,7 +365,7 @@ static void plan_life(struct arena *arena, const struct task_observed *observed,
     bool outdated = restarted && observed->task.spec.daemon && result && !result->message.error;
 
     if (result && !stopped && !outdated)
-        plan_result(arena, observed, plan, &result->message);
+        plan_result(arena, observed, plan, result);
     task_plan_workload_end(arena, observed, plan);
     if (plan->status.phase != observed->task.status.phase)
         return;

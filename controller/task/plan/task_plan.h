@@ -28,11 +28,33 @@
  * dispatch and recovery).
  */
 
+/* Why a result was not taken: labels of propeller_results_rejected_total. */
+enum result_verdict {
+    RESULT_ACCEPTED,
+    RESULT_OTHER_ATTEMPT,
+    RESULT_OTHER_CHANNEL,
+    RESULT_OTHER_PROPLET,
+    RESULT_NOT_RUNNING,
+    RESULT_DUPLICATE,      /* an update that came another way before */
+    RESULT_INVALID_UPDATE, /* and its results message may be better */
+    RESULT_VERDICTS,
+};
+extern const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS];
+
 /* A result in the mailbox, parsed. */
 struct observed_result {
     uint64_t sequence;
     const char *channel; /* "<domain>/<channel>" it came on */
     struct result_message message;
+
+    /* Of training (training_update.h). */
+    const char *update; /* MAIL_UPDATE: as it came, until it is read into message; NULL: none */
+    size_t update_len;
+    const char *asker;           /* who waits for the verdict; NULL: nobody */
+    enum result_verdict verdict; /* RESULT_ACCEPTED: it is judged as any other */
+    const char *reason;          /* of message.error; NULL: the device said it */
+    const char *blob;            /* to be stored before the status names it; NULL: nothing */
+    size_t blob_len;
 };
 
 /* The device of the assigned Proplet was started anew. */
@@ -92,6 +114,7 @@ struct task_observed {
 
     struct observed_proplet proplet;
     struct observed_workload workload;
+    bool training;          /* it belongs to a TrainingRound: what its device sends are updates */
     struct attempt attempt; /* what this process knows of status.attempt */
     const struct observed_result *results;
     size_t result_count;
@@ -128,17 +151,6 @@ struct task_observed {
     int64_t now_ms;
     int64_t now_us;
 };
-
-/* Why a result was not taken: labels of propeller_results_rejected_total. */
-enum result_verdict {
-    RESULT_ACCEPTED,
-    RESULT_OTHER_ATTEMPT,
-    RESULT_OTHER_CHANNEL,
-    RESULT_OTHER_PROPLET,
-    RESULT_NOT_RUNNING,
-    RESULT_VERDICTS,
-};
-extern const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS];
 
 /* How an attempt ended for its device. */
 enum task_answer {
@@ -192,8 +204,9 @@ struct task_plan {
     bool *owed_due; /* of status.lostAttempts as observed: to be told to stop now; NULL: none */
 
     size_t rejected[RESULT_VERDICTS];
-    enum task_answer answer;   /* to be noted when the status is written */
-    bool has_payload;          /* the new status holds what a device sent */
+    const enum result_verdict *verdicts; /* of observed.results; NULL: they were not looked at */
+    enum task_answer answer;             /* to be noted when the status is written */
+    bool has_payload;                    /* the new status holds what a device sent */
     uint64_t ack_up_to;        /* mail that is dealt with once the status is written; 0: none */
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };

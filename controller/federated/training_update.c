@@ -1,0 +1,289 @@
+#include "controller/federated/training_update.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/api/aggregator_settings.h"
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/bridge/update_mail.h"
+#include "controller/federated/aggregator.h"
+#include "controller/federated/coordinator.h"
+#include "controller/federated/model_cache.h"
+#include "controller/federated/round_observe.h"
+#include "controller/federated/round_order.h"
+#include "controller/federated/training_task.h"
+#include "controller/federated/update.h"
+
+/* The round of a Task, as far as its updates need it. */
+struct training {
+    struct shared *shared;
+    struct arena *arena;
+    const struct task_observed *observed;
+    struct traininground round;
+    const char *proplet; /* name of the participant */
+    struct model_scope scope;
+    struct model_scope job_scope; /* uid "": there is no job */
+    struct aggregator_settings settings;
+};
+
+void training_observe_mail(struct arena *arena, const struct mail *mail,
+                           const struct observed_proplet *proplet, struct observed_result *ret)
+{
+    size_t len = strcspn(mail->source, "#");
+
+    *ret = (struct observed_result){
+        .sequence = mail->sequence,
+        .channel = proplet->channel, /* whose it is was found by round and identity, or by its id */
+        .message = { .task_id = arena_strndup(arena, mail->source, len) },
+        .update = mail->body,
+        .update_len = mail->body_len,
+        .asker = mail->source[len] ? mail->source + len + 1 : NULL,
+    };
+}
+
+static int find_round(struct shared *shared, struct arena *arena, const cJSON *task,
+                      struct training *ret, bool *ret_found, struct error *err)
+{
+    struct store *rounds = informer_store(shared->rounds);
+    const char *uid = kube_controller_uid(task);
+    struct kube_name name;
+
+    *ret_found = false;
+    if (!uid || !store_name_of_uid(rounds, uid, &name))
+        return 0;
+
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(rounds, &name);
+    if (!object)
+        return 0;
+
+    const cJSON *json = kube_object_json(arena, object);
+    const cJSON *job = round_job(shared, arena, json);
+    int r = traininground_decode(arena, json, &ret->round, err);
+    if (r < 0)
+        return r;
+    model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
+    ret->job_scope.uid = "";
+    if (job)
+        model_scope_of(&KIND_FEDERATEDJOB, job, &ret->job_scope);
+    aggregator_settings_read(arena, ret->round.spec.aggregator, NULL, NULL, &ret->settings);
+    *ret_found = true;
+    return 0;
+}
+
+/* As the device's own results message would have it: both ways say the same. */
+static const char *envelope_of(const struct training *training,
+                               const struct observed_result *result, size_t *ret_len)
+{
+    const cJSON *hyperparams = training->round.spec.hyperparams;
+    cJSON *envelope;
+
+    if (!result->update)
+        return json_text(training->arena, result->message.results, ret_len);
+    envelope = json_object(training->arena);
+    json_set_string(envelope, "format", training_format(hyperparams));
+    json_set_int(envelope, "num_samples", training_samples(hyperparams, training->proplet));
+    json_set_string(envelope, "update_b64",
+                    base64_encode(training->arena, result->update, result->update_len));
+    return json_text(training->arena, envelope, ret_len);
+}
+
+static int read_base(const struct training *training, struct cached_model **ret, struct error *err)
+{
+    const char *reference = training->round.spec.model_ref;
+
+    *ret = NULL;
+    if (str_is_empty(reference) || str_is_empty(training->job_scope.uid))
+        return 0;
+    int r =
+        model_cache_get(training->shared->model_cache, &training->job_scope, reference, ret, err);
+    return r == -ERROR_NOT_FOUND || r == -ERROR_INVALID ? 0 : r; /* the round cannot end well */
+}
+
+/* What is to be in the status; larger ones are packed, and named by what their bytes are. */
+static void keep(const struct training *training, const struct fl_envelope *envelope,
+                 const struct fl_update *update, struct observed_result *result)
+{
+    struct fl_envelope packed = *envelope;
+    char reference[MODEL_REFERENCE_LEN];
+    size_t len;
+
+    result->message.results = fl_envelope_to_status(training->arena, envelope, NULL);
+    json_text(training->arena, result->message.results, &len);
+    if (len <= TRAINING_MAX_INLINE)
+        return;
+
+    if (update->shape) {
+        result->blob = fl_update_pack(training->arena, update, &result->blob_len);
+        packed.format = FL_FORMAT_PACKED_F64;
+    } else {
+        result->blob = envelope->payload;
+        result->blob_len = envelope->payload_len;
+    }
+    model_reference(result->blob, result->blob_len, reference);
+    result->message.results =
+        fl_envelope_to_status(training->arena, &packed, arena_strdup(training->arena, reference));
+}
+
+/* ERROR_INVALID and ERROR_TOO_LARGE are the update's fault; others may pass. */
+static int read_update(const struct training *training, struct observed_result *result,
+                       struct error *err)
+{
+    CLEANUP(cached_model_unrefp) struct cached_model *base = NULL;
+    const struct fl_expected expected = {
+        .proplet_id = training->observed->proplet.client_id,
+        .max_samples = training->settings.max_samples,
+        .default_samples = training_samples(training->round.spec.hyperparams, training->proplet),
+    };
+    struct fl_envelope envelope;
+    struct fl_update update = { 0 };
+    size_t len;
+    const char *text = envelope_of(training, result, &len);
+
+    if (!result->update && len > UPDATE_MAX_MQTT)
+        return error_set(err, ERROR_TOO_LARGE, "the update has %zu bytes, MQTT carries %zu", len,
+                         UPDATE_MAX_MQTT);
+
+    int r = fl_envelope_parse(training->arena, text, len, &expected, &envelope, err);
+    if (r < 0)
+        return r;
+
+    if (fl_is_opaque(&training->settings)) {
+        fl_update_opaque(&envelope, &update);
+    } else {
+        int base_r = read_base(training, &base, err);
+        if (base_r < 0)
+            return base_r == -ERROR_TOO_LARGE ? -ERROR_INTERNAL : base_r;
+        r = fl_update_decode(training->arena, &envelope,
+                             base && base->model.shape ? &base->model : NULL, &update, err);
+        if (r < 0)
+            return r;
+    }
+    keep(training, &envelope, &update, result);
+    if (result->blob_len > model_store_max_bytes(training->shared->round_models))
+        return error_set(err, ERROR_TOO_LARGE,
+                         "the update has %zu bytes, the model store takes %zu", result->blob_len,
+                         model_store_max_bytes(training->shared->round_models));
+    return 0;
+}
+
+/* The microcontroller sends nothing but this; but a forged one must not fail it. */
+static bool is_last_word(const struct training *training, const struct observed_result *result,
+                         enum result_verdict *ret_verdict)
+{
+    const cJSON *json;
+    const char *sender = NULL;
+
+    *ret_verdict = RESULT_INVALID_UPDATE;
+    if (!result->update)
+        return true;
+    if (training->observed->proplet.dialect != DIALECT_EMBEDDED)
+        return false;
+    if (json_parse(training->arena, result->update, result->update_len, &json, NULL) == 0)
+        sender = json_string(json_get(json, "proplet_id"), NULL);
+    if (sender && !str_equal(sender, training->observed->proplet.client_id)) {
+        *ret_verdict = RESULT_OTHER_PROPLET;
+        return false;
+    }
+    return true;
+}
+
+static int observe_update(const struct training *training, struct observed_result *result,
+                          struct error *err)
+{
+    enum result_verdict verdict;
+    int r = read_update(training, result, err);
+    if (r >= 0)
+        return 0;
+    if (r != -ERROR_INVALID && r != -ERROR_TOO_LARGE)
+        return r;
+
+    result->blob = NULL;
+    result->blob_len = 0;
+    result->message.results = NULL;
+    if (!is_last_word(training, result, &verdict)) {
+        result->verdict = verdict;
+        return 0;
+    }
+    result->reason = r == -ERROR_TOO_LARGE ? REASON_UPDATE_TOO_LARGE : REASON_INVALID_UPDATE;
+    result->message.error = arena_strdup(training->arena, err->message);
+    return 0;
+}
+
+static bool is_active(const struct task_observed *observed)
+{
+    enum task_phase phase = observed->task.status.phase;
+
+    return phase == TASK_SCHEDULED || phase == TASK_RUNNING;
+}
+
+int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                     struct task_observed *observed, struct error *err)
+{
+    struct training training = { .shared = shared, .arena = rc->arena, .observed = observed };
+    struct observed_result *results = (struct observed_result *)(uintptr_t)observed->results;
+    const char *id = task_message_id(rc->arena, observed);
+    bool found;
+
+    if (!observed->training || !observed->result_count)
+        return 0;
+    training.proplet = task_pinned_proplet(&observed->task.spec);
+    int r = find_round(shared, rc->arena, json, &training, &found, err);
+    if (r < 0)
+        return r;
+
+    for (size_t i = 0; i < observed->result_count; i++) {
+        struct observed_result *result = &results[i];
+
+        if (!str_equal(result->message.task_id, id))
+            continue; /* of another attempt */
+        if (!found)
+            result->verdict = RESULT_NOT_RUNNING;
+        else if (observed->task.status.phase == TASK_COMPLETED)
+            result->verdict = RESULT_DUPLICATE;
+        else if (is_active(observed) && !result->message.error)
+            r = observe_update(&training, result, err);
+        if (r < 0)
+            return error_wrap(err, "read the update");
+    }
+    /* The limits of updates are their own. */
+    if (observed->max_result_bytes < TRAINING_MAX_INLINE)
+        observed->max_result_bytes = TRAINING_MAX_INLINE;
+    return 0;
+}
+
+int training_store(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                   const struct task_observed *observed, const struct task_plan *plan,
+                   struct error *err)
+{
+    struct training training = { 0 };
+    char reference[MODEL_REFERENCE_LEN];
+    bool found;
+
+    for (size_t i = 0; observed->training && i < observed->result_count; i++) {
+        const struct observed_result *result = &observed->results[i];
+
+        if (!result->blob || result->message.results != plan->status.results)
+            continue;
+        int r = find_round(shared, rc->arena, json, &training, &found, err);
+        if (r == 0 && found)
+            r = model_store_put(shared->round_models, &training.scope, result->blob,
+                                result->blob_len, reference, err);
+        if (r < 0)
+            return error_wrap(err, "store the update");
+    }
+    return 0;
+}
+
+void training_answer(struct shared *shared, const struct task_observed *observed,
+                     const struct task_plan *plan)
+{
+    for (size_t i = 0; shared->coordinator && i < observed->result_count; i++) {
+        const struct observed_result *result = &observed->results[i];
+
+        if (result->asker)
+            coordinator_answer(shared->coordinator, result->asker,
+                               plan->verdicts ? plan->verdicts[i] : RESULT_NOT_RUNNING);
+    }
+}
