@@ -1,3 +1,4 @@
+#include "common/api/aggregator_settings.h"
 #include "common/api/validate_internal.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
@@ -83,18 +84,25 @@ void advise_duplicates(const struct spec_view *view, const char *field,
         field_warning(view->validation->errors, spec_path(view, field), "an entry is there twice");
 }
 
+static void advise_aggregator(void *ctx, const char *field, const char *message)
+{
+    const struct spec_view *view = ctx;
+    const char *path = arena_printf(view->validation->arena, "aggregator.%s", field);
+
+    field_warning(view->validation->errors, spec_path(view, path), "%s", message);
+}
+
 void advise_round(const struct spec_view *view, const struct aggregator *aggregator,
                   const struct json_opt_int *timeout_seconds)
 {
     struct field_errors *errors = view->validation->errors;
+    struct aggregator_settings settings;
 
     if (timeout_seconds->set && timeout_seconds->value == 0)
         field_warning(errors, spec_path(view, "timeoutSeconds"),
                       "0 is for ever: a round waits until enough participants answer");
-    if (aggregator && !str_is_empty(aggregator->algorithm) &&
-        !aggregator_is_known(aggregator->algorithm))
-        field_warning(errors, spec_path(view, "aggregator.algorithm"),
-                      "not known, " AGGREGATOR_DEFAULT " is used");
+    aggregator_settings_read(view->validation->arena, aggregator, advise_aggregator,
+                             (void *)(uintptr_t)view, &settings);
 }
 
 void validate_k_of_n(const struct spec_view *view, const struct json_opt_int *k_of_n,

@@ -266,6 +266,19 @@ static const struct {
       "spec.rounds.strategy: not known, sequential is used" },
     { "federatedjob", "{\"aggregator\":{\"algorithm\":\"best\"}}",
       "spec.aggregator.algorithm: not known, fedavg is used" },
+    { "federatedjob",
+      "{\"aggregator\":{\"config\":{\"trim\":0.5,\"byzantine\":-1,\"maxSamples\":\"9\",\"mu\":-1}}"
+      "}",
+      "spec.aggregator.config.maxSamples: must be an integer between 1 and 1000000000000, is not "
+      "used | spec.aggregator.config.trim: must be a number of at least 0 and below 0.5, is not "
+      "used "
+      "| spec.aggregator.config.byzantine: must be an integer between 0 and 498, is not used | "
+      "spec.aggregator.config.mu: must be a number of at least 0, is not used" },
+    { "federatedjob", "{\"aggregator\":{\"algorithm\":\"krum\",\"config\":[1]}}",
+      "spec.aggregator.config: must be an object, is not used" },
+    { "federatedjob",
+      "{\"aggregator\":{\"config\":{\"trim\":0,\"byzantine\":0,\"maxSamples\":1,\"mu\":0.01}}}",
+      "" },
     { "federatedjob", "{\"participants\":[{\"propletId\":\"Device_1\"}]}",
       "spec.participants: no Proplet can have this name; is it a clientId?" },
     { "traininground", "{\"timeoutSeconds\":0,\"aggregator\":{\"algorithm\":\"best\"}}",

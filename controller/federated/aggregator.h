@@ -25,7 +25,7 @@ struct fl_source {
 
 /*
  *   fedavg        mean weighted by fl_update_weight, in twice double precision, then rounded: within
- *                 one unit in the last place of the exact mean. McMahan et al., Communication-Efficient
+ *                 one unit in the last place of the exact mean (below 1e-276: 1e-308). McMahan et al., Communication-Efficient
  *                 Learning of Deep Networks from Decentralized Data, AISTATS 2017.
  *                 Memory 16 bytes a parameter and one update; reads each update once.
  *   median        coordinate-wise; of an even number the mean of the two in the middle. Yin et al.,

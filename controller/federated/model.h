@@ -8,7 +8,7 @@
 
 /*
  * Canonical bytes: compact JSON without blanks, the members of objects in the order of their keys,
- * each number the shortest decimal text that reads back as the same double. The same values are the
+ * each number as json_number_print (common/json/numbers.h) writes it. The same values are the
  * same bytes, whoever computed them, and reading and printing them again changes no bit.
  *
  * A device gets these bytes as they are: from the model registry, or as base64 in

@@ -35,11 +35,13 @@ struct fl_expected {
     const char *proplet_id; /* identity of the participant's device (clientId); NULL: not checked */
     int64_t max_samples; /* aggregator_settings.max_samples: a higher num_samples counts as this */
     int64_t default_samples; /* FL_NUM_SAMPLES of the Task: where the message says none */
+    bool opaque;             /* fl_is_opaque: what update_b64 holds, or the whole text without one,
+                                is the payload; it is not looked into */
 };
 
 struct fl_envelope {
     const char *format;  /* FL_FORMAT_JSON_F64 if none was named */
-    const char *payload; /* text or bytes, NUL behind them; NULL: ref */
+    const char *payload; /* text or bytes; NULL: ref */
     size_t payload_len;
     const char *ref;      /* only from fl_envelope_from_status: where the payload is */
     int64_t num_samples;  /* 1 .. max_samples */
@@ -88,8 +90,8 @@ int fl_update_decode(struct arena *arena, const struct fl_envelope *envelope,
 /* For concat: any bytes of any format. */
 void fl_update_opaque(const struct fl_envelope *envelope, struct fl_update *ret);
 
-/* For the model store, format FL_FORMAT_PACKED_F64: shape and doubles, 8 bytes a parameter, so that
- * reading it again is no parsing. The same update gives the same bytes on every machine. */
+/* For the model store: shape and doubles, 8 bytes a parameter, so that reading it again is no parsing.
+ * The same update gives the same bytes on every machine. Store with format FL_FORMAT_PACKED_F64. */
 const char *fl_update_pack(struct arena *arena, const struct fl_update *update, size_t *ret_len);
 
 /* num_samples, for a late update divided by sqrt(1 + staleness) (Xie, Koyejo, Gupta: Asynchronous

@@ -1,0 +1,131 @@
+#include "common/json/slice.h"
+
+#include <assert.h>
+
+#include "common/json/scan.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && is_blank(*at))
+        at++;
+    return at;
+}
+
+int json_slice_check(const char *text, size_t len, struct json_slice *ret, struct error *err)
+{
+    int r = json_scan(text, len, err);
+    const char *end = text + len;
+
+    if (r < 0)
+        return r;
+
+    const char *begin = skip_blanks(text, end);
+    while (end > begin && is_blank(end[-1]))
+        end--;
+    *ret = (struct json_slice){ begin, (size_t)(end - begin) };
+    return 0;
+}
+
+char json_slice_kind(struct json_slice value)
+{
+    char c = value.len ? value.text[0] : 'n';
+
+    return c == '-' || (c >= '0' && c <= '9') ? '0' : c;
+}
+
+/* Behind the string that begins here. */
+static const char *skip_string(const char *at, const char *end)
+{
+    assert(*at == '"');
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\';
+    return at < end ? at + 1 : end;
+}
+
+static const char *skip_container(const char *at, const char *end)
+{
+    size_t depth = 0;
+
+    while (at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        if (*at == '[' || *at == '{')
+            depth++;
+        else if ((*at == ']' || *at == '}') && --depth == 0)
+            return at + 1;
+        at++;
+    }
+    return end;
+}
+
+static const char *skip_value(const char *at, const char *end)
+{
+    if (at < end && *at == '"')
+        return skip_string(at, end);
+    if (at < end && (*at == '[' || *at == '{'))
+        return skip_container(at, end);
+    while (at < end && !is_blank(*at) && *at != ',' && *at != ']' && *at != '}')
+        at++;
+    return at;
+}
+
+struct json_slice_iter json_slice_items(struct json_slice container)
+{
+    char kind = json_slice_kind(container);
+    bool any = kind == '{' || kind == '[';
+
+    return (struct json_slice_iter){
+        .at = any ? container.text + 1 : container.text,
+        .end = any ? container.text + container.len - 1 : container.text,
+        .in_object = kind == '{',
+    };
+}
+
+bool json_slice_next(struct json_slice_iter *iter)
+{
+    const char *at = skip_blanks(iter->at, iter->end);
+
+    if (at < iter->end && *at == ',')
+        at = skip_blanks(at + 1, iter->end);
+    if (at >= iter->end)
+        return false;
+
+    iter->key = (struct json_slice){ .text = at };
+    if (iter->in_object) {
+        const char *end = skip_string(at, iter->end);
+        iter->key.len = (size_t)(end - at);
+        at = skip_blanks(end, iter->end);
+        at = skip_blanks(at + 1, iter->end); /* the colon */
+    }
+    iter->at = skip_value(at, iter->end);
+    iter->value = (struct json_slice){ at, (size_t)(iter->at - at) };
+    return true;
+}
+
+const char *json_slice_string(struct arena *arena, struct json_slice value, size_t *ret_len)
+{
+    const cJSON *json = NULL;
+
+    assert(json_slice_kind(value) == '"');
+    if (!memchr(value.text, '\\', value.len)) {
+        if (ret_len)
+            *ret_len = value.len - 2;
+        return arena_strndup(arena, value.text + 1, value.len - 2);
+    }
+
+    int r = json_parse(arena, value.text, value.len, &json, NULL);
+    assert(r == 0); /* it is a part of what json_slice_check accepted */
+    (void)r;
+
+    const char *text = json_string(json, "");
+    if (ret_len)
+        *ret_len = strlen(text);
+    return text;
+}
