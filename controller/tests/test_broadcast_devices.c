@@ -172,6 +172,25 @@ START_TEST(order_stops_whoever_is_not_done)
 }
 END_TEST
 
+/* Its retries, times and limits are the Task's. */
+START_TEST(target_hears_nothing_of_the_schedule_and_the_retries_of_its_task)
+{
+    world.spec->backoff_limit = (struct json_opt_int){ true, 2 };
+    replace();
+    world.status->next_run_us = world.observed.now_us + 10000000;
+    world.status->last_run_us = world.observed.now_us;
+    world.observed.created_us -= INT64_C(86400) * 1000000; /* many times ago */
+    world.spec->starting_deadline_seconds = (struct json_opt_int){ true, 10 };
+    world.spec->concurrency_policy = _i ? CONCURRENCY_REPLACE : CONCURRENCY_FORBID;
+    broadcast_dispatch(3);
+    ck_assert_str_eq(broadcast_phases(world.status), "running running running");
+    broadcast_answer(0, BAD);
+    broadcast_turn();
+    ck_assert_str_eq(broadcast_phases(world.status), "failed:DeviceError running running");
+    ck_assert_str_eq(broadcast_targets()[0].error, "out of tune");
+}
+END_TEST
+
 START_TEST(suspended_before_a_start_is_out_it_has_no_targets)
 {
     broadcast_turn();
@@ -296,6 +315,8 @@ int main(void)
     tcase_add_test(tcase, fourth_restart_fails_the_target);
     tcase_add_test(tcase, restart_whose_stop_is_not_out_is_not_acknowledged);
     tcase_add_loop_test(tcase, order_stops_whoever_is_not_done, 0, ARRAY_LEN(ORDERS));
+    tcase_add_loop_test(tcase, target_hears_nothing_of_the_schedule_and_the_retries_of_its_task, 0,
+                        2);
     tcase_add_test(tcase, suspended_before_a_start_is_out_it_has_no_targets);
     tcase_add_test(tcase, resumed_it_begins_anew_everywhere);
     tcase_add_test(tcase, stops_of_many_go_out_over_turns);

@@ -37,6 +37,32 @@ static void broadcast_daemon(void)
     stage_put_task("{" BROADCAST ",\"daemon\":true}");
 }
 
+#define MINUTE BROADCAST ",\"backoffLimit\":1,\"monitoringProfile\":{\"enabled\":false}"
+#define EVERY_MINUTE MINUTE ",\"isRecurring\":true,\"schedule\":\"@every 60s\""
+
+static void broadcast_with_a_deadline(void)
+{
+    stage_put_task("{" MINUTE ",\"activeDeadlineSeconds\":60}");
+}
+
+static void broadcast_every_minute(void)
+{
+    stage_put_task("{" EVERY_MINUTE "}");
+}
+
+static void broadcast_that_is_replaced(void)
+{
+    stage_put_task("{" EVERY_MINUTE ",\"concurrencyPolicy\":\"Replace\"}");
+}
+
+/* The devices answer, the deadline passes, the next run is due. */
+static void answer_while_nobody_leads(void)
+{
+    stage.dead = true;
+    outside_answer("\"results\":\"42\",\"error\":null");
+    stage_wait_ms(61000);
+}
+
 static void suspend(void)
 {
     stage_put_task("{" BROADCAST ",\"suspend\":true}");
@@ -131,6 +157,33 @@ static const struct scenario SCENARIOS[] = {
         torture_let_answer },
       "completed - attempt 2 failures 1 True True True, alpha completed 42, beta completed 42; "
       "uid.1.0 x1; uid.1.1 x1; uid.2.0 x1; uid.2.1 x1" },
+    { "answered in time, while nobody led",
+      { broadcast_with_a_deadline, answer_while_nobody_leads },
+      "completed - attempt 1 True True True, alpha completed 42, beta completed 42; uid.1.0 x1; "
+      "uid.1.1 x1" },
+    { "stopped by its deadline, and not tried again",
+      { broadcast_with_a_deadline, torture_wait_a_minute },
+      "failed still running after 60 s attempt 1 failures 1 True Unknown False, alpha interrupted "
+      "-, beta interrupted -; uid.1.0 x1 stopped; uid.1.1 x1 stopped" },
+    { "three runs",
+      { torture_let_answer, broadcast_every_minute, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute },
+      "completed - attempt 3 run 3 True True True, alpha completed 42, beta completed 42; uid.1.0 "
+      "x1; uid.1.1 x1; uid.2.0 x1; uid.2.1 x1; uid.3.0 x1; uid.3.1 x1" },
+    { "replaced by its next run",
+      { broadcast_that_is_replaced, torture_wait_a_minute, torture_wait_a_minute,
+        torture_let_answer },
+      "completed - attempt 2 run 2 True True True, alpha completed 42, beta completed 42; uid.1.0 "
+      "x1 stopped; uid.1.1 x1 stopped; uid.2.0 x1; uid.2.1 x1" },
+    { "forbids",
+      { broadcast_every_minute, torture_wait_a_minute, torture_wait_a_minute, torture_let_answer },
+      "completed - attempt 1 run 1 True True True, alpha completed 42, beta completed 42; uid.1.0 "
+      "x1; uid.1.1 x1" },
+    { "forbids, and nobody led when it ended",
+      { broadcast_every_minute, torture_wait_a_minute, answer_while_nobody_leads,
+        torture_let_answer },
+      "completed - attempt 2 run 2 True True True, alpha completed 42, beta completed 42; uid.1.0 "
+      "x1; uid.1.1 x1; uid.2.0 x1; uid.2.1 x1" },
     { "deleted",
       { broadcast, torture_delete, torture_wait_a_minute },
       "gone; uid.1.0 x1 stopped; uid.1.1 x1 stopped" },

@@ -5,6 +5,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "controller/task/plan/broadcast_end.h"
 #include "controller/task/plan/owed_stops_plan.h"
 #include "controller/task/plan/task_job.h"
 #include "controller/task/plan/task_recovery_plan.h"
@@ -196,15 +197,16 @@ static const char *failures_text(struct arena *arena, const struct task_observed
 static void finish_ordered(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
+    const struct task_observed whole = broadcast_drained(observed);
     bool running = observed->task.status.phase == TASK_RUNNING;
 
     switch (plan->end) {
     case BROADCAST_STOPPED_BY_JOB:
-        (void)task_obey_job(arena, observed, plan);
+        (void)task_obey_job(arena, &whole, plan);
         plan->publish_stop = false; /* each target was told */
         return;
     case BROADCAST_RESCHEDULED:
-        (void)task_plan_schedule(arena, observed, plan);
+        (void)task_plan_schedule(arena, &whole, plan);
         plan->publish_stop = false;
         return;
     case BROADCAST_SUSPENDED:

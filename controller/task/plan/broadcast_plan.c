@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "controller/task/plan/broadcast_end.h"
 #include "controller/task/plan/broadcast_outcome.h"
-#include "controller/task/plan/task_job.h"
 #include "controller/task/plan/task_recovery_plan.h"
-#include "controller/task/plan/task_schedule_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/workload/task_workload_manifest.h"
 
@@ -177,25 +176,35 @@ static uint64_t first_mail(const struct task_observed *part)
     return !result || (restart && restart < result) ? restart : result;
 }
 
-/* Of the orders to the Task it hears only whether it is to be stopped. */
+/* Of the orders to the Task it hears only what they are to it. Its schedule and its retries are none
+ * of a target's. */
 static struct task_plan plan_part(struct arena *arena, const struct task_observed *part,
-                                  bool stopping)
+                                  enum target_order order)
 {
     struct task_observed one = *part;
 
     one.job_order = JOB_ORDER_NONE;
-    one.task.spec.suspend = stopping;
+    one.task.spec.suspend = order == TARGET_STOPS;
+    if (order == TARGET_HOLDS) {
+        one.may_start = false;
+        one.attempt.stop_sent_ms = part->now_ms; /* the last leader may have */
+    }
     one.task.spec.active_deadline_seconds.set = false;
+    one.task.spec.schedule = NULL;
+    one.task.spec.backoff_limit.set = false;
+    one.task.spec.restart_policy = RESTART_UNSET;
     one.candidates.len = 0;
     return task_plan(arena, &one);
 }
 
-static void plan_target(struct arena *arena, const struct task_observed *part, bool stopping,
-                        int64_t *next_index, struct task_plan *plan, size_t i)
+static void plan_target(struct arena *arena, const struct task_observed *part,
+                        enum target_order order, int64_t *next_index, struct task_plan *plan,
+                        size_t i)
 {
     struct task_target *target = &targets_of(&plan->status)[i];
     struct target_action *action = &plan->actions[i];
-    struct task_plan one = plan_part(arena, part, stopping);
+    struct task_plan one = plan_part(arena, part, order);
+    bool stopping = order == TARGET_STOPS;
 
     *action = (struct target_action){
         .before = action->before,
@@ -224,36 +233,6 @@ static int64_t index_after(const struct task_status *status)
             next = targets_of(status)[i].index + 1;
     }
     return next;
-}
-
-static enum broadcast_end end_of(struct arena *arena, const struct task_observed *observed,
-                                 struct task_plan *plan)
-{
-    const struct task_spec *spec = &observed->task.spec;
-    struct task_plan scratch = *plan;
-
-    if (task_obey_job(arena, observed, &scratch))
-        return BROADCAST_STOPPED_BY_JOB;
-    (void)task_plan_schedule(arena, observed, &scratch);
-    if (scratch.status.phase != observed->task.status.phase ||
-        !scratch.status.broadcast_results.len)
-        return BROADCAST_RESCHEDULED;
-    plan->status.next_run_us = scratch.status.next_run_us;
-    plan->requeue_after_ms = scratch.requeue_after_ms;
-    plan->event_type = scratch.event_type;
-    plan->event_reason = scratch.event_reason;
-    plan->event_message = scratch.event_message;
-    if (spec->suspend)
-        return BROADCAST_SUSPENDED;
-    if (observed->task.status.phase != TASK_RUNNING || !spec->active_deadline_seconds.set)
-        return BROADCAST_GOES_ON;
-
-    int64_t left_ms = task_left_ms(observed, observed->task.status.started_at_us,
-                                   spec->active_deadline_seconds.value);
-    if (left_ms <= 0)
-        return BROADCAST_OVERDUE;
-    task_requeue_at(observed, plan, observed->now_ms + left_ms);
-    return BROADCAST_GOES_ON;
 }
 
 /* What is more than one turn may do comes in the next. */
@@ -327,14 +306,18 @@ void broadcast_plan(struct arena *arena, const struct task_observed *observed,
     int64_t next_index = index_after(&observed->task.status);
 
     begin(arena, observed, plan);
-    plan->end = end_of(arena, observed, plan);
+    enum broadcast_end awaited = broadcast_end(arena, observed, plan);
+    enum target_order order = plan->end != BROADCAST_GOES_ON ? TARGET_STOPS
+                              : awaited                      ? TARGET_HOLDS
+                                                             : TARGET_GOES_ON;
     for (size_t i = 0; i < old->len; i++) {
         if (target_is_open(&plan->actions[i].before))
-            plan_target(arena, &observed->parts[i], plan->end != BROADCAST_GOES_ON, &next_index,
-                        plan, i);
+            plan_target(arena, &observed->parts[i], order, &next_index, plan, i);
     }
 
     struct broadcast_tally tally = broadcast_count(&plan->status);
+    if (awaited && !tally.open) /* nobody is left to wait for */
+        plan->end = awaited;
     if (plan->end == BROADCAST_GOES_ON && !observed->task.spec.daemon &&
         tally.completed >= broadcast_quorum(&observed->task.spec, old->len)) {
         size_t rejected[RESULT_VERDICTS];
@@ -343,7 +326,7 @@ void broadcast_plan(struct arena *arena, const struct task_observed *observed,
         for (size_t i = 0; i < old->len; i++) {
             if (target_is_open(&plan->actions[i].before) &&
                 may_be_stopped(&observed->parts[i], &targets_of(&plan->status)[i]))
-                plan_target(arena, &observed->parts[i], true, &next_index, plan, i);
+                plan_target(arena, &observed->parts[i], TARGET_STOPS, &next_index, plan, i);
         }
         memcpy(plan->rejected, rejected, sizeof(rejected)); /* the same mail */
     }
@@ -360,7 +343,7 @@ void broadcast_plan_deletion(struct arena *arena, const struct task_observed *ob
             action->release = true;
             continue;
         }
-        struct task_plan one = plan_part(arena, &observed->parts[i], false);
+        struct task_plan one = plan_part(arena, &observed->parts[i], TARGET_GOES_ON);
         action->publish_stop = one.publish_stop;
         action->release = one.release;
         action->first_mail = first_mail(&observed->parts[i]);

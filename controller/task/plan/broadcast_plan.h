@@ -31,6 +31,14 @@
 #define BROADCAST_KEPT_BYTES (256u << 10)
 #define BROADCAST_ERROR_BYTES 1024
 
+/* What an order to the Task is to its targets. */
+enum target_order {
+    TARGET_GOES_ON,
+    TARGET_HOLDS, /* it will end, but for its answer: it is not started, and its error is its word
+                     on a stop */
+    TARGET_STOPS,
+};
+
 /* What is done about a target; in plan->actions at its position. */
 struct target_action {
     struct task_target before;

@@ -1,0 +1,263 @@
+/* What ends a broadcast waits for the answers that the broker holds for a new leader. */
+#include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/task_schedule.h"
+#include "controller/tests/broadcast_world.h"
+
+#define RUNNING3 "running running running"
+
+static void exceed(void)
+{
+    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 60 };
+    world_wait_ms(61000);
+}
+static void stop_job(void)
+{
+    world.observed.job_order = JOB_ORDER_STOP;
+}
+static void fail_job_fast(void)
+{
+    world.observed.job_order = JOB_ORDER_FAIL_FAST;
+}
+static void be_due(enum concurrency_policy policy)
+{
+    world.spec->schedule = "30 * * * *";
+    world.spec->is_recurring = true;
+    world.spec->concurrency_policy = policy;
+    world.observed.schedule = task_schedule_observe(world.arena, world.spec, NULL);
+    world.status->next_run_us = world.observed.now_us - 1000000;
+}
+static void replace(void)
+{
+    be_due(CONCURRENCY_REPLACE);
+}
+
+static const struct {
+    void (*order)(void);
+    enum task_phase phase;
+    const char *reason;
+} ORDERS[] = {
+    { exceed, TASK_FAILED, "DeadlineExceeded" },
+    { stop_job, TASK_FAILED, "StoppedByJob" },
+    { fail_job_fast, TASK_FAILED, "StoppedByJob" },
+    { replace, TASK_INTERRUPTED, "Replaced" },
+};
+
+/* Another process takes over, and the order stands. */
+static void lead_anew(size_t order)
+{
+    broadcast_dispatch(3);
+    for (size_t i = 0; i < 3; i++)
+        all.memory[i] = (struct attempt){ .number = 1, .first_seen_ms = world.observed.now_ms };
+    world.observed.backlog_drained = false;
+    world.spec->backoff_limit = (struct json_opt_int){ true, 1 };
+    ORDERS[order].order();
+}
+
+static void expect_wait(const struct task_plan *plan, const char *phases)
+{
+    ck_assert_int_eq(plan->status.phase, TASK_RUNNING);
+    ck_assert_str_eq(broadcast_phases(&plan->status), phases);
+    ck_assert_ptr_null(plan->event_reason);
+    ck_assert_int_eq(plan->status.next_run_us, world.status->next_run_us);
+    ck_assert_int_eq(plan->status.failures, 0);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(!plan->actions[i].publish_start && !plan->actions[i].publish_stop);
+}
+
+/* Not one that is tried again. */
+static void expect_end(const struct task_plan *plan, size_t order)
+{
+    ck_assert_int_eq(plan->status.phase, ORDERS[order].phase);
+    ck_assert_str_eq(plan->status.reason, ORDERS[order].reason);
+    ck_assert_int_eq(plan->status.next_retry_us, 0);
+}
+
+START_TEST(answers_that_came_in_time_count_more_than_the_order)
+{
+    lead_anew((size_t)_i);
+    struct task_plan plan = broadcast_plan_all();
+    expect_wait(&plan, RUNNING3);
+    broadcast_write(&plan);
+
+    broadcast_answer(0, GOOD);
+    broadcast_answer(2, GOOD);
+    plan = broadcast_plan_all();
+    expect_wait(&plan, "completed running completed");
+    broadcast_write(&plan);
+    broadcast_answer(1, GOOD);
+    plan = broadcast_plan_all();
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+}
+END_TEST
+
+START_TEST(marker_that_is_back_ends_the_wait)
+{
+    lead_anew((size_t)_i);
+    broadcast_answer(1, GOOD);
+    broadcast_turn();
+    world.observed.backlog_drained = true;
+    struct task_plan plan = broadcast_plan_all();
+
+    expect_end(&plan, (size_t)_i);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted completed interrupted");
+    ck_assert(plan.actions[0].publish_stop && plan.actions[2].publish_stop);
+}
+END_TEST
+
+START_TEST(marker_that_does_not_come_back_ends_the_wait)
+{
+    lead_anew((size_t)_i);
+    broadcast_turn();
+    world.observed.marker_overdue = true;
+    struct task_plan plan = broadcast_plan_all();
+
+    expect_end(&plan, (size_t)_i);
+}
+END_TEST
+
+START_TEST(enough_answers_complete_it_while_it_waits)
+{
+    world.spec->broadcast_quorum = (struct json_opt_int){ true, 2 };
+    lead_anew((size_t)_i);
+    broadcast_answer(0, GOOD);
+    broadcast_answer(2, GOOD);
+    struct task_plan plan = broadcast_plan_all();
+
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "completed interrupted completed");
+}
+END_TEST
+
+/* The last leader may have told them. */
+START_TEST(word_on_a_stop_that_was_queued_is_no_failure)
+{
+    lead_anew((size_t)_i);
+    for (size_t i = 0; i < 3; i++)
+        broadcast_answer(i, "\"results\":\"\",\"error\":\"Task was cancelled or panicked\"");
+    struct task_plan plan = broadcast_plan_all();
+    expect_wait(&plan, "scheduled scheduled scheduled");
+    ck_assert_uint_eq(plan.ack_up_to, 102);
+    broadcast_write(&plan);
+    plan = broadcast_plan_all();
+    expect_wait(&plan, "scheduled scheduled scheduled");
+
+    world.observed.backlog_drained = true;
+    plan = broadcast_plan_all();
+    expect_end(&plan, (size_t)_i);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted interrupted interrupted");
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(!plan.actions[i].publish_start && !plan.actions[i].publish_stop);
+}
+END_TEST
+
+START_TEST(device_that_was_started_anew_is_not_started_while_it_waits)
+{
+    lead_anew((size_t)_i);
+    broadcast_turn();
+    all.parts[1].restart =
+        (struct observed_restart){ .sequence = 500, .came_ms = world.observed.now_ms };
+    world.observed.restart.sequence = 500;
+    broadcast_turn();
+    struct task_plan plan = broadcast_plan_all();
+
+    expect_wait(&plan, "running scheduled running");
+}
+END_TEST
+
+START_TEST(nobody_is_waited_for_when_all_are_gone)
+{
+    lead_anew((size_t)_i);
+    broadcast_turn();
+    for (size_t i = 0; i < 3; i++)
+        all.parts[i].proplet.exists = all.parts[i].proplet.ready = false;
+    struct task_plan plan = broadcast_plan_all();
+
+    expect_end(&plan, (size_t)_i);
+    ck_assert_str_eq(broadcast_phases(&plan.status),
+                     "failed:PropletDeleted failed:PropletDeleted failed:PropletDeleted");
+}
+END_TEST
+
+START_TEST(one_that_is_not_heard_of_is_enough_to_wait_for)
+{
+    lead_anew((size_t)_i);
+    broadcast_observe();
+    for (size_t i = 0; i < 2; i++)
+        all.parts[i].backlog_drained = true;
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.end, BROADCAST_GOES_ON);
+    all.parts[2].backlog_drained = true;
+    plan = world_plan();
+    ck_assert_int_ne(plan.end, BROADCAST_GOES_ON);
+}
+END_TEST
+
+/* It asks for no answer. */
+START_TEST(suspend_does_not_wait)
+{
+    lead_anew((size_t)_i);
+    world.observed.job_order = JOB_ORDER_NONE;
+    world.spec->schedule = NULL;
+    world.spec->suspend = true;
+    struct task_plan plan = broadcast_plan_all();
+
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+    ck_assert_str_eq(plan.status.reason, "Suspended");
+}
+END_TEST
+
+START_TEST(no_run_is_left_out_for_one_that_may_have_ended)
+{
+    lead_anew((size_t)_i);
+    world.spec->active_deadline_seconds.set = false;
+    world.observed.job_order = JOB_ORDER_NONE;
+    be_due(CONCURRENCY_FORBID);
+    struct task_plan plan = broadcast_plan_all();
+    expect_wait(&plan, RUNNING3);
+
+    world.observed.backlog_drained = true;
+    plan = broadcast_plan_all();
+    ck_assert_str_eq(plan.event_reason, "Skipped");
+    ck_assert_int_gt(plan.status.next_run_us, world.observed.now_us);
+    ck_assert_str_eq(broadcast_phases(&plan.status), RUNNING3);
+}
+END_TEST
+
+/* It stops nobody, so an error is one. */
+START_TEST(queued_error_is_a_failure_where_nothing_stops)
+{
+    lead_anew((size_t)_i);
+    world.spec->active_deadline_seconds.set = false;
+    world.observed.job_order = JOB_ORDER_NONE;
+    be_due(CONCURRENCY_FORBID);
+    broadcast_answer(1, BAD);
+    struct task_plan plan = broadcast_plan_all();
+
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running failed:DeviceError running");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("broadcast_end: backlog");
+    TCase *tcase = tcase_create("backlog");
+    const int orders = ARRAY_LEN(ORDERS);
+
+    tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
+    tcase_set_timeout(tcase, 300);
+    tcase_add_loop_test(tcase, answers_that_came_in_time_count_more_than_the_order, 0, orders);
+    tcase_add_loop_test(tcase, marker_that_is_back_ends_the_wait, 0, orders);
+    tcase_add_loop_test(tcase, marker_that_does_not_come_back_ends_the_wait, 0, orders);
+    tcase_add_loop_test(tcase, enough_answers_complete_it_while_it_waits, 0, orders);
+    tcase_add_loop_test(tcase, word_on_a_stop_that_was_queued_is_no_failure, 0, orders);
+    tcase_add_loop_test(tcase, device_that_was_started_anew_is_not_started_while_it_waits, 0,
+                        orders);
+    tcase_add_loop_test(tcase, nobody_is_waited_for_when_all_are_gone, 0, orders);
+    tcase_add_loop_test(tcase, one_that_is_not_heard_of_is_enough_to_wait_for, 0, orders);
+    tcase_add_test(tcase, suspend_does_not_wait);
+    tcase_add_test(tcase, no_run_is_left_out_for_one_that_may_have_ended);
+    tcase_add_test(tcase, queued_error_is_a_failure_where_nothing_stops);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
