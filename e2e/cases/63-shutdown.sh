@@ -30,7 +30,7 @@ freeze_broker() {
 logged() { tail -n "+$((from + 1))" "$LOGS/replica-a.log" | grep "$1"; }
 # ended_orderly STATUS: and not because its time was over
 ended_orderly() {
-    wait_for 40 "it to end" replica_ended a "$1"
+    wait_for 60 "it to end" replica_ended a "$1"
     ! grep '"not stopped in time' "$LOGS/replica-a.log" || fail "it did not end by itself"
 }
 

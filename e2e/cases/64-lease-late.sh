@@ -46,9 +46,8 @@ wait_for 60 "it to be ready" replica_ready a
 replica_signal a TERM
 wait_for 30 "it to end" replica_ended a 0
 
-# Four lease durations of two seconds.
-replica_start b --leader-elect-lease-duration 2s --leader-elect-renew-deadline 1500ms \
-    --leader-elect-retry-period 200ms
+# Four lease durations of four seconds.
+replica_start b --leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s
 wait_for 60 "another one to lead" one_serves b
 kill -STOP "$(in_cluster pid_of apiserver)"
 wait_for 60 "it to give up" replica_ended b 1

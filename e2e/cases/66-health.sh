@@ -70,8 +70,8 @@ wait_for 30 "it to say that it stops" says "$leader" 503 process
 expect_alive "while it stops"
 wait_for 30 "the standby not to care" says "$standby" 200
 kill -CONT "$(pid_of broker)"
-wait_for 40 "it to end" replica_ended "$leader" 0
+wait_for 60 "it to end" replica_ended "$leader" 0
 wait_for 60 "the other one to lead" one_serves "$standby"
 wait_task sum completed
 replica_signal "$standby" TERM
-wait_for 40 "it to end, too" replica_ended "$standby" 0
+wait_for 60 "it to end, too" replica_ended "$standby" 0

@@ -6,7 +6,7 @@
 
 POLL=${POLL:-0.1}
 POLL_SLOW=0.5
-STOP_SECONDS=30
+STOP_SECONDS=60
 
 say() { printf '%s\n' "$*"; }
 die() {

@@ -175,13 +175,6 @@ apiserver_ready() {
         --key "$CLUSTER/admin.key" "https://127.0.0.1:$APISERVER_PORT/readyz"
 }
 
-# cluster_restart etcd|apiserver|manager: killed without warning, started again
-cluster_restart() {
-    in_cluster crash "$1"
-    in_cluster "cluster_$1"
-    [[ $1 == manager ]] || wait_for 60 "the API server after the restart of $1" api /readyz
-}
-
 # ---- use ----
 
 k() { "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" "$@"; }

@@ -83,6 +83,16 @@ kill_apiserver() {
     killing apiserver in_cluster crash apiserver
     in_cluster cluster_apiserver
     wait_for 90 "the API server" api /readyz
+    wait_for 60 "the controller to go on" controller_goes_on
+}
+# Where the API server is away for longer than four durations of the lease, which takes no more than a
+# slow machine, the controller ends, and is started again as by a kubelet.
+controller_goes_on() {
+    if is_gone controller; then
+        tail -n 5 "$LOGS/controller.log" | grep 'leadership ended: the lease could not be renewed' || return 1
+        controller_spawn
+    fi
+    controller_ready
 }
 
 # start_was_read MARK: since audit_mark a worker has read what a start sends; for wait_for
