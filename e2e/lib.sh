@@ -20,6 +20,8 @@ source "$HERE/cluster/local.sh"
 source "$HERE/lib/broker.sh"
 # shellcheck source=e2e/lib/controller.sh
 source "$HERE/lib/controller.sh"
+# shellcheck source=e2e/lib/operator.sh
+source "$HERE/lib/operator.sh"
 # shellcheck source=e2e/lib/webhook.sh
 source "$HERE/lib/webhook.sh"
 # shellcheck source=e2e/lib/devices.sh

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
 # against real control planes: E2E_LANES of them (2), each taking the next case when it is free with
-# one. E2E_CLUSTER=local adds a node whose pods run, E2E_KUBECONFIG=FILE uses an existing cluster
-# instead, CONTROLLER_BIN=FILE a controller built elsewhere, E2E_SHUFFLE=SEED another order of the cases.
+# one. E2E_CLUSTER=local adds a node whose pods run, kind are three of them, existing with
+# E2E_KUBECONFIG=FILE is somebody's cluster; E2E_OPERATOR=pods|process says what the operator is there.
+# CONTROLLER_BIN=FILE is a controller built elsewhere, E2E_SHUFFLE=SEED another order of the cases.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -129,8 +130,11 @@ main() {
     [[ $lanes =~ ^[1-9]$ ]] || die "E2E_LANES is '$lanes', it must be from 1 to 9"
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1
+    cluster_check
+    printf 'e2e: E2E_CLUSTER=%s, the operator as %s\n' "$E2E_CLUSTER" "$E2E_OPERATOR"
     "$HERE/setup.sh" build run
-    ! has_node || "$HERE/setup.sh" node
+    ! has_local_node || "$HERE/setup.sh" node
+    ! has_kind || "$HERE/setup.sh" kind
     [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all load
     work_begin
     wasm_build

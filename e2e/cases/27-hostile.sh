@@ -63,7 +63,7 @@ done
 
 expect_eq "process of the controller" "$pid" "$(pid_of controller)"
 controller_ready || fail "the controller is not ready"
-expect_eq "times that its connections ended" 0 "$(grep -c 'to the broker ended' "$LOGS/controller.log" || true)"
+expect_eq "times that its connections ended" 0 "$(controller_log | grep -c "to the broker ended" || true)"
 wait_for 60 "all Proplets to run" phase_count_is proplets Running 5
 # A "create" that came after the first heartbeat is written with the next refresh of its Proplet.
 know_devices() { [[ $(objects proplets | jq '[.items[] | select(.status.metadata.os == "linux")] | length') == 5 ]]; }

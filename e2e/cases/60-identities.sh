@@ -16,7 +16,7 @@ wait_for 30 "all Proplets to run" phase_count_is proplets Running 3
 # Of the revoked token the API server knows after some seconds; the old accounts' uids are gone.
 batch() { task_json "$1-NUMBER" "$(wasm nap)" '["20", "NUMBER"]' | add_numbered $COUNT; }
 token_refused() {
-    grep '"token refused, asking for another".*"identity":"task-controller"' "$LOGS/controller.log"
+    controller_log | grep '"token refused, asking for another".*"identity":"task-controller"'
 }
 batch first
 k delete serviceaccount task-controller --namespace "$SYSTEM_NS" >/dev/null

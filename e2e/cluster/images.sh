@@ -28,7 +28,7 @@ image() {
         mv "$new" "$archive"
         rm -rf "$root"
     fi
-    ctr --address "$NODE/containerd.sock" --namespace k8s.io images import "$archive" >/dev/null
+    node_import "$archive"
 }
 
 fill_pause() {

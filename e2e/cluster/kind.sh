@@ -39,6 +39,16 @@ kind_up() {
     wait_for 180 "all nodes to be ready" kind_nodes_ready
 }
 
+# kind_take: the one that is up, or one for this run, which ends with it
+kind_take() {
+    if ! kind_is_up; then
+        : >"$WORK/kind-is-ours"
+        kind_up "$LOGS/kind.log"
+    fi
+    E2E_KUBECONFIG=$KIND_STATE/kubeconfig
+    node_variables
+}
+
 kind_network() {
     ip link add pnkind type veth peer name eth0 netns propeller-kind
     ip addr add "$KIND_MACHINE/30" dev pnkind

@@ -4,7 +4,7 @@
 # ends everything at once. The control plane stays on the machine, which the node reaches over a pair
 # of virtual cards:
 #
-#   machine  198.18.N.1 <--> 198.18.N.2  node  10.244.N.0/24  pods
+#   machine  198.18.N.1 <--> 198.18.N.2  node  10.244.N.0/24  pods, 10.96.N.0/24  Services
 #
 # Needs root, cgroup v1, Debian's containerd, runc and containernetworking-plugins; no registry.
 
@@ -14,7 +14,9 @@ source "$HERE/cluster/images.sh"
 # shellcheck source=e2e/cluster/kind.sh
 source "$HERE/cluster/kind.sh"
 
-has_node() { [[ ${E2E_CLUSTER:-} == local ]]; }
+has_local_node() { [[ ${E2E_CLUSTER:-} == local ]]; }
+has_kind() { [[ ${E2E_CLUSTER:-} == kind ]]; }
+has_node() { has_local_node || has_kind; } # pods run, and this machine and they reach each other
 
 # The kubelet sets these for the whole machine.
 NODE_SYSCTLS=(vm/overcommit_memory kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys
@@ -41,12 +43,14 @@ cgroups_removed() {
 
 node_variables() {
     NODE=$CLUSTER/node
+    ! has_kind || NODE_MACHINE=$KIND_MACHINE
     [[ -e $CLUSTER/node-number ]] || return 0
     NODE_NUMBER=$(<"$CLUSTER/node-number")
     NODE_NAME=node-$NODE_NUMBER
     NODE_MACHINE=198.18.$NODE_NUMBER.1
     NODE_ADDRESS=198.18.$NODE_NUMBER.2
     NODE_PODS=10.244.$NODE_NUMBER.0/24
+    NODE_SERVICES=10.96.$NODE_NUMBER.0/24
     NODE_CGROUP=propeller-e2e-$NODE_NUMBER
 }
 
@@ -68,20 +72,24 @@ node_network() {
     ip -n "propeller-$number" link set eth0 up
     ip -n "propeller-$number" route add default via "$NODE_MACHINE"
     ip route replace "$NODE_PODS" via "$NODE_ADDRESS"
+    ip route replace "$NODE_SERVICES" via "$NODE_ADDRESS"
 }
 
 node_keys() {
     certificate kubelet-serving "/CN=$NODE_NAME" "IP:$NODE_ADDRESS,DNS:$NODE_NAME"
     certificate kubelet "/O=system:nodes/CN=system:node:$NODE_NAME"
     certificate scheduler /CN=system:kube-scheduler
+    certificate proxy /CN=system:kube-proxy
     certificate apiserver-kubelet /O=system:masters/CN=kube-apiserver-kubelet-client
     kubeconfig "$CLUSTER/scheduler.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate scheduler)"
     kubeconfig "$NODE/kubelet.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate kubelet)" \
         "https://$NODE_MACHINE:$APISERVER_PORT"
+    kubeconfig "$NODE/proxy.kubeconfig" "$CLUSTER/ca.crt" "$(with_certificate proxy)" \
+        "https://$NODE_MACHINE:$APISERVER_PORT"
 }
 
 node_file() { # node_file NAME: a file of this folder with this node's values
-    sed -e "s#STATE#$NODE#g; s#CLUSTER#$CLUSTER#g; s#CGROUP#$NODE_CGROUP#g; s#PODS#$NODE_PODS#g" \
+    sed -e "s#STATE#$NODE#g; s#CLUSTER#$CLUSTER#g; s#CGROUP#$NODE_CGROUP#g; s#PODS#$NODE_PODS#g; s#NAME#$NODE_NAME#g" \
         "$HERE/cluster/$1"
 }
 
@@ -90,6 +98,7 @@ node_start() {
     mkdir -p "$NODE/cni"
     node_file containerd.toml >"$NODE/containerd.toml"
     node_file kubelet.yaml >"$NODE/kubelet.yaml"
+    node_file proxy.yaml >"$NODE/proxy.yaml"
     node_file cni.conflist >"$NODE/cni/10-node.conflist"
     : >"$NODE/resolv.conf"
     spawn scheduler "$CONTROL_PLANE_BIN/kube-scheduler" --leader-elect=false --bind-address 127.0.0.1 \
@@ -97,10 +106,9 @@ node_start() {
         --kube-api-qps 500 --kube-api-burst 1000
     spawn node nsenter --net="/run/netns/propeller-$NODE_NUMBER" unshare --mount --pid --fork --kill-child \
         --mount-proc bash "$HERE/cluster/node-init.sh" "$NODE" "$NODE_CGROUP" \
-        "$CONTROL_PLANE_BIN/kubelet" "$NODE_ADDRESS" "$NODE_NAME"
+        "$CONTROL_PLANE_BIN" "$NODE_ADDRESS" "$NODE_NAME"
     wait_for 60 "containerd" ctr --address "$NODE/containerd.sock" version
     image pause:1 fill_pause "$HERE/cluster/pause.c"
-    image proplet:1 fill_proplet "$HERE"/device/*.py
     wait_for 120 "the node to be ready" node_ready
 }
 
@@ -111,6 +119,21 @@ node_ready() {
         return 1
     printf '%s: %s; %s\n' "$NODE_NAME" "$seen" "$(tail -n 1 "$NODE/kubelet.log" 2>/dev/null)"
     [[ $seen == "True 0" ]]
+}
+
+# The images of the cases: the test device, and the programs under test.
+node_images() {
+    mkdir -p "$NODE"
+    image proplet:1 fill_proplet "$HERE"/device/*.py
+    ! operator_in_pods || operator_images
+}
+
+node_import() { # node_import ARCHIVE
+    if has_kind; then
+        kind_import "$1"
+    else
+        ctr --address "$NODE/containerd.sock" --namespace k8s.io images import "$1" >/dev/null
+    fi
 }
 
 # node_kill NAME: containerd or kubelet, without warning; it is started again at once

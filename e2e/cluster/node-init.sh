@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# node-init.sh STATE CGROUP KUBELET ADDRESS NAME: the first process of a node, in mount, PID and
-# network namespaces of its own. Keeps containerd and the kubelet running; all of it ends with it.
+# node-init.sh STATE CGROUP PROGRAMS ADDRESS NAME: the first process of a node, in mount, PID and
+# network namespaces of its own. Keeps containerd, the kubelet and kube-proxy running; all of it ends with it.
 set -u
-STATE=$1 CGROUP=$2 KUBELET=$3 ADDRESS=$4 NAME=$5
+STATE=$1 CGROUP=$2 PROGRAMS=$3 ADDRESS=$4 NAME=$5
 
 mount --make-rshared /
 for folder in log/containers lib/cni; do
@@ -31,6 +31,7 @@ keep() {
     done
 }
 keep containerd containerd --config "$STATE/containerd.toml" &
-keep kubelet "$KUBELET" --config "$STATE/kubelet.yaml" --kubeconfig "$STATE/kubelet.kubeconfig" \
+keep kubelet "$PROGRAMS/kubelet" --config "$STATE/kubelet.yaml" --kubeconfig "$STATE/kubelet.kubeconfig" \
     --root-dir "$STATE/kubelet" --hostname-override "$NAME" --node-ip "$ADDRESS" &
+keep proxy "$PROGRAMS/kube-proxy" --config "$STATE/proxy.yaml" &
 while :; do wait; done

@@ -58,6 +58,7 @@ work_clear() {
     for file in "$WORK"/*/pids/*; do
         [[ -e $file ]] && kill_group KILL "$(<"$file")"
     done
+    [[ ! -e $WORK/kind-is-ours ]] || kind_down
     for file in "$WORK"/*/node-number; do
         [[ -e $file ]] && CLUSTER=${file%/*} node_clear
     done
@@ -79,11 +80,24 @@ spawn() {
     disown $!
 }
 
-pid_of() { cat "$PIDS/$1"; }
+# Of the name "controller", which may be pods: the one that leads; it runs while somebody wants it to.
+is_in_pods() { [[ $1 == controller ]] && operator_in_pods; }
+
+pid_of() {
+    if is_in_pods "$1"; then
+        pod_process "$(operator_leader)"
+    else
+        cat "$PIDS/$1"
+    fi
+}
 
 # A process whose first thread has ended may have others that still hold its sockets.
 is_running() {
     local pid
+    if is_in_pods "$1"; then
+        operator_is_running
+        return
+    fi
     pid=$(pid_of "$1" 2>/dev/null) || return 1
     ps -L -o stat= -p "$pid" 2>/dev/null | grep -q '^[^ZX]'
 }
@@ -92,6 +106,10 @@ is_gone() { ! is_running "$1"; }
 # stop NAME [SIGNAL]: waits until it has ended; fails if it had to be killed
 stop() {
     local name=$1 signal=${2:-TERM} status=0
+    if is_in_pods "$name"; then
+        if [[ $signal == KILL ]]; then operator_crash; else operator_stop; fi
+        return
+    fi
     [[ -e $PIDS/$name ]] || return 0
     kill_group "$signal" "$(pid_of "$name")"
     wait_for "$STOP_SECONDS" "$name to end" is_gone "$name" || status=1

@@ -9,6 +9,8 @@ case_begin() {
     NS=e2e-$CASE-$RANDOM
     trap case_end EXIT
     k create namespace "$NS" >/dev/null
+    # Their pods cannot be made before.
+    ! has_node || wait_for 30 "the account of the pods" kn get serviceaccount default
 }
 
 # For cases that need powers over the cluster that an existing one does not give.
@@ -21,12 +23,12 @@ case_needs_own_cluster() {
 # For cases whose pods really run; and for those that speak for pods themselves.
 case_needs_node() {
     has_node && return
-    say "needs pods that run: E2E_CLUSTER=local" >"$PART/not-applicable"
+    say "needs pods that run: E2E_CLUSTER=local or kind" >"$PART/not-applicable"
     exit 0
 }
 case_needs_no_node() {
     has_node || return 0
-    say "speaks for the pods itself, which run with E2E_CLUSTER=local" >"$PART/not-applicable"
+    say "speaks for the pods itself, which run in this cluster" >"$PART/not-applicable"
     exit 0
 }
 
@@ -59,7 +61,7 @@ case_evidence() {
         kn get events --sort-by=.metadata.creationTimestamp
         readyz
     } >"$LOGS/objects.txt" 2>&1
-    tail -n 15 "$LOGS/controller.log" 2>/dev/null
+    controller_log | tail -n 15
 }
 
 # Passwords of the broker and tokens stand in nothing that this case produced: logs, journals, what
@@ -128,5 +130,7 @@ case_clear_processes() {
     for file in "$PIDS"/*; do
         [[ -e $file ]] && kill_group KILL "$(<"$file")"
     done
-    ! owns_cluster || k delete lease propeller-controller --namespace "$SYSTEM_NS" --ignore-not-found >/dev/null 2>&1
+    ! operator_in_pods || operator_clear
+    owns_cluster || operator_in_pods || return 0
+    k delete lease propeller-controller --namespace "$SYSTEM_NS" --ignore-not-found >/dev/null 2>&1
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2100 # used by those who source it; a name with a hyphen is no sum
 # A real control plane: etcd, kube-apiserver, kube-controller-manager, RBAC on, audit log.
-# With E2E_KUBECONFIG an existing cluster is used instead, and what needs to kill parts of it or to
-# read its audit log says that it does not apply.
+# E2E_CLUSTER=local adds a node to it (cluster/local.sh). With kind (cluster/kind.sh) or existing, of which
+# E2E_KUBECONFIG is the kubeconfig, there is another one, and what needs to kill parts of it or to read its
+# audit log says that it does not apply.
 
 ETCD_OPTIONS=(--unsafe-no-fsync --quota-backend-bytes 4294967296 --log-level warn)
 # Garbage collection, namespaces, roles put together of others, and what makes pods; there is no
@@ -13,7 +14,24 @@ API=$GROUP/v1
 SYSTEM_NS=propeller-system
 USELESS_TOKEN=token-without-rights
 
-owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]]; }
+owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]] && ! has_kind; }
+
+# cluster_check: whether E2E_CLUSTER and E2E_OPERATOR are something that can be had
+cluster_check() {
+    [[ -z ${E2E_KUBECONFIG:-} ]] || : "${E2E_CLUSTER:=existing}"
+    case ${E2E_CLUSTER:=control-plane} in
+    control-plane | local | kind) [[ -z ${E2E_KUBECONFIG:-} ]] || die "E2E_KUBECONFIG is for E2E_CLUSTER=existing" ;;
+    existing) [[ -r ${E2E_KUBECONFIG:-} ]] || die "E2E_CLUSTER=existing needs E2E_KUBECONFIG, a file" ;;
+    *) die "E2E_CLUSTER is '$E2E_CLUSTER', it must be control-plane, local, kind or existing" ;;
+    esac
+    if has_node; then : "${E2E_OPERATOR:=pods}"; fi
+    case ${E2E_OPERATOR:=process} in
+    process) ;;
+    pods) has_node || die "E2E_OPERATOR=pods needs E2E_CLUSTER=local or kind" ;;
+    *) die "E2E_OPERATOR is '$E2E_OPERATOR', it must be pods or process" ;;
+    esac
+    export E2E_CLUSTER E2E_OPERATOR
+}
 
 # cluster_start [PART]: several of them, each of another name, do not disturb each other
 cluster_start() {
@@ -21,16 +39,17 @@ cluster_start() {
     CLUSTER=$PART
     export CLUSTER
     if owns_cluster; then
-        ! has_node || node_network
+        ! has_local_node || node_network
         cluster_keys
         cluster_ports
         cluster_kubeconfigs
-        ! has_node || node_keys
+        ! has_local_node || node_keys
         cluster_etcd
         cluster_apiserver
         wait_for 60 "the API server" apiserver_ready
         cluster_manager
     else
+        ! has_kind || kind_take
         cp "$E2E_KUBECONFIG" "$CLUSTER/admin.kubeconfig"
         cp "$E2E_KUBECONFIG" "$CLUSTER/controller.kubeconfig"
     fi
@@ -38,16 +57,17 @@ cluster_start() {
     cluster_prepare
     ! owns_cluster ||
         identity_kubeconfig "$CLUSTER/controller.kubeconfig" "$SYSTEM_NS" propeller-controller
-    ! has_node || node_start
+    ! has_local_node || node_start
+    ! has_node || node_images
 }
 
 # What the cases need from a cluster that run.sh started.
 cluster_join() {
     [[ -d ${CLUSTER:-} ]] || die "no cluster: start me as e2e/run.sh $(basename "$0" .sh)"
+    ! has_node || node_variables
     owns_cluster || return 0
     # shellcheck source=/dev/null
     source "$CLUSTER/ports"
-    ! has_node || node_variables
 }
 
 in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead of the case's
@@ -77,7 +97,7 @@ authority() { # authority FILE NAME
 cluster_keys() {
     authority "$CLUSTER/ca" e2e-ca
     authority "$CLUSTER/other-ca" e2e-other-ca # signs nothing here: for kubeconfigs that must fail
-    certificate apiserver /CN=kube-apiserver "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc${NODE_MACHINE:+,IP:$NODE_MACHINE}"
+    certificate apiserver /CN=kube-apiserver "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc${NODE_MACHINE:+,IP:$NODE_MACHINE,IP:${NODE_SERVICES%0/24}1}"
     certificate admin /O=system:masters/CN=admin
     certificate manager /CN=system:kube-controller-manager
     openssl genrsa -out "$CLUSTER/sa.key" 2048 2>>"$CLUSTER/openssl.log"
@@ -137,7 +157,9 @@ cluster_etcd() {
 
 cluster_apiserver() {
     local -a for_node=()
-    ! has_node || for_node=(--bind-address 0.0.0.0 --authorization-mode Node --allow-privileged=true
+    ! has_local_node || for_node=(--bind-address 0.0.0.0 --authorization-mode Node --allow-privileged=true
+        --advertise-address "$NODE_MACHINE" --endpoint-reconciler-type lease
+        --service-cluster-ip-range "$NODE_SERVICES"
         --kubelet-certificate-authority "$CLUSTER/ca.crt"
         --kubelet-client-certificate "$CLUSTER/apiserver-kubelet.crt"
         --kubelet-client-key "$CLUSTER/apiserver-kubelet.key"
@@ -161,7 +183,7 @@ cluster_manager() {
         --kubeconfig "$CLUSTER/manager.kubeconfig" --use-service-account-credentials=true \
         --bind-address 127.0.0.1 --secure-port "$MANAGER_PORT" \
         --root-ca-file "$CLUSTER/ca.crt" --service-account-private-key-file "$CLUSTER/sa.key" \
-        --controllers "$(has_node && printf '*' || printf '%s' "$MANAGER_CONTROLLERS")" --kube-api-qps 500 --kube-api-burst 1000
+        --controllers "$(has_local_node && printf '*' || printf '%s' "$MANAGER_CONTROLLERS")" --kube-api-qps 500 --kube-api-burst 1000
 }
 
 # A socket that answers without TLS and log-in: polls cost a curl instead of a kubectl.

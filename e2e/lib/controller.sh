@@ -17,7 +17,7 @@ controller_prepare() {
         --metrics-bind-address "127.0.0.1:$METRICS_PORT"
         --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-id "$CONTROLLER_USER"
         --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
-    if owns_cluster; then
+    if owns_cluster || operator_in_pods; then
         CONTROLLER_OPTIONS+=(--use-service-account-credentials)
     else # one identity, which may be anybody's; another controller may hold the usual Lease
         CONTROLLER_OPTIONS+=(--leader-election-namespace "$NS")
@@ -26,18 +26,34 @@ controller_prepare() {
 
 controller_spawn() {
     : >"$WORK/controller-was-started"
+    if operator_in_pods; then
+        operator_start "$@"
+        return
+    fi
     spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"
 }
 
 controller_start() {
     controller_spawn "$@"
-    wait_for 30 "the controller to be ready" controller_ready
+    wait_for "$(operator_in_pods && echo 90 || echo 30)" "the controller to be ready" controller_ready
 }
 
-readyz() { curl -sS --max-time 5 "http://127.0.0.1:$HEALTH_PORT/readyz?verbose"; }
-metrics() { curl -sSf --max-time 5 "http://127.0.0.1:$METRICS_PORT/metrics"; }
+controller_url() { # controller_url health|metrics: of the one that leads
+    case $(operator_in_pods && printf 'pods ')$1 in
+    pods*) operator_url "$1" ;;
+    health) printf 'http://127.0.0.1:%s\n' "$HEALTH_PORT" ;;
+    metrics) printf 'http://127.0.0.1:%s\n' "$METRICS_PORT" ;;
+    esac
+}
+readyz() { curl -sS --max-time 5 "$(controller_url health)/readyz?verbose"; }
+metrics() { curl -sSf --max-time 5 "$(controller_url metrics)/metrics"; }
+controller_log() { cat "$LOGS/controller.log" "$LOGS/$OPERATOR"-*.log 2>/dev/null; }
 
 controller_ready() {
+    if operator_in_pods; then
+        operator_ready
+        return
+    fi
     is_running controller || {
         printf "it has ended; last line: %s\n" "$(tail -n 1 "$LOGS/controller.log")"
         return 1

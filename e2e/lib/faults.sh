@@ -136,7 +136,7 @@ proxy_start() {
     PROXY_PORT=$(free_port)
     rm -f "$PART/proxy.control"
     mkfifo "$PART/proxy.control"
-    spawn proxy "$PYTHON_HOME/bin/python" -B "$HERE/proxy/proxy.py" --listen "$PROXY_PORT" \
+    spawn proxy "$PYTHON_HOME/bin/python" -B "$HERE/proxy/proxy.py" --listen "$PROXY_PORT" --address "$(has_node && printf 0.0.0.0 || printf 127.0.0.1)" \
         --broker "127.0.0.1:$BROKER_PORT" --control "$PART/proxy.control" --journal "$LOGS/proxy.journal.jsonl"
     wait_for 30 "the proxy" proxy_has '.event == "listening"'
     CONTROLLER_OPTIONS+=(--mqtt-address "tcp://127.0.0.1:$PROXY_PORT")

@@ -8,6 +8,10 @@ declare -A REPLICA_HEALTH=() REPLICA_METRICS=()
 replica_start() {
     local letter=$1
     shift
+    if operator_in_pods; then
+        replica_pod_start "$letter" "$@"
+        return
+    fi
     REPLICA_HEALTH[$letter]=$(free_port)
     REPLICA_METRICS[$letter]=$(free_port)
     rm -f "$PART/replica-$letter.exit"
@@ -19,12 +23,26 @@ replica_start() {
         --metrics-bind-address "127.0.0.1:${REPLICA_METRICS[$letter]}" "$@"
 }
 
-replica_signal() { kill_group "$2" "$(pid_of "replica-$1")"; }
+replica_signal() {
+    if operator_in_pods; then
+        kill "-$2" "$(pod_process "replica-$1")"
+    else
+        kill_group "$2" "$(pid_of "replica-$1")"
+    fi
+}
+
+replica_url() { # replica_url LETTER health|metrics
+    case $(operator_in_pods && printf 'pods ')$2 in
+    pods*) operator_url "$2" "replica-$1" ;;
+    health) printf 'http://127.0.0.1:%s\n' "${REPLICA_HEALTH[$1]}" ;;
+    metrics) printf 'http://127.0.0.1:%s\n' "${REPLICA_METRICS[$1]}" ;;
+    esac
+}
 
 # A standby is ready, too.
-replica_ready() { curl -sSf --max-time 5 -o /dev/null "http://127.0.0.1:${REPLICA_HEALTH[$1]}/readyz"; }
+replica_ready() { curl -sSf --max-time 5 -o /dev/null "$(replica_url "$1" health)/readyz"; }
 replica_leads() {
-    curl -sSf --max-time 5 "http://127.0.0.1:${REPLICA_METRICS[$1]}/metrics" |
+    curl -sSf --max-time 5 "$(replica_url "$1" metrics)/metrics" |
         grep 'leader_election_master_status{name="propeller-controller"} 1'
 }
 # leader_of LETTER...: the one that leads
@@ -45,10 +63,17 @@ one_serves() {
     letter=$(leader_of "$@") && replica_ready "$letter" && printf '%s\n' "$letter"
 }
 
+replica_exit() {
+    if operator_in_pods; then
+        replica_pod_status "$1"
+    else
+        cat "$PART/replica-$1.exit"
+    fi
+}
 # replica_ended LETTER STATUS: for wait_for; killed ones say 137
 replica_ended() {
     local status
-    status=$(cat "$PART/replica-$1.exit" 2>&1) && [[ $status == "$2" ]] && return
+    status=$(replica_exit "$1" 2>&1) && [[ $status == "$2" ]] && return
     printf 'exit status: %s; last line: %s\n' "$status" "$(tail -n 1 "$LOGS/replica-$1.log")"
     return 1
 }

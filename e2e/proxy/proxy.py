@@ -225,6 +225,7 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--listen", type=int, required=True, metavar="PORT")
+    parser.add_argument("--address", default="127.0.0.1", help="where it listens")
     parser.add_argument("--broker", required=True, metavar="HOST:PORT")
     parser.add_argument("--control", required=True, metavar="FIFO")
     parser.add_argument("--journal", required=True, metavar="FILE")
@@ -237,7 +238,7 @@ def parse_arguments():
 async def serve(options):
     proxy = Proxy(options)
     listen_to(options.control, proxy.obey, proxy.write)
-    server = await asyncio.start_server(proxy.accept, "127.0.0.1", options.listen)
+    server = await asyncio.start_server(proxy.accept, options.address, options.listen)
     proxy.write("listening")
     async with server:
         await server.serve_forever()

@@ -1,0 +1,217 @@
+# shellcheck shell=bash
+# E2E_OPERATOR=pods: the controller of the cases is not a process of this machine but pods of the cluster,
+# with the account of the pod, in the namespace of rbac/. What the cases say stays the same:
+#
+#   controller_start    a Deployment of three replicas; all are ready, and one of them leads
+#   readyz, metrics     those of the pod that leads
+#   crash controller    its processes killed without a chance to say anything, and no others started
+#   replica_start a     a pod of that name which is not started again, so that its exit status can be read
+#   LOGS/<pod>.log      what each of them says
+#
+# Devices, broker and proxies stay on the machine, which pods reach at NODE_MACHINE.
+
+OPERATOR=propeller-controller
+OPERATOR_IMAGE=localhost/controller:1
+OPERATOR_LABEL=app.kubernetes.io/name=$OPERATOR
+OPERATOR_KEYS=/etc/propeller/keys
+
+operator_in_pods() { [[ ${E2E_OPERATOR:-} == pods ]]; }
+
+# For cases that look at what only a process of this machine has.
+case_needs_process() { # case_needs_process WHY
+    operator_in_pods || return 0
+    say "needs the operator as a process: $1" >"$PART/not-applicable"
+    exit 0
+}
+case_needs_pods() {
+    operator_in_pods && return
+    say "needs the operator in pods: E2E_CLUSTER=local or kind" >"$PART/not-applicable"
+    exit 0
+}
+
+fill_program() {
+    local root=$1
+    # shellcheck disable=SC2034 # of image()
+    ENTRYPOINT=("/${PROGRAM##*/}")
+    install -D "$PROGRAM" "$root/${PROGRAM##*/}"
+    mkdir -p "$root/tmp"
+    with_libraries "$root" "$PROGRAM"
+}
+operator_images() {
+    local PROGRAM
+    PROGRAM=$CONTROLLER_BIN
+    image controller:1 fill_program "$PROGRAM"
+    PROGRAM=$WEBHOOK_BIN
+    image webhook:1 fill_program "$PROGRAM"
+}
+
+ko() { k --namespace "$SYSTEM_NS" "$@"; }
+operator_pods() { # those that are not going
+    api "/api/v1/namespaces/$SYSTEM_NS/pods?labelSelector=$OPERATOR_LABEL" |
+        jq -c '.items[] | select(.metadata.deletionTimestamp == null)'
+}
+
+# operator_arguments OPTION...: as pods need them, one a line
+operator_arguments() {
+    while (($#)); do
+        case $1 in
+        --kubeconfig | --health-probe-bind-address | --metrics-bind-address) shift ;;
+        --*-file)
+            printf '%s\n' "$1" "$OPERATOR_KEYS/${2##*/}"
+            shift
+            ;;
+        *) printf '%s\n' "${1//127.0.0.1/$NODE_MACHINE}" ;;
+        esac
+        shift
+    done
+}
+# The files that these options name, into a Secret.
+operator_keys() {
+    local -a files=()
+    while (($#)); do
+        [[ $1 != --*-file ]] || files+=("--from-file=$2")
+        shift
+    done
+    ko create secret generic "$OPERATOR-keys" "${files[@]}" --dry-run=client --output json | ko apply -f - >/dev/null
+}
+
+# operator_pod OPTION...: the pod of config/, with these options
+operator_pod() {
+    operator_arguments "$@" | jq -Rsc --arg image "$OPERATOR_IMAGE" --arg keys "$OPERATOR_KEYS" \
+        --arg name "$OPERATOR" '{
+        serviceAccountName: $name, enableServiceLinks: false,
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" }, fsGroup: 65532 },
+        terminationGracePeriodSeconds: 40,
+        topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "kubernetes.io/hostname",
+            whenUnsatisfiable: "ScheduleAnyway",
+            labelSelector: { matchLabels: { "app.kubernetes.io/name": $name } } }],
+        containers: [{
+            name: "controller", image: $image, imagePullPolicy: "Never", args: (split("\n") | .[:-1]),
+            readinessProbe: { httpGet: { path: "/readyz", port: 8081 }, periodSeconds: 1 },
+            livenessProbe: { httpGet: { path: "/healthz", port: 8081 } },
+            resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "256Mi" } },
+            securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true,
+                               capabilities: { drop: ["ALL"] } },
+            volumeMounts: [{ name: "keys", mountPath: $keys, readOnly: true }] }],
+        volumes: [{ name: "keys", secret: { secretName: "\($name)-keys", defaultMode: 288 } }] }'
+}
+
+# operator_start [OPTION...]: REPLICAS of them (3)
+operator_start() {
+    local -a options=("${CONTROLLER_OPTIONS[@]}" "$@")
+    operator_logs
+    operator_keys "${options[@]}"
+    operator_pod "${options[@]}" | jq --arg name "$OPERATOR" --argjson replicas "${REPLICAS:-3}" '
+        { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: $name },
+          spec: { replicas: $replicas, selector: { matchLabels: { "app.kubernetes.io/name": $name } },
+                  template: { metadata: { labels: { "app.kubernetes.io/name": $name } }, spec: . } } }' |
+        ko apply --server-side --force-conflicts -f - >/dev/null
+}
+
+operator_is_started() { api "/apis/apps/v1/namespaces/$SYSTEM_NS/deployments/$OPERATOR" -o /dev/null 2>/dev/null; }
+operator_is_running() {
+    (($(api "/apis/apps/v1/namespaces/$SYSTEM_NS/deployments/$OPERATOR" 2>/dev/null | jq .spec.replicas) > 0))
+}
+
+# All replicas are new and ready, and one of them leads.
+operator_ready() {
+    api "/apis/apps/v1/namespaces/$SYSTEM_NS/deployments/$OPERATOR" | jq -e '
+        .metadata.generation as $now | .spec.replicas as $all | .status
+        | .observedGeneration == $now and ([.replicas, .updatedReplicas, .readyReplicas] | all(. == $all))' >/dev/null || {
+        operator_pods | jq -c '[.metadata.name, (.status.containerStatuses[0] | .state, .ready)]'
+        return 1
+    }
+    readyz | tail -n 1 | grep -q 'passed' || {
+        readyz
+        return 1
+    }
+}
+
+# The pod whose name the Lease bears.
+operator_leader() {
+    local holder
+    holder=$(lease_holder)
+    [[ -n $holder ]] && printf '%s\n' "${holder%_*}"
+}
+pod_address() {
+    api "/api/v1/namespaces/$SYSTEM_NS/pods/$1" | jq -er '.status.podIP'
+}
+# operator_url health|metrics [POD]: of the one that leads, or of this
+operator_url() {
+    local pod=${2:-} address
+    [[ -n $pod ]] || pod=$(operator_leader) || return 1
+    address=$(pod_address "$pod") || return 1
+    printf 'http://%s:%s\n' "$address" "$([[ $1 == health ]] && printf 8081 || printf 8080)"
+}
+
+# ---- what a process could be told, and pods cannot ----
+
+# pod_process POD: on this machine, where everything of the nodes can be seen
+pod_process() {
+    local uid process
+    uid=$(api "/api/v1/namespaces/$SYSTEM_NS/pods/$1" | jq -r .metadata.uid)
+    for process in $(pgrep -x "propeller-contr|propeller-webho|controller|webhook"); do
+        if grep -qE "pod${uid//-/[-_]}" "/proc/$process/cgroup" 2>/dev/null; then
+            printf '%s\n' "$process"
+            return
+        fi
+    done
+    return 1
+}
+
+operator_going() { [[ -z $(operator_pods) ]]; }
+operator_gone() {
+    api "/api/v1/namespaces/$SYSTEM_NS/pods?labelSelector=$OPERATOR_LABEL" | jq -e '.items | length == 0'
+}
+
+# Stopped first, so that no one of them says a last word when they are told to go.
+operator_crash() {
+    local pod
+    local -a processes=()
+    for pod in $(operator_pods | jq -r .metadata.name); do
+        processes+=("$(pod_process "$pod")") || true
+    done
+    kill -STOP "${processes[@]}"
+    ko scale "deployment/$OPERATOR" --replicas=0 >/dev/null
+    wait_for 60 "the pods of the controller to be given up" operator_going
+    kill -KILL "${processes[@]}"
+    ko delete pods --selector "$OPERATOR_LABEL" --grace-period=0 --force >/dev/null 2>&1
+}
+
+operator_stop() {
+    ko scale "deployment/$OPERATOR" --replicas=0 >/dev/null 2>&1 || return 0
+    wait_for 90 "the pods of the controller to end" operator_gone
+}
+
+operator_clear() {
+    ko delete "deployment/$OPERATOR" "secret/$OPERATOR-keys" --ignore-not-found --wait=false >/dev/null 2>&1
+    ko delete pods --selector "part-of=e2e-operator" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
+    ko delete pods --selector "$OPERATOR_LABEL" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
+    wait_for 60 "the pods of the controller to be gone" operator_gone >/dev/null 2>&1
+}
+
+# ---- single replicas: pods of their own ----
+
+replica_pod_start() { # replica_pod_start LETTER [OPTION...]
+    local letter=$1
+    shift
+    local -a options=("${CONTROLLER_OPTIONS[@]}" "$@")
+    operator_logs
+    operator_keys "${options[@]}"
+    ko delete pod "replica-$letter" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
+    operator_pod "${options[@]}" | jq --arg name "$OPERATOR" --arg pod "replica-$letter" '
+        { apiVersion: "v1", kind: "Pod", spec: (. + { restartPolicy: "Never" }),
+          metadata: { name: $pod, labels: { "app.kubernetes.io/name": $name, "part-of": "e2e-operator" } } }' |
+        ko create -f - >/dev/null
+}
+replica_pod_status() {
+    api "/api/v1/namespaces/$SYSTEM_NS/pods/replica-$1" |
+        jq -er '.status.containerStatuses[0].state.terminated.exitCode'
+}
+
+# ---- what they say ----
+
+operator_logs() {
+    [[ ! -e $PIDS/pod-logs ]] || return 0
+    spawn pod-logs "$HERE/cluster/follow-logs.sh" "$CLUSTER/api" "$SYSTEM_NS" "$OPERATOR_LABEL" "$LOGS"
+}
