@@ -138,6 +138,7 @@ main() {
     [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all load
     work_begin
     wasm_build
+    ! operator_in_pods || operator_image
     : >"$WORK/verdicts"
     printf '%s\n' "${cases[@]}" | in_order >"$WORK/queue"
     # Two controllers in one cluster would look after each other's objects.

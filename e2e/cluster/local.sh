@@ -125,7 +125,7 @@ node_ready() {
 node_images() {
     mkdir -p "$NODE"
     image proplet:1 fill_proplet "$HERE"/device/*.py
-    ! operator_in_pods || operator_images
+    ! operator_in_pods || node_import "$WORK/image/propeller.tar"
 }
 
 node_import() { # node_import ARCHIVE
