@@ -44,7 +44,8 @@ struct fl_source {
 struct fl_aggregation {
     const struct aggregator_settings *settings;
     const struct fl_source *source;
-    const char *shape; /* that all must have: of the base, or fl_shape_choose; NULL with concat */
+    const char *shape;  /* that all must have: of the base, or fl_shape_choose; NULL with concat */
+    size_t block_bytes; /* 0: FL_BLOCK_BYTES */
 };
 
 #define FL_NOBODY SIZE_MAX

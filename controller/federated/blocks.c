@@ -20,8 +20,11 @@ static int read_part(struct fl_round *round, size_t index, const struct fl_block
 int fl_blocks_walk(struct fl_round *round, fl_block_fn *function, void *ctx, struct error *err)
 {
     size_t updates = round->aggregation->source->len;
-    size_t fit = FL_BLOCK_BYTES / sizeof(double) / updates;
-    size_t stride = fit < round->len ? fit : round->len;
+    size_t bytes =
+        round->aggregation->block_bytes ? round->aggregation->block_bytes : FL_BLOCK_BYTES;
+    size_t fit = bytes / sizeof(double) / updates;
+    size_t most = fit ? fit : 1;
+    size_t stride = most < round->len ? most : round->len;
     double *values = xcalloc(updates * stride, sizeof(*values));
     int r = 0;
 

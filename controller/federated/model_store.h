@@ -65,11 +65,13 @@ int model_store_find(struct model_store *store, struct arena *arena, const char 
  * interrupted one is finished by the next. */
 int model_store_gc(struct model_store *store, const struct model_scope *scope,
                    const char *const *keep, size_t keep_len, struct error *err) MUST_CHECK;
+/* For implementations: whether a reference of the list has this digest. */
+bool model_is_kept(const char *digest, const char *const *keep, size_t keep_len);
 size_t model_store_max_bytes(const struct model_store *store);
 void model_store_destroy(struct model_store *store); /* NULL is fine */
 
 /*
- * configmap: chunks in immutable ConfigMaps "<owner>-model-<16 digits>-<index>" owned by the scope;
+ * configmap: chunks of 768 KiB in immutable ConfigMaps "<owner>-model-<8 characters of its uid>-<16 digits>-<index>", owned by the scope;
  * chunk 0, written last and removed first, says how many there are. client is borrowed and needs get,
  * list, create and delete of ConfigMaps.
  */

@@ -206,7 +206,9 @@ static int aggregate(struct reading *reading, struct round_turn *turn, size_t le
     }
 
     const struct fl_source source = { reading, len, read_update };
-    const struct fl_aggregation aggregation = { settings, &source, shape };
+    const struct fl_aggregation aggregation = { .settings = settings,
+                                                .source = &source,
+                                                .shape = shape };
     struct fl_model model;
     size_t culprit;
     int r = fl_aggregate(arena, &aggregation, &model, &culprit, err);

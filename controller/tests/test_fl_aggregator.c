@@ -15,6 +15,7 @@ struct world {
     struct fl_update updates[MAX_UPDATES];
     unsigned reads[MAX_UPDATES];
     size_t fails; /* index + 1 */
+    size_t block_bytes;
     struct fl_source source;
     struct aggregator_settings settings;
 };
@@ -77,6 +78,7 @@ static int aggregate(struct fl_model *ret, size_t *ret_culprit)
     const struct fl_aggregation aggregation = {
         .settings = &world.settings,
         .source = &world.source,
+        .block_bytes = world.block_bytes,
         .shape = world.updates[0].shape,
     };
 
@@ -251,9 +253,10 @@ START_TEST(who_has_another_shape_or_cannot_be_read_is_named)
 }
 END_TEST
 
-/* Several blocks: FL_BLOCK_BYTES hold fewer parameters of so many updates than there are. */
-#define LARGE_UPDATES 150
-#define LARGE_LEN (FL_BLOCK_BYTES / sizeof(double) / LARGE_UPDATES + 1000)
+/* Several blocks, and a last one that is not full. */
+#define LARGE_UPDATES 9
+#define LARGE_LEN 1003
+#define SMALL_BLOCK (LARGE_UPDATES * 100 * sizeof(double))
 
 START_TEST(what_does_not_fit_into_a_block_is_read_again)
 {
@@ -270,11 +273,13 @@ START_TEST(what_does_not_fit_into_a_block_is_read_again)
         world.updates[p] = (struct fl_update){ shape, row, LARGE_LEN, .num_samples = 3 };
     }
     world.source.len = LARGE_UPDATES;
+    world.block_bytes = SMALL_BLOCK;
     ck_assert_msg(aggregate(&model, &culprit) == 0, "%s", err.message);
     ck_assert_uint_eq(model.len, LARGE_LEN);
-    for (size_t i = 0; i < LARGE_LEN; i++) /* krum: the first with a quarter of them on each side */
-        ck_assert_double_eq(model.values[i], (double)i - (_i == 3 ? 37.5 : 0));
-    ck_assert_uint_ge(world.reads[149], _i == 0 ? 1 : 2);
+    for (size_t i = 0; i < LARGE_LEN;
+         i++) /* krum: the first with two of its four nearest on each side */
+        ck_assert_double_eq(model.values[i], (double)i - (_i == 3 ? 1 : 0));
+    ck_assert_uint_eq(world.reads[0], _i == 0 ? 1 : 11);
 }
 END_TEST
 

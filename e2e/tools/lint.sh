@@ -45,7 +45,7 @@ bench                 common/ controller/ webhook/
 
 # Outside libraries: what names them in a source, and the only files that may (tests are free).
 readonly LIBRARIES='
-#include.<curl/                        common/kube/curl_setup\.h|bench/load\.c
+#include.<curl/                        common/kube/curl_setup\.h|common/net/http_client\.c|bench/load\.c
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]|bench/fleet/links\.c

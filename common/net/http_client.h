@@ -1,0 +1,46 @@
+/* One HTTP request to anybody but the API server: bytes there, bytes back. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+
+/* AWS Signature Version 4, by libcurl. */
+struct http_client_signature {
+    const char *region;
+    const char *service; /* "s3" */
+    const char *access_key;
+    const char *secret_key;
+    const char *session_token; /* NULL: none */
+};
+
+struct http_client_request {
+    const char *method;
+    const char *url;  /* http or https, everything in it encoded, the query sorted */
+    const char *body; /* NULL: none; "" is one of no bytes */
+    size_t body_len;
+    size_t max_reply;    /* bytes of the body */
+    uint32_t timeout_ms; /* of the whole request; also ends one that stands still */
+    unsigned redirects;  /* to https only; 0: a redirect is a reply like others */
+    bool only_https;
+    const char *ca_file;                           /* NULL: the system's authorities */
+    const struct http_client_signature *signature; /* NULL: not signed */
+};
+
+struct http_client_reply {
+    int status;
+    const char *body; /* in the arena, NUL behind it */
+    size_t len;
+};
+
+/*
+ * Any status is a success. ERROR_UNAVAILABLE: surely not executed (no connection, TLS refused).
+ * ERROR_TIMEOUT: may have been executed. ERROR_TOO_LARGE: the reply is over max_reply.
+ * ERROR_INVALID: libcurl cannot use the URL or ca_file. Messages name the host, and neither path nor query
+ * nor keys. Any thread; the process must ignore SIGPIPE.
+ */
+int http_client_send(struct arena *arena, const struct http_client_request *request,
+                     struct http_client_reply *ret, struct error *err) MUST_CHECK;
