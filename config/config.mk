@@ -22,3 +22,11 @@ image: versioned ## OCI image and bill of materials into build/image, without a 
 .PHONY: image-root
 image-root: versioned
 	@python3 -B config/image/build.py --programs $(OUT)/bin --root '$(ROOT_OUT)'
+
+# OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.
+.PHONY: deploy undeploy
+deploy: ## install an overlay into the cluster of KUBECONFIG and wait (OVERLAY=default IMAGE=name:tag)
+	@IMAGE='$(IMAGE)' config/deploy/deploy.sh
+
+undeploy: ## remove it: finalizers released, objects, programs, rights, kinds (OVERLAY=default)
+	@IMAGE='$(IMAGE)' config/deploy/undeploy.sh

@@ -36,5 +36,7 @@ source "$HERE/lib/kubelet.sh"
 source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/replicas.sh
 source "$HERE/lib/replicas.sh"
+# shellcheck source=e2e/lib/install.sh
+source "$HERE/lib/install.sh"
 # shellcheck source=e2e/lib/case.sh
 source "$HERE/lib/case.sh"

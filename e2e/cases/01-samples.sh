@@ -21,9 +21,10 @@ expect_eq "samples that a second apply changes" "" "$changed"
 kn apply -f "$SAMPLES" --dry-run=server -o json >"$PART/samples.json"
 # The two Proplets have the same words where a clientId belongs, so one must give way.
 kn delete proplet --field-selector metadata.name!=external-proplet,metadata.name!=gateway >/dev/null
-device='.spec.type == "external"'
+device='.metadata.name == "external-proplet" or .metadata.name == "gateway"'
 with_file='.spec.file != null'
-with_image='.spec.imageUrl != null'
+# one that a device can run as it is
+with_image='.spec.imageUrl != null and .spec.preferredPropletType != "k8s" and (.spec.encrypted | not)'
 DOMAIN=$(field Proplet "$device" .spec.connectionConfig.domainId)
 CHANNEL=$(field Proplet "$device" .spec.connectionConfig.channelId)
 identity=$(field Proplet "$device" .spec.connectionConfig.clientId)

@@ -49,6 +49,7 @@ case_end() {
     ((status == 0)) || case_evidence
     webhook_unregister
     case_clear_processes
+    own_cluster_end
     wait_for 90 "the case to be cleared away" case_clear_objects || status=1
     ((status == 0)) && rm -rf "$LOGS"
     exit "$status"
