@@ -39,6 +39,7 @@ struct elector {
     bool has_failed;          /* the last attempt, and that was told */
 
     _Atomic int64_t may_act_until_ms; /* boot clock; NEVER: not leading */
+    _Atomic int64_t in_touch_until_ms;
     atomic_bool leader;
 
     pthread_t thread;
@@ -82,6 +83,7 @@ struct elector *elector_create(const struct elector_options *options, struct kub
     elector->clock = clock;
     elector->callbacks = *callbacks;
     atomic_init(&elector->may_act_until_ms, NEVER);
+    atomic_init(&elector->in_touch_until_ms, NEVER);
     atomic_init(&elector->leader, false);
     (void)pthread_mutex_init(&elector->lock, NULL);
     cond_init(&elector->changed);
@@ -106,6 +108,11 @@ bool elector_may_act(void *ctx)
     struct elector *elector = ctx;
 
     return clock_boot_ms(elector->clock) < atomic_load(&elector->may_act_until_ms);
+}
+
+bool elector_in_touch(struct elector *elector)
+{
+    return clock_boot_ms(elector->clock) < atomic_load(&elector->in_touch_until_ms);
 }
 
 bool elector_is_leader(struct elector *elector)
@@ -237,8 +244,10 @@ static const char *lost_because(struct elector *elector)
 }
 
 /* 1: written, so we hold it (or nobody does, if holder is "": only while we lead); 0: it is
- * another's; < 0: not known. */
-static int try_to_write(struct elector *elector, const char *holder, struct error *err)
+ * another's; < 0: not known. *ret_decided_ms: before the last write, or when it was
+ * seen to be another's. */
+static int try_to_write(struct elector *elector, const char *holder, int64_t *ret_decided_ms,
+                        struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     int r = 0;
@@ -250,18 +259,14 @@ static int try_to_write(struct elector *elector, const char *holder, struct erro
                 return r;
         }
 
-        int64_t began_ms = clock_boot_ms(elector->clock);
-        enum lease_action action = lease_decide(&elector->view, &elector->options, began_ms);
+        *ret_decided_ms = clock_boot_ms(elector->clock);
+        enum lease_action action = lease_decide(&elector->view, &elector->options, *ret_decided_ms);
         if (action == LEASE_WAIT || lost_because(elector))
             return 0;
 
         r = write_lease(elector, arena, action, holder, err);
-        if (r >= 0) {
-            if (holder[0])
-                atomic_store(&elector->may_act_until_ms,
-                             began_ms + elector->options.renew_deadline_ms);
+        if (r >= 0)
             return 1;
-        }
         if (r != -ERROR_CONFLICT && r != -ERROR_EXISTS && r != -ERROR_NOT_FOUND)
             return r;
     }
@@ -319,9 +324,14 @@ uint32_t elector_step(struct elector *elector)
 {
     const struct elector_options *options = &elector->options;
     int64_t began_ms = clock_boot_ms(elector->clock);
+    int64_t decided_ms = began_ms;
     struct error err = { 0 };
 
-    int r = try_to_write(elector, elector->identity, &err);
+    int r = try_to_write(elector, elector->identity, &decided_ms, &err);
+    if (r >= 0)
+        atomic_store(&elector->in_touch_until_ms, decided_ms + options->renew_deadline_ms);
+    if (r > 0)
+        atomic_store(&elector->may_act_until_ms, decided_ms + options->renew_deadline_ms);
     if (r > 0 && !elector->led)
         begin_term(elector);
 
@@ -398,10 +408,11 @@ int elector_start(struct elector *elector, struct error *err)
 /* So that the next holder need not wait until the Lease has run out. */
 static void release_lease(struct elector *elector)
 {
+    int64_t decided_ms;
     struct error err;
 
     atomic_store(&elector->may_act_until_ms, NEVER); /* before the write: its reply may be lost */
-    if (try_to_write(elector, "", &err) < 0)
+    if (try_to_write(elector, "", &decided_ms, &err) < 0)
         log_warn("lease not released, it runs out by itself", "error", err.message, NULL);
 }
 

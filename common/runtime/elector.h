@@ -50,6 +50,9 @@ int elector_start(struct elector *elector, struct error *err) MUST_CHECK;
  * guard of every write, connect, publish and acknowledgement. */
 bool elector_may_act(void *elector);
 bool elector_is_leader(struct elector *elector);
+/* Any thread, no lock, no I/O: an attempt to read or write the Lease succeeded within the last renew
+ * deadline. A standby that is not in touch could not take over. */
+bool elector_in_touch(struct elector *elector);
 /* Joins. release only if all work has ended: others may lead at once. */
 void elector_stop(struct elector *elector, bool release);
 

@@ -227,6 +227,35 @@ START_TEST(acting_ends_before_the_release_is_sent)
 }
 END_TEST
 
+static void ck_in_touch_for(int64_t ms)
+{
+    ck_assert(elector_in_touch(bench.elector));
+    fake_clock_advance(&bench.clock, ms - 1);
+    ck_assert(elector_in_touch(bench.elector));
+    fake_clock_advance(&bench.clock, 1);
+    ck_assert(!elector_in_touch(bench.elector));
+}
+
+START_TEST(a_standby_is_in_touch_for_a_renew_deadline_after_it_saw_the_lease)
+{
+    ck_assert(!elector_in_touch(bench.elector));
+    bench.api_is_down = true;
+    (void)elector_step(bench.elector);
+    ck_assert(!elector_in_touch(bench.elector));
+    bench.api_is_down = false;
+    lease_put("you", 3, ",\"leaseDurationSeconds\":100");
+    (void)elector_step(bench.elector);
+    ck_in_touch_for(DEADLINE_MS);
+    bench.api_is_down = true;
+    (void)elector_step(bench.elector);
+    ck_assert(!elector_in_touch(bench.elector));
+    bench.api_is_down = false;
+    (void)elector_step(bench.elector);
+    ck_in_touch_for(DEADLINE_MS);
+    ck_assert_int_eq(bench.started, 0);
+}
+END_TEST
+
 START_TEST(what_happens_to_the_lease_is_told_once)
 {
     capture_start(STDERR_FILENO);
@@ -335,6 +364,7 @@ int main(void)
     tcase_add_test(term, what_is_not_ours_is_not_released);
     tcase_add_test(term, a_standby_that_stops_touches_nothing);
     tcase_add_test(term, acting_ends_before_the_release_is_sent);
+    tcase_add_test(term, a_standby_is_in_touch_for_a_renew_deadline_after_it_saw_the_lease);
     tcase_add_test(term, what_happens_to_the_lease_is_told_once);
     suite_add_tcase(suite, term);
 

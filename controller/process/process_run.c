@@ -266,10 +266,12 @@ int process_check_lease(void *ctx, char *why, size_t size)
 {
     struct process *process = ctx;
 
-    if (!elector_is_leader(process->elector) || elector_may_act(process->elector))
-        return 1; /* a standby is ready, too */
-    snprintf(why, size, "not renewed in time, nothing is written until it is");
-    return 0;
+    if (elector_is_leader(process->elector)) {
+        snprintf(why, size, "not renewed in time, nothing is written until it is");
+        return elector_may_act(process->elector);
+    }
+    snprintf(why, size, "neither read nor written in time, this standby could not take over");
+    return elector_in_touch(process->elector);
 }
 
 int process_check_mqtt(void *ctx, char *why, size_t size)

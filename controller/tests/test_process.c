@@ -19,6 +19,10 @@
     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"propeller-controller\",\"uid\":\"u\","    \
     "\"resourceVersion\":\"1\"}}"
 
+#define HELD                                                                                       \
+    "{\"metadata\":{\"namespace\":\"default\",\"name\":\"propeller-controller\",\"uid\":\"u\","    \
+    "\"resourceVersion\":\"1\"},\"spec\":{\"holderIdentity\":\"another\"}}"
+
 static struct broker *broker;
 static struct probe *device;
 static struct tiny_server *server;
@@ -117,6 +121,29 @@ START_TEST(only_the_holder_of_the_lease_writes_and_connects)
 }
 END_TEST
 
+static void ck_lease_check(int wanted, const char *words)
+{
+    char why[256] = "";
+
+    ck_assert_int_eq(process_check_lease(&process, why, sizeof(why)), wanted);
+    ck_assert_msg(wanted || strstr(why, words), "no '%s' in '%s'", words, why);
+}
+
+START_TEST(a_standby_that_may_not_read_the_lease_is_not_ready)
+{
+    static const char WORDS[] = "this standby could not take over";
+
+    ck_lease_check(0, WORDS);
+    tiny_server_answer(server, "/leases/", 403, "{}");
+    (void)elector_step(process.elector);
+    ck_lease_check(0, WORDS);
+    tiny_server_answer(server, "/leases/", 200, HELD);
+    (void)elector_step(process.elector);
+    ck_assert(!elector_is_leader(process.elector));
+    ck_lease_check(1, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("process");
@@ -125,6 +152,7 @@ int main(void)
     tcase_set_timeout(tcase, 90);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, only_the_holder_of_the_lease_writes_and_connects);
+    tcase_add_test(tcase, a_standby_that_may_not_read_the_lease_is_not_ready);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
