@@ -56,7 +56,8 @@ static int read_batch(struct connection *connection)
     return rc;
 }
 
-/* Asks first, because time has passed since the last answer: acknowledgements may have waited. */
+/* The only place where anything leaves. Asks first, because time has passed since the last answer:
+ * acknowledgements may have waited. */
 static const char *write_queued(struct connection *connection)
 {
     if (!mosquitto_want_write(connection->handle))
@@ -140,16 +141,17 @@ static const char *serve_once(struct connection *connection, bool stopping)
     return rc == MOSQ_ERR_SUCCESS ? NULL : mqtt_reason(connection, rc);
 }
 
-/* Everything that was queued, as far as the time allows. */
-static void flush(struct connection *connection, int64_t end_ms)
+/* Everything that was queued; false: the time is over, or it may not leave. */
+static bool flush(struct connection *connection, int64_t end_ms)
 {
-    while (!write_queued(connection) && mosquitto_want_write(connection->handle)) {
+    while (mosquitto_want_write(connection->handle)) {
         struct pollfd socket = { .fd = mosquitto_socket(connection->handle), .events = POLLOUT };
         int64_t left_ms = end_ms - clock_monotonic_ms(&CLOCK_SYSTEM);
 
-        if (left_ms <= 0 || poll(&socket, 1, (int)left_ms) <= 0)
-            return;
+        if (left_ms <= 0 || poll(&socket, 1, (int)left_ms) <= 0 || write_queued(connection))
+            return false;
     }
+    return true;
 }
 
 /* Until the broker has closed, too: a packet from it to a closed socket would be answered with a
@@ -171,18 +173,17 @@ static void say_goodbye(struct connection *connection)
 {
     int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + STOP_FLUSH_MS;
 
-    if (!mqtt_is_settled(connection->mqtt) || !mqtt_may_act(connection->mqtt))
+    if (!mqtt_is_settled(connection->mqtt))
         return;
 
     int socket =
         dup(mosquitto_socket(connection->handle)); /* the library closes after DISCONNECT */
 
-    mosquitto_disconnect(connection->handle);
-    flush(connection, end_ms);
-    if (socket >= 0) {
+    mosquitto_disconnect(connection->handle); /* queues it */
+    if (flush(connection, end_ms) && socket >= 0)
         linger(socket, end_ms);
+    if (socket >= 0)
         close(socket);
-    }
 }
 
 const char *mqtt_serve(struct connection *connection)

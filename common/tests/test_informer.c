@@ -195,19 +195,26 @@ START_TEST(a_write_before_the_list_is_not_swept_by_it)
 }
 END_TEST
 
+/* Nobody is told of a bookmark. */
+static void wait_seen(const char *ns, const char *version)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (!store_has_seen(informer_store(informer), ns, "u-x", version)) {
+        ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM), end_ms);
+        poll(NULL, 0, 5);
+    }
+}
+
 START_TEST(bookmarks_say_what_has_been_seen)
 {
     struct store *store = informer_store(informer);
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
 
     start_with(LIST("10", ""));
     ck_assert(store_has_seen(store, NULL, "u-x", "10"));
     ck_assert(!store_has_seen(store, NULL, "u-x", "20"));
     tiny_server_push(server, "watch=true", BOOKMARK("20"));
-    while (!store_has_seen(store, NULL, "u-x", "20")) {
-        ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM), end_ms);
-        poll(NULL, 0, 5); /* nobody is told of a bookmark */
-    }
+    wait_seen(NULL, "20");
 }
 END_TEST
 
@@ -279,6 +286,23 @@ START_TEST(a_list_of_one_namespace_that_comes_again_leaves_the_others)
 }
 END_TEST
 
+START_TEST(what_was_seen_of_one_namespace_says_nothing_of_another)
+{
+    struct store *store = informer_store(informer);
+
+    tiny_server_answer(server, "/namespaces/one/gadgets?limit", 200, LIST("10", ""));
+    tiny_server_answer(server, "/namespaces/two/gadgets?limit", 200, LIST("11", ""));
+    loop_start();
+    ck_assert(informer_wait_synced(informer, PATIENCE_MS));
+    tiny_server_push(server, "/namespaces/two/gadgets?watch=true", BOOKMARK("20"));
+    wait_seen("two", "20");
+    ck_assert(!store_has_seen(store, "one", "u-x", "11"));
+    tiny_server_push(server, "/namespaces/one/gadgets?watch=true", BOOKMARK("30"));
+    wait_seen("one", "30");
+    ck_assert(!store_has_seen(store, "two", "u-x", "21"));
+}
+END_TEST
+
 #define WRITERS 3
 #define WRITES 200
 
@@ -335,6 +359,7 @@ int main(void)
     tcase_add_test(tcase, it_is_synced_when_every_namespace_is);
     tcase_add_test(tcase, refusals_of_every_namespace_settle_nothing);
     tcase_add_test(tcase, a_list_of_one_namespace_that_comes_again_leaves_the_others);
+    tcase_add_test(tcase, what_was_seen_of_one_namespace_says_nothing_of_another);
     suite_add_tcase(suite, tcase);
 
     return suite_run(suite);
