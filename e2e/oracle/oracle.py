@@ -8,6 +8,7 @@ import argparse
 import json
 import sys
 from collections import Counter
+from datetime import datetime
 
 from records import RecordError, read_faults, read_journals, read_list, read_wire
 
@@ -113,13 +114,26 @@ class Judgement:
             if task.reason not in self.options.may_fail:
                 rule = "lost" if stored else "ended"
                 self.violated(rule, task.name, f"failed with {task.reason}: {task.error}")
-            elif any(e.results and not e.stopped for e in task.executions(task.attempts)):
-                self.counts["explained_with_result"] += 1
+            else:
+                self._explained(task)
         elif task.error and any(str(r.error).startswith(task.error) for r in published):
             self.counts["equal"] += 1
         else:
             said = [result.error for result in published]
             self.violated("forged", task.name, f"failed with {task.error!r}, published was {said!r}")
+
+    def _explained(self, task):
+        """It failed for want of a result: so none that was handled before may be there."""
+        ident = message_id(task.uid, task.attempts)
+        results = [r for e in task.executions(task.attempts) if not e.stopped for r in e.results]
+        if not results:
+            return
+        if self._died_in_broker(results[0], task.finished):
+            self.counts["died_in_broker"] += 1
+        elif task.reason != "DeadlineExceeded" and self._was_handled(ident, task.finished):
+            self.violated("lost", task.name, f"failed with {task.reason}, a result came long before")
+        else:
+            self.counts["explained_with_result"] += 1
 
     def _sender(self, task):
         wanted = self.identities.get((task.namespace, task.assigned))
@@ -176,6 +190,13 @@ class Judgement:
         markers = self._on_wire(None, "marker")
         return bool(results) and any(results[0][0] < at < starts[-1][0] for at, _ in markers)
 
+    def _was_handled(self, ident, until):
+        """Two markers stand between its first result and then. At most one is on its way: the first
+        of them was back, and with it everything before it."""
+        results = self._on_wire(ident, "result")
+        markers = [(at, m) for at, m in self._on_wire(None, "marker") if m.time < until]
+        return bool(results) and sum(results[0][0] < at for at, _ in markers) >= 2
+
     def _early_repeats(self, task, ident):
         """A new leader waits for its own marker before it repeats what an earlier one published."""
         starts = self._on_wire(ident, "start")
@@ -215,6 +236,8 @@ class Subject:
         self.attempts = max(1, status.get("attempt", 1))
         self.results, self.error = status.get("results"), status.get("error")
         self.reason, self.assigned = status.get("reason"), status.get("assignedProplet")
+        finished = status.get("finishTime")
+        self.finished = datetime.fromisoformat(finished).timestamp() if finished else float("inf")
         spec = task.get("spec", {})
         # Not meant to end: a daemon that runs, a Task that is suspended.
         self.is_waiting = (spec.get("daemon") and self.phase == "running") or (

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import unittest
+from datetime import datetime, timezone
 
 import oracle
 
@@ -34,6 +35,9 @@ class Record:
     def tick(self):
         self.clock += 1
         return float(self.clock)
+
+    def instant(self):
+        return datetime.fromtimestamp(self.tick(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def event(self, device, event, **fields):
         line = {"time": self.tick(), "device": device, "event": event, **fields}
@@ -168,6 +172,29 @@ class Oracle(unittest.TestCase):
     def test_a_result_is_lost_when_its_task_failed_for_want_of_one(self):
         self.record.status("a").update(phase="failed", reason="StartNotConfirmed", error="x")
         self.assert_violated("lost")
+
+    def fail_for_want_of_a_result(self, after):
+        """`after` markers between the result of uid-a and the failure."""
+        for _ in range(after):
+            self.record.marker()
+        self.record.status("a").update(
+            phase="failed", reason="StartNotConfirmed", finishTime=self.record.instant()
+        )
+        self.record.marker()
+        self.record.marker()
+
+    def test_a_result_that_was_handled_before_its_task_failed_for_want_of_one_is_lost(self):
+        self.fail_for_want_of_a_result(after=2)
+        self.assert_violated("lost", arguments=("--may-fail", "StartNotConfirmed"))
+
+    def test_a_result_that_crosses_the_failure_of_its_task_is_explained(self):
+        self.fail_for_want_of_a_result(after=1)
+        self.assert_right("--may-fail", "StartNotConfirmed", explained_with_result=1)
+
+    def test_a_result_that_died_in_a_killed_broker_explains_the_failure_of_its_task(self):
+        self.record.kill("broker")
+        self.fail_for_want_of_a_result(after=2)
+        self.assert_right("--may-fail", "StartNotConfirmed", died_in_broker=1)
 
     # ---- doubled ----
 
