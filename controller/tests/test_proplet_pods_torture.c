@@ -6,14 +6,7 @@
 #include "common/tests/parse_json.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/pods_stage.h"
-
-#define MAX_ACTS 8
-struct story {
-    const char *name;
-    void (*acts[MAX_ACTS])(void); /* the controller comes to rest after each */
-    /* "<kind of object> <replicas> <image> <key> <phase> <Ready> <reason> templates <n> task <phase>" */
-    const char *end;
-};
+#include "controller/tests/torture.h"
 
 /* Templates that the pods were to be made from: another one starts all of them anew. */
 static const char *last_hash;
@@ -123,7 +116,9 @@ static void run_a_task(void)
                    "\"propletId\":\"alpha\"}}");
 }
 
-static const struct story STORIES[] = {
+/* The end: "<kind of object> <replicas> <image> <key> <phase> <Ready> <reason> templates <n>[ task
+ * <phase>]". */
+static const struct scenario STORIES[] = {
     { "created", { create }, "Deployment 1 i:1 b25l Initializing False PodsNotReady templates 1" },
     { "ready", { create, get_ready }, "Deployment 1 i:1 b25l Running True PodsReady templates 1" },
     { "with a reference",
@@ -167,47 +162,18 @@ static const char *ending(void)
                         pods_told(), templates, *phase ? " task " : "", phase);
 }
 
-static void play(const struct story *story, unsigned fail_at, enum fault fault)
+static void begin(void)
 {
     last_hash = NULL;
     templates = 0;
-    outside_reset();
     stage_set_up(outside_roundtrip, between);
-    outside.fail_at = fail_at;
-    outside.fault = fault;
-    for (size_t i = 0; i < MAX_ACTS && story->acts[i]; i++) {
-        story->acts[i]();
-        stage_run();
-    }
-    const char *text = ending();
-    ck_assert_msg(str_equal(text, story->end), "%s, step %u %s: '%s', not '%s'", story->name,
-                  fail_at, FAULT_NAMES[fault], text, story->end);
-    stage_tear_down();
 }
-
-START_TEST(no_single_failure_changes_the_end_or_starts_the_pods_once_more)
-{
-    const struct story *story = &STORIES[_i];
-
-    play(story, 0, FAULT_REFUSED);
-    unsigned steps = outside.steps;
-    ck_assert_uint_eq(stage.errors, 0);
-    ck_assert_uint_gt(steps, 0);
-    for (unsigned step = 1; step <= steps; step++) {
-        for (enum fault fault = 0; fault < FAULTS; fault++)
-            play(story, step, fault);
-    }
-}
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("proplet_pods_torture");
-    TCase *tcase = tcase_create("torture");
+    const struct torture pods = { .name = "proplet_pods_torture",
+                                  .begin = begin,
+                                  .ending = ending };
 
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, no_single_failure_changes_the_end_or_starts_the_pods_once_more, 0,
-                        ARRAY_LEN(STORIES));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
+    return torture_run(&pods, STORIES, ARRAY_LEN(STORIES));
 }

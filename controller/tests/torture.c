@@ -81,29 +81,41 @@ static const char *ending(void)
     return text;
 }
 
-static void play(const struct scenario *scenario, unsigned fail_at, enum fault fault)
+static void begin(void)
 {
-    outside_reset();
     stage_set_up(outside_roundtrip, outside_between);
     stage_run();
     outside.steps = 0;
+}
+
+static void check(void)
+{
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_int_eq(stage_active(), str_equal(stage_task_string("phase"), "running"));
+}
+
+static const struct torture *torture;
+static const struct scenario *scenarios;
+
+static void play(const struct scenario *scenario, unsigned fail_at, enum fault fault)
+{
+    outside_reset();
+    torture->begin();
     outside.fail_at = fail_at;
     outside.fault = fault;
     for (size_t i = 0; i < TORTURE_ACTS && scenario->acts[i]; i++) {
         scenario->acts[i]();
         stage_run();
     }
-    const char *text = ending();
+    const char *text = torture->ending();
     ck_assert_msg(str_equal(text, scenario->end), "%s, step %u %s: '%s', not '%s'", scenario->name,
                   fail_at, FAULT_NAMES[fault], text, scenario->end);
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
-    ck_assert_int_eq(stage_active(), str_equal(stage_task_string("phase"), "running"));
+    if (torture->check)
+        torture->check();
     stage_tear_down();
 }
 
-static const struct scenario *scenarios;
-
-START_TEST(no_single_failure_changes_the_end_or_runs_anything_twice)
+START_TEST(no_single_failure_changes_the_end_or_does_anything_twice)
 {
     const struct scenario *scenario = &scenarios[_i];
 
@@ -118,15 +130,23 @@ START_TEST(no_single_failure_changes_the_end_or_runs_anything_twice)
 }
 END_TEST
 
-int torture_main(const char *name, const struct scenario *all, size_t len)
+int torture_run(const struct torture *what, const struct scenario *all, size_t len)
 {
-    Suite *suite = suite_create(name);
+    Suite *suite = suite_create(what->name);
     TCase *tcase = tcase_create("torture");
 
+    torture = what;
     scenarios = all;
     tcase_set_timeout(tcase, 600);
-    tcase_add_loop_test(tcase, no_single_failure_changes_the_end_or_runs_anything_twice, 0,
+    tcase_add_loop_test(tcase, no_single_failure_changes_the_end_or_does_anything_twice, 0,
                         (int)len);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
+}
+
+int torture_main(const char *name, const struct scenario *all, size_t len)
+{
+    const struct torture tasks = { .name = name, .begin = begin, .ending = ending, .check = check };
+
+    return torture_run(&tasks, all, len);
 }

@@ -18,6 +18,15 @@ struct scenario {
 /* A check of each; returns what main returns. */
 int torture_main(const char *name, const struct scenario *all, size_t len);
 
+/* The same where other things than Tasks are at stake. */
+struct torture {
+    const char *name;
+    void (*begin)(void);         /* before the first act: stage_set_up, and what is there already */
+    const char *(*ending)(void); /* what scenario->end has to say */
+    void (*check)(void);         /* what holds besides; may be NULL */
+};
+int torture_run(const struct torture *torture, const struct scenario *all, size_t len);
+
 /* Acts. */
 #define TORTURE_SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[10,32]"
 void torture_create(void);
