@@ -18,6 +18,7 @@ CHAOS_PATIENCE=${CHAOS_PATIENCE:-180} # for what a healed world has to do; not a
 declare -A CHAOS_TARGET=() # fault number -> replica
 declare -A CHAOS_LED=()    # fault number -> whether its replica was found to lead
 declare -A CHAOS_DOWN=()   # replica -> number of the fault that killed it
+declare -A CHAOS_ENDS=()   # number of a fault that has begun -> "DUE-MS KIND ARGUMENT..." of its end
 
 chaos_note() { # chaos_note FILE JQ-OPTION... : a line of LOGS/FILE.jsonl with the time
     local file=$1
@@ -198,44 +199,89 @@ chaos_wait() { # SECONDS WHAT COMMAND...
     done
 }
 
-# Everything of the plan, in its order. What begins late, because nobody led or the machine is slow,
-# puts off all that follows: a fault lasts at least as long as planned.
+# Everything of the plan, each fault for as long as planned. What begins late, because nobody led or
+# the machine is slow, puts off all that has not begun.
 chaos_faults() {
-    local at number step kind arguments target late due
-    while read -r at number step kind arguments <&3; do
-        due=$((CHAOS_BEGIN + 10#${at/./} * 100))
-        chaos_wait 86400 "the next fault" clock_reached "$due"
+    local at number step kind arguments due line
+    local -A length=()
+    local -a begins=()
+    while read -r at number step kind arguments; do
+        at=$((10#${at/./} * 100))
+        case $step in
+        begin) begins+=("$at $number $kind $arguments") length[$number]=-$at ;;
+        end) length[$number]=$((at + length[$number])) ;;
+        esac
+    done <"$LOGS/faults.plan"
+    for line in "${begins[@]}"; do
+        read -r at number kind arguments <<<"$line"
+        due=$((CHAOS_BEGIN + at))
+        until clock_reached "$due"; do
+            chaos_go_on
+        done
+        chaos_end_due # before another one of the same part begins
         # shellcheck disable=SC2086 # words
-        "fault_$step" "$number" "$kind" $arguments
-        late=$(($(now_ms) - due))
-        [[ $step == end ]] || CHAOS_BEGIN=$((CHAOS_BEGIN + late))
-        target=${CHAOS_TARGET[$number]:-}
-        [[ $step == begin ]] || unset "CHAOS_TARGET[$number]"
-        printf '%6s s  %-5s %2s %s\n' "$((($(now_ms) - CHAOS_BEGIN) / 1000))" "$step" "$number" \
-            "$kind${arguments:+ $arguments}${target:+ (replica $target)}"
-        chaos_note timeline --arg step "$step" --argjson number "$number" --arg kind "$kind" \
-            --arg target "$target" --argjson led "${CHAOS_LED[$number]:-false}"
-    done 3<"$LOGS/faults.plan"
+        fault_begin "$number" "$kind" $arguments
+        CHAOS_BEGIN=$(($(now_ms) - at))
+        CHAOS_ENDS[$number]="$((CHAOS_BEGIN + at + length[$number])) $kind $arguments"
+        chaos_tell begin "$number" "$kind" "$arguments"
+    done
+    while ((${#CHAOS_ENDS[@]})); do
+        chaos_go_on
+    done
+}
+
+chaos_tell() { # STEP NUMBER KIND ARGUMENTS
+    local target=${CHAOS_TARGET[$2]:-}
+    printf '%6s s  %-5s %2s %s\n' "$((($(now_ms) - CHAOS_BEGIN) / 1000))" "$1" "$2" \
+        "$3${4:+ $4}${target:+ (replica $target)}"
+    chaos_note timeline --arg step "$1" --argjson number "$2" --arg kind "$3" \
+        --arg target "$target" --argjson led "${CHAOS_LED[$2]:-false}"
+}
+
+# Ends the faults whose time is over.
+chaos_end_due() {
+    local number due kind arguments
+    for number in "${!CHAOS_ENDS[@]}"; do
+        read -r due kind arguments <<<"${CHAOS_ENDS[$number]}"
+        clock_reached "$due" || continue
+        unset "CHAOS_ENDS[$number]"
+        # shellcheck disable=SC2086 # words
+        fault_end "$number" "$kind" $arguments
+        chaos_tell end "$number" "$kind" "$arguments"
+        unset "CHAOS_TARGET[$number]"
+    done
+}
+
+# What goes on while the next fault waits.
+chaos_go_on() {
+    chaos_supervise
+    chaos_end_due
+    sleep "$POLL_SLOW"
 }
 
 # choose leader|standby NUMBER: CHAOS_TARGET[NUMBER], one that runs and is not in another fault
 chaos_choose() {
-    local role=$1 number=$2 letter leader="" candidates=() other
-    for other in "${CHAOS_REPLICAS[@]}"; do
-        [[ " ${CHAOS_TARGET[*]} " == *" $other "* ]] || candidates+=("$other")
-    done
-    ((${#candidates[@]})) || candidates=("${CHAOS_REPLICAS[@]}")
-    if [[ $role == leader ]]; then
-        # While leadership passes from one to another there is none; then anybody will do.
-        chaos_wait 10 "a leader" leader_of "${candidates[@]}" 2>/dev/null || true
-    fi
-    leader=$(leader_of "${candidates[@]}") || leader=
-    letter=$leader
-    if [[ $role == standby || -z $letter ]]; then
-        for other in "${candidates[@]}"; do
-            [[ $other == "$leader" ]] || letter=$other
+    local role=$1 number=$2 letter other leader candidates deadline
+    deadline=$(($(now_ms) + CHAOS_PATIENCE * 1000))
+    while
+        candidates=()
+        for other in "${CHAOS_REPLICAS[@]}"; do
+            [[ " ${CHAOS_TARGET[*]} " == *" $other "* ]] || candidates+=("$other")
         done
-    fi
+        leader=$(leader_of "${candidates[@]}") || leader=
+        letter=$leader
+        if [[ $role == standby ]]; then
+            letter=
+            for other in "${candidates[@]}"; do
+                [[ $other == "$leader" ]] || letter=$other
+            done
+        fi
+        [[ -z $letter ]]
+    do
+        # Leadership passes from one to another, or each is in a fault that ends.
+        (($(now_ms) < deadline)) || fail "fault $number: no $role within $CHAOS_PATIENCE s"
+        chaos_go_on
+    done
     CHAOS_TARGET[$number]=$letter
     [[ $letter != "$leader" ]] || CHAOS_LED[$number]=true
 }

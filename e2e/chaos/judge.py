@@ -27,8 +27,6 @@ FINE_STATUSES = (0, 1)
 EXPLAINED = {"StartNotConfirmed": 1}
 # The window of a repeat that crosses its own result is a round trip; of a hundred Tasks.
 CROSSINGS = 2
-# Of a fault of the leader that comes so often at least one has to meet one; while none leads it meets another.
-OFTEN = 3
 LEADER_KINDS = (
     "kill-leader",
     "pause-leader",
@@ -128,8 +126,8 @@ class Verdict:
             if not count:
                 self.violated("blind", source, f"does not show {what}")
         for kind, count, led in run.faults_of_leaders():
-            if count >= OFTEN and not led:
-                self.violated("blind", "timeline.jsonl", f"{count} times {kind}, never of a leader")
+            if led < count:
+                self.violated("blind", "timeline.jsonl", f"{count} times {kind}, {led} of a leader")
         if not run.met.total() and any(line["kind"] in HTTP_KINDS for line in run.timeline):
             self.violated("blind", "links.jsonl", "no request met an error or lost its answer")
         for number in sorted(run.faults_planned ^ begun | run.faults_planned ^ ended):
