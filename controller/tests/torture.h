@@ -25,7 +25,7 @@ struct torture {
     const char *(*ending)(void); /* what scenario->end has to say */
     void (*check)(void);         /* what holds besides; may be NULL */
 };
-int torture_run(const struct torture *torture, const struct scenario *all, size_t len);
+int torture_run(const struct torture *what, const struct scenario *all, size_t len);
 
 /* Acts. */
 #define TORTURE_SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[10,32]"
