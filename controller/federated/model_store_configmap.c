@@ -61,6 +61,9 @@ static cJSON *manifest(struct arena *arena, const struct chunk *chunk, const cha
     cJSON *object = json_object(arena);
     cJSON *owner = json_object(arena);
     cJSON *owner_metadata = json_set_object(owner, "metadata");
+
+    json_set_string(object, "apiVersion", "v1");
+    json_set_string(object, "kind", KIND_CONFIGMAP.kind);
     cJSON *metadata = json_set_object(object, "metadata");
 
     json_set_string(owner_metadata, "name", scope->owner.name);
