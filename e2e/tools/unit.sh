@@ -47,7 +47,7 @@ corpus_of() {
 }
 
 run_one() {
-    local program=$1 results=$2 name output status=0 passed failed
+    local program=$1 results=$2 name output status=0 passed failed started=$SECONDS
     local -a inputs=()
     name=$(basename "$program")
     output=$results/$name.output
@@ -65,7 +65,7 @@ run_one() {
     fi
     echo "$passed $failed" >"$results/$name.result"
     if [[ $failed -eq 0 ]]; then
-        printf '  %-32s %5d checks, 0 failures\n' "$name" "$passed"
+        printf '  %-32s %5d checks, 0 failures %5d s\n' "$name" "$passed" $((SECONDS - started))
     else
         # one write, so that the outputs of two programs do not mix
         printf '  %-32s %5d checks, %d failures (exit status %d)\n%s\n' "$name" \
