@@ -9,7 +9,7 @@ case_begin
 case_needs_own_cluster
 ROTATIONS=3
 REPLICAS="webhook-a webhook-b"
-LIFE=24
+LIFE=36 # a third of it is the time to renew it in
 WEBHOOK_NS=$SYSTEM_NS
 ks() { k --namespace "$WEBHOOK_NS" "$@"; }
 
@@ -49,7 +49,7 @@ webhook_prepare webhook-a
 broker_prepare
 broker_start
 controller_prepare
-controller_start --webhook-certificate-lifetime ${LIFE}s --webhook-ca-overlap 6s
+controller_start --webhook-certificate-lifetime ${LIFE}s --webhook-ca-overlap 12s
 
 webhook_register
 wait_for 30 "every entry to have a caBundle" all_have_a_bundle
@@ -69,7 +69,7 @@ done
 
 # ---- before it expires ----
 serial=$(secret_serial)
-wait_for 60 "both to serve another certificate" renewed_after "$serial"
+wait_for 90 "both to serve another certificate" renewed_after "$serial"
 [[ ! -e $PART/expired ]] || fail "an expired certificate was served"
 
 # ---- taken away by hand ----
