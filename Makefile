@@ -30,7 +30,7 @@ CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(PREFIX_MAP) $(OPTIMISE) $(WARNINGS) $(H
              -include common/base/banned.h -DPROPELLER_VERSION='"$(VERSION)"' -MMD -MP $(LIBS_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE_$(FLAVOUR)) $(LDFLAGS)
 LIBS_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
-LDLIBS_ALL := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
+LDLIBS_ALL := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
 COMMON_SRC := $(filter-out common/tests/%,$(wildcard common/*/*.c))
 CONTROLLER_SRC := $(filter-out controller/tests/%,$(wildcard controller/*/*.c controller/*/*/*.c))
@@ -107,15 +107,19 @@ $(LOAD): $(OUT)/bench/load.o $(OUT)/libcommon.a
 PATHS := $(OUT)/bench/paths
 $(PATHS): $(OUT)/bench/paths.o $(addprefix $(OUT)/,libcontroller.a libwebhook.a libcerts.a libcommon.a)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+# Aggregates updates, for bench/ and for `make aggregators`.
+AGGREGATE := $(OUT)/bench/aggregate
+$(AGGREGATE): $(OUT)/bench/aggregate.o $(addprefix $(OUT)/,libcontroller.a libcerts.a libcommon.a)
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 .PHONY: load benchmarks
 load: $(LOAD)
 	@:
-benchmarks: all load $(FLEET) $(PATHS)
+benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE)
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
                             $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c \
-                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c common/tests/compare/next_times.c))
+                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/aggregate.c common/tests/compare/next_times.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
@@ -140,6 +144,11 @@ SEED ?= 1
 .PHONY: schedules
 schedules: $(NEXT_TIMES) ## times of random schedules against croniter (SCHEDULES=200000 SEED=random: a long one)
 	@e2e/tools/schedules.sh $(NEXT_TIMES) $(SCHEDULES) $(SEED)
+
+AGGREGATIONS ?= 400
+.PHONY: aggregators
+aggregators: $(AGGREGATE) ## aggregators of federated learning against NumPy (AGGREGATIONS=20000 SEED=7: a long one)
+	@e2e/tools/aggregators.sh $(AGGREGATE) $(AGGREGATIONS) $(SEED)
 
 # Without the version, which would change the flags at each commit, and the folder.
 LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP) -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"

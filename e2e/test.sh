@@ -35,6 +35,7 @@ suite build make --no-print-directory -j"$(nproc)" all
 suite lint make --no-print-directory lint
 suite unit make --no-print-directory check
 suite schedules make --no-print-directory schedules
+suite aggregators make --no-print-directory aggregators
 suite oracle python3 -B e2e/oracle/test_oracle.py
 suite audit python3 -B e2e/tools/test_audit.py
 suite links python3 -B e2e/proxy/test_links.py
