@@ -1,5 +1,7 @@
 #include "common/api/proplet.h"
 
+#include <string.h>
+
 #include "common/api/decode.h"
 #include "common/base/str.h"
 
@@ -58,9 +60,17 @@ static const struct json_field SPEC_FIELDS[] = {
 };
 const struct json_struct PROPLET_SPEC = JSON_STRUCT(struct proplet_spec, SPEC_FIELDS);
 
+static const struct json_field DEVICE_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct proplet_device, client_id, "clientId"),
+    JSON_FIELD(FIELD_BOOL, struct proplet_device, connected, "connected"),
+    JSON_FIELD(FIELD_TIME, struct proplet_device, offline_since_us, "offlineSince"),
+};
+static const struct json_struct DEVICE = JSON_STRUCT(struct proplet_device, DEVICE_FIELDS);
+
 static const struct json_field K8S_STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_COUNT, struct proplet_k8s_status, ready_replicas, "readyReplicas"),
     JSON_FIELD(FIELD_COUNT, struct proplet_k8s_status, available_replicas, "availableReplicas"),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct proplet_k8s_status, devices, "devices", &DEVICE),
 };
 static const struct json_struct K8S_STATUS =
     JSON_STRUCT(struct proplet_k8s_status, K8S_STATUS_FIELDS);
@@ -107,6 +117,54 @@ int64_t proplet_replicas(const struct proplet_spec *spec)
 {
     return spec->k8s && spec->k8s->replicas.set ? spec->k8s->replicas.value
                                                 : PROPLET_DEFAULT_REPLICAS;
+}
+
+bool proplet_is_indexed(const struct proplet_spec *spec)
+{
+    return spec->type == PROPLET_K8S && spec->k8s && spec->k8s->indexed_client_ids;
+}
+
+size_t proplet_device_count(const struct proplet_spec *spec)
+{
+    int64_t replicas = proplet_replicas(spec);
+
+    if (!proplet_is_indexed(spec))
+        return 1;
+    if (replicas < 0)
+        return 0;
+    return replicas < PROPLET_MAX_REPLICAS ? (size_t)replicas : PROPLET_MAX_REPLICAS;
+}
+
+const char *proplet_device_id(struct arena *arena, const struct proplet_spec *spec, size_t index)
+{
+    const char *client_id = spec->connection_config->client_id;
+
+    return proplet_is_indexed(spec) ? arena_printf(arena, "%s-%zu", client_id, index) : client_id;
+}
+
+bool proplet_has_device(const struct proplet_spec *spec, const char *client_id)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *dash = client_id ? strrchr(client_id, '-') : NULL;
+    int64_t index = 0;
+
+    if (proplet_is_indexed(spec) && (!dash || !str_to_int64(dash + 1, &index) || index < 0 ||
+                                     (size_t)index >= proplet_device_count(spec)))
+        return false;
+    return str_equal(client_id, proplet_device_id(arena, spec, (size_t)index));
+}
+
+const struct proplet_device *proplet_device_find(const struct proplet_status *status,
+                                                 const char *client_id)
+{
+    const struct proplet_device *devices =
+        status->k8s_status ? status->k8s_status->devices.items : NULL;
+
+    for (size_t i = 0; devices && i < status->k8s_status->devices.len; i++) {
+        if (str_equal(devices[i].client_id, client_id))
+            return &devices[i];
+    }
+    return NULL;
 }
 
 int proplet_mqtt_qos(const struct proplet_spec *spec)

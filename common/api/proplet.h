@@ -64,9 +64,17 @@ struct proplet_spec {
 enum proplet_phase { PROPLET_INITIALIZING, PROPLET_RUNNING, PROPLET_OFFLINE, PROPLET_PHASES };
 extern const char *const PROPLET_PHASE_NAMES[];
 
+/* A device of a Proplet of type k8s, as far as the broker tells. */
+struct proplet_device {
+    const char *client_id;
+    bool connected;           /* written in every case */
+    int64_t offline_since_us; /* 0: it is connected */
+};
+
 struct proplet_k8s_status {
     int64_t ready_replicas;
     int64_t available_replicas;
+    struct json_objects devices; /* of struct proplet_device, in the order of the pods */
 };
 
 struct proplet_status {
@@ -106,7 +114,18 @@ cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *s
 #define PROPLET_DEFAULT_MQTT_TIMEOUT "30s"
 #define PROPLET_DEFAULT_MQTT_TIMEOUT_MS 30000
 
+#define PROPLET_MAX_REPLICAS 100
+
 int64_t proplet_replicas(const struct proplet_spec *spec);
+/* Each of its pods is a device of its own, "<clientId>-0", "<clientId>-1", ... (a StatefulSet). */
+bool proplet_is_indexed(const struct proplet_spec *spec);
+/* Its devices: one, or one for each pod; and the client id of one. */
+size_t proplet_device_count(const struct proplet_spec *spec);
+const char *proplet_device_id(struct arena *arena, const struct proplet_spec *spec, size_t index);
+bool proplet_has_device(const struct proplet_spec *spec, const char *client_id);
+/* NULL: nothing is known of it. */
+const struct proplet_device *proplet_device_find(const struct proplet_status *status,
+                                                 const char *client_id);
 int proplet_mqtt_qos(const struct proplet_spec *spec);
 int64_t proplet_mqtt_timeout_ms(const struct proplet_spec *spec); /* > 0 */
 enum proplet_dialect proplet_dialect(const struct proplet_spec *spec);

@@ -129,8 +129,9 @@ extern const char *const TARGET_PHASE_NAMES[];
 #define BROADCAST_MAX_TARGETS 500
 
 struct task_target {
-    const char *proplet; /* name of the Proplet object */
-    int64_t index;       /* in the message ids; no two starts of an attempt have the same */
+    const char *proplet;   /* name of the Proplet object */
+    const char *client_id; /* as assigned_client_id */
+    int64_t index;         /* in the message ids; no two starts of an attempt have the same */
     enum target_phase phase;
     int64_t started_at_us;
     int64_t finished_at_us;
@@ -144,13 +145,16 @@ struct task_target {
 
 /* Its device may still compute it, and is to be told to stop when it is back. */
 struct lost_attempt {
-    const char *proplet; /* name of the Proplet object */
-    const char *id;      /* of its messages */
+    const char *proplet;   /* name of the Proplet object */
+    const char *client_id; /* as assigned_client_id */
+    const char *id;        /* of its messages */
 };
 
 struct task_status {
     enum task_phase phase;
     const char *assigned_proplet; /* name of the Proplet object */
+    const char
+        *assigned_client_id; /* which of its devices, where each pod is one; NULL: its only */
     int64_t created_at_us;
     int64_t scheduled_at_us; /* with microseconds: it orders the assignments */
     int64_t started_at_us;

@@ -96,10 +96,19 @@ static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mai
     return true;
 }
 
+/* On another device of the same Proplet; of a broadcast that may be so of some targets only. */
+static bool is_elsewhere(struct arena *arena, const struct kube_object *task, const char *client_id)
+{
+    const char *own = json_string(
+        json_path(kube_object_json(arena, task), "status", "assignedClientId", NULL), NULL);
+
+    return own && !str_equal(own, client_id);
+}
+
 /* Whatever ran on the device is gone: its Tasks are told, and the message is acknowledged when that
  * is written. */
-static void on_restart(struct bridge_sink *sink, struct arena *arena, const char *identity,
-                       int64_t now_ms)
+static void on_restart(struct bridge_sink *sink, struct arena *arena, const char *client_id,
+                       const char *identity, int64_t now_ms)
 {
     struct object_list proplets = store_find(sink->proplets, arena, INDEX_IDENTITY, identity);
     const char *body = arena_printf(arena, "%" PRId64, now_ms);
@@ -112,8 +121,10 @@ static void on_restart(struct bridge_sink *sink, struct arena *arena, const char
     for (size_t i = 0; i < proplets.len; i++) {
         struct object_list tasks = store_find(sink->tasks, arena, INDEX_ASSIGNED,
                                               kube_name_key(&proplets.items[i]->name, key));
-        for (size_t j = 0; j < tasks.len; j++)
-            (void)put_mail(sink, tasks.items[j]->uid, &mail);
+        for (size_t j = 0; j < tasks.len; j++) {
+            if (!is_elsewhere(arena, tasks.items[j], client_id))
+                (void)put_mail(sink, tasks.items[j]->uid, &mail);
+        }
     }
 }
 
@@ -133,7 +144,7 @@ static void on_create(struct bridge_sink *sink, struct arena *arena, const char 
 
     int64_t now_ms = clock_monotonic_ms(sink->clock);
     fleet_fresh(sink->fleet, key, now_ms);
-    on_restart(sink, arena, key, now_ms);
+    on_restart(sink, arena, message.proplet_id, key, now_ms);
     if (!message.metadata)
         return;
 
@@ -166,19 +177,27 @@ static void on_metrics(struct bridge_sink *sink, struct arena *arena, const char
         fleet_metrics(sink->fleet, key, &message.sample, clock_wall_us(sink->clock));
 }
 
-/* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
+/* Where an attempt is to run. */
+struct place {
+    const char *proplet;
+    const char *client_id; /* NULL: on its only device */
+};
+
 /* index -1: of no broadcast. */
-static const char *proplet_of(const cJSON *status, int64_t index)
+static struct place place_of(const cJSON *status, int64_t index)
 {
     if (index < 0)
-        return json_string(json_get(status, "assignedProplet"), "");
+        return (struct place){ json_string(json_get(status, "assignedProplet"), ""),
+                                json_string(json_get(status, "assignedClientId"), NULL) };
     json_for_each (target, json_get(status, "broadcastResults")) {
         if (json_int(json_get(target, "index"), -1) == index)
-            return json_string(json_get(target, "proplet"), "");
+            return (struct place){ json_string(json_get(target, "proplet"), ""),
+                                    json_string(json_get(target, "clientId"), NULL) };
     }
-    return "";
+    return (struct place){ "", NULL };
 }
 
+/* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
 static const char *objection(struct bridge_sink *sink, struct arena *arena,
                              const struct kube_name *task_name, int64_t attempt, int64_t index,
                              const char *identity, enum proplet_dialect *ret)
@@ -197,12 +216,13 @@ static const char *objection(struct bridge_sink *sink, struct arena *arena,
         return "not_running";
     if (json_int(json_get(status, "attempt"), 1) != attempt)
         return "other_attempt";
-    if (!kube_name_set(&name, task->name.ns, proplet_of(status, index)))
+    const struct place place = place_of(status, index);
+    if (!kube_name_set(&name, task->name.ns, place.proplet))
         return "other_proplet";
 
     CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
     const cJSON *json = proplet ? kube_object_json(arena, proplet) : NULL;
-    if (!json || !proplet_identity_of(json, key) || !str_equal(key, identity))
+    if (!json || !proplet_identity_of(json, place.client_id, key) || !str_equal(key, identity))
         return "other_proplet";
 
     *ret = proplet_dialect_of(json);

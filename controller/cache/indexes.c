@@ -55,7 +55,8 @@ void targets_open(const cJSON *task, target_fn *function, void *ctx)
         return;
     json_for_each (target, task_targets_of(task)) {
         if (target_is_open(target))
-            function(ctx, json_string(json_get(target, "proplet"), ""));
+            function(ctx, json_string(json_get(target, "proplet"), ""),
+                     json_string(json_get(target, "clientId"), NULL));
     }
 }
 
@@ -93,7 +94,7 @@ struct assigned {
     void *ctx;
 };
 
-static void add_assigned(void *ctx, const char *proplet)
+static void add_assigned(void *ctx, const char *proplet, const char *client_id UNUSED)
 {
     const struct assigned *assigned = ctx;
     struct kube_name name;
@@ -108,7 +109,7 @@ static void index_assigned(const cJSON *json, index_add_fn *add, void *ctx)
     struct assigned assigned = { .ns = namespace_of(json), .add = add, .ctx = ctx };
 
     if (is_active(json))
-        add_assigned(&assigned, task_proplet(json));
+        add_assigned(&assigned, task_proplet(json), NULL);
     targets_open(json, add_assigned, &assigned);
 }
 
@@ -117,7 +118,7 @@ static void index_owed(const cJSON *json, index_add_fn *add, void *ctx)
     struct assigned owed = { .ns = namespace_of(json), .add = add, .ctx = ctx };
 
     json_for_each (attempt, json_path(json, "status", "lostAttempts", NULL))
-        add_assigned(&owed, json_string(json_get(attempt, "proplet"), ""));
+        add_assigned(&owed, json_string(json_get(attempt, "proplet"), ""), NULL);
 }
 
 static void index_waiting(const cJSON *json, index_add_fn *add, void *ctx)
@@ -170,20 +171,52 @@ bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN])
     return !str_is_empty(domain) && !str_is_empty(channel) && channel_key(domain, channel, ret);
 }
 
-bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN])
+bool proplet_identity_of(const cJSON *json, const char *client_id, char ret[static FLEET_KEY_LEN])
 {
     char channel[CHANNEL_KEY_LEN];
 
     return proplet_channel_of(json, channel) &&
-           fleet_key(channel, connection_string(json, "clientId"), ret);
+           fleet_key(channel, client_id ? client_id : connection_string(json, "clientId"), ret);
+}
+
+void proplet_identities(const cJSON *json, identity_fn *function, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct proplet proplet = { 0 };
+    char key[FLEET_KEY_LEN];
+
+    if (!json_path(json, "spec", "k8s", "indexedClientIds",
+                   NULL)) { /* most of them, without a decode */
+        if (proplet_identity_of(json, NULL, key))
+            function(ctx, connection_string(json, "clientId"), key);
+        return;
+    }
+    if (proplet_decode(arena, json, &proplet, NULL) < 0)
+        return;
+
+    size_t count = proplet_device_count(&proplet.spec);
+    for (size_t i = 0; i < count; i++) {
+        const char *client_id = proplet_device_id(arena, &proplet.spec, i);
+        if (proplet_identity_of(json, client_id, key))
+            function(ctx, client_id, key);
+    }
+}
+
+struct identity_index {
+    index_add_fn *add;
+    void *ctx;
+};
+
+static void add_identity(void *ctx, const char *client_id UNUSED, const char *identity)
+{
+    const struct identity_index *index = ctx;
+
+    index->add(index->ctx, identity);
 }
 
 static void index_identity(const cJSON *json, index_add_fn *add, void *ctx)
 {
-    char key[FLEET_KEY_LEN];
-
-    if (proplet_identity_of(json, key))
-        add(ctx, key);
+    proplet_identities(json, add_identity, &(struct identity_index){ add, ctx });
 }
 
 static void index_channel(const cJSON *json, index_add_fn *add, void *ctx)

@@ -17,7 +17,7 @@
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
  *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
  * Proplets
- *   INDEX_IDENTITY  fleet_key           device
+ *   INDEX_IDENTITY  fleet_key           each device
  *   INDEX_CHANNEL   channel_key
  *   INDEX_EMBEDDED  channel_key         of dialect embedded only
  */
@@ -40,11 +40,16 @@ watch_project_fn project_task;
 /* Without the client key and annotations. */
 watch_project_fn project_proplet;
 
-/* Of a Task's tree: calls back for each Proplet that a broadcast still waits for. */
-typedef void target_fn(void *ctx, const char *proplet);
+/* Of a Task's tree: calls back for each Proplet that a broadcast still waits for, and which of its
+ * devices (NULL: its only). */
+typedef void target_fn(void *ctx, const char *proplet, const char *client_id);
 void targets_open(const cJSON *task, target_fn *function, void *ctx);
 
 /* Of a Proplet's tree; false: it has no usable connectionConfig. */
 bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
-bool proplet_identity_of(const cJSON *json, char ret[static FLEET_KEY_LEN]);
+/* Of one of its devices; client_id NULL: of its only one. */
+bool proplet_identity_of(const cJSON *json, const char *client_id, char ret[static FLEET_KEY_LEN]);
+/* Calls back for each of its devices. */
+typedef void identity_fn(void *ctx, const char *client_id, const char *identity);
+void proplet_identities(const cJSON *json, identity_fn *function, void *ctx);
 enum proplet_dialect proplet_dialect_of(const cJSON *json);

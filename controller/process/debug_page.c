@@ -21,12 +21,48 @@ static const char *query_value(struct arena *arena, const char *query, const cha
     return "";
 }
 
+/* What is known of one device. */
+static void add_device(struct shared *shared, struct arena *arena, const char *key, cJSON *to)
+{
+    char text[RFC3339_LEN];
+    struct fleet_device device;
+
+    fleet_get(shared->fleet, arena, key, &device);
+    json_set_bool(to, "alive", device.alive);
+    json_set_string(to, "lastSeen",
+                    device.last_seen_us ? rfc3339_format_micro(device.last_seen_us, text) : NULL);
+    cJSON *history = json_set_array(to, "aliveHistory");
+    for (size_t i = 0; i < device.history_len; i++)
+        json_add_string(history, rfc3339_format_micro(device.history_us[i], text));
+}
+
+struct page {
+    struct shared *shared;
+    struct arena *arena;
+    cJSON *root;
+    bool indexed;
+};
+
+static void add_identity(void *ctx, const char *client_id, const char *identity)
+{
+    const struct page *page = ctx;
+
+    if (!page->indexed) {
+        add_device(page->shared, page->arena, identity, page->root);
+        return;
+    }
+    const cJSON *devices = json_get(page->root, "devices");
+    cJSON *device =
+        json_add_object(devices ? (cJSON *)devices : json_set_array(page->root, "devices"));
+    json_set_string(device, "clientId", client_id);
+    add_device(page->shared, page->arena, identity, device);
+}
+
 int debug_proplets_page(void *ctx, struct arena *arena, const char *query, const char **ret_body)
 {
     struct shared *shared = ctx;
     struct kube_name name;
     char key[FLEET_KEY_LEN];
-    char text[RFC3339_LEN];
 
     *ret_body = "no such Proplet; ask for /debug/proplets?namespace=NAMESPACE&name=NAME\n";
     if (!kube_name_set(&name, query_value(arena, query, "namespace"),
@@ -35,22 +71,20 @@ int debug_proplets_page(void *ctx, struct arena *arena, const char *query, const
 
     CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(shared->proplets), &name);
-    if (!object || !proplet_identity_of(kube_object_json(arena, object), key))
+    const cJSON *json = object ? kube_object_json(arena, object) : NULL;
+    if (!json || !proplet_identity_of(json, NULL, key))
         return 404;
 
-    struct fleet_device device;
-    fleet_get(shared->fleet, arena, key, &device);
     struct placement_count tasks = placements_count(shared->placements, name.ns, name.name);
+    struct page page = { .shared = shared,
+                         .arena = arena,
+                         .root = json_object(arena),
+                         .indexed = json_bool(
+                             json_path(json, "spec", "k8s", "indexedClientIds", NULL), false) };
 
-    cJSON *page = json_object(arena);
-    json_set_bool(page, "alive", device.alive);
-    json_set_string(page, "lastSeen",
-                    device.last_seen_us ? rfc3339_format_micro(device.last_seen_us, text) : NULL);
-    cJSON *history = json_set_array(page, "aliveHistory");
-    for (size_t i = 0; i < device.history_len; i++)
-        json_add_string(history, rfc3339_format_micro(device.history_us[i], text));
-    json_set_int(page, "taskCount", tasks.total);
-    json_set_int(page, "activeTaskCount", tasks.active);
-    *ret_body = json_text(arena, page, NULL);
+    proplet_identities(json, add_identity, &page);
+    json_set_int(page.root, "taskCount", tasks.total);
+    json_set_int(page.root, "activeTaskCount", tasks.active);
+    *ret_body = json_text(arena, page.root, NULL);
     return 200;
 }

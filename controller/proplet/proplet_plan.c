@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
+#include "controller/proplet/proplet_values_plan.h"
 
 /* What decides the phase; each says it in the Ready condition. */
 enum verdict {
@@ -12,7 +13,6 @@ enum verdict {
     VERDICT_DUPLICATE,
     VERDICT_SHARED,
     VERDICT_SHARED_ID,
-    VERDICT_INDEXED,
     VERDICT_REFUSED,
     VERDICT_WILL,
     VERDICT_SILENT,
@@ -25,15 +25,10 @@ struct judgement {
     int64_t deadline_ms;
 };
 
-static bool has_indexed_ids(const struct proplet_spec *spec)
-{
-    return spec->type == PROPLET_K8S && spec->k8s && spec->k8s->indexed_client_ids;
-}
-
 /* Each pod would throw the others off the broker. */
 static bool shares_client_id(const struct proplet_spec *spec)
 {
-    return spec->type == PROPLET_K8S && proplet_replicas(spec) > 1 && !has_indexed_ids(spec);
+    return spec->type == PROPLET_K8S && proplet_replicas(spec) > 1 && !proplet_is_indexed(spec);
 }
 
 static struct judgement judge(const struct proplet_observed *observed)
@@ -48,8 +43,6 @@ static struct judgement judge(const struct proplet_observed *observed)
         return (struct judgement){ .verdict = VERDICT_SHARED };
     if (shares_client_id(&observed->proplet.spec))
         return (struct judgement){ .verdict = VERDICT_SHARED_ID };
-    if (has_indexed_ids(&observed->proplet.spec))
-        return (struct judgement){ .verdict = VERDICT_INDEXED };
     if (observed->channel.refused)
         return (struct judgement){ .verdict = VERDICT_REFUSED };
     if (device->will)
@@ -109,9 +102,6 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
         return (struct said){ "SharedClientId",
                               "more than one pod has the same MQTT client id: no Tasks over "
                               "MQTT" };
-    case VERDICT_INDEXED:
-        return (struct said){ "IndexedClientIds",
-                              "each pod has an MQTT client id of its own: no Tasks over MQTT" };
     case VERDICT_REFUSED:
         return (struct said){ "SubscriptionRefused",
                               "the broker refused a subscription to this channel" };
@@ -162,21 +152,131 @@ static void plan_event(const struct proplet_observed *observed, enum verdict ver
     }
 }
 
-/* Of type k8s, where the pods decide on all but this. */
-static bool is_connected(const struct proplet_observed *observed, enum verdict verdict)
-{
-    const cJSON *old = observed->proplet.status.conditions;
+/* ---- devices of type k8s: the pods decide on all but whether they are heard ---- */
 
-    return verdict == VERDICT_ALIVE ||
-           (verdict == VERDICT_UNHEARD && condition_is(old, "Connected", CONDITION_TRUE));
+static struct proplet_device plan_device(const struct proplet_observed *observed,
+                                         const char *client_id, enum verdict verdict,
+                                         struct device_news *news)
+{
+    const struct proplet_device *old = proplet_device_find(&observed->proplet.status, client_id);
+    bool was_connected = old && old->connected;
+    struct proplet_device device = {
+        .client_id = client_id,
+        .connected = verdict == VERDICT_ALIVE || (verdict == VERDICT_UNHEARD && was_connected),
+    };
+
+    if (!device.connected)
+        device.offline_since_us =
+            old && old->offline_since_us ? old->offline_since_us : observed->now_us;
+    news->heard = device.connected && !was_connected;
+    news->silent = verdict == VERDICT_SILENT;
+    return device;
 }
 
+/* Of several together: one that is heard will do. */
+static struct judgement together(struct judgement all, struct judgement one)
+{
+    bool is_better = one.verdict == VERDICT_ALIVE ||
+                     (one.verdict == VERDICT_UNHEARD && all.verdict != VERDICT_ALIVE);
+
+    if (is_better)
+        all.verdict = one.verdict;
+    if (one.deadline_ms && (!all.deadline_ms || one.deadline_ms < all.deadline_ms))
+        all.deadline_ms = one.deadline_ms;
+    return all;
+}
+
+/* Each pod's as if it were the only one. *judgement: of all together. */
+static struct json_objects plan_pod_devices(struct arena *arena,
+                                            const struct proplet_observed *observed,
+                                            struct judgement *judgement, struct proplet_plan *plan)
+{
+    size_t count = observed->pod_device_count;
+    struct proplet_device *devices = arena_array(arena, struct proplet_device, count + 1);
+
+    plan->pod_devices = arena_array(arena, struct device_news, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        struct proplet_observed one = *observed;
+        one.device = observed->pod_devices[i];
+        struct judgement own = judge(&one);
+
+        devices[i] = plan_device(observed, proplet_device_id(arena, &observed->proplet.spec, i),
+                                 own.verdict, &plan->pod_devices[i]);
+        *judgement = i ? together(*judgement, own) : own;
+    }
+    return (struct json_objects){ devices, count };
+}
+
+static struct json_objects plan_devices(struct arena *arena,
+                                        const struct proplet_observed *observed,
+                                        struct judgement *judgement, struct proplet_plan *plan)
+{
+    const struct proplet_spec *spec = &observed->proplet.spec;
+    struct proplet_device *device = arena_new(arena, struct proplet_device);
+
+    if (proplet_is_indexed(spec))
+        return plan_pod_devices(arena, observed, judgement, plan);
+    if (shares_client_id(spec))
+        return (struct json_objects){ 0 };
+    *device = plan_device(observed, spec->connection_config->client_id, judgement->verdict,
+                          &plan->device);
+    return (struct json_objects){ device, 1 };
+}
+
+static bool same_devices(const struct json_objects *a, const struct json_objects *b)
+{
+    const struct proplet_device *devices = a->items;
+    const struct proplet_device *others = b->items;
+
+    for (size_t i = 0; a->len == b->len && i < a->len; i++) {
+        if (!str_equal(devices[i].client_id, others[i].client_id) ||
+            devices[i].connected != others[i].connected)
+            return false;
+    }
+    return a->len == b->len;
+}
+
+/* Mirrored from the object that makes the pods, and what is heard of them. */
+static void plan_pods(struct arena *arena, const struct proplet_observed *observed,
+                      struct judgement *judgement, struct proplet_plan *plan)
+{
+    static const struct proplet_k8s_status NONE;
+    const struct proplet_status *status = &observed->proplet.status;
+    const struct proplet_k8s_status *old = status->k8s_status ? status->k8s_status : &NONE;
+    struct proplet_k8s_status *fresh = arena_new(arena, struct proplet_k8s_status);
+
+    fresh->ready_replicas = observed->pods->ready_replicas;
+    fresh->available_replicas = observed->pods->available_replicas;
+    fresh->devices = plan_devices(arena, observed, judgement, plan);
+    plan->status.k8s_status = fresh;
+    plan->transition = !status->k8s_status || old->ready_replicas != fresh->ready_replicas ||
+                       old->available_replicas != fresh->available_replicas ||
+                       !same_devices(&old->devices, &fresh->devices);
+}
+
+static size_t connected_devices(const struct proplet_k8s_status *status)
+{
+    const struct proplet_device *devices = status->devices.items;
+    size_t count = 0;
+
+    for (size_t i = 0; i < status->devices.len; i++)
+        count += devices[i].connected;
+    return count;
+}
+
+/* ---- what is told ---- */
+
 static struct said say_connected(struct arena *arena, const struct proplet_observed *observed,
-                                 enum verdict verdict, bool connected)
+                                 const struct proplet_status *status, enum verdict verdict,
+                                 bool connected)
 {
     static const struct said HEARTBEAT = { "Heartbeat", "" };
     static const struct said NO_HEARTBEAT = { "NoHeartbeat", "" };
 
+    if (connected && observed->pod_device_count)
+        return (struct said){ "Heartbeat", arena_printf(arena, "%zu of %zu pods are heard",
+                                                        connected_devices(status->k8s_status),
+                                                        status->k8s_status->devices.len) };
     if (connected)
         return HEARTBEAT;
     if (!observed->pods || verdict == VERDICT_SILENT || verdict == VERDICT_UNHEARD)
@@ -192,25 +292,6 @@ static struct said say_ready(struct arena *arena, const struct proplet_observed 
     return say(arena, observed, verdict);
 }
 
-/* Mirrored from the object that makes the pods. */
-static bool plan_pods(struct arena *arena, const struct proplet_observed *observed,
-                      struct proplet_status *status)
-{
-    static const struct proplet_k8s_status NONE;
-    const struct proplet_k8s_status *old = status->k8s_status ? status->k8s_status : &NONE;
-    const struct proplet_pods *pods = observed->pods;
-
-    if (!pods)
-        return false;
-
-    bool changed = !status->k8s_status || old->ready_replicas != pods->ready_replicas ||
-                   old->available_replicas != pods->available_replicas;
-    status->k8s_status = arena_new(arena, struct proplet_k8s_status);
-    status->k8s_status->ready_replicas = pods->ready_replicas;
-    status->k8s_status->available_replicas = pods->available_replicas;
-    return changed;
-}
-
 static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
                        enum verdict verdict, struct proplet_plan *plan)
 {
@@ -218,13 +299,12 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
     struct proplet_status *status = &plan->status;
     bool unchanged = verdict == VERDICT_UNHEARD && old->conditions && !observed->pods;
     bool alive = status->phase == PROPLET_RUNNING;
-    bool connected = observed->pods ? is_connected(observed, verdict) : alive;
-    bool was_heard = observed->pods ? condition_is(old->conditions, "Connected", CONDITION_TRUE)
-                                    : old->phase == PROPLET_RUNNING;
+    bool connected = observed->pods ? connected_devices(status->k8s_status) > 0 : alive;
     struct said ready = say_ready(arena, observed, verdict);
-    struct said heard = say_connected(arena, observed, verdict, connected);
+    struct said heard = say_connected(arena, observed, status, verdict, connected);
 
-    plan->heard = connected && !was_heard;
+    if (!observed->pods)
+        plan->device.heard = alive && old->phase != PROPLET_RUNNING;
     if (unchanged) /* an earlier leader's word stands until this process has heard, or waited */
         return;
 
@@ -232,10 +312,9 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
         arena, old->conditions ? json_copy(old->conditions) : cJSON_CreateArray(), json_free);
     bool changed = set_condition(observed, list, "Ready", alive, &ready);
     changed |= set_condition(observed, list, "Connected", connected, &heard);
-    changed |= plan_pods(arena, observed, status);
     status->conditions = list;
     status->alive = alive;
-    plan->transition = changed || status->phase != old->phase || old->alive != alive;
+    plan->transition |= changed || status->phase != old->phase || old->alive != alive;
 
     plan_event(observed, verdict, &ready, plan);
 }
@@ -261,7 +340,8 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
         "NoResults", "its last 3 Tasks ended without a result from the device"
     };
     _Static_assert(FLEET_MAX_UNANSWERED == 3, "the message says so");
-    const struct fleet_device *device = &observed->device;
+    const struct fleet_device summary = proplet_summary(observed);
+    const struct fleet_device *device = &summary;
     const cJSON *old = plan->status.conditions;
     bool was_unhealthy = condition_is(old, "Healthy", CONDITION_FALSE);
     bool healthy =
@@ -281,111 +361,22 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
     plan->event_message = healthy ? "a result came from the device" : said->message;
 }
 
-static bool plan_heartbeats(struct arena *arena, const struct fleet_device *device,
-                            struct proplet_status *status)
-{
-    if (!device->last_seen_us)
-        return false;
-
-    bool changed = status->last_seen_us / 1000000 != device->last_seen_us / 1000000;
-    status->last_seen_us = device->last_seen_us;
-    status->alive_history.items = arena_array(arena, const char *, device->history_len);
-    status->alive_history.len = device->history_len;
-    for (size_t i = 0; i < device->history_len; i++)
-        status->alive_history.items[i] =
-            rfc3339_format(device->history_us[i], arena_alloc(arena, 1, RFC3339_LEN));
-    return changed;
-}
-
-static bool plan_metadata(struct arena *arena, const struct fleet_device *device,
-                          struct proplet_status *status)
-{
-    const cJSON *metadata;
-
-    if (!device->metadata ||
-        json_parse(arena, device->metadata, strlen(device->metadata), &metadata, NULL) < 0)
-        return false;
-
-    bool changed = !json_equal(metadata, status->metadata);
-    status->metadata = metadata;
-    return changed;
-}
-
-static bool plan_metrics(struct arena *arena, const struct fleet_device *device,
-                         struct proplet_status *status)
-{
-    if (!device->sample_us)
-        return false;
-
-    const cJSON *metrics = sample_json(arena, &device->sample, device->sample_us);
-    bool changed = !json_equal(metrics, status->latest_metrics);
-    status->latest_metrics = metrics;
-    return changed;
-}
-
-static bool same_amounts(const struct resource_amounts *a, const struct resource_amounts *b)
-{
-    return json_equal(a->cpu, b->cpu) && json_equal(a->memory, b->memory) &&
-           json_equal(a->custom, b->custom);
-}
-
-/* What the user says that the device has: it says nothing of it itself. */
-static bool plan_resources(struct arena *arena, const cJSON *resources,
-                           struct proplet_status *status)
-{
-    static const struct resource_amounts NOTHING;
-    const struct resource_amounts *old = status->available_resources;
-    struct resource_amounts *amounts = arena_new(arena, struct resource_amounts);
-    cJSON *custom = json_object(arena);
-
-    json_for_each (item, resources) {
-        if (str_equal(item->string, "cpu"))
-            amounts->cpu = item;
-        else if (str_equal(item->string, "memory"))
-            amounts->memory = item;
-        else
-            json_set_copy(custom, item->string, item);
-    }
-    if (json_len(custom))
-        amounts->custom = custom;
-    status->available_resources = json_len(resources) ? amounts : NULL;
-    return !same_amounts(old ? old : &NOTHING, amounts);
-}
-
-/* What is written when there is time for it: true if any of it differs from what is stored. */
-static bool plan_live_values(struct arena *arena, const struct proplet_observed *observed,
-                             struct proplet_plan *plan)
-{
-    const struct fleet_device *device = &observed->device;
-    const struct proplet_status *old = &observed->proplet.status;
-    struct proplet_status *status = &plan->status;
-    bool changed = plan_heartbeats(arena, device, status);
-
-    plan->news = plan_metadata(arena, device, status);
-    changed |= plan->news;
-    changed |= plan_metrics(arena, device, status);
-    changed |= plan_resources(arena, observed->proplet.spec.resources, status);
-    changed |= old->task_count != observed->tasks.total ||
-               old->active_task_count != observed->tasks.active;
-    status->task_count = observed->tasks.total;
-    status->active_task_count = observed->tasks.active;
-    return changed;
-}
-
 struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed)
 {
     struct judgement judgement = judge(observed);
-    struct proplet_plan plan = { .status = observed->proplet.status,
-                                 .deadline_ms = judgement.deadline_ms };
+    struct proplet_plan plan = { .status = observed->proplet.status };
 
+    plan.device.silent = judgement.verdict == VERDICT_SILENT;
+    if (observed->pods)
+        plan_pods(arena, observed, &judgement, &plan);
+    plan.deadline_ms = judgement.deadline_ms;
     plan.status.observed_generation = observed->generation;
     plan.status.phase = next_phase(observed, judgement.verdict);
-    plan.silent = judgement.verdict == VERDICT_SILENT;
     plan_phase(arena, observed, judgement.verdict, &plan);
     plan.transition |= plan_offline_since(observed, &plan.status);
     plan_health(arena, observed, &plan);
     if (plan.status.observed_generation != observed->proplet.status.observed_generation)
         plan.transition = true;
-    plan.refresh = plan_live_values(arena, observed, &plan);
+    plan.refresh = proplet_plan_values(arena, observed, &plan);
     return plan;
 }

@@ -15,7 +15,8 @@
  *                                        └─────────<──heartbeat──<───────┘
  *
  * Of type k8s it is Running while all its pods are ready; whether its device is heard, and so gets
- * Tasks over MQTT, is the condition Connected.
+ * Tasks over MQTT, is the condition Connected. Where each pod is a device of its own, one that is
+ * heard will do for that; status.k8sStatus.devices has each.
  *
  * Silence counts from the last heartbeat or from the acknowledged subscription, whichever is later:
  * neither a restart of this process nor an outage of the broker turns anybody Offline.
@@ -31,6 +32,10 @@ struct proplet_observed {
     const char *claimed_by; /* an older Proplet with the same identity, "<ns>/<name>"; NULL: none */
     bool channel_shared;    /* an embedded Proplet is on this channel, and it is not alone there */
     struct fleet_device device;
+    /* Those of proplet_device_id, where each pod is a device of its own; the one above is then
+     * unused. */
+    const struct fleet_device *pod_devices;
+    size_t pod_device_count;
     struct placement_count tasks;
 
     int64_t threshold_ms;
@@ -38,13 +43,19 @@ struct proplet_observed {
     int64_t now_us;
 };
 
+/* What is known of a device changes. */
+struct device_news {
+    bool heard;  /* it counts as alive from now on, and did not before */
+    bool silent; /* it is to be taken for dead until its next heartbeat */
+};
+
 struct proplet_plan {
     struct proplet_status status; /* as it is to be stored */
     bool transition;              /* what users wait for changed: write at once */
     bool refresh;                 /* only live values changed: write within the refresh budget */
     bool news;                    /* metadata is among them: before mere refreshes */
-    bool heard;                   /* the device counts as alive from now on, and did not before */
-    bool silent;                  /* the device is to be taken for dead until its next heartbeat */
+    struct device_news device;
+    struct device_news *pod_devices; /* of each in observed */
     enum event_type event_type;
     const char *event_reason; /* NULL: none */
     const char *event_message;

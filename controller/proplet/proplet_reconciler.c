@@ -18,6 +18,37 @@ static struct metric BRAKE = { .type = METRIC_GAUGE,
                                .help = "1 while so much of the fleet went Offline at once that no "
                                        "Proplet counts as lost." };
 
+struct identity {
+    const char *client_id;
+    const char *key; /* fleet_key */
+};
+
+struct identity_list {
+    struct arena *arena;
+    struct identity items[PROPLET_MAX_REPLICAS];
+    size_t len;
+};
+
+static void add_identity(void *ctx, const char *client_id, const char *key)
+{
+    struct identity_list *list = ctx;
+
+    if (list->len < ARRAY_LEN(list->items))
+        list->items[list->len++] = (struct identity){ arena_strdup(list->arena, client_id),
+                                                      arena_strdup(list->arena, key) };
+}
+
+/* NULL: of nobody. */
+static struct identity_list *identities_of(struct arena *arena, const struct kube_object *object)
+{
+    struct identity_list *list = arena_new(arena, struct identity_list);
+
+    list->arena = arena;
+    if (object)
+        proplet_identities(kube_object_json(arena, object), add_identity, list);
+    return list;
+}
+
 /* The oldest object of an identity has it: by creationTimestamp, then by uid. NULL: this one. */
 static const char *claimed_by(struct shared *shared, struct arena *arena,
                               const struct kube_object *object, const cJSON *json, const char *key)
@@ -39,8 +70,25 @@ static const char *claimed_by(struct shared *shared, struct arena *arena,
     return NULL;
 }
 
+static void observe_devices(struct shared *shared, struct arena *arena,
+                            const struct kube_object *object, const cJSON *json,
+                            const struct identity_list *identities, struct proplet_observed *ret)
+{
+    bool indexed = proplet_is_indexed(&ret->proplet.spec);
+    struct fleet_device *devices = arena_array(arena, struct fleet_device, identities->len + 1);
+
+    for (size_t i = 0; i < identities->len; i++) {
+        fleet_get(shared->fleet, arena, identities->items[i].key, &devices[i]);
+        if (!ret->claimed_by)
+            ret->claimed_by = claimed_by(shared, arena, object, json, identities->items[i].key);
+    }
+    ret->device = devices[0];
+    ret->pod_devices = devices;
+    ret->pod_device_count = indexed ? identities->len : 0;
+}
+
 static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                   const cJSON *json, const char *channel, const char *key,
+                   const cJSON *json, const char *channel, const struct identity_list *identities,
                    struct proplet_observed *ret, struct error *err)
 {
     struct store *proplets = informer_store(shared->proplets);
@@ -49,7 +97,6 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
         .name = object->name.name,
         .generation = object->generation,
         .mqtt_configured = shared->bridge != NULL,
-        .claimed_by = claimed_by(shared, rc->arena, object, json, key),
         .channel_shared = store_count(proplets, INDEX_EMBEDDED, channel) &&
                           store_count(proplets, INDEX_CHANNEL, channel) > 1,
         .tasks = placements_count(shared->placements, object->name.ns, object->name.name),
@@ -59,8 +106,12 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
     };
     if (shared->bridge)
         ret->channel = bridge_channel_state(shared->bridge, channel);
-    fleet_get(shared->fleet, rc->arena, key, &ret->device);
-    return proplet_decode(rc->arena, json, &ret->proplet, err);
+
+    int r = proplet_decode(rc->arena, json, &ret->proplet, err);
+    if (r < 0)
+        return r;
+    observe_devices(shared, rc->arena, object, json, identities, ret);
+    return 0;
 }
 
 static void announce(struct reconcile *rc, const struct kube_object *object,
@@ -100,21 +151,38 @@ static void announce_brake(struct shared *shared, struct reconcile *rc,
     }
 }
 
+static void note_news(struct shared *shared, const char *key, const struct fleet_device *device,
+                      const struct device_news *news)
+{
+    if (news->silent)
+        fleet_silent(shared->fleet, key, device->last_seen_ms);
+    if (news->heard)
+        fleet_fresh(shared->fleet, key, device->alive_since_ms); /* before any Task may */
+}
+
+static void note_all_news(struct shared *shared, const struct identity_list *identities,
+                          const struct proplet_observed *observed, const struct proplet_plan *plan)
+{
+    for (size_t i = 0; i < identities->len; i++) {
+        if (observed->pod_device_count)
+            note_news(shared, identities->items[i].key, &observed->pod_devices[i],
+                      &plan->pod_devices[i]);
+        else
+            note_news(shared, identities->items[i].key, &observed->device, &plan->device);
+    }
+}
+
 static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-               const cJSON *json, const char *key, const struct proplet_observed *observed,
+               const cJSON *json, const struct proplet_observed *observed,
                const struct proplet_plan *plan, struct error *err)
 {
-    if (plan->silent)
-        fleet_silent(shared->fleet, key, observed->device.last_seen_ms);
-    if (plan->heard)
-        fleet_fresh(shared->fleet, key, observed->device.alive_since_ms); /* before any Task may */
     if (plan->deadline_ms)
         reconcile_again_after(rc, plan->deadline_ms - observed->now_ms);
     if (!plan->transition && !plan->refresh)
         return 0;
 
     if (!plan->transition) {
-        int64_t slot_ms = refresh_budget_reserve(shared->budget, key, plan->news,
+        int64_t slot_ms = refresh_budget_reserve(shared->budget, object->uid, plan->news,
                                                  &shared->settings->refresh, observed->now_ms);
         if (observed->now_ms < slot_ms) {
             reconcile_again_after(rc, slot_ms - observed->now_ms);
@@ -130,7 +198,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     if (r < 0)
         return error_wrap(err, "write status");
 
-    refresh_budget_release(shared->budget, key);
+    refresh_budget_release(shared->budget, object->uid);
     if (written)
         announce(rc, object, plan);
     return 0;
@@ -187,16 +255,17 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     const cJSON *json = kube_object_json(rc->arena, object);
     if (object->deleting)
         return release(shared, rc, object, json, err);
-    if (!proplet_channel_of(json, channel) || !proplet_identity_of(json, key))
+    if (!proplet_channel_of(json, channel) || !proplet_identity_of(json, NULL, key))
         return error_set(err, ERROR_INVALID,
                          "spec.connectionConfig: domainId, channelId and clientId are required");
 
     if (!finalizer_has(json, FINALIZER_PROPLET))
         return add_finalizer(shared, rc, json, err);
 
+    const struct identity_list *identities = identities_of(rc->arena, object);
     struct proplet_observed observed;
     struct proplet_pods pods;
-    int r = observe(shared, rc, object, json, channel, key, &observed, err);
+    int r = observe(shared, rc, object, json, channel, identities, &observed, err);
     if (r < 0)
         return r;
     if (observed.proplet.spec.type == PROPLET_K8S) {
@@ -207,7 +276,8 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     }
 
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
-    r = act(shared, rc, object, json, key, &observed, &plan, err);
+    note_all_news(shared, identities, &observed, &plan);
+    r = act(shared, rc, object, json, &observed, &plan, err);
     announce_brake(shared, rc, object); /* its own write may have made it news */
     return r;
 }
@@ -222,30 +292,34 @@ static void wake_index(struct shared *shared, struct arena *arena, const char *i
         workqueue_add(queue, &list.items[i]->name);
 }
 
-static void device_gone(struct shared *shared, const char *key)
+static bool has_identity(const struct identity_list *list, const char *key)
 {
-    fleet_remove(shared->fleet, key);
-    refresh_budget_release(shared->budget, key);
+    for (size_t i = 0; i < list->len; i++) {
+        if (str_equal(list->items[i].key, key))
+            return true;
+    }
+    return false;
 }
 
-static void gone_from(struct shared *shared, struct arena *arena, const char *key,
-                      const char *channel, struct workqueue *queue)
+/* Identities that are in one list and not in the other. gone: nobody may have them any more. */
+static void wake_claimants(struct shared *shared, struct arena *arena,
+                           const struct identity_list *list, const struct identity_list *other,
+                           bool gone, struct workqueue *queue)
 {
-    if (shared->bridge)
-        bridge_channel_remove(shared->bridge, channel);
-    if (!store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
-        device_gone(shared, key);
-    wake_index(shared, arena, INDEX_IDENTITY, key, queue);
-    if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
-        wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
+    for (size_t i = 0; i < list->len; i++) {
+        const char *key = list->items[i].key;
+
+        if (has_identity(other, key))
+            continue;
+        if (gone && !store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
+            fleet_remove(shared->fleet, key);
+        wake_index(shared, arena, INDEX_IDENTITY, key, queue); /* the oldest one has it */
+    }
 }
 
-static void come_to(struct shared *shared, struct arena *arena, const char *key,
-                    const char *channel, struct workqueue *queue)
+static void wake_neighbours(struct shared *shared, struct arena *arena, const char *channel,
+                            struct workqueue *queue)
 {
-    if (shared->bridge)
-        bridge_channel_add(shared->bridge, channel);
-    wake_index(shared, arena, INDEX_IDENTITY, key, queue); /* the older one has it */
     if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
         wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
 }
@@ -287,32 +361,48 @@ static void note_member(struct shared *shared, struct arena *arena, const struct
         workqueue_add(shared->task_queue, &held.items[i]->name);
 }
 
+static void proplet_gone(struct shared *shared, const char *uid)
+{
+    proplet_pods_forget(shared, uid);
+    refresh_budget_release(shared->budget, uid);
+}
+
+/* It came to a channel, or left it; "": none. */
+static void note_channel(struct shared *shared, struct arena *arena, const char *before,
+                         const char *after, struct workqueue *queue)
+{
+    if (str_equal(before, after))
+        return;
+    if (shared->bridge && *after)
+        bridge_channel_add(shared->bridge, after);
+    if (shared->bridge && *before)
+        bridge_channel_remove(shared->bridge, before);
+    wake_neighbours(shared, arena, after, queue);
+    wake_neighbours(shared, arena, before, queue);
+}
+
 void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                          struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct shared *shared = self;
-    char old_key[FLEET_KEY_LEN] = "";
     char old_channel[CHANNEL_KEY_LEN] = "";
-    char key[FLEET_KEY_LEN] = "";
     char channel[CHANNEL_KEY_LEN] = "";
-    bool had = old && proplet_identity_of(kube_object_json(arena, old), old_key) &&
-               proplet_channel_of(kube_object_json(arena, old), old_channel);
-    bool has = current && proplet_identity_of(kube_object_json(arena, current), key) &&
-               proplet_channel_of(kube_object_json(arena, current), channel);
+    const struct identity_list *before = identities_of(arena, old);
+    const struct identity_list *after = identities_of(arena, current);
 
+    if (old && !proplet_channel_of(kube_object_json(arena, old), old_channel))
+        *old_channel = '\0';
+    if (current && !proplet_channel_of(kube_object_json(arena, current), channel))
+        *channel = '\0';
     note_member(shared, arena, current ? &current->name : &old->name, current);
     if (current)
         workqueue_add(queue, &current->name);
     else if (old)
-        proplet_pods_forget(shared, old->uid);
-    if (had && has && str_equal(old_key, key)) {
-        if (is_embedded(arena, old) != is_embedded(arena, current))
-            wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
-        return;
-    }
-    if (has)
-        come_to(shared, arena, key, channel, queue);
-    if (had)
-        gone_from(shared, arena, old_key, old_channel, queue);
+        proplet_gone(shared, old->uid);
+    if (old && current && is_embedded(arena, old) != is_embedded(arena, current))
+        wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
+    note_channel(shared, arena, old_channel, channel, queue);
+    wake_claimants(shared, arena, after, before, false, queue);
+    wake_claimants(shared, arena, before, after, true, queue);
 }

@@ -20,6 +20,9 @@ struct entry {
     cJSON *labels;
     struct proplet_external external;
     struct proplet proplet;
+    struct proplet_k8s k8s; /* if it is indexed */
+    struct candidate_device *devices;
+    size_t device_count;
     bool ready;
     bool connected;
 };
@@ -58,6 +61,9 @@ static void entry_unref(struct entry *entry)
     for (size_t i = 0; i < entry->external.capabilities.len; i++)
         free((char *)entry->external.capabilities.items[i]);
     free(entry->external.capabilities.items);
+    for (size_t i = 0; i < entry->device_count; i++)
+        free((char *)entry->devices[i].client_id);
+    free(entry->devices);
     free(entry->device_type);
     free(entry->name);
     free(entry->version);
@@ -141,6 +147,23 @@ static void copy_external(struct entry *entry, const struct proplet_external *ex
     entry->proplet.spec.external = &entry->external;
 }
 
+/* Those that are heard. */
+static void copy_devices(struct entry *entry, const struct proplet *proplet)
+{
+    static const struct proplet_k8s_status NONE;
+    const struct proplet_k8s_status *status =
+        proplet->status.k8s_status ? proplet->status.k8s_status : &NONE;
+    const struct proplet_device *devices = status->devices.items;
+
+    entry->k8s.indexed_client_ids = true;
+    entry->proplet.spec.k8s = &entry->k8s;
+    entry->devices = xcalloc(status->devices.len + 1, sizeof(*entry->devices));
+    for (size_t i = 0; i < status->devices.len; i++) {
+        if (devices[i].connected && proplet_has_device(&proplet->spec, devices[i].client_id))
+            entry->devices[entry->device_count++].client_id = xstrdup(devices[i].client_id);
+    }
+}
+
 /* NULL: it is no candidate. */
 static struct entry *entry_create(const struct kube_object *object)
 {
@@ -162,6 +185,8 @@ static struct entry *entry_create(const struct kube_object *object)
     entry->connected = condition_is(proplet.status.conditions, "Connected", CONDITION_TRUE);
     entry->proplet.spec.type = proplet.spec.type;
     entry->proplet.spec.unschedulable = proplet.spec.unschedulable;
+    if (proplet_is_indexed(&proplet.spec))
+        copy_devices(entry, &proplet);
     if (proplet.spec.external)
         copy_external(entry, proplet.spec.external);
     return entry;
@@ -211,7 +236,9 @@ static struct shared_set *set_create(struct candidates *candidates, const struct
                                                 .proplet = &entry->proplet,
                                                 .labels = entry->labels,
                                                 .ready = entry->ready,
-                                                .connected = entry->connected };
+                                                .connected = entry->connected,
+                                                .devices = entry->devices,
+                                                .device_count = entry->device_count };
     }
     set->set = (struct candidate_set){ .items = set->items, .len = len, .version = version };
     return set;
@@ -264,6 +291,25 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
     }
     arena_own(arena, set, set_unref);
     return &set->set;
+}
+
+struct candidate candidate_count(struct arena *arena, const struct candidate *candidate,
+                                 struct placements *placements, const char *ns, int64_t kept)
+{
+    struct candidate ret = *candidate;
+    struct candidate_device *devices =
+        arena_array(arena, struct candidate_device, candidate->device_count + 1);
+
+    ret.active = placements_count(placements, ns, candidate->name).active + kept;
+    for (size_t i = 0; i < candidate->device_count; i++) {
+        const char *client_id = candidate->devices[i].client_id;
+        struct placement_count count =
+            placements_device_count(placements, ns, candidate->name, client_id);
+
+        devices[i] = (struct candidate_device){ client_id, count.active, count.total };
+    }
+    ret.devices = devices;
+    return ret;
 }
 
 static int compare_name(const void *name, const void *candidate)

@@ -3,6 +3,7 @@
 
 #include "common/base/arena.h"
 #include "common/runtime/store.h"
+#include "controller/scheduler/placements.h"
 #include "controller/scheduler/scheduler.h"
 
 /*
@@ -26,6 +27,9 @@ struct candidate_set {
 };
 const struct candidate_set *candidates_get(struct candidates *candidates, struct arena *arena,
                                            const char *ns);
+/* With the counts of now, and kept more on it; its devices in the arena. */
+struct candidate candidate_count(struct arena *arena, const struct candidate *candidate,
+                                 struct placements *placements, const char *ns, int64_t kept);
 /* NULL: not there. */
 const struct candidate *candidate_find(const struct candidate_set *set, const char *name);
 /* For a metric: so many Proplets were compared with what a Task wants, or the other way around. */

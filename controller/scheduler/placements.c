@@ -1,6 +1,7 @@
 #include "controller/scheduler/placements.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 /* What one Task adds to the counts. */
 struct share {
     char **proplet_keys; /* in the order in which they were given */
+    char **device_keys;  /* of each; NULL: it names none */
     size_t len;
     int64_t chosen_us;
     bool active;
@@ -25,7 +27,7 @@ struct last {
 struct placements {
     pthread_mutex_t lock;
     struct map *shares; /* Task key -> share */
-    struct map *counts; /* Proplet key -> placement_count */
+    struct map *counts; /* Proplet key, or "<Proplet key>/<clientId>" -> placement_count */
     struct map *last;   /* namespace -> last */
     uint64_t sequence;
 };
@@ -34,9 +36,12 @@ static void share_free(void *value)
 {
     struct share *share = value;
 
-    for (size_t i = 0; i < share->len; i++)
+    for (size_t i = 0; i < share->len; i++) {
         free(share->proplet_keys[i]);
+        free(share->device_keys[i]);
+    }
     free(share->proplet_keys);
+    free(share->device_keys);
     free(share);
 }
 
@@ -78,15 +83,34 @@ static void count_change(struct placements *placements, const char *key, int64_t
         map_remove(placements->counts, key);
 }
 
-static const char *proplet_key(const struct kube_name *task, const char *proplet,
-                               char ret[static KUBE_KEY_LEN])
+/* Both of one place of a share. */
+static void place_change(struct placements *placements, const struct share *share, size_t at,
+                         int64_t sign)
+{
+    int64_t active = sign * share->active;
+
+    count_change(placements, share->proplet_keys[at], sign, active);
+    if (share->device_keys[at])
+        count_change(placements, share->device_keys[at], sign, active);
+}
+
+static const char *proplet_key(const char *ns, const char *proplet, char ret[static KUBE_KEY_LEN])
 {
     struct kube_name name;
 
-    if (!proplet || !kube_name_set(&name, task->ns, proplet))
+    if (!proplet || !kube_name_set(&name, ns, proplet))
         return NULL;
 
     return kube_name_key(&name, ret);
+}
+
+static char *device_key(const char *proplet_key, const char *client_id)
+{
+    size_t size = strlen(proplet_key) + strlen(client_id) + 2;
+    char *key = xmalloc(size);
+
+    snprintf(key, size, "%s/%s", proplet_key, client_id);
+    return key;
 }
 
 /* now: it is chosen with the lock held, so it is the newest whatever the time of its choice says:
@@ -105,7 +129,7 @@ static void last_change(struct placements *placements, const char *ns,
 
     struct last *last = xcalloc(1, sizeof(*last));
     last->chosen_us = chosen_us;
-    str_copy(last->proplet, sizeof(last->proplet), placement->proplet);
+    str_copy(last->proplet, sizeof(last->proplet), placement->on.proplet);
     map_set(placements->last, ns, last);
 }
 
@@ -115,17 +139,21 @@ static struct share *share_create(const struct kube_name *task, const struct pla
     size_t len = placement ? placement->target_count : 0;
     char key[KUBE_KEY_LEN];
 
-    if (!placement || (!len && !placement->proplet))
+    if (!placement || (!len && !placement->on.proplet))
         return NULL;
 
-    const char *const *names = len ? placement->targets : &placement->proplet;
+    const struct placed *places = len ? placement->targets : &placement->on;
     struct share *share = xcalloc(1, sizeof(*share));
     share->proplet_keys = xcalloc(len + 1, sizeof(*share->proplet_keys));
+    share->device_keys = xcalloc(len + 1, sizeof(*share->device_keys));
     share->active = placement->active;
     share->chosen_us = placement->chosen_us;
     for (size_t i = 0; i < (len ? len : 1); i++) {
-        if (proplet_key(task, names[i], key))
-            share->proplet_keys[share->len++] = xstrdup(key);
+        if (!proplet_key(task->ns, places[i].proplet, key))
+            continue;
+        if (places[i].client_id)
+            share->device_keys[share->len] = device_key(key, places[i].client_id);
+        share->proplet_keys[share->len++] = xstrdup(key);
     }
     if (share->len)
         return share;
@@ -162,14 +190,14 @@ static struct freed_list share_replace(struct placements *placements, struct are
             if (old->active && !share_has(fresh, key, &next) &&
                 kube_name_set(&ret.items[ret.len], task->ns, strchr(key, '/') + 1))
                 ret.len++;
-            count_change(placements, key, -1, -(int64_t)old->active);
+            place_change(placements, old, i, -1);
         }
         map_remove(placements->shares, task_key);
     }
     if (fresh) {
         map_set(placements->shares, task_key, fresh);
         for (size_t i = 0; i < fresh->len; i++)
-            count_change(placements, fresh->proplet_keys[i], 1, fresh->active);
+            place_change(placements, fresh, i, 1);
     }
     return ret;
 }
@@ -194,7 +222,7 @@ struct freed_list placements_note(struct placements *placements, struct arena *a
     bool outdated = is_outdated(placements, task, placement);
     if (!outdated) {
         ret = share_replace(placements, arena, task, fresh);
-        if (fresh && placement->proplet)
+        if (fresh && placement->on.proplet)
             last_change(placements, task->ns, placement, false);
     }
     pthread_mutex_unlock(&placements->lock);
@@ -225,7 +253,7 @@ bool placements_assume(struct placements *placements, struct arena *arena, uint6
         *ret_freed = share_replace(placements, arena, task, fresh);
         if (fresh)
             fresh->assumed = true;
-        if (fresh && placement->proplet)
+        if (fresh && placement->on.proplet)
             last_change(placements, task->ns, placement, true);
     }
     pthread_mutex_unlock(&placements->lock);
@@ -240,21 +268,39 @@ struct freed_list placements_forget(struct placements *placements, struct arena 
     return placements_note(placements, arena, task, NULL);
 }
 
-struct placement_count placements_count(struct placements *placements, const char *ns,
-                                        const char *proplet)
+static struct placement_count count_of(struct placements *placements, const char *key)
 {
     struct placement_count ret = { 0 };
-    struct kube_name name;
-    char key[KUBE_KEY_LEN];
-
-    if (!kube_name_set(&name, ns, proplet))
-        return ret;
 
     pthread_mutex_lock(&placements->lock);
-    const struct placement_count *count = map_get(placements->counts, kube_name_key(&name, key));
+    const struct placement_count *count = map_get(placements->counts, key);
     if (count)
         ret = *count;
     pthread_mutex_unlock(&placements->lock);
+    return ret;
+}
+
+struct placement_count placements_count(struct placements *placements, const char *ns,
+                                        const char *proplet)
+{
+    char key[KUBE_KEY_LEN];
+
+    if (!proplet_key(ns, proplet, key))
+        return (struct placement_count){ 0 };
+    return count_of(placements, key);
+}
+
+struct placement_count placements_device_count(struct placements *placements, const char *ns,
+                                               const char *proplet, const char *client_id)
+{
+    char key[KUBE_KEY_LEN];
+
+    if (!proplet_key(ns, proplet, key))
+        return (struct placement_count){ 0 };
+
+    char *own_key = device_key(key, client_id);
+    struct placement_count ret = count_of(placements, own_key);
+    free(own_key);
     return ret;
 }
 

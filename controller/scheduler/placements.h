@@ -23,12 +23,17 @@
  */
 struct placements;
 
+struct placed {
+    const char *proplet;   /* NULL: the Task has none */
+    const char *client_id; /* which of its devices; NULL: its only */
+};
+
 struct placement {
-    const char *proplet; /* NULL: the Task has none */
-    bool active;         /* scheduled or running: it takes capacity */
-    int64_t chosen_us;   /* status.scheduledAt */
-    /* Of a broadcast, which has no proplet: those that it waits for. */
-    const char *const *targets;
+    struct placed on;
+    bool active;       /* scheduled or running: it takes capacity */
+    int64_t chosen_us; /* status.scheduledAt */
+    /* Of a broadcast, which is on no Proplet: those that it waits for. */
+    const struct placed *targets;
     size_t target_count;
 };
 
@@ -63,5 +68,8 @@ struct freed_list placements_forget(struct placements *placements, struct arena 
 
 struct placement_count placements_count(struct placements *placements, const char *ns,
                                         const char *proplet);
+/* Of one device, of those Tasks that name it. */
+struct placement_count placements_device_count(struct placements *placements, const char *ns,
+                                               const char *proplet, const char *client_id);
 /* The Proplet of the newest choice in the namespace; "" if there is none. For round-robin. */
 void placements_last(struct placements *placements, const char *ns, char ret[static 254]);

@@ -89,11 +89,32 @@ static bool device_type_fits(const struct json_strings *wanted, const struct can
 }
 
 /* A pod that is ready may not have reached the broker yet, and hears nothing; a Job of its own does
- * not ask it. */
+ * not ask it. Of several devices one that is heard will do, whatever the other pods are. */
 static bool is_ready(const struct candidate *candidate, const struct task_spec *task)
 {
-    return candidate->ready && (candidate->connected || task_workload_is_for(task) ||
-                                candidate->proplet->spec.type != PROPLET_K8S);
+    if (candidate->proplet->spec.type != PROPLET_K8S || task_workload_is_for(task))
+        return candidate->ready;
+    if (proplet_is_indexed(&candidate->proplet->spec))
+        return candidate->device_count > 0;
+    return candidate->ready && candidate->connected;
+}
+
+static bool is_less_used(const struct candidate_device *a, const struct candidate_device *b)
+{
+    return a->active != b->active ? a->active < b->active : a->total < b->total;
+}
+
+const char *schedule_device(const struct task_spec *task, const struct candidate *candidate)
+{
+    const struct candidate_device *best = candidate->devices;
+
+    if (!candidate->device_count || task_workload_is_for(task))
+        return NULL;
+    for (size_t i = 1; i < candidate->device_count; i++) {
+        if (is_less_used(&candidate->devices[i], best))
+            best = &candidate->devices[i];
+    }
+    return best->client_id;
 }
 
 static bool has_capacity(const struct candidate *candidate)

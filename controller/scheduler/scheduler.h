@@ -5,6 +5,13 @@
 #include "common/api/task.h"
 #include "common/kube/object.h"
 
+/* A device of a Proplet whose pods are one each; it is heard. */
+struct candidate_device {
+    const char *client_id;
+    int64_t active; /* Tasks scheduled or running on it */
+    int64_t total;  /* Tasks that exist and were there last */
+};
+
 /* A Proplet as the scheduler sees it. */
 struct candidate {
     const char *name;
@@ -13,6 +20,9 @@ struct candidate {
     bool ready;          /* condition Ready is True */
     bool connected;      /* condition Connected is True: its device is heard */
     int64_t active;      /* Tasks scheduled or running on it */
+    /* In the order of the pods; none where the Proplet is one device. */
+    const struct candidate_device *devices;
+    size_t device_count;
 };
 
 struct schedule_context {
@@ -47,6 +57,10 @@ enum schedule_filter {
 enum schedule_filter schedule_filter(const struct task_spec *task,
                                      const struct candidate *candidate);
 
+/* Which of its devices gets a Task that passed the filter: the one with the fewest that are active, then
+ * the fewest in all, then the first. NULL: its only one, or none since the Task is a Job. */
+const char *schedule_device(const struct task_spec *task, const struct candidate *candidate);
+
 /* Lower is better; ties go to the first in name order. index: of the candidate in the context. */
 typedef double schedule_score_fn(const struct schedule_context *context, size_t index);
 struct scheduler {
@@ -57,7 +71,7 @@ struct scheduler {
 /*
  * round-robin   the feasible Proplet after the last selected one, in name order around the circle
  * least-loaded  active Tasks over maxTasks; a Proplet without maxTasks counts as if it had
- *               SCHEDULER_DEFAULT_CAPACITY
+ *               SCHEDULER_DEFAULT_CAPACITY, for each of its devices that is heard
  * priority      as least-loaded
  *
  * Which Task is first where there is no room for all is the wait list's business, for each of them.

@@ -8,6 +8,8 @@ static double load(const struct schedule_context *context, size_t index)
 
     if (external && external->max_tasks.set && external->max_tasks.value > 0)
         capacity = (double)external->max_tasks.value;
+    if (candidate->device_count)
+        capacity *= (double)candidate->device_count;
     return (double)candidate->active / capacity;
 }
 

@@ -10,25 +10,25 @@
 #include "controller/task/task_dependencies.h"
 #include "controller/task/task_room.h"
 
-struct name_list {
-    const char **items;
+struct place_list {
+    struct placed *items;
     size_t len;
 };
 
-static void add_name(void *ctx, const char *proplet)
+static void add_place(void *ctx, const char *proplet, const char *client_id)
 {
-    struct name_list *list = ctx;
+    struct place_list *list = ctx;
 
-    list->items[list->len++] = proplet;
+    list->items[list->len++] = (struct placed){ proplet, client_id };
 }
 
 /* Those that a broadcast waits for; of anything else none. */
-static struct name_list open_targets(struct arena *arena, const cJSON *task)
+static struct place_list open_targets(struct arena *arena, const cJSON *task)
 {
     size_t max = json_len(json_path(task, "status", "broadcastResults", NULL));
-    struct name_list list = { .items = arena_array(arena, const char *, max + 1) };
+    struct place_list list = { .items = arena_array(arena, struct placed, max + 1) };
 
-    targets_open(task, add_name, &list);
+    targets_open(task, add_place, &list);
     return list;
 }
 
@@ -36,13 +36,14 @@ static void placement_of(struct arena *arena, const struct kube_object *object,
                          struct placement *ret)
 {
     const cJSON *json = kube_object_json(arena, object);
-    const struct name_list targets = open_targets(arena, json);
+    const struct place_list targets = open_targets(arena, json);
     const cJSON *status = json_get(json, "status");
     const char *proplet = json_string(json_get(status, "assignedProplet"), NULL);
+    const char *client_id = json_string(json_get(status, "assignedClientId"), NULL);
     const char *phase = json_string(json_get(status, "phase"), "");
 
     *ret = (struct placement){
-        .proplet = str_is_empty(proplet) ? NULL : proplet,
+        .on = { str_is_empty(proplet) ? NULL : proplet, client_id },
         .active = str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) ||
                   str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]),
         .targets = targets.items,
@@ -87,14 +88,16 @@ static void wake_proplet(struct shared *shared, const struct kube_name *task, co
 static void wake_targets(struct shared *shared, struct arena *arena, const struct kube_name *task,
                          const cJSON *before, const cJSON *after)
 {
-    const struct name_list old = open_targets(arena, before);
-    const struct name_list fresh = open_targets(arena, after);
+    const struct place_list old = open_targets(arena, before);
+    const struct place_list fresh = open_targets(arena, after);
     struct kube_name name;
     size_t i = 0, j = 0;
 
     while (i < old.len || j < fresh.len) {
-        int order = i == old.len ? 1 : j == fresh.len ? -1 : strcmp(old.items[i], fresh.items[j]);
-        const char *proplet = order <= 0 ? old.items[i] : fresh.items[j];
+        int order = i == old.len     ? 1
+                    : j == fresh.len ? -1
+                                     : strcmp(old.items[i].proplet, fresh.items[j].proplet);
+        const char *proplet = order <= 0 ? old.items[i].proplet : fresh.items[j].proplet;
         i += order <= 0;
         j += order >= 0;
         if (order && kube_name_set(&name, task->ns, proplet))
@@ -147,6 +150,8 @@ static bool matters(struct arena *arena, struct kube_object *old, struct kube_ob
     const cJSON *before = kube_object_json(arena, old);
     const cJSON *after = kube_object_json(arena, current);
     return has_changed(before, after, "Ready") || has_changed(before, after, "Connected") ||
+           !json_equal(json_path(before, "status", "k8sStatus", "devices", NULL),
+                       json_path(after, "status", "k8sStatus", "devices", NULL)) ||
            !json_equal(json_path(before, "metadata", "labels", NULL),
                        json_path(after, "metadata", "labels", NULL));
 }

@@ -68,14 +68,21 @@ static void observe_device(struct shared *shared, struct reconcile *rc,
     proplet->heard_since_ms = since_ms;
 }
 
-/* Of type k8s it is ready with its pods, and can be told something while its device is heard. */
-static bool is_ready(const struct proplet *proplet, const struct task_spec *task)
+/* Of type k8s, for a Task over MQTT: the device, and not only its pods, has to be there. */
+static void observe_pod(struct arena *arena, const struct proplet *proplet, const char *client_id,
+                        struct observed_proplet *ret)
 {
-    const cJSON *conditions = proplet->status.conditions;
+    bool indexed = proplet_is_indexed(&proplet->spec);
 
-    return condition_is(conditions, "Ready", CONDITION_TRUE) &&
-           (proplet->spec.type != PROPLET_K8S || task_workload_is_for(task) ||
-            condition_is(conditions, "Connected", CONDITION_TRUE));
+    if (client_id)
+        ret->client_id = arena_strdup(arena, client_id);
+
+    const struct proplet_device *device = proplet_device_find(&proplet->status, ret->client_id);
+    ret->withdrawn = ret->exists && !proplet_has_device(&proplet->spec, ret->client_id);
+    ret->exists &= !ret->withdrawn;
+    ret->ready = ret->exists && device && device->connected && (indexed || ret->ready);
+    if (indexed || (device && device->offline_since_us))
+        ret->offline_since_us = device ? device->offline_since_us : 0;
 }
 
 static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
@@ -105,13 +112,15 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
     if (proplet.spec.k8s && shared->settings->allow_pod_template)
         ret->pod_template = proplet.spec.k8s->pod_template;
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
-    ret->ready = !deleting && is_ready(&proplet, &task->spec);
+    ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
     ret->cordoned = proplet.spec.unschedulable;
     ret->offline_since_us = proplet.status.offline_since_us;
     ret->reachable = shared->bridge != NULL;
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);
     ret->qos = proplet_mqtt_qos(&proplet.spec);
+    if (ret->type == PROPLET_K8S && !task_workload_is_for(&task->spec))
+        observe_pod(rc->arena, &proplet, task->status.assigned_client_id, ret);
     observe_device(shared, rc, ret);
 }
 
@@ -247,6 +256,7 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
         part->task.status = (struct task_status){
             .phase = target->phase == TARGET_RUNNING ? TASK_RUNNING : TASK_SCHEDULED,
             .assigned_proplet = target->proplet,
+            .assigned_client_id = target->client_id,
             .attempt = attempt,
             .scheduled_at_us = task->task.status.scheduled_at_us,
             .started_at_us = target->started_at_us,
@@ -273,6 +283,7 @@ static void observe_owed(struct shared *shared, struct reconcile *rc, struct tas
     for (size_t i = 0; i < list->len; i++) {
         struct task task = ret->task;
         task.status.assigned_proplet = attempts[i].proplet;
+        task.status.assigned_client_id = attempts[i].client_id;
         observe_proplet(shared, rc, &task, &owed[i]);
         owed[i].exists = owed[i].exists && owed[i].reachable;
     }

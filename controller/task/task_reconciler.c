@@ -32,17 +32,19 @@ static bool assume(struct shared *shared, struct reconcile *rc, const struct tas
 {
     struct freed_list freed;
     const struct json_objects *targets = &plan->status.broadcast_results;
-    const char **names = arena_array(rc->arena, const char *, targets->len + 1);
+    struct placed *places = arena_array(rc->arena, struct placed, targets->len + 1);
     const struct placement placement = {
-        .proplet = plan->status.assigned_proplet,
+        .on = { plan->status.assigned_proplet, plan->status.assigned_client_id },
         .active = true,
         .chosen_us = plan->status.scheduled_at_us,
-        .targets = names,
+        .targets = places,
         .target_count = targets->len,
     };
 
-    for (size_t i = 0; i < targets->len; i++)
-        names[i] = ((const struct task_target *)targets->items)[i].proplet;
+    for (size_t i = 0; i < targets->len; i++) {
+        const struct task_target *target = &((const struct task_target *)targets->items)[i];
+        places[i] = (struct placed){ target->proplet, target->client_id };
+    }
     bool assumed =
         placements_assume(shared->placements, rc->arena, sequence, &rc->name, &placement, &freed);
     task_room_offer_all(shared, rc->arena, &freed);

@@ -25,8 +25,7 @@ static void offer(struct shared *shared, struct arena *arena, const struct kube_
     if (!found)
         return;
 
-    struct candidate candidate = *found;
-    candidate.active = placements_count(shared->placements, proplet->ns, proplet->name).active;
+    struct candidate candidate = candidate_count(arena, found, shared->placements, proplet->ns, 0);
     size_t len = wait_list_call(shared->waiting, arena, proplet->ns, &candidate, except, &called);
     for (size_t i = 0; i < len; i++)
         workqueue_add(shared->task_queue, &called[i]);
@@ -147,10 +146,11 @@ static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *jso
                                                         observed->now_us) };
 }
 
-static int64_t active_on(struct shared *shared, const struct kube_name *task, const char *proplet)
+static struct candidate count(struct shared *shared, struct reconcile *rc,
+                              const struct candidate *candidate)
 {
-    return placements_count(shared->placements, task->ns, proplet).active +
-           wait_list_kept(shared->waiting, proplet, task);
+    return candidate_count(rc->arena, candidate, shared->placements, rc->name.ns,
+                           wait_list_kept(shared->waiting, candidate->name, &rc->name));
 }
 
 /* false: no place is kept for it, or its Proplet does not fit any more. */
@@ -167,8 +167,7 @@ static bool look_where_called(struct shared *shared, struct reconcile *rc,
         return false;
 
     struct candidate *candidate = arena_new(rc->arena, struct candidate);
-    *candidate = *found;
-    candidate->active = active_on(shared, &rc->name, proplet.name);
+    *candidate = count(shared, rc, found);
     candidates_compared(1);
     if (schedule_filter(&observed->task.spec, candidate) != FILTER_PASSED)
         return false;
@@ -198,10 +197,8 @@ static void look_at_all(struct shared *shared, struct reconcile *rc,
     struct candidate *candidates = arena_array(rc->arena, struct candidate, set->len + 1);
     char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
 
-    for (size_t i = 0; i < set->len; i++) {
-        candidates[i] = set->items[i];
-        candidates[i].active = active_on(shared, &rc->name, candidates[i].name);
-    }
+    for (size_t i = 0; i < set->len; i++)
+        candidates[i] = count(shared, rc, &set->items[i]);
     placements_last(shared->placements, rc->name.ns, last);
     candidates_compared(set->len);
     observed->candidates = (struct schedule_context){ .candidates = candidates,

@@ -101,6 +101,15 @@ void outside_restart(void)
     say("proplet/create", "{\"proplet_id\":\"device-2\"}");
 }
 
+void outside_restart_one(const char *client)
+{
+    for (size_t i = 0; i < outside.run_count; i++) {
+        if (str_equal(outside.runs[i].client, client))
+            outside.runs[i].running = false;
+    }
+    say("proplet/create", arena_printf(stage.arena, "{\"proplet_id\":\"%s\"}", client));
+}
+
 bool outside_answer_one(const char *id)
 {
     for (size_t i = 0; i < outside.run_count; i++) {

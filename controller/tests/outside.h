@@ -71,6 +71,8 @@ bool outside_answer_one(const char *id);
 
 /* Every device is started anew: whatever it ran is gone, and it says so. */
 void outside_restart(void);
+/* The one with this identity. */
+void outside_restart_one(const char *client);
 
 /* For stage_set_up. */
 http_roundtrip_fn outside_roundtrip;

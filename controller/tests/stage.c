@@ -390,7 +390,9 @@ static void alive(const char *client, const char *status)
 
 static void heartbeats(void)
 {
-    static const char *const CLIENTS[] = { "device-1", "device-2" };
+    /* the last ones are pods with client ids of their own, if there are any */
+    static const char *const CLIENTS[] = { "device-1", "device-2", "device-1-0", "device-1-1",
+                                           "device-1-2" };
 
     for (size_t i = 0; i < ARRAY_LEN(CLIENTS); i++) {
         if (!str_equal(CLIENTS[i], stage.silent))

@@ -144,11 +144,24 @@ START_TEST(proplet_is_found_by_channel_and_identity)
 
     const cJSON *json = parse_json(arena, arena_printf(arena, "{\"spec\":%s}", spec));
     ck_assert_int_eq(proplet_channel_of(json, channel), PROPLETS[_i].channel != NULL);
-    ck_assert_int_eq(proplet_identity_of(json, identity), PROPLETS[_i].identity != NULL);
+    ck_assert_int_eq(proplet_identity_of(json, NULL, identity), PROPLETS[_i].identity != NULL);
     if (PROPLETS[_i].identity) {
         ck_assert_str_eq(channel, PROPLETS[_i].channel);
         ck_assert_str_eq(identity, PROPLETS[_i].identity);
     }
+}
+END_TEST
+
+START_TEST(each_pod_with_a_client_id_of_its_own_is_found_by_it)
+{
+    indexes_add_proplet(store);
+    put("alpha", ",\"spec\":{\"type\":\"k8s\",\"k8s\":{\"indexedClientIds\":true,"
+                 "\"replicas\":2},\"connectionConfig\":{\"domainId\":\"d\","
+                 "\"channelId\":\"c\",\"clientId\":\"i\"}}");
+    ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i-0"), 1);
+    ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i-1"), 1);
+    ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i-2"), 0);
+    ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i"), 0);
 }
 END_TEST
 
@@ -220,6 +233,7 @@ int main(void)
     tcase_add_loop_test(tcase, task_is_found_by_what_it_does, 0, ARRAY_LEN(TASKS));
     tcase_add_test(tcase, broadcast_is_found_by_those_that_it_waits_for);
     tcase_add_loop_test(tcase, proplet_is_found_by_channel_and_identity, 0, ARRAY_LEN(PROPLETS));
+    tcase_add_test(tcase, each_pod_with_a_client_id_of_its_own_is_found_by_it);
     tcase_add_test(tcase, cache_holds_no_modules_results_or_environments);
     tcase_add_test(tcase,
                    cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_a_digest);

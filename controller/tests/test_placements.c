@@ -43,7 +43,7 @@ static bool note_placement(const char *name, const struct placement *placement)
 
 static bool note(const char *name, const char *proplet, bool active, int64_t chosen_us)
 {
-    const struct placement placement = { .proplet = proplet,
+    const struct placement placement = { .on.proplet = proplet,
                                          .active = active,
                                          .chosen_us = chosen_us };
 
@@ -68,7 +68,7 @@ static bool assume(uint64_t sequence, const char *name, const char *proplet, int
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct kube_name key = task(name);
-    const struct placement placement = { .proplet = proplet,
+    const struct placement placement = { .on.proplet = proplet,
                                          .active = true,
                                          .chosen_us = chosen_us };
     struct freed_list list;
@@ -87,6 +87,15 @@ static bool assume_now(const char *name, const char *proplet, int64_t chosen_us)
 static void expect(const char *proplet, int64_t total, int64_t active)
 {
     struct placement_count count = placements_count(placements, "default", proplet);
+
+    ck_assert_int_eq(count.total, total);
+    ck_assert_int_eq(count.active, active);
+}
+
+static void expect_device(const char *proplet, const char *client_id, int64_t total, int64_t active)
+{
+    struct placement_count count =
+        placements_device_count(placements, "default", proplet, client_id);
 
     ck_assert_int_eq(count.total, total);
     ck_assert_int_eq(count.active, active);
@@ -146,22 +155,22 @@ static const struct {
     struct placement before, after;
     bool freed;
 } FREED[] = {
-    { { .proplet = NULL }, { "alpha", true, 1, NULL, 0 }, false },
-    { { "alpha", true, 1, NULL, 0 }, { "alpha", true, 1, NULL, 0 }, false },
-    { { "alpha", true, 1, NULL, 0 }, { "alpha", false, 1, NULL, 0 }, true },
-    { { "alpha", true, 1, NULL, 0 }, { "beta", true, 2, NULL, 0 }, true },
-    { { "alpha", true, 1, NULL, 0 }, { .proplet = NULL }, true },
+    { { .on.proplet = NULL }, { { "alpha", NULL }, true, 1, NULL, 0 }, false },
+    { { { "alpha", NULL }, true, 1, NULL, 0 }, { { "alpha", NULL }, true, 1, NULL, 0 }, false },
+    { { { "alpha", NULL }, true, 1, NULL, 0 }, { { "alpha", NULL }, false, 1, NULL, 0 }, true },
+    { { { "alpha", NULL }, true, 1, NULL, 0 }, { { "beta", NULL }, true, 2, NULL, 0 }, true },
+    { { { "alpha", NULL }, true, 1, NULL, 0 }, { .on.proplet = NULL }, true },
     /* scheduled without a Proplet */
-    { { "alpha", true, 1, NULL, 0 }, { NULL, true, 1, NULL, 0 }, true },
-    { { "alpha", false, 1, NULL, 0 }, { "alpha", false, 1, NULL, 0 }, false },
-    { { "alpha", false, 1, NULL, 0 }, { .proplet = NULL }, false },
+    { { { "alpha", NULL }, true, 1, NULL, 0 }, { { NULL, NULL }, true, 1, NULL, 0 }, true },
+    { { { "alpha", NULL }, false, 1, NULL, 0 }, { { "alpha", NULL }, false, 1, NULL, 0 }, false },
+    { { { "alpha", NULL }, false, 1, NULL, 0 }, { .on.proplet = NULL }, false },
 };
 
 START_TEST(freed_capacity_is_told)
 {
-    note("one", FREED[_i].before.proplet, FREED[_i].before.active, FREED[_i].before.chosen_us);
+    note("one", FREED[_i].before.on.proplet, FREED[_i].before.active, FREED[_i].before.chosen_us);
     ck_assert_int_eq(
-        note("one", FREED[_i].after.proplet, FREED[_i].after.active, FREED[_i].after.chosen_us),
+        note("one", FREED[_i].after.on.proplet, FREED[_i].after.active, FREED[_i].after.chosen_us),
         FREED[_i].freed);
 }
 END_TEST
@@ -176,9 +185,9 @@ START_TEST(deleted_task_frees_its_capacity_once)
 }
 END_TEST
 
-static const char *const ALL[] = { "alpha", "beta", "gamma" };
+static const struct placed ALL[] = { { "alpha", NULL }, { "beta", NULL }, { "gamma", NULL } };
 
-static bool note_broadcast(const char *const *targets, size_t count)
+static bool note_broadcast(const struct placed *targets, size_t count)
 {
     const struct placement placement = {
         .active = true, .chosen_us = 1, .targets = targets, .target_count = count
@@ -195,7 +204,7 @@ START_TEST(broadcast_counts_on_each_that_it_waits_for)
     expect("beta", 2, 2);
     expect_last("beta"); /* a broadcast is no choice: the circle goes on from where it was */
 
-    static const char *const LEFT[] = { "alpha", "gamma" };
+    static const struct placed LEFT[] = { { "alpha", NULL }, { "gamma", NULL } };
     ck_assert(note_broadcast(LEFT, 2));
     ck_assert_str_eq(freed.name, "beta");
     expect("beta", 1, 1);
@@ -203,6 +212,27 @@ START_TEST(broadcast_counts_on_each_that_it_waits_for)
     ck_assert(gone("all"));
     expect("alpha", 0, 0);
     expect("gamma", 0, 0);
+}
+END_TEST
+
+START_TEST(device_has_its_own_count_beside_that_of_the_proplet)
+{
+    const struct placement first = { .on = { "alpha", "a-0" }, .active = true, .chosen_us = 1 };
+    const struct placement second = { .on = { "alpha", "a-1" }, .active = false, .chosen_us = 2 };
+    const struct placement moved = { .on = { "alpha", "a-1" }, .active = true, .chosen_us = 3 };
+
+    note_placement("one", &first);
+    note_placement("two", &second);
+    expect("alpha", 2, 1);
+    expect_device("alpha", "a-0", 1, 1);
+    expect_device("alpha", "a-1", 1, 0);
+    note_placement("one", &moved);
+    expect("alpha", 2, 1);
+    expect_device("alpha", "a-0", 0, 0);
+    expect_device("alpha", "a-1", 2, 1);
+    gone("one");
+    gone("two");
+    expect_device("alpha", "a-1", 0, 0);
 }
 END_TEST
 
@@ -397,6 +427,7 @@ int main(void)
     tcase_add_loop_test(tcase, freed_capacity_is_told, 0, ARRAY_LEN(FREED));
     tcase_add_test(tcase, deleted_task_frees_its_capacity_once);
     tcase_add_test(tcase, broadcast_counts_on_each_that_it_waits_for);
+    tcase_add_test(tcase, device_has_its_own_count_beside_that_of_the_proplet);
     tcase_add_test(tcase, broadcast_is_assumed_before_it_is_in_the_store);
     tcase_add_test(tcase, last_selected_is_the_newest_choice_whatever_order_they_come_in);
     tcase_add_test(tcase, proplet_name_that_is_too_long_counts_nowhere);

@@ -61,7 +61,7 @@ static struct proplet_plan done(void)
     struct proplet_plan result = plan();
 
     observed.proplet.status = result.status;
-    if (result.silent)
+    if (result.device.silent)
         observed.device.alive = false;
     return result;
 }
@@ -166,7 +166,7 @@ START_TEST(silence_makes_it_offline_once)
     wait_ms(THRESHOLD_MS);
     struct proplet_plan result = done();
 
-    ck_assert(result.silent);
+    ck_assert(result.device.silent);
     ck_assert(result.transition);
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert(!result.status.alive);
@@ -211,7 +211,7 @@ START_TEST(outage_of_the_broker_turns_nobody_offline)
     struct proplet_plan result = plan();
 
     expect_silence(&result);
-    ck_assert(!result.silent);
+    ck_assert(!result.device.silent);
     ck_assert_int_eq(result.deadline_ms, 0);
 }
 END_TEST

@@ -1,5 +1,7 @@
 /* What is told of a Proplet of type k8s: its pods decide whether it is Ready, its device whether it is
  * Connected. */
+#include <string.h>
+
 #include "common/kube/conditions.h"
 #include "common/tests/suite.h"
 #include "controller/proplet/proplet_plan.h"
@@ -10,6 +12,7 @@
 
 static struct arena *arena;
 static struct proplet_k8s k8s;
+static struct connection_config connection;
 static struct proplet_pods pods;
 static struct proplet_observed observed;
 
@@ -18,11 +21,12 @@ static void set_up(void)
     json_init();
     arena = arena_create();
     k8s = (struct proplet_k8s){ .image = "i" };
+    connection = (struct connection_config){ .client_id = "alpha" };
     pods = (struct proplet_pods){ .reason = "PodsNotReady", .message = "0 of 1 pods are ready" };
     observed = (struct proplet_observed){
         .name = "alpha",
         .generation = 1,
-        .proplet.spec = { .type = PROPLET_K8S, .k8s = &k8s },
+        .proplet.spec = { .type = PROPLET_K8S, .k8s = &k8s, .connection_config = &connection },
         .pods = &pods,
         .mqtt_configured = true,
         .channel.since_ms = NOW_MS - 1000,
@@ -42,7 +46,7 @@ static struct proplet_plan done(void)
     struct proplet_plan plan = proplet_plan(arena, &observed);
 
     observed.proplet.status = plan.status;
-    if (plan.silent)
+    if (plan.device.silent)
         observed.device.alive = false;
     return plan;
 }
@@ -111,14 +115,14 @@ END_TEST
 START_TEST(first_heartbeat_of_a_life_is_told_once)
 {
     get_ready();
-    ck_assert(!done().heard);
+    ck_assert(!done().device.heard);
     heartbeat();
-    ck_assert(done().heard);
-    ck_assert(!done().heard);
+    ck_assert(done().device.heard);
+    ck_assert(!done().device.heard);
     observed.now_ms += THRESHOLD_MS;
-    ck_assert(done().silent);
+    ck_assert(done().device.silent);
     heartbeat();
-    ck_assert(done().heard);
+    ck_assert(done().device.heard);
 }
 END_TEST
 
@@ -131,7 +135,7 @@ START_TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
     observed.channel = (struct channel_state){ 0 };
     struct proplet_plan plan = done();
     ck_assert(!plan.transition);
-    ck_assert(!plan.heard);
+    ck_assert(!plan.device.heard);
     ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
 }
 END_TEST
@@ -175,12 +179,6 @@ static void share_id(void)
     k8s.replicas = (struct json_opt_int){ true, 2 };
 }
 
-static void index_ids(void)
-{
-    k8s.replicas = (struct json_opt_int){ true, 2 };
-    k8s.indexed_client_ids = true;
-}
-
 static void will(void)
 {
     observed.device.will = true;
@@ -195,7 +193,6 @@ static const struct {
     { refuse, "False SubscriptionRefused" },
     { share_id, "False SharedClientId" },
     { will, "False LastWill" },
-    { index_ids, "False IndexedClientIds" },
 };
 
 START_TEST(what_keeps_messages_away_keeps_no_jobs_away)
@@ -216,6 +213,133 @@ START_TEST(identity_of_an_older_proplet_is_no_worker)
 }
 END_TEST
 
+/* ---- a device in each pod ---- */
+
+static struct fleet_device devices[2];
+
+static void index_ids(void)
+{
+    memset(devices, 0, sizeof(devices));
+    k8s.replicas = (struct json_opt_int){ true, 2 };
+    k8s.indexed_client_ids = true;
+    observed.pod_devices = devices;
+    observed.pod_device_count = 2;
+}
+
+static void heartbeat_of(size_t i)
+{
+    devices[i].alive = true;
+    devices[i].last_seen_ms = observed.now_ms;
+    devices[i].last_seen_us = observed.now_us;
+}
+
+static const char *devices_of(const struct proplet_plan *plan)
+{
+    const struct json_objects *list = &plan->status.k8s_status->devices;
+    const struct proplet_device *items = list->items;
+    const char *text = "";
+
+    for (size_t i = 0; i < list->len; i++)
+        text = arena_printf(arena, "%s%s %s%s", text, items[i].client_id,
+                            items[i].connected ? "connected" : "offline",
+                            i + 1 < list->len ? ", " : "");
+    return text;
+}
+
+START_TEST(one_pod_that_is_heard_connects_the_proplet)
+{
+    index_ids();
+    struct proplet_plan plan = done();
+    ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 offline");
+    ck_assert_str_eq(condition(&plan, "Connected"), "False NoHeartbeat");
+
+    heartbeat_of(1);
+    plan = done();
+    ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
+    ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
+    ck_assert(plan.transition && plan.pod_devices[1].heard && !plan.pod_devices[0].heard);
+    ck_assert(!done().transition);
+
+    heartbeat_of(0);
+    plan = done();
+    ck_assert(plan.transition && plan.pod_devices[0].heard && !plan.pod_devices[1].heard);
+    const cJSON *connected = condition_get(plan.status.conditions, "Connected");
+    ck_assert_str_eq(json_string(json_get(connected, "message"), ""), "2 of 2 pods are heard");
+}
+END_TEST
+
+START_TEST(silence_of_one_pod_is_its_own)
+{
+    index_ids();
+    heartbeat_of(0);
+    heartbeat_of(1);
+    done();
+    observed.now_ms += THRESHOLD_MS - 1;
+    observed.now_us += (THRESHOLD_MS - 1) * INT64_C(1000);
+    heartbeat_of(0);
+    ck_assert_int_eq(done().deadline_ms, NOW_MS + THRESHOLD_MS); /* of the other */
+    observed.now_ms++;
+    struct proplet_plan plan = done();
+    ck_assert_str_eq(devices_of(&plan), "alpha-0 connected, alpha-1 offline");
+    ck_assert(plan.pod_devices[1].silent && !plan.pod_devices[0].silent);
+    ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
+
+    const struct proplet_device *lost = proplet_device_find(&plan.status, "alpha-1");
+    int64_t since_us = lost->offline_since_us;
+    ck_assert_int_eq(since_us, observed.now_us);
+    observed.now_us += 1000000;
+    plan = done();
+    ck_assert(!plan.transition);
+    ck_assert_int_eq(proplet_device_find(&plan.status, "alpha-1")->offline_since_us, since_us);
+}
+END_TEST
+
+START_TEST(another_leader_leaves_each_pod_as_it_was_until_it_has_heard)
+{
+    index_ids();
+    heartbeat_of(1);
+    done();
+    memset(devices, 0, sizeof(devices));
+    observed.channel = (struct channel_state){ 0 };
+    struct proplet_plan plan = done();
+    ck_assert(!plan.transition);
+    ck_assert(!plan.pod_devices[1].heard);
+    ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
+}
+END_TEST
+
+START_TEST(scaled_to_zero_no_device_is_left)
+{
+    index_ids();
+    heartbeat_of(0);
+    done();
+    k8s.replicas.value = 0;
+    observed.pod_device_count = 0;
+    struct proplet_plan plan = done();
+    ck_assert(plan.transition);
+    ck_assert_str_eq(devices_of(&plan), "");
+    ck_assert_str_eq(condition(&plan, "Connected"), "False NoHeartbeat");
+}
+END_TEST
+
+START_TEST(first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health)
+{
+    index_ids();
+    devices[0].metadata = "{\"hostname\":\"zero\"}";
+    devices[1].metadata = "{\"hostname\":\"one\"}";
+    heartbeat_of(1);
+    struct proplet_plan plan = done();
+    ck_assert_str_eq(json_string(json_get(plan.status.metadata, "hostname"), ""), "one");
+    heartbeat_of(0);
+    plan = done();
+    ck_assert_str_eq(json_string(json_get(plan.status.metadata, "hostname"), ""), "zero");
+    ck_assert_str_eq(condition(&plan, "Healthy"), "True Answers");
+    devices[1].unanswered = FLEET_MAX_UNANSWERED;
+    plan = done();
+    ck_assert_str_eq(condition(&plan, "Healthy"), "False NoResults");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("proplet_plan_k8s");
@@ -229,6 +353,11 @@ int main(void)
     tcase_add_loop_test(tcase, what_keeps_messages_away_keeps_no_jobs_away, 0,
                         ARRAY_LEN(OBSTACLES));
     tcase_add_test(tcase, identity_of_an_older_proplet_is_no_worker);
+    tcase_add_test(tcase, one_pod_that_is_heard_connects_the_proplet);
+    tcase_add_test(tcase, silence_of_one_pod_is_its_own);
+    tcase_add_test(tcase, another_leader_leaves_each_pod_as_it_was_until_it_has_heard);
+    tcase_add_test(tcase, scaled_to_zero_no_device_is_left);
+    tcase_add_test(tcase, first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

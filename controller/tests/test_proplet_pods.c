@@ -66,7 +66,8 @@ START_TEST(readiness_of_the_pods_is_that_of_the_proplet)
     run_and_expect("Running True PodsReady");
     const cJSON *status = json_get(stage_get(&KIND_PROPLET, "alpha"), "status");
     ck_assert_str_eq(json_text(stage.arena, json_get(status, "k8sStatus"), NULL),
-                     "{\"readyReplicas\":1,\"availableReplicas\":1}");
+                     "{\"readyReplicas\":1,\"availableReplicas\":1,"
+                     "\"devices\":[{\"clientId\":\"device-1\",\"connected\":true}]}");
     ck_assert(condition_is(json_get(status, "conditions"), "Connected", CONDITION_TRUE));
 
     pods_report(false);

@@ -199,6 +199,68 @@ START_TEST(pod_that_is_ready_gets_nothing_until_its_device_is_heard)
 }
 END_TEST
 
+/* Pods that are a device each, "d-0" and so on. */
+static struct candidate *indexed(const char *name, struct candidate_device *devices, size_t count)
+{
+    static const char *const IDS[] = { "d-0", "d-1", "d-2" };
+    struct candidate *ret =
+        candidate(name, "{}", "k8s", "\"k8s\":{\"indexedClientIds\":true,\"replicas\":3},");
+
+    for (size_t i = 0; i < count; i++)
+        devices[i].client_id = IDS[i];
+    ret->devices = devices;
+    ret->device_count = count;
+    return ret;
+}
+
+START_TEST(one_pod_that_is_heard_is_enough_for_a_task_over_mqtt)
+{
+    const struct task_spec over_mqtt = { .file = "AGFzbQ==" };
+    const struct task_spec job = { .image_url = "registry/image" };
+    struct candidate_device devices[3] = { 0 };
+    struct candidate *pods = indexed("alpha", devices, 1);
+
+    pods->ready = false;
+    ck_assert_int_eq(schedule_filter(&over_mqtt, pods), FILTER_PASSED);
+    ck_assert_int_eq(schedule_filter(&job, pods), FILTER_NOT_READY);
+    pods->ready = true;
+    pods->device_count = 0;
+    ck_assert_int_eq(schedule_filter(&over_mqtt, pods), FILTER_NOT_READY);
+    ck_assert_int_eq(schedule_filter(&job, pods), FILTER_PASSED);
+}
+END_TEST
+
+START_TEST(pod_with_the_fewest_tasks_gets_the_next_one)
+{
+    const struct task_spec over_mqtt = { .file = "AGFzbQ==" };
+    const struct task_spec job = { .image_url = "registry/image" };
+    struct candidate_device devices[3] = { 0 };
+    struct candidate *pods = indexed("alpha", devices, 3);
+
+    ck_assert_str_eq(schedule_device(&over_mqtt, pods), "d-0");
+    devices[0].total = 1;
+    devices[1].active = devices[1].total = 1;
+    ck_assert_str_eq(schedule_device(&over_mqtt, pods), "d-2"); /* nothing was there yet */
+    devices[2].active = devices[2].total = 1;
+    ck_assert_str_eq(schedule_device(&over_mqtt, pods), "d-0"); /* nothing is there now */
+    devices[0].active = 2;
+    ck_assert_str_eq(schedule_device(&over_mqtt, pods), "d-1");
+    ck_assert_ptr_null(schedule_device(&job, pods));
+    ck_assert_ptr_null(schedule_device(&over_mqtt, external("beta")));
+}
+END_TEST
+
+START_TEST(least_loaded_counts_each_pod)
+{
+    const struct task_spec spec = { .file = "AGFzbQ==" };
+    struct candidate_device devices[3] = { 0 };
+
+    external("alpha")->active = 2;
+    indexed("beta", devices, 3)->active = 5;
+    ck_assert_str_eq(pick(&SCHEDULER_LEAST_LOADED, &spec), "beta");
+}
+END_TEST
+
 START_TEST(proplet_takes_as_many_tasks_as_it_says)
 {
     const struct task_spec spec = { 0 };
@@ -381,6 +443,9 @@ int main(void)
     tcase_add_loop_test(tcase, selector_lets_through_what_has_all_it_names, 0, ARRAY_LEN(FILTERS));
     tcase_add_test(tcase, proplet_that_is_not_ready_gets_nothing);
     tcase_add_test(tcase, pod_that_is_ready_gets_nothing_until_its_device_is_heard);
+    tcase_add_test(tcase, one_pod_that_is_heard_is_enough_for_a_task_over_mqtt);
+    tcase_add_test(tcase, pod_with_the_fewest_tasks_gets_the_next_one);
+    tcase_add_test(tcase, least_loaded_counts_each_pod);
     tcase_add_test(tcase, proplet_takes_as_many_tasks_as_it_says);
     tcase_add_test(tcase, refusal_counts_why_each_is_out);
     tcase_add_test(tcase, refusal_of_a_pinned_task_speaks_of_its_proplet);

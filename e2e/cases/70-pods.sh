@@ -138,7 +138,7 @@ wait_made_gone deployments eta-proplet
 kn patch proplet eta --type=merge -p '{"spec":{"k8s":{"replicas":2}}}' >/dev/null
 pods_run eta 2
 wait_proplet eta Running
-wait_condition proplets eta Connected '^False IndexedClientIds'
+wait_condition proplets eta Connected '^False NoHeartbeat' # see 72
 kn patch proplet eta --type=merge -p '{"spec":{"k8s":{"indexedClientIds":false,"replicas":1}}}' >/dev/null
 wait_made deployments eta-proplet .spec.replicas 1
 wait_made_gone statefulsets eta-proplet

@@ -136,7 +136,7 @@ class Judgement:
             self.counts["explained_with_result"] += 1
 
     def _sender(self, task):
-        wanted = self.identities.get((task.namespace, task.assigned))
+        wanted = task.client or self.identities.get((task.namespace, task.assigned))
         senders = {execution.device for execution in task.executions(task.attempts)}
         if wanted not in senders:
             self.violated("sender", task.name, f"is of '{wanted}', started were {sorted(senders)}")
@@ -238,6 +238,7 @@ class Subject:
         self.reason, self.assigned = status.get("reason"), status.get("assignedProplet")
         finished = status.get("finishTime")
         self.finished = datetime.fromisoformat(finished).timestamp() if finished else float("inf")
+        self.client = status.get("assignedClientId")  # one of the pods of its Proplet
         spec = task.get("spec", {})
         # Not meant to end: a daemon that runs, a Task that is suspended.
         self.is_waiting = (spec.get("daemon") and self.phase == "running") or (

@@ -238,6 +238,10 @@ class Oracle(unittest.TestCase):
         self.record.status("a").update(assignedProplet="proplet-d-2")
         self.assert_violated("sender")
 
+    def test_a_completion_by_another_pod_has_the_wrong_sender(self):
+        self.record.status("a").update(assignedClientId="d-2")
+        self.assert_violated("sender")
+
     def test_a_result_of_an_earlier_attempt_does_not_count(self):
         self.record.start("d-1", "uid-a.2")
         self.record.status("a").update(attempt=2)

@@ -60,8 +60,9 @@ void broadcast_choose(struct arena *arena, const struct task_observed *observed,
             continue; /* it would be a Job of its own there */
         enum schedule_filter filter = schedule_filter(spec, candidate);
         if (filter == FILTER_PASSED) {
-            targets[len] =
-                (struct task_target){ .proplet = candidate->name, .index = (int64_t)len };
+            targets[len] = (struct task_target){ .proplet = candidate->name,
+                                                 .client_id = schedule_device(spec, candidate),
+                                                 .index = (int64_t)len };
             len++;
         }
         full += filter == FILTER_CAPACITY;
@@ -83,11 +84,11 @@ void broadcast_choose(struct arena *arena, const struct task_observed *observed,
                  arena_printf(arena, "%zu Proplets match, broadcastQuorum is %" PRId64, len,
                               spec->broadcast_quorum.value));
     } else {
-        plan->status.assigned_proplet = NULL;
+        plan->status.assigned_proplet = plan->status.assigned_client_id = NULL;
         plan->status.broadcast_results = (struct json_objects){ targets, len };
         plan->status.targets = arena_new(arena, struct task_targets);
         plan->status.targets->total = (int64_t)len;
-        task_assign_targets(arena, observed, plan);
+        task_assign_again(arena, observed, plan);
     }
 }
 
@@ -99,6 +100,7 @@ static void start_anew(const struct task_observed *part, int64_t *next_index,
 {
     *target = (struct task_target){
         .proplet = part->task.status.assigned_proplet,
+        .client_id = part->task.status.assigned_client_id,
         .index = (*next_index)++,
         .restarts = plan->status.device_restarts,
     };
@@ -117,7 +119,9 @@ static void end_target(const struct task_observed *part, struct task_target *tar
 /* It has no other Proplet to go to. */
 static void lose(const struct task_observed *part, struct task_target *target)
 {
-    if (!part->proplet.exists)
+    if (part->proplet.withdrawn)
+        end_target(part, target, TARGET_FAILED, REASON_SCALED_DOWN, "its pod was scaled away");
+    else if (!part->proplet.exists)
         end_target(part, target, TARGET_FAILED, REASON_PROPLET_DELETED, "its Proplet was deleted");
     else if (part->proplet.cordoned && !task_may_have_started(part))
         end_target(part, target, TARGET_FAILED, "PropletCordoned",
@@ -131,7 +135,7 @@ static void end_interrupted(const struct task_observed *part, int64_t *next_inde
                             struct target_action *action)
 {
     const char *reason = plan->status.reason;
-    bool lost = str_equal(reason, REASON_LOST) || str_equal(reason, REASON_PROPLET_DELETED);
+    bool lost = str_equal(reason, REASON_LOST) || !part->proplet.exists;
 
     if (lost)
         end_target(part, target, TARGET_FAILED, reason, plan->event_message);

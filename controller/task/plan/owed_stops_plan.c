@@ -22,6 +22,7 @@ void owed_stop_note(struct arena *arena, const struct task_observed *observed,
         memcpy(list, attempts_of(status) + drop, (old->len - drop) * sizeof(*list));
     list[old->len - drop] = (struct lost_attempt){
         .proplet = observed->task.status.assigned_proplet,
+        .client_id = observed->task.status.assigned_client_id,
         .id = task_message_id(arena, observed),
     };
     status->lost_attempts = (struct json_objects){ list, old->len - drop + 1 };

@@ -55,7 +55,8 @@ static enum result_verdict judge(struct arena *arena, const struct task_observed
         return result->verdict;
     if (!task_is_active(observed) || !task_is_assigned(observed) || observed->workload.selected)
         return RESULT_NOT_RUNNING;
-    if (!observed->proplet.exists || !str_equal(result->channel, observed->proplet.channel))
+    if (!(observed->proplet.exists || observed->proplet.withdrawn) ||
+        !str_equal(result->channel, observed->proplet.channel))
         return RESULT_OTHER_CHANNEL;
     if (message->proplet_id && !str_equal(message->proplet_id, observed->proplet.client_id))
         return RESULT_OTHER_PROPLET;
@@ -235,8 +236,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     }
     if (!observed->proplet.exists) {
         plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
-        task_unassign(arena, observed, plan, "PropletOffline",
-                      arena_printf(arena, "Proplet '%s' was deleted", proplet));
+        task_unassign(arena, observed, plan, "PropletOffline", task_gone_message(arena, observed));
         plan->requeue_after_ms = 1;
         return;
     }

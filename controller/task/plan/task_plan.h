@@ -68,7 +68,9 @@ struct observed_restart {
 struct observed_proplet {
     enum proplet_type type; /* PROPLET_TYPE_UNSET: it is gone */
     bool exists;
-    bool ready;     /* condition Ready: its device is alive and may be told something */
+    bool
+        withdrawn; /* it does not exist because its pod was scaled away, and its Proplet is there */
+    bool ready;    /* condition Ready: its device is alive and may be told something */
     bool reachable; /* external and MQTT is configured; also while the Proplet is being deleted */
     const char *client_id;
     char channel[CHANNEL_KEY_LEN];

@@ -77,6 +77,22 @@ bool task_starts_exhausted(const struct task_observed *observed)
            attempt->publishes + by_others >= MAX_START_PUBLISHES;
 }
 
+/* Its other devices may do what this one did not; false: it has none. */
+static bool leave_out(struct arena *arena, const char *client_id, struct candidate *candidate)
+{
+    struct candidate_device *devices =
+        arena_array(arena, struct candidate_device, candidate->device_count + 1);
+    size_t len = 0;
+
+    for (size_t i = 0; i < candidate->device_count; i++) {
+        if (!str_equal(candidate->devices[i].client_id, client_id))
+            devices[len++] = candidate->devices[i];
+    }
+    candidate->devices = devices;
+    candidate->device_count = len;
+    return client_id && len;
+}
+
 static const struct candidate *pick_other(struct arena *arena, const struct task_observed *observed)
 {
     const struct schedule_context *all = &observed->candidates;
@@ -85,8 +101,10 @@ static const struct candidate *pick_other(struct arena *arena, const struct task
     struct schedule_refusal refusal;
 
     for (size_t i = 0; i < all->len; i++) {
-        if (!str_equal(all->candidates[i].name, observed->task.status.assigned_proplet))
-            others[context.len++] = all->candidates[i];
+        others[context.len] = all->candidates[i];
+        if (!str_equal(all->candidates[i].name, observed->task.status.assigned_proplet) ||
+            leave_out(arena, observed->task.status.assigned_client_id, &others[context.len]))
+            context.len++;
     }
     return scheduler_pick(observed->scheduler, arena, &observed->task.spec, &context, &refusal);
 }
@@ -194,14 +212,6 @@ bool task_is_restarted(const struct task_observed *observed, uint64_t result_seq
     return observed->task.status.phase == TASK_RUNNING; /* by an earlier leader */
 }
 
-static void assign_again(struct arena *arena, const struct task_observed *observed,
-                         struct task_plan *plan)
-{
-    const struct candidate same = { .name = observed->task.status.assigned_proplet };
-
-    task_assign(arena, observed, plan, &same);
-}
-
 void task_plan_restart(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
@@ -221,23 +231,33 @@ void task_plan_restart(struct arena *arena, const struct task_observed *observed
     else if (observed->task.status.phase == TASK_RUNNING)
         task_interrupt(arena, observed, plan, REASON_RESTARTED, message);
     else
-        assign_again(arena, observed, plan);
+        task_assign_again(arena, observed, plan);
 }
 
 /* ---- Proplet gone ---- */
+
+const char *task_gone_message(struct arena *arena, const struct task_observed *observed)
+{
+    const struct task_status *status = &observed->task.status;
+
+    if (observed->proplet.withdrawn)
+        return arena_printf(arena, "the pod '%s' of Proplet '%s' was scaled away",
+                            observed->proplet.client_id, status->assigned_proplet);
+    return arena_printf(arena, "Proplet '%s' was deleted", status->assigned_proplet);
+}
 
 /* It is lost at once, and with it whatever it would still have said. */
 void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
                                struct task_plan *plan)
 {
-    const char *message =
-        arena_printf(arena, "Proplet '%s' was deleted", observed->task.status.assigned_proplet);
+    const char *message = task_gone_message(arena, observed);
+    const char *reason = observed->proplet.withdrawn ? REASON_SCALED_DOWN : REASON_PROPLET_DELETED;
 
     plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
-        task_fail(arena, observed, plan, REASON_PROPLET_DELETED, message);
+        task_fail(arena, observed, plan, reason, message);
     else
-        task_interrupt(arena, observed, plan, REASON_PROPLET_DELETED, message);
+        task_interrupt(arena, observed, plan, reason, message);
 }
 
 /* When its Proplet has been away for too long (in milliseconds from now; at most 0: it has). */
@@ -367,7 +387,7 @@ void task_plan_stopped(struct arena *arena, const struct task_observed *observed
     if (plan->status.phase == TASK_RUNNING)
         task_interrupt(arena, observed, plan, "Stopped", "its device confirmed a stop");
     else if (plan->status.phase == TASK_SCHEDULED)
-        assign_again(arena, observed, plan);
+        task_assign_again(arena, observed, plan);
 }
 
 /* ---- the next choice ---- */

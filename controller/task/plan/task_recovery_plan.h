@@ -9,7 +9,8 @@
  *                      policy Reschedule       policy Wait             policy Fail
  *   not confirmed      interrupted, elsewhere  failed                  failed
  *   device restarted   interrupted, there      interrupted, there      failed
- *   Proplet deleted    interrupted             interrupted             failed
+ *   Proplet deleted,   interrupted             interrupted             failed
+ *   or its pod scaled away
  *   Proplet lost       interrupted             stays running           failed
  *
  * Nobody is lost while the brake holds (fleet_brake_plan.h): whoever would be says FleetOffline.
@@ -24,6 +25,7 @@
 #define REASON_RESTARTED "DeviceRestarted"
 #define REASON_RESTARTS "DeviceRestarts"
 #define REASON_PROPLET_DELETED "PropletDeleted"
+#define REASON_SCALED_DOWN "PropletScaledDown"
 #define REASON_OFFLINE "PropletOffline"
 #define REASON_LOST "PropletLost"
 #define REASON_FLEET "FleetOffline"
@@ -63,6 +65,8 @@ int64_t task_silent_at_ms(const struct task_observed *observed);
 /* Of a running Task. */
 void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
                             struct task_plan *plan);
+/* Why its Proplet, or the pod of it, is not there any more. */
+const char *task_gone_message(struct arena *arena, const struct task_observed *observed);
 void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,
                                struct task_plan *plan);
 /* Of a running Task whose Proplet is Offline; true: that ended it. */

@@ -20,6 +20,7 @@ void task_begin_run(struct arena *arena, const struct task_observed *observed,
 
     task_reset(arena, observed, plan);
     status->assigned_proplet = NULL;
+    status->assigned_client_id = NULL;
     status->reason = NULL;
     task_renew_counts(status);
     if (!str_is_empty(observed->task.spec.schedule)) /* asked for by hand, it is for now */

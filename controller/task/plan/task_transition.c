@@ -100,11 +100,14 @@ static const char *whereabouts(struct arena *arena, const struct task_status *st
 {
     if (status->broadcast_results.len)
         return arena_printf(arena, "%zu Proplets", status->broadcast_results.len);
+    if (status->assigned_client_id)
+        return arena_printf(arena, "Proplet '%s' as '%s'", status->assigned_proplet,
+                            status->assigned_client_id);
     return arena_printf(arena, "Proplet '%s'", status->assigned_proplet);
 }
 
-void task_assign_targets(struct arena *arena, const struct task_observed *observed,
-                         struct task_plan *plan)
+void task_assign_again(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
 {
     set_phase(plan, TASK_SCHEDULED);
     plan->assign = true;
@@ -121,13 +124,15 @@ void task_assign(struct arena *arena, const struct task_observed *observed, stru
                  const struct candidate *chosen)
 {
     plan->status.assigned_proplet = chosen->name;
-    task_assign_targets(arena, observed, plan);
+    plan->status.assigned_client_id = schedule_device(&observed->task.spec, chosen);
+    task_assign_again(arena, observed, plan);
 }
 
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message)
 {
     plan->status.assigned_proplet = NULL;
+    plan->status.assigned_client_id = NULL;
     plan->status.targets = NULL;
     plan->status.broadcast_results = (struct json_objects){ 0 };
     task_wait(arena, observed, plan, reason, message);
@@ -218,6 +223,7 @@ void task_reset(struct arena *arena, const struct task_observed *observed, struc
         !str_equal(plan->status.reason,
                    REASON_NOT_CONFIRMED)) { /* they matter to the next choice */
         plan->status.assigned_proplet = NULL;
+        plan->status.assigned_client_id = NULL;
         plan->status.reason = NULL;
     }
     plan->status.targets = NULL;

@@ -22,9 +22,9 @@ void task_skip(struct arena *arena, const struct task_observed *observed, struct
 bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                  const struct candidate *chosen);
-/* All of them at once; plan->status has the targets. */
-void task_assign_targets(struct arena *arena, const struct task_observed *observed,
-                         struct task_plan *plan);
+/* Another attempt on the same device, or on the targets that plan->status has. */
+void task_assign_again(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message);
 /* started: of the condition; unknown where the device gives no sign of it before its end. */

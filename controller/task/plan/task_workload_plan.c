@@ -132,7 +132,6 @@ static void plan_disruption(struct arena *arena, const struct task_observed *obs
                             struct task_plan *plan)
 {
     const struct task_workload_state *state = &observed->workload.state;
-    const struct candidate same = { .name = observed->task.status.assigned_proplet };
     struct json_opt_int *disruptions = &plan->status.device_restarts;
 
     *disruptions = (struct json_opt_int){ true, disruptions->value + 1 };
@@ -141,7 +140,7 @@ static void plan_disruption(struct arena *arena, const struct task_observed *obs
     else if (observed->task.status.phase == TASK_RUNNING)
         task_interrupt(arena, observed, plan, state->reason, state->message);
     else
-        task_assign(arena, observed, plan, &same);
+        task_assign_again(arena, observed, plan);
 }
 
 void task_plan_workload_end(struct arena *arena, const struct task_observed *observed,

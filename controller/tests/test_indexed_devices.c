@@ -1,0 +1,291 @@
+/* A Proplet whose pods are a device each: Tasks over MQTT go to one of them. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/tests/fake_bridge.h"
+#include "controller/tests/outside.h"
+#include "controller/tests/stage.h"
+
+#define ID(n) "device-1-" #n
+
+static void scale(int replicas)
+{
+    stage_put_proplet(
+        "alpha",
+        arena_printf(stage.arena,
+                     "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\",\"indexedClientIds\":true,"
+                     "\"replicas\":%d},\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\","
+                     "\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"device-1\","
+                     "\"clientKeySecretRef\":{\"name\":\"keys\",\"key\":\"k\"}}}",
+                     replicas));
+}
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_delete(&KIND_PROPLET, "beta");
+    scale(3);
+    stage_run();
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+#define FILE "\"name\":\"t\",\"file\":\"AGFzbQEAAAA=\""
+static void create(const char *name, const char *more)
+{
+    stage_put(&KIND_TASK, name, arena_printf(stage.arena, "{" FILE "%s}", more));
+    stage_run();
+}
+
+/* "<phase> <client id>[ <result or error>]" */
+static const char *told(const char *name)
+{
+    const cJSON *status = json_get(stage_get(&KIND_TASK, name), "status");
+    const char *result = json_string(json_get(status, "results"), NULL);
+    const char *text = result ? result : json_string(json_get(status, "error"), NULL);
+
+    return arena_printf(stage.arena, "%s %s%s%s", json_string(json_get(status, "phase"), "-"),
+                        json_string(json_get(status, "assignedClientId"), "-"), text ? " " : "",
+                        text ? text : "");
+}
+
+static const char *device_of(const char *name)
+{
+    return json_string(json_path(stage_get(&KIND_TASK, name), "status", "assignedClientId", NULL),
+                       "-");
+}
+
+static int runs_on(const char *client)
+{
+    int count = 0;
+
+    for (size_t i = 0; i < outside.run_count; i++)
+        count += str_equal(outside.runs[i].client, client) && outside.runs[i].running;
+    return count;
+}
+
+static void answer(void)
+{
+    outside_answer("\"results\":\"42\",\"error\":null");
+    stage_run();
+}
+
+static void say_result(const char *name, const char *client)
+{
+    const char *uid =
+        json_string(json_path(stage_get(&KIND_TASK, name), "metadata", "uid", NULL), "");
+
+    stage_receive("proplet/results",
+                  arena_printf(stage.arena,
+                               "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",\"results\":\"42\"}", uid,
+                               client));
+}
+
+START_TEST(tasks_spread_over_the_pods_and_each_answers_for_its_own)
+{
+    create("one", "");
+    create("two", "");
+    create("three", "");
+    create("four", "");
+    ck_assert_str_eq(told("one"), "running " ID(0));
+    ck_assert_str_eq(told("two"), "running " ID(1));
+    ck_assert_str_eq(told("three"), "running " ID(2));
+    ck_assert_str_eq(told("four"), "running " ID(0));
+    ck_assert_int_eq(runs_on(ID(0)), 2);
+    ck_assert_int_eq(runs_on(ID(1)), 1);
+    answer();
+    ck_assert_str_eq(told("two"), "completed " ID(1) " 42");
+    ck_assert_str_eq(told("four"), "completed " ID(0) " 42");
+}
+END_TEST
+
+START_TEST(result_of_another_pod_is_none)
+{
+    create("one", "");
+    say_result("one", ID(1));
+    say_result("one", "device-1");
+    stage_run();
+    ck_assert_str_eq(told("one"), "running " ID(0));
+    say_result("one", ID(0));
+    stage_run();
+    ck_assert_str_eq(told("one"), "completed " ID(0) " 42");
+}
+END_TEST
+
+START_TEST(pod_that_is_not_heard_gets_nothing)
+{
+    stage.silent = ID(0);
+    for (int i = 0; i < 4; i++) { /* it falls silent, the others are heard */
+        stage_wait_ms(10000);
+        stage_run();
+    }
+    create("one", "");
+    create("two", "");
+    create("three", "");
+    ck_assert_int_eq(runs_on(ID(0)), 0);
+    ck_assert_int_eq(runs_on(ID(1)), 2);
+    ck_assert_int_eq(runs_on(ID(2)), 1);
+}
+END_TEST
+
+START_TEST(task_of_a_silent_pod_moves_to_another_one)
+{
+    create("one", "");
+    ck_assert_str_eq(device_of("one"), ID(0));
+    stage.silent = outside.absent = ID(0);
+    for (int i = 0; i < 20 && str_equal(device_of("one"), ID(0)); i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+    ck_assert_str_eq(told("one"), "running " ID(1));
+
+    stage.silent = outside.absent = NULL; /* it is back, and told to stop what it ran */
+    stage_run();
+    stage_wait_ms(2000);
+    stage_run();
+    ck_assert_int_eq(runs_on(ID(0)), 0);
+    answer();
+    ck_assert_str_eq(told("one"), "completed " ID(1) " 42");
+}
+END_TEST
+
+/* Each with what becomes of a Task whose pod is scaled away. */
+static const struct {
+    const char *policy;
+    const char *end;
+} SCALED[] = {
+    { "", "running " ID(0) },
+    { ",\"propletLostPolicy\":\"Wait\"", "running " ID(0) },
+    { ",\"propletSelector\":{\"propletId\":\"alpha\"}", "running " ID(0) },
+    { ",\"propletLostPolicy\":\"Fail\"",
+      "failed " ID(2) " the pod '" ID(2) "' of Proplet 'alpha' was scaled away" },
+};
+
+START_TEST(task_of_a_pod_that_is_scaled_away_goes_by_its_policy)
+{
+    create("one", "");
+    create("two", "");
+    create("three", SCALED[_i].policy);
+    ck_assert_str_eq(told("three"), "running " ID(2));
+    scale(2);
+    stage_run();
+    ck_assert_str_eq(told("three"), SCALED[_i].end);
+    ck_assert_str_eq(told("one"), "running " ID(0)); /* the others are left alone */
+    ck_assert_str_eq(told("two"), "running " ID(1));
+    ck_assert_int_eq(runs_on(ID(2)), 0);
+}
+END_TEST
+
+START_TEST(last_result_of_a_pod_that_is_scaled_away_counts)
+{
+    create("one", "");
+    create("two", "");
+    create("three", "");
+    scale(2);
+    say_result("three", ID(2)); /* before anybody looked */
+    stage_run();
+    ck_assert_str_eq(told("three"), "completed " ID(2) " 42");
+}
+END_TEST
+
+START_TEST(restart_of_one_pod_ends_its_tasks_alone)
+{
+    create("one", "");
+    create("two", "");
+    stage_receive("proplet/create", "{\"proplet_id\":\"" ID(1) "\"}");
+    stage_run();
+    const cJSON *one = json_get(stage_get(&KIND_TASK, "one"), "status");
+    const cJSON *two = json_get(stage_get(&KIND_TASK, "two"), "status");
+    ck_assert_int_eq(json_int(json_get(one, "attempt"), 0), 1);
+    ck_assert_int_eq(json_int(json_get(two, "attempt"), 0), 2);
+    ck_assert_int_eq(json_int(json_get(two, "deviceRestarts"), 0), 1);
+    answer();
+    ck_assert(str_has_suffix(told("two"), " 42"));
+}
+END_TEST
+
+START_TEST(scaled_to_zero_tasks_wait_and_run_when_pods_are_back)
+{
+    create("one", "");
+    scale(0);
+    stage_run();
+    ck_assert_str_eq(told("one"), "pending -");
+    ck_assert_str_eq(stage_task_string("reason"), "NoCandidates");
+    create("two", "");
+    scale(1);
+    stage_run();
+    stage_run(); /* a heartbeat of the new pod */
+    ck_assert_str_eq(told("one"), "running " ID(0));
+    ck_assert_str_eq(told("two"), "running " ID(0));
+    answer();
+    ck_assert_str_eq(told("one"), "completed " ID(0) " 42");
+}
+END_TEST
+
+START_TEST(start_that_a_pod_does_not_confirm_goes_to_another_pod)
+{
+    create("one", "");
+    outside.deaf = true;
+    ck_assert_str_eq(device_of("one"), ID(0));
+    for (int i = 0; i < 40 && str_equal(device_of("one"), ID(0)); i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+    ck_assert_str_eq(told("one"), "running " ID(1));
+}
+END_TEST
+
+START_TEST(broadcast_reaches_one_pod)
+{
+    create("one", ",\"broadcast\":true");
+    ck_assert_int_eq(runs_on(ID(0)), 1);
+    answer();
+    const cJSON *targets =
+        json_path(stage_get(&KIND_TASK, "one"), "status", "broadcastResults", NULL);
+    ck_assert_uint_eq(json_len(targets), 1);
+    ck_assert_str_eq(json_string(json_get(json_first(targets), "clientId"), ""), ID(0));
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+}
+END_TEST
+
+START_TEST(identity_of_a_pod_that_an_older_proplet_has_is_refused)
+{
+    stage_put_proplet("gamma", "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":"
+                               "\"tcp://broker\",\"domainId\":\"d\",\"channelId\":\"c\","
+                               "\"clientId\":\"" ID(1) "\"}}");
+    stage_run();
+    const cJSON *status = json_get(stage_get(&KIND_PROPLET, "gamma"), "status");
+    const cJSON *ready = condition_get(json_get(status, "conditions"), "Ready");
+    ck_assert_str_eq(json_string(json_get(ready, "reason"), ""), "DuplicateClientId");
+    scale(1);
+    stage_run();
+    stage_run();
+    status = json_get(stage_get(&KIND_PROPLET, "gamma"), "status");
+    ck_assert(condition_is(json_get(status, "conditions"), "Ready", CONDITION_TRUE));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("indexed devices");
+    TCase *tcase = tcase_create("pods");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, tasks_spread_over_the_pods_and_each_answers_for_its_own);
+    tcase_add_test(tcase, result_of_another_pod_is_none);
+    tcase_add_test(tcase, pod_that_is_not_heard_gets_nothing);
+    tcase_add_test(tcase, task_of_a_silent_pod_moves_to_another_one);
+    tcase_add_loop_test(tcase, task_of_a_pod_that_is_scaled_away_goes_by_its_policy, 0,
+                        ARRAY_LEN(SCALED));
+    tcase_add_test(tcase, last_result_of_a_pod_that_is_scaled_away_counts);
+    tcase_add_test(tcase, restart_of_one_pod_ends_its_tasks_alone);
+    tcase_add_test(tcase, scaled_to_zero_tasks_wait_and_run_when_pods_are_back);
+    tcase_add_test(tcase, start_that_a_pod_does_not_confirm_goes_to_another_pod);
+    tcase_add_test(tcase, broadcast_reaches_one_pod);
+    tcase_add_test(tcase, identity_of_a_pod_that_an_older_proplet_has_is_refused);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
