@@ -200,14 +200,15 @@ START_TEST(pod_that_is_ready_gets_nothing_until_its_device_is_heard)
 END_TEST
 
 /* Pods that are a device each, "d-0" and so on. */
-static struct candidate *indexed(const char *name, struct candidate_device *devices, size_t count)
+static struct candidate_device devices[3];
+static struct candidate *indexed(const char *name, size_t count)
 {
     static const char *const IDS[] = { "d-0", "d-1", "d-2" };
     struct candidate *ret =
         candidate(name, "{}", "k8s", "\"k8s\":{\"indexedClientIds\":true,\"replicas\":3},");
 
     for (size_t i = 0; i < count; i++)
-        devices[i].client_id = IDS[i];
+        devices[i] = (struct candidate_device){ .client_id = IDS[i] };
     ret->devices = devices;
     ret->device_count = count;
     return ret;
@@ -217,8 +218,7 @@ START_TEST(one_pod_that_is_heard_is_enough_for_a_task_over_mqtt)
 {
     const struct task_spec over_mqtt = { .file = "AGFzbQ==" };
     const struct task_spec job = { .image_url = "registry/image" };
-    struct candidate_device devices[3] = { 0 };
-    struct candidate *pods = indexed("alpha", devices, 1);
+    struct candidate *pods = indexed("alpha", 1);
 
     pods->ready = false;
     ck_assert_int_eq(schedule_filter(&over_mqtt, pods), FILTER_PASSED);
@@ -234,8 +234,7 @@ START_TEST(pod_with_the_fewest_tasks_gets_the_next_one)
 {
     const struct task_spec over_mqtt = { .file = "AGFzbQ==" };
     const struct task_spec job = { .image_url = "registry/image" };
-    struct candidate_device devices[3] = { 0 };
-    struct candidate *pods = indexed("alpha", devices, 3);
+    struct candidate *pods = indexed("alpha", 3);
 
     ck_assert_str_eq(schedule_device(&over_mqtt, pods), "d-0");
     devices[0].total = 1;
@@ -253,10 +252,9 @@ END_TEST
 START_TEST(least_loaded_counts_each_pod)
 {
     const struct task_spec spec = { .file = "AGFzbQ==" };
-    struct candidate_device devices[3] = { 0 };
 
     external("alpha")->active = 2;
-    indexed("beta", devices, 3)->active = 5;
+    indexed("beta", 3)->active = 5;
     ck_assert_str_eq(pick(&SCHEDULER_LEAST_LOADED, &spec), "beta");
 }
 END_TEST
