@@ -33,7 +33,7 @@ expect_eq "the devices" "pool-0 true, pool-1 true, pool-2 true" "$(seen_devices)
 # The first three go to a pod each, and every result comes from the pod that it was given to.
 for number in 1 2 3 4 5 6; do
     add_task "sum-$number" "$ADDITION" "[10, $number]" "$(task_on pool)"
-    wait_for 30 "a choice for sum-$number" field_is .status.attempt 1 tasks "sum-$number"
+    wait_for 30 "a choice for sum-$number" field_is tasks "sum-$number" .status.attempt 1
 done
 for number in 1 2 3 4 5 6; do
     wait_task "sum-$number" completed
@@ -88,7 +88,7 @@ expect_eq "its place" pool-2 "$(place "$away")"
 runs "$away" pool-2
 scale 2
 wait_for 60 "two pods" pod_count_is pool 2
-wait_for 30 "another attempt" field_is .status.attempt 2 tasks "$away"
+wait_for 30 "another attempt" field_is tasks "$away" .status.attempt 2
 expect_match "its place" '^pool-[01]$' "$(place "$away")"
 wait_for 10 "an event" has_event "$away" "Normal Interrupted the pod 'pool-2' of Proplet 'pool' was scaled away"
 killing pool-2 device_crash pool-2

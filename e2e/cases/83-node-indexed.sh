@@ -20,7 +20,7 @@ add_sums() {
     local number
     for number in 1 2 3 4; do
         add_task "$1-$number" "$ADDITION" "[10, $number]" "$(task_on pool)"
-        wait_for 30 "a choice for $1-$number" field_is .status.attempt 1 tasks "$1-$number"
+        wait_for 30 "a choice for $1-$number" field_is tasks "$1-$number" .status.attempt 1
     done
     for number in 1 2 3 4; do
         wait_task "$1-$number" completed 60
@@ -52,7 +52,7 @@ add_sums second
 # Down by one, to zero, and back.
 scale 1
 wait_for 60 "one pod" pod_count_is pool 1
-wait_for 60 "one device" field_is '[.status.k8sStatus.devices[].clientId] | join(" ")' pool-0 proplets pool
+wait_for 60 "one device" field_is proplets pool '[.status.k8sStatus.devices[].clientId] | join(" ")' pool-0
 add_task alone "$ADDITION" '[1, 2]' "$(task_on pool)"
 wait_task alone completed 60
 expect_eq "its place" pool-0 "$(place alone)"
