@@ -188,11 +188,11 @@ static struct place place_of(const cJSON *status, int64_t index)
 {
     if (index < 0)
         return (struct place){ json_string(json_get(status, "assignedProplet"), ""),
-                                json_string(json_get(status, "assignedClientId"), NULL) };
+                               json_string(json_get(status, "assignedClientId"), NULL) };
     json_for_each (target, json_get(status, "broadcastResults")) {
         if (json_int(json_get(target, "index"), -1) == index)
             return (struct place){ json_string(json_get(target, "proplet"), ""),
-                                    json_string(json_get(target, "clientId"), NULL) };
+                                   json_string(json_get(target, "clientId"), NULL) };
     }
     return (struct place){ "", NULL };
 }
