@@ -90,7 +90,7 @@ for source in */tests/test_*.c */tests/fuzz/fuzz_*.c; do
     programs+=("$out/${source%.c}")
 done
 
-printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$PARALLEL" "$0" --one "$results"
+printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$PARALLEL" --process-slot-var=TEST_SLOT "$0" --one "$results"
 
 passed=0
 failed=0
