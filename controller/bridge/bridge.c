@@ -144,10 +144,10 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     enum message_kind kind = message_topic_parse(filter, key);
     bool heard = false;
 
-    if (kind == MESSAGE_UNKNOWN)
-        return;
     if (granted < 0)
         log_warn("the broker refused a subscription", "filter", filter, NULL);
+    if (kind == MESSAGE_UNKNOWN)
+        return;
 
     pthread_mutex_lock(&bridge->lock);
     struct channel *channel = map_get(bridge->channels, key);
@@ -274,6 +274,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
     };
     bridge->events = mqtt_create(&connection, &events);
 
+    mqtt_subscribe(bridge->events, UPDATE_FILTER, 1);
     if (options->own_channel)
         bridge_channel_add(bridge, options->own_channel);
     return bridge;

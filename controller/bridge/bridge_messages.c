@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
+#include "controller/bridge/update_mail.h"
 #include "controller/cache/indexes.h"
 #include "controller/device/samples.h"
 
@@ -290,11 +291,36 @@ static void on_result(struct bridge_sink *sink, struct arena *arena, const char 
         bridge_count_rejected("unknown_task", 1);
 }
 
+/* The participant's Task, by round and device. */
+static void on_update(struct bridge_sink *sink, struct arena *arena, const char *round,
+                      const char *identity, const char *body, size_t len)
+{
+    const char *id, *uid;
+    const char *reason =
+        len > UPDATE_MAX_MQTT
+            ? "too_large"
+            : update_find_task(sink->tasks, sink->proplets, arena, round, identity, &uid, &id);
+    if (reason) {
+        bridge_count_rejected(reason, 1);
+        return;
+    }
+    const struct mail mail = { .kind = MAIL_UPDATE, .source = id, .body = body, .body_len = len };
+    if (!put_mail(sink, uid, &mail))
+        bridge_count_rejected("unknown_task", 1);
+}
+
 void bridge_message(struct bridge_sink *sink, const char *topic, const void *payload, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     char channel[CHANNEL_KEY_LEN];
     enum message_kind kind = message_topic_parse(topic, channel);
+    const char *round, *identity;
+
+    if (kind == MESSAGE_UNKNOWN && message_update_topic(arena, topic, &round, &identity)) {
+        metric_add(&MESSAGES, 1, "updates", NULL);
+        on_update(sink, arena, round, identity, payload, len);
+        return;
+    }
 
     metric_add(&MESSAGES, 1, KIND_NAMES[kind], NULL);
     switch (kind) {

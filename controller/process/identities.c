@@ -14,6 +14,8 @@ static const char *const NAMES[IDENTITY_COUNT] = {
     [IDENTITY_PROPLET] = "proplet-controller",
     [IDENTITY_CERTIFICATE] = "certificate-controller",
     [IDENTITY_JOB] = "propellerjob-controller",
+    [IDENTITY_FEDERATED] = "federatedjob-controller",
+    [IDENTITY_ROUND] = "traininground-controller",
 };
 #define PROCESS_NAME "propeller-controller"
 

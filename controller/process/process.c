@@ -9,8 +9,10 @@
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "controller/cache/indexes.h"
+#include "controller/federated/round_order.h"
 #include "controller/job/propellerjob_cache.h"
 #include "controller/process/debug_page.h"
+#include "controller/process/process_federated.h"
 #include "controller/proplet/proplet_pods.h"
 #include "controller/task/task_workload.h"
 #include "controller/workload/workload.h"
@@ -126,9 +128,9 @@ static int make_bridge(struct process *process, struct error *err)
     return 0;
 }
 
-static struct controller *make_controller(struct process *process,
-                                          const struct controller_options *options,
-                                          enum identity identity)
+struct controller *process_make_controller(struct process *process,
+                                           const struct controller_options *options,
+                                           enum identity identity)
 {
     return controller_create(options, identities_client(process->identities, identity),
                              identities_events(process->identities, identity), &CLOCK_SYSTEM);
@@ -140,6 +142,9 @@ static void make_controllers(struct process *process)
     const struct controller_source task_sources[] = { { shared->tasks, task_map_task },
                                                       { shared->proplets, task_map_proplet },
                                                       { shared->jobs, task_map_job },
+                                                      { shared->rounds, task_map_round },
+                                                      { shared->federated_jobs,
+                                                        task_map_federatedjob },
                                                       { shared->task_jobs, task_map_workload },
                                                       { shared->deployments, task_map_workload },
                                                       { shared->pods, task_map_workload } };
@@ -170,9 +175,9 @@ static void make_controllers(struct process *process)
                                              .source_count = ARRAY_LEN(job_sources),
                                              .workers = process->settings.job_workers };
 
-    process->task_controller = make_controller(process, &tasks, IDENTITY_TASK);
-    process->proplet_controller = make_controller(process, &proplets, IDENTITY_PROPLET);
-    process->job_controller = make_controller(process, &jobs, IDENTITY_JOB);
+    process->task_controller = process_make_controller(process, &tasks, IDENTITY_TASK);
+    process->proplet_controller = process_make_controller(process, &proplets, IDENTITY_PROPLET);
+    process->job_controller = process_make_controller(process, &jobs, IDENTITY_JOB);
     shared->task_queue = controller_queue(process->task_controller);
     shared->proplet_queue = controller_queue(process->proplet_controller);
     if (shared->bridge)
@@ -243,6 +248,8 @@ int process_create(struct process *process, struct error *err)
         .tasks = make_informer(process, &KIND_TASK, NULL, project_task),
         .proplets = make_informer(process, &KIND_PROPLET, NULL, project_proplet),
         .jobs = make_informer(process, &KIND_PROPELLERJOB, NULL, project_propellerjob),
+        .federated_jobs = make_informer(process, &KIND_FEDERATEDJOB, NULL, project_federatedjob),
+        .rounds = make_informer(process, &KIND_TRAININGROUND, NULL, project_traininground),
         .deployments =
             make_informer(process, &KIND_DEPLOYMENT, WORKLOAD_SELECTOR, project_workload),
         .statefulsets =
@@ -261,6 +268,7 @@ int process_create(struct process *process, struct error *err)
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
     indexes_add_propellerjob(informer_store(shared->jobs));
+    indexes_add_traininground(informer_store(shared->rounds));
     indexes_add_workload(informer_store(shared->task_jobs));
     indexes_add_workload(informer_store(shared->deployments));
     indexes_add_workload(informer_store(shared->pods));
@@ -276,7 +284,11 @@ int process_create(struct process *process, struct error *err)
     process->manager = manager_create();
     if (process->settings.leader_elect)
         make_elector(process);
+    r = process_make_federated(process, err);
+    if (r < 0)
+        return r;
     make_controllers(process);
+    process_make_federated_controllers(process);
     r = make_certificates(process, err);
     if (r < 0)
         return r;
@@ -295,12 +307,15 @@ void process_destroy(struct process *process)
     controller_destroy(process->task_controller);
     controller_destroy(process->proplet_controller);
     controller_destroy(process->job_controller);
+    process_destroy_federated(process);
     elector_destroy(process->elector);
     catch_up_destroy(process->catch_up);
     watch_loop_destroy(process->watches);
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
     informer_destroy(shared->jobs);
+    informer_destroy(shared->federated_jobs);
+    informer_destroy(shared->rounds);
     informer_destroy(shared->deployments);
     informer_destroy(shared->statefulsets);
     informer_destroy(shared->pods);

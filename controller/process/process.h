@@ -27,6 +27,9 @@ struct process {
     struct controller *proplet_controller;
     struct certificates *certificates; /* NULL: --manage-webhook-certificates=false */
     struct controller *job_controller;
+    struct controller *federated_controller;
+    struct controller *round_controller;
+    struct coordinator *coordinator; /* NULL: no --coordinator-bind-address */
     struct shared shared;
 };
 
@@ -34,6 +37,10 @@ struct process {
  * case. */
 int process_create(struct process *process, struct error *err) MUST_CHECK;
 void process_destroy(struct process *process);
+
+struct controller *process_make_controller(struct process *process,
+                                           const struct controller_options *options,
+                                           enum identity identity);
 
 /* Hands everything that starts and stops to the manager, in order (process_run.c). */
 void process_add_runnables(struct process *process);

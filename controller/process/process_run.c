@@ -4,6 +4,7 @@
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "controller/process/process.h"
+#include "controller/process/process_federated.h"
 #include "controller/task/task_room.h"
 
 /* Long enough for the pauses of steady work. */
@@ -39,9 +40,9 @@ static int start_watches(void *self, struct error *err)
 
 static bool all_informers(const struct shared *shared, bool (*is)(struct informer *informer))
 {
-    struct informer *const all[] = { shared->tasks,       shared->proplets,     shared->jobs,
-                                     shared->deployments, shared->statefulsets, shared->pods,
-                                     shared->task_jobs };
+    struct informer *const all[] = { shared->tasks,          shared->proplets, shared->jobs,
+                                     shared->federated_jobs, shared->rounds,   shared->deployments,
+                                     shared->statefulsets,   shared->pods,     shared->task_jobs };
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (!is(all[i]))
@@ -143,7 +144,15 @@ static int start_controllers(void *self, struct error *err)
     if (r < 0)
         return r;
 
-    return controller_start(process->job_controller, err);
+    r = controller_start(process->job_controller, err);
+    if (r < 0)
+        return r;
+
+    r = controller_start(process->federated_controller, err);
+    if (r < 0)
+        return r;
+
+    return controller_start(process->round_controller, err);
 }
 
 static void stop_controllers(void *self)
@@ -154,6 +163,8 @@ static void stop_controllers(void *self)
     controller_stop(process->task_controller);
     controller_stop(process->proplet_controller);
     controller_stop(process->job_controller);
+    controller_stop(process->federated_controller);
+    controller_stop(process->round_controller);
 }
 
 static void join_controllers(void *self)
@@ -163,6 +174,8 @@ static void join_controllers(void *self)
     controller_join(process->task_controller);
     controller_join(process->proplet_controller);
     controller_join(process->job_controller);
+    controller_join(process->federated_controller);
+    controller_join(process->round_controller);
 }
 
 /* What a request or a publish was about is done again by the next leader. */
@@ -239,6 +252,7 @@ void process_add_runnables(struct process *process)
                                           .hurry = hurry_controllers };
 
     manager_add(process->manager, &servers);
+    process_add_coordinator(process);
     manager_add(process->manager, &watches);
     if (process->elector)
         manager_add(process->manager, &election);

@@ -9,7 +9,8 @@
 #include "controller/scheduler/scheduler.h"
 
 #define MAX_WORKERS 64
-#define DEFAULT_WORKERS "task=8,proplet=2,propellerjob=2"
+#define MAX_COORDINATOR_URL 512
+#define DEFAULT_WORKERS "task=8,proplet=2,propellerjob=2,federatedjob=1,traininground=2"
 
 static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
 static const char *const LOG_FORMATS[] = { "json", "text", NULL };
@@ -103,6 +104,12 @@ static const struct option OPTIONS[] = {
     { OPTION("status-refresh-qps", OPTION_DOUBLE, refresh.qps, "10"), .min = 1, .max = 10000,
       .help = "refreshes per second of all Proplets and Tasks together" },
 
+    { OPTION("coordinator-bind-address", OPTION_STRING, coordinator_address, NULL),
+      .value_name = "ADDRESS",
+      .help = "listen here for updates of federated learning and for devices that fetch models; "
+              "needs --coordinator-url" },
+    { OPTION("coordinator-url", OPTION_STRING, coordinator_url, NULL), .value_name = "URL",
+      .help = "how devices reach that address, http:// or https://, without a slash at its end" },
     { OPTION("manage-webhook-certificates", OPTION_BOOL, manage_certificates, "true"),
       .help = "make and renew the webhook's certificates and keep the caBundle of its "
               "configurations" },
@@ -119,6 +126,8 @@ static int parse_worker(const char *item, size_t len, struct controller_settings
         { "task", offsetof(struct controller_settings, task_workers) },
         { "proplet", offsetof(struct controller_settings, proplet_workers) },
         { "propellerjob", offsetof(struct controller_settings, job_workers) },
+        { "federatedjob", offsetof(struct controller_settings, federated_workers) },
+        { "traininground", offsetof(struct controller_settings, round_workers) },
     };
     const char *equals = memchr(item, '=', len);
     size_t name_len = equals ? (size_t)(equals - item) : len;
@@ -138,7 +147,8 @@ static int parse_worker(const char *item, size_t len, struct controller_settings
         }
     }
     return error_set(err, ERROR_INVALID,
-                     "--workers: no kind '%.*s' (allowed: task, proplet, propellerjob)",
+                     "--workers: no kind '%.*s' (allowed: task, proplet, propellerjob, "
+                     "federatedjob, traininground)",
                      (int)name_len, item);
 }
 
@@ -166,6 +176,24 @@ static int check_mqtt_address(const char *address, struct error *err)
     if (r < 0)
         return error_wrap(err, "--mqtt-address");
     free(host);
+    return 0;
+}
+
+static int check_coordinator(const struct controller_settings *settings, struct error *err)
+{
+    const char *url = settings->coordinator_url;
+
+    if (str_is_empty(settings->coordinator_address) != str_is_empty(url))
+        return error_set(err, ERROR_INVALID,
+                         "--coordinator-bind-address and --coordinator-url: give both or neither");
+    if (str_is_empty(url))
+        return 0;
+    if ((!str_has_prefix(url, "http://") && !str_has_prefix(url, "https://")) ||
+        url[strlen(url) - 1] == '/' || strlen(url) > MAX_COORDINATOR_URL)
+        return error_set(err, ERROR_INVALID,
+                         "--coordinator-url: must be http://HOST[:PORT] or https://HOST[:PORT] "
+                         "without a slash at its end, of at most %d characters",
+                         MAX_COORDINATOR_URL);
     return 0;
 }
 
@@ -212,7 +240,8 @@ static int check_together(const struct controller_settings *settings, struct err
                          "--mqtt-cert-file and --mqtt-key-file: give both or neither");
     if (str_is_empty(settings->client_id))
         return error_set(err, ERROR_INVALID, "--client-id: must not be empty");
-    return check_mqtt_address(settings->mqtt_address, err);
+    int r = check_coordinator(settings, err);
+    return r < 0 ? r : check_mqtt_address(settings->mqtt_address, err);
 }
 
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,

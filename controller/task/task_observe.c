@@ -8,6 +8,8 @@
 #include "controller/bridge/bridge_fence.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/cache/indexes.h"
+#include "controller/federated/round_order.h"
+#include "controller/federated/training_update.h"
 #include "controller/job/propellerjob_cache.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/task_job.h"
@@ -178,11 +180,16 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
     size_t len = 0;
 
     for (size_t i = 0; i < count; i++) {
+        bool is_restart = false;
         if (str_equal(mail[i].kind, MAIL_RESULT))
             observe_result(rc->arena, &mail[i], &results[len++]);
+        else if (str_equal(mail[i].kind, MAIL_UPDATE))
+            training_observe_mail(rc->arena, &mail[i], &ret->proplet, &results[len++]);
         else
+            is_restart = true;
+        if (is_restart)
             observe_restart(&mail[i], ret);
-        for (size_t j = 0; j < part_count && !str_equal(mail[i].kind, MAIL_RESULT); j++)
+        for (size_t j = 0; j < part_count && is_restart; j++)
             observe_restart(&mail[i], &parts[j]);
     }
     ret->results = results;
@@ -320,7 +327,9 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (task_is_final(ret->task.status.phase) && ret->task.spec.ttl_seconds_after_finished.set)
         ret->awaited = job_awaits(informer_store(shared->jobs), rc->arena, &rc->name, json) ||
                        dependencies_awaited(informer_store(shared->tasks), &rc->name);
-    ret->job_order = job_order_of(informer_store(shared->jobs), rc->arena, json);
+    ret->training = round_owns(json);
+    ret->job_order = ret->training ? round_order_of(shared, rc->arena, json)
+                                   : job_order_of(informer_store(shared->jobs), rc->arena, json);
     if (task_is_suspended_by_job(ret->job_order))
         ret->task.spec.suspend = true;
 
@@ -339,6 +348,9 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     ret->parts = parts;
     /* after the marker: what came before it is there */
     observe_mail(shared, rc, object, parts, part_count, ret);
+    r = training_observe(shared, rc, json, ret, err);
+    if (r < 0)
+        return r;
     ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);
     if (task_awaits_dependencies(&ret->task))
         ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,

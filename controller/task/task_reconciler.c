@@ -4,6 +4,7 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
 #include "controller/bridge/bridge_messages.h"
+#include "controller/federated/training_update.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 #include "controller/task/plan/broadcast_plan.h"
@@ -227,6 +228,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     if (r < 0)
         return error_wrap(err, "write status");
 
+    training_answer(shared, observed, plan);
     attempts_not_forbidden(shared->attempts, object->uid);
     if (plan->assign)
         attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
@@ -337,6 +339,9 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         rc->requeue_after_ms = plan->requeue_after_ms;
         return 0;
     }
+    r = training_store(shared, rc, json, observed, plan, err);
+    if (r < 0)
+        return r;
     tell_owed_stops(shared, rc, observed, plan);
     return store_outcome(shared, rc, object, json, observed, plan, err);
 }

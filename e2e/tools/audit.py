@@ -29,20 +29,24 @@ OWNERS = {
     (GROUP, "proplets/status"): "proplet-controller",
     (GROUP, "propellerjobs"): "propellerjob-controller",
     (GROUP, "propellerjobs/status"): "propellerjob-controller",
+    (GROUP, "federatedjobs/status"): "federatedjob-controller",
+    (GROUP, "trainingrounds"): "federatedjob-controller",
+    (GROUP, "trainingrounds/status"): "traininground-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
     ("batch", "jobs"): "task-controller",
-    ("", "configmaps"): "task-controller",
     ("coordination.k8s.io", "leases"): "propeller-controller",
     ("", "serviceaccounts/token"): "propeller-controller",
 }
 # Who changes what several may change.
 SHARED = {
-    (GROUP, "tasks"): {"task-controller", "propellerjob-controller"},
+    (GROUP, "tasks"): {"task-controller", "propellerjob-controller", "traininground-controller"},
+    ("", "configmaps"): {"task-controller", "federatedjob-controller", "traininground-controller"},
     ("", "secrets"): {"certificate-controller", "proplet-controller"},
     ("apps", "deployments"): {"proplet-controller", "task-controller"},
     ("apps", "statefulsets"): {"proplet-controller"},
-    ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "propellerjob-controller"},
+    ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "propellerjob-controller",
+                                 "federatedjob-controller", "traininground-controller"},
 }
 
 # An API server that starts refuses what is allowed until it has read its rules.
@@ -61,6 +65,18 @@ EXPECTED_UNUSED = {
     "propellerjob-controller events.k8s.io/events patch":
         "a series: the same event of the same job twice in ten minutes, which no case provokes",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/propellerjobs/finalizers update":
+        "no request: the API server asks for it when a Task is made with blockOwnerDeletion",
+    "federatedjob-controller events.k8s.io/events patch":
+        "a series: the same event of the same job twice in ten minutes, which no case provokes",
+    "federatedjob-controller propeller.propeller.abstractmachines.fr/federatedjobs/finalizers update":
+        "no request: the API server asks for it when a round is made with blockOwnerDeletion",
+    "federatedjob-controller propeller.propeller.abstractmachines.fr/trainingrounds get":
+        "a round is there that the cache does not know: a reply was lost, or the process died",
+    "traininground-controller events.k8s.io/events patch":
+        "a series: the same event of the same round twice in ten minutes, which no case provokes",
+    "traininground-controller propeller.propeller.abstractmachines.fr/federatedjobs/finalizers update":
+        "no request: the API server asks for it when a model is made with blockOwnerDeletion",
+    "traininground-controller propeller.propeller.abstractmachines.fr/trainingrounds/finalizers update":
         "no request: the API server asks for it when a Task is made with blockOwnerDeletion",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/tasks get":
         "a Task is there that the cache does not know: a reply was lost, or the process died",
