@@ -222,6 +222,6 @@ struct federated_plan federated_plan(struct arena *arena, const struct federated
         }
     }
     plan.keep_from =
-        observed->job.status.completed_rounds - federatedjob_history_limit(&observed->job.spec) + 1;
+        plan.status.completed_rounds - federatedjob_history_limit(&observed->job.spec) + 1;
     return plan;
 }

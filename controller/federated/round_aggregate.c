@@ -5,6 +5,10 @@
 #include "controller/federated/aggregator.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/training_task.h"
+#include "controller/task/plan/plan_parts.h"
+
+/* Beyond the deadline of the round. */
+#define AGGREGATION_PATIENCE_US INT64_C(600000000)
 
 /* One that counts. */
 struct counted {
@@ -146,9 +150,7 @@ static struct counted *find_counted(const struct round_turn *turn, struct arena 
 static bool note_culprit(struct round_turn *turn, struct arena *arena,
                          const struct counted *culprit, const struct error *err)
 {
-    if (error_is_transient(err) && err->code != ERROR_INTERNAL)
-        return false;
-    if (err->code == ERROR_CANCELED || err->code == ERROR_FORBIDDEN)
+    if (err->code != ERROR_NOT_FOUND && err->code != ERROR_INVALID && err->code != ERROR_TOO_LARGE)
         return false;
     turn->members[culprit->member].unfit = arena_strdup(arena, err->message);
     return true;
@@ -190,6 +192,17 @@ static int store_model(struct shared *shared, struct round_turn *turn, struct ar
         return r;
     turn->observed.model_ref = arena_strdup(arena, reference);
     return 0;
+}
+
+/* What ought to pass does not always: then the round ends all the same. */
+static bool is_overdue(const struct round_turn *turn)
+{
+    const struct traininground *round = &turn->observed.round;
+    int64_t seconds = traininground_timeout_seconds(&round->spec);
+
+    return seconds > 0 && turn->observed.now_us > round->status.start_time_us +
+                                                      plan_limit_us(seconds) +
+                                                      AGGREGATION_PATIENCE_US;
 }
 
 static int aggregate(struct reading *reading, struct round_turn *turn, size_t len,
@@ -251,5 +264,11 @@ int round_aggregate(struct shared *shared, struct reconcile *rc, struct round_tu
                                .opaque = fl_is_opaque(&settings) };
     if (!len)
         return error_set(err, ERROR_INVALID, "no update is counted");
-    return aggregate(&reading, turn, len, &settings, err);
+    int r = aggregate(&reading, turn, len, &settings, err);
+    if (r < 0 && r != -ERROR_CANCELED && is_overdue(turn)) {
+        turn->observed.failure = "AggregationFailed";
+        turn->observed.failure_message = arena_strdup(rc->arena, err->message);
+        return 0;
+    }
+    return r;
 }

@@ -261,8 +261,8 @@ void traininground_map_task(void *self, struct kube_object *old, struct kube_obj
         return;
     wake_owner(rounds, before, ROUND_SETTLE_MS, queue);
     wake_owner(rounds, after, ROUND_SETTLE_MS, queue);
-    if (after && round_owns(after))
-        wake_later_rounds(shared, arena, after, queue);
+    if (round_owns(after ? after : before))
+        wake_later_rounds(shared, arena, after ? after : before, queue);
 }
 
 void traininground_map_proplet(void *self, struct kube_object *old, struct kube_object *current,

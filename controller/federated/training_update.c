@@ -135,6 +135,7 @@ static int read_update(const struct training *training, struct observed_result *
         .proplet_id = training->observed->proplet.client_id,
         .max_samples = training->settings.max_samples,
         .default_samples = training_samples(training->round.spec.hyperparams, training->proplet),
+        .opaque = fl_is_opaque(&training->settings),
     };
     struct fl_envelope envelope;
     struct fl_update update = { 0 };
@@ -149,7 +150,7 @@ static int read_update(const struct training *training, struct observed_result *
     if (r < 0)
         return r;
 
-    if (fl_is_opaque(&training->settings)) {
+    if (expected.opaque) {
         fl_update_opaque(&envelope, &update);
     } else {
         int base_r = read_base(training, &base, err);

@@ -1,0 +1,469 @@
+#include "controller/tests/federated_stage.h"
+
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
+#include "common/tests/temp_dir.h"
+#include "controller/cache/indexes.h"
+#include "controller/federated/model_cache.h"
+#include "controller/federated/round_order.h"
+#include "controller/tests/memory_store.h"
+
+#define MAX_TURNS 5000
+#define SOON_MS 10000
+#define MAX_DUE 32
+
+struct federated_stage federated;
+
+/* A turn that a reconciler wants by itself. */
+struct due {
+    struct kube_name name;
+    int64_t at_ms; /* 0: free */
+};
+
+struct kind_queue {
+    struct workqueue *queue;
+    reconcile_fn *reconcile;
+    struct due due[MAX_DUE];
+};
+
+static struct {
+    struct kube_client *client;
+    struct kube_client *other; /* a user's: without failures, not counted */
+    struct events *events;
+    struct kube_config *config;
+    struct watch_loop *loop;
+    struct model_store *store;
+    struct kind_queue jobs, rounds;
+} process;
+
+static int die(struct error *err)
+{
+    return error_set(err, ERROR_UNAVAILABLE, "dead");
+}
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    static const enum fake_failure FAILURES[] = {
+        [FAULT_REFUSED] = FAKE_REFUSED,
+        [FAULT_LOST_REPLY] = FAKE_LOST_REPLY,
+        [FAULT_CONFLICT] = FAKE_CONFLICT,
+        [FAULT_SERVER_ERROR] = FAKE_SERVER_ERROR,
+    };
+
+    if (federated.dead)
+        return die(err);
+    if (++federated.steps != federated.fail_at)
+        return fake_api_roundtrip(ctx, arena, request, ret, err);
+    if (federated.fault < FAULT_CRASH_BEFORE) {
+        fake_api_fail(ctx, 1, FAILURES[federated.fault]);
+        return fake_api_roundtrip(ctx, arena, request, ret, err);
+    }
+    federated.dead = true;
+    if (federated.fault == FAULT_CRASH_AFTER)
+        (void)fake_api_roundtrip(ctx, arena, request, ret, err);
+    return die(err);
+}
+
+/* A use of the model store is a step, too. */
+static int before_store(void *ctx UNUSED, struct error *err)
+{
+    if (federated.dead)
+        return die(err);
+    if (++federated.steps != federated.fail_at)
+        return 0;
+    federated.dead = federated.fault >= FAULT_CRASH_BEFORE;
+    return error_set(err, ERROR_UNAVAILABLE, "the store fails");
+}
+
+static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    traininground_map_task(ctx, old, current, process.rounds.queue);
+}
+
+static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    traininground_map_proplet(ctx, old, current, process.rounds.queue);
+}
+
+static void on_round(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    map_self(ctx, old, current, process.rounds.queue);
+    federatedjob_map_round(ctx, old, current, process.jobs.queue);
+    task_map_round(ctx, old, current, federated.shared.task_queue);
+}
+
+static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
+{
+    map_self(ctx, old, current, process.jobs.queue);
+    traininground_map_job(ctx, old, current, process.rounds.queue);
+    task_map_federatedjob(ctx, old, current, federated.shared.task_queue);
+}
+
+static const struct {
+    const struct kube_kind *kind;
+    watch_project_fn *project;
+    informer_fn *change;
+    size_t informer; /* offset in struct shared */
+} KINDS[] = {
+    { &KIND_TASK, project_task, on_task, offsetof(struct shared, tasks) },
+    { &KIND_PROPLET, project_proplet, on_proplet, offsetof(struct shared, proplets) },
+    { &KIND_TRAININGROUND, project_traininground, on_round, offsetof(struct shared, rounds) },
+    { &KIND_FEDERATEDJOB, project_federatedjob, on_job, offsetof(struct shared, federated_jobs) },
+};
+
+static struct informer **informer_of(size_t kind)
+{
+    return (struct informer **)(void *)((char *)&federated.shared + KINDS[kind].informer);
+}
+
+/* What a watch would tell. */
+static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
+{
+    const cJSON *either = current ? current : old;
+    const char *kind_name = json_string(json_get(either, "kind"), "");
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    size_t kind = 0;
+
+    while (kind < ARRAY_LEN(KINDS) && !str_equal(KINDS[kind].kind->kind, kind_name))
+        kind++;
+    if (federated.dead || kind == ARRAY_LEN(KINDS))
+        return;
+    ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
+    if (current) {
+        informer_observed(*informer_of(kind), object);
+        return;
+    }
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *removed =
+        store_remove(informer_store(*informer_of(kind)), &object->name, object->resource_version);
+    if (removed)
+        KINDS[kind].change(&federated.shared, removed, NULL);
+}
+
+static int on_item(void *ctx UNUSED, const cJSON *item, struct error *err UNUSED)
+{
+    on_change(NULL, NULL, item);
+    return 0;
+}
+
+static void start_process(void)
+{
+    static struct controller_settings settings;
+    const struct kube_list_options options = { 0 };
+    struct error err = { 0 };
+
+    federated.dead = false;
+    process.client = kube_client_create_with(roundtrip, federated.api);
+    process.events = events_create(process.client, "test", "test", &federated.clock.clock);
+    process.loop = watch_loop_create(process.config);
+    process.jobs = (struct kind_queue){
+        .queue = workqueue_create("federatedjob", &federated.clock.clock),
+        .reconcile = federatedjob_reconcile,
+    };
+    process.rounds = (struct kind_queue){
+        .queue = workqueue_create("traininground", &federated.clock.clock),
+        .reconcile = traininground_reconcile,
+    };
+    federated.shared =
+        (struct shared){ .settings = &settings,
+                         .task_queue = workqueue_create("task", &federated.clock.clock),
+                         .round_models = process.store,
+                         .job_models = process.store,
+                         .model_cache = model_cache_create(process.store) };
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        const struct watch_options watch = { .kind = KINDS[i].kind, .project = KINDS[i].project };
+        *informer_of(i) = informer_create(process.loop, &watch);
+        informer_subscribe(*informer_of(i), KINDS[i].change, &federated.shared);
+    }
+    indexes_add_task(informer_store(federated.shared.tasks));
+    indexes_add_proplet(informer_store(federated.shared.proplets));
+    indexes_add_traininground(informer_store(federated.shared.rounds));
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        ck_assert_int_eq(kube_list(process.other, KINDS[i].kind, &options, on_item, NULL, &err), 0);
+}
+
+static void end_process(void)
+{
+    events_destroy(process.events);
+    watch_loop_destroy(process.loop);
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        informer_destroy(*informer_of(i));
+    model_cache_destroy(federated.shared.model_cache);
+    workqueue_destroy(federated.shared.task_queue);
+    workqueue_destroy(process.jobs.queue);
+    workqueue_destroy(process.rounds.queue);
+    kube_client_destroy(process.client);
+}
+
+void federated_stage_set_up(void)
+{
+    static const char CONFIG[] = "{apiVersion: v1, kind: Config, current-context: c,\n"
+                                 "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
+                                 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}],\n"
+                                 "users: [{name: u, user: {}}]}\n";
+    struct error err = { 0 };
+
+    json_init();
+    federated = (struct federated_stage){ .arena = arena_create(), .api = fake_api_create() };
+    fake_clock_init(&federated.clock);
+    log_configure(LOG_ERROR, LOG_TEXT);
+    int r =
+        kube_config_load(temp_file(federated.arena, temp_dir(federated.arena), "config", CONFIG),
+                         &process.config, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+    process.other = kube_client_create_with(fake_api_roundtrip, federated.api);
+    process.store = memory_store_create(1u << 20, before_store, NULL);
+    for (const char *name = "abcd"; *name; name++)
+        federated_stage_put_proplet((const char[]){ *name, '\0' }, "Running");
+    federated_stage_put_proplet("e", "Offline");
+    start_process();
+    fake_api_on_change(federated.api, on_change, NULL);
+}
+
+void federated_stage_tear_down(void)
+{
+    end_process();
+    model_store_destroy(process.store);
+    kube_client_destroy(process.other);
+    kube_config_destroy(process.config);
+    fake_api_destroy(federated.api);
+    arena_destroy(federated.arena);
+}
+
+static struct kube_name name_of(const char *name)
+{
+    struct kube_name ret;
+
+    ck_assert(kube_name_set(&ret, "default", name));
+    return ret;
+}
+
+const cJSON *federated_stage_get(const struct kube_kind *kind, const char *name)
+{
+    const struct kube_name key = name_of(name);
+
+    return fake_api_get(federated.api, federated.arena, kind, &key);
+}
+
+/* The object as it is, with another spec or status; generation moves with the spec. */
+static void put(const struct kube_kind *kind, const char *name, const cJSON *spec,
+                const cJSON *status)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name key = name_of(name);
+    const cJSON *old = fake_api_get(federated.api, arena, kind, &key);
+    cJSON *object = json_object(arena);
+    cJSON *metadata;
+
+    json_set_string(object, "kind", kind->kind);
+    metadata = json_set_object(object, "metadata");
+    json_set_string(metadata, "namespace", "default");
+    json_set_string(metadata, "name", name);
+    json_for_each (member, json_get(old, "metadata"))
+        json_set_copy(metadata, member->string, member);
+    if (spec)
+        json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);
+    json_set_copy(object, "spec", spec ? spec : json_get(old, "spec"));
+    json_set_copy(object, "status", status ? status : json_get(old, "status"));
+    fake_api_put(federated.api, kind, object);
+}
+
+void federated_stage_put(const char *spec)
+{
+    put(&KIND_FEDERATEDJOB, "job", parse_json(federated.arena, spec), NULL);
+}
+
+void federated_stage_put_proplet(const char *name, const char *phase)
+{
+    put(&KIND_PROPLET, name, parse_json(federated.arena, "{\"type\":\"external\"}"),
+        parse_json(federated.arena, arena_printf(federated.arena, "{\"phase\":\"%s\"}", phase)));
+}
+
+void federated_stage_delete(const struct kube_kind *kind, const char *name)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name key = name_of(name);
+    cJSON *object = json_copy(fake_api_get(federated.api, arena, kind, &key));
+
+    json_remove((cJSON *)(uintptr_t)json_get(object, "metadata"), "finalizers");
+    fake_api_put(federated.api, kind, object);
+    json_free(object);
+    fake_api_delete(federated.api, kind, &key);
+}
+
+void federated_stage_end_task(const char *name, const char *update, int samples)
+{
+    struct arena *arena = federated.arena;
+
+    if (!update) {
+        put(&KIND_TASK, name, NULL,
+            parse_json(arena, "{\"phase\":\"failed\",\"reason\":\"DeviceError\"}"));
+        return;
+    }
+    put(&KIND_TASK, name, NULL,
+        parse_json(arena, arena_printf(arena,
+                                       "{\"phase\":\"completed\",\"results\":{\"format\":"
+                                       "\"json-f64\",\"numSamples\":%d,\"update_b64\":\"%s\"}}",
+                                       samples, base64_encode(arena, update, strlen(update)))));
+}
+
+static void remember(struct kind_queue *kind, const struct kube_name *name, int64_t at_ms)
+{
+    for (size_t i = 0; i < MAX_DUE; i++) {
+        struct due *due = &kind->due[i];
+        if (due->at_ms && !kube_name_equal(&due->name, name))
+            continue;
+        *due = (struct due){ .name = *name, .at_ms = at_ms };
+        return;
+    }
+    ck_abort_msg("too many names");
+}
+
+static void turn(struct kind_queue *kind)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct reconcile rc = { .arena = arena,
+                            .client = process.client,
+                            .events = process.events,
+                            .clock = &federated.clock.clock };
+    struct error err = { 0 };
+
+    fake_clock_advance(&federated.clock, ROUND_SETTLE_MS);
+    ck_assert(workqueue_get(kind->queue, &rc.name));
+    int r = kind->reconcile(&federated.shared, &rc, &err);
+    workqueue_done(kind->queue, &rc.name);
+    federated.errors += r < 0;
+    if (r < 0 && r != -ERROR_INVALID)
+        workqueue_add(kind->queue, &rc.name);
+    else if (rc.requeue_after_ms)
+        remember(kind, &rc.name, clock_monotonic_ms(&federated.clock.clock) + rc.requeue_after_ms);
+}
+
+/* The earliest that is due soon; NULL: none. */
+static struct due *next_due(struct kind_queue *kind)
+{
+    struct due *first = NULL;
+
+    for (size_t i = 0; i < MAX_DUE; i++) {
+        struct due *due = &kind->due[i];
+        if (due->at_ms && (!first || due->at_ms < first->at_ms) &&
+            due->at_ms - clock_monotonic_ms(&federated.clock.clock) <= SOON_MS)
+            first = due;
+    }
+    return first;
+}
+
+static bool step(struct kind_queue *kind)
+{
+    if (workqueue_len(kind->queue)) {
+        turn(kind);
+        return true;
+    }
+    struct due *due = next_due(kind);
+    if (!due)
+        return false;
+    int64_t left_ms = due->at_ms - clock_monotonic_ms(&federated.clock.clock);
+    if (left_ms > 0)
+        fake_clock_advance(&federated.clock, left_ms);
+    due->at_ms = 0;
+    workqueue_add(kind->queue, &due->name);
+    return true;
+}
+
+void federated_stage_run(void)
+{
+    int turns = 0;
+    bool busy = true;
+
+    while (busy) {
+        ck_assert_msg(++turns < MAX_TURNS, "no rest after %d turns", MAX_TURNS);
+        if (federated.dead) {
+            if (federated.at_death)
+                federated.at_death();
+            end_process();
+            start_process();
+        }
+        busy = step(&process.rounds);
+        busy = (!federated.dead && step(&process.jobs)) || busy || federated.dead;
+    }
+}
+
+void federated_stage_wait_ms(int64_t ms)
+{
+    fake_clock_advance(&federated.clock, ms);
+    for (size_t i = 0; i < MAX_DUE; i++) {
+        if (process.rounds.due[i].at_ms)
+            workqueue_add(process.rounds.queue, &process.rounds.due[i].name);
+    }
+}
+
+static const char *text_at(const cJSON *object, const char *key)
+{
+    return json_string(json_path(object, "status", key, NULL), "-");
+}
+
+const char *federated_stage_model(const char *reference)
+{
+    const cJSON *job = federated_stage_get(&KIND_FEDERATEDJOB, "job");
+    const struct model_scope scope = { .uid = json_string(json_path(job, "metadata", "uid", NULL),
+                                                          "") };
+    unsigned steps = federated.steps;
+    bool dead = federated.dead;
+    const char *bytes;
+    size_t len;
+
+    federated.dead = false;
+    federated.steps = UINT32_MAX / 2;
+    int r = model_store_get(process.store, federated.arena, &scope, reference, &bytes, &len, NULL);
+    federated.steps = steps;
+    federated.dead = dead;
+    return r < 0 ? NULL : bytes;
+}
+
+const char *federated_stage_told(void)
+{
+    const cJSON *job = federated_stage_get(&KIND_FEDERATEDJOB, "job");
+    const cJSON *status = json_get(job, "status");
+    const cJSON *progress = condition_get(json_get(status, "conditions"), "Progressing");
+    const char *model = federated_stage_model(text_at(job, "aggregatedModelRef"));
+
+    return arena_printf(federated.arena, "%s %d %d %s; %s %s", text_at(job, "phase"),
+                        (int)json_int(json_get(status, "currentRound"), -1),
+                        (int)json_int(json_get(status, "completedRounds"), 0), model ? model : "-",
+                        json_string(json_get(progress, "status"), "-"),
+                        json_string(json_get(progress, "reason"), "-"));
+}
+
+const char *federated_stage_round(const char *name)
+{
+    const cJSON *round = federated_stage_get(&KIND_TRAININGROUND, name);
+    const cJSON *status = json_get(round, "status");
+    const char *text;
+
+    if (!round)
+        return "";
+    text = arena_printf(federated.arena, "%s %d/%d", text_at(round, "phase"),
+                        (int)json_int(json_get(status, "updatesReceived"), 0),
+                        (int)json_int(json_get(status, "updatesRequired"), 0));
+    json_for_each (part, json_get(status, "participants"))
+        text = arena_printf(federated.arena, "%s %s=%s%s", text,
+                            json_string(json_get(part, "propletId"), ""),
+                            json_string(json_get(part, "status"), ""),
+                            json_bool(json_get(part, "updateReceived"), false) ? "!" : "");
+    return text;
+}
+
+size_t federated_stage_models(void)
+{
+    const cJSON *job = federated_stage_get(&KIND_FEDERATEDJOB, "job");
+
+    return memory_store_count(process.store,
+                              json_string(json_path(job, "metadata", "uid", NULL), "-"));
+}

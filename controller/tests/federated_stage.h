@@ -1,0 +1,50 @@
+/* The reconcilers of FederatedJobs and TrainingRounds in one thread, on an API server and a model
+ * store in memory; Tasks do what the test says. */
+#pragma once
+
+#include "common/tests/fake_api.h"
+#include "common/tests/fake_clock.h"
+#include "common/tests/suite.h"
+#include "controller/federated/model_store.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/tests/outside.h"
+
+struct federated_stage {
+    struct arena *arena;
+    struct fake_api *api;
+    struct fake_clock clock;
+    struct shared shared;
+    unsigned steps;   /* requests of the reconcilers, and uses of the model store, so far */
+    unsigned fail_at; /* the step that fails; 0: none */
+    enum fault fault;
+    bool dead; /* no more requests; the next process takes over */
+    void (*at_death)(void); /* after it, before the next process begins; NULL: nothing */
+    unsigned errors;
+};
+extern struct federated_stage federated;
+
+/* With the Proplets a, b, c, d, which are Running, and e, which is Offline. */
+void federated_stage_set_up(void);
+void federated_stage_tear_down(void);
+
+/* The job "job" in the namespace "default"; spec is JSON. */
+void federated_stage_put(const char *spec);
+void federated_stage_put_proplet(const char *name, const char *phase);
+void federated_stage_delete(const struct kube_kind *kind, const char *name);
+/* Turns until nothing is to be done for ten seconds. */
+void federated_stage_run(void);
+/* No turn: time passes, and all are looked at again. */
+void federated_stage_wait_ms(int64_t ms);
+
+/* The Task ends; update: JSON of numbers, NULL: it fails. */
+void federated_stage_end_task(const char *name, const char *update, int samples);
+
+const cJSON *federated_stage_get(const struct kube_kind *kind, const char *name); /* NULL: gone */
+/* "Running 1 0 -; True RoundRunning": phase, current and completed rounds, the model as text;
+ * Progressing. */
+const char *federated_stage_told(void);
+/* "Running 1/2 a=Received! b=Training": of a round; "" if there is none. */
+const char *federated_stage_round(const char *name);
+/* What is stored under the reference, as text; NULL: nothing. */
+const char *federated_stage_model(const char *reference);
+size_t federated_stage_models(void); /* how many of the job are stored */

@@ -1,0 +1,327 @@
+#include <stdlib.h>
+
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+#include "controller/federated/round_order.h"
+#include "controller/federated/training_task.h"
+#include "controller/tests/federated_stage.h"
+
+#define SPEC(total, k, more)                                                                       \
+    "{\"experimentId\":\"x\",\"taskWasmImage\":\"http://w\",\"participants\":["                    \
+    "{\"propletId\":\"a\"},{\"propletId\":\"b\"},{\"propletId\":\"c\"},{\"propletId\":\"d\"},"     \
+    "{\"propletId\":\"e\"}],\"kOfN\":" #k ",\"rounds\":{\"total\":" #total "}" more "}"
+
+static void expect(const char *told)
+{
+    federated_stage_run();
+    ck_assert_str_eq(federated_stage_told(), told);
+}
+
+static const cJSON *task_env(const char *task, const char *variable)
+{
+    return json_path(federated_stage_get(&KIND_TASK, task), "spec", "env", variable, NULL);
+}
+
+static const char *failure(const struct kube_kind *kind, const char *name)
+{
+    const cJSON *conditions =
+        json_path(federated_stage_get(kind, name), "status", "conditions", NULL);
+    const cJSON *failed = condition_get(conditions, "Failed");
+
+    return arena_printf(federated.arena, "%s: %s", json_string(json_get(failed, "reason"), "-"),
+                        json_string(json_get(failed, "message"), "-"));
+}
+
+START_TEST(rounds_follow_each_other_with_the_model_of_the_one_before)
+{
+    federated_stage_put(SPEC(2, 3, ""));
+    expect("Running 1 0 -; True RoundRunning");
+    ck_assert_str_eq(federated_stage_round("round-1-job"),
+                     "Running 0/3 a=Training b=Training c=Training d=Training e=Offline");
+    ck_assert_ptr_null(federated_stage_get(&KIND_TASK, "round-1-job-e"));
+    ck_assert_ptr_null(task_env("round-1-job-a", "FL_GLOBAL_UPDATE_B64"));
+
+    federated_stage_end_task("round-1-job-a", "[1,10]", 1);
+    federated_stage_end_task("round-1-job-b", "[2,20]", 2);
+    federated_stage_end_task("round-1-job-c", "[3,30]", 1);
+    expect("Running 2 1 [2,20]; True RoundRunning");
+    ck_assert_str_eq(federated_stage_round("round-1-job"),
+                     "Completed 3/3 a=Received! b=Received! c=Received! d=Stopped e=Offline");
+    /* [2,20] */
+    ck_assert_str_eq(json_string(task_env("round-2-job-d", "FL_GLOBAL_UPDATE_B64"), ""),
+                     "WzIsMjBd");
+
+    federated_stage_end_task("round-2-job-b", "[4,4]", 1);
+    federated_stage_end_task("round-2-job-c", "[5,5]", 1);
+    federated_stage_end_task("round-2-job-d", "[6,6]", 1);
+    expect("Completed 2 2 [5,5]; False RoundsCompleted");
+    ck_assert_uint_eq(federated.errors, 0);
+}
+END_TEST
+
+START_TEST(a_participant_that_comes_back_in_time_gets_its_task)
+{
+    federated_stage_put(SPEC(1, 5, ""));
+    federated_stage_put_proplet("e", "Running");
+    expect("Running 1 0 -; True RoundRunning");
+    federated_stage_put_proplet("d", "Offline"); /* it has its Task already */
+    federated_stage_run();
+    for (const char *name = "abcde"; *name; name++)
+        federated_stage_end_task(arena_printf(federated.arena, "round-1-job-%c", *name), "[1]", 1);
+    expect("Completed 1 1 [1]; False RoundsCompleted");
+}
+END_TEST
+
+START_TEST(k_out_of_reach_at_the_start_fails_the_job_at_once_and_names_who_is_missing)
+{
+    federated_stage_delete(&KIND_PROPLET, "d");
+    federated_stage_put(SPEC(3, 4, ""));
+    expect("Failed 1 0 -; False RoundFailed");
+    ck_assert_ptr_nonnull(strstr(failure(&KIND_FEDERATEDJOB, "job"), "d (Missing), e (Offline)"));
+    ck_assert_ptr_null(federated_stage_get(&KIND_TASK, "round-1-job-a"));
+}
+END_TEST
+
+START_TEST(k_out_of_reach_later_fails_at_once_too)
+{
+    federated_stage_put(SPEC(3, 4, ""));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-b", NULL, 0);
+    expect("Failed 1 0 -; False RoundFailed");
+    ck_assert_ptr_nonnull(strstr(failure(&KIND_TRAININGROUND, "round-1-job"),
+                                 "NotEnoughParticipants: 0 of 4 updates, and no more can come; "
+                                 "missing: a (Training), b (Failed: DeviceError)"));
+}
+END_TEST
+
+START_TEST(a_round_ends_at_its_deadline)
+{
+    federated_stage_put(SPEC(3, 3, ",\"timeoutSeconds\":100"));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", "[1]", 1);
+    federated_stage_run();
+    federated_stage_wait_ms(101000);
+    expect("Failed 1 0 -; False RoundFailed");
+    ck_assert_ptr_nonnull(strstr(failure(&KIND_TRAININGROUND, "round-1-job"),
+                                 "DeadlineExceeded: 1 of 3 updates after 100 s; missing: b "));
+}
+END_TEST
+
+START_TEST(an_update_of_another_shape_is_rejected_and_the_round_goes_on)
+{
+    federated_stage_put(SPEC(1, 3, ""));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", "[1,1,1]", 1);
+    federated_stage_end_task("round-1-job-b", "[2,2]", 1);
+    federated_stage_end_task("round-1-job-c", "[4,4]", 1);
+    expect("Running 1 0 -; True RoundRunning");
+    ck_assert_str_eq(federated_stage_round("round-1-job"),
+                     "Running 2/3 a=Rejected b=Received c=Received d=Training e=Offline");
+    federated_stage_end_task("round-1-job-d", "[6,6]", 1);
+    expect("Completed 1 1 [4,4]; False RoundsCompleted");
+}
+END_TEST
+
+static void lose_an_update(void)
+{
+    ck_assert_ptr_nonnull(strstr(federated_stage_round("round-1-job"), "Aggregating 3/2"));
+    federated_stage_delete(&KIND_TASK, "round-1-job-b");
+}
+
+START_TEST(an_update_that_is_gone_when_it_is_read_is_rejected)
+{
+    federated_stage_put(SPEC(1, 2, ""));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", "[1]", 1);
+    federated_stage_end_task("round-1-job-b", "[2]", 1);
+    federated_stage_end_task("round-1-job-c", "[4]", 1);
+    federated.fail_at = federated.steps + 1; /* after the choice is written */
+    federated.fault = FAULT_CRASH_AFTER;
+    federated.at_death = lose_an_update;
+    expect("Completed 1 1 [2.5]; False RoundsCompleted");
+}
+END_TEST
+
+START_TEST(the_orders_of_a_round_reach_its_tasks)
+{
+    federated_stage_put(SPEC(2, 1, ""));
+    federated_stage_run();
+    const cJSON *task = federated_stage_get(&KIND_TASK, "round-1-job-b");
+    ck_assert(round_owns(task));
+    ck_assert_int_eq(round_order_of(&federated.shared, federated.arena, task), JOB_ORDER_NONE);
+
+    federated_stage_put(SPEC(2, 1, ",\"suspend\":true"));
+    expect("Running 1 0 -; False Suspended");
+    ck_assert_int_eq(round_order_of(&federated.shared, federated.arena, task), JOB_ORDER_SUSPEND);
+    ck_assert_uint_eq(workqueue_len(federated.shared.task_queue), 4);
+    federated_stage_put(SPEC(2, 1, ""));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", "[1]", 1);
+    federated_stage_run();
+    ck_assert_int_eq(round_order_of(&federated.shared, federated.arena, task), JOB_ORDER_STOP);
+}
+END_TEST
+
+START_TEST(late_updates_count_less_in_a_later_round_and_once)
+{
+    federated_stage_put(SPEC(3, 2, ",\"lateUpdates\":\"StalenessWeighted\""));
+    federated_stage_run();
+    const cJSON *task = federated_stage_get(&KIND_TASK, "round-1-job-d");
+    ck_assert_int_eq(json_int(json_path(task, "spec", "activeDeadlineSeconds", NULL), 0), 600);
+    federated_stage_end_task("round-1-job-a", "[1]", 1);
+    federated_stage_end_task("round-1-job-b", "[1]", 1);
+    federated_stage_run();
+    ck_assert_int_eq(round_order_of(&federated.shared, federated.arena, task), JOB_ORDER_NONE);
+
+    federated_stage_end_task("round-1-job-d", "[9]", 1); /* late */
+    federated_stage_end_task("round-2-job-a", "[2]", 1);
+    federated_stage_end_task("round-2-job-b", "[2]", 1);
+    federated_stage_run();
+    ck_assert_str_eq(federated_stage_round("round-2-job"),
+                     "Completed 3/2 a=Received! b=Received! c=Stopped d=Late! e=Offline");
+    const char *model =
+        federated_stage_model(json_string(json_path(federated_stage_get(&KIND_FEDERATEDJOB, "job"),
+                                                    "status", "aggregatedModelRef", NULL),
+                                          ""));
+    double weight = 0.70710678118654752440; /* 1 / sqrt(2) */
+    ck_assert_double_eq_tol(strtod(model + 1, NULL), (4 + 9 * weight) / (2 + weight), 1e-12);
+
+    federated_stage_end_task("round-3-job-a", "[3]", 1);
+    federated_stage_end_task("round-3-job-b", "[3]", 1);
+    expect("Completed 3 3 [3]; False RoundsCompleted"); /* d is not counted twice */
+}
+END_TEST
+
+START_TEST(a_model_that_is_too_large_for_its_way_fails_before_the_round_starts)
+{
+    char *big = arena_alloc(federated.arena, 60001, 1);
+
+    memset(big, '1', 60000);
+    big[0] = '[';
+    for (size_t i = 2; i < 60000; i += 2)
+        big[i] = ',';
+    big[59999] = ']';
+    big[59998] = '1';
+    federated_stage_put(SPEC(2, 1, ""));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", big, 1);
+    federated_stage_run();
+    ck_assert_ptr_nonnull(strstr(failure(&KIND_FEDERATEDJOB, "job"),
+                                 "RoundFailed: TrainingRound 'round-2-job' failed: ModelTooLarge"));
+    ck_assert_ptr_null(federated_stage_get(&KIND_TASK, "round-2-job-a"));
+}
+END_TEST
+
+START_TEST(only_the_models_and_rounds_of_the_history_are_kept)
+{
+    federated_stage_put(SPEC(5, 1, ",\"historyLimit\":2"));
+    for (int round = 1; round <= 5; round++) {
+        federated_stage_run();
+        federated_stage_end_task(arena_printf(federated.arena, "round-%d-job-a", round),
+                                 arena_printf(federated.arena, "[%d]", round), 1);
+    }
+    expect("Completed 5 5 [5]; False RoundsCompleted");
+    ck_assert_str_eq(federated_stage_round("round-3-job"), "");
+    ck_assert_str_ne(federated_stage_round("round-4-job"), "");
+    ck_assert_uint_le(federated_stage_models(), 3);
+}
+END_TEST
+
+START_TEST(a_round_that_somebody_deletes_is_made_again)
+{
+    federated_stage_put(SPEC(1, 1, ""));
+    federated_stage_run();
+    federated_stage_delete(&KIND_TRAININGROUND, "round-1-job");
+    federated_stage_delete(&KIND_TASK, "round-1-job-a"); /* as the garbage collector does */
+    federated_stage_delete(&KIND_TASK, "round-1-job-b");
+    federated_stage_delete(&KIND_TASK, "round-1-job-c");
+    federated_stage_delete(&KIND_TASK, "round-1-job-d");
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", "[7]", 1);
+    expect("Completed 1 1 [7]; False RoundsCompleted");
+}
+END_TEST
+
+/* Three rounds with a liar, a dead one and a straggler, and a failure of each sort at each step. */
+static const char *play(unsigned fail_at, enum fault fault)
+{
+    static const char *const UPDATES[3][4] = {
+        { "[0.1,0.2]", "[1]", "[0.3,0.7]", "[0.5,0.11]" },
+        { "[0.2,0.4]", NULL, "[0.6,0.8]", "[1.1,1.3]" },
+        { "[3,1]", "[4,1]", "[5,9]", NULL },
+    };
+
+    federated_stage_set_up();
+    federated.fail_at = fail_at;
+    federated.fault = fault;
+    federated_stage_put(SPEC(3, 3, ",\"historyLimit\":9"));
+    for (int round = 0; round < 3; round++) {
+        federated_stage_run();
+        for (int i = 0; i < 4; i++) {
+            federated_stage_end_task(
+                arena_printf(federated.arena, "round-%d-job-%c", round + 1, (char)('a' + i)),
+                UPDATES[round][i], i + 1);
+            federated_stage_run();
+        }
+    }
+    for (int round = 1; round <= 3; round++) {
+        const cJSON *object = federated_stage_get(
+            &KIND_TRAININGROUND, arena_printf(federated.arena, "round-%d-job", round));
+        int counted = 0;
+        json_for_each (part, json_path(object, "status", "participants", NULL))
+            counted += json_bool(json_get(part, "updateReceived"), false);
+        ck_assert_int_eq(counted, 3);
+    }
+    return federated_stage_told();
+}
+
+START_TEST(no_single_failure_changes_the_bytes_of_the_model)
+{
+    char clean[512];
+
+    str_copy(clean, sizeof(clean), play(0, FAULT_REFUSED));
+    ck_assert_ptr_nonnull(strstr(clean, "Completed 3 3 ["));
+    unsigned steps = federated.steps;
+    ck_assert_uint_eq(federated.errors, 0);
+    federated_stage_tear_down();
+
+    ck_assert_uint_gt(steps, 30);
+    for (unsigned step = 1; step <= steps; step++) {
+        for (enum fault fault = 0; fault < FAULTS; fault++) {
+            const char *told = play(step, fault);
+            ck_assert_msg(str_equal(told, clean), "step %u %s: '%s', not '%s'", step,
+                          FAULT_NAMES[fault], told, clean);
+            federated_stage_tear_down();
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("federated_reconcilers");
+    TCase *tcase = tcase_create("reconcilers");
+    TCase *torture = tcase_create("torture");
+
+    tcase_add_checked_fixture(tcase, federated_stage_set_up, federated_stage_tear_down);
+    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(torture, 240);
+    tcase_add_test(tcase, rounds_follow_each_other_with_the_model_of_the_one_before);
+    tcase_add_test(tcase, a_participant_that_comes_back_in_time_gets_its_task);
+    tcase_add_test(tcase,
+                   k_out_of_reach_at_the_start_fails_the_job_at_once_and_names_who_is_missing);
+    tcase_add_test(tcase, k_out_of_reach_later_fails_at_once_too);
+    tcase_add_test(tcase, a_round_ends_at_its_deadline);
+    tcase_add_test(tcase, an_update_of_another_shape_is_rejected_and_the_round_goes_on);
+    tcase_add_test(tcase, an_update_that_is_gone_when_it_is_read_is_rejected);
+    tcase_add_test(tcase, the_orders_of_a_round_reach_its_tasks);
+    tcase_add_test(tcase, late_updates_count_less_in_a_later_round_and_once);
+    tcase_add_test(tcase, a_model_that_is_too_large_for_its_way_fails_before_the_round_starts);
+    tcase_add_test(tcase, only_the_models_and_rounds_of_the_history_are_kept);
+    tcase_add_test(tcase, a_round_that_somebody_deletes_is_made_again);
+    tcase_add_test(torture, no_single_failure_changes_the_bytes_of_the_model);
+    suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, torture);
+    return suite_run(suite);
+}
