@@ -101,7 +101,7 @@ static int read_update(void *ctx, struct arena *arena, size_t index, struct fl_u
     const struct reading *reading = ctx;
     struct fl_envelope envelope;
     struct origin origin;
-    const cJSON *task;
+    const cJSON *task = NULL;
     int r = read_task(reading, arena, reading->counted[index].task, &task, err);
     if (r < 0)
         return r;

@@ -232,6 +232,18 @@ static int make_clients(struct process *process, struct error *err)
     return identities_create(&options, &process->identities, err);
 }
 
+static void add_indexes(const struct shared *shared)
+{
+    indexes_add_task(informer_store(shared->tasks));
+    indexes_add_proplet(informer_store(shared->proplets));
+    indexes_add_propellerjob(informer_store(shared->jobs));
+    indexes_add_traininground(informer_store(shared->rounds));
+    indexes_add_workload(informer_store(shared->task_jobs));
+    indexes_add_workload(informer_store(shared->deployments));
+    indexes_add_workload(informer_store(shared->pods));
+    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
+}
+
 int process_create(struct process *process, struct error *err)
 {
     struct shared *shared = &process->shared;
@@ -265,14 +277,7 @@ int process_create(struct process *process, struct error *err)
         .mailbox = mailbox_create(&MAILBOX_LIMITS),
         .scheduler = scheduler_by_name(process->settings.scheduler),
     };
-    indexes_add_task(informer_store(shared->tasks));
-    indexes_add_proplet(informer_store(shared->proplets));
-    indexes_add_propellerjob(informer_store(shared->jobs));
-    indexes_add_traininground(informer_store(shared->rounds));
-    indexes_add_workload(informer_store(shared->task_jobs));
-    indexes_add_workload(informer_store(shared->deployments));
-    indexes_add_workload(informer_store(shared->pods));
-    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
+    add_indexes(shared);
     shared->candidates = candidates_create(informer_store(shared->proplets));
     if (!str_is_empty(process->settings.mqtt_address)) {
         r = make_bridge(process, err);

@@ -14,14 +14,38 @@ static bool leads(void *ctx)
            (elector_is_leader(process->elector) && elector_may_act(process->elector));
 }
 
-int process_make_federated(struct process *process, struct error *err UNUSED)
+static int make_s3(struct process *process, struct error *err)
+{
+    const struct controller_settings *settings = &process->settings;
+    struct model_s3_options options = { .endpoint = settings->s3_endpoint,
+                                        .region = settings->s3_region,
+                                        .bucket = settings->s3_bucket };
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    int r = model_s3_credentials_read(arena, settings->s3_credentials_file, &options, err);
+    if (r < 0)
+        return error_wrap(err, "--s3-credentials-file");
+
+    r = model_store_s3_create(&options, &process->shared.round_models, err);
+    if (r < 0)
+        return error_wrap(err, "--model-store");
+    process->shared.job_models = process->shared.round_models;
+    return 0;
+}
+
+int process_make_federated(struct process *process, struct error *err)
 {
     struct shared *shared = &process->shared;
 
-    shared->round_models =
-        model_store_configmap_create(identities_client(process->identities, IDENTITY_ROUND));
-    shared->job_models =
-        model_store_configmap_create(identities_client(process->identities, IDENTITY_FEDERATED));
+    if (str_equal(process->settings.model_store, "s3")) {
+        int r = make_s3(process, err);
+        if (r < 0)
+            return r;
+    } else {
+        shared->round_models =
+            model_store_configmap_create(identities_client(process->identities, IDENTITY_ROUND));
+        shared->job_models = model_store_configmap_create(
+            identities_client(process->identities, IDENTITY_FEDERATED));
+    }
     shared->model_cache = model_cache_create(shared->round_models);
     if (!str_is_empty(process->settings.coordinator_address)) {
         process->coordinator = coordinator_create(shared, leads, process);
@@ -66,8 +90,9 @@ void process_destroy_federated(struct process *process)
     controller_destroy(process->federated_controller);
     controller_destroy(process->round_controller);
     model_cache_destroy(shared->model_cache);
+    if (shared->job_models != shared->round_models)
+        model_store_destroy(shared->job_models);
     model_store_destroy(shared->round_models);
-    model_store_destroy(shared->job_models);
 }
 
 static int start_coordinator(void *self, struct error *err)

@@ -13,6 +13,7 @@
 #define DEFAULT_WORKERS "task=8,proplet=2,propellerjob=2,federatedjob=1,traininground=2"
 
 static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
+static const char *const MODEL_STORES[] = { "configmap", "s3", NULL };
 static const char *const LOG_FORMATS[] = { "json", "text", NULL };
 
 #define OPTION(flag, kind, member, value)                                                          \
@@ -110,6 +111,16 @@ static const struct option OPTIONS[] = {
               "needs --coordinator-url" },
     { OPTION("coordinator-url", OPTION_STRING, coordinator_url, NULL), .value_name = "URL",
       .help = "how devices reach that address, http:// or https://, without a slash at its end" },
+    { OPTION("model-store", OPTION_CHOICE, model_store, "configmap"), .choices = MODEL_STORES,
+      .help = "where models and large updates are kept" },
+    { OPTION("s3-endpoint", OPTION_STRING, s3_endpoint, NULL), .value_name = "URL",
+      .help = "of --model-store s3, such as https://s3.example.com" },
+    { OPTION("s3-region", OPTION_STRING, s3_region, "us-east-1"), .value_name = "NAME",
+      .help = "for which requests are signed" },
+    { OPTION("s3-bucket", OPTION_STRING, s3_bucket, NULL), .value_name = "NAME",
+      .help = "which exists" },
+    { OPTION("s3-credentials-file", OPTION_STRING, s3_credentials_file, NULL), .value_name = "FILE",
+      .help = "access key and secret key, as the AWS tools keep them" },
     { OPTION("manage-webhook-certificates", OPTION_BOOL, manage_certificates, "true"),
       .help = "make and renew the webhook's certificates and keep the caBundle of its "
               "configurations" },
@@ -240,6 +251,12 @@ static int check_together(const struct controller_settings *settings, struct err
                          "--mqtt-cert-file and --mqtt-key-file: give both or neither");
     if (str_is_empty(settings->client_id))
         return error_set(err, ERROR_INVALID, "--client-id: must not be empty");
+    if (str_equal(settings->model_store, "s3") &&
+        (str_is_empty(settings->s3_endpoint) || str_is_empty(settings->s3_bucket) ||
+         str_is_empty(settings->s3_credentials_file)))
+        return error_set(err, ERROR_INVALID,
+                         "--model-store: s3 needs --s3-endpoint, --s3-bucket and "
+                         "--s3-credentials-file");
     int r = check_coordinator(settings, err);
     return r < 0 ? r : check_mqtt_address(settings->mqtt_address, err);
 }

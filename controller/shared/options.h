@@ -45,6 +45,8 @@ struct controller_settings {
     struct refresh_limits refresh;
 
     const char *coordinator_address, *coordinator_url; /* both or none */
+    const char *model_store;                           /* "configmap" or "s3" */
+    const char *s3_endpoint, *s3_region, *s3_bucket, *s3_credentials_file;
 
     bool manage_certificates;
     struct cert_settings certificates;

@@ -17,7 +17,7 @@ struct federated_stage {
     unsigned steps;   /* requests of the reconcilers, and uses of the model store, so far */
     unsigned fail_at; /* the step that fails; 0: none */
     enum fault fault;
-    bool dead; /* no more requests; the next process takes over */
+    bool dead;              /* no more requests; the next process takes over */
     void (*at_death)(void); /* after it, before the next process begins; NULL: nothing */
     unsigned errors;
 };

@@ -187,6 +187,16 @@ static const struct {
     { "--leader-elect-retry-period 5s --leader-elect-renew-deadline 6s",
       "--leader-elect-retry-period: 1.2 times it must be less than --leader-elect-renew-deadline" },
     { "--domain-id d", "--domain-id and --channel-id: give both or neither" },
+    { "--coordinator-url http://c:1",
+      "--coordinator-bind-address and --coordinator-url: give both or neither" },
+    { "--coordinator-bind-address :1 --coordinator-url http://c:1/",
+      "--coordinator-url: must be http://HOST[:PORT] or https://HOST[:PORT] without a slash at its "
+      "end, of at most 512 characters" },
+    { "--coordinator-bind-address :1 --coordinator-url c:1",
+      "--coordinator-url: must be http://HOST[:PORT] or https://HOST[:PORT] without a slash at its "
+      "end, of at most 512 characters" },
+    { "--model-store s3 --s3-bucket b --s3-endpoint http://s",
+      "--model-store: s3 needs --s3-endpoint, --s3-bucket and --s3-credentials-file" },
     { "--channel-id c", "--domain-id and --channel-id: give both or neither" },
     { "--client-key k --client-key-file f",
       "--client-key and --client-key-file: give one of them" },
@@ -203,9 +213,12 @@ static const struct {
     { "--workers task=1x", "--workers: 'task=1x' is not KIND=N with N from 1 to 64" },
     { "--workers task=00000000001",
       "--workers: 'task=00000000001' is not KIND=N with N from 1 to 64" },
-    { "--workers =4", "--workers: no kind '' (allowed: task, proplet, propellerjob)" },
-    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: task, proplet, propellerjob)" },
-    { "--workers tas=4", "--workers: no kind 'tas' (allowed: task, proplet, propellerjob)" },
+    { "--workers =4",
+      "--workers: no kind '' (allowed: task, proplet, propellerjob, federatedjob, traininground)" },
+    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: task, proplet, propellerjob, "
+                           "federatedjob, traininground)" },
+    { "--workers tas=4", "--workers: no kind 'tas' (allowed: task, proplet, propellerjob, "
+                         "federatedjob, traininground)" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 
@@ -223,6 +236,7 @@ START_TEST(flags_that_go_together_are_accepted)
         "--client-key k",
         "--client-key-file f",
         "--domain-id d --channel-id c",
+        "--coordinator-bind-address :8090 --coordinator-url http://propeller.example:8090",
         "--mqtt-cert-file f --mqtt-key-file f",
         "--leader-elect-retry-period 5s --leader-elect-renew-deadline 6001ms",
         "--leader-elect-lease-duration 10001ms",
