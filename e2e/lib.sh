@@ -32,6 +32,8 @@ source "$HERE/lib/objects.sh"
 source "$HERE/lib/workloads.sh"
 # shellcheck source=e2e/lib/kubelet.sh
 source "$HERE/lib/kubelet.sh"
+# shellcheck source=e2e/lib/federated.sh
+source "$HERE/lib/federated.sh"
 # shellcheck source=e2e/lib/faults.sh
 source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/replicas.sh

@@ -238,24 +238,35 @@ static int take_update(struct coordinator *coordinator, struct arena *arena, con
                                                                               : 503;
 }
 
-/* The tree of the round that begins with this version. NULL: there is none. */
-static const cJSON *find_round(struct coordinator *coordinator, struct arena *arena,
-                               const char *job_uid, int64_t version, struct model_scope *ret_scope)
+static const cJSON *read_object(struct store *store, struct arena *arena,
+                                const struct kube_name *name)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(store, name);
+
+    return object ? kube_object_json(arena, object) : NULL;
+}
+
+/* What the round after this version begins with; the last model, while there is no such round. */
+static const char *find_model(struct coordinator *coordinator, struct arena *arena,
+                              const char *job_uid, int64_t version, struct model_scope *ret_scope)
 {
     struct store *jobs = informer_store(coordinator->shared->federated_jobs);
-    struct store *rounds = informer_store(coordinator->shared->rounds);
-    struct kube_name name;
+    struct kube_name name, round_name;
 
-    if (!store_name_of_uid(jobs, job_uid, &name))
-        return NULL;
+    if (!store_name_of_uid(jobs, job_uid, &name) ||
+        !kube_name_set(&round_name, name.ns, federated_round_name(arena, name.name, version + 1)))
+        return "";
     *ret_scope = (struct model_scope){ .kind = &KIND_FEDERATEDJOB, .owner = name, .uid = job_uid };
 
-    const char *round = federated_round_name(arena, name.name, version + 1);
-    if (!kube_name_set(&name, ret_scope->owner.ns, round))
-        return NULL;
-    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(rounds, &name);
-    const cJSON *json = object ? kube_object_json(arena, object) : NULL;
-    return str_equal(kube_controller_uid(json), job_uid) ? json : NULL;
+    const cJSON *round =
+        read_object(informer_store(coordinator->shared->rounds), arena, &round_name);
+    if (round && str_equal(kube_controller_uid(round), job_uid))
+        return json_string(json_path(round, "spec", "modelRef", NULL), "");
+
+    const cJSON *status = json_get(read_object(jobs, arena, &name), "status");
+    if (version < 1 || json_int(json_get(status, "completedRounds"), 0) != version)
+        return "";
+    return json_string(json_get(status, "aggregatedModelRef"), "");
 }
 
 static int send_model(struct coordinator *coordinator, struct arena *arena, const char *job_uid,
@@ -263,8 +274,7 @@ static int send_model(struct coordinator *coordinator, struct arena *arena, cons
 {
     CLEANUP(cached_model_unrefp) struct cached_model *model = NULL;
     struct model_scope scope;
-    const cJSON *round = find_round(coordinator, arena, job_uid, version, &scope);
-    const char *reference = json_string(json_path(round, "spec", "modelRef", NULL), "");
+    const char *reference = find_model(coordinator, arena, job_uid, version, &scope);
 
     if (str_is_empty(reference))
         return 404;

@@ -10,7 +10,7 @@
  *                                          stored, 404 for anything else, 409 if another one was taken
  *                                          meanwhile, 422 if it is of no use
  *   GET  /j/<job uid>/models/<version>     the model that round <version> + 1 of a FederatedJob begins
- *                                          with
+ *                                          with: what round <version> made
  *
  * The message id, which holds the uid of a Task, is what a sender has to know; nothing else is secret
  * here. 503 where this process does not lead, has no room, or could not store it in time: the device

@@ -85,6 +85,9 @@ def parse_arguments():
     parser.add_argument("--last-will", action="store_true", help="as the microcontroller has one")
     parser.add_argument("--reply", help="JSON sent as every result")
     parser.add_argument("--result-delay", type=float, default=0)
+    parser.add_argument(
+        "--external-runtime", action="store_true", help="results are what modules print"
+    )
     parser.add_argument("--scripted", action="store_true", help="pretend to run wasm/nap.wat")
     parser.add_argument("--journal", metavar="FILE")
     parser.add_argument("--control", metavar="FIFO")

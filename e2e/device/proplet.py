@@ -8,6 +8,7 @@ import threading
 import time
 
 import paho.mqtt.client as mqtt
+import training
 from start import Dropped, decode_start
 from tasks import Task
 from wasm import TaskError
@@ -196,6 +197,8 @@ class Proplet:
             return
         self.journal.write(self.identity, "start", task=ident, name=message["name"])
         task = Task(message)
+        task.is_training = training.is_training(message)
+        task.prints = self.options.external_runtime
         if message["encrypted"]:
             self._publish_result(task, "", "TEE runtime not available")
             return
@@ -261,13 +264,22 @@ class Proplet:
     def _compute_in_thread(self, task):
         results, error = "", None
         try:
+            if task.is_training:
+                task.message["env"].update(training.fetch_model(task.message["env"]))
             task.prepare()
             if task.is_daemon:
                 self.loop.post(lambda: self._daemon_started(task))
             results = task.compute()
         except TaskError as problem:
             error = str(problem)
+        except training.Silent as why:
+            self.loop.post(lambda: self._end_in_silence(task, str(why)))
+            return
         self.loop.post(lambda: self.computed(task, results, error))
+
+    def _end_in_silence(self, task, why):
+        self.tasks.pop(task.ident, None)
+        self.journal.write(self.identity, "silent", task=task.ident, why=why)
 
     def _daemon_started(self, task):
         self.daemons[task.ident] = task
@@ -288,13 +300,44 @@ class Proplet:
         del self.tasks[task.ident]
         if self.replies and error is None:
             results = self.replies[0]
+        if task.is_training:
+            self._hand_over(task, results, error)
+            return
+        if self.held is not None:
+            self.held.append((task, results, error))
+        else:
+            self._publish_result(task, results, error)
+
+    def _hand_over(self, task, text, error):
+        """An update: to the coordinator, else on a topic; the results message follows in any case."""
+        env = task.message["env"]
+        if "MANAGER_COORDINATOR_URL" not in env:
+            self.journal.write(self.identity, "silent", task=task.ident, why="no coordinator")
+            return
+
+        def hand_over():
+            is_update = error is None and training.is_json(text)
+            stored = is_update and training.post(env, text)
+            self.loop.post(lambda: self._handed_over(task, text, error, is_update, stored))
+
+        threading.Thread(target=hand_over, daemon=True).start()
+
+    def _handed_over(self, task, text, error, is_update, stored):
+        how = "http" if stored else "topic" if is_update else "nowhere"
+        self.journal.write(self.identity, "update", task=task.ident, how=how, text=text)
+        if how == "topic":
+            topic = f"fl/rounds/{task.message['env']['ROUND_ID']}/updates/{self.identity}"
+            self.client.publish(topic, text, qos=self.options.qos)
+        results = training.envelope(self.identity, task, text if error is None else "")
         if self.held is not None:
             self.held.append((task, results, error))
         else:
             self._publish_result(task, results, error)
 
     def _publish_result(self, task, results, error):
-        result = {"task_id": task.ident, "proplet_id": self.identity}
+        result = {"task_id": task.ident}
+        if not task.is_training:  # there it is inside the results
+            result["proplet_id"] = self.identity
         self.journal.write(self.identity, "result", task=task.ident, results=results, error=error)
         result.update(results=results, error=error)
         self.unacknowledged[self.publish("control/proplet/results", result)] = task.ident

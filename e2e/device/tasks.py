@@ -41,6 +41,8 @@ class Task:
         self.computing = False
         self.parts = None
         self.module = None
+        self.prints = False  # its result is what the module prints
+        self.is_training = False
 
     def prepare(self):
         if self.message.get("file"):
@@ -49,7 +51,7 @@ class Task:
             binary = b"".join(decode_base64(part) for part in self.parts)
         else:
             binary = fetch(self.message["image_url"])
-        self.module = Module(binary)
+        self.module = Module(binary, self.prints)
 
     def compute(self):
         return self.module.run(self.message["name"], self.message["inputs"], self.message["env"])

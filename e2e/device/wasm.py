@@ -2,8 +2,10 @@
 
 import base64
 import binascii
+import os
 import re
 import struct
+import tempfile
 from decimal import Decimal
 
 import wasmtime
@@ -76,7 +78,8 @@ def result_text(value, kind):
 class Module:
     """One run of one module. stop() may be called from another thread."""
 
-    def __init__(self, binary):
+    def __init__(self, binary, prints=False):
+        self.prints = prints  # as with an external runtime: what it prints is its result
         config = wasmtime.Config()
         config.epoch_interruption = True
         self.engine = wasmtime.Engine(config)
@@ -94,7 +97,11 @@ class Module:
         self.engine.increment_epoch()
 
     def run(self, name, inputs, env):
-        instance = self._instantiate(env)
+        with tempfile.TemporaryDirectory() as folder:
+            return self._run(name, inputs, env, os.path.join(folder, "stdout"))
+
+    def _run(self, name, inputs, env, stdout):
+        instance = self._instantiate(env, stdout)
         initialize = instance.exports(self.store).get("_initialize")
         if initialize is not None:
             self._call("_initialize", initialize, [])
@@ -107,17 +114,22 @@ class Module:
             )
         arguments = [PARSERS[kind](text) for kind, text in zip(kinds, inputs)]
         value = self._call(name, function, arguments)
+        if self.prints:
+            with open(stdout, encoding="utf-8", errors="replace") as file:
+                return file.read().removesuffix("\n")
         results = [str(kind) for kind in function.type(self.store).results]
         if not results:
             return ""
         first = value[0] if isinstance(value, (list, tuple)) else value
         return result_text(first, results[0])
 
-    def _instantiate(self, env):
+    def _instantiate(self, env, stdout):
         linker = wasmtime.Linker(self.engine)
         linker.define_wasi()
         wasi = wasmtime.WasiConfig()
         wasi.env = list(env.items())
+        if self.prints:
+            wasi.stdout_file = stdout
         self.store.set_wasi(wasi)
         try:
             return linker.instantiate(self.store, self.module)

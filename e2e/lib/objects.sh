@@ -107,6 +107,14 @@ phase_count_is() {
     ((count == $3))
 }
 
+# phase_none KIND: there is none
+phase_none() {
+    local count
+    count=$(objects "$1" | jq '.items | length') || return 1
+    printf '%s %s are left\n' "$count" "$1"
+    ((count == 0))
+}
+
 # events NAME: "TYPE REASON MESSAGE" a line
 events() {
     api "/api/v1/namespaces/$NS/events?fieldSelector=involvedObject.name=$1" |

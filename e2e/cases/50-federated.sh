@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A FederatedJob trains over HTTP: its models are those that NumPy makes of the same updates, with one
+# participant away, one that fails and stragglers that are stopped.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+federated_world 5
+device_crash device-5
+wait_proplet worker-5 Offline 60
+device_say device-4 reply device-4 '"NaN"'
+add_federated train 5 3 3
+wait_federated train Completed
+
+expect_eq "rounds" "3 3" "$(federated train '"\(.status.currentRound) \(.status.completedRounds)"')"
+say "$(federated_verify train)"
+expect_match "what NumPy says" 'loss falls' "$(federated_verify train)"
+expect_eq "who was away" Offline "$(training_round round-1-train '.status.participants[] | select(.propletId == "worker-5").status')"
+wait_condition federatedjobs train Complete '^True RoundsCompleted'
+expect_eq "a way of the updates" true "$(journal_has device-1 '.event == "update" and .how == "http"' 3 >/dev/null && echo true)"
+
+# Nothing goes on, and who did not count was stopped or failed.
+wait_for 60 "all Tasks to end" all_ended
+expect_eq "Tasks that are owned by their rounds" 12 "$(objects tasks | jq '[.items[] | select(.metadata.ownerReferences[0].kind == "TrainingRound")] | length')"
+
+uid=$(federated train .metadata.uid)
+expect_eq "a model that was never made" 404 "$(http_status GET "/j/$uid/models/9")"
+expect_eq "a job that is not there" 404 "$(http_status GET /j/nobody/models/1)"
+expect_eq "an update for a Task that has ended" 404 \
+    "$(http_status POST "/t/$(task round-1-train-worker-1 .metadata.uid)/update" '[1,2,3]')"
+expect_eq "an update for nobody" 404 "$(http_status POST /t/nobody/update '[1,2,3]')"
+
+# Deleted, it takes everything with it.
+kn delete federatedjob train --wait=false >/dev/null
+for kind in trainingrounds tasks; do
+    wait_for 60 "its $kind to be gone" phase_none "$kind"
+done

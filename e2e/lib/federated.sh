@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# Federated learning: devices that train wasm/train.wat, and what became of a job.
+
+# federated_world DEVICES [CONTROLLER-OPTION...]: broker, controller with coordinator, a server for
+# the module, and Proplets worker-1 ... of device-1 ..., each device in a group of its own name. Without
+# a coordinator if COORDINATOR is "off".
+federated_world() {
+    local count=$1 devices=() device
+    shift
+    mapfile -t devices < <(seq -f 'device-%g' "$count")
+    broker_prepare "${devices[@]}"
+    broker_start
+    controller_prepare
+    COORDINATOR_PORT=$(free_port)
+    COORDINATOR_URL=http://127.0.0.1:$COORDINATOR_PORT
+    [[ ${COORDINATOR:-on} == off ]] || CONTROLLER_OPTIONS+=(
+        --coordinator-bind-address "127.0.0.1:$COORDINATOR_PORT" --coordinator-url "$COORDINATOR_URL")
+    CONTROLLER_OPTIONS+=("$@")
+    controller_start
+    module_server
+    proplet_json worker-NUMBER device-NUMBER | add_numbered "$count"
+    for device in "${devices[@]}"; do
+        trainer_start "$device"
+    done
+    wait_for 60 "all Proplets to run" phase_count_is proplets Running "$count"
+}
+
+# trainer_start IDENTITY [OPTION...]
+trainer_start() { device_start "$1" --identity "$1" --external-runtime "${@:2}"; }
+
+module_server() {
+    local port
+    port=$(free_port)
+    mkdir -p "$PART/modules"
+    wasm train | base64 -d >"$PART/modules/train.wasm"
+    spawn modules "$PYTHON_HOME/bin/python" -m http.server --bind 127.0.0.1 \
+        --directory "$PART/modules" "$port"
+    MODULE_URL=http://127.0.0.1:$port/train.wasm
+    wait_for 30 "the server of the module" curl -sSf -o /dev/null "$MODULE_URL"
+}
+
+# federated_json NAME PARTICIPANTS K ROUNDS [JSON merged into the spec]
+federated_json() {
+    jq -n --arg api "$API" --arg name "$1" --argjson n "$2" --argjson k "$3" --argjson total "$4" \
+        --argjson more "${5:-{\}}" --arg module "$MODULE_URL" '
+        { apiVersion: $api, kind: "FederatedJob", metadata: { name: $name },
+          spec: ({ experimentId: "e2e", taskWasmImage: $module, kOfN: $k,
+                   participants: [range(1; $n + 1) | { propletId: "worker-\(.)" }],
+                   rounds: { total: $total }, timeoutSeconds: 300, historyLimit: 100 } + $more) }'
+}
+add_federated() { federated_json "$@" | create; }
+
+federated() { object federatedjobs "$1" | jq -r "${2:-.}"; }
+training_round() { object trainingrounds "$1" | jq -r "${2:-.}"; }
+wait_federated() { wait_for "${3:-240}" "FederatedJob $1 to be $2" field_is federatedjobs "$1" .status.phase "$2"; }
+wait_round() { wait_for "${3:-120}" "TrainingRound $1 to be $2" field_is trainingrounds "$1" .status.phase "$2"; }
+
+# federated_verify JOB [OPTION...]: every model, recomputed with NumPy
+federated_verify() {
+    objects trainingrounds >"$PART/rounds.json"
+    objects tasks >"$PART/tasks.json"
+    "$PYTHON_HOME/bin/python" "$HERE/federated/verify.py" "$PART/rounds.json" "$PART/tasks.json" \
+        "$(federated "$1" .metadata.uid)" "$COORDINATOR_URL" "${@:2}"
+}
+
+# rejected REASON: how many updates and results this controller refused for it
+rejected() {
+    metrics | awk -v reason="reason=\"$1\"" '
+        index($1, "propeller_results_rejected_total") && index($1, reason) { count += $2 }
+        END { print count + 0 }'
+}
+rejected_at_least() {
+    local count
+    count=$(rejected "$1")
+    printf '%s rejected for %s\n' "$count" "$1"
+    ((count >= $2))
+}
+
+# http_status METHOD PATH [BODY]: of the coordinator
+http_status() {
+    curl -sS -o /dev/null -w '%{http_code}' -X "$1" ${3+-d "$3"} "$COORDINATOR_URL$2"
+}
