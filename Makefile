@@ -164,6 +164,10 @@ deps: ## bring packages, control plane and Python environment (needs root only i
 demo: ## a Task computed on a device, on a real control plane, from nothing (KEEP=1 keeps it running)
 	@e2e/demo.sh
 
+.PHONY: demo-fl
+demo-fl: ## federated learning on eight devices, every model recomputed with NumPy (ROUNDS=20)
+	@e2e/demo-fl.sh
+
 .PHONY: e2e
 e2e: ## end-to-end cases on a real control plane and broker (CASES="04 07": only these)
 	@e2e/run.sh $(CASES)

@@ -21,8 +21,7 @@ done
 add_federated train 4 4 3
 for round in 1 2 3; do
     wait_for 120 "half of round $round" received_at_least "$round" 2
-    crash controller
-    controller_start
+    kill_controller
     for device in device-3 device-4; do
         device_say "$device" release "$device"
     done

@@ -42,9 +42,9 @@ module_server() {
 # federated_json NAME PARTICIPANTS K ROUNDS [JSON merged into the spec]
 federated_json() {
     jq -n --arg api "$API" --arg name "$1" --argjson n "$2" --argjson k "$3" --argjson total "$4" \
-        --argjson more "${5:-{\}}" --arg module "$MODULE_URL" '
+        --argjson more "${5:-{\}}" --arg url "$MODULE_URL" '
         { apiVersion: $api, kind: "FederatedJob", metadata: { name: $name },
-          spec: ({ experimentId: "e2e", taskWasmImage: $module, kOfN: $k,
+          spec: ({ experimentId: "e2e", taskWasmImage: $url, kOfN: $k,
                    participants: [range(1; $n + 1) | { propletId: "worker-\(.)" }],
                    rounds: { total: $total }, timeoutSeconds: 300, historyLimit: 100 } + $more) }'
 }
