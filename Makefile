@@ -150,6 +150,10 @@ AGGREGATIONS ?= 400
 aggregators: $(AGGREGATE) ## aggregators of federated learning against NumPy (AGGREGATIONS=20000 SEED=7: a long one)
 	@e2e/tools/aggregators.sh $(AGGREGATE) $(AGGREGATIONS) $(SEED)
 
+.PHONY: s3
+s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a real server (rclone)
+	@e2e/tools/s3.sh $<
+
 # Without the version, which would change the flags at each commit, and the folder.
 LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP) -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
 .PHONY: lint

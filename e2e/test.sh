@@ -36,6 +36,7 @@ suite lint make --no-print-directory lint
 suite unit make --no-print-directory check
 suite schedules make --no-print-directory schedules
 suite aggregators make --no-print-directory aggregators
+suite s3 make --no-print-directory s3
 suite oracle python3 -B e2e/oracle/test_oracle.py
 suite audit python3 -B e2e/tools/test_audit.py
 suite links python3 -B e2e/proxy/test_links.py

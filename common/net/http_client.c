@@ -48,14 +48,14 @@ static void add_header(struct curl_slist **list, const char *text)
     *list = longer;
 }
 
-/* S3 wants the hash of the body as a header, and all x-amz-* headers in the signature. */
+/* S3 wants the hash of the body as a header, and all x-amz-* headers in the signature. libcurl signs every
+ * header that is named here, also one that is named to keep it from being sent ("Expect:"). */
 static struct curl_slist *headers_of(struct arena *arena, const struct http_client_request *request)
 {
     const struct http_client_signature *signature = request->signature;
     struct curl_slist *list = NULL;
     char hex[SHA256_HEX_LEN];
 
-    add_header(&list, "Expect:"); /* no round trip before a large body */
     if (request->body)
         add_header(&list, "Content-Type: application/octet-stream");
     if (!signature)

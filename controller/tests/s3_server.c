@@ -174,6 +174,19 @@ static const char *signature_of(struct arena *arena, const char *request, const 
     return hex_of(arena, &key);
 }
 
+/* What is signed must have been sent. */
+static bool has_all(struct arena *arena, const char *request, const char *signed_headers)
+{
+    char *names[MAX_PARTS];
+    size_t count = split(arena_strdup(arena, signed_headers), ';', names);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!*header(arena, request, names[i]))
+            return false;
+    }
+    return true;
+}
+
 const char *s3_signature_problem(struct arena *arena, const char *request, const char *region,
                                  const char *access_key, const char *secret_key)
 {
@@ -193,6 +206,8 @@ const char *s3_signature_problem(struct arena *arena, const char *request, const
         return "another region or service";
     if (!strstr(signed_headers, "host") || !strstr(signed_headers, "x-amz-content-sha256"))
         return "host and x-amz-content-sha256 must be signed";
+    if (!has_all(arena, request, signed_headers))
+        return "a signed header is missing";
     if (!str_equal(header(arena, request, "x-amz-content-sha256"),
                    sha256_hex(body, strlen(body), hex)))
         return "XAmzContentSHA256Mismatch";
