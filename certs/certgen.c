@@ -176,6 +176,21 @@ static int keep_files(struct arena *arena, const struct settings *settings,
     return r;
 }
 
+/* Not between two files of somebody who renews them. */
+static int check_files(struct arena *arena, const struct settings *settings,
+                       const struct cert_place *place, const struct cert_policy *policy,
+                       struct error *err)
+{
+    int lock;
+    int r = file_set_lock_shared(settings->ca_dir, &lock, err);
+
+    if (r < 0)
+        return r;
+    r = check(arena, place, policy, err);
+    file_set_unlock(lock);
+    return r;
+}
+
 static int run(struct arena *arena, const struct settings *settings, struct place *self,
                const struct cert_policy *policy, struct error *err)
 {
@@ -187,7 +202,8 @@ static int run(struct arena *arena, const struct settings *settings, struct plac
     const struct cert_place place = settings->secrets ? cluster_place(&self->cluster) : files;
 
     if (settings->check)
-        return check(arena, &place, policy, err);
+        return settings->secrets ? check(arena, &place, policy, err)
+                                 : check_files(arena, settings, &place, policy, err);
     return settings->secrets ? keep(arena, &place, policy, err)
                              : keep_files(arena, settings, &place, policy, err);
 }

@@ -14,6 +14,7 @@
 #define DATA "..data"
 #define NEW_LINK "..new"
 #define MAX_NAME 256
+#define NOT_LOCKED (-1)
 
 static int failed(struct error *err, const char *what, const char *directory, const char *name)
 {
@@ -47,26 +48,43 @@ bool file_set_is_same(const char *one, const char *other)
            a.st_ino == b.st_ino;
 }
 
-int file_set_lock(const char *directory, int *ret, struct error *err)
+/* Takes fd, also if it fails. */
+static int lock_as(int fd, int how, const char *directory, int *ret, struct error *err)
 {
-    int fd = -1;
-    int r = open_directory(directory, &fd, err);
-
-    if (r < 0)
-        return r;
-    while (flock(fd, LOCK_EX) < 0) {
+    while (flock(fd, how) < 0) {
         if (errno == EINTR)
             continue;
+        int r = failed(err, "lock", directory, "");
+
         close(fd);
-        return failed(err, "lock", directory, "");
+        return r;
     }
     *ret = fd;
     return 0;
 }
 
+int file_set_lock(const char *directory, int *ret, struct error *err)
+{
+    int fd = -1;
+    int r = open_directory(directory, &fd, err);
+
+    return r < 0 ? r : lock_as(fd, LOCK_EX, directory, ret, err);
+}
+
+int file_set_lock_shared(const char *directory, int *ret, struct error *err)
+{
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *ret = NOT_LOCKED;
+    if (fd < 0)
+        return errno == ENOENT ? 0 : failed(err, "open", directory, "");
+    return lock_as(fd, LOCK_SH, directory, ret, err);
+}
+
 void file_set_unlock(int lock)
 {
-    close(lock);
+    if (lock != NOT_LOCKED)
+        close(lock);
 }
 
 static bool write_all(int fd, const char *text)

@@ -39,4 +39,7 @@ bool file_set_is_same(const char *one, const char *other);
 
 /* Waits until no other process holds it; makes the directory. Returns what file_set_unlock takes. */
 int file_set_lock(const char *directory, int *ret, struct error *err) MUST_CHECK;
+/* For who only reads: waits until nobody writes. Makes nothing: without the directory there is
+ * nobody to wait for. */
+int file_set_lock_shared(const char *directory, int *ret, struct error *err) MUST_CHECK;
 void file_set_unlock(int lock);

@@ -1,4 +1,6 @@
 /* The program propeller-certgen, on files. */
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,12 +39,19 @@ static const char *in_dir(const char *name)
     return arena_printf(arena, "%s/%s", dir, name);
 }
 
-static pid_t certgen_start(const char *cert_dir, const char *ca_dir, const char *log)
+static pid_t certgen_start_with(const char *cert_dir, const char *ca_dir, const char *log,
+                                const char *more)
 {
     const char *const argv[] = { program, "--cert-dir",          cert_dir,           "--ca-dir",
-                                 ca_dir,  "--webhook-namespace", "propeller-system", NULL };
+                                 ca_dir,  "--webhook-namespace", "propeller-system", more,
+                                 NULL };
 
     return process_start(argv, in_dir(log));
+}
+
+static pid_t certgen_start(const char *cert_dir, const char *ca_dir, const char *log)
+{
+    return certgen_start_with(cert_dir, ca_dir, log, NULL);
 }
 
 static const char *said(const char *log)
@@ -122,6 +131,55 @@ START_TEST(of_many_at_once_one_makes_the_pairs_and_the_others_keep_them)
 }
 END_TEST
 
+/* It has the directory open, or has ended. */
+static bool has_come_to(pid_t pid, const char *directory)
+{
+    char path[4096];
+
+    for (int fd = 3; fd < 32; fd++) {
+        ssize_t len =
+            readlink(arena_printf(arena, "/proc/%d/fd/%d", (int)pid, fd), path, sizeof(path) - 1);
+        if (len < 0)
+            continue;
+        path[len] = '\0';
+        if (file_set_is_same(path, directory))
+            return true;
+    }
+    return false;
+}
+
+START_TEST(a_check_waits_for_who_is_renewing)
+{
+    const char *certs = in_dir("certs");
+    const char *ca = in_dir("ca");
+    struct error err;
+    int lock;
+
+    ck_assert_int_eq(process_end(certgen_start(certs, ca, "first"), 0), 0);
+    ck_assert_int_eq(file_set_lock(ca, &lock, &err), 0);
+    ck_assert_int_eq(rename(certs, in_dir("aside")), 0); /* half of it is there */
+
+    pid_t pid = certgen_start_with(certs, ca, "check", "--check");
+    while (!has_come_to(pid, ca)) {
+        ck_assert_msg(!process_has_ended(pid), "did not wait: %s", said("check"));
+        (void)poll(NULL, 0, 1);
+    }
+    ck_assert_int_eq(rename(in_dir("aside"), certs), 0);
+    file_set_unlock(lock);
+    int status = process_end(pid, 0);
+    ck_assert_msg(status == 0, "status %d: %s", status, said("check"));
+}
+END_TEST
+
+START_TEST(a_check_makes_nothing)
+{
+    ck_assert_int_ne(
+        process_end(certgen_start_with(in_dir("certs"), in_dir("ca"), "check", "--check"), 0), 0);
+    ck_assert_msg(strstr(said("check"), "to be done: new authority"), "%s", said("check"));
+    ck_assert_int_lt(access(in_dir("ca"), F_OK), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("certgen");
@@ -131,6 +189,8 @@ int main(void)
     tcase_add_test(tc, one_directory_by_two_names_is_refused_and_the_pair_in_it_stays);
     tcase_add_test(tc, one_directory_that_is_not_there_yet_is_refused_and_stays_empty);
     tcase_add_test(tc, of_many_at_once_one_makes_the_pairs_and_the_others_keep_them);
+    tcase_add_test(tc, a_check_waits_for_who_is_renewing);
+    tcase_add_test(tc, a_check_makes_nothing);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

@@ -169,6 +169,13 @@ static void strangers_expire(struct fleet *fleet, int64_t now_ms)
     }
 }
 
+/* A device that is a stranger already is one from now on. */
+static void device_unknown(struct fleet *fleet, struct device *device, int64_t now_ms)
+{
+    fleet->strangers += !device->stranger_since_ms;
+    device->stranger_since_ms = now_ms > 0 ? now_ms : 1;
+}
+
 bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool known,
                     int64_t now_ms)
 {
@@ -177,10 +184,8 @@ bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool
     struct device *device = device_get(fleet, key);
     if (known)
         device_known(fleet, device);
-    else if (fresh || device->stranger_since_ms) {
-        fleet->strangers += fresh;
-        device->stranger_since_ms = now_ms > 0 ? now_ms : 1;
-    }
+    else if (fresh || device->stranger_since_ms)
+        device_unknown(fleet, device, now_ms);
     bool news = !str_equal(device->metadata, text);
     free(device->metadata);
     device->metadata = xstrdup(text);
@@ -222,11 +227,15 @@ void fleet_get(struct fleet *fleet, struct arena *arena, const char *key, struct
     pthread_mutex_unlock(&fleet->lock);
 }
 
-void fleet_remove(struct fleet *fleet, const char *key)
+void fleet_remove(struct fleet *fleet, const char *key, int64_t now_ms)
 {
     pthread_mutex_lock(&fleet->lock);
     struct device *device = map_get(fleet->devices, key);
-    if (device) {
+    if (device && device->metadata) {
+        device->view = (struct fleet_device){ 0 };
+        device_unknown(fleet, device, now_ms);
+        strangers_expire(fleet, now_ms);
+    } else if (device) {
         device_known(fleet, device);
         map_remove(fleet->devices, key);
     }

@@ -75,4 +75,6 @@ void fleet_metrics(struct fleet *fleet, const char *key, const struct sample *sa
  * last_seen_ms. */
 void fleet_silent(struct fleet *fleet, const char *key, int64_t last_seen_ms);
 void fleet_get(struct fleet *fleet, struct arena *arena, const char *key, struct fleet_device *ret);
-void fleet_remove(struct fleet *fleet, const char *key);
+/* Its Proplet is gone. What the device said of itself is kept like that of a device without one: it says
+ * so once, and the next Proplet with this identity is to have it. */
+void fleet_remove(struct fleet *fleet, const char *key, int64_t now_ms);

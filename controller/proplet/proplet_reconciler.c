@@ -312,7 +312,7 @@ static void wake_claimants(struct shared *shared, struct arena *arena,
         if (has_identity(other, key))
             continue;
         if (gone && !store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
-            fleet_remove(shared->fleet, key);
+            fleet_remove(shared->fleet, key, clock_monotonic_ms(shared->clock));
         wake_index(shared, arena, INDEX_IDENTITY, key, queue); /* the oldest one has it */
     }
 }

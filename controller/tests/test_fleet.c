@@ -83,7 +83,7 @@ END_TEST
 START_TEST(silence_of_an_unknown_device_is_nothing)
 {
     fleet_silent(fleet, KEY, 0);
-    fleet_remove(fleet, KEY);
+    fleet_remove(fleet, KEY, NOW_MS);
     ck_assert(!get(KEY).alive);
 }
 END_TEST
@@ -137,12 +137,29 @@ END_TEST
 START_TEST(removed_device_is_forgotten)
 {
     heartbeat(0);
-    fleet_metadata(fleet, KEY, "{}", true, NOW_MS);
-    fleet_remove(fleet, KEY);
+    fleet_remove(fleet, KEY, NOW_MS);
 
     ck_assert(!get(KEY).alive);
-    ck_assert_ptr_null(get(KEY).metadata);
+    ck_assert_uint_eq(get(KEY).history_len, 0);
     ck_assert(heartbeat(1));
+}
+END_TEST
+
+START_TEST(what_a_removed_device_said_of_itself_waits_for_its_next_proplet)
+{
+    heartbeat(0);
+    fleet_metadata(fleet, KEY, "{}", true, NOW_MS);
+    fleet_remove(fleet, KEY, NOW_MS);
+    ck_assert(!get(KEY).alive);
+    ck_assert_str_eq(get(KEY).metadata, "{}");
+
+    heartbeat(1); /* another Proplet has it */
+    fleet_metadata(fleet, "dom-1/chan-1/other", "{}", false, NOW_MS + 2 * FLEET_STRANGER_MS);
+    ck_assert_str_eq(get(KEY).metadata, "{}");
+
+    fleet_remove(fleet, KEY, NOW_MS);
+    fleet_metadata(fleet, "dom-1/chan-1/other", "{}", false, NOW_MS + FLEET_STRANGER_MS);
+    ck_assert_ptr_null(get(KEY).metadata);
 }
 END_TEST
 
@@ -248,13 +265,13 @@ START_TEST(stranger_that_is_none_any_more_leaves_its_room)
     for (size_t i = 0; i < 2 * FLEET_MAX_STRANGERS; i++) {
         fleet_metadata(fleet, stranger(i), "{}", false, NOW_MS);
         if (_i)
-            fleet_remove(fleet, stranger(i));
+            fleet_remove(fleet, stranger(i), NOW_MS); /* is one still, and counts once */
         else
             fleet_heartbeat(fleet, stranger(i), NOW_MS, NOW_US);
         fleet_heartbeat(fleet, KEY, NOW_MS, NOW_US); /* was none before */
     }
     for (size_t i = 0; i < FLEET_MAX_STRANGERS; i++)
-        fleet_metadata(fleet, stranger(10000 + i), "{}", false, NOW_MS);
+        fleet_metadata(fleet, stranger(10000 + i), "{}", false, NOW_MS + 1);
     for (size_t i = 0; i < FLEET_MAX_STRANGERS; i++)
         ck_assert_ptr_nonnull(get(stranger(10000 + i)).metadata);
 }
@@ -304,6 +321,7 @@ int main(void)
     tcase_add_test(tcase, third_attempt_in_a_row_without_an_answer_is_news);
     tcase_add_test(tcase, last_sample_of_a_device_stays_whatever_else_comes);
     tcase_add_test(tcase, removed_device_is_forgotten);
+    tcase_add_test(tcase, what_a_removed_device_said_of_itself_waits_for_its_next_proplet);
     tcase_add_test(tcase, devices_are_told_apart_by_channel_and_client);
     tcase_add_test(tcase, key_that_is_too_long_is_refused);
     suite_add_tcase(suite, tcase);
