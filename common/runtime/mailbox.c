@@ -7,6 +7,7 @@
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/map.h"
+#include "common/runtime/passed_over.h"
 
 struct item {
     struct item *next;
@@ -18,14 +19,17 @@ struct item {
 struct box {
     struct item *oldest, *newest;
     size_t len;
+    struct passed_over failing;
+    bool parked;
 };
 
 struct mailbox {
     struct mailbox_limits limits;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* empty now, or woken */
+    pthread_cond_t changed; /* nothing waits now, or woken */
     struct map *boxes;      /* key -> struct box; no empty box stays */
     size_t messages, bytes;
+    size_t parked; /* of the messages */
     uint64_t last_sequence;
     uint64_t wakes;
 };
@@ -92,6 +96,7 @@ static struct item *item_create(const struct mail *mail)
     item->mail.source = copy_string(&position, source, source_len);
     item->mail.body = copy_string(&position, mail->body, mail->body_len);
     item->mail.body_len = mail->body_len;
+    item->mail.came_ms = mail->came_ms;
     return item;
 }
 
@@ -112,6 +117,7 @@ static void append(struct mailbox *mailbox, struct box *box, struct item *item)
     box->newest = item;
     box->len++;
     mailbox->messages++;
+    mailbox->parked += box->parked;
     mailbox->bytes += item->size;
 }
 
@@ -148,6 +154,7 @@ static void copy_mail(struct arena *arena, const struct mail *mail, struct mail 
     ret->source = arena_strdup(arena, mail->source);
     ret->body = memcpy(arena_array(arena, char, mail->body_len + 1), mail->body, mail->body_len);
     ret->body_len = mail->body_len;
+    ret->came_ms = mail->came_ms;
 }
 
 size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *key,
@@ -169,6 +176,13 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
     return count;
 }
 
+/* With the lock. */
+static void tell_if_nothing_waits(struct mailbox *mailbox)
+{
+    if (mailbox->messages == mailbox->parked)
+        pthread_cond_broadcast(&mailbox->changed);
+}
+
 void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequence)
 {
     struct item *done = NULL; /* freed without the lock: bodies may be large */
@@ -182,15 +196,16 @@ void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequen
 
         box->oldest = item->next;
         box->len--;
+        box->failing = (struct passed_over){ 0 };
         mailbox->messages--;
+        mailbox->parked -= box->parked;
         mailbox->bytes -= item->size;
         item->next = done;
         done = item;
     }
     if (box && !box->oldest)
         map_remove(mailbox->boxes, key);
-    if (!mailbox->messages)
-        pthread_cond_broadcast(&mailbox->changed);
+    tell_if_nothing_waits(mailbox);
     pthread_mutex_unlock(&mailbox->lock);
 
     while (done) {
@@ -210,7 +225,7 @@ void mailbox_drop_all(struct mailbox *mailbox)
     struct map *boxes = mailbox->boxes;
 
     mailbox->boxes = empty;
-    mailbox->messages = 0;
+    mailbox->messages = mailbox->parked = 0;
     mailbox->bytes = 0;
     pthread_cond_broadcast(&mailbox->changed);
     pthread_mutex_unlock(&mailbox->lock);
@@ -218,14 +233,57 @@ void mailbox_drop_all(struct mailbox *mailbox)
     map_destroy(boxes);
 }
 
-size_t mailbox_len(struct mailbox *mailbox)
+bool mailbox_failed(struct mailbox *mailbox, const char *key, int64_t now_ms, int64_t others_ms)
 {
     pthread_mutex_lock(&mailbox->lock);
 
-    size_t len = mailbox->messages;
+    struct box *box = map_get(mailbox->boxes, key);
+    bool parks = box && !box->parked && passed_over(&box->failing, now_ms, others_ms);
+
+    if (parks) {
+        box->parked = true;
+        mailbox->parked += box->len;
+        tell_if_nothing_waits(mailbox);
+    }
+    pthread_mutex_unlock(&mailbox->lock);
+    return parks;
+}
+
+static size_t read_count(struct mailbox *mailbox, const size_t *count)
+{
+    pthread_mutex_lock(&mailbox->lock);
+
+    size_t ret = *count;
 
     pthread_mutex_unlock(&mailbox->lock);
-    return len;
+    return ret;
+}
+
+size_t mailbox_len(struct mailbox *mailbox)
+{
+    return read_count(mailbox, &mailbox->messages);
+}
+
+size_t mailbox_parked(struct mailbox *mailbox)
+{
+    return read_count(mailbox, &mailbox->parked);
+}
+
+int64_t mailbox_oldest_ms(struct mailbox *mailbox)
+{
+    int64_t oldest_ms = 0;
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&mailbox->lock);
+    for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);) {
+        int64_t came_ms = ((const struct box *)value)->oldest->mail.came_ms;
+
+        if (came_ms && (!oldest_ms || came_ms < oldest_ms))
+            oldest_ms = came_ms;
+    }
+    pthread_mutex_unlock(&mailbox->lock);
+    return oldest_ms;
 }
 
 bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms)
@@ -237,10 +295,10 @@ bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms)
 
     uint64_t wakes = mailbox->wakes;
 
-    while (mailbox->messages && mailbox->wakes == wakes && in_time)
+    while (mailbox->messages != mailbox->parked && mailbox->wakes == wakes && in_time)
         in_time = cond_wait_until(&mailbox->changed, &mailbox->lock, &deadline);
 
-    bool empty = mailbox->messages == 0;
+    bool empty = mailbox->messages == mailbox->parked;
 
     pthread_mutex_unlock(&mailbox->lock);
     return empty;

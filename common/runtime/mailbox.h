@@ -19,6 +19,7 @@ struct mail {
     const char *source; /* where it came from: the channel, "m/<domain>/c/<channel>" */
     const char *body;   /* NUL-terminated */
     size_t body_len;
+    int64_t came_ms; /* monotonic; 0: not told */
 };
 
 struct mailbox;
@@ -33,8 +34,18 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
 void mailbox_ack(struct mailbox *mailbox, const char *key,
                  uint64_t up_to_sequence);      /* after the API write */
 void mailbox_drop_all(struct mailbox *mailbox); /* leadership ended: the broker has them still */
+/*
+ * The turn of the key failed, and others were written at others_ms (passed_over.h). true: what waits
+ * under it, and what comes for it, is parked from now on: it is kept and tried on, but holds up
+ * nobody else. So its sender is told that it is stored, and it goes if this process ends before it
+ * is written.
+ */
+bool mailbox_failed(struct mailbox *mailbox, const char *key, int64_t now_ms, int64_t others_ms);
 size_t mailbox_len(struct mailbox *mailbox);
-/* Blocks until nothing waits, or woken, or the time is over; true: empty. The events thread, before
- * it acknowledges. */
+size_t mailbox_parked(struct mailbox *mailbox);
+/* When the oldest that is not written yet came, parked or not; 0: there is none. */
+int64_t mailbox_oldest_ms(struct mailbox *mailbox);
+/* Blocks until nothing waits but what is parked, or woken, or the time is over; true: nothing. The
+ * events thread, before it acknowledges. */
 bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms);
 void mailbox_wake(struct mailbox *mailbox); /* ends the waits of this moment early */

@@ -264,6 +264,100 @@ static void *wake_thread(void *data)
     return NULL;
 }
 
+/* Passed over for long enough: see passed_over.h. */
+static void park(const char *key)
+{
+    int64_t now_ms = 1;
+
+    while (!mailbox_failed(mailbox, key, now_ms, now_ms - 1)) {
+        ck_assert_int_lt(now_ms, (int64_t)LONG_MS * 100);
+        now_ms += LONG_MS;
+    }
+}
+
+START_TEST(parked_mail_is_kept_and_holds_up_nobody)
+{
+    struct mail *mail;
+
+    ck_assert(put("stuck", "one", NULL));
+    ck_assert(!mailbox_wait_empty(mailbox, 0));
+    park("stuck");
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+    ck_assert(put("stuck", "two", NULL));
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+    ck_assert(put("other", "three", NULL));
+    ck_assert(!mailbox_wait_empty(mailbox, 0));
+    mailbox_ack(mailbox, "other", UINT64_MAX);
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+
+    ck_assert_uint_eq(mailbox_len(mailbox), 2);
+    ck_assert_uint_eq(mailbox_parked(mailbox), 2);
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "stuck", &mail), 2);
+    ck_assert_str_eq(mail[0].body, "one");
+}
+END_TEST
+
+START_TEST(what_is_written_is_not_parked_any_more)
+{
+    struct mail *mail;
+
+    ck_assert(put("stuck", "one", NULL));
+    ck_assert(put("stuck", "two", NULL));
+    park("stuck");
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "stuck", &mail), 2);
+    mailbox_ack(mailbox, "stuck", mail[0].sequence);
+    ck_assert_uint_eq(mailbox_parked(mailbox), 1);
+    mailbox_ack(mailbox, "stuck", mail[1].sequence);
+    ck_assert_uint_eq(mailbox_parked(mailbox), 0);
+    ck_assert(put("stuck", "three", NULL));
+    ck_assert(!mailbox_wait_empty(mailbox, 0));
+}
+END_TEST
+
+START_TEST(a_success_between_two_failures_begins_the_count_anew)
+{
+    ck_assert(put("slow", "one", NULL));
+    for (int64_t now_ms = 1; now_ms < (int64_t)LONG_MS * 100; now_ms += LONG_MS) {
+        ck_assert(!mailbox_failed(mailbox, "slow", now_ms, now_ms - 1));
+        ck_assert(!mailbox_failed(mailbox, "slow", now_ms + 1, now_ms + 1));
+        ck_assert(put("slow", "next", NULL));
+        mailbox_ack(mailbox, "slow", (uint64_t)(now_ms / LONG_MS) + 1);
+    }
+    ck_assert(!mailbox_failed(mailbox, "nobody", 1, 1));
+}
+END_TEST
+
+START_TEST(parked_mail_counts_towards_the_limits_and_goes_with_a_drop)
+{
+    set_up_with(PLENTY, 2, PLENTY);
+    ck_assert(put("stuck", "one", NULL));
+    park("stuck");
+    ck_assert(put("other", "two", NULL));
+    ck_assert(!put("another", "three", NULL));
+    mailbox_drop_all(mailbox);
+    ck_assert_uint_eq(mailbox_parked(mailbox), 0);
+    ck_assert(put("stuck", "four", NULL));
+    ck_assert(!mailbox_wait_empty(mailbox, 0));
+}
+END_TEST
+
+START_TEST(the_oldest_is_told_until_it_is_written)
+{
+    struct mail late = { .kind = "result", .body = "", .came_ms = 20 };
+    struct mail early = { .kind = "result", .body = "", .came_ms = 10 };
+
+    ck_assert_int_eq(mailbox_oldest_ms(mailbox), 0);
+    ck_assert(put("untold", "", NULL));
+    ck_assert_int_eq(mailbox_oldest_ms(mailbox), 0);
+    ck_assert(mailbox_put(mailbox, "a", &late, NULL));
+    ck_assert(mailbox_put(mailbox, "b", &early, NULL));
+    ck_assert(mailbox_put(mailbox, "b", &late, NULL));
+    ck_assert_int_eq(mailbox_oldest_ms(mailbox), 10);
+    mailbox_ack(mailbox, "b", UINT64_MAX);
+    ck_assert_int_eq(mailbox_oldest_ms(mailbox), 20);
+}
+END_TEST
+
 START_TEST(a_wake_ends_a_wait_that_is_not_over)
 {
     int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -357,6 +451,11 @@ int main(void)
     tcase_add_test(tcase, a_wait_ends_with_the_last_acknowledgement);
     tcase_add_test(tcase, a_wait_ends_with_a_drop);
     tcase_add_test(tcase, a_wake_ends_a_wait_that_is_not_over);
+    tcase_add_test(tcase, parked_mail_is_kept_and_holds_up_nobody);
+    tcase_add_test(tcase, what_is_written_is_not_parked_any_more);
+    tcase_add_test(tcase, a_success_between_two_failures_begins_the_count_anew);
+    tcase_add_test(tcase, parked_mail_counts_towards_the_limits_and_goes_with_a_drop);
+    tcase_add_test(tcase, the_oldest_is_told_until_it_is_written);
     tcase_add_test(tcase, writers_and_readers_lose_nothing_and_keep_the_order_of_a_key);
     tcase_set_timeout(tcase, 120);
     suite_add_tcase(suite, tcase);

@@ -80,13 +80,15 @@ static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *
 }
 
 /* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. */
-static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *mail)
+static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *what)
 {
+    struct mail mail = *what;
     struct kube_name name;
 
+    mail.came_ms = clock_monotonic_ms(sink->clock);
     if (!store_name_of_uid(sink->tasks, uid, &name))
         return false;
-    if (!mailbox_put(sink->mailbox, uid, mail, NULL)) {
+    if (!mailbox_put(sink->mailbox, uid, &mail, NULL)) {
         atomic_store(&sink->overflow, true);
         log_warn("mailbox full, the broker keeps the message", NULL);
         return true;

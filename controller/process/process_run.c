@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "controller/process/process.h"
 #include "controller/process/process_federated.h"
+#include "controller/shared/parked_mail.h"
 #include "controller/task/task_room.h"
 
 /* Long enough for the pauses of steady work. */
@@ -23,13 +24,14 @@ static void join_health(void *self)
     health_stop(((struct process *)self)->health);
 }
 
-/* What a burst of work needed and nobody uses any more. */
+/* What a burst of work needed and nobody uses any more goes; what waits is told. */
 static void rest(void *self)
 {
     struct process *process = self;
 
     kube_client_close_idle(process->client, IDLE_CONNECTION_MS);
     identities_close_idle(process->identities, IDLE_CONNECTION_MS);
+    mail_tell_oldest(&process->shared);
     alloc_give_back();
 }
 

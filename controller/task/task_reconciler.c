@@ -5,6 +5,7 @@
 #include "common/kube/kinds.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/federated/training_update.h"
+#include "controller/shared/parked_mail.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 #include "controller/task/plan/broadcast_plan.h"
@@ -156,6 +157,8 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
                      task_status_encode(rc->arena, &plan->status), ret_written, err);
     if (r == 0)
         task_sample_done(shared, observed);
+    if (*ret_written)
+        mail_note_written(shared);
     return r;
 }
 
@@ -369,6 +372,7 @@ static int turn(struct shared *shared, struct reconcile *rc, const struct kube_o
     bool waits = false;
     int r = reconcile_object(shared, rc, object, &waits, err);
 
+    mail_note_turn(shared, rc, &KIND_TASK, object, r, err);
     if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */
         mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
         bridge_count_rejected("unstorable", 1);

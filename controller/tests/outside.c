@@ -225,7 +225,7 @@ static void deliver(void)
     for (; outside.delivered < outside.message_count; outside.delivered++)
         stage_receive(outside.messages[outside.delivered].suffix,
                       outside.messages[outside.delivered].payload);
-    if (mailbox_len(stage.shared.mailbox) > 0)
+    if (!mailbox_wait_empty(stage.shared.mailbox, 0))
         return;
 
     outside.acknowledged = outside.delivered;
@@ -242,8 +242,8 @@ static void deliver(void)
     }
 }
 
-/* Delivers in order, again to the next process, and takes a message for acknowledged when the
- * mailbox is empty. */
+/* Delivers in order, again to the next process, and takes a message for acknowledged when
+ * nothing waits in the mailbox. */
 bool outside_between(void)
 {
     if (stage.dead) {

@@ -1,0 +1,51 @@
+#include "controller/shared/parked_mail.h"
+
+#include <stdatomic.h>
+
+#include "common/base/log.h"
+#include "common/runtime/metrics.h"
+
+static struct metric PARKED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_mail_parked_total",
+    .help = "Objects whose mail was parked, because they could not be written while others were.",
+};
+static struct metric OLDEST = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_mail_oldest_seconds",
+    .help = "Age of the oldest message of a device that is not written yet, parked or not.",
+};
+
+void mail_note_written(struct shared *shared)
+{
+    atomic_store(&shared->status_written_ms, clock_monotonic_ms(shared->clock));
+}
+
+/* The API server was asked and did not do it; the next time it may. */
+static bool is_trouble(int r)
+{
+    return r == -ERROR_INTERNAL || r == -ERROR_TIMEOUT || r == -ERROR_UNAVAILABLE;
+}
+
+void mail_note_turn(struct shared *shared, struct reconcile *rc, const struct kube_kind *kind,
+                    const struct kube_object *object, int r, const struct error *err)
+{
+    if (!is_trouble(r) ||
+        !mailbox_failed(shared->mailbox, object->uid, clock_monotonic_ms(shared->clock),
+                        atomic_load(&shared->status_written_ms)))
+        return;
+
+    metric_add(&PARKED, 1, NULL);
+    log_error("not written for long while others are: its mail does not hold up theirs any more",
+              "uid", object->uid, "error", err->message, NULL);
+    events_emit(rc->events, kind, object, EVENT_WARNING, "NotWritten",
+                "the API server takes the status of others, and of this one it does not");
+}
+
+void mail_tell_oldest(struct shared *shared)
+{
+    int64_t oldest_ms = mailbox_oldest_ms(shared->mailbox);
+    int64_t age_ms = oldest_ms ? clock_monotonic_ms(shared->clock) - oldest_ms : 0;
+
+    metric_set(&OLDEST, (double)age_ms / 1000, NULL);
+}
