@@ -12,6 +12,7 @@ struct planning {
     const struct job_observed *observed;
     struct job_plan *plan;
     bool *given_up; /* of tasks->items: it will never be made */
+    bool *awaited;  /* of tasks->items: one that exists waits for it */
     size_t *create;
     const char *reason; /* why the job fails; NULL: it does not */
     const char *message;
@@ -165,8 +166,18 @@ static bool needs_are_settled(const struct planning *planning, const struct job_
     return true;
 }
 
+static void find_awaited(const struct planning *planning)
+{
+    const struct job_tasks *tasks = planning->observed->tasks;
+
+    for (size_t i = 0; i < tasks->owned; i++) {
+        for (size_t j = 0; state_of(planning, i)->waits && j < tasks->items[i].needs_len; j++)
+            planning->awaited[tasks->items[i].needs[j]] = true;
+    }
+}
+
 /* While the job fails only branches for failures are made, and they are not kept waiting by what
- * is never made. */
+ * is never made. One that exists waits for what somebody deleted: that is made, and skipped. */
 static bool may_be_made(struct planning *planning, size_t i)
 {
     const struct job_task *task = &planning->observed->tasks->items[i];
@@ -175,8 +186,11 @@ static bool may_be_made(struct planning *planning, size_t i)
 
     if (!planning->reason)
         return settled || !planning->observed->job.spec.parallelism.set;
-    if (!str_equal(planning->reason, JOB_REASON_TASK_FAILED) || task->run_if != RUN_IF_FAILURE ||
-        !task->needs_len || (settled && !failed) || state_of(planning, i)->foreign) {
+    bool foreign = state_of(planning, i)->foreign;
+    bool orders = str_equal(planning->reason, JOB_REASON_TASK_FAILED) && !foreign;
+    if (orders && planning->awaited[i])
+        return true;
+    if (!orders || task->run_if != RUN_IF_FAILURE || !task->needs_len || (settled && !failed)) {
         planning->given_up[i] = true;
         return false;
     }
@@ -187,15 +201,17 @@ static void plan_children(struct planning *planning)
 {
     const struct job_tasks *tasks = planning->observed->tasks;
     const struct propellerjob_spec *spec = &planning->observed->job.spec;
+    bool halted = spec->suspend || (!planning->reason && find_obstacle(planning, true) != SIZE_MAX);
     int64_t room = spec->parallelism.set ? spec->parallelism.value : INT64_MAX;
 
-    if (spec->suspend || (!planning->reason && find_obstacle(planning, true) != SIZE_MAX))
-        room = 0;
+    find_awaited(planning);
     for (size_t i = 0; i < tasks->owned; i++)
         room -= !is_absent(planning, i) && !is_final(planning, i);
     for (size_t i = 0; i < tasks->owned; i++) {
         size_t task = tasks->order[i];
-        if (!is_absent(planning, task) || !may_be_made(planning, task) || room <= 0)
+        if (!is_absent(planning, task) || !may_be_made(planning, task) || halted)
+            continue;
+        if (room <= 0 && !planning->awaited[task]) /* who waits for it has a place and keeps it */
             continue;
         planning->create[planning->plan->create_len++] = task;
         room--;
@@ -376,6 +392,7 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
         .observed = observed,
         .plan = &plan,
         .given_up = arena_array(arena, bool, observed->tasks->len + 1),
+        .awaited = arena_array(arena, bool, observed->tasks->len + 1),
         .create = arena_array(arena, size_t, observed->tasks->len + 1),
     };
 

@@ -34,6 +34,7 @@
 struct job_task_state {
     enum task_outcome outcome; /* missing also where the object is somebody else's */
     bool foreign;
+    bool waits;             /* open, and has not begun: it looks at its dependencies */
     const char *reason;     /* status.reason */
     int64_t finished_at_us; /* 0: not yet */
 };

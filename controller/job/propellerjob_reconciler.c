@@ -32,6 +32,9 @@ static struct job_task_state observe_task(struct shared *shared, struct reconcil
 
     const cJSON *status = json_get(json, "status");
     state.outcome = task_outcome(json);
+    state.waits = state.outcome == OUTCOME_OPEN &&
+                  str_equal(json_string(json_get(status, "phase"), TASK_PHASE_NAMES[TASK_PENDING]),
+                            TASK_PHASE_NAMES[TASK_PENDING]);
     state.reason = arena_strdup(rc->arena, json_string(json_get(status, "reason"), ""));
     rfc3339_parse(json_string(json_get(status, "finishedAt"), ""), &state.finished_at_us);
     return state;

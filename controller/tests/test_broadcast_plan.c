@@ -116,6 +116,28 @@ START_TEST(more_targets_than_a_status_can_hold_fail_it)
 }
 END_TEST
 
+/* They will have room, and then they are too many. */
+START_TEST(targets_that_are_busy_count_among_too_many)
+{
+    const size_t half = BROADCAST_MAX_TARGETS / 2;
+
+    broadcast_make_fleet(BROADCAST_MAX_TARGETS + 1);
+    for (size_t i = 0; i <= half; i++) {
+        all.externals[i].max_tasks = (struct json_opt_int){ true, 1 };
+        all.fleet[i].active = 1;
+    }
+    struct task_plan plan = broadcast_plan_all();
+    ck_assert_str_eq(plan.status.reason, "TooManyTargets");
+
+    broadcast_make_fleet(BROADCAST_MAX_TARGETS);
+    for (size_t i = 0; i <= half; i++)
+        all.fleet[i].active = 1;
+    plan = broadcast_plan_all();
+    world_expect_waiting(&plan, "InsufficientCapacity",
+                         "251 of the 500 Proplets that match are at maxTasks");
+}
+END_TEST
+
 /* ---- starts ---- */
 
 START_TEST(each_target_is_started_once_and_so_many_a_turn)
@@ -399,6 +421,7 @@ int main(void)
     tcase_add_loop_test(tcase, broadcast_that_cannot_begin_says_why_it_waits, 0, ARRAY_LEN(WAITS));
     tcase_add_test(tcase, not_ready_and_cordoned_proplets_are_left_out);
     tcase_add_test(tcase, more_targets_than_a_status_can_hold_fail_it);
+    tcase_add_test(tcase, targets_that_are_busy_count_among_too_many);
     tcase_add_test(tcase, each_target_is_started_once_and_so_many_a_turn);
     tcase_add_test(tcase, start_that_could_not_be_published_did_not_happen);
     tcase_add_test(tcase, task_stays_scheduled_as_long_as_no_start_is_out);

@@ -44,8 +44,8 @@ static void job(const char *text, const char *more)
 }
 
 /*
- * A letter for each task, taskRefs after them: - there is none, o open, i interrupted, c completed,
- * f failed, s skipped, x somebody else's. They ended in the order of the letters.
+ * A letter for each task, taskRefs after them: - there is none, w waits, o has begun, i interrupted,
+ * c completed, f failed, s skipped, x somebody else's. They ended in the order of the letters.
  */
 static void see(const char *letters)
 {
@@ -57,10 +57,11 @@ static void see(const char *letters)
     ck_assert_uint_eq(strlen(letters), tasks.len);
     for (size_t i = 0; i < tasks.len; i++) {
         states[i] = (struct job_task_state){ .foreign = letters[i] == 'x',
+                                             .waits = letters[i] == 'w',
                                              .reason = letters[i] == 'f' ? "DeviceError" : "",
                                              .finished_at_us = NOW_US + (int64_t)i };
         for (size_t j = 0; j < ARRAY_LEN(LETTERS); j++) {
-            if (LETTERS[j] == letters[i])
+            if (LETTERS[j] == (letters[i] == 'w' ? 'o' : letters[i]))
                 states[i].outcome = (enum task_outcome)j;
         }
     }
@@ -157,6 +158,18 @@ static const struct {
     { "a b", ONE_AT_ONCE, "fx", "Failed 2 0 1 1:; False TaskFailed" },
     { "a", ",\"taskRefs\":[\"r\",\"q\"]", "f-o", "Failed 3 0 1 0:; False TaskFailed" },
     { "a b", ",\"suspend\":true" ONE_AT_ONCE, "f-", "Failed 2 0 1 1:; False TaskFailed" },
+    /* somebody deleted one of them */
+    { "a b f!a,b", "", "-fw", "Running 3 0 1 0: a; True TaskFailed" },
+    { "a b f!a,b", ONE_AT_ONCE, "-fw", "Running 3 0 1 0: a; True TaskFailed" },
+    { "a b f!a,b", "", "sfw", "Running 3 0 1 1:; True TaskFailed" },
+    { "a b f!a,b", "", "-fo", "Running 3 0 1 1:; True TaskFailed" },
+    { "a b f!a,b", ",\"suspend\":true", "-fw", "Pending 3 0 1 0:; True TaskFailed" },
+    { "a b f!a,b", "", "xfw", "Running 3 0 1 1:; True TaskFailed" },
+    { "a b<a", ONE_AT_ONCE, "-w", "Running 2 0 0 0: a; True TasksRunning" },
+    { "a b<a", ONE_AT_ONCE, "-o", "Running 2 0 0 0:; True TasksRunning" },
+    { "a b<a", ONE_AT_ONCE ",\"suspend\":true", "-w", "Pending 2 0 0 0:; False Suspended" },
+    { "a b<a c", ONE_AT_ONCE, "-w-", "Running 3 0 0 0: a; True TasksRunning" },
+    { "a b<a c", "", "-wx", "Running 3 0 0 0:; False TaskNameTaken" },
     /* what can never run */
     { "a<b b<a", "", "--", "Failed 2 0 0 0:; False InvalidSpec" },
     { "a<x", "", "-", "Failed 1 0 0 0:; False InvalidSpec" },

@@ -272,6 +272,12 @@ START_TEST(run_that_started_once_has_met_its_deadline)
     plan = world_plan();
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.run, 1);
+
+    world_do(&plan); /* the second start of the run is not out, and too late by far */
+    world.observed.proplet.ready = false;
+    plan = schedule_step();
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_int_eq(plan.status.attempt, 2);
 }
 END_TEST
 
