@@ -87,7 +87,8 @@ END_TEST
 START_TEST(each_run_of_a_schedule_is_told_to_all_who_match_then)
 {
     outside.answers = true;
-    stage_put_task("{" SPEC ",\"isRecurring\":true,\"schedule\":\"@every 60s\"}");
+    stage_put_task("{" SPEC ",\"isRecurring\":true,\"schedule\":\"@every 60s\","
+                   "\"startingDeadlineSeconds\":10}");
     stage_run();
     ck_assert_str_eq(stage_task_string("reason"), "WaitingForSchedule");
     ck_assert_str_eq(targets(), "");
