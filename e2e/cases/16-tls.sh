@@ -5,6 +5,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
+case_needs_process "the broker's certificate is for localhost"
 broker_prepare d
 authority "$BROKER/ca" broker-ca
 authority "$BROKER/other-ca" other-ca

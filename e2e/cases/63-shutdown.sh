@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_process "the times of its end are measured"
 COUNT=${CRASH_TASKS:-150}
 crash_controllers() {
     replica_start a --last-seen-threshold 60s # a broker that is stopped makes nobody Offline here

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_process "its process is looked at"
 broker_prepare device-1
 printf 'log_type all\n' >>"$BROKER/mosquitto.conf"
 broker_start

@@ -18,7 +18,7 @@ done
 wait_for 60 "the second one to be ready" replica_ready b
 leader=a standby=b
 
-probe() { curl -sS --max-time 10 -w '%{http_code}' "http://127.0.0.1:${REPLICA_HEALTH[$1]}/$2"; }
+probe() { curl -sS --max-time 10 -w '%{http_code}' "$(replica_url "$1" health)/$2"; }
 # says LETTER STATUS CHECK...: readyz has this status, and these checks failed, and no others
 says() {
     local letter=$1 status=$2 said failed

@@ -8,7 +8,6 @@ case_begin
 
 case_needs_node
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
-wait_for 30 "the account of the pods" kn get serviceaccount default
 world_start device-1 device-2
 broker_for_pods="{\"spec\":{\"connectionConfig\":{\"mqttAddress\":\"tcp://$NODE_MACHINE:$BROKER_PORT\"}}}"
 in_pod() { # in_pod [JSON merged into spec.k8s]: for proplet_json

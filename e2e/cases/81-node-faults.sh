@@ -7,7 +7,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_node
-wait_for 30 "the account of the pods" kn get serviceaccount default
 world_start device-1
 kn create secret generic keys --from-literal=clientKey="$(secret_of device-1)" >/dev/null
 add_proplet alpha device-1 "$(k8s_json localhost/proplet:1 | jq -c \
@@ -18,9 +17,10 @@ wait_condition proplets alpha Connected '^True Heartbeat' 120
 pod=$(pods_of alpha)
 add_task stays "$(wasm nap)" '["500", 7]' "$(task_on alpha)"
 wait_task stays running
-node_kill kubelet
-node_kill containerd
-wait_for 60 "the node to be ready" node_ready
+node=$(node_of "$pod")
+node_kill "$node" kubelet
+node_kill "$node" containerd
+wait_for 60 "the node to be ready" node_ready "$node"
 wait_task stays completed 60
 expect_eq "result" 7 "$(task stays .status.results)"
 expect_eq "attempts" 1 "$(task stays .status.attempt)"

@@ -9,7 +9,6 @@ case_begin
 case_needs_node
 ANNOTATION=$GROUP/result
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
-wait_for 30 "the account of the pods" kn get serviceaccount default
 broker_prepare device-1
 broker_start
 controller_prepare

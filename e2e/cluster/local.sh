@@ -11,6 +11,8 @@
 # shellcheck source=e2e/cluster/images.sh
 source "$HERE/cluster/images.sh"
 
+# shellcheck source=e2e/cluster/nodes.sh
+source "$HERE/cluster/nodes.sh"
 # shellcheck source=e2e/cluster/kind.sh
 source "$HERE/cluster/kind.sh"
 
@@ -112,15 +114,6 @@ node_start() {
     wait_for 120 "the node to be ready" node_ready
 }
 
-node_ready() {
-    local seen
-    seen=$(api "/api/v1/nodes/$NODE_NAME" | jq -r '
-        [(.status.conditions[] | select(.type == "Ready") | .status), (.spec.taints // [] | length)] | join(" ")') ||
-        return 1
-    printf '%s: %s; %s\n' "$NODE_NAME" "$seen" "$(tail -n 1 "$NODE/kubelet.log" 2>/dev/null)"
-    [[ $seen == "True 0" ]]
-}
-
 # The images of the cases: the test device, and the programs under test.
 node_images() {
     mkdir -p "$NODE"
@@ -135,16 +128,6 @@ node_import() { # node_import ARCHIVE
         ctr --address "$NODE/containerd.sock" --namespace k8s.io images import "$1" >/dev/null
     fi
 }
-
-# node_kill NAME: containerd or kubelet, without warning; it is started again at once
-node_kill() {
-    local first before
-    first=$(pgrep -P "$(in_cluster pid_of node)")
-    before=$(<"$NODE/$1.pid")
-    nsenter --target "$first" --mount --pid kill -KILL "$before"
-    wait_for 30 "another $1" node_has_another "$1" "$before"
-}
-node_has_another() { [[ $(<"$NODE/$1.pid") != "$2" ]]; }
 
 # Its processes are gone: what the kernel keeps for them.
 node_clear() {

@@ -19,11 +19,12 @@ for file in cpuset.cpus cpuset.mems; do
     cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset/$CGROUP/$file"
 done 2>/dev/null
 
-# keep NAME COMMAND...: started again when it ends, and found by its pid file
+# keep NAME COMMAND...: started again when it ends, unless NAME.held is there, and found by its pid file
 keep() {
     local name=$1
     shift
     while :; do
+        while [[ -e $STATE/$name.held ]]; do timeout 0.2 tail -f /dev/null; done
         "$@" >>"$STATE/$name.log" 2>&1 &
         echo $! >"$STATE/$name.pid"
         wait $!

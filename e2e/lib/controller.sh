@@ -47,7 +47,7 @@ controller_url() { # controller_url health|metrics: of the one that leads
 }
 readyz() { curl -sS --max-time 5 "$(controller_url health)/readyz?verbose"; }
 metrics() { curl -sSf --max-time 5 "$(controller_url metrics)/metrics"; }
-controller_log() { cat "$LOGS/controller.log" "$LOGS/$OPERATOR"-*.log 2>/dev/null; }
+controller_log() { cat "$LOGS/controller.log" "$LOGS/$OPERATOR"-*.log 2>/dev/null || true; } # of one of the two
 
 controller_ready() {
     if operator_in_pods; then

@@ -119,6 +119,9 @@ webhook_unregister() {
     rm "$PART/webhook-registered"
     k delete mutatingwebhookconfiguration,validatingwebhookconfiguration "$WEBHOOK" >/dev/null
     k --namespace "$WEBHOOK_NS" delete --ignore-not-found service/"$WEBHOOK" secret/"$WEBHOOK"-{ca,cert} >/dev/null
+    [[ ! -e $PART/webhook-in-pods ]] ||
+        k delete --ignore-not-found -f "$ROOT"/config/webhook/deployment.yaml -f "$ROOT"/config/webhook/networkpolicy.yaml \
+            -f "$ROOT"/config/webhook/poddisruptionbudget.yaml >/dev/null
 }
 
 # Only the webhook knows that there is no minute 60, and only it adds the finalizer.

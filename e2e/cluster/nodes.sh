@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# What happens to nodes, whichever cluster they are of (local.sh, kind.sh). A node is named as in Kubernetes.
+
+node_of() { made pods "$1" .spec.nodeName; } # node_of POD, of the case
+nodes() { k get nodes --output name | sed 's#node/##'; }
+
+# node_ready [NODE]: nothing keeps pods away
+node_ready() {
+    local node=${1:-$NODE_NAME} seen
+    seen=$(api "/api/v1/nodes/$node" | jq -r '
+        [(.status.conditions[] | select(.type == "Ready") | .status), (.spec.taints // [] | length)] | join(" ")') ||
+        return 1
+    printf '%s: %s; %s\n' "$node" "$seen" "$(tail -n 1 "$NODE/kubelet.log" 2>/dev/null)"
+    [[ $seen == "True 0" ]]
+}
+
+node_first() { pgrep -P "$(in_cluster pid_of node)"; } # the first process of the local node
+on_node() { # on_node NODE COMMAND...
+    local node=$1
+    shift
+    if has_kind; then
+        in_docker docker exec "$node" "$@"
+    else
+        nsenter --target "$(node_first)" --mount --pid "$@"
+    fi
+}
+
+node_daemon() { # node_daemon NODE NAME: its process, as the node counts
+    if has_kind; then
+        on_node "$1" systemctl show --property MainPID --value "$2"
+    else
+        cat "$NODE/$2.pid"
+    fi
+}
+node_has_another() {
+    local seen
+    seen=$(node_daemon "$1" "$2") && printf 'process %s\n' "$seen"
+    [[ -n $seen && $seen != 0 && $seen != "$3" ]]
+}
+# node_kill NODE NAME: containerd or kubelet, without warning; it is started again at once
+node_kill() {
+    local before
+    before=$(node_daemon "$1" "$2")
+    on_node "$1" kill -KILL "$before"
+    wait_for 30 "another $2" node_has_another "$1" "$2" "$before"
+}
+
+# node_stop NODE: kubelet and containerd, until node_begin; containers go on
+node_stop() {
+    local name
+    for name in kubelet containerd; do
+        if has_kind; then
+            on_node "$1" systemctl stop "$name"
+        else
+            : >"$NODE/$name.held"
+            on_node "$1" kill -TERM "$(node_daemon "$1" "$name")"
+        fi
+    done
+}
+node_begin() {
+    if has_kind; then
+        on_node "$1" systemctl start containerd kubelet
+    else
+        rm -f "$NODE"/{kubelet,containerd}.held
+    fi
+}
+
+# node_reboot NODE: everything on it ends at once, and begins anew
+node_reboot() {
+    local process
+    if has_kind; then
+        in_docker docker kill "$1" >/dev/null
+        in_docker docker start "$1" >/dev/null
+        kind_routes
+        return
+    fi
+    node_stop "$1"
+    for process in $(cat /sys/fs/cgroup/pids/"$NODE_CGROUP"/kubepods/{,*/,*/*/,*/*/*/}cgroup.procs 2>/dev/null | sort -u); do
+        kill -KILL "$process" 2>/dev/null || true
+    done
+    node_begin "$1"
+}
