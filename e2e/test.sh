@@ -44,4 +44,5 @@ suite image python3 -B config/image/test_image.py
 suite chaos python3 -B e2e/chaos/test_chaos.py
 suite demo e2e/demo.sh
 suite e2e e2e/run.sh
+suite nodes e2e/nodes.sh
 table

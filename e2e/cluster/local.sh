@@ -20,6 +20,26 @@ has_local_node() { [[ ${E2E_CLUSTER:-} == local ]]; }
 has_kind() { [[ ${E2E_CLUSTER:-} == kind ]]; }
 has_node() { has_local_node || has_kind; } # pods run, and this machine and they reach each other
 
+# node_obstacle: says what this machine does not allow, if that is so; then there can be no node on it
+node_obstacle() {
+    local folder
+    if ((EUID != 0)); then
+        say "not root"
+    elif [[ ! -w /sys/fs/cgroup/memory/cgroup.procs || ! -w /sys/fs/cgroup/cpuset/cgroup.procs ]]; then
+        say "no cgroup v1 that could be written to"
+    elif ! command -v ip >/dev/null && ! command -v apt-get >/dev/null; then
+        say "no iproute2"
+    elif ! folder=$(mktemp -d) || ! mkdir "$folder"/{lower,upper,work,all} ||
+        ! unshare --mount --net --pid --fork --mount-proc \
+            mount -t overlay -o "lowerdir=$folder/lower,upperdir=$folder/upper,workdir=$folder/work" overlay "$folder/all" 2>/dev/null; then
+        rm -rf "$folder"
+        say "no namespaces, or no overlay mounts"
+    else
+        rm -rf "$folder"
+        return 1
+    fi
+}
+
 # The kubelet sets these for the whole machine.
 NODE_SYSCTLS=(vm/overcommit_memory kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys
     kernel/keys/root_maxbytes)
