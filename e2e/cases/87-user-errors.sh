@@ -16,7 +16,7 @@ controller_start --allow-pod-template
 job() { # job NAME PROPLET [JSON merged into the object]
     add_image_task "$1" "$2" "$(jq -nc --arg file "$ADDITION" --argjson extra "${3:-{\}}" '
         {spec: {imageUrl: "localhost/proplet:1", file: $file, functionName: "main", inputs: [10, 32],
-                cliArgs: ["job", "inputs"]}} * $extra')"
+                cliArgs: ["job"]}} * $extra')"
 }
 in_pod() { # in_pod DEVICE [JSON merged into spec.k8s]
     k8s_json localhost/proplet:1 "${2:-{\}}" | jq -c --arg broker "tcp://$NODE_MACHINE:$BROKER_PORT" \
@@ -51,9 +51,9 @@ before=$(requests) turned=$(turns)
 observe_for 20
 wrote=$(($(requests) - before)) turned=$(($(turns) - turned))
 printf 'measured: %s writes (the Lease and events included) and %s turns in 20 s\n' "$wrote" "$turned"
-# The Lease alone is renewed twice a second.
-expect_le "writes in 20 s" "$wrote" 80
-expect_le "turns in 20 s" "$turned" 60
+# There are turns when the kubelet or the Job controller tries again, and hardly a write.
+expect_le "writes in 20 s" "$wrote" 40
+expect_le "turns in 20 s" "$turned" 80
 
 # ---- mended ----
 kn delete quota none >/dev/null

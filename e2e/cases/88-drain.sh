@@ -37,7 +37,7 @@ add_load() { # add_load NAME COUNT
 add_load first "$COUNT"
 for number in 1 2 3 4; do
     add_image_task "job-$number" "worker-$number" "$(jq -nc --arg file "$ADDITION" '{spec: {imageUrl: "localhost/proplet:1",
-        file: $file, functionName: "main", inputs: [10, 32], cliArgs: ["job", "inputs"]}}')"
+        file: $file, functionName: "main", inputs: [10, 32], cliArgs: ["job"]}}')"
 done
 
 # The control plane stays; of the other two one is drained, and the other one dies while that goes on.
