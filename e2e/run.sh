@@ -9,6 +9,9 @@ set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+# Against hangs only: a multiple of what the longest takes on a busy machine.
+export CASE_SECONDS=${CASE_SECONDS:-900}
+
 chosen_cases() {
     local name file found
     if (($# == 0)); then
@@ -46,10 +49,13 @@ next_case() {
 
 # One line in $WORK/verdicts, and its report at once, since the lanes print to the same place.
 run_case() { # FILE
-    local file=$1 name started=$SECONDS log verdict=ok
+    local file=$1 name started=$SECONDS log verdict=ok status=0
     name=$(basename "$file" .sh)
     log=$WORK/$name.output
-    bash "$file" >"$log" 2>&1 </dev/null || verdict=FAILED
+    # In the group of its lane, whose end is its own.
+    timeout --foreground --kill-after=120 "$CASE_SECONDS" bash "$file" >"$log" 2>&1 </dev/null || status=$?
+    ((status == 0)) || verdict=FAILED
+    ((status != 124)) || printf 'not ended within %s s (CASE_SECONDS)\n' "$CASE_SECONDS" >>"$log"
     [[ $verdict == FAILED || ! -e $WORK/$name/not-applicable ]] || verdict=n/a
     printf '%s %s\n' "$verdict" "$name" >>"$WORK/verdicts"
     report_case "$verdict" "$name" $((SECONDS - started)) "$log" >"$WORK/$name.report"
@@ -127,6 +133,7 @@ main() {
     local lanes=${E2E_LANES:-2} failed
     local -a cases
     [[ ${E2E_SHUFFLE:-0} =~ ^[0-9]+$ ]] || die "E2E_SHUFFLE is '$E2E_SHUFFLE', it must be a number"
+    [[ $CASE_SECONDS =~ ^[0-9]+$ ]] || die "CASE_SECONDS is '$CASE_SECONDS', it must be a number"
     [[ $lanes =~ ^[1-9]$ ]] || die "E2E_LANES is '$lanes', it must be from 1 to 9"
     mapfile -t cases < <(chosen_cases "$@")
     ((${#cases[@]})) || exit 1

@@ -90,9 +90,10 @@ scale 2
 wait_for 60 "two pods" pod_count_is pool 2
 wait_for 30 "another attempt" field_is tasks "$away" .status.attempt 2
 expect_match "its place" '^pool-[01]$' "$(place "$away")"
-wait_for 10 "an event" has_event "$away" "Normal Interrupted the pod 'pool-2' of Proplet 'pool' was scaled away"
+wait_for 30 "an event" has_event "$away" "Normal Interrupted the pod 'pool-2' of Proplet 'pool' was scaled away"
 killing pool-2 device_crash pool-2
-expect_eq "the devices" "pool-0 true, pool-1 true" "$(seen_devices)"
+devices_are() { [[ $(seen_devices | tee /dev/stderr) == "$1" ]]; }
+wait_for 30 "two devices" devices_are "pool-0 true, pool-1 true"
 device_say pool-0 release pool-0
 device_say pool-1 release pool-1
 wait_task "$away" completed

@@ -44,6 +44,9 @@ case_end() {
     local status=$?
     trap - EXIT
     set +e
+    # Whom a signal ends has the status of the command before.
+    ((status > 0 || SECONDS + 1 < ${CASE_SECONDS:-SECONDS + 2})) || status=124
+    ((status == 0)) || pkill -TERM -P $$ # what it waited for when its time was over
     ((status == 0)) || case_revive_cluster
     case_tells_no_secret || status=1
     ((status == 0)) || case_evidence
