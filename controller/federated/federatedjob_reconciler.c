@@ -155,8 +155,12 @@ static int clean(struct shared *shared, struct reconcile *rc, const struct job_t
             json_string(json_path(json, "status", "aggregatedModelRef", NULL), NULL),
         };
         if (training_round_number(json) < plan->keep_from) {
-            int r =
-                kube_delete(rc->client, &KIND_TRAININGROUND, &round->name, round->uid, NULL, err);
+            struct model_scope scope;
+            model_scope_of(&KIND_TRAININGROUND, json, &scope);
+            int r = model_store_forget(shared->job_models, &scope, err);
+            if (r == 0)
+                r = kube_delete(rc->client, &KIND_TRAININGROUND, &round->name, round->uid, NULL,
+                                err);
             if (r < 0 && r != -ERROR_NOT_FOUND)
                 return error_wrap(err, "delete TrainingRound '%s'", round->name.name);
             continue;

@@ -109,6 +109,12 @@ int model_store_gc(struct model_store *store, const struct model_scope *scope,
     return r < 0 ? error_wrap(err, "remove old models of '%s'", scope->owner.name) : 0;
 }
 
+int model_store_forget(struct model_store *store, const struct model_scope *scope,
+                       struct error *err)
+{
+    return store->type->is_owned ? 0 : model_store_gc(store, scope, NULL, 0, err);
+}
+
 bool model_is_kept(const char *digest, const char *const *keep, size_t keep_len)
 {
     for (size_t i = 0; i < keep_len; i++) {

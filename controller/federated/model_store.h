@@ -11,8 +11,7 @@
  * model. Any number of threads.
  *
  * A scope is the object that owns what is stored: the FederatedJob for models, the TrainingRound for
- * updates. It dies with its owner (configmap: by owner reference; s3: by model_store_gc without keep,
- * which the owner's finalizer calls). Equal bytes in two scopes are stored twice, so that the garbage
+ * updates. It dies with its owner (configmap: by owner reference; s3: by model_store_forget). Equal bytes in two scopes are stored twice, so that the garbage
  * of one is never the model of another. Within one scope put and gc must not run at the same time:
  * models are put and collected by the reconcile of their job, updates are collected when their round
  * has ended and takes none any more.
@@ -34,6 +33,7 @@ struct model_store;
 struct model_store_type {
     const char *name;
     size_t max_bytes; /* of one model */
+    bool is_owned;    /* what is stored dies with its owner */
     int (*put)(struct model_store *self, const struct model_scope *scope, const char *digest,
                const char *bytes, size_t len, struct error *err);
     int (*get)(struct model_store *self, struct arena *arena, const struct model_scope *scope,
@@ -67,6 +67,9 @@ int model_store_gc(struct model_store *store, const struct model_scope *scope,
                    const char *const *keep, size_t keep_len, struct error *err) MUST_CHECK;
 /* For implementations: whether a reference of the list has this digest. */
 bool model_is_kept(const char *digest, const char *const *keep, size_t keep_len);
+/* The owner is about to be deleted: gc without keep, where what it owns does not die with it. */
+int model_store_forget(struct model_store *store, const struct model_scope *scope,
+                       struct error *err) MUST_CHECK;
 size_t model_store_max_bytes(const struct model_store *store);
 void model_store_destroy(struct model_store *store); /* NULL is fine */
 
@@ -94,6 +97,10 @@ struct model_s3_options {
     const char *session_token; /* NULL: none */
     const char *ca_file;       /* NULL: the system's authorities */
     uint32_t timeout_ms;       /* of one request; 0: 60 s */
+    /* Asked before every PUT and DELETE; false: ERROR_CANCELED, nothing is sent. A leader that was not told
+     * of its end would else remove what the next one keeps. NULL: always. */
+    bool (*may_write)(void *ctx);
+    void *ctx;
 };
 int model_store_s3_create(const struct model_s3_options *options, struct model_store **ret,
                           struct error *err) MUST_CHECK;

@@ -343,6 +343,7 @@ struct model_store *model_store_configmap_create(struct kube_client *client)
     static const struct model_store_type TYPE = {
         .name = "configmap",
         .max_bytes = MODEL_CONFIGMAP_MAX,
+        .is_owned = true,
         .put = put,
         .get = get,
         .find = find,

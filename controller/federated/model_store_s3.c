@@ -26,6 +26,10 @@ static int s3_request(struct s3 *self, struct arena *arena, const char *method, 
                       const char *query, struct http_client_request request,
                       struct http_client_reply *ret, struct error *err)
 {
+    bool writes = !str_equal(method, "GET");
+
+    if (writes && self->options.may_write && !self->options.may_write(self->options.ctx))
+        return error_set(err, ERROR_CANCELED, "not the leader any more");
     request.method = method;
     request.url = arena_printf(arena, "%s/%s%s%s%s%s", self->options.endpoint, self->options.bucket,
                                *key ? "/" : "", s3_encode(arena, key, true), query ? "?" : "",
@@ -230,6 +234,8 @@ static void copy_options(struct s3 *self, const struct model_s3_options *options
         .session_token = arena_strdup(self->arena, options->session_token),
         .ca_file = arena_strdup(self->arena, options->ca_file),
         .timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
+        .may_write = options->may_write,
+        .ctx = options->ctx,
     };
     self->signature = (struct http_client_signature){
         .region = self->options.region,

@@ -19,7 +19,9 @@ static int make_s3(struct process *process, struct error *err)
     const struct controller_settings *settings = &process->settings;
     struct model_s3_options options = { .endpoint = settings->s3_endpoint,
                                         .region = settings->s3_region,
-                                        .bucket = settings->s3_bucket };
+                                        .bucket = settings->s3_bucket,
+                                        .may_write = leads,
+                                        .ctx = process };
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     int r = model_s3_credentials_read(arena, settings->s3_credentials_file, &options, err);
     if (r < 0)

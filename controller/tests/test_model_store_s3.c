@@ -225,6 +225,43 @@ START_TEST(what_may_pass_and_what_does_not_are_told_apart)
 }
 END_TEST
 
+static bool may_not(void *ctx)
+{
+    ++*(int *)ctx;
+    return false;
+}
+
+START_TEST(who_does_not_lead_any_more_reads_and_writes_nothing)
+{
+    const char *reference = put(&JOB, "[1]");
+    int asked = 0;
+
+    options.may_write = may_not;
+    options.ctx = &asked;
+    open_store();
+    ck_assert_str_eq(got(&JOB, reference), "[1]");
+    ck_assert_int_eq(asked, 0);
+    char again[MODEL_REFERENCE_LEN];
+    ck_assert_int_eq(model_store_put(store, &JOB, "[2]", 3, again, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(model_store_gc(store, &JOB, NULL, 0, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(model_store_forget(store, &JOB, &err), -ERROR_CANCELED);
+    ck_assert_uint_eq(s3_server_objects(server), 1);
+    ck_assert_int_eq(asked, 3);
+}
+END_TEST
+
+START_TEST(what_an_owner_leaves_is_forgotten_with_it)
+{
+    const char *other = put(&ROUND, "[1]");
+
+    (void)put(&JOB, "[2]");
+    (void)put(&JOB, "[3]");
+    ck_assert_int_eq(model_store_forget(store, &JOB, &err), 0);
+    ck_assert_uint_eq(s3_server_objects(server), 1);
+    ck_assert_str_eq(got(&ROUND, other), "[1]");
+}
+END_TEST
+
 START_TEST(a_server_that_is_away_may_come_back)
 {
     char reference[MODEL_REFERENCE_LEN];
@@ -279,16 +316,18 @@ static const struct {
     struct model_s3_options options;
     const char *message;
 } BAD_OPTIONS[] = {
-    { { NULL, NULL, "models", "a", "s", NULL, NULL, 0 }, "--s3-endpoint" },
-    { { "s3.example.com", NULL, "models", "a", "s", NULL, NULL, 0 }, "--s3-endpoint" },
-    { { "https://", NULL, "models", "a", "s", NULL, NULL, 0 }, "--s3-endpoint" },
-    { { "https://h/path", NULL, "models", "a", "s", NULL, NULL, 0 }, "--s3-endpoint" },
-    { { "https://u@h", NULL, "models", "a", "s", NULL, NULL, 0 }, "--s3-endpoint" },
-    { { "https://h", NULL, "Models", "a", "s", NULL, NULL, 0 }, "--s3-bucket" },
-    { { "https://h", NULL, NULL, "a", "s", NULL, NULL, 0 }, "--s3-bucket" },
-    { { "https://h", "a b", "models", "a", "s", NULL, NULL, 0 }, "--s3-region" },
-    { { "https://h", NULL, "models", "", "s", NULL, NULL, 0 }, "--s3-credentials-file" },
-    { { "https://h", NULL, "models", "a", NULL, NULL, NULL, 0 }, "--s3-credentials-file" },
+    { { NULL, NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
+    { { "s3.example.com", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
+    { { "https://", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
+    { { "https://h/path", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
+    { { "https://u@h", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
+    { { "https://h", NULL, "Models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-bucket" },
+    { { "https://h", NULL, NULL, "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-bucket" },
+    { { "https://h", "a b", "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-region" },
+    { { "https://h", NULL, "models", "", "s", NULL, NULL, 0, NULL, NULL },
+      "--s3-credentials-file" },
+    { { "https://h", NULL, "models", "a", NULL, NULL, NULL, 0, NULL, NULL },
+      "--s3-credentials-file" },
 };
 
 START_TEST(an_option_that_cannot_be_used_is_named)
@@ -346,6 +385,8 @@ static void add_tests_of_this_server(TCase *tcase)
     tcase_add_test(tcase, bytes_that_were_changed_are_never_a_model);
     tcase_add_loop_test(tcase, what_may_pass_and_what_does_not_are_told_apart, 0,
                         ARRAY_LEN(ANSWERS));
+    tcase_add_test(tcase, who_does_not_lead_any_more_reads_and_writes_nothing);
+    tcase_add_test(tcase, what_an_owner_leaves_is_forgotten_with_it);
     tcase_add_test(tcase, a_server_that_is_away_may_come_back);
     tcase_add_loop_test(tcase, the_verifier_of_this_test_agrees_with_the_published_vectors, 0,
                         ARRAY_LEN(VECTORS));
