@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# `make deploy` on a cluster with objects of an earlier installation, again, and with pods that do not come
+# up; `make undeploy` with the controller, without it, and with finalizers of others: nothing is left.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+own_cluster
+ks() { k --namespace "$SYSTEM_NS" "$@"; }
+make_it() { # make_it TARGET [VARIABLE=VALUE...]
+    make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 RELEASE_SECONDS=300 IMAGE=localhost/propeller:v1 "$@" 2>&1
+}
+export KUBECONFIG=$CLUSTER/admin.kubeconfig DEPLOY_OUT=$PART/deploy
+
+# in_background NAME COMMAND...: its output in LOGS/NAME.log, its status in PART/NAME.exit
+in_background() {
+    local name=$1
+    shift
+    rm -f "$PART/$name.exit" "$LOGS/$name.log"
+    # shellcheck disable=SC2016 # expanded by the other shell
+    spawn "$name" bash -c '"$@"; printf "%s\n" $? >"$0.new"; mv "$0.new" "$0"' "$PART/$name.exit" "$@"
+}
+background_output() { cat "$LOGS/$1.log"; }
+ended() {
+    [[ -z ${2:-} ]] || pods_play "$2"
+    tail -n 3 "$LOGS/$1.log"
+    [[ -e $PART/$1.exit ]]
+}
+
+# ---- objects that are there before ----
+k apply --server-side -f "$ROOT/crds/" >/dev/null
+k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+old_objects() {
+    add_proplet outside d
+    add_proplet inside pod "$(k8s_json registry.example.com/proplet:v1)"
+    add_task waiting "$ADDITION" '[10, 32]' "$(task_on outside)"
+    kn create -f "$ROOT/config/samples/federatedjob-robust.yaml" -f "$ROOT/config/samples/propellerjob-parallel.yaml" >/dev/null
+}
+DOMAIN=domain CHANNEL=channel
+old_objects
+uid=$(task waiting .metadata.uid)
+
+# ---- deploy ----
+in_background deploy make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 \
+    IMAGE=localhost/propeller:v1 deploy
+account_there() { ks get serviceaccount propeller-controller --output name; }
+wait_for 60 "the ServiceAccount of the controller" account_there
+# What the pods of the controller would do; the kubelet is played.
+identity_kubeconfig "$PART/controller.kubeconfig" "$SYSTEM_NS" propeller-controller
+HEALTH_PORT=$(free_port)
+CONTROLLER_OPTIONS=(--kubeconfig "$PART/controller.kubeconfig" --health-probe-bind-address "127.0.0.1:$HEALTH_PORT"
+    --metrics-bind-address 0 --use-service-account-credentials "${CONTROLLER_TIMES[@]}")
+unset KUBECONFIG
+controller_start
+wait_for 600 "make deploy to end" ended deploy app.kubernetes.io/part-of=propeller
+expect_eq "exit status of make deploy" 0 "$(<"$PART/deploy.exit")"
+expect_match "what it says" 'image +localhost/propeller:v1.*broker +none.*namespaces all.*propeller-controller +3/3.*propeller-webhook +2/2' \
+    "$(tr '\n' ' ' <"$LOGS/deploy.log")"
+expect_eq "the Task of before" "$uid" "$(task waiting .metadata.uid)"
+has_finalizers() { [[ $(kn get proplets -o json | jq -c '[.items[].metadata.finalizers | length]' | tee /dev/stderr) == "[1,1]" ]]; }
+wait_for 30 "the controller to take the objects over" has_finalizers
+wait_made deployments inside-proplet .spec.replicas 1
+
+# ---- the same again, another image that does not come up, mistakes ----
+export KUBECONFIG=$CLUSTER/admin.kubeconfig
+generations() { ks get deployments -o json | jq -c '[.items[] | [.metadata.name, .metadata.generation]]'; }
+before=$(generations)
+make_it deploy >/dev/null || fail "make deploy fails where everything is there"
+expect_eq "what the second make deploy changed" "$before" "$(generations)"
+said=$(make_it deploy IMAGE=localhost/propeller:v2 DEPLOY_SECONDS=5) && fail "make deploy does not notice that pods do not come up"
+expect_match "what it says then" "the Deployment 'propeller-controller' is not ready" "$said"
+expect_failure "an overlay that is not there" "OVERLAY is 'other', it must be one of cert-manager default" make_it deploy OVERLAY=other
+expect_failure "an image without a tag" "IMAGE is 'propeller', it must end with a tag or a digest" make_it deploy IMAGE=propeller
+expect_failure "no kubectl" "KUBECTL is '/none', which is not there" make_it deploy KUBECTL=/none
+
+# ---- undeploy, with the controller ----
+nothing_is_left() {
+    local left
+    left=$(k get crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings --output name |
+        grep propeller) && fail "left: $left"
+    left=$(k get namespace "$SYSTEM_NS" --ignore-not-found --output name)
+    expect_eq "the namespace" "" "$left"
+    left=$(kn get deployments,secrets,configmaps,jobs --selector app.kubernetes.io/managed-by=propeller --output name)
+    expect_eq "children" "" "$left"
+}
+make_it undeploy >"$LOGS/undeploy.log" || fail "make undeploy: $(<"$LOGS/undeploy.log")"
+! grep 'finalizer taken off' "$LOGS/undeploy.log" || fail "the controller was there, and did not release its objects"
+nothing_is_left
+make_it undeploy >/dev/null || fail "make undeploy fails where nothing is"
+crash controller
+
+# ---- without it, and with a finalizer of somebody else ----
+k apply --server-side -f "$ROOT/crds/" >/dev/null
+k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+old_objects
+kn patch proplet outside --type=merge -p "{\"metadata\": {\"finalizers\": [\"$GROUP/finalizer\"]}}" >/dev/null
+kn patch task waiting --type=merge -p "{\"metadata\": {\"finalizers\": [\"$GROUP/task-finalizer\", \"example.com/other\"]}}" >/dev/null
+said=$(make_it undeploy RELEASE_SECONDS=2 DEPLOY_SECONDS=2) && fail "make undeploy takes no notice of a finalizer of others"
+expect_match "whose finalizers it took off" "finalizer taken off: Proplet '$NS/outside'" "$said"
+expect_match "whose it left" "finalizer taken off: Task '$NS/waiting', left: \"example.com/other\".*these stay, with finalizers of others: Task $NS waiting" \
+    "$(tr '\n' ' ' <<<"$said")"
+expect_eq "finalizers of the Task" example.com/other "$(task waiting '.metadata.finalizers | join(" ")')"
+kn patch task waiting --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
+make_it undeploy >/dev/null || fail "make undeploy fails when the other has let go"
+nothing_is_left
+unset KUBECONFIG
