@@ -157,6 +157,14 @@ static const struct json_field STATUS_FIELDS[] = {
 };
 const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
 
+/* The Go operator of the group counts no attempts, and starts each Task once under its uid, which is
+ * the id of our first attempt. */
+static bool is_uncounted_attempt(const struct task_status *status)
+{
+    return !status->attempt && !str_is_empty(status->assigned_proplet) &&
+           status->phase != TASK_PENDING && status->phase != TASK_SKIPPED;
+}
+
 int task_decode(struct arena *arena, const cJSON *object, struct task *ret, struct error *err)
 {
     int r = api_decode(arena, object, &TASK_SPEC, &ret->spec, &TASK_STATUS, &ret->status, err);
@@ -165,6 +173,8 @@ int task_decode(struct arena *arena, const cJSON *object, struct task *ret, stru
 
     /* null is absence to the tables, but a device may well answer null */
     ret->status.results = json_path(object, "status", "results", NULL);
+    if (is_uncounted_attempt(&ret->status))
+        ret->status.attempt = 1;
     return 0;
 }
 

@@ -190,7 +190,8 @@ struct task {
 extern const struct json_struct TASK_SPEC;
 extern const struct json_struct TASK_STATUS;
 
-/* object: a whole Task; spec and status may be absent. *ret borrows from it. */
+/* object: a whole Task; spec and status may be absent. *ret borrows from it. What the Go operator of the
+ * group began, which counts no attempts, is attempt 1: its id is the same. */
 int task_decode(struct arena *arena, const cJSON *object, struct task *ret,
                 struct error *err) MUST_CHECK;
 /* The value of "status"; owned by the arena. */

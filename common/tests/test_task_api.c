@@ -144,6 +144,30 @@ static const struct {
     { "{\"status\":[]}", "status: must be an object" },
 };
 
+static const struct {
+    const char *status;
+    int64_t attempt;
+} UNCOUNTED[] = {
+    { "\"phase\":\"scheduled\",\"assignedProplet\":\"p\"", 1 },
+    { "\"phase\":\"running\",\"assignedProplet\":\"p\"", 1 },
+    { "\"phase\":\"completed\",\"assignedProplet\":\"p\"", 1 },
+    { "\"phase\":\"failed\",\"assignedProplet\":\"p\"", 1 },
+    { "\"phase\":\"interrupted\",\"assignedProplet\":\"p\"", 1 },
+    { "\"phase\":\"pending\",\"assignedProplet\":\"p\"", 0 },
+    { "\"phase\":\"skipped\",\"assignedProplet\":\"p\"", 0 },
+    { "\"phase\":\"failed\",\"assignedProplet\":\"\"", 0 },
+    { "\"phase\":\"failed\"", 0 },
+    { "\"phase\":\"running\",\"assignedProplet\":\"p\",\"attempt\":4", 4 },
+};
+
+START_TEST(what_an_operator_began_that_counts_no_attempts_is_the_first_one)
+{
+    struct task task = decoded(arena_printf(arena, "{\"status\":{%s}}", UNCOUNTED[_i].status));
+
+    ck_assert_int_eq(task.status.attempt, UNCOUNTED[_i].attempt);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_named_and_nothing_is_written)
 {
     struct task task = { .spec = { .name = "before" } };
@@ -267,6 +291,8 @@ int main(void)
     tcase_add_test(tc, members_are_where_their_names_say);
     tcase_add_test(tc, a_result_of_null_is_a_result);
     tcase_add_test(tc, an_object_without_spec_and_status_is_a_pending_task);
+    tcase_add_loop_test(tc, what_an_operator_began_that_counts_no_attempts_is_the_first_one, 0,
+                        ARRAY_LEN(UNCOUNTED));
     tcase_add_loop_test(tc, what_does_not_fit_is_named_and_nothing_is_written, 0,
                         (int)ARRAY_LEN(WRONG));
     tcase_add_loop_test(tc, a_phase_may_become_what_the_table_says_and_nothing_else, 0,

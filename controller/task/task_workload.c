@@ -124,9 +124,14 @@ static int add_pod(void *ctx, const cJSON *item, struct error *err UNUSED)
 static int listed_pods(const struct look *look, struct pods *ret, struct error *err)
 {
     struct pod_list list = { look, ret };
+    /* a Job that was taken over, and its pods, have the labels of the Job's controller alone */
+    bool labelled = *label_of(look->workload, LABEL_TASK_UID);
     const struct kube_list_options options = {
         .ns = look->rc->name.ns,
-        .label_selector = arena_printf(look->rc->arena, LABEL_TASK_UID "=%s", look->observed->uid),
+        .label_selector =
+            labelled ? arena_printf(look->rc->arena, LABEL_TASK_UID "=%s", look->observed->uid)
+                     : arena_printf(look->rc->arena, "controller-uid=%s",
+                                    metadata_of(look->workload, "uid")),
     };
 
     return kube_list(look->rc->client, &KIND_POD, &options, add_pod, &list, err);
