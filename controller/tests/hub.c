@@ -29,14 +29,25 @@ void hub_put_task(const char *name, const char *status)
                                      name, name, status));
 }
 
-void hub_put_proplet(const char *name, const char *client)
+static void put_proplet(const char *name, const char *client, const char *spec)
 {
     put(hub.sink.proplets,
         arena_printf(hub.arena,
                      "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\",\"uid\":\"uid-%s\","
-                     "\"resourceVersion\":\"5\"},\"spec\":{\"connectionConfig\":{\"domainId\":"
+                     "\"resourceVersion\":\"5\"},\"spec\":{%s\"connectionConfig\":{\"domainId\":"
                      "\"dom-1\",\"channelId\":\"chan-1\",\"clientId\":\"%s\"}}}",
-                     name, name, client));
+                     name, name, spec, client));
+}
+
+void hub_put_proplet(const char *name, const char *client)
+{
+    put_proplet(name, client, "");
+}
+
+void hub_put_pool(const char *name, const char *client)
+{
+    put_proplet(name, client,
+                "\"type\":\"k8s\",\"k8s\":{\"indexedClientIds\":true,\"replicas\":2},");
 }
 
 void hub_set_up(void)

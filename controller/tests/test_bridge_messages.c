@@ -225,6 +225,27 @@ START_TEST(sample_confirms_the_attempt_that_it_names)
 }
 END_TEST
 
+START_TEST(sample_of_a_pod_confirms_what_it_was_given)
+{
+    attempts_published(hub.sink.attempts, "uid-two", 1, 100, 100);
+    attempts_published(hub.sink.attempts, "uid-three", 1, 100, 100);
+    hub_put_pool("pool", "pool");
+    hub_put_task("two", "{\"phase\":\"running\",\"assignedProplet\":\"pool\",\"attempt\":1,"
+                        "\"assignedClientId\":\"pool-1\"}");
+    hub_put_task("three", "{\"phase\":\"running\",\"assignedProplet\":\"pool\",\"attempt\":1,"
+                          "\"assignedClientId\":\"pool-0\"}");
+    for (size_t i = 0; i < 2; i++)
+        hub_receive(HUB_TOPIC("proplet/task_metrics"),
+                    arena_printf(hub.arena,
+                                 "{\"task_id\":\"uid-%s\",\"proplet_id\":\"pool-1\","
+                                 "\"metrics\":{\"cpu_percent\":0.5,\"memory_bytes\":2048}}",
+                                 i ? "three" : "two"));
+    ck_assert_int_gt(attempts_get(hub.sink.attempts, "uid-two", 1, 200).confirmed_ms, 0);
+    ck_assert_int_eq(attempts_get(hub.sink.attempts, "uid-three", 1, 200).confirmed_ms, 0);
+    ck_metric("propeller_samples_rejected_total{reason=\"other_proplet\"} 1");
+}
+END_TEST
+
 static const struct {
     const char *metrics;
     const char *reason;
@@ -391,6 +412,7 @@ int main(void)
     tcase = tcase_create("attempts");
     tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
     tcase_add_loop_test(tcase, sample_confirms_the_attempt_that_it_names, 0, ARRAY_LEN(SAMPLES));
+    tcase_add_test(tcase, sample_of_a_pod_confirms_what_it_was_given);
     tcase_add_test(tcase, sample_without_attempt_is_of_the_first);
     tcase_add_loop_test(tcase, numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life, 0,
                         ARRAY_LEN(HOSTILE));

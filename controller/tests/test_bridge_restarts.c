@@ -28,6 +28,20 @@ START_TEST(restart_is_told_to_the_tasks_of_the_device)
 }
 END_TEST
 
+START_TEST(restart_of_a_pod_is_told_to_its_own_tasks_alone)
+{
+    hub_put_pool("pool", "pool");
+    hub_put_task("two", "{\"phase\":\"running\",\"assignedProplet\":\"pool\","
+                        "\"assignedClientId\":\"pool-0\"}");
+    hub_put_task("three", "{\"phase\":\"running\",\"assignedProplet\":\"pool\","
+                          "\"assignedClientId\":\"pool-1\"}");
+    hub.sink.caught_up = true;
+    hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"pool-1\"}");
+    expect_mail("uid-two", "");
+    expect_mail("uid-three", MAIL_RESTART);
+}
+END_TEST
+
 START_TEST(restart_that_the_broker_held_is_marked)
 {
     hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
@@ -71,6 +85,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
     tcase_add_test(tcase, restart_is_told_to_the_tasks_of_the_device);
+    tcase_add_test(tcase, restart_of_a_pod_is_told_to_its_own_tasks_alone);
     tcase_add_test(tcase, restart_that_the_broker_held_is_marked);
     tcase_add_test(tcase, restart_keeps_its_place_behind_the_results_before_it);
     tcase_add_test(tcase, restart_that_does_not_fit_is_kept_by_the_broker);

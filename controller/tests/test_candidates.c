@@ -1,5 +1,7 @@
 #include "controller/scheduler/candidates.h"
 
+#include <string.h>
+
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parse_json.h"
@@ -37,11 +39,12 @@ static void tear_down(void)
 static void store_only(const char *ns, const char *name, const char *metadata, const char *spec,
                        const char *status)
 {
-    const char *text = arena_printf(
-        arena,
-        "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"u-%s\","
-        "\"resourceVersion\":\"%d\"%s},\"spec\":{\"type\":\"external\",%s},\"status\":{%s}}",
-        ns, name, name, ++version, metadata, spec, status);
+    const char *text =
+        arena_printf(arena,
+                     "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"u-%s\","
+                     "\"resourceVersion\":\"%d\"%s},\"spec\":{%s%s},\"status\":{%s}}",
+                     ns, name, name, ++version, metadata,
+                     strstr(spec, "\"type\"") ? "" : "\"type\":\"external\",", spec, status);
     struct kube_object *object;
 
     ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, NULL), 0);
@@ -73,6 +76,21 @@ static void expect_decoded(int count)
 {
     ck_metric(arena_printf(arena, "propeller_candidates_decoded_total %d", count));
 }
+
+START_TEST(pods_that_are_heard_and_wanted_are_devices)
+{
+    const char *spec =
+        "\"type\":\"k8s\",\"k8s\":{\"indexedClientIds\":true,\"replicas\":2}," CONNECTION;
+
+    put("pool", "", spec,
+        "\"k8sStatus\":{\"devices\":[{\"clientId\":\"x-0\"},"
+        "{\"clientId\":\"x-1\",\"connected\":true},"
+        "{\"clientId\":\"x-2\",\"connected\":true}]}"); /* scaled down, and not told yet */
+    const struct candidate *pool = candidate_find(get(), "pool");
+    ck_assert_uint_eq(pool->device_count, 1);
+    ck_assert_str_eq(pool->devices[0].client_id, "x-1");
+}
+END_TEST
 
 START_TEST(candidate_has_all_that_the_scheduler_looks_at)
 {
@@ -176,6 +194,7 @@ int main(void)
     TCase *tcase = tcase_create("candidates");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, pods_that_are_heard_and_wanted_are_devices);
     tcase_add_test(tcase, candidate_has_all_that_the_scheduler_looks_at);
     tcase_add_test(tcase, candidates_are_found_by_name_and_stand_in_its_order);
     tcase_add_test(tcase, proplet_that_goes_or_cannot_be_read_is_none);

@@ -238,6 +238,65 @@ START_TEST(start_that_a_pod_does_not_confirm_goes_to_another_pod)
 }
 END_TEST
 
+START_TEST(tasks_that_come_at_once_spread_too)
+{
+    stage_put(&KIND_TASK, "one", "{" FILE "}");
+    stage_put(&KIND_TASK, "two", "{" FILE "}");
+    stage_put(&KIND_TASK, "three", "{" FILE "}");
+    stage_run();
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(runs_on(arena_printf(stage.arena, "device-1-%zu", i)), 1);
+}
+END_TEST
+
+START_TEST(pod_that_goes_before_the_start_is_out_is_forgotten)
+{
+    outside.away = true;
+    create("one", "");
+    ck_assert_str_eq(told("one"), "scheduled " ID(0));
+    scale(0);
+    stage_run();
+    ck_assert_str_eq(told("one"), "scheduled -");
+    outside.away = false;
+    scale(2);
+    stage_reconnect();
+    stage_run();
+    stage_run();
+    answer();
+    ck_assert(str_has_suffix(told("one"), " 42"));
+    ck_assert_int_eq(outside.starts, 1);
+}
+END_TEST
+
+static const cJSON *target(void)
+{
+    const cJSON *status = json_get(stage_get(&KIND_TASK, "one"), "status");
+
+    return json_first(json_get(status, "broadcastResults"));
+}
+
+START_TEST(target_of_a_broadcast_begins_anew_on_its_pod)
+{
+    create("one", ",\"broadcast\":true");
+    outside_restart_one(ID(0));
+    stage_run();
+    ck_assert_str_eq(json_string(json_get(target(), "clientId"), ""), ID(0));
+    ck_assert_int_eq(runs_on(ID(0)), 1);
+    answer();
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+}
+END_TEST
+
+START_TEST(target_whose_pod_is_scaled_away_is_lost)
+{
+    create("one", ",\"broadcast\":true");
+    scale(0);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_str_eq(json_string(json_get(target(), "reason"), ""), "PropletScaledDown");
+}
+END_TEST
+
 START_TEST(broadcast_reaches_one_pod)
 {
     create("one", ",\"broadcast\":true");
@@ -284,6 +343,10 @@ int main(void)
     tcase_add_test(tcase, restart_of_one_pod_ends_its_tasks_alone);
     tcase_add_test(tcase, scaled_to_zero_tasks_wait_and_run_when_pods_are_back);
     tcase_add_test(tcase, start_that_a_pod_does_not_confirm_goes_to_another_pod);
+    tcase_add_test(tcase, tasks_that_come_at_once_spread_too);
+    tcase_add_test(tcase, pod_that_goes_before_the_start_is_out_is_forgotten);
+    tcase_add_test(tcase, target_of_a_broadcast_begins_anew_on_its_pod);
+    tcase_add_test(tcase, target_whose_pod_is_scaled_away_is_lost);
     tcase_add_test(tcase, broadcast_reaches_one_pod);
     tcase_add_test(tcase, identity_of_a_pod_that_an_older_proplet_has_is_refused);
     suite_add_tcase(suite, tcase);

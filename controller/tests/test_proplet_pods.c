@@ -75,6 +75,60 @@ START_TEST(readiness_of_the_pods_is_that_of_the_proplet)
 }
 END_TEST
 
+#define ON_ALPHA                                                                                   \
+    "{\"name\":\"t\",\"file\":\"AGFzbQEAAAA=\",\"propletSelector\":{\"propletId\":\"alpha\"}%s}"
+
+static void put_task(const char *more)
+{
+    stage_put_task(arena_printf(stage.arena, ON_ALPHA, more));
+    stage_run();
+}
+
+START_TEST(task_over_mqtt_waits_for_the_pod_and_for_its_device)
+{
+    put_task(""); /* the device is heard, the pod is not ready */
+    ck_assert_str_eq(stage_task_string("reason"), "PropletOffline");
+    ck_assert_uint_eq(outside.starts, 0);
+    pods_report(true);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+START_TEST(start_waits_while_the_pod_is_gone)
+{
+    pods_report(true);
+    stage_run();
+    outside.away = true;
+    put_task("");
+    ck_assert_str_eq(stage_task_string("phase"), "scheduled");
+    pods_report(false); /* its last heartbeat was just now */
+    stage_run();
+    outside.away = false;
+    stage_reconnect();
+    stage_run();
+    ck_assert_str_eq(stage_task_string("reason"), "PropletOffline");
+    ck_assert_uint_eq(outside.starts, 0);
+}
+END_TEST
+
+START_TEST(ready_pod_that_is_not_heard_loses_its_task)
+{
+    pods_report(true);
+    stage_run();
+    put_task(",\"propletLostPolicy\":\"Fail\"");
+    stage.silent = "device-1";
+    for (int i = 0; i < 20 && str_equal(stage_task_string("phase"), "running"); i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+    ck_assert_str_eq(pods_told(), "Running True PodsReady");
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_str_eq(stage_task_string("reason"), "PropletLost");
+}
+END_TEST
+
 START_TEST(nothing_is_written_when_nothing_changed)
 {
     pods_report(true);
@@ -310,6 +364,9 @@ int main(void)
     TCase *tcase = tcase_create("pods");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, task_over_mqtt_waits_for_the_pod_and_for_its_device);
+    tcase_add_test(tcase, start_waits_while_the_pod_is_gone);
+    tcase_add_test(tcase, ready_pod_that_is_not_heard_loses_its_task);
     tcase_add_test(tcase, readiness_of_the_pods_is_that_of_the_proplet);
     tcase_add_test(tcase, nothing_is_written_when_nothing_changed);
     tcase_add_test(tcase, change_of_the_proplet_is_rolled_out);

@@ -10,7 +10,11 @@ case_needs_node
 secret_of() { printf 'secret-of-%s\n' "${1%-[0-9]}"; } # the pods of one Proplet have one key
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 wait_for 30 "the account of the pods" kn get serviceaccount default
-world_start pool-0 pool-1
+broker_prepare pool-0 pool-1
+broker_start
+controller_prepare
+# Heartbeats of pods come as often as the controller says; both are to be heard at one time.
+controller_start --liveliness-interval 1s --last-seen-threshold 15s
 kn create secret generic keys --from-literal=clientKey="$(secret_of pool-0)" >/dev/null
 scale() { kn patch proplet pool --type=merge -p "{\"spec\":{\"k8s\":{\"replicas\":$1}}}" >/dev/null; }
 heard() { wait_condition proplets pool Connected "^True Heartbeat $1 pods are heard\$" 120; }

@@ -90,7 +90,7 @@ static bool leave_out(struct arena *arena, const char *client_id, struct candida
     }
     candidate->devices = devices;
     candidate->device_count = len;
-    return client_id && len;
+    return len > 0;
 }
 
 static const struct candidate *pick_other(struct arena *arena, const struct task_observed *observed)
