@@ -173,20 +173,7 @@ static struct proplet_device plan_device(const struct proplet_observed *observed
     return device;
 }
 
-/* Of several together: one that is heard will do. */
-static struct judgement together(struct judgement all, struct judgement one)
-{
-    bool is_better = one.verdict == VERDICT_ALIVE ||
-                     (one.verdict == VERDICT_UNHEARD && all.verdict != VERDICT_ALIVE);
-
-    if (is_better)
-        all.verdict = one.verdict;
-    if (one.deadline_ms && (!all.deadline_ms || one.deadline_ms < all.deadline_ms))
-        all.deadline_ms = one.deadline_ms;
-    return all;
-}
-
-/* Each pod's as if it were the only one. *judgement: of all together. */
+/* Each pod's as if it were the only one. *judgement: of the first, with the earliest deadline. */
 static struct json_objects plan_pod_devices(struct arena *arena,
                                             const struct proplet_observed *observed,
                                             struct judgement *judgement, struct proplet_plan *plan)
@@ -202,7 +189,11 @@ static struct json_objects plan_pod_devices(struct arena *arena,
 
         devices[i] = plan_device(observed, proplet_device_id(arena, &observed->proplet.spec, i),
                                  own.verdict, &plan->pod_devices[i]);
-        *judgement = i ? together(*judgement, own) : own;
+        if (!i)
+            *judgement = own;
+        else if (own.deadline_ms &&
+                 (!judgement->deadline_ms || own.deadline_ms < judgement->deadline_ms))
+            judgement->deadline_ms = own.deadline_ms;
     }
     return (struct json_objects){ devices, count };
 }

@@ -294,6 +294,32 @@ START_TEST(silence_of_one_pod_is_its_own)
 }
 END_TEST
 
+START_TEST(one_pod_that_comes_as_another_goes_is_told)
+{
+    index_ids();
+    heartbeat_of(0);
+    done();
+    devices[0].will = true;
+    devices[0].alive = false;
+    heartbeat_of(1);
+    struct proplet_plan plan = done();
+    ck_assert(plan.transition);
+    ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
+}
+END_TEST
+
+START_TEST(client_ids_are_told_anew_when_pods_get_their_own)
+{
+    done();
+    index_ids();
+    k8s.replicas.value = 1;
+    observed.pod_device_count = 1;
+    struct proplet_plan plan = done();
+    ck_assert(plan.transition);
+    ck_assert_str_eq(devices_of(&plan), "alpha-0 offline");
+}
+END_TEST
+
 START_TEST(another_leader_leaves_each_pod_as_it_was_until_it_has_heard)
 {
     index_ids();
@@ -355,6 +381,8 @@ int main(void)
     tcase_add_test(tcase, identity_of_an_older_proplet_is_no_worker);
     tcase_add_test(tcase, one_pod_that_is_heard_connects_the_proplet);
     tcase_add_test(tcase, silence_of_one_pod_is_its_own);
+    tcase_add_test(tcase, one_pod_that_comes_as_another_goes_is_told);
+    tcase_add_test(tcase, client_ids_are_told_anew_when_pods_get_their_own);
     tcase_add_test(tcase, another_leader_leaves_each_pod_as_it_was_until_it_has_heard);
     tcase_add_test(tcase, scaled_to_zero_no_device_is_left);
     tcase_add_test(tcase, first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health);
