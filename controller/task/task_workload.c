@@ -261,12 +261,19 @@ static int look_at_end(struct look *look, struct error *err)
     if (r < 0)
         return error_wrap(err, "read the pods of the Job");
 
+    const cJSON *result = NULL;
     ret->state = task_workload_job_state(arena, look->workload, pods.items, pods.len);
-    if (ret->state.step != WORKLOAD_SUCCEEDED)
+    if (ret->state.step != WORKLOAD_SUCCEEDED && !ret->state.mute)
         return 0;
     r = task_workload_result(arena, look->workload, pods.items, pods.len, fetch_result, look,
-                             &ret->results, err);
-    return r < 0 ? error_wrap(err, "read the result of the Job") : 0;
+                             &result, err);
+    if (r < 0)
+        return error_wrap(err, "read the result of the Job");
+    if (ret->state.mute)
+        task_workload_add_words(arena, &ret->state, result);
+    else
+        ret->results = result;
+    return 0;
 }
 
 /* ---- observing ---- */

@@ -204,6 +204,36 @@ START_TEST(secrets_are_not_asked_for_unless_it_is_wanted)
 }
 END_TEST
 
+/* What a container that ended without a word left; NULL: nothing. */
+static const struct {
+    const char *left;
+    const char *error;
+} LEFT[] = {
+    { NULL, "exit code 3" },
+    { "no such key", "exit code 3: no such key" },
+    { "{\\\"code\\\":7}", "exit code 3: {\"code\":7}" },
+};
+
+START_TEST(what_a_failed_job_left_elsewhere_is_in_the_error)
+{
+    if (LEFT[_i].left)
+        fake_api_put(stage.api, &KIND_CONFIGMAP,
+                     parse_json(stage.arena,
+                                arena_printf(stage.arena,
+                                             "{\"kind\":\"ConfigMap\",\"metadata\":{\"namespace\":"
+                                             "\"default\",\"name\":\"one-job-result\","
+                                             "\"creationTimestamp\":\"2030-01-01T00:00:00Z\"},"
+                                             "\"data\":{\"result\":\"%s\"}}",
+                                             LEFT[_i].left)));
+    cluster.mood = CLUSTER_FAILS;
+    create();
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_str_eq(stage_task_string("reason"), "ExitCode");
+    ck_assert_str_eq(stage_task_string("error"), LEFT[_i].error);
+    ck_assert_ptr_null(json_path(stage_get(&KIND_TASK, "one"), "status", "results", NULL));
+}
+END_TEST
+
 START_TEST(a_task_with_a_job_costs_three_writes_of_its_status)
 {
     create();
@@ -230,6 +260,7 @@ int main(void)
     tcase_add_test(tc, an_event_of_the_job_tells_why_it_has_no_pod);
     tcase_add_test(tc, the_next_attempt_has_the_environment_of_now);
     tcase_add_test(tc, secrets_are_not_asked_for_unless_it_is_wanted);
+    tcase_add_loop_test(tc, what_a_failed_job_left_elsewhere_is_in_the_error, 0, ARRAY_LEN(LEFT));
     tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

@@ -147,16 +147,26 @@ static const char *with_words(struct arena *arena, const char *what, const cJSON
 static struct task_workload_state container_failure(struct arena *arena, const cJSON *terminated)
 {
     const char *reason = text_of(terminated, "reason");
-    const char *code =
-        arena_printf(arena, "exit code %" PRId64, json_int(json_get(terminated, "exitCode"), 0));
+    bool is_plain = str_equal(reason, "Error") || str_equal(reason, "Completed");
+    bool is_oom = str_equal(reason, "OOMKilled");
+    const char *what = arena_printf(arena, "%sexit code %" PRId64, is_oom ? "out of memory, " : "",
+                                    json_int(json_get(terminated, "exitCode"), 0));
+    const char *message = with_words(arena, what, terminated);
+    struct task_workload_state state = ended(
+        WORKLOAD_FAILED, is_plain ? "ExitCode" : camel_case(arena, reason, "ExitCode"), message);
 
-    if (str_equal(reason, "OOMKilled"))
-        return ended(WORKLOAD_FAILED, "OOMKilled",
-                     with_words(arena, arena_printf(arena, "out of memory, %s", code), terminated));
-    if (str_is_empty(reason) || str_equal(reason, "Error") || str_equal(reason, "Completed"))
-        return ended(WORKLOAD_FAILED, "ExitCode", with_words(arena, code, terminated));
-    return ended(WORKLOAD_FAILED, camel_case(arena, reason, "ExitCode"),
-                 with_words(arena, code, terminated));
+    state.mute = message == what;
+    return state;
+}
+
+void task_workload_add_words(struct arena *arena, struct task_workload_state *state,
+                             const cJSON *result)
+{
+    const char *text = json_string(result, NULL);
+
+    if (state->mute && result)
+        state->message = arena_printf(arena, "%s: %s", state->message,
+                                      text ? text : json_text(arena, result, NULL));
 }
 
 static struct task_workload_state failure(struct arena *arena, const cJSON *failed,

@@ -18,6 +18,7 @@ struct task_workload_state {
      * times and no counts. */
     const char *reason;
     const char *message;
+    bool mute;    /* FAILED: its container ended without a word */
     bool stuck;   /* WAITING: that hardly passes by itself */
     bool podless; /* WAITING: there is no pod, and only an event says why */
 };
@@ -28,6 +29,10 @@ struct task_workload_state task_workload_job_state(struct arena *arena, const cJ
 /* pods: with the labels of the attempt. */
 struct task_workload_state task_workload_daemon_state(struct arena *arena, const cJSON *deployment,
                                                       const cJSON *const *pods, size_t count);
+
+/* Of a Job that failed without a word: result is what it left all the same; NULL: nothing. */
+void task_workload_add_words(struct arena *arena, struct task_workload_state *state,
+                             const cJSON *result);
 
 /* The Job has no pod, because this is what its controller was told when it made one. */
 struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message);

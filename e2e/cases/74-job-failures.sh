@@ -83,12 +83,19 @@ kn create quota full --hard=count/pods=0 >/dev/null
 add_image_task crowded pods
 held_up crowded QuotaExceeded
 kn delete quota full >/dev/null
-kn delete task job-taken crowded >/dev/null
+kn delete task crowded >/dev/null
 add_cluster_proplet rooted '{"spec": {"k8s": {"podTemplate": {"spec": {"securityContext":
     {"runAsNonRoot": false}}}}}}'
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 add_image_task insecure rooted
 held_up insecure PodSecurity
+
+# None of those that wait is looked at again and again: neither reads nor writes.
+mark=$(audit_mark)
+observe_for 10 "what those that wait cost"
+requests=$(audit_requests "$mark")
+expect_le "requests for three Tasks in 10 s: $(xargs <<<"$requests")" "$(grep -c . <<<"$requests" || true)" 12
+kn delete task job-taken >/dev/null
 
 # What waits elsewhere is held up by none of these.
 add_image_task well pods

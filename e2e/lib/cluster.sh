@@ -233,6 +233,15 @@ audit_writes() {
            .responseStatus.code]'
 }
 
+# audit_requests MARK: "VERB RESOURCE NAME" of all requests of the controller's identities about this
+# case's namespace since MARK, watches apart
+audit_requests() {
+    tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | jq -r --arg ns "${NS:-}" '
+        select((.user.username | startswith("system:serviceaccount:'"$SYSTEM_NS"':"))
+            and .verb != "watch" and .objectRef.resource != "leases" and .objectRef.namespace == $ns)
+        | "\(.verb) \(.objectRef.resource) \(.objectRef.name // "")"'
+}
+
 # audit_identities [--complete] CLUSTER...: what the identities of rbac/ did since these were started
 audit_identities() {
     local CLUSTER
