@@ -55,14 +55,14 @@ done
 
 # Each time is an attempt with a Job of its own; the last ones stay for their logs.
 add_image_task beat pods '{"spec": {"isRecurring": true, "schedule": "@every 2s", "historyLimit": 1}}'
-for run in 1 2 3; do
-    kubelet_ended "$(pod_of_task beat "$run")" 0 "$run"
-    wait_for 30 "the end of run $run" field_is tasks beat '.status | "\(.run) \(.phase) \(.results)"' "$run completed $run"
-done
-kn patch task beat --type=merge -p '{"spec":{"suspend":true}}' >/dev/null
-wait_for 30 "Jobs of runs long past to go" made_gone jobs beat-job
-run=$(task beat .status.attempt)
-expect_eq "the id of the last run" "$(task beat .metadata.uid).$run" "$(id_of "$(job_of beat "$run")")"
+for run in 1 2 3; do kubelet_ended "$(pod_of_task beat "$run")" 0 "$run"; done
+pod_of_task beat 4 >/dev/null
+wait_for 30 "the Jobs of runs long past to go" made_gone jobs beat-job
+wait_made_gone jobs beat-job-2
+expect_eq "the id of the fourth run" "$(task beat .metadata.uid).4" "$(id_of beat-job-4)"
+expect_eq "the last end in history" "3 completed" "$(task beat '.status.history[-1] | "\(.run) \(.phase)"')"
+kn delete task beat --wait=false >/dev/null
+for attempt in 3 4; do wait_made_gone jobs "beat-job-$attempt"; done
 
 # ---- the controller is away ----
 
