@@ -6,6 +6,7 @@
 #include "common/base/str.h"
 #include "controller/task/plan/broadcast_end.h"
 #include "controller/task/plan/broadcast_outcome.h"
+#include "controller/task/plan/task_plan.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/workload/task_workload_manifest.h"

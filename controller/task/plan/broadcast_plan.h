@@ -2,7 +2,7 @@
  * task_plan. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  * The targets are chosen once, in name order, and stored before anything is sent. Each is then what

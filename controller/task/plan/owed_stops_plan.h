@@ -2,7 +2,7 @@
  * Pure, parts of task_plan. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  * A device that was lost computes on, and what is published while it is away is lost (clean

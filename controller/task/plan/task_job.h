@@ -1,7 +1,7 @@
 /* What a Task does on an order of its PropellerJob. Pure. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 #define REASON_STOPPED_BY_JOB "StoppedByJob"
 

@@ -15,16 +15,6 @@
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/plan/task_workload_plan.h"
 
-const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS] = {
-    [RESULT_ACCEPTED] = "accepted",
-    [RESULT_OTHER_ATTEMPT] = "other_attempt",
-    [RESULT_OTHER_CHANNEL] = "other_channel",
-    [RESULT_OTHER_PROPLET] = "other_proplet",
-    [RESULT_NOT_RUNNING] = "not_running",
-    [RESULT_DUPLICATE] = "duplicate",
-    [RESULT_INVALID_UPDATE] = "invalid_update",
-};
-
 bool task_needs_candidates(const struct task_observed *observed)
 {
     enum task_phase phase = observed->task.status.phase;
@@ -36,12 +26,6 @@ bool task_needs_candidates(const struct task_observed *observed)
     if (phase == TASK_PENDING || (phase == TASK_SCHEDULED && !task_is_assigned(observed)))
         return !observed->task.spec.suspend && observed->has_finalizer;
     return task_starts_exhausted(observed) || task_is_displaced(observed);
-}
-
-const char *task_message_id(struct arena *arena, const struct task_observed *observed)
-{
-    return observed->target_id ? observed->target_id
-                               : message_id(arena, observed->uid, observed->task.status.attempt);
 }
 
 static enum result_verdict judge(struct arena *arena, const struct task_observed *observed,
@@ -340,18 +324,6 @@ static void plan_phase(struct arena *arena, const struct task_observed *observed
         plan_finished(arena, observed, plan);
         return;
     }
-}
-
-struct task_plan task_plan_again(const struct task_observed *observed)
-{
-    struct task_plan plan = { .status = observed->task.status };
-
-    if (!plan.status.created_at_us)
-        plan.status.created_at_us = observed->created_us;
-    plan.status.observed_generation = observed->generation;
-    if (observed->marker_due_ms)
-        task_requeue_at(observed, &plan, observed->marker_due_ms);
-    return plan;
 }
 
 static void plan_life(struct arena *arena, const struct task_observed *observed,

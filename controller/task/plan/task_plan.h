@@ -2,15 +2,7 @@
  * own. */
 #pragma once
 
-#include "common/api/task.h"
-#include "common/api/timetable.h"
-#include "common/runtime/events.h"
-#include "controller/device/attempts.h"
-#include "controller/device/messages.h"
-#include "controller/scheduler/scheduler.h"
-#include "controller/task/plan/job_order.h"
-#include "controller/task/plan/task_dependencies_plan.h"
-#include "controller/workload/task_workload_state.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  *   pending ──choose──> scheduled ──start published──> running ──result──> completed | failed
@@ -28,195 +20,7 @@
  * dispatch and recovery).
  */
 
-/* Why a result was not taken: labels of propeller_results_rejected_total. */
-enum result_verdict {
-    RESULT_ACCEPTED,
-    RESULT_OTHER_ATTEMPT,
-    RESULT_OTHER_CHANNEL,
-    RESULT_OTHER_PROPLET,
-    RESULT_NOT_RUNNING,
-    RESULT_DUPLICATE,      /* an update that came another way before */
-    RESULT_INVALID_UPDATE, /* and its results message may be better */
-    RESULT_VERDICTS,
-};
-extern const char *const RESULT_VERDICT_NAMES[RESULT_VERDICTS];
-
-/* A result in the mailbox, parsed. */
-struct observed_result {
-    uint64_t sequence;
-    const char *channel; /* "<domain>/<channel>" it came on */
-    struct result_message message;
-
-    /* Of training (training_update.h). */
-    const char *update; /* MAIL_UPDATE: as it came, until it is read into message; NULL: none */
-    size_t update_len;
-    const char *asker;           /* who waits for the verdict; NULL: nobody */
-    enum result_verdict verdict; /* RESULT_ACCEPTED: it is judged as any other */
-    const char *reason;          /* of message.error; NULL: the device said it */
-    const char *blob;            /* to be stored before the status names it; NULL: nothing */
-    size_t blob_len;
-};
-
-/* The device of the assigned Proplet was started anew. */
-struct observed_restart {
-    uint64_t sequence; /* of its mail; 0: none */
-    int64_t came_ms;   /* 0: of another device */
-    bool stored;       /* the broker held it: it may have come much earlier */
-};
-
-/* The Proplet of status.assignedProplet. */
-struct observed_proplet {
-    enum proplet_type type; /* PROPLET_TYPE_UNSET: it is gone */
-    bool exists;
-    bool
-        withdrawn; /* it does not exist because its pod was scaled away, and its Proplet is there */
-    bool ready;    /* condition Ready: its device is alive and may be told something */
-    bool reachable; /* external and MQTT is configured; also while the Proplet is being deleted */
-    const char *client_id;
-    char channel[CHANNEL_KEY_LEN];
-    enum proplet_dialect dialect;
-    int qos;                /* of what is published to it */
-    bool results_heard;     /* what it publishes is kept for us: the subscriptions are there */
-    int64_t heard_since_ms; /* its signs are heard since then (monotonic); 0: not now */
-    bool cordoned;
-    int64_t offline_since_us; /* 0: it is not Offline */
-    int64_t absent_from_ms;   /* its absence tells something from then on (monotonic); 0: nothing */
-    int64_t fresh_since_ms;   /* it became Running, or was started anew; 0: not in this process */
-    /* Most of the fleet went with it, so that its absence tells nothing: until then at most
-     * (monotonic); 0: not so. See fleet_brake_plan.h. */
-    int64_t held_until_ms;
-    const cJSON *pod_template; /* for its Tasks' pods; NULL: none, or not allowed */
-};
-
-/* Of a Task that the cluster runs: see task_workload_plan.h. */
-struct observed_workload {
-    bool selected; /* it has a pod of its own: no device is told of it, and none is listened to */
-    struct task_workload_state state;
-    const cJSON *results;                  /* SUCCEEDED: what it left; NULL: nothing */
-    const struct task_leftover *leftovers; /* what is to be deleted, whatever the plan says */
-    size_t leftover_count;
-    const cJSON *outdated; /* the Job, if it has another deadline than the Task; NULL: it has not */
-};
-
-/* Of spec.schedule, if there is one. */
-struct observed_schedule {
-    const char *problem; /* why its times cannot be told, in one word; NULL: they can */
-    const char *message;
-    struct timetable timetable; /* its anchor is the plan's */
-};
-
-struct task_observed {
-    const char *uid;
-    const char *name;
-    int64_t generation;
-    int64_t created_us;
-    int64_t deleted_us; /* deletionTimestamp; 0: not deleting */
-    bool has_finalizer;
-    struct task task;
-
-    struct observed_proplet proplet;
-    struct observed_workload workload;
-    bool training;          /* it belongs to a TrainingRound: what its device sends are updates */
-    struct attempt attempt; /* what this process knows of status.attempt */
-    const struct observed_result *results;
-    size_t result_count;
-    struct observed_restart restart;
-    /* Of a target of a broadcast, which is observed as if it were a Task: the id of its messages;
-     * uid is then its key in attempts. NULL: of no target. */
-    const char *target_id;
-    const struct observed_proplet *owed; /* of each of status.lostAttempts; NULL: not looked at */
-    /* Of a broadcast, those that are open: as broadcastResults. */
-    const struct task_observed *parts;
-
-    enum job_order job_order; /* of the PropellerJob that it belongs to */
-    bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
-    const char *rerun; /* value of the restart annotation; NULL: none */
-    struct observed_schedule schedule;
-    struct dependencies dependencies; /* none: met, or decided before */
-    const struct scheduler *scheduler;
-    struct schedule_context candidates; /* gathered when the Task may be assigned */
-    uint64_t candidates_version;        /* of all of them, also where only some were looked at */
-
-    bool mqtt_configured;
-    bool backlog_drained; /* everything stored for the last leader has been handled */
-    /* Nothing that the broker held when the device came up, when a start went out that it did not
-     * acknowledge, or when its silence became too long, is still to come; and its result will be
-     * heard. Not before start_from_ms (monotonic; 0: any time). */
-    bool may_start;
-    int64_t start_from_ms;
-    int64_t marker_due_ms; /* the broker is asked again then (monotonic); 0: it was answered */
-    bool marker_overdue;   /* it did not answer for a whole time-out */
-    size_t max_result_bytes;
-    int64_t stop_timeout_ms;
-    int64_t start_confirm_ms;
-    int64_t pod_start_ms; /* a pod that cannot start has so long */
-    int64_t now_ms;
-    int64_t now_us;
-};
-
-/* How an attempt ended for its device. */
-enum task_answer {
-    ANSWER_PENDING, /* it has not ended, or nobody asked the device (suspend, deadline, deletion) */
-    ANSWER_CAME,    /* a result, of whatever content */
-    ANSWER_MISSED,  /* no confirmation, restarted, lost */
-};
-
-/* How a run ended that left no final phase in the status. */
-struct run_end {
-    enum task_phase phase;
-    const char *reason; /* NULL: the status says it */
-    const char *message;
-};
-
-/* Why a broadcast ends before all of its targets have. */
-enum broadcast_end {
-    BROADCAST_GOES_ON,
-    BROADCAST_SUSPENDED,
-    BROADCAST_OVERDUE,
-    BROADCAST_STOPPED_BY_JOB,
-    BROADCAST_RESCHEDULED, /* its next run is due, or it is too late for this one */
-    BROADCAST_QUORUM,
-};
-struct target_action; /* broadcast_plan.h */
-
-struct task_plan {
-    /* In this order; each that is set is done, and an error ends it there. */
-    bool new_run; /* the status that is stored goes to the history, as run_end says */
-    struct run_end run_end;
-    bool add_finalizer; /* and nothing else: the reply wakes the Task again */
-    bool publish_stop;
-    bool publish_start;
-    bool create_workload; /* of this attempt, unless it is there */
-    bool wait_for_room;   /* no Proplet fits: to enter the wait list before it is written */
-    struct schedule_refusal refusal; /* if so: why */
-    bool assign;             /* the new status holds a choice: to be assumed before it is written */
-    bool remove;             /* delete the object: its time to live is over */
-    bool release;            /* remove the finalizer; nothing is written after it */
-    bool release_if_stopped; /* the same, if the stop could be published: a daemon says no word */
-
-    struct task_status status; /* as it is to be stored */
-
-    /* For the Event and the log line of a transition; reason NULL: none. */
-    enum event_type event_type;
-    const char *event_reason;
-    const char *event_message;
-
-    struct target_action *actions; /* of a broadcast, one a target; NULL: it is none */
-    enum broadcast_end end;
-    bool *owed_due; /* of status.lostAttempts as observed: to be told to stop now; NULL: none */
-
-    size_t rejected[RESULT_VERDICTS];
-    const enum result_verdict *verdicts; /* of observed.results; NULL: they were not looked at */
-    enum task_answer answer;             /* to be noted when the status is written */
-    bool has_payload;                    /* the new status holds what a device sent */
-    uint64_t ack_up_to;        /* mail that is dealt with once the status is written; 0: none */
-    uint32_t requeue_after_ms; /* 0: only a change wakes it */
-};
-
 struct task_plan task_plan(struct arena *arena, const struct task_observed *observed);
-
-/* The plan that changes nothing. */
-struct task_plan task_plan_again(const struct task_observed *observed);
 
 /* The start cannot be sent, whatever is tried: the plan instead of the one that wanted to publish.
  */
@@ -228,9 +32,6 @@ struct task_plan task_plan_fail(struct arena *arena, const struct task_observed 
 struct task_plan task_plan_without_payload(struct arena *arena,
                                            const struct task_observed *observed,
                                            const struct task_plan *plan);
-
-/* What its device calls the present attempt. */
-const char *task_message_id(struct arena *arena, const struct task_observed *observed);
 
 /* Whether plan() will look at the candidates: pending with its dependencies met, or scheduled
  * without a Proplet. */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/kube/conditions.h"
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  *                      policy Reschedule       policy Wait             policy Fail

@@ -2,7 +2,7 @@
  * part of task_plan. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  *   running ──error──> failed, Failed=False BackingOff ──status.nextRetry──> pending ──> ...

@@ -2,7 +2,7 @@
  * task_plan. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  * A run is all attempts up to a final outcome. status.run counts them from 0; its counts (failures,

@@ -1,7 +1,7 @@
 /* What a plan needs to know of a schedule: its expression and its time zone, read. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /* Reads the zone from the machine's database each time: a file of a few KiB, a few times in a run,
  * so that a new database counts at once. directory: NULL for TIMEZONE_DATABASE. */

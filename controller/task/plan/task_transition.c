@@ -263,3 +263,15 @@ int64_t task_left_ms(const struct task_observed *observed, int64_t since_us, int
 
     return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
 }
+
+struct task_plan task_plan_again(const struct task_observed *observed)
+{
+    struct task_plan plan = { .status = observed->task.status };
+
+    if (!plan.status.created_at_us)
+        plan.status.created_at_us = observed->created_us;
+    plan.status.observed_generation = observed->generation;
+    if (observed->marker_due_ms)
+        task_requeue_at(observed, &plan, observed->marker_due_ms);
+    return plan;
+}

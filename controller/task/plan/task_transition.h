@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/kube/conditions.h"
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /* Reasons of failures; those of recovery are in task_recovery_plan.h. */
 #define REASON_PAYLOAD_TOO_LARGE "PayloadTooLarge"
@@ -12,6 +12,9 @@
 #define REASON_TOO_MANY_TARGETS "TooManyTargets"
 #define REASON_RESULT_REFUSED "ResultRefused"
 #define REASON_DEADLINE "DeadlineExceeded"
+
+/* The plan that changes nothing. */
+struct task_plan task_plan_again(const struct task_observed *observed);
 
 /* Each sets plan->status and the event. Messages hold no times. */
 void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,

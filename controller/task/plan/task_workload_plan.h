@@ -1,7 +1,7 @@
 /* What becomes of a Task that the cluster runs in a pod of its own. Pure, parts of task_plan. */
 #pragma once
 
-#include "controller/task/plan/task_plan.h"
+#include "controller/task/plan/task_observed.h"
 
 /*
  *   scheduled ──no Job yet──> the Job is made (nothing is written)
