@@ -26,7 +26,7 @@ struct input {
 
 static const char *const ME = "aggregate";
 
-static void die(const char *what, const struct error *err)
+_Noreturn static void die(const char *what, const struct error *err)
 {
     (void)fprintf(stderr, "%s: %s%s%s\n", ME, what, err ? ": " : "", err ? err->message : "");
     exit(1);
