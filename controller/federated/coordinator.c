@@ -274,11 +274,12 @@ static int send_model(struct coordinator *coordinator, struct arena *arena, cons
 {
     CLEANUP(cached_model_unrefp) struct cached_model *model = NULL;
     struct model_scope scope;
+    struct error err = { 0 };
     const char *reference = find_model(coordinator, arena, job_uid, version, &scope);
 
     if (str_is_empty(reference))
         return 404;
-    int r = model_cache_get(coordinator->shared->model_cache, &scope, reference, &model, NULL);
+    int r = model_cache_get(coordinator->shared->model_cache, &scope, reference, &model, &err);
     if (r < 0)
         return r == -ERROR_NOT_FOUND || r == -ERROR_INVALID ? 404 : 503;
 

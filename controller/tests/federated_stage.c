@@ -298,6 +298,11 @@ void federated_stage_delete(const struct kube_kind *kind, const char *name)
     fake_api_delete(federated.api, kind, &key);
 }
 
+void federated_stage_set_task(const char *name, const char *status)
+{
+    put(&KIND_TASK, name, NULL, parse_json(federated.arena, status));
+}
+
 void federated_stage_end_task(const char *name, const char *update, int samples)
 {
     struct arena *arena = federated.arena;

@@ -36,6 +36,8 @@ void federated_stage_run(void);
 /* No turn: time passes, and all are looked at again. */
 void federated_stage_wait_ms(int64_t ms);
 
+/* As its own reconciler would write it. */
+void federated_stage_set_task(const char *name, const char *status);
 /* The Task ends; update: JSON of numbers, NULL: it fails. */
 void federated_stage_end_task(const char *name, const char *update, int samples);
 
