@@ -300,11 +300,14 @@ class Proplet:
         del self.tasks[task.ident]
         if self.replies and error is None:
             results = self.replies[0]
-        if task.is_training:
-            self._hand_over(task, results, error)
-            return
         if self.held is not None:
             self.held.append((task, results, error))
+        else:
+            self._let_go(task, results, error)
+
+    def _let_go(self, task, results, error):
+        if task.is_training:
+            self._hand_over(task, results, error)
         else:
             self._publish_result(task, results, error)
 
@@ -329,10 +332,7 @@ class Proplet:
             topic = f"fl/rounds/{task.message['env']['ROUND_ID']}/updates/{self.identity}"
             self.client.publish(topic, text, qos=self.options.qos)
         results = training.envelope(self.identity, task, text if error is None else "")
-        if self.held is not None:
-            self.held.append((task, results, error))
-        else:
-            self._publish_result(task, results, error)
+        self._publish_result(task, results, error)
 
     def _publish_result(self, task, results, error):
         result = {"task_id": task.ident}
@@ -376,7 +376,7 @@ class Proplet:
         elif verb == "release":
             held, self.held = self.held or [], None
             for task, results, error in held:
-                self._publish_result(task, results, error)
+                self._let_go(task, results, error)
         elif verb == "reply":
             self.replies = [] if argument == "default" else [json.loads(argument)]
         else:
