@@ -43,6 +43,15 @@ void training_observe_mail(struct arena *arena, const struct mail *mail,
     };
 }
 
+/* It was there before its Tasks were; but each kind is told of by a watch of its own. */
+static bool is_gone(struct store *rounds, const cJSON *task, const char *uid)
+{
+    const cJSON *metadata = json_get(task, "metadata");
+
+    return !uid || store_has_seen(rounds, json_string(json_get(metadata, "namespace"), ""), uid,
+                                  json_string(json_get(metadata, "resourceVersion"), "0"));
+}
+
 static int find_round(struct shared *shared, struct arena *arena, const cJSON *task,
                       struct training *ret, bool *ret_found, struct error *err)
 {
@@ -51,12 +60,13 @@ static int find_round(struct shared *shared, struct arena *arena, const cJSON *t
     struct kube_name name;
 
     *ret_found = false;
-    if (!uid || !store_name_of_uid(rounds, uid, &name))
-        return 0;
-
-    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(rounds, &name);
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    if (uid && store_name_of_uid(rounds, uid, &name))
+        object = store_get(rounds, &name);
     if (!object)
-        return 0;
+        return is_gone(rounds, task, uid)
+                   ? 0
+                   : error_set(err, ERROR_UNAVAILABLE, "its TrainingRound is not in the cache yet");
 
     const cJSON *json = kube_object_json(arena, object);
     const cJSON *job = round_job(shared, arena, json);

@@ -163,6 +163,33 @@ START_TEST(an_update_of_another_attempt_is_not_looked_at)
 }
 END_TEST
 
+START_TEST(an_update_waits_for_its_round_to_come_into_the_cache)
+{
+    struct store *rounds = informer_store(federated.shared.rounds);
+    const cJSON *task;
+
+    put_job("");
+    task = task_json();
+    federated_stage_delete(&KIND_TRAININGROUND, "round-1-job");
+    answer(0, ENVELOPE(""));
+    observed = (struct task_observed){
+        .uid = "uid-1", .training = true, .results = results, .result_count = 1
+    };
+    ck_assert_int_eq(task_decode(federated.arena, task, &observed.task, NULL), 0);
+    observed.task.status.phase = TASK_RUNNING;
+    observed.task.status.attempt = 2;
+    cJSON *later = json_copy(task); /* newer than all that the watch of the rounds has told */
+    json_set_string((cJSON *)(uintptr_t)json_get(later, "metadata"), "resourceVersion", "999999");
+    arena_own(federated.arena, later, json_free);
+    ck_assert_int_eq(training_observe(&federated.shared, &rc, later, &observed, &error),
+                     -ERROR_UNAVAILABLE);
+
+    store_seen(rounds, "default", "999999"); /* it is gone for good */
+    ck_assert_int_eq(training_observe(&federated.shared, &rc, later, &observed, &error), 0);
+    ck_assert_str_eq(told(0), "refused not_running");
+}
+END_TEST
+
 static const char *numbers(size_t count)
 {
     char *text = arena_alloc(federated.arena, 2 * count + 2, 1);
@@ -282,6 +309,7 @@ int main(void)
     tcase_add_test(tcase, a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one);
     tcase_add_test(tcase, what_comes_after_the_update_is_a_duplicate_and_unread);
     tcase_add_test(tcase, an_update_of_another_attempt_is_not_looked_at);
+    tcase_add_test(tcase, an_update_waits_for_its_round_to_come_into_the_cache);
     tcase_add_test(tcase, a_large_update_is_named_in_the_status_and_stored_before_it);
     tcase_add_test(tcase, what_was_not_accepted_is_not_stored);
     tcase_add_test(tcase, an_update_too_large_for_its_way_fails_the_participant);
