@@ -1,5 +1,6 @@
 #include "controller/federated/round_aggregate.h"
 
+#include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "controller/federated/aggregator.h"
@@ -152,6 +153,9 @@ static bool note_culprit(struct round_turn *turn, struct arena *arena,
 {
     if (err->code != ERROR_NOT_FOUND && err->code != ERROR_INVALID && err->code != ERROR_TOO_LARGE)
         return false;
+    log_warn("update rejected, the round goes on without it", "uid", turn->uid, "proplet",
+             turn->observed.round.spec.participants.items[culprit->member], "error", err->message,
+             NULL);
     turn->members[culprit->member].unfit = arena_strdup(arena, err->message);
     return true;
 }

@@ -154,6 +154,8 @@ int round_observe(struct shared *shared, struct reconcile *rc, const struct kube
     if (r < 0)
         return r;
 
+    rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
+                  &observed->created_us);
     const struct json_strings *participants = &observed->round.spec.participants;
     model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
     if (ret->job)

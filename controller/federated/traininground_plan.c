@@ -23,6 +23,7 @@ struct planning {
     int64_t required;
     int64_t received; /* updates that are there and fit */
     int64_t reach;    /* those, and those that may still come */
+    int64_t offline;  /* that have no Task */
 };
 
 const struct round_participant *round_participant_of(const struct traininground_status *status,
@@ -121,6 +122,7 @@ static void observe_part(struct planning *planning, size_t i)
         part->task_ref = task_ref(planning->arena, member->task);
     planning->received += part->update_received || str_equal(part->status, PART_RECEIVED);
     planning->reach += may_still_come(part->status);
+    planning->offline += str_equal(part->status, PART_OFFLINE);
 }
 
 static void observe_parts(struct planning *planning)
@@ -303,11 +305,26 @@ static void plan_tasks(struct planning *planning)
         set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
 }
 
+/* true: those who are Offline have time to come back. */
+static bool plan_grace(struct planning *planning)
+{
+    const struct round_observed *observed = planning->observed;
+    int64_t left_us = observed->created_us + ROUND_GRACE_US - observed->now_us;
+
+    if (observed->problem || planning->reach >= planning->required ||
+        planning->reach + planning->offline < planning->required || left_us <= 0)
+        return false;
+    plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
+    set_condition(planning, "Progressing", CONDITION_FALSE, "WaitingForParticipants",
+                  "participants that are Offline may come back");
+    return true;
+}
+
 static void plan_pending(struct planning *planning)
 {
     struct round_plan *plan = planning->plan;
 
-    if (plan_failure(planning))
+    if (plan_grace(planning) || plan_failure(planning))
         return;
     if (planning->observed->suspended) {
         set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",

@@ -19,6 +19,9 @@
  * Tasks of a round that ended are stopped by their own reconciler (round_order.h), which reads the
  * phase that is written here. While the round is aggregated they go on: one of them may be needed.
  *
+ * A round that would fail for want of participants that are Offline waits ROUND_GRACE_US for them
+ * before it starts: a heartbeat that is late must not end a job of many rounds.
+ *
  * A participant whose Proplet does not exist, or is Offline when its Task would be made, gets none;
  * it gets one if it comes back in time. One that has a Task may answer as long as the Task is open,
  * unless the Proplet is gone for good.
@@ -29,6 +32,8 @@
 #define ROUND_REASON_OUT_OF_REACH "NotEnoughParticipants"
 #define ROUND_REASON_REFUSED "TaskRefused"
 #define ROUND_REASON_TAKEN "TaskNameTaken"
+
+#define ROUND_GRACE_US INT64_C(15000000)
 
 /* What status.participants[].status says. */
 #define PART_WAITING "Pending"   /* its Task is to be made */
@@ -60,6 +65,7 @@ struct round_member {
 
 struct round_observed {
     int64_t generation;
+    int64_t created_us;
     int64_t now_us;
     struct traininground round;
     const struct round_member *members; /* of spec.participants */

@@ -2,8 +2,8 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_aggregate.h"
 #include "controller/federated/training_task.h"
@@ -13,6 +13,22 @@
 
 /* Tasks made in one turn; then other rounds have theirs. */
 #define MAX_CREATES 100
+
+static struct metric ROUNDS = { .type = METRIC_COUNTER,
+                                .name = "propeller_training_rounds_total",
+                                .help = "Rounds of federated learning that ended.",
+                                .labels = { "result" } };
+static struct metric UPDATES = { .type = METRIC_COUNTER,
+                                 .name = "propeller_training_updates_total",
+                                 .help = "Updates that became part of a model." };
+
+static void count(const struct traininground_status *status)
+{
+    if (status->phase == ROUND_COMPLETED)
+        metric_add(&UPDATES, (double)status->updates_received, NULL);
+    if (status->phase == ROUND_COMPLETED || status->phase == ROUND_FAILED)
+        metric_add(&ROUNDS, 1, status->phase == ROUND_COMPLETED ? "completed" : "failed", NULL);
+}
 
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct round_plan *plan)
@@ -160,8 +176,10 @@ static int write_status(struct shared *shared, struct reconcile *rc,
                          traininground_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
-    if (written)
+    if (written) {
+        count(&plan->status);
         announce(rc, object, plan);
+    }
     return 0;
 }
 

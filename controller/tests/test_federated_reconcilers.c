@@ -76,7 +76,7 @@ END_TEST
 START_TEST(k_out_of_reach_at_the_start_fails_the_job_at_once_and_names_who_is_missing)
 {
     federated_stage_delete(&KIND_PROPLET, "d");
-    federated_stage_put(SPEC(3, 4, ""));
+    federated_stage_put(SPEC(3, 5, ""));
     expect("Failed 1 0 -; False RoundFailed");
     ck_assert_ptr_nonnull(strstr(failure(&KIND_FEDERATEDJOB, "job"), "d (Missing), e (Offline)"));
     ck_assert_ptr_null(federated_stage_get(&KIND_TASK, "round-1-job-a"));

@@ -164,6 +164,31 @@ START_TEST(a_round_with_too_few_participants_at_its_start_fails_at_once_and_name
 }
 END_TEST
 
+START_TEST(who_is_offline_at_the_start_has_a_moment_to_come_back)
+{
+    round_of(3, 3);
+    see("--O");
+    observed.created_us = NOW_US - SECOND_US;
+    struct round_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Pending 0/3:; a=Pending b=Pending c=Offline");
+    ck_assert_str_eq(condition_text(&plan, "Progressing", "reason"), "WaitingForParticipants");
+    ck_assert_uint_eq(plan.requeue_after_ms, ROUND_GRACE_US / 1000 - 1000);
+    store(&plan);
+
+    see("---");
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, ROUND_RUNNING);
+    see("--O");
+    observed.now_us += ROUND_GRACE_US;
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
+    observed.now_us = NOW_US;
+    see("--M"); /* who is not there does not come back */
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
+}
+END_TEST
+
 START_TEST(what_can_never_start_fails_before_any_task_is_made)
 {
     round_of(2, 1);
@@ -362,6 +387,7 @@ int main(void)
                         ARRAY_LEN(PLANS));
     tcase_add_test(tcase,
                    a_round_with_too_few_participants_at_its_start_fails_at_once_and_names_them);
+    tcase_add_test(tcase, who_is_offline_at_the_start_has_a_moment_to_come_back);
     tcase_add_test(tcase, what_can_never_start_fails_before_any_task_is_made);
     tcase_add_test(tcase, a_round_over_its_time_fails_and_says_who_was_missing);
     tcase_add_test(tcase, a_new_leader_looks_at_what_the_broker_held_before_a_round_is_over);
