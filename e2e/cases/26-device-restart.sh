@@ -5,6 +5,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
+# Who keeps its result back looks as if it had not heard the start: not to be told again meanwhile.
+crash_controllers() {
+    CONTROLLER_OPTIONS+=(--start-confirm-timeout 60s)
+    controller_start
+}
 crash_world 3 4 apart
 
 # on_first NAME: a Task on device-1 that has begun, and whose result this process will not send

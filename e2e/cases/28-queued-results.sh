@@ -11,8 +11,8 @@ broker_start
 broker_record
 controller_prepare
 proxy_start
-# No heartbeat will arrive, and that must not make anybody Offline here.
-CONTROLLER_OPTIONS+=(--last-seen-threshold 1h)
+# No heartbeat will arrive, and that must not make anybody Offline here, nor a start be repeated.
+CONTROLLER_OPTIONS+=(--last-seen-threshold 1h --start-confirm-timeout 5m)
 controller_start
 add_proplet worker device-1
 device_start devices --identity device-1

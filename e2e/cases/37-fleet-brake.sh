@@ -10,6 +10,8 @@ broker_prepare "${devices[@]}"
 broker_start
 proxy_start # for eight of the devices; the controller goes to the broker itself
 controller_prepare
+# Results are kept back for most of the case: no start is to be repeated for want of a sign.
+CONTROLLER_OPTIONS+=(--start-confirm-timeout 10m)
 controller_start
 proplet_json worker-NUMBER device-NUMBER '{"spec":{"external":{"maxTasks":2}}}' | add_numbered 12
 device_start far --count 8 --qos 1 --broker "127.0.0.1:$PROXY_PORT"

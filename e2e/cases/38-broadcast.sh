@@ -10,7 +10,8 @@ mapfile -t devices < <(seq -f 'device-%g' "$COUNT")
 broker_prepare "${devices[@]}"
 broker_start
 controller_prepare
-CONTROLLER_OPTIONS+=(--start-confirm-timeout 5s)
+# Who keeps its result back looks as if it had not heard the start: not to be told again meanwhile.
+CONTROLLER_OPTIONS+=(--start-confirm-timeout 60s)
 controller_start
 
 # everywhere NAME [JSON]: to all with the label, each of whom answers 7 after a nap

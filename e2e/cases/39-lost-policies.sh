@@ -5,7 +5,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
-world_start device-1 device-2 device-3 device-4
+broker_prepare device-1 device-2 device-3 device-4
+broker_start
+controller_prepare
+# Who keeps its result back looks as if it had not heard the start: not to be told again meanwhile.
+controller_start --start-confirm-timeout 5m
 proplet_json worker-NUMBER device-NUMBER | add_numbered 4
 for number in 1 2 3 4; do
     device_start "device-$number" --identity "device-$number"

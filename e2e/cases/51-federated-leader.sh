@@ -14,7 +14,7 @@ received_at_least() {
     ((count >= $2))
 }
 
-federated_world 4 --start-confirm-timeout 5s
+federated_world 4
 for device in device-3 device-4; do
     device_say "$device" hold "$device"
 done

@@ -8,7 +8,12 @@ case_begin
 
 case_needs_own_cluster # pods are spoken for
 case_needs_no_node
-world_start pool-0 pool-1 pool-2 single
+broker_prepare pool-0 pool-1 pool-2 single
+broker_start
+controller_prepare
+# Who keeps its result back looks as if it had not heard the start: not to be told again meanwhile.
+CONTROLLER_OPTIONS+=(--start-confirm-timeout 5m)
+controller_start
 broker_record
 pod_starts() { device_start "pool-$1" --identity "pool-$1"; } # what would run in the pod
 scale() { kn patch proplet pool --type=merge -p "{\"spec\":{\"k8s\":{\"replicas\":$1}}}" >/dev/null; }
