@@ -15,7 +15,7 @@ webhook_pods() {
 webhook_pods_ready() { # two new ones
     local ready
     ready=$(webhook_pods | jq -r 'select(any(.status.conditions[]?; .type == "Ready" and .status == "True")) | .metadata.name' |
-        grep -vxF "${1:-none}" | wc -l)
+        grep -vxFc "${1:-none}" || true)
     printf '%s of 2 pods are ready\n' "$ready"
     ((ready == 2))
 }

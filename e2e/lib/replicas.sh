@@ -78,6 +78,9 @@ replica_ended() {
     return 1
 }
 
+# What a pod said comes here a little later than its exit status.
+replica_said() { grep "$2" "$LOGS/replica-$1.log" || { tail -n 2 "$LOGS/replica-$1.log" && false; }; }
+
 lease_holder() {
     api "/apis/coordination.k8s.io/v1/namespaces/$SYSTEM_NS/leases/propeller-controller" |
         jq -r '.spec.holderIdentity // ""'
