@@ -13,7 +13,7 @@
 OPERATOR=propeller-controller
 OPERATOR_IMAGE=localhost/propeller:e2e
 OPERATOR_LABEL=app.kubernetes.io/name=$OPERATOR
-OPERATOR_KEYS=/etc/propeller/keys
+OPERATOR_KEYS=/etc/propeller/mqtt
 
 operator_in_pods() { [[ ${E2E_OPERATOR:-} == pods ]]; }
 
@@ -64,40 +64,25 @@ operator_keys() {
     ko create secret generic "$OPERATOR-keys" "${files[@]}" --dry-run=client --output json | ko apply -f - >/dev/null
 }
 
-# operator_pod OPTION...: the pod of config/, with these options
-operator_pod() {
-    operator_arguments "$@" | jq -Rsc --arg image "$OPERATOR_IMAGE" --arg keys "$OPERATOR_KEYS" \
-        --arg name "$OPERATOR" '{
-        serviceAccountName: $name, enableServiceLinks: false,
-        securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" }, fsGroup: 65532 },
-        terminationGracePeriodSeconds: 40,
-        topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "kubernetes.io/hostname",
-            whenUnsatisfiable: "ScheduleAnyway",
-            labelSelector: { matchLabels: { "app.kubernetes.io/name": $name } } }],
-        containers: [{
-            name: "controller", image: $image, imagePullPolicy: "Never", args: (split("\n") | .[:-1]),
-            readinessProbe: { httpGet: { path: "/readyz", port: 8081 }, periodSeconds: 1 },
-            livenessProbe: { httpGet: { path: "/healthz", port: 8081 } },
-            resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "256Mi" } },
-            securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true,
-                               capabilities: { drop: ["ALL"] } },
-            volumeMounts: [{ name: "keys", mountPath: $keys, readOnly: true }] }],
-        volumes: [{ name: "keys", secret: { secretName: "\($name)-keys", defaultMode: 288 } }] }'
+# operator_deployment OPTION...: that of config/, with these options and REPLICAS (3) of them
+operator_deployment() {
+    operator_arguments "$@" | jq -Rsc 'split("\n") | .[:-1]' >"$PART/operator-arguments"
+    k create --dry-run=client --output json -f "$ROOT/config/controller/deployment.yaml" |
+        jq --arg image "$OPERATOR_IMAGE" --arg keys "$OPERATOR-keys" --argjson replicas "${REPLICAS:-3}" \
+            --slurpfile arguments "$PART/operator-arguments" '
+            .spec.replicas = $replicas | .spec.template.spec |= (
+                (.volumes[] | select(.name == "mqtt") | .secret.secretName) = $keys
+                | .containers[0] |= (.image = $image | .imagePullPolicy = "Never" | .args = $arguments[0]
+                    | .readinessProbe.periodSeconds = 1 | del(.envFrom)))'
 }
 
-# operator_start [OPTION...]: REPLICAS of them (3)
-operator_start() {
+operator_start() { # operator_start [OPTION...]
     local -a options=("${CONTROLLER_OPTIONS[@]}" "$@")
     operator_logs
     operator_keys "${options[@]}"
-    operator_pod "${options[@]}" | jq --arg name "$OPERATOR" --argjson replicas "${REPLICAS:-3}" '
-        { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: $name },
-          spec: { replicas: $replicas, selector: { matchLabels: { "app.kubernetes.io/name": $name } },
-                  template: { metadata: { labels: { "app.kubernetes.io/name": $name } }, spec: . } } }' |
-        ko apply --server-side --force-conflicts -f - >/dev/null
+    operator_deployment "${options[@]}" | ko apply --server-side --force-conflicts -f - >/dev/null
 }
 
-operator_is_started() { api "/apis/apps/v1/namespaces/$SYSTEM_NS/deployments/$OPERATOR" -o /dev/null 2>/dev/null; }
 operator_is_running() {
     (($(api "/apis/apps/v1/namespaces/$SYSTEM_NS/deployments/$OPERATOR" 2>/dev/null | jq .spec.replicas) > 0))
 }
@@ -188,10 +173,10 @@ replica_pod_start() { # replica_pod_start LETTER [OPTION...]
     operator_logs
     operator_keys "${options[@]}"
     ko delete pod "replica-$letter" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
-    operator_pod "${options[@]}" | jq --arg name "$OPERATOR" --arg pod "replica-$letter" '
+    operator_deployment "${options[@]}" | jq --arg pod "replica-$letter" '
         { apiVersion: "v1", kind: "Pod", # of one that a case stops nobody shall ask whether it lives
-          spec: (. + { restartPolicy: "Never" } | del(.containers[].livenessProbe)),
-          metadata: { name: $pod, labels: { "app.kubernetes.io/name": $name, "part-of": "e2e-operator" } } }' |
+          spec: (.spec.template.spec + { restartPolicy: "Never" } | del(.containers[].livenessProbe)),
+          metadata: { name: $pod, labels: (.spec.template.metadata.labels + { "part-of": "e2e-operator" }) } }' |
         ko create -f - >/dev/null
 }
 replica_pod_status() {
