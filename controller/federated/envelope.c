@@ -144,7 +144,7 @@ static int refused_by_device(const struct parse *parse, const char *error)
 
 static int read_fields(const struct parse *parse, const struct json_slice *members)
 {
-    const char *proplet_id, *error;
+    const char *proplet_id = NULL, *error = NULL;
     int r = read_string(parse, members, ERROR_TEXT, &error);
 
     if (r == 0 && !str_is_empty(error))

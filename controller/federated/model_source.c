@@ -118,7 +118,7 @@ static int read_configmap(const struct model_source *source, struct arena *arena
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     struct kube_name name;
-    const char *key;
+    const char *key = NULL;
     int r = split_configmap(arena, ns, rest, &name, &key, err);
 
     if (r == 0)
@@ -209,8 +209,8 @@ static int read_bytes(const struct model_source *source, struct arena *arena, co
 int model_source_read(const struct model_source *source, struct arena *arena, const char *ns,
                       const char *reference, struct fl_model *ret, struct error *err)
 {
-    const char *bytes;
-    size_t len;
+    const char *bytes = NULL;
+    size_t len = 0;
     int r = read_bytes(source, arena, ns, reference, &bytes, &len, err);
 
     if (r < 0)

@@ -117,6 +117,16 @@ START_TEST(fedavg_loses_nothing_to_cancellation)
 }
 END_TEST
 
+/* In binary 3 * 0.1 is not 0.3, and rounded it is neither. */
+START_TEST(fedavg_rounds_no_product)
+{
+    algorithm("fedavg", NULL);
+    add("[0.1]", 3);
+    add("[-0.3]", 1);
+    ck_assert_str_eq(result(), "[6.938893903907228e-18]");
+}
+END_TEST
+
 START_TEST(fedavg_of_the_largest_numbers_is_finite)
 {
     algorithm("fedavg", "{\"maxSamples\":1000000000000}");
@@ -354,6 +364,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, fedavg_is_the_mean_weighted_by_samples);
     tcase_add_test(tcase, fedavg_loses_nothing_to_cancellation);
+    tcase_add_test(tcase, fedavg_rounds_no_product);
     tcase_add_test(tcase, fedavg_of_the_largest_numbers_is_finite);
     tcase_add_loop_test(tcase, one_participant_is_the_model_bit_by_bit, 0, ARRAY_LEN(ALGORITHMS));
     tcase_add_loop_test(tcase, equal_updates_are_the_model_whatever_their_weights, 0,
