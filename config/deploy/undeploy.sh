@@ -3,7 +3,7 @@
 #
 # In this order: nobody is asked about changes any more (webhook configurations); objects are deleted while
 # the controller is there to clean up after them; what it does not release in time loses its finalizers,
-# and that is said; then the programs, their rights, the kinds.
+# and that is said; then the programs, and when they have ended their rights; the kinds.
 set -euo pipefail
 # shellcheck source=config/deploy/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -93,8 +93,10 @@ main() {
     ((${#SCOPE[@]})) || SCOPE=("")
     remove_objects
     wait_until "$RELEASE_SECONDS" no_children || say "left to the garbage collector: what was made for Proplets and Tasks"
-    say "programs and rights"
-    documents -v '^CustomResourceDefinition |^Namespace ' | kube delete --ignore-not-found -f - | sed 's/^/  /'
+    say "programs"
+    documents '^Deployment ' | kube delete --ignore-not-found --cascade=foreground --timeout="${DEPLOY_SECONDS}s" -f - | sed 's/^/  /'
+    say "rights"
+    documents -v '^CustomResourceDefinition |^Namespace |^Deployment ' | kube delete --ignore-not-found -f - | sed 's/^/  /'
     documents '^Namespace ' | kube delete --ignore-not-found --timeout="${DEPLOY_SECONDS}s" -f - | sed 's/^/  /'
     if kinds_in_use; then
         say "the kinds stay: other namespaces have objects of them"
