@@ -37,7 +37,7 @@ add_proplet pool pool "$(k8s_json localhost/proplet:1 '{"indexedClientIds":true,
 wait_proplet pool Running 120
 heard "2 of 2"
 add_sums first
-expect_eq "places" "pool-0 pool-1" "$(place first-1) $(place first-2)"
+expect_eq "places" "pool-0 pool-1" "$(for number in 1 2 3 4; do place "first-$number"; done | sort -u | paste -sd " ")"
 
 # The pod comes back under its name, as the same device; what it did not end runs again.
 uid=$(made pods pool-proplet-1 .metadata.uid)

@@ -95,6 +95,12 @@ def resource_of(ref):
 Request = collections.namedtuple("Request", "account group resource verb name ns code seconds")
 
 
+def code_of(answer):
+    """What cannot be made because its namespace goes is no matter of rights, though the code says so."""
+    code = answer.get("code", 0)
+    return 409 if code == 403 and answer.get("message", "").endswith("because it is being terminated") else code
+
+
 def read_log(paths, namespaces):
     """Each request of ours."""
     for path in paths:
@@ -111,7 +117,7 @@ def read_log(paths, namespaces):
                 ref = event.get("objectRef", {})
                 yield Request(match[2], ref.get("apiGroup", ""), resource_of(ref), event["verb"],
                               ref.get("name", ""), ref.get("namespace", ""),
-                              event.get("responseStatus", {}).get("code", 0),
+                              code_of(event.get("responseStatus", {})),
                               time_of(event["requestReceivedTimestamp"]))
 
 

@@ -129,6 +129,14 @@ class Audit(unittest.TestCase):
         self.log.append(request("task-controller", "patch", "tasks", code=403, ns="late"))
         self.assertEqual(len(self.judge()), 1)
 
+    def test_what_a_namespace_that_goes_refuses_is_no_matter_of_rights(self):
+        self.log.append(request("task-controller", "patch", "tasks", code=403))
+        self.log[-1]["responseStatus"]["message"] = ("unable to create new content in namespace late "
+                                                     "because it is being terminated")
+        self.assertEqual(self.judge(), [])
+        self.log[-1]["responseStatus"]["message"] = "User cannot patch tasks"
+        self.assertEqual(len(self.judge()), 1)
+
     def test_write_of_another_reconciler_is_found(self):
         self.granted[1]["subjects"].append(account("proplet-controller"))
         self.log.append(request("proplet-controller", "patch", "tasks"))
