@@ -122,6 +122,10 @@ quota_counts() { [[ $(kn get quota none -o jsonpath='{.status.hard.pods}') == 0 
 wait_for 30 "the quota to count" quota_counts
 add_proplet epsilon device-5 "$(k8s_json reg/proplet:1)"
 wait_condition proplets epsilon Ready '^False QuotaExceeded .*exceeded quota: none'
+mark=$(audit_mark)
+observe_for 10 "what Proplets in trouble cost"
+requests=$(audit_requests "$mark" | grep -E ' (deployments|statefulsets|secrets|pods) ' || true)
+expect_eq "requests for their pods in 10 s" "" "$requests"
 kn delete quota none >/dev/null
 
 # Without the flag podTemplate changes nothing.
