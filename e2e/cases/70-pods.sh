@@ -61,6 +61,7 @@ kn patch proplet alpha --type=merge -p '{"spec":{"k8s":{"replicas":1}}}' >/dev/n
 pods_run alpha 1
 wait_proplet alpha Running
 kn scale deployment alpha-proplet --replicas=3 >/dev/null
+wait_made deployments alpha-proplet .spec.replicas 1 60
 wait_for 60 "one pod" pod_count_is alpha 1
 
 # A key in the spec is in a Secret and in no pod; another one starts new pods.
