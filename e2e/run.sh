@@ -101,7 +101,7 @@ run_lanes() {
         lane "cluster-$i" </dev/null &
         set +m
         pids+=($!)
-        printf '%s\n' $! >"$WORK/lanes/pids/$i"
+        note_process "$WORK/lanes/pids/$i" $!
     done
     for i in "${pids[@]}"; do
         wait "$i" || status=1

@@ -56,7 +56,7 @@ work_clear() {
     local file
     [[ -d $WORK ]] || return 0
     for file in "$WORK"/*/pids/*; do
-        [[ -e $file ]] && kill_group KILL "$(<"$file")"
+        [[ -e $file ]] && signal_noted KILL "$file"
     done
     [[ ! -e $WORK/kind-is-ours ]] || kind_down
     for file in "$WORK"/*/node-number; do
@@ -71,12 +71,29 @@ kill_group() {
     kill "-$1" -- "-$2" 2>/dev/null || kill "-$1" "$2" 2>/dev/null || true
 }
 
+# The number of a process that has ended is given to another one, on a busy machine within minutes: a
+# file of PIDS has the time beside it at which the process began.
+began_at() { { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null || true; } | cut -d' ' -f20; }
+note_process() { printf '%s %s\n' "$2" "$(began_at "$2")" >"$1"; } # note_process FILE PID
+
+# signal_noted SIGNAL FILE: to its group, or to what is left of that, and to nobody else
+signal_noted() {
+    local pid began now
+    read -r pid began <"$2" || return 0
+    now=$(began_at "$pid")
+    if [[ -z $now ]]; then
+        kill "-$1" -- "-$pid" 2>/dev/null || true # who is left keeps the number of the group in use
+    elif [[ $now == "$began" ]]; then
+        kill_group "$1" "$pid"
+    fi
+}
+
 # spawn NAME COMMAND...: in the background, as a process group, its output in LOGS/NAME.log
 spawn() {
     local name=$1
     shift
     setsid "$@" >>"$LOGS/$name.log" 2>&1 </dev/null &
-    printf '%s\n' $! >"$PIDS/$name"
+    note_process "$PIDS/$name" $!
     disown $!
 }
 
@@ -87,18 +104,19 @@ pid_of() {
     if is_in_pods "$1"; then
         pod_process "$(operator_leader)"
     else
-        cat "$PIDS/$1"
+        cut -d' ' -f1 "$PIDS/$1"
     fi
 }
 
 # A process whose first thread has ended may have others that still hold its sockets.
 is_running() {
-    local pid
+    local pid began
     if is_in_pods "$1"; then
         operator_is_running
         return
     fi
-    pid=$(pid_of "$1" 2>/dev/null) || return 1
+    read -r pid began 2>/dev/null <"$PIDS/$1" || return 1
+    [[ -n $began && $(began_at "$pid") == "$began" ]] || return 1
     ps -L -o stat= -p "$pid" 2>/dev/null | grep -q '^[^ZX]'
 }
 is_gone() { ! is_running "$1"; }
@@ -111,9 +129,9 @@ stop() {
         return
     fi
     [[ -e $PIDS/$name ]] || return 0
-    kill_group "$signal" "$(pid_of "$name")"
+    signal_noted "$signal" "$PIDS/$name"
     wait_for "$STOP_SECONDS" "$name to end" is_gone "$name" || status=1
-    kill_group KILL "$(pid_of "$name")"
+    signal_noted KILL "$PIDS/$name"
     rm -f "${PIDS:?}/$name"
     return "$status"
 }

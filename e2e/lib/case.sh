@@ -88,7 +88,7 @@ case_revive_cluster() {
     owns_cluster || return 0
     for name in etcd apiserver manager; do
         if in_cluster is_running "$name"; then
-            kill_group CONT "$(in_cluster pid_of "$name")"
+            signal_noted CONT "$CLUSTER/pids/$name"
         else
             in_cluster "cluster_$name"
         fi
@@ -132,7 +132,7 @@ object_addresses() {
 case_clear_processes() {
     local file
     for file in "$PIDS"/*; do
-        [[ -e $file ]] && kill_group KILL "$(<"$file")"
+        [[ -e $file ]] && signal_noted KILL "$file"
     done
     ! operator_in_pods || operator_clear
     owns_cluster || operator_in_pods || return 0

@@ -25,7 +25,7 @@ own_cluster_end() {
     local file
     [[ -n ${LANE_CLUSTER:-} ]] || return 0
     for file in "$CLUSTER"/pids/*; do
-        [[ -e $file ]] && kill_group KILL "$(<"$file")"
+        [[ -e $file ]] && signal_noted KILL "$file"
     done
     rm -rf "$CLUSTER" "$ROOT/build/e2e/$CASE-control-plane"
     CLUSTER=$LANE_CLUSTER

@@ -27,7 +27,7 @@ replica_signal() {
     if operator_in_pods; then
         kill "-$2" "$(pod_process "replica-$1")"
     else
-        kill_group "$2" "$(pid_of "replica-$1")"
+        signal_noted "$2" "$PIDS/replica-$1"
     fi
 }
 
