@@ -41,7 +41,7 @@ static const char *base64(const char *text)
 static const char *outcome(const char *text)
 {
     struct fl_envelope envelope;
-    struct fl_update update;
+    struct fl_update update = { 0 };
 
     int r = fl_envelope_parse(arena, text, strlen(text), &EXPECTED, &envelope, &err);
     if (r == 0)

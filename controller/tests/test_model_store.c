@@ -160,14 +160,13 @@ END_TEST
 START_TEST(a_put_that_dies_anywhere_is_whole_or_not_there_and_is_completed_later)
 {
     const size_t len = 2 * CHUNK + 7;
-    const char *bytes = bytes_of(len, 0);
 
     for (unsigned k = 1; k <= 4; k++) {
         char reference[MODEL_REFERENCE_LEN];
 
         tear_down();
         set_up();
-        bytes = bytes_of(len, 0);
+        const char *bytes = bytes_of(len, 0);
         fake_api_fail(api, k, (enum fake_failure)_i);
         int r = model_store_put(store, &JOB, bytes, len, reference, &err);
         ck_assert_int_eq(r < 0, k <= 3);
