@@ -6,8 +6,8 @@ set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
-case_needs_node
 case_needs_pods
+case_uninstalls
 
 ks() { k --namespace "$SYSTEM_NS" "$@"; }
 make_it() {
@@ -75,6 +75,3 @@ make_it undeploy >"$LOGS/undeploy.log" || fail "make undeploy: $(<"$LOGS/undeplo
 wait_for 30 "the device to have been told to stop" journal_has device '.event == "stopped"'
 left=$(k get crd,clusterroles,clusterrolebindings,namespaces,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies \
     --output name | grep propeller) && fail "left: $left"
-# For the cases after this one.
-cluster_prepare >/dev/null
-identity_kubeconfig "$CLUSTER/controller.kubeconfig" "$SYSTEM_NS" propeller-controller

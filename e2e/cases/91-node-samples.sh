@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# From nothing on real nodes: `make deploy` with an overlay that names the broker, samples of every kind through
-# the webhook behind its Service, Tasks on a device, in the pod of a Proplet and as a Job; `make undeploy`, with
-# all of that still there, leaves nothing.
+# On real nodes, installed by `make deploy`: samples of every kind through the webhook behind its Service, Tasks
+# on a device, in the pod of a Proplet and as a Job; `make undeploy`, with all of that still there, leaves nothing,
+# no pod either.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_pods
-# What the other cases need is there again at the end.
-trap 'status=$?; set +e; cluster_prepare >/dev/null 2>&1; (exit "$status"); case_end' EXIT
+case_uninstalls
 export KUBECONFIG=$CLUSTER/admin.kubeconfig DEPLOY_OUT=$PART/deploy
 make_it() {
     make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=300 OVERLAY="$PART/overlay" \
