@@ -6,6 +6,7 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 mkdir -p build/test
+NODES_BEFORE=${NODES_BEFORE:-2700} # seconds; in CI alone
 TALLIES=build/test/tallies
 : >"$TALLIES"
 
@@ -44,5 +45,10 @@ suite image python3 -B config/image/test_image.py
 suite chaos python3 -B e2e/chaos/test_chaos.py
 suite demo e2e/demo.sh
 suite e2e e2e/run.sh
-suite nodes e2e/nodes.sh
+# Who builds everything anew within an hour may have no time left for what needs a kubelet.
+if [[ -z ${CI:-} ]] || ((SECONDS < NODES_BEFORE)); then
+    suite nodes e2e/nodes.sh
+else
+    printf '\n#### nodes: n/a, as %s s have gone by; make e2e E2E_CLUSTER=local\n' "$SECONDS"
+fi
 table
