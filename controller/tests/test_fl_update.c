@@ -51,6 +51,7 @@ static const char *outcome(const char *text)
         return arena_printf(arena, "refused: %s", err.message);
     }
 
+    ck_assert_ptr_nonnull(update.values);
     double *values = arena_array(arena, double, update.len);
     memcpy(values, update.values, update.len * sizeof(*values));
     struct fl_model model = { .shape = update.shape, .values = values, .len = update.len };
