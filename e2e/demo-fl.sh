@@ -26,6 +26,7 @@ main() {
     make -C "$ROOT" --no-print-directory all
     cd "$ROOT"
     work_begin
+    wasm_build
     step "Control plane, broker, controller with its coordinator, and eight devices"
     cluster_start >"$WORK/cluster.output" 2>&1 || {
         cat "$WORK/cluster.output" >&2

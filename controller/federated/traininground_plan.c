@@ -120,7 +120,9 @@ static void observe_part(struct planning *planning, size_t i)
     }
     if (!part->task_ref && member->outcome != OUTCOME_MISSING)
         part->task_ref = task_ref(planning->arena, member->task);
-    planning->received += part->update_received || str_equal(part->status, PART_RECEIVED);
+    planning->received += stored->phase == ROUND_AGGREGATING
+                              ? part->update_received
+                              : str_equal(part->status, PART_RECEIVED);
     planning->reach += may_still_come(part->status);
     planning->offline += str_equal(part->status, PART_OFFLINE);
 }
@@ -176,8 +178,10 @@ static void finish(struct planning *planning, enum round_phase phase, const char
     if (!plan->status.start_time_us)
         plan->status.start_time_us = planning->observed->now_us;
     for (size_t i = 0; i < planning->len; i++) {
-        if (may_still_come(planning->parts[i].status))
-            planning->parts[i].status = PART_STOPPED;
+        struct round_participant *part = &planning->parts[i];
+        bool too_late = !failed && str_equal(part->status, PART_RECEIVED) && !part->update_received;
+        if (may_still_come(part->status) || too_late)
+            part->status = PART_STOPPED;
     }
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);

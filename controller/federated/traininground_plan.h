@@ -38,8 +38,9 @@
 /* What status.participants[].status says. */
 #define PART_WAITING "Pending"   /* its Task is to be made */
 #define PART_TRAINING "Training" /* its Task waits or runs */
-#define PART_RECEIVED "Received" /* its update is there, or was counted */
-#define PART_LATE "Late"         /* counted with an update of an earlier round */
+#define PART_RECEIVED                                                                              \
+    "Received"           /* its update is there; of a round that completed: it was counted */
+#define PART_LATE "Late" /* counted with an update of an earlier round */
 #define PART_FAILED "Failed"
 #define PART_REJECTED "Rejected" /* its update does not fit those of the others */
 #define PART_OFFLINE "Offline"
