@@ -385,9 +385,12 @@ int s3_server_port(const struct s3_server *server)
     return raw_server_port(server->raw);
 }
 
-size_t s3_server_objects(const struct s3_server *server)
+size_t s3_server_objects(struct s3_server *server)
 {
-    return server->len;
+    pthread_mutex_lock(&server->lock);
+    size_t len = server->len;
+    pthread_mutex_unlock(&server->lock);
+    return len;
 }
 
 void s3_server_spoil(struct s3_server *server, size_t index, const char *text)

@@ -20,8 +20,8 @@ struct s3_server;
 struct s3_server *s3_server_start(void);
 void s3_server_stop(struct s3_server *server);
 int s3_server_port(const struct s3_server *server);
-/* While no request is under way: how many objects there are; the text of one becomes another. */
-size_t s3_server_objects(const struct s3_server *server);
+/* How many objects there are; the text of one becomes another. */
+size_t s3_server_objects(struct s3_server *server);
 void s3_server_spoil(struct s3_server *server, size_t index, const char *text);
 /* From now on every request is answered with this status and error code; 0: no more. */
 void s3_server_fail(struct s3_server *server, int status, const char *code);
