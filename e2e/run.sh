@@ -10,7 +10,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # Against hangs only: a multiple of what the longest takes on a busy machine.
-export CASE_SECONDS=${CASE_SECONDS:-900}
+export CASE_SECONDS=${CASE_SECONDS:-1500}
 
 chosen_cases() {
     local name file found
