@@ -212,6 +212,16 @@ START_TEST(secret_that_was_deleted_is_made_again_when_a_pod_lacks_it)
 }
 END_TEST
 
+/* Its device is not heard any more, and that is told: nothing of it wakes the Proplet. */
+static void fall_silent(void)
+{
+    stage.silent = "device-1";
+    for (int i = 0; i < 3; i++) {
+        stage_wait_ms(61000);
+        stage_run();
+    }
+}
+
 START_TEST(secret_of_somebody_else_is_not_touched)
 {
     fake_api_put(stage.api, &KIND_SECRET,
@@ -226,6 +236,7 @@ START_TEST(secret_of_somebody_else_is_not_touched)
                      "{\"mine\":\"eA==\"}");
     ck_assert_int_eq(pods_replicas(), -1);
 
+    fall_silent();
     stage_delete(&KIND_SECRET, "alpha-client-key");
     stage_wait_ms(WORKLOAD_BACKSTOP_MS);
     run_and_expect("Initializing False PodsNotReady");
@@ -263,10 +274,23 @@ START_TEST(deployment_of_somebody_else_is_left_alone_and_said)
     stage_run();
     ck_assert_uint_eq(requests(NULL, ""), before); /* not hot */
 
+    fall_silent();
     stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
     stage_wait_ms(WORKLOAD_BACKSTOP_MS);
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_str_eq(pods_image(), "i:2");
+}
+END_TEST
+
+START_TEST(deployment_of_somebody_else_stays_beside_a_stateful_set)
+{
+    stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
+    put_deployment("\"" LABEL_MANAGED_BY "\":\"" LABEL_MANAGED_BY_VALUE "\"", "somebody");
+    pods_put_proplet(IMAGE("i:1") "\"indexedClientIds\":true,", PODS_KEY_REF);
+    stage_run();
+    ck_assert_ptr_nonnull(stage_get(&KIND_STATEFULSET, "alpha-proplet"));
+    ck_assert_str_eq(pods_image(), "theirs");
+    ck_assert_uint_eq(requests("DELETE", ""), 0);
 }
 END_TEST
 
@@ -376,6 +400,7 @@ int main(void)
     tcase_add_test(tcase, secret_that_was_deleted_is_made_again_when_a_pod_lacks_it);
     tcase_add_test(tcase, secret_of_somebody_else_is_not_touched);
     tcase_add_test(tcase, deployment_of_somebody_else_is_left_alone_and_said);
+    tcase_add_test(tcase, deployment_of_somebody_else_stays_beside_a_stateful_set);
     tcase_add_test(tcase, deployment_of_another_operator_for_this_proplet_is_taken_over);
     tcase_add_test(tcase, deployment_that_somebody_deletes_or_changes_is_put_back);
     tcase_add_loop_test(tcase, refusal_of_the_api_server_is_said_and_not_repeated_at_once, 0, 2);
