@@ -7,4 +7,4 @@
 typedef int memory_store_fn(void *ctx, struct error *err);
 struct model_store *memory_store_create(size_t max_bytes, memory_store_fn *before, void *ctx);
 /* How many are stored in the scope with this uid. */
-size_t memory_store_count(const struct model_store *store, const char *uid);
+size_t memory_store_count(const struct model_store *self, const char *uid);
