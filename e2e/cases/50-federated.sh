@@ -31,8 +31,19 @@ expect_eq "an update for a Task that has ended" 404 \
     "$(http_status POST "/t/$(task round-1-train-worker-1 .metadata.uid)/update" '[1,2,3]')"
 expect_eq "an update for nobody" 404 "$(http_status POST /t/nobody/update '[1,2,3]')"
 
+# Another one begins with a model of the user's, and keeps one round.
+kn create configmap initial --from-literal='model=[2,-3,0.5]' >/dev/null
+add_federated again 4 2 3 '{"historyLimit": 1, "modelRef": "configmap://initial/model"}'
+wait_federated again Completed
+for round in 1 2; do
+    wait_for 30 "round $round to be removed" object_gone trainingrounds "round-$round-again"
+done
+expect_eq "updates of the last round that began with a bad model" 0 "$(objects tasks | jq '
+    [.items[] | select(.metadata.name | startswith("round-3-again-")) | .status.results.metrics.loss // empty
+     | select(. > 0.1)] | length')"
+
 # Deleted, it takes everything with it.
-kn delete federatedjob train --wait=false >/dev/null
+kn delete federatedjob train again --wait=false >/dev/null
 for kind in trainingrounds tasks; do
     wait_for 60 "its $kind to be gone" phase_none "$kind"
 done
