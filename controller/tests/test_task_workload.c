@@ -204,6 +204,28 @@ START_TEST(secrets_are_not_asked_for_unless_it_is_wanted)
 }
 END_TEST
 
+/* With all labels of the Job's pod, and a result: any user of the namespace can make one. */
+START_TEST(pod_of_somebody_else_tells_no_result)
+{
+    create();
+    cJSON *pod = arena_own(stage.arena, json_copy(stage_get(&KIND_POD, "one-job-pod")), json_free);
+    cJSON *metadata = (cJSON *)json_get(pod, "metadata");
+    json_set_string(metadata, "name", "a-pod");
+    json_remove(metadata, "ownerReferences");
+    json_set_copy(pod, "status",
+                  parse_json(stage.arena,
+                             "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{\"terminated\":"
+                             "{\"exitCode\":0,\"message\":\"666\"}}}]}"));
+    fake_api_put(stage.api, &KIND_POD, pod);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    cluster.mood = CLUSTER_SUCCEEDS;
+    fake_api_put(stage.api, &KIND_POD, stage_get(&KIND_POD, "one-job-pod")); /* a kubelet's word */
+    stage_run();
+    ck_assert_str_eq(stage_task_string("results"), "42");
+}
+END_TEST
+
 /* What a container that ended without a word left; NULL: nothing. */
 static const struct {
     const char *left;
@@ -260,6 +282,7 @@ int main(void)
     tcase_add_test(tc, an_event_of_the_job_tells_why_it_has_no_pod);
     tcase_add_test(tc, the_next_attempt_has_the_environment_of_now);
     tcase_add_test(tc, secrets_are_not_asked_for_unless_it_is_wanted);
+    tcase_add_test(tc, pod_of_somebody_else_tells_no_result);
     tcase_add_loop_test(tc, what_a_failed_job_left_elsewhere_is_in_the_error, 0, ARRAY_LEN(LEFT));
     tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
     suite_add_tcase(suite, tc);
