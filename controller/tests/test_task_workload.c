@@ -1,5 +1,6 @@
 /* Tasks in pods of their own, on an API server in memory: names of others, refusals, what a Job
  * left. */
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
@@ -226,6 +227,25 @@ START_TEST(pod_of_somebody_else_tells_no_result)
 }
 END_TEST
 
+/* Put in the place of the Task's own, which somebody deleted. */
+START_TEST(job_of_somebody_else_tells_no_result)
+{
+    create();
+    stage_delete(&KIND_JOB, "one-job");
+    fake_api_put(stage.api, &KIND_JOB,
+                 parse_json(stage.arena,
+                            "{\"kind\":\"Job\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                            "\"one-job\",\"annotations\":{\"" ANNOTATION_RESULT "\":\"666\"}},"
+                            "\"status\":{\"conditions\":[{\"type\":\"Complete\",\"status\":"
+                            "\"True\"}]}}"));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    const cJSON *status = json_get(stage_get(&KIND_TASK, "one"), "status");
+    ck_assert_int_eq(json_int(json_get(status, "attempt"), 0), 2);
+    ck_assert_ptr_nonnull(stage_get(&KIND_JOB, "one-job")); /* it is left alone */
+}
+END_TEST
+
 /* What a container that ended without a word left; NULL: nothing. */
 static const struct {
     const char *left;
@@ -283,6 +303,7 @@ int main(void)
     tcase_add_test(tc, the_next_attempt_has_the_environment_of_now);
     tcase_add_test(tc, secrets_are_not_asked_for_unless_it_is_wanted);
     tcase_add_test(tc, pod_of_somebody_else_tells_no_result);
+    tcase_add_test(tc, job_of_somebody_else_tells_no_result);
     tcase_add_loop_test(tc, what_a_failed_job_left_elsewhere_is_in_the_error, 0, ARRAY_LEN(LEFT));
     tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
     suite_add_tcase(suite, tc);
