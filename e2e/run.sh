@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
-# against real control planes: E2E_LANES of them (2), each taking the next case when it is free with
-# one. E2E_CLUSTER=local adds a node whose pods run, kind are three of them, existing with
+# against real control planes: E2E_LANES of them (3; 2 with nodes or little memory), each taking the next
+# case when it is free with one. E2E_CLUSTER=local adds a node whose pods run, kind are three of them, existing with
 # E2E_KUBECONFIG=FILE is somebody's cluster; E2E_OPERATOR=pods|process says what the operator is there.
 # CONTROLLER_BIN=FILE is a controller built elsewhere, E2E_SHUFFLE=SEED another order of the cases.
 set -euo pipefail
@@ -91,6 +91,13 @@ lane() { # PART
     done
 }
 
+# A case waits for most of its time. A control plane with what a case adds takes about 1 GiB.
+lanes_here() {
+    local free_kib
+    free_kib=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
+    if [[ ${E2E_CLUSTER:-control-plane} == control-plane ]] && ((free_kib >= 4 << 20)); then echo 3; else echo 2; fi
+}
+
 # run_lanes COUNT: fails if one of them could not go on to the end
 run_lanes() {
     local i status=0
@@ -130,7 +137,7 @@ check_identities() {
 }
 
 main() {
-    local lanes=${E2E_LANES:-2} failed
+    local lanes=${E2E_LANES:-$(lanes_here)} failed
     local -a cases
     [[ ${E2E_SHUFFLE:-0} =~ ^[0-9]+$ ]] || die "E2E_SHUFFLE is '$E2E_SHUFFLE', it must be a number"
     [[ $CASE_SECONDS =~ ^[0-9]+$ ]] || die "CASE_SECONDS is '$CASE_SECONDS', it must be a number"
