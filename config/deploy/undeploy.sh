@@ -12,32 +12,43 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 RELEASE_SECONDS=${RELEASE_SECONDS:-60}
 readonly OUR_FINALIZERS="^$GROUP/"
 
-# scope: "" for all namespaces, or those whose Roles are in the overlay
+# scope: where the overlay has rights: ALL, or the namespaces of its Roles
+readonly ALL='*'
 scope() {
-    has '^ClusterRole propeller-caches$' && return
-    documents '^Role propeller-caches$' | sed -n 's/^  namespace: //p'
+    if has '^ClusterRole propeller-caches$'; then
+        printf '%s\n' "$ALL"
+    else
+        documents '^Role propeller-caches$' | sed -n 's/^  namespace: //p'
+    fi
+}
+# set_where NAMESPACE: the options of kubectl for it
+set_where() {
+    WHERE=(--all-namespaces)
+    [[ $1 == "$ALL" ]] || WHERE=(--namespace "$1")
 }
 
 # objects: "KIND NAMESPACE NAME FINALIZER..." a line, of the kinds that are there
 objects() {
     local namespace
-    local -a where=(--all-namespaces)
     for namespace in "${SCOPE[@]}"; do
-        [[ -z $namespace ]] || where=(--namespace "$namespace")
+        set_where "$namespace"
         # shellcheck disable=SC2016 # a template of kubectl
-        kube get "$KINDS_THERE" "${where[@]}" --ignore-not-found --output go-template='{{range .items}}{{.kind}} {{.metadata.namespace}} {{.metadata.name}}{{range .metadata.finalizers}} {{.}}{{end}}
-{{end}}'
+        kube get "$KINDS_THERE" "${WHERE[@]}" --ignore-not-found --output go-template='{{range .items}}{{.kind}} {{.metadata.namespace}} {{.metadata.name}}{{range .metadata.finalizers}} {{.}}{{end}}
+{{end}}' || return 1
     done
 }
-no_object() { [[ -z $(objects) ]]; }
+# Without an answer of the API server it is not known.
+no_object() {
+    local left
+    left=$(objects) && [[ -z $left ]]
+}
 
 delete_objects() {
     local kind namespace
-    local -a where=(--all-namespaces)
     for kind in "${PRESENT[@]}"; do
         for namespace in "${SCOPE[@]}"; do
-            [[ -z $namespace ]] || where=(--namespace "$namespace")
-            kube delete "$kind.$GROUP" --all "${where[@]}" --wait=false | sed 's/^/  /'
+            set_where "$namespace"
+            kube delete "$kind.$GROUP" --all "${WHERE[@]}" --wait=false | sed 's/^/  /'
         done
     done
 }
@@ -81,16 +92,16 @@ no_children() {
 }
 
 kinds_in_use() {
-    local SCOPE=("")
+    local -a SCOPE=("$ALL")
     ((${#PRESENT[@]})) && ! no_object
 }
 
 main() {
     local -a PRESENT=() SCOPE
     render
-    documents 'WebhookConfiguration ' | kube delete --ignore-not-found -f - 2>/dev/null | sed 's/^/  /' || true
     mapfile -t SCOPE < <(scope)
-    ((${#SCOPE[@]})) || SCOPE=("")
+    ((${#SCOPE[@]})) || die "the overlay '$OVERLAY' has the rights of a controller nowhere: whose objects are meant?"
+    documents 'WebhookConfiguration ' | kube delete --ignore-not-found -f - 2>/dev/null | sed 's/^/  /' || true
     remove_objects
     wait_until "$RELEASE_SECONDS" no_children || say "left to the garbage collector: what was made for Proplets and Tasks"
     say "programs"

@@ -104,4 +104,14 @@ expect_eq "finalizers of the Task" example.com/other "$(task waiting '.metadata.
 kn patch task waiting --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
 make_it undeploy >/dev/null || fail "make undeploy fails when the other has let go"
 nothing_is_left
+expect_failure "an overlay without rights" "has the rights of a controller nowhere" make_it undeploy OVERLAY="$ROOT/config/flowcontrol"
+
+# ---- single namespaces: objects of others stay, and the kinds with them ----
+k apply --server-side -f "$ROOT/crds/" >/dev/null
+k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+add_task theirs "$ADDITION" '[10, 32]'
+task_json ours "$ADDITION" '[10, 32]' | k --namespace default create -f - >/dev/null
+said=$(make_it undeploy OVERLAY=namespaced) || fail "make undeploy for single namespaces: $said"
+expect_match "what it says of the kinds" 'the kinds stay: other namespaces have objects of them' "$said"
+expect_eq "Tasks that are left" "$NS/theirs" "$(k get tasks --all-namespaces -o json | jq -r '.items[].metadata | "\(.namespace)/\(.name)"')"
 unset KUBECONFIG
