@@ -246,6 +246,23 @@ START_TEST(job_of_somebody_else_tells_no_result)
 }
 END_TEST
 
+/* Whatever its labels say. */
+START_TEST(job_of_somebody_else_is_no_leftover)
+{
+    create();
+    cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
+    cJSON *metadata = (cJSON *)json_get(job, "metadata");
+    json_set_string(metadata, "name", "theirs");
+    json_set_string(metadata, "uid", "theirs");
+    json_remove(metadata, "ownerReferences");
+    fake_api_put(stage.api, &KIND_JOB, job);
+    stage_put_task("{" SPEC ",\"suspend\":true}");
+    stage_run();
+    ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
+    ck_assert_ptr_nonnull(stage_get(&KIND_JOB, "theirs"));
+}
+END_TEST
+
 /* What a container that ended without a word left; NULL: nothing. */
 static const struct {
     const char *left;
@@ -304,6 +321,7 @@ int main(void)
     tcase_add_test(tc, secrets_are_not_asked_for_unless_it_is_wanted);
     tcase_add_test(tc, pod_of_somebody_else_tells_no_result);
     tcase_add_test(tc, job_of_somebody_else_tells_no_result);
+    tcase_add_test(tc, job_of_somebody_else_is_no_leftover);
     tcase_add_loop_test(tc, what_a_failed_job_left_elsewhere_is_in_the_error, 0, ARRAY_LEN(LEFT));
     tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
     suite_add_tcase(suite, tc);
