@@ -17,6 +17,8 @@ controller_prepare() {
         --metrics-bind-address "127.0.0.1:$METRICS_PORT"
         --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-id "$CONTROLLER_USER"
         --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
+    # Nodes take a part of a slow machine: that must not look like a leader that stands still.
+    ! operator_in_pods || CONTROLLER_OPTIONS+=(--leader-elect-lease-duration 15s --leader-elect-renew-deadline 10s)
     if owns_cluster || operator_in_pods; then
         CONTROLLER_OPTIONS+=(--use-service-account-credentials)
     else # one identity, which may be anybody's; another controller may hold the usual Lease
