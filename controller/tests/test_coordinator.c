@@ -210,7 +210,7 @@ int main(void)
     TCase *tcase = tcase_create("coordinator");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, an_update_is_answered_when_its_task_has_dealt_with_it, 0,
                         ARRAY_LEN(VERDICTS));
     tcase_add_test(tcase, who_waits_when_the_process_ends_is_told_so);

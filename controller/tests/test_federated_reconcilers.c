@@ -303,8 +303,8 @@ int main(void)
     TCase *torture = tcase_create("torture");
 
     tcase_add_checked_fixture(tcase, federated_stage_set_up, federated_stage_tear_down);
-    tcase_set_timeout(tcase, 60);
-    tcase_set_timeout(torture, 300);
+    tcase_set_timeout(tcase, 120);
+    tcase_set_timeout(torture, 900);
     tcase_add_test(tcase, rounds_follow_each_other_with_the_model_of_the_one_before);
     tcase_add_test(tcase, a_participant_that_comes_back_in_time_gets_its_task);
     tcase_add_test(tcase,

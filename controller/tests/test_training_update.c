@@ -304,7 +304,7 @@ int main(void)
     TCase *tcase = tcase_create("updates");
 
     tcase_add_checked_fixture(tcase, set_up, federated_stage_tear_down);
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, both_ways_of_an_update_say_the_same, 0, ARRAY_LEN(UPDATES));
     tcase_add_test(tcase, a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one);
     tcase_add_test(tcase, what_comes_after_the_update_is_a_duplicate_and_unread);

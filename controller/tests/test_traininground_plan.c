@@ -381,7 +381,7 @@ int main(void)
     TCase *tcase = tcase_create("plan");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, the_tasks_and_the_proplets_decide_what_a_running_round_does, 0,
                         ARRAY_LEN(PLANS));
     tcase_add_test(tcase,
