@@ -26,6 +26,11 @@
  * lose it. The grant wakes it; looked at so often in any case. */
 #define SUBSCRIBED_RETRY_MS 5000
 
+/* While nothing can be written nothing is acknowledged, and a marker stays behind what waits for
+ * that. Markers that used to come back are believed to be on their way for so long; then a Task ends
+ * without. */
+#define MARKER_PATIENCE_MS 600000
+
 /* Nobody is lost who had no time to be heard, since we listen or since most of the fleet is back. */
 static void observe_absence(struct shared *shared, struct reconcile *rc,
                             const struct channel_state *channel, struct observed_proplet *proplet)
@@ -58,6 +63,8 @@ static void observe_device(struct shared *shared, struct reconcile *rc,
     fleet_get(shared->fleet, rc->arena, key, &device);
     proplet->fresh_since_ms = device.fresh_since_ms;
     proplet->results_heard = channel.results_since_ms > 0;
+    proplet->results_since_ms = channel.results_since_ms;
+    proplet->results_refused = channel.refused;
     observe_absence(shared, rc, &channel, proplet);
     if (!channel.since_ms || !channel.results_since_ms)
         return;
@@ -214,7 +221,30 @@ static bool is_settled(struct shared *shared, struct reconcile *rc, const struct
     return !silent_ms || bridge_fence_passed(shared->bridge, silent_ms, &rc->name);
 }
 
-static void observe_backlog(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
+/* due_ms: see task_end_due_ms. Also a connection that is newer has the broker's queue behind it. */
+static void observe_answer(struct shared *shared, struct reconcile *rc, int64_t due_ms,
+                           struct task_observed *ret)
+{
+    const struct observed_proplet *proplet = &ret->proplet;
+    int64_t since_ms = proplet->results_since_ms - 1;
+
+    if (since_ms < due_ms)
+        since_ms = due_ms;
+    if (!due_ms || !ret->backlog_drained || ret->workload.selected)
+        return;
+    if (!proplet->results_heard) {
+        ret->answer_awaited = !proplet->results_refused;
+        return;
+    }
+    ret->answer_awaited =
+        !bridge_fence_passed(shared->bridge, since_ms, &rc->name) &&
+        (!bridge_marker_overdue(shared->bridge) || ret->now_ms - since_ms < MARKER_PATIENCE_MS);
+    if (ret->answer_awaited)
+        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+}
+
+static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t due_ms,
+                            struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
 
@@ -235,6 +265,7 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, struct 
         ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
         ret->marker_overdue = bridge_marker_overdue(shared->bridge);
     }
+    observe_answer(shared, rc, due_ms, ret);
 }
 
 /* Each open target as if it were a Task. */
@@ -244,6 +275,7 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
     const struct json_objects *list = &task->task.status.broadcast_results;
     const struct task_target *targets = list->items;
     int64_t attempt = task->task.status.attempt;
+    int64_t due_ms = task_end_due_ms(task);
     int64_t last = 0;
 
     *ret_count = 0;
@@ -273,7 +305,8 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
         part->attempt = attempts_get(shared->attempts, part->uid, attempt, task->now_ms);
         part->attempt.deleting_ms = task->attempt.deleting_ms;
         observe_proplet(shared, rc, &part->task, &part->proplet);
-        observe_backlog(shared, rc, part);
+        int64_t own_ms = task_end_due_ms(part);
+        observe_backlog(shared, rc, own_ms > due_ms ? own_ms : due_ms, part);
     }
     attempts_targets(shared->attempts, task->uid, attempt, last + 1, task->now_ms);
     *ret_count = list->len;
@@ -342,7 +375,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     r = task_workload_observe(shared, rc, ret, err);
     if (r < 0)
         return r;
-    observe_backlog(shared, rc, ret);
+    observe_backlog(shared, rc, task_end_due_ms(ret), ret);
     size_t part_count;
     struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
     ret->parts = parts;

@@ -150,6 +150,7 @@ START_TEST(scheduled_task_of_a_lost_proplet_moves_in_one_write)
     world_assigned();
     if (SCHEDULED[_i].started)
         world_new_leader();
+    world.observed.backlog_drained = true;
     choose(SCHEDULED[_i].policy);
     let_all_fit();
     go_offline();

@@ -10,6 +10,7 @@ struct task_observed broadcast_drained(const struct task_observed *observed)
     struct task_observed whole = *observed;
 
     whole.backlog_drained = true;
+    whole.answer_awaited = false;
     return whole;
 }
 
@@ -20,7 +21,8 @@ static bool may_have_answered(const struct task_observed *observed)
 
     for (size_t i = 0; i < list->len; i++) {
         const struct task_observed *part = &observed->parts[i];
-        if (target_is_open(&targets[i]) && !part->backlog_drained && !part->marker_overdue)
+        if (target_is_open(&targets[i]) &&
+            (part->answer_awaited || (!part->backlog_drained && !part->marker_overdue)))
             return true;
     }
     return false;

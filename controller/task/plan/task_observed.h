@@ -58,9 +58,11 @@ struct observed_proplet {
     const char *client_id;
     char channel[CHANNEL_KEY_LEN];
     enum proplet_dialect dialect;
-    int qos;                /* of what is published to it */
-    bool results_heard;     /* what it publishes is kept for us: the subscriptions are there */
-    int64_t heard_since_ms; /* its signs are heard since then (monotonic); 0: not now */
+    int qos;                  /* of what is published to it */
+    bool results_heard;       /* what it publishes is kept for us: the subscriptions are there */
+    int64_t results_since_ms; /* since then (monotonic); 0: it is not */
+    bool results_refused;     /* nor will it be: the broker refuses a subscription */
+    int64_t heard_since_ms;   /* its signs are heard since then (monotonic); 0: not now */
     bool cordoned;
     int64_t offline_since_us; /* 0: it is not Offline */
     int64_t absent_from_ms;   /* its absence tells something from then on (monotonic); 0: nothing */
@@ -122,6 +124,9 @@ struct task_observed {
 
     bool mqtt_configured;
     bool backlog_drained; /* everything stored for the last leader has been handled */
+    /* It is to be ended, and what the broker held when that became so is still on its way: its
+     * answer may be there, given in time. See task_end_due_ms. */
+    bool answer_awaited;
     /* Nothing that the broker held when the device came up, when a start went out that it did not
      * acknowledge, or when its silence became too long, is still to come; and its result will be
      * heard. Not before start_from_ms (monotonic; 0: any time). */

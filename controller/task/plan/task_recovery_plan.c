@@ -62,8 +62,10 @@ bool task_awaits_backlog(const struct task_observed *observed)
 
 bool task_may_have_answered(const struct task_observed *observed)
 {
-    return !observed->workload.selected && !observed->backlog_drained &&
-           !observed->marker_overdue && !observed->result_count;
+    bool backlog = !observed->backlog_drained && !observed->marker_overdue;
+
+    return !observed->workload.selected && !observed->result_count &&
+           (backlog || observed->answer_awaited);
 }
 
 /* ---- silence ---- */
@@ -318,6 +320,8 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
         plan->status.reason = REASON_OFFLINE;
         return false;
     }
+    if (task_may_have_answered(observed))
+        return false;
     plan->publish_stop = observed->proplet.reachable;
     plan->answer = ANSWER_MISSED;
     if (policy == LOST_FAIL)
@@ -343,6 +347,8 @@ void task_plan_displaced(struct arena *arena, const struct task_observed *observ
     bool may_have_started = task_may_have_started(observed);
     struct schedule_refusal refusal;
 
+    if (may_have_started && task_may_have_answered(observed))
+        return;
     if (may_have_started) {
         plan->publish_stop = observed->proplet.reachable;
         plan->answer = ANSWER_MISSED;
@@ -366,6 +372,24 @@ static bool is_overdue(const struct task_observed *observed)
 
     return observed->task.status.phase == TASK_RUNNING && deadline->set &&
            task_left_ms(observed, observed->task.status.started_at_us, deadline->value) <= 0;
+}
+
+int64_t task_end_due_ms(const struct task_observed *observed)
+{
+    const struct task_status *status = &observed->task.status;
+    const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
+    int64_t due_ms = observed->job_order != JOB_ORDER_NONE;
+
+    if (!task_is_active(observed))
+        return 0;
+    if (is_overdue(observed))
+        due_ms = latest(due_ms, observed->now_ms +
+                                    task_left_ms(observed, status->started_at_us, deadline->value));
+    if (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT)
+        due_ms = latest(due_ms, observed->now_ms + overdue_in_ms(observed));
+    if (status->next_run_us && status->next_run_us <= observed->now_us)
+        due_ms = latest(due_ms, observed->now_ms + task_left_ms(observed, status->next_run_us, 0));
+    return due_ms;
 }
 
 bool task_is_stopping(const struct task_observed *observed)

@@ -49,8 +49,12 @@ enum condition_status task_started_status(const struct task_observed *observed);
 /* An earlier leader may have published the start, and its result may wait in the broker. Or nothing
  * will confirm it: then a create from there must not be taken for one that ended it. */
 bool task_awaits_backlog(const struct task_observed *observed);
-/* In time, while nobody led: whoever is about to end it waits for the marker, which wakes it. */
+/* In time, while nobody led, or while nothing could be written: whoever is about to end it waits for
+ * the marker, which wakes it. */
 bool task_may_have_answered(const struct task_observed *observed);
+/* It is the clock, or its absence, or its job that ends an active Task: since when that is so
+ * (monotonic, at least 1); 0: none of them. What ends it waits for a marker that was sent later. */
+int64_t task_end_due_ms(const struct task_observed *observed);
 
 /* The device was started anew after the start of this attempt went out, and behind the result
  * (sequence 0: there is none). */

@@ -195,7 +195,7 @@ static bool plan_due(struct arena *arena, const struct task_observed *observed,
 static bool plan_overlap(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
-    if (task_is_active(observed) && !observed->backlog_drained)
+    if (task_is_active(observed) && (!observed->backlog_drained || observed->answer_awaited))
         return false; /* its result may be there: the marker wakes it */
     if (task_concurrency_policy(&observed->task.spec) != CONCURRENCY_REPLACE) {
         plan->status.next_run_us = time_after_now(observed);
