@@ -1,5 +1,5 @@
 """Creates Tasks: one at a time, telling how long it takes until a device has been told to start,
-or many at once. Creates Proplets, many at once, and cordons or uncordons them.
+or many at once. Creates Proplets, many at once, and deletes them.
 
 Clock: one machine, wall-clock. Printed as `what|value|budget` lines.
 """
@@ -49,6 +49,8 @@ def create_task(connection, options, name):
     spec["file"] = options.module + "A" * (options.inline_bytes // 4 * 4)
     if options.suspend:
         spec["suspend"] = True
+    if options.daemon:
+        spec["daemon"] = True
     task = {"apiVersion": API, "kind": "Task", "metadata": {"name": name}, "spec": spec}
     answer, before, after = send(connection, "POST", path_of(options, "tasks"), task)
     return answer["metadata"]["uid"], before, after
@@ -60,16 +62,9 @@ def create_proplet(connection, options, number):
     config["clientKeySecretRef"] = {"name": "unused", "key": "key"}
     external = {"maxTasks": options.max_tasks} if options.max_tasks else {}
     spec = {"type": "external", "external": external, "connectionConfig": config}
-    spec["unschedulable"] = options.unschedulable
     metadata = {"name": f"worker-{number}"}
     proplet = {"apiVersion": API, "kind": "Proplet", "metadata": metadata, "spec": spec}
     send(connection, "POST", path_of(options, "proplets"), proplet)
-
-
-def cordon_proplet(connection, options, number):
-    path = path_of(options, f"proplets/worker-{number}")
-    patch = {"spec": {"unschedulable": options.unschedulable}}
-    send(connection, "PATCH", path, patch, "application/merge-patch+json")
 
 
 def started_at(journal):
@@ -125,10 +120,6 @@ def create_proplets(options):
     in_parts(options, lambda to, number: create_proplet(to, options, number))
 
 
-def cordon_proplets(options):
-    in_parts(options, lambda to, number: cordon_proplet(to, options, number))
-
-
 def measure_latency(options):
     connection = UnixConnection(options.socket)
     created = []
@@ -153,7 +144,6 @@ MODES = {
     "latency": measure_latency,
     "many": create_many,
     "proplets": create_proplets,
-    "cordon": cordon_proplets,
     "drop-proplets": drop_proplets,
 }
 
@@ -169,10 +159,10 @@ def main():
     parser.add_argument("--journal", help="of the devices; for latency")
     parser.add_argument("--from", type=int, default=0, dest="first", help="so many are there")
     parser.add_argument("--suspend", action="store_true", help="Tasks that do not begin")
+    parser.add_argument("--daemon", action="store_true", help="Tasks that keep their places")
     for name in ("broker", "domain", "channel"):
         parser.add_argument(f"--{name}", help="for proplets")
     parser.add_argument("--max-tasks", type=int, default=0, help="0: no limit; for proplets")
-    parser.add_argument("--unschedulable", action="store_true")
     options = parser.parse_args()
     MODES[options.mode](options)
 

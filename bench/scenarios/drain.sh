@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tasks that wait: 1,000 and then 10,000 while 100 Proplets of two places each are cordoned. They drain at the
-# same rate, at the same cost for each of them, and waiting costs little memory.
+# Tasks that wait for capacity: 1,000 and then 10,000 while daemons have the places of 100 Proplets, two each
+# (maxTasks). When these are deleted the others drain at the same rate, at the same cost for each of them, and
+# waiting costs little memory.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -10,7 +11,7 @@ FEW=${BENCH_FEW:-1000}
 MANY=${BENCH_MANY:-10000}
 declare -A rate cpu
 
-waiting() { objects tasks | jq '[.items[] | select(.status.reason == "NoCandidates")] | length'; }
+waiting() { objects tasks | jq '[.items[] | select(.status.reason == "InsufficientCapacity")] | length'; }
 all_wait() {
     local count
     count=$(waiting)
@@ -31,18 +32,20 @@ warm_up() {
 }
 
 drain() { # drain COUNT
-    local count=$1 anon before cpu_before tenth most
-    tasks_py cordon "$PROPLETS" --unschedulable
+    local count=$1 places=$((PROPLETS * 2)) anon before cpu_before tenth most daemons
     kn delete tasks --all --wait=true >/dev/null
+    tasks_py many "$places" --prefix place --daemon >/dev/null
+    wait_for 600 "daemons to have all places" phase_count_is tasks running "$places"
     anon=$(memory RssAnon)
     tasks_py many "$count" --prefix "wait$count" >/dev/null
     wait_for 1200 "$count Tasks to wait" all_wait "$count"
     figure "$count Tasks wait: RssAnon each (KiB)" "$(ratio $(($(memory RssAnon) - anon)) "$count")" "<= 2"
     before=$(fleet_count answered)
     cpu_before=$(cpu_ms)
-    tasks_py cordon "$PROPLETS"
-    # Without the first and the last tenth: the Proplets are uncordoned one after the other, and at the end
-    # some have nothing to do any more.
+    mapfile -t daemons < <(seq -f 'place-%g' "$places")
+    kn delete tasks "${daemons[@]}" --wait=false >/dev/null
+    # Without the first and the last tenth: the places become free one after the other, and at the end some
+    # Proplets have nothing to do any more.
     tenth=$(reached $((before + count / 10)))
     most=$(reached $((before + count * 9 / 10)))
     reached $((before + count)) >/dev/null
