@@ -11,6 +11,7 @@
 #include "controller/task/plan/task_dependencies_plan.h"
 #include "controller/task/plan/task_run_plan.h"
 #include "controller/task/plan/task_schedule_plan.h"
+#include "controller/task/plan/task_transition.h"
 
 static const char *task_phase_text(const cJSON *json)
 {
@@ -71,7 +72,8 @@ static bool waits_for_others(const cJSON *json)
     const char *reason = task_reason(json);
 
     return str_equal(reason, REASON_DEPENDENCIES) || str_equal(reason, REASON_DEPENDENCY_MISSING) ||
-           str_equal(reason, REASON_DEPENDENCY_CYCLE) || str_equal(reason, REASON_SCHEDULE);
+           str_equal(reason, REASON_DEPENDENCY_CYCLE) || str_equal(reason, REASON_SCHEDULE) ||
+           str_equal(reason, REASON_SUSPENDED);
 }
 
 static bool is_waiting(const cJSON *json)

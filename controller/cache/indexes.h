@@ -13,7 +13,7 @@
  *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet, a broadcast by those it waits for
  *   INDEX_OWED      "<ns>/<proplet>"    those that it is to be told to stop when it is back
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
- *                                       Tasks, or the time, can help
+ *                                       Tasks, the time or its user can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
  *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
  * Proplets

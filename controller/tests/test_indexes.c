@@ -54,6 +54,7 @@ static const struct {
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"DependencyMissing\"}", 0 },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"DependencyCycle\"}", 0 },
     { ",\"status\":{\"phase\":\"pending\",\"reason\":\"WaitingForSchedule\"}", 0 },
+    { ",\"status\":{\"phase\":\"pending\",\"reason\":\"Suspended\"}", 0 },
     { ",\"spec\":{\"dependsOn\":[\"first\",\"second\"]}", WAITING | DEPENDENT },
     { ",\"spec\":{\"dependsOn\":[\"second\"]},\"status\":{\"phase\":\"pending\"}",
       WAITING | DEPENDENT },

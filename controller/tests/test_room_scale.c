@@ -121,6 +121,27 @@ START_TEST(those_who_are_pinned_elsewhere_are_passed_over)
 }
 END_TEST
 
+/* Whatever becomes of a fleet, it is nothing to those who are suspended. */
+START_TEST(suspended_tasks_take_no_turn_when_a_proplet_changes)
+{
+    enum { TASKS = 2000, CHANGES = 5 };
+
+    for (int i = 0; i < TASKS; i++)
+        stage_put(&KIND_TASK, arena_printf(stage.arena, "task-%05d", i),
+                  TASK_THAT("\"suspend\":true"));
+    stage_run();
+    ck_assert_str_eq(message_of("task-01999"), "spec.suspend is true");
+
+    unsigned turns = stage.task_turns;
+    for (int i = 0; i < CHANGES; i++) {
+        stage_put_proplet("p-50", i % 2 ? PROPLET("absent-50") : ANOTHER_TYPE);
+        stage_wait_ms(60000);
+        stage_run();
+    }
+    ck_assert_uint_le(stage.task_turns - turns, CHANGES);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("room at scale");
@@ -130,6 +151,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, ten_thousand_that_wait_are_not_compared_with_every_proplet);
     tcase_add_test(tcase, those_who_are_pinned_elsewhere_are_passed_over);
+    tcase_add_test(tcase, suspended_tasks_take_no_turn_when_a_proplet_changes);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

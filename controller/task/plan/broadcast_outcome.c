@@ -211,9 +211,9 @@ static void finish_ordered(struct arena *arena, const struct task_observed *obse
         return;
     case BROADCAST_SUSPENDED:
         if (running)
-            task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
+            task_interrupt(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         else
-            task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
+            task_unassign(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         return;
     case BROADCAST_OVERDUE:
         task_fail(arena, observed, plan, REASON_DEADLINE,

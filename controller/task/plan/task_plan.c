@@ -143,7 +143,7 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
     const struct task_spec *spec = &observed->task.spec;
 
     if (spec->suspend) {
-        task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
+        task_wait(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         return;
     }
     if (task_depend(arena, observed, plan))
@@ -198,7 +198,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
 
     if (observed->task.spec.suspend) {
         plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
-        task_unassign(arena, observed, plan, "Suspended", "spec.suspend is true");
+        task_unassign(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         return;
     }
     if (!task_is_assigned(observed)) {
@@ -248,7 +248,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
 
     if (spec->suspend) {
         plan->publish_stop = observed->proplet.reachable;
-        task_interrupt(arena, observed, plan, "Suspended", "spec.suspend is true");
+        task_interrupt(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         return;
     }
     if (!observed->proplet.exists) {

@@ -97,7 +97,7 @@ void task_plan_retry(struct arena *arena, const struct task_observed *observed,
                                       "failed %" PRId64 " times, and spec.backoffLimit is %" PRId64,
                                       status->failures, task_backoff_limit(&observed->task.spec)));
     } else if (observed->task.spec.suspend) {
-        task_wait(arena, observed, plan, "Suspended", "spec.suspend is true");
+        task_wait(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
     } else if (left_ms > 0) {
         say_waiting(arena, observed, plan);
         task_requeue_at(observed, plan, observed->now_ms + left_ms);

@@ -5,6 +5,8 @@
 #include "common/kube/conditions.h"
 #include "controller/task/plan/task_observed.h"
 
+#define REASON_SUSPENDED "Suspended" /* spec.suspend is true */
+
 /* Reasons of failures; those of recovery are in task_recovery_plan.h. */
 #define REASON_PAYLOAD_TOO_LARGE "PayloadTooLarge"
 #define REASON_PAYLOAD_INVALID "PayloadInvalid"
