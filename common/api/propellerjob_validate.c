@@ -89,7 +89,7 @@ static void check_tasks(const struct validation *validation, const cJSON *tasks,
         task_spec_advise(&view, task);
         if (task->is_recurring)
             field_warning(validation->errors, spec_path(&view, "isRecurring"),
-                          "the job does not end while a task of it recurs");
+                          "the job counts its first run; the task goes on to recur");
         wasm_len += task->file ? strlen(task->file) : 0;
     }
     if (wasm_len > VALIDATE_MAX_JOB_WASM)

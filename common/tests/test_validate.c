@@ -257,7 +257,7 @@ static const struct {
     { "propellerjob",
       "{\"tasks\":[{\"name\":\"a\",\"imageUrl\":\"i\",\"isRecurring\":true,"
       "\"schedule\":\"@daily\"}]}",
-      "spec.tasks[0].isRecurring: the job does not end while a task of it recurs" },
+      "spec.tasks[0].isRecurring: the job counts its first run; the task goes on to recur" },
     { "propellerjob", "{\"tasks\":[{\"name\":\"a\",\"imageUrl\":\"i\",\"runIf\":\"success\"}]}",
       "spec.tasks[0].runIf: without dependsOn it means nothing" },
     { "federatedjob", "{\"timeoutSeconds\":0}",

@@ -147,6 +147,17 @@ START_TEST(circle_that_came_past_the_webhook_fails_the_job_once)
 }
 END_TEST
 
+START_TEST(failure_branch_does_not_wait_for_what_will_never_be_made)
+{
+    put_job("a b f!a,b", ",\"parallelism\":1");
+    expect("Running 3 0 0 0; True TasksRunning", 1);
+    job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_run();
+    const cJSON *branch = json_get(job_stage_get(&KIND_TASK, "job-f"), "spec");
+    ck_assert_str_eq(json_text(jobs.arena, json_get(branch, "dependsOn"), NULL), "[\"job-a\"]");
+}
+END_TEST
+
 START_TEST(deleted_job_makes_nothing_more)
 {
     put_job("a b", ",\"parallelism\":1");
@@ -329,6 +340,7 @@ int main(void)
                         ARRAY_LEN(LETTING_GO));
     tcase_add_test(tcase, job_of_another_controller_is_left_alone);
     tcase_add_test(tcase, circle_that_came_past_the_webhook_fails_the_job_once);
+    tcase_add_test(tcase, failure_branch_does_not_wait_for_what_will_never_be_made);
     tcase_add_test(tcase, deleted_job_makes_nothing_more);
     tcase_add_loop_test(tcase, tasks_find_the_order_of_their_job_and_are_woken_for_it, 0,
                         ARRAY_LEN(ORDERS));
