@@ -83,6 +83,7 @@ static void set_request(CURL *easy, const struct http_client_request *request,
                         const struct curl_slist *headers, struct transfer *transfer)
 {
     curl_easy_setopt(easy, CURLOPT_URL, request->url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* what was checked is what is asked for */
     if (request->body) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);

@@ -261,6 +261,19 @@ int model_store_s3_create(const struct model_s3_options *options, struct model_s
     return 0;
 }
 
+/* Servers, and those on the way to them, may take "a/../b" for "b": whatever is refused below would
+ * be read after all. */
+static bool is_plain_key(const char *key)
+{
+    for (const char *end = key; *end; key = end + 1) {
+        end = key + strcspn(key, "/");
+        size_t len = (size_t)(end - key);
+        if (!len || (len <= 2 && strspn(key, ".") >= len))
+            return false;
+    }
+    return true;
+}
+
 int model_store_s3_read(struct model_store *store, struct arena *arena, const char *bucket,
                         const char *key, const char **ret, size_t *ret_len, struct error *err)
 {
@@ -270,6 +283,9 @@ int model_store_s3_read(struct model_store *store, struct arena *arena, const ch
         return error_set(err, ERROR_INVALID, "s3:// needs --model-store s3");
     if (!str_equal(bucket, self->options.bucket))
         return error_set(err, ERROR_FORBIDDEN, "bucket '%s' is not the one of --s3-bucket", bucket);
+    if (!is_plain_key(key))
+        return error_set(err, ERROR_INVALID,
+                         "key of s3:// may have no empty part and none that is '.' or '..'");
     if (str_has_prefix(key, MODEL_S3_PREFIX))
         return error_set(err, ERROR_FORBIDDEN,
                          "keys below '" MODEL_S3_PREFIX "' are named by model:// only");

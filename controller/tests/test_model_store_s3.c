@@ -186,6 +186,26 @@ START_TEST(an_object_of_the_bucket_is_the_first_model_if_it_is_nobody_s)
 }
 END_TEST
 
+static const char *const ROUNDABOUT[] = { "../another/key",
+                                          "x/../propeller/ns/key",
+                                          "./propeller/key",
+                                          "/propeller/key",
+                                          "x//key",
+                                          "x/",
+                                          "x/.." };
+
+START_TEST(a_key_that_a_server_may_understand_otherwise_is_refused)
+{
+    const struct model_source source = { .store = store };
+    struct fl_model model;
+    const char *reference = arena_printf(arena, "s3://%s/%s", options.bucket, ROUNDABOUT[_i]);
+
+    ck_assert_int_eq(model_source_read(&source, arena, "ns", reference, &model, &err),
+                     -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "'..'"));
+}
+END_TEST
+
 /* ---- with the server of this test only ---- */
 
 START_TEST(bytes_that_were_changed_are_never_a_model)
@@ -406,6 +426,8 @@ int main(void)
     tcase_add_test(tcase, a_large_model_comes_back);
     tcase_add_test(tcase, a_wrong_key_is_refused_and_no_message_holds_it);
     tcase_add_test(tcase, an_object_of_the_bucket_is_the_first_model_if_it_is_nobody_s);
+    tcase_add_loop_test(tcase, a_key_that_a_server_may_understand_otherwise_is_refused, 0,
+                        ARRAY_LEN(ROUNDABOUT));
     if (!is_elsewhere())
         add_tests_of_this_server(tcase);
     suite_add_tcase(suite, tcase);
