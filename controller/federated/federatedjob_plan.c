@@ -174,6 +174,7 @@ static void plan_taken(const struct planning *planning)
                    "RoundNameTaken"))
         set_event(planning->plan, EVENT_WARNING, "RoundNameTaken", message);
     set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNameTaken", message);
+    plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
 }
 
 static void plan_waiting(const struct planning *planning)

@@ -201,9 +201,7 @@ static bool plan_failure(struct planning *planning)
 {
     const struct round_observed *observed = planning->observed;
 
-    if (observed->problem)
-        finish(planning, ROUND_FAILED, observed->problem, observed->problem_message);
-    else if (observed->refused)
+    if (observed->refused)
         finish(planning, ROUND_FAILED, ROUND_REASON_REFUSED, observed->refused);
     else if (planning->reach < planning->required)
         finish(planning, ROUND_FAILED, ROUND_REASON_OUT_OF_REACH,
@@ -297,12 +295,13 @@ static void plan_tasks(struct planning *planning)
         planning->plan->status.start_time_us = observed->now_us;
         plan_requeue_in_us(&planning->plan->requeue_after_ms, 1); /* its deadline */
     }
-    if (taken != SIZE_MAX)
+    if (taken != SIZE_MAX) {
         set_condition(planning, "Progressing", CONDITION_FALSE, ROUND_REASON_TAKEN,
                       arena_printf(planning->arena,
                                    "Task '%s' exists and does not belong to this TrainingRound",
                                    observed->members[taken].task));
-    else if (observed->blocked)
+        plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
+    } else if (observed->blocked)
         set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
                       observed->blocked);
     else
@@ -315,7 +314,7 @@ static bool plan_grace(struct planning *planning)
     const struct round_observed *observed = planning->observed;
     int64_t left_us = observed->created_us + ROUND_GRACE_US - observed->now_us;
 
-    if (observed->problem || planning->reach >= planning->required ||
+    if (planning->reach >= planning->required ||
         planning->reach + planning->offline < planning->required || left_us <= 0)
         return false;
     plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
@@ -404,6 +403,10 @@ struct round_plan round_plan(struct arena *arena, const struct round_observed *o
     if (is_final(plan.status.phase))
         return plan;
     observe_parts(&planning);
+    if (observed->problem) {
+        finish(&planning, ROUND_FAILED, observed->problem, observed->problem_message);
+        return plan;
+    }
     switch (plan.status.phase) {
     case ROUND_PENDING:
         plan_pending(&planning);

@@ -72,7 +72,8 @@ struct round_observed {
     const struct round_member *members; /* of spec.participants */
     bool suspended;                     /* its FederatedJob is */
 
-    /* Why it can never start, such as a model that is too large; NULL: nothing. */
+    /* Why it can never start, such as a model that is too large, or not go on, such as a job that
+     * is gone; NULL: nothing. */
     const char *problem;
     const char *problem_message;
     const char *refused;   /* the API server's last word on a Task; NULL: none */

@@ -41,7 +41,7 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
                 plan->event_message);
 }
 
-static void cannot_start(struct round_turn *turn, struct arena *arena, const char *reason,
+static void cannot_go_on(struct round_turn *turn, struct arena *arena, const char *reason,
                          const char *message)
 {
     turn->observed.problem = reason;
@@ -78,7 +78,7 @@ static int prepare_model(struct shared *shared, struct reconcile *rc, struct rou
 
     int r = model_cache_get(shared->model_cache, &turn->job_scope, reference, &model, err);
     if (r == -ERROR_NOT_FOUND || r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
-        cannot_start(turn, rc->arena, "ModelUnavailable", err->message);
+        cannot_go_on(turn, rc->arena, "ModelUnavailable", err->message);
         return 0;
     }
     if (r < 0)
@@ -86,7 +86,7 @@ static int prepare_model(struct shared *shared, struct reconcile *rc, struct rou
 
     size_t len = (model->model.bytes_len + 2) / 3 * 4;
     if (!by_registry(shared, turn) && len > TRAINING_MAX_VARIABLE) {
-        cannot_start(turn, rc->arena, "ModelTooLarge",
+        cannot_go_on(turn, rc->arena, "ModelTooLarge",
                      arena_printf(rc->arena,
                                   "the model has %zu bytes in base64, a Task's environment takes "
                                   "%zu; larger ones need --coordinator-url",
@@ -115,13 +115,6 @@ static int prepare(struct shared *shared, struct reconcile *rc, struct round_tur
     const cJSON *task;
 
     *ret = (struct training_model){ 0 };
-    if (!round_has_job(turn)) {
-        cannot_start(
-            turn, rc->arena, "JobMissing",
-            "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
-        return 0;
-    }
-
     int r = prepare_model(shared, rc, turn, ret, err);
     if (r < 0 || turn->observed.problem)
         return r;
@@ -130,7 +123,7 @@ static int prepare(struct shared *shared, struct reconcile *rc, struct round_tur
     r = training_task(rc->arena, &request, turn->observed.round.spec.participants.items[0], &task,
                       err);
     if (r < 0)
-        cannot_start(turn, rc->arena, "EnvironmentTooLarge", err->message);
+        cannot_go_on(turn, rc->arena, "EnvironmentTooLarge", err->message);
     return 0;
 }
 
@@ -189,7 +182,12 @@ static int make_plan(struct shared *shared, struct reconcile *rc, struct round_t
     enum round_phase phase = turn->observed.round.status.phase;
     int r = 0;
 
-    if (phase == ROUND_PENDING)
+    /* At any time: its model would belong to nobody. */
+    if (!round_has_job(turn))
+        cannot_go_on(
+            turn, rc->arena, "JobMissing",
+            "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
+    else if (phase == ROUND_PENDING)
         r = prepare(shared, rc, turn, model, err);
     if (r < 0)
         return r;

@@ -42,6 +42,8 @@ static int put(struct model_store *self, const struct model_scope *scope, const 
     struct stored *stored = xcalloc(1, sizeof(*stored));
     int r = store->before(store->ctx, err);
 
+    ck_assert_ptr_nonnull(scope->kind); /* the owner of what is stored */
+    ck_assert_str_ne(scope->uid, "");
     stored->bytes = xmalloc(len + 1);
     memcpy(stored->bytes, bytes, len);
     stored->bytes[len] = '\0';

@@ -228,15 +228,35 @@ START_TEST(only_the_models_and_rounds_of_the_history_are_kept)
 }
 END_TEST
 
+static void delete_round_and_tasks(void)
+{
+    federated_stage_delete(&KIND_TRAININGROUND, "round-1-job");
+    for (const char *name = "abcd"; *name; name++)
+        federated_stage_delete(&KIND_TASK, arena_printf(federated.arena, "round-1-job-%c", *name));
+}
+
 START_TEST(a_round_that_somebody_deletes_is_made_again)
 {
     federated_stage_put(SPEC(1, 1, ""));
     federated_stage_run();
-    federated_stage_delete(&KIND_TRAININGROUND, "round-1-job");
-    federated_stage_delete(&KIND_TASK, "round-1-job-a"); /* as the garbage collector does */
-    federated_stage_delete(&KIND_TASK, "round-1-job-b");
-    federated_stage_delete(&KIND_TASK, "round-1-job-c");
-    federated_stage_delete(&KIND_TASK, "round-1-job-d");
+    delete_round_and_tasks(); /* as the garbage collector does */
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", "[7]", 1);
+    expect("Completed 1 1 [7]; False RoundsCompleted");
+}
+END_TEST
+
+/* Before the garbage collector has come to the old one's round. */
+START_TEST(a_job_that_is_made_anew_under_its_name_runs)
+{
+    federated_stage_put(SPEC(1, 1, ""));
+    federated_stage_run();
+    federated_stage_delete(&KIND_FEDERATEDJOB, "job");
+    federated_stage_put(SPEC(1, 1, ""));
+    expect("Running 1 0 -; False RoundNameTaken");
+    delete_round_and_tasks();
+    federated_stage_run();
+    federated_stage_wait_ms(30000);
     federated_stage_run();
     federated_stage_end_task("round-1-job-a", "[7]", 1);
     expect("Completed 1 1 [7]; False RoundsCompleted");
@@ -296,6 +316,57 @@ START_TEST(no_single_failure_changes_the_bytes_of_the_model)
 }
 END_TEST
 
+static void delete_job(void)
+{
+    federated_stage_delete(&KIND_FEDERATEDJOB, "job");
+}
+
+/* The process dies at the step, and before the next one begins somebody deletes the job. */
+static void play_deletion(unsigned fail_at, enum fault fault)
+{
+    federated_stage_set_up();
+    federated.fail_at = fail_at;
+    federated.fault = fault;
+    federated.at_death = delete_job;
+    federated_stage_put(SPEC(2, 2, ""));
+    for (int round = 1; round <= 2; round++) {
+        federated_stage_run();
+        for (const char *name = "ab"; *name; name++) {
+            const char *task = arena_printf(federated.arena, "round-%d-job-%c", round, *name);
+            if (federated_stage_get(&KIND_TASK, task))
+                federated_stage_end_task(task, "[1]", 1);
+        }
+        federated_stage_run();
+    }
+}
+
+START_TEST(a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on)
+{
+    unsigned failed = 0;
+
+    play_deletion(0, FAULT_REFUSED);
+    ck_assert_str_eq(federated_stage_told(), "Completed 2 2 [1]; False RoundsCompleted");
+    unsigned steps = federated.steps;
+    federated_stage_tear_down();
+
+    for (unsigned step = 1; step <= steps; step++) {
+        play_deletion(step, (enum fault)_i);
+        ck_assert_ptr_null(federated_stage_get(&KIND_FEDERATEDJOB, "job"));
+        for (int round = 1; round <= 2; round++) {
+            const char *name = arena_printf(federated.arena, "round-%d-job", round);
+            const char *phase = json_string(
+                json_path(federated_stage_get(&KIND_TRAININGROUND, name), "status", "phase", NULL),
+                "Completed");
+            ck_assert_msg(str_equal(phase, "Completed") || str_equal(phase, "Failed"),
+                          "step %u: %s is %s", step, name, phase);
+            failed += str_equal(phase, "Failed");
+        }
+        federated_stage_tear_down();
+    }
+    ck_assert_uint_gt(failed, 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("federated_reconcilers");
@@ -318,7 +389,10 @@ int main(void)
     tcase_add_test(tcase, a_model_that_is_too_large_for_its_way_fails_before_the_round_starts);
     tcase_add_test(tcase, only_the_models_and_rounds_of_the_history_are_kept);
     tcase_add_test(tcase, a_round_that_somebody_deletes_is_made_again);
+    tcase_add_test(tcase, a_job_that_is_made_anew_under_its_name_runs);
     tcase_add_loop_test(torture, no_single_failure_changes_the_bytes_of_the_model, 0, FAULTS);
+    tcase_add_loop_test(torture, a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on,
+                        FAULT_CRASH_BEFORE, FAULTS);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, torture);
     return suite_run(suite);

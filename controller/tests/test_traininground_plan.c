@@ -203,6 +203,23 @@ START_TEST(what_can_never_start_fails_before_any_task_is_made)
 }
 END_TEST
 
+/* Also when all updates are there. */
+START_TEST(a_round_that_cannot_go_on_fails_whatever_it_was_doing)
+{
+    begin("--", 2);
+    see("cc");
+    observed.round.status.phase = (enum round_phase)_i;
+    observed.problem = "JobMissing";
+    observed.problem_message = "no FederatedJob";
+    struct round_plan plan = plan_now();
+
+    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
+    ck_assert(!plan.aggregate);
+    ck_assert_uint_eq(plan.create_len, 0);
+    ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), "JobMissing");
+}
+END_TEST
+
 START_TEST(a_round_over_its_time_fails_and_says_who_was_missing)
 {
     begin("---", 2);
@@ -388,6 +405,8 @@ int main(void)
                    a_round_with_too_few_participants_at_its_start_fails_at_once_and_names_them);
     tcase_add_test(tcase, who_is_offline_at_the_start_has_a_moment_to_come_back);
     tcase_add_test(tcase, what_can_never_start_fails_before_any_task_is_made);
+    tcase_add_loop_test(tcase, a_round_that_cannot_go_on_fails_whatever_it_was_doing, ROUND_PENDING,
+                        ROUND_COMPLETED);
     tcase_add_test(tcase, a_round_over_its_time_fails_and_says_who_was_missing);
     tcase_add_test(tcase, a_new_leader_looks_at_what_the_broker_held_before_a_round_is_over);
     tcase_add_test(tcase, updates_that_are_there_count_even_when_the_time_is_over);

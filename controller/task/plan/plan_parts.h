@@ -6,6 +6,10 @@
 /* A user may mean "never" by any number of seconds: no limit is longer than this. */
 #define PLAN_MAX_LIMIT_US (INT64_C(100) * 366 * 24 * 60 * 60 * 1000000)
 
+/* How soon a name is looked at again that belongs to somebody else: whoever has it need not be one
+ * of those whose changes are told. */
+#define PLAN_TAKEN_RETRY_US INT64_C(30000000)
+
 /* What a plan knows of the object whose conditions it writes. */
 struct plan_subject {
     struct arena *arena;
