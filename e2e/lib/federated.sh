@@ -55,12 +55,18 @@ training_round() { object trainingrounds "$1" | jq -r "${2:-.}"; }
 wait_federated() { wait_for "${3:-240}" "FederatedJob $1 to be $2" field_is federatedjobs "$1" .status.phase "$2"; }
 wait_round() { wait_for "${3:-120}" "TrainingRound $1 to be $2" field_is trainingrounds "$1" .status.phase "$2"; }
 
+# A controller that was killed serves again when it leads.
+coordinator_serves() { [[ $(http_status GET "/j/$1/models/1") != 503 ]]; }
+
 # federated_verify JOB [OPTION...]: every model, recomputed with NumPy
 federated_verify() {
+    local uid
+    uid=$(federated "$1" .metadata.uid)
+    wait_for 60 "the coordinator to serve" coordinator_serves "$uid"
     objects trainingrounds >"$PART/rounds.json"
     objects tasks >"$PART/tasks.json"
     "$PYTHON_HOME/bin/python" "$HERE/federated/verify.py" "$PART/rounds.json" "$PART/tasks.json" \
-        "$(federated "$1" .metadata.uid)" "$COORDINATOR_URL" "${@:2}"
+        "$uid" "$COORDINATOR_URL" "${@:2}"
 }
 
 # rejected REASON: how many updates and results this controller refused for it
