@@ -12,10 +12,44 @@
 #include "common/base/str.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
+/* Handles that wait for the next request, each with the connections that it has. */
+#define MAX_IDLE 16
+
+static struct {
+    pthread_mutex_t lock; /* leaf */
+    CURL *handles[MAX_IDLE];
+    size_t len;
+} idle = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void init_libcurl(void)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static CURL *take_handle(void)
+{
+    CURL *easy = NULL;
+
+    pthread_mutex_lock(&idle.lock);
+    if (idle.len)
+        easy = idle.handles[--idle.len];
+    pthread_mutex_unlock(&idle.lock);
+    return easy ? easy : curl_easy_init();
+}
+
+/* Without the options of its request, which may hold keys; connections stay. */
+static void give_handle(CURL *easy)
+{
+    bool kept;
+
+    curl_easy_reset(easy);
+    pthread_mutex_lock(&idle.lock);
+    kept = idle.len < MAX_IDLE;
+    if (kept)
+        idle.handles[idle.len++] = easy;
+    pthread_mutex_unlock(&idle.lock);
+    if (!kept)
+        curl_easy_cleanup(easy);
 }
 
 /* What the callbacks of one transfer need. */
@@ -164,7 +198,7 @@ int http_client_send(struct arena *arena, const struct http_client_request *requ
     int r = 0;
 
     pthread_once(&once, init_libcurl);
-    CURL *easy = curl_easy_init();
+    CURL *easy = take_handle();
     if (!easy)
         return error_set(err, ERROR_UNAVAILABLE, "libcurl gives no handle");
 
@@ -177,7 +211,7 @@ int http_client_send(struct arena *arena, const struct http_client_request *requ
         r = transfer_error(arena, request, &transfer, code, err);
     else
         read_reply(arena, easy, &transfer, ret);
-    curl_easy_cleanup(easy);
+    give_handle(easy);
     curl_slist_free_all(headers);
     buf_release(&transfer.body);
     return r;

@@ -40,7 +40,8 @@ struct http_client_reply {
  * Any status is a success. ERROR_UNAVAILABLE: surely not executed (no connection, TLS refused).
  * ERROR_TIMEOUT: may have been executed. ERROR_TOO_LARGE: the reply is over max_reply.
  * ERROR_INVALID: libcurl cannot use the URL or ca_file. Messages name the host, and neither path nor query
- * nor keys. Any thread; the process must ignore SIGPIPE.
+ * nor keys. Any thread; the process must ignore SIGPIPE. Connections are kept for the next request to the
+ * same server.
  */
 int http_client_send(struct arena *arena, const struct http_client_request *request,
                      struct http_client_reply *ret, struct error *err) MUST_CHECK;

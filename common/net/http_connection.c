@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include <linux/tcp.h>
@@ -13,8 +14,9 @@
 #define CLOSE_WAIT 8 /* TCP_CLOSE_WAIT, which the kernel's headers keep to themselves */
 
 struct seen {
-    uint64_t bytes;
-    bool is_last; /* the client will send nothing more */
+    uint64_t bytes; /* received */
+    uint64_t acked; /* of what was sent to it */
+    bool is_last;   /* the client will send nothing more */
 };
 
 /* Nothing if the kernel does not tell: then only what libmicrohttpd sees counts. */
@@ -29,7 +31,9 @@ static struct seen look_at(int fd)
     bool is_last = info.tcpi_state == CLOSE_WAIT;
 
     /* The end itself is counted as a byte. */
-    return (struct seen){ .bytes = info.tcpi_bytes_received - is_last, .is_last = is_last };
+    return (struct seen){ .bytes = info.tcpi_bytes_received - is_last,
+                          .acked = info.tcpi_bytes_acked,
+                          .is_last = is_last };
 }
 
 /* libmicrohttpd sees the end of the connection and closes it. With the lock: the descriptor is not
@@ -47,12 +51,13 @@ static void wake_if_full(struct http_server *server)
         (void)eventfd_write(server->wake_fd, 1);
 }
 
-static struct http_connection *add(struct http_daemon *daemon, int fd)
+static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connection *mhd, int fd)
 {
     struct http_server *server = daemon->server;
     struct http_connection *connection = xcalloc(1, sizeof(*connection));
 
     connection->daemon = daemon;
+    connection->mhd = mhd;
     connection->fd = fd;
     connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = connection->since_ms + server->options.request_timeout_ms;
@@ -92,15 +97,38 @@ void http_connection_changed(void *ctx, struct MHD_Connection *connection, void 
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         *socket_ctx =
-            add(ctx,
+            add(ctx, connection,
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     else if (*socket_ctx)
         remove_and_free(*socket_ctx);
 }
 
-static struct http_connection *connection_of(struct MHD_Connection *connection)
+struct http_connection *http_connection_of(struct MHD_Connection *mhd)
 {
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends)
+{
+    struct http_connection *connection = http_connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+
+    pthread_mutex_lock(&server->lock);
+    connection->is_stream = true;
+    connection->deadline_ms =
+        sends ? clock_monotonic_ms(&CLOCK_SYSTEM) + server->options.request_timeout_ms : INT64_MAX;
+    pthread_mutex_unlock(&server->lock);
+}
+
+bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t timeout_ms)
+{
+    struct pollfd fds[] = { { .fd = wake_fd, .events = POLLIN },
+                            { .fd = http_connection_of(mhd)->fd, .events = POLLRDHUP } };
+    eventfd_t count;
+
+    (void)poll(fds, ARRAY_LEN(fds), timeout_ms > INT32_MAX ? INT32_MAX : (int)timeout_ms);
+    (void)eventfd_read(wake_fd, &count);
+    return !fds[1].revents;
 }
 
 /* With the lock. */
@@ -112,36 +140,70 @@ static void begin(struct http_server *server, struct http_connection *connection
             clock_monotonic_ms(&CLOCK_SYSTEM) + server->options.request_timeout_ms;
 }
 
-void http_connection_set_busy(struct MHD_Connection *mhd)
+void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id)
 {
-    struct http_connection *connection = connection_of(mhd);
+    struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
 
     pthread_mutex_lock(&server->lock);
     begin(server, connection);
+    connection->id = request_id;
+    connection->is_granted = false;
     pthread_mutex_unlock(&server->lock);
 }
 
 void http_connection_set_idle(struct MHD_Connection *mhd)
 {
-    struct http_connection *connection = connection_of(mhd);
+    struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
 
     pthread_mutex_lock(&server->lock);
     wake_if_full(server);
     connection->busy = false;
+    connection->is_stream = false;
+    connection->id = 0;
+    connection->acked = look_at(connection->fd).acked;
     connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = INT64_MAX;
     pthread_mutex_unlock(&server->lock);
 }
 
+/* What moves extends the deadline. */
+static int64_t earned_ms(const struct http_server *server, uint64_t bytes)
+{
+    return server->options.min_rate ? (int64_t)(bytes * 1000 / server->options.min_rate) : 0;
+}
+
+/* A client may send more than a request has, but not to be let alone. */
+static int64_t received_ms(const struct http_connection *connection, const struct seen *seen)
+{
+    const struct http_server *server = connection->daemon->server;
+    uint64_t bytes = seen->bytes - connection->bytes;
+
+    return earned_ms(server, bytes < server->options.max_body ? bytes : server->options.max_body);
+}
+
+static bool is_overdue(const struct http_connection *connection, const struct seen *seen,
+                       int64_t now_ms)
+{
+    const struct http_server *server = connection->daemon->server;
+
+    if (connection->deadline_ms == INT64_MAX || !connection->busy)
+        return now_ms >= connection->deadline_ms;
+    return now_ms >= connection->deadline_ms + received_ms(connection, seen) +
+                         earned_ms(server, seen->acked - connection->acked);
+}
+
 void http_connection_set_read(struct MHD_Connection *mhd)
 {
-    struct http_connection *connection = connection_of(mhd);
+    struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
 
     pthread_mutex_lock(&server->lock);
-    connection->bytes = look_at(connection->fd).bytes;
+    struct seen seen = look_at(connection->fd);
+
+    connection->deadline_ms += received_ms(connection, &seen);
+    connection->bytes = seen.bytes;
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -177,13 +239,18 @@ void http_connections_check(struct http_server *server)
 
     pthread_mutex_lock(&server->lock);
     for (struct http_connection *c = server->connections; c; c = c->next) {
+        if (c->waits) {
+            http_wait_check(c, now_ms);
+            continue;
+        }
+
         struct seen seen = look_at(c->fd);
 
         if (!c->busy && seen.bytes > c->bytes)
             begin(server, c);
         /* libmicrohttpd forgets the end of a client that it saw while it answered. */
-        if (!c->is_cut &&
-            (now_ms >= c->deadline_ms || (!c->busy && (seen.is_last || server->stopping))))
+        if (!c->is_cut && (is_overdue(c, &seen, now_ms) || (!c->busy && seen.is_last) ||
+                           ((!c->busy || c->is_stream) && server->stopping)))
             cut(c);
     }
     pthread_mutex_unlock(&server->lock);

@@ -10,6 +10,9 @@
 /* libmicrohttpd tells of a connection as soon as it begins with it. If it cannot, nobody does. */
 #define LOST_MS 5000
 
+/* Of its threads: room for a handler with TLS several times over. */
+#define THREAD_STACK (512u << 10)
+
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
 
 /*
@@ -20,8 +23,11 @@
 static void start_mhd(struct http_daemon *daemon, const char *cert_pem, const char *key_pem)
 {
     const struct http_server_options *options = &daemon->server->options;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET |
-                     (cert_pem ? MHD_USE_TLS : 0);
+    unsigned polling = options->thread_per_connection
+                           ? MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION
+                           : MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    unsigned flags =
+        polling | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET | (cert_pem ? MHD_USE_TLS : 0);
     /* The limit is kept where connections are accepted; this one, shared by the threads, is above.
      */
     unsigned limit = options->max_connections + options->threads;
@@ -42,7 +48,8 @@ static void start_mhd(struct http_daemon *daemon, const char *cert_pem, const ch
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, daemon, MHD_OPTION_NOTIFY_COMPLETED,
         http_request_end, daemon, MHD_OPTION_NOTIFY_CONNECTION, http_connection_changed, daemon,
-        MHD_OPTION_ARRAY, options->threads > 1 ? threads : none, MHD_OPTION_ARRAY,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_ARRAY,
+        options->threads > 1 && !options->thread_per_connection ? threads : none, MHD_OPTION_ARRAY,
         cert_pem ? tls : none, MHD_OPTION_END);
 }
 
@@ -98,6 +105,10 @@ void http_daemon_stop(struct http_daemon *daemon)
 {
     if (!daemon)
         return;
+    pthread_mutex_lock(&daemon->server->lock);
+    http_wait_end_all(
+        daemon); /* libmicrohttpd ends the process if it finds one that is suspended */
+    pthread_mutex_unlock(&daemon->server->lock);
     MHD_stop_daemon(daemon->mhd);
     free(daemon);
 }

@@ -26,14 +26,19 @@ struct http_daemon {
     size_t connections;
     size_t pending;     /* given to libmicrohttpd, which has not begun with them yet */
     int64_t pending_ms; /* when the last one was given */
+    bool ends;          /* nothing waits in it any more */
 };
+
+/* What a request waits for: its connection is suspended. */
+enum http_waits { HTTP_WAITS_NOT, HTTP_WAITS_FOR_ROOM, HTTP_WAITS_FOR_ANSWER };
 
 /*
  *   accepted --> FRESH --+                        deadline
  *                        +--first byte--> BUSY --------------> cut
- *            +-> IDLE ---+                 |
+ *            +-> IDLE ---+                 |   \<--> waits: for room, or for the answer
  *            +-------- request answered ---+
  *
+ * A stream is BUSY, and has a deadline only while a chunk of it is written.
  * FRESH and IDLE are not busy; a FRESH one has its deadline already, an IDLE one has none.
  * libmicrohttpd says nothing about bytes before a request's headers are complete; the kernel's
  * count of received bytes does.
@@ -43,10 +48,22 @@ struct http_connection {
     struct http_daemon *daemon;
     int fd;
     bool busy, is_cut;
+    bool is_stream;      /* its answer is one */
     int64_t since_ms;    /* when it was accepted, or answered last */
     int64_t deadline_ms; /* INT64_MAX: none */
     uint64_t bytes;      /* received when its last request was complete */
+    uint64_t acked;      /* bytes that its client had when its last request was answered */
+
+    /* Of its request (http_wait.c): */
+    struct MHD_Connection *mhd;
+    uint64_t id;
+    enum http_waits waits;
+    int64_t waits_since_ms;
+    size_t wants;    /* bytes of room */
+    bool is_granted; /* the room, or the answer is there */
 };
+
+struct http_request;
 
 struct http_server {
     struct http_server_options options; /* defaults filled in; address and pair are not kept */
@@ -63,7 +80,8 @@ struct http_server {
     struct http_daemon *daemon;          /* changed by the acceptor only */
     struct http_daemon *next;            /* is to replace it; NULL again when it has */
     struct http_connection *connections; /* of all daemons */
-    size_t body_bytes;                   /* of all requests in progress */
+    size_t body_bytes;                   /* of all requests in progress, and of bodies kept */
+    uint64_t last_id;                    /* of a request */
     bool stopping; /* nothing more is accepted, idle connections are not wanted */
     bool over;     /* the acceptor may go */
 };
@@ -84,8 +102,13 @@ size_t http_load(struct http_server *server); /* of all daemons; with the lock *
 /* http_connection.c */
 void http_connection_changed(void *ctx, struct MHD_Connection *connection, void **socket_ctx,
                              enum MHD_ConnectionNotificationCode code);
-void http_connection_set_busy(struct MHD_Connection *mhd);
+struct http_connection *http_connection_of(struct MHD_Connection *mhd);
+void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id);
 void http_connection_set_read(struct MHD_Connection *mhd); /* what comes now is the next one */
+/* A chunk is to be sent, or has been. */
+void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends);
+/* Waits for wake_fd, the end of the client or of the server. False: the end. */
+bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t timeout_ms);
 void http_connection_set_idle(struct MHD_Connection *mhd);
 /* Who has been idle longest, so that idle connections cannot lock others out. NULL: none, or the
  * end of another one that was cut will make room. With the lock. */
@@ -94,7 +117,24 @@ void http_connections_make_room(struct http_server *server); /* cuts it */
 /* Cuts what is overdue; with stopping what is idle, too. */
 void http_connections_check(struct http_server *server);
 
+/* http_wait.c; all but http_server_wake() with the lock. */
+/* The connection's own thread. false: nothing waits here (any more), or it is granted already. */
+bool http_wait(struct http_connection *connection, enum http_waits what);
+void http_wait_check(struct http_connection *connection,
+                     int64_t now_ms);               /* it waited for too long */
+void http_wait_end_all(struct http_daemon *daemon); /* and none waits in it from now on */
+/* Room for a body, in the order in which it was asked for. false: none now. */
+bool http_room_take(struct http_server *server, size_t len);
+void http_room_return(struct http_server *server, size_t len);
+
+/* http_stream.c. The stream is closed in any case; NULL: there is no memory for it. */
+struct MHD_Response *http_stream_create(const struct http_stream *stream,
+                                        struct MHD_Connection *connection);
+
 /* http_request.c */
+struct http_server *http_request_server(struct http_request *request);
+/* Its room is the caller's to return. NULL: it has none. */
+char *http_request_take_body(struct http_request *request, size_t *ret_len, size_t *ret_counted);
 void *http_request_begin(void *ctx, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result http_request_continue(void *ctx, struct MHD_Connection *connection, const char *url,
                                       const char *method, const char *version,

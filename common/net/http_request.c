@@ -8,30 +8,39 @@
 #include "common/net/http_internal.h"
 
 /* From its first line to the last byte of the answer. */
-struct request {
+struct http_request {
     struct http_daemon *daemon;
     struct http_server *server;
     struct arena *arena;
     const char *path, *query;
+    uint64_t id;
     struct buf body;
-    size_t counted; /* bytes of the body that are in the server's sum */
+    size_t wanted;  /* room for the body */
+    size_t counted; /* of it is in the server's sum */
     bool seen, answered;
-    bool too_large, overloaded;
+    bool asked; /* for room */
+    bool has_room;
+    bool is_called; /* its handler, which answers later */
+    int refusal;    /* status; 0: none */
 };
 
 void *http_request_begin(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
     struct http_daemon *daemon = ctx;
-    struct request *request = xcalloc(1, sizeof(*request));
+    struct http_request *request = xcalloc(1, sizeof(*request));
     size_t path_len = strcspn(uri, "?");
+    struct http_server *server = daemon->server;
 
     (void)connection;
     request->daemon = daemon;
-    request->server = daemon->server;
+    request->server = server;
+    pthread_mutex_lock(&server->lock);
+    request->id = ++server->last_id;
+    pthread_mutex_unlock(&server->lock);
     request->arena = arena_create();
     request->path = arena_strndup(request->arena, uri, path_len);
     request->query = arena_strdup(request->arena, uri[path_len] ? uri + path_len + 1 : "");
-    request->body.max = daemon->server->options.max_body;
+    request->body.max = server->options.max_body;
     return request;
 }
 
@@ -41,7 +50,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 }
 
 /* Refused, or answered by a daemon that has been replaced, or by a server that ends. */
-static bool is_last(const struct request *request)
+static bool is_last(const struct http_request *request)
 {
     struct http_server *server = request->server;
 
@@ -50,23 +59,34 @@ static bool is_last(const struct request *request)
     bool ends = request->daemon != server->daemon || server->stopping;
 
     pthread_mutex_unlock(&server->lock);
-    return ends || request->too_large || request->overloaded;
+    return ends || request->refusal;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *connection, struct request *request,
-                              const struct http_server_reply *reply)
+static struct MHD_Response *make_response(struct MHD_Connection *connection,
+                                          const struct http_server_reply *reply)
 {
     const char *body = reply->body ? reply->body : "";
-    size_t len = reply->body ? reply->body_len : 0;
+
+    if (reply->stream)
+        return http_stream_create(reply->stream, connection);
+    return MHD_create_response_from_buffer(reply->body ? reply->body_len : 0,
+                                           (void *)(uintptr_t)body,
+                                           MHD_RESPMEM_PERSISTENT); /* it is in the arena */
+}
+
+static enum MHD_Result answer(struct MHD_Connection *connection, struct http_request *request,
+                              const struct http_server_reply *reply)
+{
     const char *type = reply->content_type ? reply->content_type : "text/plain; charset=utf-8";
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        len, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT); /* it is in the arena */
+    struct MHD_Response *response = make_response(connection, reply);
 
     assert(reply->status >= 200 && reply->status <= 599);
     http_connection_set_read(connection);
     if (!response)
         return MHD_NO;
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (size_t i = 0; i < HTTP_MAX_HEADERS && reply->headers[i].name; i++)
+        (void)MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
     if (is_last(request))
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 
@@ -77,90 +97,180 @@ static enum MHD_Result answer(struct MHD_Connection *connection, struct request 
     return r;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, struct request *request)
+static enum MHD_Result refuse(struct MHD_Connection *connection, struct http_request *request)
 {
-    static const char TOO_LARGE[] = "request body too large\n";
-    static const char OVERLOADED[] = "too many request bodies at once\n";
-    const char *text = request->too_large ? TOO_LARGE : OVERLOADED;
-    struct http_server_reply reply = { .status = request->too_large ? 413 : 503,
+    const char *text = request->refusal == 413   ? "request body too large\n"
+                       : request->refusal == 503 ? "not now\n"
+                                                 : "refused\n";
+    struct http_server_reply reply = { .status = request->refusal,
                                        .body = text,
                                        .body_len = strlen(text) };
 
     return answer(connection, request, &reply);
 }
 
-/* Headers are complete. A body that announces itself as too large is not asked for; one that comes
- * all the same is read and dropped, because a client that still writes does not see the answer. */
-static enum MHD_Result begin_body(struct MHD_Connection *connection, struct request *request)
+static struct http_server_request public_of(struct MHD_Connection *connection, const char *method,
+                                            struct http_request *request)
 {
+    return (struct http_server_request){
+        .method = method,
+        .path = request->path,
+        .query = request->query,
+        .content_type = header(connection, MHD_HTTP_HEADER_CONTENT_TYPE),
+        .body = buf_string(&request->body),
+        .body_len = request->body.len,
+        .id = request->id,
+        .is_last_call = request->is_called,
+        .request = request,
+        .accept = header(connection, MHD_HTTP_HEADER_ACCEPT),
+        .authorization = header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
+        .user_agent = header(connection, MHD_HTTP_HEADER_USER_AGENT),
+    };
+}
+
+static bool has_body(struct MHD_Connection *connection, const char *length)
+{
+    return length ? !str_equal(length, "0")
+                  : header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+}
+
+/* Headers are complete. A body that is not welcome is not asked for; one that comes all the same is
+ * read and dropped, because a client that still writes does not see the answer. */
+static enum MHD_Result begin_body(struct MHD_Connection *connection, const char *method,
+                                  struct http_request *request)
+{
+    const struct http_server_options *options = &request->server->options;
     const char *length = header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
     const char *expect = header(connection, MHD_HTTP_HEADER_EXPECT);
-    int64_t announced;
+    const struct http_server_request public = public_of(connection, method, request);
+    int64_t announced = (int64_t)request->body.max;
 
     request->seen = true;
-    http_connection_set_busy(connection);
+    http_connection_set_busy(connection, request->id);
     if (length && (!str_to_int64(length, &announced) || (uint64_t)announced > request->body.max))
-        request->too_large = true;
-    if (request->too_large && expect && strcasecmp(expect, "100-continue") == 0)
+        request->refusal = 413;
+    else
+        request->body.max = (size_t)announced;
+    request->wanted = request->body.max;
+    if (!request->refusal && options->admit && has_body(connection, length))
+        request->refusal = options->admit(options->ctx, request->arena, &public);
+    if (request->refusal && expect && strcasecmp(expect, "100-continue") == 0)
         return refuse(connection, request);
     return MHD_YES;
 }
 
-static bool count_bytes(struct request *request, size_t len)
+/* With the lock. */
+static void take_granted(struct http_connection *connection, struct http_request *request)
 {
+    if (!request->asked || request->has_room || !connection->is_granted)
+        return;
+    connection->is_granted = false; /* from now on that is about its answer */
+    request->has_room = true;
+    request->counted = request->wanted;
+}
+
+/* false: it waits for it. */
+static bool find_room(struct MHD_Connection *mhd, struct http_request *request)
+{
+    struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = request->server;
+    bool waits = false;
 
     pthread_mutex_lock(&server->lock);
-
-    bool fits = len <= server->options.max_bodies - server->body_bytes;
-
-    if (fits)
-        server->body_bytes += len;
+    if (request->asked) {
+        take_granted(connection, request);
+    } else if (request->wanted <= server->options.small_body) {
+        request->has_room = true;
+    } else {
+        request->has_room = http_room_take(server, request->wanted);
+        request->counted = request->has_room ? request->wanted : 0;
+        connection->wants = request->wanted;
+        waits = !request->has_room && http_wait(connection, HTTP_WAITS_FOR_ROOM);
+    }
     pthread_mutex_unlock(&server->lock);
-    request->counted += fits ? len : 0;
-    return fits;
+
+    request->asked = true;
+    if (!waits && !request->has_room)
+        request->refusal = 503;
+    return !waits;
 }
 
-static void uncount_bytes(struct request *request)
+/* All but keep of it; a small body has none. */
+static void return_room(struct http_request *request, size_t keep)
+{
+    if (keep > request->counted)
+        keep = request->counted;
+    pthread_mutex_lock(&request->server->lock);
+    http_room_return(request->server, request->counted - keep);
+    pthread_mutex_unlock(&request->server->lock);
+    request->counted = keep;
+}
+
+static void add_to_body(struct http_request *request, const char *bytes, size_t len)
+{
+    if (request->refusal || buf_append(&request->body, bytes, len))
+        return;
+    request->refusal = 413;
+    buf_release(&request->body); /* the rest is only read, not kept */
+    return_room(request, 0);
+}
+
+static enum MHD_Result take_bytes(struct MHD_Connection *connection, struct http_request *request,
+                                  const char *bytes, size_t *len)
+{
+    if (!request->refusal && !request->has_room && !find_room(connection, request))
+        return MHD_YES; /* they are offered again */
+    add_to_body(request, bytes, *len);
+    *len = 0;
+    return MHD_YES;
+}
+
+struct http_server *http_request_server(struct http_request *request)
+{
+    return request->server;
+}
+
+char *http_request_take_body(struct http_request *request, size_t *ret_len, size_t *ret_counted)
+{
+    char *bytes = TAKE(request->body.data);
+
+    *ret_len = request->body.len;
+    *ret_counted = request->counted;
+    request->counted = 0;
+    request->body = (struct buf){ .max = request->body.max };
+    return bytes;
+}
+
+/* true: it waits for its answer. */
+static bool wait_for_answer(struct MHD_Connection *mhd, struct http_request *request)
 {
     pthread_mutex_lock(&request->server->lock);
-    request->server->body_bytes -= request->counted;
-    pthread_mutex_unlock(&request->server->lock);
-    request->counted = 0;
-}
 
-static void add_to_body(struct request *request, const char *bytes, size_t len)
-{
-    if (request->too_large || request->overloaded)
-        return;
-    if (len > request->body.max - request->body.len)
-        request->too_large = true;
-    else if (!count_bytes(request, len))
-        request->overloaded = true;
-    else if (!buf_append(&request->body, bytes, len))
-        request->too_large = true;
-    if (!request->too_large && !request->overloaded)
-        return;
-    buf_release(&request->body); /* the rest is only read, not kept */
-    uncount_bytes(request);
+    bool waits = http_wait(http_connection_of(mhd), HTTP_WAITS_FOR_ANSWER);
+
+    pthread_mutex_unlock(&request->server->lock);
+    return waits;
 }
 
 static enum MHD_Result handle(struct MHD_Connection *connection, const char *method,
-                              struct request *request)
+                              struct http_request *request)
 {
     const struct http_server_options *options = &request->server->options;
-    struct http_server_request public = { .method = method,
-                                          .path = request->path,
-                                          .query = request->query,
-                                          .content_type =
-                                              header(connection, MHD_HTTP_HEADER_CONTENT_TYPE),
-                                          .body = buf_string(&request->body),
-                                          .body_len = request->body.len };
-    struct http_server_reply reply = { 0 };
+    struct http_server_reply reply = { .status = HTTP_LATER };
 
-    if (request->too_large || request->overloaded)
+    if (request->refusal)
         return refuse(connection, request);
-    options->handler(options->ctx, request->arena, &public, &reply);
+    if (!request->is_called)
+        return_room(request, request->body.len); /* it may have announced more, or nothing */
+    while (reply.status == HTTP_LATER) {
+        const struct http_server_request public = public_of(connection, method, request);
+
+        options->handler(options->ctx, request->arena, &public, &reply);
+        assert(reply.status != HTTP_LATER || !request->is_called);
+        request->is_called = true;
+        if (reply.status == HTTP_LATER && wait_for_answer(connection, request))
+            return MHD_YES;
+    }
     return answer(connection, request, &reply);
 }
 
@@ -169,33 +279,33 @@ enum MHD_Result http_request_continue(void *ctx, struct MHD_Connection *connecti
                                       const char *upload_data, size_t *upload_data_size,
                                       void **request_ctx)
 {
-    struct request *request = *request_ctx;
+    struct http_request *request = *request_ctx;
 
     (void)ctx;
     (void)url; /* decoded: "%00" would end it, so the path is cut from what was sent */
     (void)version;
     if (!request->seen)
-        return begin_body(connection, request);
-    if (*upload_data_size) {
-        add_to_body(request, upload_data, *upload_data_size);
-        *upload_data_size = 0;
-        return MHD_YES;
-    }
+        return begin_body(connection, method, request);
+    if (*upload_data_size)
+        return take_bytes(connection, request, upload_data, upload_data_size);
     return request->answered ? MHD_YES : handle(connection, method, request);
 }
 
 void http_request_end(void *ctx, struct MHD_Connection *connection, void **request_ctx,
                       enum MHD_RequestTerminationCode code)
 {
-    struct request *request = *request_ctx;
+    struct http_request *request = *request_ctx;
 
     (void)ctx;
     (void)code;
     if (!request)
         return;
-    uncount_bytes(request);
+    arena_destroy(request->arena); /* first: what it owns may know the body */
     buf_release(&request->body);
-    arena_destroy(request->arena);
+    pthread_mutex_lock(&request->server->lock);
+    take_granted(http_connection_of(connection), request); /* its client went meanwhile */
+    pthread_mutex_unlock(&request->server->lock);
+    return_room(request, 0);
     free(request);
     *request_ctx = NULL;
     http_connection_set_idle(connection);

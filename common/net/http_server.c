@@ -26,6 +26,8 @@ static void fill_defaults(struct http_server_options *options)
         options->max_connections = options->threads; /* each needs one */
     if (!options->max_bodies)
         options->max_bodies = options->max_connections * options->max_body;
+    if (options->max_bodies < options->max_body)
+        options->max_bodies = options->max_body; /* it would wait for ever */
     if (!options->request_timeout_ms)
         options->request_timeout_ms = DEFAULT_REQUEST_TIMEOUT_MS;
     options->address = options->cert_pem = options->key_pem = NULL;

@@ -1,7 +1,6 @@
 /* The HTTP server: answers, limits, whole-request deadlines. */
 #include "common/net/http_server.h"
 
-#include <arpa/inet.h>
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/tests/http_talk.h"
 #include "common/tests/suite.h"
 
 #define MAX_BODY 1000
@@ -29,14 +29,13 @@ static void echo(void *ctx UNUSED, struct arena *arena, const struct http_server
     ret->body_len = strlen(text);
 }
 
-static void serve(size_t max_bodies, uint32_t timeout_ms)
+static void serve(uint32_t timeout_ms)
 {
     struct error err = { 0 };
     const struct http_server_options options = { .address = "127.0.0.1:0",
                                                  .handler = echo,
                                                  .max_connections = 8,
                                                  .max_body = MAX_BODY,
-                                                 .max_bodies = max_bodies,
                                                  .request_timeout_ms = timeout_ms };
 
     ck_assert_msg(http_server_start(&options, &server, &err) == 0, "%s", err.message);
@@ -50,46 +49,14 @@ static void tear_down(void)
 
 static int dial(void)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET,
-                              .sin_port = htons((uint16_t)http_server_port(server)),
-                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    return fd;
-}
-
-static void say(int fd, const char *text)
-{
-    ck_assert_int_eq((int)send(fd, text, strlen(text), MSG_NOSIGNAL), (int)strlen(text));
-}
-
-/* Everything until the server closes, or the first `enough` bytes of an answer that keeps alive. */
-static const char *hear(int fd, char ret[static 4096], const char *enough)
-{
-    size_t len = 0;
-
-    ret[0] = '\0';
-    for (;;) {
-        struct pollfd wait = { .fd = fd, .events = POLLIN };
-        ck_assert_msg(poll(&wait, 1, 20000) == 1, "no answer; so far: %s", ret);
-        ssize_t n = recv(fd, ret + len, 4095 - len, 0);
-        if (n <= 0) {
-            ck_assert_msg(!enough, "closed before '%s'; so far: %s", enough, ret);
-            return ret;
-        }
-        len += (size_t)n;
-        ret[len] = '\0';
-        if (enough && strstr(ret, enough))
-            return ret;
-    }
+    return http_dial(http_server_port(server));
 }
 
 START_TEST(a_request_reaches_the_handler_whole)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 10000);
+    serve(10000);
     int fd = dial();
     say(fd, "POST /a/b?c=d HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
             "Content-Length: 5\r\n\r\nhel");
@@ -105,9 +72,9 @@ END_TEST
 
 START_TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 10000);
+    serve(10000);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n");
     hear(fd, text, NULL);
@@ -118,13 +85,13 @@ END_TEST
 
 START_TEST(a_body_that_grows_too_large_is_refused)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
     char chunk[700];
 
     memset(chunk, 'x', sizeof(chunk));
     memcpy(chunk, "2a0\r\n", 5);
     memcpy(chunk + 5 + 0x2a0, "\r\n", 3);
-    serve(0, 10000);
+    serve(10000);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     say(fd, chunk);
@@ -136,31 +103,6 @@ START_TEST(a_body_that_grows_too_large_is_refused)
 }
 END_TEST
 
-START_TEST(more_bodies_than_fit_in_all_are_refused)
-{
-    char text[4096];
-
-    serve(6, 10000);
-    int first = dial();
-    int second = dial();
-    say(first, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
-    say(first, "");
-    int probe = dial(); /* answered after first's bytes were read: one thread, in order */
-    say(probe, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    hear(probe, text, "GET /");
-    say(second, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
-    hear(second, text, NULL);
-    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 503"));
-    say(first, "lo");
-    hear(first, text, "POST /? - 5");
-    say(first, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nagain"); /* room again */
-    hear(first, text, "POST /? - 5");
-    close(first);
-    close(second);
-    close(probe);
-}
-END_TEST
-
 static const char *const SLOW[] = {
     "",                                                           /* says nothing */
     "GET / HT",                                                   /* not even a line */
@@ -169,9 +111,9 @@ static const char *const SLOW[] = {
 
 START_TEST(a_request_that_takes_too_long_is_cut_however_busy_its_client_looks)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 200);
+    serve(200);
     int fd = dial();
     say(fd, SLOW[_i]);
     hear(fd, text, NULL);
@@ -182,7 +124,7 @@ END_TEST
 
 START_TEST(a_client_that_trickles_is_cut)
 {
-    serve(0, 300);
+    serve(300);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n");
     int sent = 0;
@@ -199,9 +141,9 @@ END_TEST
 
 START_TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 100);
+    serve(100);
     int kept = dial();
     say(kept, "GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
     hear(kept, text, "GET /first");
@@ -224,10 +166,10 @@ END_TEST
 
 START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
     int idle[8];
 
-    serve(0, 10000);
+    serve(10000);
     for (int i = 0; i < 8; i++) {
         idle[i] = dial();
         say(idle[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -246,10 +188,10 @@ END_TEST
 
 START_TEST(one_more_than_may_be_busy_waits_for_its_turn)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
     int busy[8];
 
-    serve(0, 10000);
+    serve(10000);
     for (int i = 0; i < 8; i++) {
         busy[i] = dial();
         say(busy[i], "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
@@ -294,9 +236,9 @@ static const struct {
 
 START_TEST(an_odd_request_is_answered_or_refused_and_the_next_one_works)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 10000);
+    serve(10000);
     int fd = dial();
     say(fd, ODD[_i].request);
     shutdown(fd, SHUT_WR);
@@ -313,13 +255,13 @@ END_TEST
 
 START_TEST(endless_headers_are_refused)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
     static char line[1024];
 
     memset(line, 'x', sizeof(line) - 3);
     memcpy(line, "X: ", 3);
     memcpy(line + sizeof(line) - 3, "\r\n", 3);
-    serve(0, 2000);
+    serve(2000);
     int fd = dial();
     say(fd, "GET / HTTP/1.1\r\nHost: x\r\n");
     for (int i = 0; i < 1000; i++)
@@ -334,10 +276,10 @@ END_TEST
 START_TEST(a_large_body_that_was_not_announced_is_answered_all_the_same)
 {
     enum { LARGE = 1 << 20 };
-    char text[4096];
+    char text[HTTP_TALK_MAX];
     static char body[LARGE];
 
-    serve(0, 10000);
+    serve(10000);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n");
     for (size_t sent = 0; sent < LARGE;) {
@@ -368,9 +310,9 @@ static void *stop_thread(void *data)
 START_TEST(stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle)
 {
     struct stopper stopper;
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 10000);
+    serve(10000);
     int idle = dial();
     say(idle, "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n");
     hear(idle, text, "GET /idle");
@@ -396,9 +338,9 @@ END_TEST
 
 START_TEST(stop_cuts_what_does_not_end)
 {
-    char text[4096];
+    char text[HTTP_TALK_MAX];
 
-    serve(0, 300);
+    serve(300);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
     http_server_stop(server);
@@ -457,7 +399,6 @@ int main(void)
     tcase_add_test(tcase, a_request_reaches_the_handler_whole);
     tcase_add_test(tcase, a_body_announced_too_large_is_refused_before_it_is_sent);
     tcase_add_test(tcase, a_body_that_grows_too_large_is_refused);
-    tcase_add_test(tcase, more_bodies_than_fit_in_all_are_refused);
     tcase_add_loop_test(tcase, a_request_that_takes_too_long_is_cut_however_busy_its_client_looks,
                         0, (int)ARRAY_LEN(SLOW));
     tcase_add_test(tcase, a_client_that_trickles_is_cut);

@@ -1,0 +1,15 @@
+/* A client of an HTTP server that says exactly these bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HTTP_TALK_MAX 4096
+
+int http_dial(unsigned port);
+void say(int fd, const char *text);
+void say_many(int fd, size_t count); /* so many times 'x', at most HTTP_TALK_MAX */
+/* Everything until the server closes, or the first `enough` bytes of an answer that keeps alive. */
+const char *hear(int fd, char ret[static HTTP_TALK_MAX], const char *enough);
+/* It said nothing for a while. */
+bool is_silent(int fd);
