@@ -217,7 +217,7 @@ static const char *format_message(const struct field_errors *errors, const struc
     size_t kept = json_len(errors->messages);
     size_t dropped = errors->count - json_len(errors->causes);
     bool many = kept > 1 || dropped;
-    bool fits = buf_printf(&text, "%s.%s ", kind->kind, kind->group) &&
+    bool fits = buf_printf(&text, "%s%s%s ", kind->kind, *kind->group ? "." : "", kind->group) &&
                 buf_append_quoted(&text, name, strlen(name)) &&
                 buf_printf(&text, " is invalid: %s", many ? "[" : "");
 
@@ -242,7 +242,8 @@ cJSON *field_errors_status(const struct field_errors *errors, const struct kube_
     cJSON *details = json_set_object(status, "details");
     if (*name)
         json_set_string(details, "name", name);
-    json_set_string(details, "group", kind->group);
+    if (*kind->group)
+        json_set_string(details, "group", kind->group);
     json_set_string(details, "kind", kind->kind);
     json_set_copy(details, "causes", errors->causes);
     json_set_int(status, "code", 422);

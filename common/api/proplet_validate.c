@@ -149,6 +149,8 @@ static void advise(const struct spec_view *view, const struct proplet_spec *spec
         field_warning(errors, "spec.k8s", "a Proplet of type external does not use it");
     if (spec->type == PROPLET_K8S && spec->external)
         field_warning(errors, "spec.external", "a Proplet of type k8s does not use it");
+    if (spec->type == PROPLET_K8S)
+        advise_resources(view, "resources", spec->resources);
     if (spec->type == PROPLET_K8S && spec->k8s && proplet_replicas(spec) > 1 &&
         !spec->k8s->indexed_client_ids)
         field_warning(errors, "spec.k8s.replicas",

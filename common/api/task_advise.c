@@ -100,15 +100,43 @@ static void advise_selector(const struct spec_view *view, const struct task_spec
                "Proplets of type k8s have no device type: none will match");
 }
 
-static void advise_resources(const struct spec_view *view, const struct task_spec *spec)
+/* The image is a container's, not a module that a device fetches. */
+static bool may_be_a_job(const struct task_spec *spec)
 {
-    const struct resource_amounts *amounts = spec->resource_requirements;
+    return !str_is_empty(spec->image_url) && !str_has_prefix(spec->image_url, "http://") &&
+           !str_has_prefix(spec->image_url, "https://") &&
+           spec->preferred_proplet_type != PREFER_EXTERNAL;
+}
+
+/* As the API server wants them of containers: its own, or "domain/name" of whole amounts. */
+static const char *resource_problem(struct arena *arena, const cJSON *amount)
+{
+    static const char *const OWN[] = { "cpu", "memory", "ephemeral-storage" };
+    const char *name = amount->string;
     struct quantity quantity;
 
-    json_for_each (amount, amounts ? amounts->custom : NULL) {
-        if (!quantity_of(amount, &quantity)) {
-            advise(view, "resourceRequirements.custom",
-                   "an amount is no quantity, which pods of Jobs need");
+    if (!quantity_of(amount, &quantity))
+        return "an amount is no quantity, which pods need";
+    for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
+        if (str_equal(name, OWN[i]))
+            return NULL;
+    }
+    if (str_has_prefix(name, "hugepages-"))
+        return NULL;
+    if (!strchr(name, '/') || str_has_prefix(name, "requests.") || !is_label(arena, name, ""))
+        return "a name is no resource of a container, and its pod is refused: such as "
+               "example.com/camera";
+    return quantity.nano ? "an amount of a resource with a domain is not whole, and its pod is "
+                           "refused"
+                         : NULL;
+}
+
+void advise_resources(const struct spec_view *view, const char *field, const cJSON *amounts)
+{
+    json_for_each (amount, amounts) {
+        const char *problem = resource_problem(view->validation->arena, amount);
+        if (problem) {
+            advise(view, field, problem);
             return;
         }
     }
@@ -158,7 +186,8 @@ void task_spec_advise(const struct spec_view *view, const struct task_spec *spec
     advise_file(view, spec);
     advise_env(view, spec);
     advise_selector(view, spec);
-    advise_resources(view, spec);
+    if (may_be_a_job(spec) && spec->resource_requirements)
+        advise_resources(view, "resourceRequirements.custom", spec->resource_requirements->custom);
     advise_dependencies(view, spec);
     advise_times(view, spec);
     advise_monitoring(view, spec);

@@ -44,6 +44,8 @@ void task_spec_validate(const struct spec_view *view, const struct task_spec *sp
 /* What runs and is probably not meant. */
 void task_spec_advise(const struct spec_view *view, const struct task_spec *spec);
 
+/* Names and amounts that no pod can ask for: a warning. amounts: object, may be NULL. */
+void advise_resources(const struct spec_view *view, const char *field, const cJSON *amounts);
 /* A name that no Proplet can have: a warning, as it may wait for ever. */
 void advise_proplet_name(const struct spec_view *view, const char *field, const char *name);
 void advise_duplicates(const struct spec_view *view, const char *field,

@@ -305,6 +305,10 @@ END_TEST
 
 /* --- warnings --------------------------------------------------------------------------------- */
 
+#define NO_RESOURCE                                                                                \
+    "spec.resourceRequirements.custom: a name is no resource of a container, and its pod is "      \
+    "refused: such as example.com/camera"
+
 static const struct {
     const char *patch;
     const char *warnings;
@@ -357,7 +361,22 @@ static const struct {
       "spec.propletSelector.matchDeviceTypes: Proplets of type k8s have no device type: none will "
       "match" },
     { "{\"resourceRequirements\":{\"custom\":{\"kind\":\"any word\"}}}",
-      "spec.resourceRequirements.custom: an amount is no quantity, which pods of Jobs need" },
+      "spec.resourceRequirements.custom: an amount is no quantity, which pods need" },
+    { "{\"resourceRequirements\":{\"custom\":{\"example.com/camera\":\"2\","
+      "\"ephemeral-storage\":\"1Gi\",\"hugepages-2Mi\":\"2Mi\"}}}",
+      "" },
+    { "{\"resourceRequirements\":{\"custom\":{\"camera\":\"1\"}}}", NO_RESOURCE },
+    { "{\"resourceRequirements\":{\"custom\":{\"requests.a.b/c\":1}}}", NO_RESOURCE },
+    { "{\"resourceRequirements\":{\"custom\":{\"a b/c\":1}}}", NO_RESOURCE },
+    { "{\"resourceRequirements\":{\"custom\":{\"a.b/c\":\"500m\"}}}",
+      "spec.resourceRequirements.custom: an amount of a resource with a domain is not whole, and "
+      "its pod is refused" },
+    { "{\"preferredPropletType\":\"external\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}"
+      "}",
+      "" },
+    { "{\"imageUrl\":\"https://files/"
+      "a.wasm\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}}",
+      "" },
     { "{\"monitoringProfile\":{\"interval\":\"500ms\"}}",
       "spec.monitoringProfile.interval: devices take whole seconds, at least one: it is rounded" },
     { "{\"monitoringProfile\":{\"interval\":\"0\"}}",
