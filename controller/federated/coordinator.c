@@ -1,12 +1,10 @@
 #include "controller/federated/coordinator.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
-#include "common/base/cond.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
@@ -15,26 +13,14 @@
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
-
-enum asker_state { ASKER_FREE, ASKER_WAITS, ASKER_TOLD };
-
-struct asker {
-    enum asker_state state;
-    uint64_t token; /* never given twice */
-    enum result_verdict verdict;
-};
+#include "controller/federated/uploads.h"
 
 struct coordinator {
     struct shared *shared;
     bool (*leads)(void *ctx);
     void *leads_ctx;
     struct http_server *server;
-
-    pthread_mutex_t lock; /* leaf: guards what follows */
-    pthread_cond_t told;
-    struct asker askers[COORDINATOR_MAX_WAITING];
-    uint64_t last_token;
-    bool stopping;
+    struct uploads *uploads;
 };
 
 static struct metric REQUESTS = { .type = METRIC_COUNTER,
@@ -49,8 +35,7 @@ struct coordinator *coordinator_create(struct shared *shared, bool (*leads)(void
     coordinator->shared = shared;
     coordinator->leads = leads;
     coordinator->leads_ctx = ctx;
-    pthread_mutex_init(&coordinator->lock, NULL);
-    cond_init(&coordinator->told);
+    coordinator->uploads = uploads_create();
     return coordinator;
 }
 
@@ -59,8 +44,7 @@ void coordinator_destroy(struct coordinator *coordinator)
     if (!coordinator)
         return;
     coordinator_stop(coordinator);
-    pthread_cond_destroy(&coordinator->told);
-    pthread_mutex_destroy(&coordinator->lock);
+    uploads_destroy(coordinator->uploads);
     free(coordinator);
 }
 
@@ -69,15 +53,22 @@ int coordinator_start(struct coordinator *coordinator, const char *address, stru
     const struct http_server_options options = {
         .address = address,
         .handler = coordinator_handle,
+        .admit = coordinator_admit,
         .ctx = coordinator,
         .threads = COORDINATOR_THREADS,
         .max_connections = COORDINATOR_MAX_CONNECTIONS,
         .max_body = model_store_max_bytes(coordinator->shared->round_models),
         .max_bodies = COORDINATOR_MAX_BODIES,
-        .request_timeout_ms = 2 * COORDINATOR_PATIENCE_MS,
+        .small_body = UPLOADS_LARGE,
+        .wait_ms = COORDINATOR_PATIENCE_MS,
+        .request_timeout_ms = COORDINATOR_TIMEOUT_MS,
+        .min_rate = COORDINATOR_MIN_RATE,
     };
+    int r = http_server_start(&options, &coordinator->server, err);
 
-    return http_server_start(&options, &coordinator->server, err);
+    if (r == 0)
+        uploads_open(coordinator->uploads, coordinator->server);
+    return r;
 }
 
 unsigned coordinator_port(const struct coordinator *coordinator)
@@ -87,77 +78,66 @@ unsigned coordinator_port(const struct coordinator *coordinator)
 
 void coordinator_stop(struct coordinator *coordinator)
 {
-    pthread_mutex_lock(&coordinator->lock);
-    coordinator->stopping = true;
-    pthread_cond_broadcast(&coordinator->told);
-    pthread_mutex_unlock(&coordinator->lock);
+    uploads_close(coordinator->uploads);
     http_server_stop(coordinator->server);
     coordinator->server = NULL;
 }
 
-/* 0: no room. */
-static uint64_t begin_waiting(struct coordinator *coordinator)
+/* Those whose turn has come go to their Tasks. */
+static void hand_out(struct coordinator *coordinator)
 {
-    uint64_t token = 0;
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct shared *shared = coordinator->shared;
+    struct upload_sender sender;
 
-    pthread_mutex_lock(&coordinator->lock);
-    for (size_t i = 0; i < COORDINATOR_MAX_WAITING && !token && !coordinator->stopping; i++) {
-        struct asker *asker = &coordinator->askers[i];
-        if (asker->state != ASKER_FREE)
-            continue;
-        token = ++coordinator->last_token;
-        *asker = (struct asker){ .state = ASKER_WAITS, .token = token };
+    while (uploads_next(coordinator->uploads, arena, &sender)) {
+        const struct mail mail = {
+            .kind = MAIL_UPDATE,
+            .source = arena_printf(arena, "%s#%" PRIu64, sender.id, sender.token),
+            .body = "",
+        };
+        struct kube_name name;
+
+        if (!mailbox_put(shared->mailbox, sender.uid, &mail, NULL)) {
+            uploads_tell(coordinator->uploads, sender.token, 503);
+        } else if (!store_name_of_uid(informer_store(shared->tasks), sender.uid, &name)) {
+            mailbox_ack(shared->mailbox, sender.uid, UINT64_MAX); /* deleted meanwhile */
+            uploads_tell(coordinator->uploads, sender.token, 404);
+        } else {
+            workqueue_add(shared->task_queue, &sender.task);
+        }
     }
-    pthread_mutex_unlock(&coordinator->lock);
-    return token;
 }
 
-/* With the lock held. */
-static struct asker *find_asker(struct coordinator *coordinator, uint64_t token)
-{
-    for (size_t i = 0; i < COORDINATOR_MAX_WAITING; i++) {
-        if (coordinator->askers[i].state != ASKER_FREE && coordinator->askers[i].token == token)
-            return &coordinator->askers[i];
-    }
-    return NULL;
-}
-
-/* false: nobody said anything in time. */
-static bool end_waiting(struct coordinator *coordinator, uint64_t token, uint32_t timeout_ms,
-                        enum result_verdict *ret)
-{
-    struct timespec deadline = cond_deadline(timeout_ms);
-    bool in_time = true;
-
-    pthread_mutex_lock(&coordinator->lock);
-    struct asker *asker = find_asker(coordinator, token);
-    while (asker && asker->state == ASKER_WAITS && in_time && !coordinator->stopping)
-        in_time = cond_wait_until(&coordinator->told, &coordinator->lock, &deadline);
-
-    bool is_told = asker && asker->state == ASKER_TOLD;
-    if (is_told)
-        *ret = asker->verdict;
-    if (asker)
-        asker->state = ASKER_FREE;
-    pthread_mutex_unlock(&coordinator->lock);
-    return is_told;
-}
-
-void coordinator_answer(struct coordinator *coordinator, const char *asker,
-                        enum result_verdict verdict)
+const char *coordinator_read(struct coordinator *coordinator, struct arena *arena,
+                             const char *asker, size_t *ret_len)
 {
     int64_t token;
 
-    if (!str_to_int64(asker, &token) || token <= 0)
+    return coordinator && str_to_int64(asker, &token) && token > 0
+               ? uploads_read(coordinator->uploads, arena, (uint64_t)token, ret_len)
+               : NULL;
+}
+
+size_t coordinator_count(struct coordinator *coordinator, const char *uid)
+{
+    return coordinator ? uploads_count(coordinator->uploads, uid) : 0;
+}
+
+void coordinator_pass(struct coordinator *coordinator, const char *uid)
+{
+    if (!coordinator)
         return;
-    pthread_mutex_lock(&coordinator->lock);
-    struct asker *found = find_asker(coordinator, (uint64_t)token);
-    if (found) {
-        found->state = ASKER_TOLD;
-        found->verdict = verdict;
-        pthread_cond_broadcast(&coordinator->told);
-    }
-    pthread_mutex_unlock(&coordinator->lock);
+    uploads_pass(coordinator->uploads, uid);
+    hand_out(coordinator);
+}
+
+void coordinator_forget(struct coordinator *coordinator, const char *uid)
+{
+    if (!coordinator)
+        return;
+    uploads_forget(coordinator->uploads, uid);
+    hand_out(coordinator);
 }
 
 static int refuse(int status, const char *reason)
@@ -206,36 +186,53 @@ static int status_of(enum result_verdict verdict)
     }
 }
 
+void coordinator_answer(struct coordinator *coordinator, const char *asker,
+                        enum result_verdict verdict)
+{
+    int64_t token;
+
+    if (!str_to_int64(asker, &token) || token <= 0)
+        return;
+    uploads_tell(coordinator->uploads, (uint64_t)token, status_of(verdict));
+    hand_out(coordinator);
+}
+
+/* A request that waits, as long as its arena lives. */
+struct ticket {
+    struct uploads *uploads;
+    uint64_t token;
+};
+
+static void leave(void *data)
+{
+    const struct ticket *ticket = data;
+
+    (void)uploads_leave(ticket->uploads, ticket->token);
+}
+
 static int take_update(struct coordinator *coordinator, struct arena *arena, const char *id,
                        const struct http_server_request *request)
 {
-    const char *uid = message_id_uid(arena, id);
-    enum result_verdict verdict;
-    struct kube_name name;
-    int status = check_task(coordinator, arena, id, uid, &name);
+    struct upload_sender sender = { .token = request->id,
+                                    .uid = message_id_uid(arena, id),
+                                    .id = id };
+    int status;
+
+    if (request->is_last_call) {
+        status = uploads_leave(coordinator->uploads, request->id);
+        return status ? status : 503;
+    }
+    status = check_task(coordinator, arena, id, sender.uid, &sender.task);
     if (status)
         return status;
-
-    uint64_t token = begin_waiting(coordinator);
-    if (!token)
+    if (!uploads_add(coordinator->uploads, &sender, http_body_keep(request)))
         return 503;
 
-    const struct mail mail = { .kind = MAIL_UPDATE,
-                               .source = arena_printf(arena, "%s#%" PRIu64, id, token),
-                               .body = request->body,
-                               .body_len = request->body_len };
-    if (!mailbox_put(coordinator->shared->mailbox, uid, &mail, NULL)) {
-        end_waiting(coordinator, token, 0, &verdict);
-        return 503;
-    }
-    workqueue_add(coordinator->shared->task_queue, &name);
-    if (!store_name_of_uid(informer_store(coordinator->shared->tasks), uid, &name)) {
-        mailbox_ack(coordinator->shared->mailbox, uid, UINT64_MAX); /* deleted meanwhile */
-        end_waiting(coordinator, token, 0, &verdict);
-        return 404;
-    }
-    return end_waiting(coordinator, token, COORDINATOR_PATIENCE_MS, &verdict) ? status_of(verdict)
-                                                                              : 503;
+    struct ticket *ticket = arena_new(arena, struct ticket);
+    *ticket = (struct ticket){ coordinator->uploads, sender.token };
+    arena_own(arena, ticket, leave);
+    hand_out(coordinator);
+    return HTTP_LATER;
 }
 
 static const cJSON *read_object(struct store *store, struct arena *arena,
@@ -269,6 +266,11 @@ static const char *find_model(struct coordinator *coordinator, struct arena *are
     return json_string(json_get(status, "aggregatedModelRef"), "");
 }
 
+static void unref_model(void *model)
+{
+    cached_model_unref(model);
+}
+
 static int send_model(struct coordinator *coordinator, struct arena *arena, const char *job_uid,
                       int64_t version, struct http_server_reply *ret)
 {
@@ -283,11 +285,10 @@ static int send_model(struct coordinator *coordinator, struct arena *arena, cons
     if (r < 0)
         return r == -ERROR_NOT_FOUND || r == -ERROR_INVALID ? 404 : 503;
 
-    char *body = arena_alloc(arena, model->model.bytes_len + 1, 1);
-    memcpy(body, model->model.bytes, model->model.bytes_len);
-    ret->body = body;
+    ret->body = model->model.bytes;
     ret->body_len = model->model.bytes_len;
     ret->content_type = model->model.shape ? "application/json" : "application/octet-stream";
+    arena_own(arena, TAKE(model), unref_model); /* the same bytes for all who ask */
     return 200;
 }
 
@@ -326,12 +327,31 @@ static int answer(struct coordinator *coordinator, struct arena *arena,
                                              : 405;
 }
 
+static void count(struct arena *arena, const char *path, int status)
+{
+    if (status != HTTP_LATER)
+        metric_add(&REQUESTS, 1, str_has_prefix(path, "/t/") ? "update" : "model",
+                   arena_printf(arena, "%d", status), NULL);
+}
+
+int coordinator_admit(void *ctx, struct arena *arena, const struct http_server_request *request)
+{
+    struct coordinator *coordinator = ctx;
+    const char *task = middle(arena, request->path, "/t/", "/update");
+    struct kube_name name;
+    int status = 405;
+
+    if (!coordinator->leads(coordinator->leads_ctx))
+        status = 503;
+    else if (task && str_equal(request->method, "POST"))
+        status = check_task(coordinator, arena, task, message_id_uid(arena, task), &name);
+    count(arena, request->path, status);
+    return status;
+}
+
 void coordinator_handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                         struct http_server_reply *ret)
 {
-    bool is_update = str_has_prefix(request->path, "/t/");
-
     ret->status = answer(ctx, arena, request, ret);
-    metric_add(&REQUESTS, 1, is_update ? "update" : "model", arena_printf(arena, "%d", ret->status),
-               NULL);
+    count(arena, request->path, ret->status);
 }

@@ -13,17 +13,25 @@
  *                                          with: what round <version> made
  *
  * The message id, which holds the uid of a Task, is what a sender has to know; nothing else is secret
- * here. 503 where this process does not lead, has no room, or could not store it in time: the device
- * then uses MQTT. What came by then is not lost, and counts once.
+ * here. Who does not know one is refused before its body is taken. 503 where this process does not
+ * lead, has no room in time, or could not store it in time: the device then uses MQTT. What came whole
+ * by then is not lost, and counts once, also if its sender does not wait for the answer.
  *
- * An update goes into the mailbox of its Task, as if it had come over MQTT; the handler waits until
- * the Task's reconciler has written what became of it (training_update.h).
+ * A body stays here (uploads.h). The mailbox of its Task, as if it had come over MQTT, gets word of it
+ * when its turn has come; the request is answered when the Task's reconciler has written what became
+ * of it (training_update.h). A body that does not fit into COORDINATOR_MAX_BODIES waits on its device:
+ * its socket is not read; one of at most UPLOADS_LARGE does not wait. A model is sent from the one copy of model_cache.h, however many ask.
+ *
+ * Memory at most: COORDINATOR_MAX_BODIES, and UPLOADS_LARGE for each of UPLOADS_MAX; for each of UPLOADS_MAX_LARGE that are read a copy, the
+ * numbers (8 bytes each, FL_MAX_PARAMETERS) and as much again to be stored; the models of the cache.
  */
 #define COORDINATOR_THREADS 8
 #define COORDINATOR_MAX_CONNECTIONS 256
-#define COORDINATOR_MAX_WAITING 64         /* requests whose update is not stored yet */
-#define COORDINATOR_MAX_BODIES (32u << 20) /* of all requests at once */
-#define COORDINATOR_PATIENCE_MS 8000       /* less than the server's own time for a request */
+#define COORDINATOR_MAX_BODIES (96u << 20) /* of all updates that are not written yet */
+#define COORDINATOR_PATIENCE_MS 60000      /* for room, and for the answer */
+/* What moves may take longer, as long as it moves at this rate: 20 MB in 20 minutes. */
+#define COORDINATOR_TIMEOUT_MS 16000
+#define COORDINATOR_MIN_RATE (16u << 10) /* bytes a second */
 
 struct coordinator;
 /* shared is borrowed, and complete by the first request. leads: as may_act of the process. */
@@ -34,9 +42,20 @@ int coordinator_start(struct coordinator *coordinator, const char *address,
 void coordinator_stop(struct coordinator *coordinator);           /* those who wait are told 503 */
 unsigned coordinator_port(const struct coordinator *coordinator); /* 0: not started */
 
-/* Bytes to bytes; a server thread, or a test. May wait. */
+/* Bytes to bytes; a server thread, or a test. An update is HTTP_LATER. May wait for a model to be read. */
 http_handler_fn coordinator_handle;
+http_admit_fn coordinator_admit;
 
-/* Worker thread: what became of the update of the one who waits as asker. Nobody does any more: fine. */
+/* Worker thread. coordinator NULL: nothing came. */
+/* The update that asker sent, copied; NULL: it is not here any more. */
+const char *coordinator_read(struct coordinator *coordinator, struct arena *arena,
+                             const char *asker, size_t *ret_len);
+/* How many whole updates of the Task with this uid are here. */
+size_t coordinator_count(struct coordinator *coordinator, const char *uid);
+/* A turn of the Task has failed: its updates stay, and are in nobody's way. */
+void coordinator_pass(struct coordinator *coordinator, const char *uid);
+/* The Task is gone, or its mail was given up. */
+void coordinator_forget(struct coordinator *coordinator, const char *uid);
+/* What became of the update of asker. Nobody waits any more: fine. */
 void coordinator_answer(struct coordinator *coordinator, const char *asker,
                         enum result_verdict verdict);

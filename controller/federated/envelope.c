@@ -116,19 +116,22 @@ static int read_metrics(const struct parse *parse, struct json_slice value)
     return r < 0 ? error_wrap(parse->err, "metrics") : 0;
 }
 
-static int read_format(const struct parse *parse, const struct json_slice *members)
+static int take_format(const struct parse *parse, const char *format)
 {
-    const char *format;
-    int r = read_string(parse, members, FORMAT, &format);
-
-    if (r < 0 || str_is_empty(format))
-        return r;
     if (strlen(format) > FL_MAX_FORMAT)
         return bad(parse, "format has too many characters");
     if (str_equal(format, FL_FORMAT_PACKED_F64))
         return error_set(parse->err, ERROR_INVALID, "format '%s' is not one of devices", format);
     parse->ret->format = format;
     return 0;
+}
+
+static int read_format(const struct parse *parse, const struct json_slice *members)
+{
+    const char *format;
+    int r = read_string(parse, members, FORMAT, &format);
+
+    return r < 0 || str_is_empty(format) ? r : take_format(parse, format);
 }
 
 /* The device's own words, on one line. */
@@ -171,7 +174,6 @@ static void take_text(const struct parse *parse, struct json_slice value)
     parse->ret->payload_len = value.len;
 }
 
-/* What was in base64 may be a module's own envelope. */
 static bool is_envelope(const struct parse *parse, struct json_slice value)
 {
     struct json_slice members[MEMBERS] = { { NULL, 0 } };
@@ -181,10 +183,23 @@ static bool is_envelope(const struct parse *parse, struct json_slice value)
            (members[UPDATE_B64].len || members[UPDATE].len || members[UPDATE_ENVELOPE].len);
 }
 
-static int read_base64(struct parse *parse, struct json_slice value)
+/* The payload may be a module's own envelope. */
+static int read_payload(struct parse *parse)
 {
     struct fl_envelope *ret = parse->ret;
     struct json_slice inner;
+
+    if (parse->expected->opaque ||
+        json_slice_check(ret->payload, ret->payload_len, &inner, NULL) < 0 ||
+        !is_envelope(parse, inner))
+        return 0;
+    ret->format = NULL; /* that was the label of the text */
+    return read_any(parse, inner);
+}
+
+static int read_base64(struct parse *parse, struct json_slice value)
+{
+    struct fl_envelope *ret = parse->ret;
     size_t len;
 
     if (json_slice_kind(value) != '"')
@@ -196,12 +211,7 @@ static int read_base64(struct parse *parse, struct json_slice value)
         return bad(parse, "update_b64 is not base64 with padding");
     if (!ret->payload_len)
         return bad(parse, "update_b64 is empty");
-    if (parse->expected->opaque ||
-        json_slice_check(ret->payload, ret->payload_len, &inner, NULL) < 0 ||
-        !is_envelope(parse, inner))
-        return 0;
-    ret->format = NULL; /* that was the label of the text */
-    return read_any(parse, inner);
+    return read_payload(parse);
 }
 
 static int read_object(struct parse *parse, struct json_slice object)
@@ -264,6 +274,20 @@ static int read_any(struct parse *parse, struct json_slice value)
     }
 }
 
+static int finish(const struct parse *parse, struct fl_envelope *ret)
+{
+    struct fl_envelope *envelope = parse->ret;
+
+    if (envelope->num_samples < 1)
+        return bad(parse, "num_samples must be at least 1");
+    if (envelope->num_samples > parse->expected->max_samples)
+        envelope->num_samples = parse->expected->max_samples;
+    if (!envelope->format)
+        envelope->format = FL_FORMAT_JSON_F64;
+    *ret = *envelope;
+    return 0;
+}
+
 int fl_envelope_parse(struct arena *arena, const char *text, size_t len,
                       const struct fl_expected *expected, struct fl_envelope *ret,
                       struct error *err)
@@ -275,16 +299,24 @@ int fl_envelope_parse(struct arena *arena, const char *text, size_t len,
 
     if (r == 0)
         r = read_any(&parse, value);
-    if (r < 0)
-        return r;
-    if (envelope.num_samples < 1)
-        return bad(&parse, "num_samples must be at least 1");
-    if (envelope.num_samples > expected->max_samples)
-        envelope.num_samples = expected->max_samples;
-    if (!envelope.format)
-        envelope.format = FL_FORMAT_JSON_F64;
-    *ret = envelope;
-    return 0;
+    return r < 0 ? r : finish(&parse, ret);
+}
+
+int fl_envelope_of_body(struct arena *arena, const char *body, size_t len, const char *format,
+                        const struct fl_expected *expected, struct fl_envelope *ret,
+                        struct error *err)
+{
+    struct fl_envelope envelope = { .num_samples = expected->default_samples,
+                                    .payload = body,
+                                    .payload_len = len };
+    struct parse parse = {
+        .arena = arena, .expected = expected, .ret = &envelope, .err = err, .depth = 1
+    };
+    int r = len ? take_format(&parse, format) : bad(&parse, "update is empty");
+
+    if (r == 0)
+        r = read_payload(&parse);
+    return r < 0 ? r : finish(&parse, ret);
 }
 
 cJSON *fl_envelope_to_status(struct arena *arena, const struct fl_envelope *envelope,

@@ -95,6 +95,9 @@ static void finish(const struct planning *planning, enum federatedjob_phase phas
     plan->create = false;
     plan->requeue_after_ms = 0;
     plan->status.phase = phase;
+    /* Of what earlier rounds left; the last ones have left something since. */
+    if (condition_is(plan->status.conditions, "ModelsRemoved", CONDITION_TRUE))
+        set_condition(planning, "ModelsRemoved", CONDITION_UNKNOWN, "JobEnded", "");
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
@@ -177,6 +180,45 @@ static void plan_taken(const struct planning *planning)
     plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
 }
 
+/* Not for ever: as long as a round may take. */
+static void plan_unavailable(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const cJSON *stored = observed->job.status.conditions;
+    int64_t seconds = federatedjob_timeout_seconds(&observed->job.spec);
+    int64_t since_us =
+        plan_condition_since_us(stored, "ModelAvailable", CONDITION_FALSE, observed->now_us);
+
+    if (seconds > 0 && observed->now_us >= since_us + plan_limit_us(seconds)) {
+        finish(planning, FEDERATED_FAILED, FEDERATED_REASON_MODEL, observed->unavailable);
+        return;
+    }
+    if (!str_equal(plan_condition_reason(stored, "Progressing"), FEDERATED_REASON_MODEL))
+        set_event(planning->plan, EVENT_WARNING, FEDERATED_REASON_MODEL, observed->unavailable);
+    set_condition(planning, "ModelAvailable", CONDITION_FALSE, "StoreFailed",
+                  observed->unavailable);
+    set_condition(planning, "Progressing", CONDITION_FALSE, FEDERATED_REASON_MODEL,
+                  observed->unavailable);
+    plan_requeue_in_us(&planning->plan->requeue_after_ms, FEDERATED_STORE_RETRY_US);
+}
+
+/* Of what was to be removed. */
+static void plan_cleaned(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const cJSON *stored = observed->job.status.conditions;
+
+    if (observed->unclean) {
+        if (!condition_is(stored, "ModelsRemoved", CONDITION_FALSE))
+            set_event(planning->plan, EVENT_WARNING, "ModelsNotRemoved", observed->unclean);
+        set_condition(planning, "ModelsRemoved", CONDITION_FALSE, "StoreFailed", observed->unclean);
+    } else if (observed->cleaned && (is_final(observed->job.status.phase) ||
+                                     (condition_get(stored, "ModelsRemoved") &&
+                                      !is_final(planning->plan->status.phase)))) {
+        set_condition(planning, "ModelsRemoved", CONDITION_TRUE, "Removed", "");
+    }
+}
+
 static void plan_waiting(const struct planning *planning)
 {
     const struct federated_observed *observed = planning->observed;
@@ -188,12 +230,16 @@ static void plan_waiting(const struct planning *planning)
                       "spec.suspend is true");
     } else if (observed->round.foreign) {
         plan_taken(planning);
+    } else if (observed->unavailable) {
+        plan_unavailable(planning);
     } else if (observed->blocked) {
         set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNotCreated",
                       observed->blocked);
         planning->plan->create = true;
     } else {
         set_condition(planning, "Progressing", CONDITION_TRUE, "RoundRunning", "");
+        if (condition_get(planning->plan->status.conditions, "ModelAvailable"))
+            set_condition(planning, "ModelAvailable", CONDITION_TRUE, "Read", "");
         planning->plan->create = !observed->round.exists;
     }
 }
@@ -222,6 +268,11 @@ struct federated_plan federated_plan(struct arena *arena, const struct federated
             plan_waiting(&planning);
         }
     }
+    plan_cleaned(&planning);
+    plan.clean = is_final(observed->job.status.phase) &&
+                 !condition_is(plan.status.conditions, "ModelsRemoved", CONDITION_TRUE);
+    if (plan.clean && observed->unclean)
+        plan_requeue_in_us(&plan.requeue_after_ms, PLAN_TAKEN_RETRY_US);
     plan.keep_from =
         plan.status.completed_rounds - federatedjob_history_limit(&observed->job.spec) + 1;
     return plan;

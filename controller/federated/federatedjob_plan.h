@@ -12,11 +12,19 @@
  * One round at a time, each made with the model of the one before: completedRounds and
  * aggregatedModelRef are written before the next round is made, so a new leader makes the same one.
  * A round that somebody deleted before it was counted is made again.
+ *
+ * A first model that cannot be read for now is tried again for timeoutSeconds (condition ModelAvailable);
+ * then the job fails. What is old is removed before the next round is made, and after the last one is
+ * written; where the store does not let it, condition ModelsRemoved says so, and everything else goes on.
  */
 
 /* Reasons of the condition Failed. */
 #define FEDERATED_REASON_ROUND_FAILED "RoundFailed"
 #define FEDERATED_REASON_REFUSED "RoundRefused"
+#define FEDERATED_REASON_MODEL "ModelUnavailable"
+
+/* How soon a store is asked again. */
+#define FEDERATED_STORE_RETRY_US INT64_C(10000000)
 
 /* Of the round after the completed ones. */
 struct observed_round {
@@ -33,13 +41,17 @@ struct federated_observed {
     const char *name;
     const char *round_name; /* of the round after the completed ones */
     struct observed_round round;
-    const char *problem; /* why there can be no round, in one word; NULL: nothing */
-    const char *refused; /* the same at length */
-    const char *blocked; /* what it says of it for now, such as a quota; NULL: nothing */
+    const char *problem;     /* why there can be no round, in one word; NULL: nothing */
+    const char *refused;     /* the same at length */
+    const char *blocked;     /* what it says of it for now, such as a quota; NULL: nothing */
+    const char *unavailable; /* why the first model cannot be read, for now; NULL: nothing */
+    const char *unclean;     /* why what is old could not be removed; NULL: nothing */
+    bool cleaned;            /* it was, now */
 };
 
 struct federated_plan {
     bool create;       /* the round, before the status is written */
+    bool clean;        /* the job has ended: all but its history is removed */
     int64_t keep_from; /* rounds before this number, and their models, are removed */
     struct federatedjob_status status; /* as it is to be stored */
 

@@ -2,6 +2,8 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "controller/federated/federatedjob_plan.h"
+#include "controller/federated/gone_scopes.h"
+#include "controller/federated/model_cleaning.h"
 #include "controller/federated/model_source.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
@@ -110,6 +112,11 @@ static int find_model(struct shared *shared, struct reconcile *rc, struct job_tu
             arena_printf(rc->arena, "spec.modelRef cannot be used: %s", err->message);
         return 0;
     }
+    if (r < 0 && r != -ERROR_CANCELED) {
+        log_warn("model of a federated job not read, trying again", "job", turn->scope.uid, "error",
+                 err->message, NULL);
+        observed->unavailable = arena_printf(rc->arena, "spec.modelRef: %s", err->message);
+    }
     return r < 0 ? error_wrap(err, "spec.modelRef") : 0;
 }
 
@@ -137,42 +144,6 @@ static int create_round(struct shared *shared, struct reconcile *rc, struct job_
     return r < 0 ? error_wrap(err, "create TrainingRound '%s'", observed->round_name) : 0;
 }
 
-/* Old rounds with their Tasks; then models that none of those left begins or ended with. No round
- * runs now, so nobody stores a model meanwhile. */
-static int clean(struct shared *shared, struct reconcile *rc, const struct job_turn *turn,
-                 const struct federated_plan *plan, struct error *err)
-{
-    size_t count = 0;
-    const char **keep = arena_array(rc->arena, const char *, 2 * turn->rounds.len + 2);
-
-    if (!str_is_empty(plan->status.aggregated_model_ref))
-        keep[count++] = plan->status.aggregated_model_ref;
-    for (size_t i = 0; i < turn->rounds.len; i++) {
-        const struct kube_object *round = turn->rounds.items[i];
-        const cJSON *json = kube_object_json(rc->arena, round);
-        const char *const models[] = {
-            json_string(json_path(json, "spec", "modelRef", NULL), NULL),
-            json_string(json_path(json, "status", "aggregatedModelRef", NULL), NULL),
-        };
-        if (training_round_number(json) < plan->keep_from) {
-            struct model_scope scope;
-            model_scope_of(&KIND_TRAININGROUND, json, &scope);
-            int r = model_store_forget(shared->job_models, &scope, err);
-            if (r == 0)
-                r = kube_delete(rc->client, &KIND_TRAININGROUND, &round->name, round->uid, NULL,
-                                err);
-            if (r < 0 && r != -ERROR_NOT_FOUND)
-                return error_wrap(err, "delete TrainingRound '%s'", round->name.name);
-            continue;
-        }
-        for (size_t j = 0; j < ARRAY_LEN(models); j++) {
-            if (!str_is_empty(models[j]))
-                keep[count++] = models[j];
-        }
-    }
-    return model_store_gc(shared->job_models, &turn->scope, keep, count, err);
-}
-
 static int write_status(struct shared *shared, struct reconcile *rc,
                         const struct kube_object *object, const struct job_turn *turn,
                         const struct federated_plan *plan, struct error *err)
@@ -187,9 +158,68 @@ static int write_status(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
-static bool has_ended(const struct federated_plan *plan)
+/* What cannot be removed is in nobody's way. */
+static void clean(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
+                  const struct federated_plan *plan)
 {
-    return plan->status.phase == FEDERATED_COMPLETED || plan->status.phase == FEDERATED_FAILED;
+    const struct federatedjob_spec *spec = &turn->observed.job.spec;
+    const struct cleaning cleaning = {
+        .scope = turn->scope,
+        .rounds = &turn->rounds,
+        .model_ref = plan->status.aggregated_model_ref,
+        .keep_from = plan->keep_from,
+        .keeps_late = plan->create && spec->late_updates == LATE_STALENESS_WEIGHTED,
+    };
+    struct error err = { 0 };
+
+    turn->observed.cleaned = federated_clean(shared, rc, &cleaning, &err) == 0;
+    if (turn->observed.cleaned)
+        return;
+    log_warn("old models not removed, trying again later", "job", turn->scope.uid, "error",
+             err.message, NULL);
+    turn->observed.unclean = arena_strdup(rc->arena, err.message);
+}
+
+/* The cache of a new leader may not know it yet; its model must not be taken for an old one. */
+static int find_round(struct shared *shared, struct reconcile *rc, const struct job_turn *turn,
+                      bool *ret_found, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    struct kube_name name;
+
+    *ret_found = false;
+    if (!kube_name_set(&name, rc->name.ns, turn->observed.round_name))
+        return error_set(err, ERROR_INVALID, "name '%s' is too long", turn->observed.round_name);
+    int r = kube_get(rc->client, &KIND_TRAININGROUND, &name, &object, err);
+    if (r == -ERROR_NOT_FOUND)
+        return 0;
+    if (r < 0)
+        return error_wrap(err, "read TrainingRound '%s'", name.name);
+    informer_observed(shared->rounds, object);
+    *ret_found = true;
+    return 0;
+}
+
+/* < 0: an error that may pass. What is said of it changes the plan. */
+static int begin_round(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
+                       struct federated_plan *plan, struct error *err)
+{
+    struct federated_observed *observed = &turn->observed;
+    bool found;
+    int r = find_round(shared, rc, turn, &found, err);
+
+    if (r < 0)
+        return r;
+    if (found) {
+        plan->requeue_after_ms = 1; /* it is in the cache now */
+        return 0;
+    }
+    clean(shared, rc, turn, plan);
+    r = create_round(shared, rc, turn, err);
+    *plan = federated_plan(rc->arena, observed);
+    if (observed->unavailable)
+        return 0;
+    return r;
 }
 
 static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
@@ -197,17 +227,13 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 {
     int created = 0;
 
-    if (plan->create || (has_ended(plan) && plan->event_reason)) {
-        int r = clean(shared, rc, turn, plan, err);
-        if (r < 0)
-            return error_wrap(err, "remove old models");
-    }
     if (plan->create) {
-        created = create_round(shared, rc, turn, err);
-        if (turn->observed.problem || turn->observed.blocked)
-            *plan = federated_plan(rc->arena, &turn->observed);
+        created = begin_round(shared, rc, turn, plan, err);
         if (created < 0 && !turn->observed.blocked)
             return created;
+    } else if (plan->clean) {
+        clean(shared, rc, turn, plan);
+        *plan = federated_plan(rc->arena, &turn->observed);
     }
     rc->requeue_after_ms = plan->requeue_after_ms;
     int r = write_status(shared, rc, object, turn, plan, err);
@@ -220,9 +246,11 @@ int federatedjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(shared->federated_jobs), &rc->name);
     struct job_turn turn;
+    int forgot = gone_scopes_forget(shared->gone_scopes, shared->job_models, &KIND_FEDERATEDJOB,
+                                    &rc->name, err);
 
     if (!object || object->deleting)
-        return 0; /* its rounds and models are the garbage collector's */
+        return forgot; /* its rounds and models are the garbage collector's */
 
     int r = observe(shared, rc, object, &turn, err);
     if (r < 0)
@@ -230,5 +258,7 @@ int federatedjob_reconcile(void *self, struct reconcile *rc, struct error *err)
 
     struct federated_plan plan = federated_plan(rc->arena, &turn.observed);
     r = act(shared, rc, object, &turn, &plan, err);
+    if (forgot < 0)
+        reconcile_again_after(rc, GONE_SCOPES_RETRY_MS);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
 }

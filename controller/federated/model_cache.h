@@ -16,7 +16,7 @@ struct model_cache;
 struct model_cache *model_cache_create(struct model_store *store); /* borrowed */
 void model_cache_destroy(struct model_cache *cache);
 /* scope: of the FederatedJob. A new reference. Reads from the store (which may wait) if it is not
- * there; two that ask at once may both read. Bytes that are no model of numbers are an opaque one.
+ * there; who asks meanwhile for the same one waits for that. Bytes that are no model of numbers are an opaque one.
  * Any thread. Errors are those of model_store_get. */
 int model_cache_get(struct model_cache *cache, const struct model_scope *scope,
                     const char *reference, struct cached_model **ret, struct error *err) MUST_CHECK;

@@ -67,7 +67,7 @@ int model_store_gc(struct model_store *store, const struct model_scope *scope,
                    const char *const *keep, size_t keep_len, struct error *err) MUST_CHECK;
 /* For implementations: whether a reference of the list has this digest. */
 bool model_is_kept(const char *digest, const char *const *keep, size_t keep_len);
-/* The owner is about to be deleted: gc without keep, where what it owns does not die with it. */
+/* The owner is about to be deleted, or was: gc without keep, where what it owns does not die with it. */
 int model_store_forget(struct model_store *store, const struct model_scope *scope,
                        struct error *err) MUST_CHECK;
 size_t model_store_max_bytes(const struct model_store *store);
@@ -95,8 +95,11 @@ struct model_s3_options {
     const char *access_key;
     const char *secret_key;
     const char *session_token; /* NULL: none */
-    const char *ca_file;       /* NULL: the system's authorities */
-    uint32_t timeout_ms;       /* of one request; 0: 60 s */
+    /* Read for each request, as temporary credentials are replaced there every few hours; NULL: those
+     * three. One that cannot be read is an error that may pass. */
+    const char *credentials_file;
+    const char *ca_file; /* NULL: the system's authorities */
+    uint32_t timeout_ms; /* of one request; 0: 60 s */
     /* Asked before every PUT and DELETE; false: ERROR_CANCELED, nothing is sent. A leader that was not told
      * of its end would else remove what the next one keeps. NULL: always. */
     bool (*may_write)(void *ctx);

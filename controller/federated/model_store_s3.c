@@ -20,26 +20,51 @@ struct s3 {
     struct model_store store;
     struct arena *arena; /* of the options */
     struct model_s3_options options;
-    struct http_client_signature signature;
 };
+
+static int read_credentials(const struct s3 *self, struct arena *arena,
+                            struct http_client_signature *ret, struct error *err)
+{
+    struct model_s3_options options = self->options;
+    const char *file = options.credentials_file;
+
+    if (file) {
+        options.session_token = NULL; /* the next ones may have none */
+        int r = model_s3_credentials_read(arena, file, &options, err);
+        if (r < 0)
+            return error_set(err, ERROR_UNAVAILABLE, "%s", arena_strdup(arena, err->message));
+    }
+    *ret = (struct http_client_signature){
+        .region = options.region,
+        .service = "s3",
+        .access_key = options.access_key,
+        .secret_key = options.secret_key,
+        .session_token = options.session_token,
+    };
+    return 0;
+}
 
 static int s3_request(struct s3 *self, struct arena *arena, const char *method, const char *key,
                       const char *query, struct http_client_request request,
                       struct http_client_reply *ret, struct error *err)
 {
     bool writes = !str_equal(method, "GET");
+    struct http_client_signature signature;
 
     if (writes && self->options.may_write && !self->options.may_write(self->options.ctx))
         return error_set(err, ERROR_CANCELED, "not the leader any more");
+    int r = read_credentials(self, arena, &signature, err);
+    if (r < 0)
+        return r;
     request.method = method;
     request.url = arena_printf(arena, "%s/%s%s%s%s%s", self->options.endpoint, self->options.bucket,
                                *key ? "/" : "", s3_encode(arena, key, true), query ? "?" : "",
                                query ? query : "");
     request.ca_file = self->options.ca_file;
     request.timeout_ms = self->options.timeout_ms;
-    request.signature = &self->signature;
+    request.signature = &signature;
 
-    int r = http_client_send(arena, &request, ret, err);
+    r = http_client_send(arena, &request, ret, err);
     if (r < 0 || ret->status / 100 == 2)
         return r;
     return s3_error(arena, method, ret->status, ret->body, err);
@@ -233,17 +258,11 @@ static void copy_options(struct s3 *self, const struct model_s3_options *options
         .access_key = arena_strdup(self->arena, options->access_key),
         .secret_key = arena_strdup(self->arena, options->secret_key),
         .session_token = arena_strdup(self->arena, options->session_token),
+        .credentials_file = arena_strdup(self->arena, options->credentials_file),
         .ca_file = arena_strdup(self->arena, options->ca_file),
         .timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
         .may_write = options->may_write,
         .ctx = options->ctx,
-    };
-    self->signature = (struct http_client_signature){
-        .region = self->options.region,
-        .service = "s3",
-        .access_key = self->options.access_key,
-        .secret_key = self->options.secret_key,
-        .session_token = self->options.session_token,
     };
 }
 

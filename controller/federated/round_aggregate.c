@@ -117,6 +117,8 @@ static int read_update(void *ctx, struct arena *arena, size_t index, struct fl_u
     if (envelope.ref) {
         r = model_store_get(reading->shared->round_models, arena, &origin.scope, envelope.ref,
                             &envelope.payload, &envelope.payload_len, err);
+        if (r == -ERROR_INTERNAL) /* other bytes than were stored: that stays so */
+            err->code = ERROR_INVALID;
         if (r < 0)
             return r;
     }
@@ -209,6 +211,22 @@ static bool is_overdue(const struct round_turn *turn)
                                                       AGGREGATION_PATIENCE_US;
 }
 
+/* Said in the status, and tried again. */
+static int note_failure(struct round_turn *turn, struct arena *arena, int r,
+                        const struct error *err)
+{
+    if (r == -ERROR_CANCELED)
+        return r;
+    log_warn("updates not aggregated, trying again", "uid", turn->uid, "error", err->message, NULL);
+    if (is_overdue(turn)) {
+        turn->observed.failure = "AggregationFailed";
+        turn->observed.failure_message = arena_strdup(arena, err->message);
+    } else {
+        turn->observed.unavailable = arena_strdup(arena, err->message);
+    }
+    return 0;
+}
+
 static int aggregate(struct reading *reading, struct round_turn *turn, size_t len,
                      const struct aggregator_settings *settings, struct error *err)
 {
@@ -258,7 +276,7 @@ int round_aggregate(struct shared *shared, struct reconcile *rc, struct round_tu
             return 0;
         }
         if (r < 0)
-            return r;
+            return note_failure(turn, rc->arena, r, err);
     }
     struct reading reading = { .shared = shared,
                                .rc = rc,
@@ -269,10 +287,5 @@ int round_aggregate(struct shared *shared, struct reconcile *rc, struct round_tu
     if (!len)
         return error_set(err, ERROR_INVALID, "no update is counted");
     int r = aggregate(&reading, turn, len, &settings, err);
-    if (r < 0 && r != -ERROR_CANCELED && is_overdue(turn)) {
-        turn->observed.failure = "AggregationFailed";
-        turn->observed.failure_message = arena_strdup(rc->arena, err->message);
-        return 0;
-    }
-    return r;
+    return r < 0 ? note_failure(turn, rc->arena, r, err) : 0;
 }

@@ -70,17 +70,27 @@ static void observe_task(struct shared *shared, struct reconcile *rc, const char
         arena_strdup(rc->arena, json_string(json_path(json, "status", "reason", NULL), ""));
 }
 
-/* What somebody counted, in whatever round, as a set of Task names. */
-static bool is_counted(const cJSON *const *rounds, size_t len, const char *task)
+static void free_map(void *map)
 {
-    for (size_t i = 0; i < len; i++) {
-        json_for_each (part, json_path(rounds[i], "status", "participants", NULL)) {
-            if (json_bool(json_get(part, "updateReceived"), false) &&
-                str_equal(json_string(json_path(part, "taskRef", "name", NULL), ""), task))
-                return true;
+    map_destroy(map);
+}
+
+const struct map *rounds_read(struct arena *arena, const struct object_list *rounds)
+{
+    struct map *counted = arena_own(arena, map_create(NULL), free_map);
+
+    for (size_t i = 0; i < rounds->len; i++) {
+        const cJSON *round = kube_object_json(arena, rounds->items[i]);
+        json_for_each (part, json_path(round, "status", "participants", NULL)) {
+            const char *task = json_string(json_path(part, "taskRef", "name", NULL), NULL);
+            if (!task)
+                continue;
+            if (json_bool(json_get(part, "updateReceived"), false) ||
+                str_equal(json_string(json_get(part, "status"), ""), PART_REJECTED))
+                map_set(counted, task, counted);
         }
     }
-    return false;
+    return counted;
 }
 
 static bool is_completed(struct shared *shared, struct reconcile *rc, const char *task,
@@ -98,21 +108,22 @@ static void observe_late(struct shared *shared, struct reconcile *rc, struct rou
     const struct traininground_spec *spec = &turn->observed.round.spec;
     struct object_list list =
         store_find(informer_store(shared->rounds), rc->arena, INDEX_ROUND_JOB, turn->job_scope.uid);
-    const cJSON **rounds = arena_array(rc->arena, const cJSON *, list.len + 1);
+    const struct map *counted = rounds_read(rc->arena, &list);
+    int64_t *numbers = arena_array(rc->arena, int64_t, list.len + 1);
 
     for (size_t i = 0; i < list.len; i++)
-        rounds[i] = kube_object_json(rc->arena, list.items[i]);
+        numbers[i] = training_round_number(kube_object_json(rc->arena, list.items[i]));
     for (size_t m = 0; m < spec->participants.len; m++) {
         int64_t best = 0;
 
         for (size_t i = 0; i < list.len; i++) {
-            int64_t number = training_round_number(rounds[i]);
+            if (numbers[i] <= best || numbers[i] >= turn->number)
+                continue;
             const char *task = training_task_name(rc->arena, list.items[i]->name.name,
                                                   spec->participants.items[m]);
-            if (number <= best || number >= turn->number || is_counted(rounds, list.len, task) ||
-                !is_completed(shared, rc, task, list.items[i]->uid))
+            if (map_get(counted, task) || !is_completed(shared, rc, task, list.items[i]->uid))
                 continue;
-            best = number;
+            best = numbers[i];
             turn->members[m].late = task;
         }
     }

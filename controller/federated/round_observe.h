@@ -1,6 +1,7 @@
 /* What the plan of a TrainingRound is made from, read from the caches. */
 #pragma once
 
+#include "common/base/map.h"
 #include "controller/federated/model_store.h"
 #include "controller/federated/traininground_plan.h"
 #include "controller/shared/reconcilers.h"
@@ -24,5 +25,8 @@ int round_observe(struct shared *shared, struct reconcile *rc, const struct kube
 /* Whether the round's FederatedJob is there with the uid that owns the round, or the round has no
  * owner and any job of that name does. */
 bool round_has_job(const struct round_turn *turn);
+
+/* The names of the Tasks whose updates some of these rounds counted or rejected, as keys. In the arena. */
+const struct map *rounds_read(struct arena *arena, const struct object_list *rounds);
 
 void model_scope_of(const struct kube_kind *kind, const cJSON *json, struct model_scope *ret);

@@ -230,9 +230,21 @@ static void wake_owner(struct store *owners, const cJSON *child, uint32_t delay_
         workqueue_add_after(queue, &name, delay_ms);
 }
 
+#define SETTLE_TASK_MS 2
+#define SETTLE_MAX_MS 5000
+
+uint32_t round_settle_ms(size_t tasks)
+{
+    size_t ms = tasks * SETTLE_TASK_MS;
+
+    if (ms > SETTLE_MAX_MS)
+        return SETTLE_MAX_MS;
+    return ms < ROUND_SETTLE_MS ? ROUND_SETTLE_MS : (uint32_t)ms;
+}
+
 /* Of an older round's Task, too: its update may be wanted by the present one. */
 static void wake_later_rounds(const struct shared *shared, struct arena *arena, const cJSON *task,
-                              struct workqueue *queue)
+                              uint32_t delay_ms, struct workqueue *queue)
 {
     const char *ns = json_string(json_path(task, "metadata", "namespace", NULL), "");
     const char *proplet =
@@ -245,7 +257,7 @@ static void wake_later_rounds(const struct shared *shared, struct arena *arena, 
     struct object_list list = store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
                                          kube_name_key(&name, key));
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add_after(queue, &list.items[i]->name, ROUND_SETTLE_MS);
+        workqueue_add_after(queue, &list.items[i]->name, delay_ms);
 }
 
 void traininground_map_task(void *self, struct kube_object *old, struct kube_object *current,
@@ -259,10 +271,15 @@ void traininground_map_task(void *self, struct kube_object *old, struct kube_obj
 
     if (task_outcome(before) == task_outcome(after))
         return;
-    wake_owner(rounds, before, ROUND_SETTLE_MS, queue);
-    wake_owner(rounds, after, ROUND_SETTLE_MS, queue);
+    const char *uid = kube_controller_uid(after ? after : before);
+    if (!uid)
+        return;
+    uint32_t delay_ms =
+        round_settle_ms(store_find(informer_store(shared->tasks), arena, INDEX_JOB, uid).len);
+    wake_owner(rounds, before, delay_ms, queue);
+    wake_owner(rounds, after, delay_ms, queue);
     if (round_owns(after ? after : before))
-        wake_later_rounds(shared, arena, after ? after : before, queue);
+        wake_later_rounds(shared, arena, after ? after : before, delay_ms, queue);
 }
 
 void traininground_map_proplet(void *self, struct kube_object *old, struct kube_object *current,

@@ -31,5 +31,7 @@ bool round_owns(const cJSON *task);
 /* The FederatedJob that it names, in its namespace, as its tree; NULL: there is none. */
 const cJSON *round_job(const struct shared *shared, struct arena *arena, const cJSON *round);
 
-/* Ends of Tasks come in bursts, and each turn looks at all Tasks of the round. */
+/* Ends of Tasks come in bursts, and each turn looks at all Tasks of the round and writes all its
+ * participants: how long it waits for more of them, 50 ms to 5 s. */
 #define ROUND_SETTLE_MS 50
+uint32_t round_settle_ms(size_t tasks);

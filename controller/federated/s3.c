@@ -71,11 +71,13 @@ const char *s3_element(struct arena *arena, const char **at, const char *name)
     return without_entities(arena_strndup(arena, from, (size_t)(to - from)));
 }
 
-static enum error_code code_of(const char *method, int status)
+/* A bucket that is not there holds nothing against the object. */
+static enum error_code code_of(const char *method, int status, const char *code)
 {
     switch (status) {
-    case 404: /* of a write: the bucket */
-        return str_equal(method, "PUT") ? ERROR_INVALID : ERROR_NOT_FOUND;
+    case 404:
+        return str_equal(method, "PUT") || str_equal(code, "NoSuchBucket") ? ERROR_UNAVAILABLE
+                                                                           : ERROR_NOT_FOUND;
     case 401:
     case 403:
         return ERROR_FORBIDDEN;
@@ -98,9 +100,10 @@ int s3_error(struct arena *arena, const char *method, int status, const char *bo
 
     if (code &&
         strspn(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(code))
-        return error_set(err, code_of(method, status), "%s to the S3 store: status %d, %.64s",
+        return error_set(err, code_of(method, status, code), "%s to the S3 store: status %d, %.64s",
                          method, status, code);
-    return error_set(err, code_of(method, status), "%s to the S3 store: status %d", method, status);
+    return error_set(err, code_of(method, status, code), "%s to the S3 store: status %d", method,
+                     status);
 }
 
 static bool is_endpoint(const char *endpoint)
@@ -186,6 +189,7 @@ int model_s3_credentials_read(struct arena *arena, const char *path, struct mode
     if (!file)
         return error_set(err, ERROR_INVALID, "credentials file '%s': %s", path,
                          strerrordesc_np(errno));
+    ret->access_key = ret->secret_key = NULL; /* one of each is a pair */
     while (total < MAX_CREDENTIALS && getline(&line, &size, file) > 0) {
         char *text = trimmed(line);
         total += strlen(text);

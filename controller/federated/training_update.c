@@ -82,23 +82,6 @@ static int find_round(struct shared *shared, struct arena *arena, const cJSON *t
     return 0;
 }
 
-/* As the device's own results message would have it: both ways say the same. */
-static const char *envelope_of(const struct training *training,
-                               const struct observed_result *result, size_t *ret_len)
-{
-    const cJSON *hyperparams = training->round.spec.hyperparams;
-    cJSON *envelope;
-
-    if (!result->update)
-        return json_text(training->arena, result->message.results, ret_len);
-    envelope = json_object(training->arena);
-    json_set_string(envelope, "format", training_format(hyperparams));
-    json_set_int(envelope, "num_samples", training_samples(hyperparams, training->proplet));
-    json_set_string(envelope, "update_b64",
-                    base64_encode(training->arena, result->update, result->update_len));
-    return json_text(training->arena, envelope, ret_len);
-}
-
 static int read_base(const struct training *training, struct cached_model **ret, struct error *err)
 {
     const char *reference = training->round.spec.model_ref;
@@ -136,6 +119,26 @@ static void keep(const struct training *training, const struct fl_envelope *enve
         fl_envelope_to_status(training->arena, &packed, arena_strdup(training->arena, reference));
 }
 
+/* Both ways say the same: a body is what the results message has in base64. */
+static int read_envelope(const struct training *training, const struct observed_result *result,
+                         const struct fl_expected *expected, struct fl_envelope *ret,
+                         struct error *err)
+{
+    struct arena *arena = training->arena;
+    size_t len;
+
+    if (result->update)
+        return fl_envelope_of_body(arena, result->update, result->update_len,
+                                   training_format(training->round.spec.hyperparams), expected, ret,
+                                   err);
+
+    const char *text = json_text(arena, result->message.results, &len);
+    if (len > UPDATE_MAX_MQTT)
+        return error_set(err, ERROR_TOO_LARGE, "the update has %zu bytes, MQTT carries %zu", len,
+                         UPDATE_MAX_MQTT);
+    return fl_envelope_parse(arena, text, len, expected, ret, err);
+}
+
 /* ERROR_INVALID and ERROR_TOO_LARGE are the update's fault; others may pass. */
 static int read_update(const struct training *training, struct observed_result *result,
                        struct error *err)
@@ -149,14 +152,7 @@ static int read_update(const struct training *training, struct observed_result *
     };
     struct fl_envelope envelope;
     struct fl_update update = { 0 };
-    size_t len;
-    const char *text = envelope_of(training, result, &len);
-
-    if (!result->update && len > UPDATE_MAX_MQTT)
-        return error_set(err, ERROR_TOO_LARGE, "the update has %zu bytes, MQTT carries %zu", len,
-                         UPDATE_MAX_MQTT);
-
-    int r = fl_envelope_parse(training->arena, text, len, &expected, &envelope, err);
+    int r = read_envelope(training, result, &expected, &envelope, err);
     if (r < 0)
         return r;
 
@@ -179,7 +175,8 @@ static int read_update(const struct training *training, struct observed_result *
     return 0;
 }
 
-/* The microcontroller sends nothing but this; but a forged one must not fail it. */
+/* A microcontroller sends nothing but an update on its topic, which a broker guards; not by HTTP, where
+ * whoever hears start messages may post. A forged one must not fail it either. */
 static bool is_last_word(const struct training *training, const struct observed_result *result,
                          enum result_verdict *ret_verdict)
 {
@@ -189,7 +186,7 @@ static bool is_last_word(const struct training *training, const struct observed_
     *ret_verdict = RESULT_INVALID_UPDATE;
     if (!result->update)
         return true;
-    if (training->observed->proplet.dialect != DIALECT_EMBEDDED)
+    if (result->asker || training->observed->proplet.dialect != DIALECT_EMBEDDED)
         return false;
     if (json_parse(training->arena, result->update, result->update_len, &json, NULL) == 0)
         sender = json_string(json_get(json, "proplet_id"), NULL);
@@ -222,6 +219,36 @@ static int observe_update(const struct training *training, struct observed_resul
     return 0;
 }
 
+/* What came by HTTP goes before the results message of the same update, which follows in any case and
+ * may be too large for its way. Returns how many did. */
+static size_t put_uploads_first(struct arena *arena, struct observed_result *results, size_t len)
+{
+    struct observed_result *sorted = arena_array(arena, struct observed_result, len);
+    size_t count = 0, uploads;
+
+    for (size_t i = 0; i < len; i++) {
+        if (results[i].asker)
+            sorted[count++] = results[i];
+    }
+    uploads = count;
+    for (size_t i = 0; i < len; i++) {
+        if (!results[i].asker)
+            sorted[count++] = results[i];
+    }
+    memcpy(results, sorted, len * sizeof(*results));
+    return uploads;
+}
+
+/* false: it is gone. */
+static bool find_body(const struct training *training, struct observed_result *result)
+{
+    if (!result->asker || result->update_len)
+        return true;
+    result->update = coordinator_read(training->shared->coordinator, training->arena, result->asker,
+                                      &result->update_len);
+    return result->update;
+}
+
 static bool is_active(const struct task_observed *observed)
 {
     enum task_phase phase = observed->task.status.phase;
@@ -239,6 +266,9 @@ int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *j
 
     if (!observed->training || !observed->result_count)
         return 0;
+    if (!put_uploads_first(rc->arena, results, observed->result_count) &&
+        coordinator_count(shared->coordinator, observed->uid))
+        return TRAINING_LATER;
     training.proplet = task_pinned_proplet(&observed->task.spec);
     int r = find_round(shared, rc->arena, json, &training, &found, err);
     if (r < 0)
@@ -253,6 +283,8 @@ int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *j
             result->verdict = RESULT_NOT_RUNNING;
         else if (observed->task.status.phase == TASK_COMPLETED)
             result->verdict = RESULT_DUPLICATE;
+        else if (!find_body(&training, result))
+            result->verdict = RESULT_NOT_RUNNING;
         else if (is_active(observed) && !result->message.error)
             r = observe_update(&training, result, err);
         if (r < 0)

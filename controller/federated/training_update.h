@@ -11,7 +11,7 @@
  * results message, which the device sends in every case. The first valid one counts; the others are
  * counted as "duplicate". One that came by HTTP or on a topic and is of no use is refused
  * ("invalid_update") and changes nothing, because the results message is still to come; only a
- * microcontroller sends nothing else, so its Task fails. What is of no use in a results message fails
+ * microcontroller sends nothing but the one on its topic, so its Task fails by that. What is of no use in a results message fails
  * the Task: that participant is out, the round goes on.
  *
  * Small ones are stored in the Task's status. Larger ones go into the model store first, and the
@@ -28,7 +28,10 @@ void training_observe_mail(struct arena *arena, const struct mail *mail,
 
 /* Of the results of a training Task: message.results becomes what the status is to hold, or
  * message.error why the update is of no use, or verdict why it is refused. Others stay as they are.
- * json: the Task's tree. < 0: the model to hold it against could not be read, for now. */
+ * json: the Task's tree. < 0: the model to hold it against could not be read, for now.
+ * TRAINING_LATER: all updates of this Task that came by HTTP are still in the queue of the coordinator;
+ * the first that leaves it wakes the Task, and its results message is not looked at before. */
+#define TRAINING_LATER 1
 int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *json,
                      struct task_observed *observed, struct error *err) MUST_CHECK;
 

@@ -100,7 +100,16 @@ static bool may_still_come(const char *state)
     return str_equal(state, PART_WAITING) || str_equal(state, PART_TRAINING);
 }
 
-/* What was read once and did not fit stays out, also when the round goes back to Running. */
+/* What was read once and did not fit stays out, also when the round goes back to Running; a late update
+ * that did not fit is not held against the participant's own. */
+static bool stays_rejected(const struct round_observed *observed, const struct round_member *member,
+                           const struct round_participant *before)
+{
+    return before && str_equal(before->status, PART_REJECTED) &&
+           (observed->round.status.phase == ROUND_AGGREGATING ||
+            str_equal(json_string(json_get(before->task_ref, "name"), member->task), member->task));
+}
+
 static void observe_part(struct planning *planning, size_t i)
 {
     const struct round_member *member = &planning->observed->members[i];
@@ -110,8 +119,10 @@ static void observe_part(struct planning *planning, size_t i)
     struct round_participant *part = &planning->parts[i];
 
     *part = (struct round_participant){ .proplet_id = proplet, .status = state_of(member) };
-    if (before && str_equal(before->status, PART_REJECTED))
+    if (stays_rejected(planning->observed, member, before)) {
         part->status = PART_REJECTED;
+        part->task_ref = before->task_ref;
+    }
     if (stored->phase == ROUND_AGGREGATING && before && before->update_received)
         *part = *before; /* counted, whatever became of its Task */
     if (part->update_received && member->unfit) {
@@ -264,6 +275,42 @@ static void choose(struct planning *planning)
                            plan->status.updates_received, late));
 }
 
+/* An event when this begins to be so. */
+static void set_waiting(struct planning *planning, const char *reason, const char *message)
+{
+    const cJSON *stored = planning->observed->round.status.conditions;
+
+    if (!str_equal(plan_condition_reason(stored, "Progressing"), reason))
+        set_event(planning->plan, EVENT_WARNING, reason, message);
+    set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
+}
+
+/* true: the model is not there now. */
+static bool plan_unavailable(struct planning *planning)
+{
+    const struct round_observed *observed = planning->observed;
+    const cJSON *stored = observed->round.status.conditions;
+    int64_t seconds = traininground_timeout_seconds(&observed->round.spec);
+    int64_t since_us =
+        plan_condition_since_us(stored, "ModelAvailable", CONDITION_FALSE, observed->now_us);
+
+    if (!observed->unavailable) {
+        if (condition_get(stored, "ModelAvailable"))
+            set_condition(planning, "ModelAvailable", CONDITION_TRUE, "Read", "");
+        return false;
+    }
+    if (observed->round.status.phase == ROUND_PENDING && seconds > 0 &&
+        observed->now_us >= since_us + plan_limit_us(seconds)) {
+        finish(planning, ROUND_FAILED, ROUND_REASON_MODEL, observed->unavailable);
+        return true;
+    }
+    set_condition(planning, "ModelAvailable", CONDITION_FALSE, "StoreFailed",
+                  observed->unavailable);
+    set_waiting(planning, ROUND_REASON_MODEL, observed->unavailable);
+    plan_requeue_in_us(&planning->plan->requeue_after_ms, ROUND_STORE_RETRY_US);
+    return true;
+}
+
 /* The first that is somebody else's; SIZE_MAX: none. */
 static size_t find_taken(const struct planning *planning)
 {
@@ -287,7 +334,7 @@ static void plan_tasks(struct planning *planning)
                       "spec.suspend of its FederatedJob is true");
         return;
     }
-    for (size_t i = 0; i < planning->len; i++) {
+    for (size_t i = 0; i < planning->len && !observed->unavailable; i++) {
         if (str_equal(planning->parts[i].status, PART_WAITING) && !observed->members[i].foreign)
             create[planning->plan->create_len++] = i;
     }
@@ -296,16 +343,17 @@ static void plan_tasks(struct planning *planning)
         plan_requeue_in_us(&planning->plan->requeue_after_ms, 1); /* its deadline */
     }
     if (taken != SIZE_MAX) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, ROUND_REASON_TAKEN,
-                      arena_printf(planning->arena,
-                                   "Task '%s' exists and does not belong to this TrainingRound",
-                                   observed->members[taken].task));
+        set_waiting(planning, ROUND_REASON_TAKEN,
+                    arena_printf(planning->arena,
+                                 "Task '%s' exists and does not belong to this TrainingRound",
+                                 observed->members[taken].task));
         plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
-    } else if (observed->blocked)
+    } else if (observed->blocked) {
         set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
                       observed->blocked);
-    else
+    } else if (!plan_unavailable(planning)) {
         set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
+    }
 }
 
 /* true: those who are Offline have time to come back. */
@@ -334,6 +382,8 @@ static void plan_pending(struct planning *planning)
                       "spec.suspend of its FederatedJob is true");
         return;
     }
+    if (plan_unavailable(planning))
+        return;
     plan->status.phase = ROUND_RUNNING;
     plan->status.start_time_us = planning->observed->now_us;
     plan->requeue_after_ms = 1;
@@ -374,6 +424,11 @@ static void plan_aggregating(struct planning *planning)
     }
     if (observed->failure) {
         finish(planning, ROUND_FAILED, observed->failure, observed->failure_message);
+        return;
+    }
+    if (observed->unavailable) { /* round_aggregate.c says when that is for too long */
+        set_waiting(planning, ROUND_REASON_STORE, observed->unavailable);
+        plan_requeue_in_us(&plan->requeue_after_ms, ROUND_STORE_RETRY_US);
         return;
     }
     if (!observed->model_ref) {

@@ -22,6 +22,9 @@
  * A round that would fail for want of participants that are Offline waits ROUND_GRACE_US for them
  * before it starts: a heartbeat that is late must not end a job of many rounds.
  *
+ * A model that cannot be read for now is tried again (condition ModelAvailable), before the round starts
+ * for timeoutSeconds.
+ *
  * A participant whose Proplet does not exist, or is Offline when its Task would be made, gets none;
  * it gets one if it comes back in time. One that has a Task may answer as long as the Task is open,
  * unless the Proplet is gone for good.
@@ -32,6 +35,11 @@
 #define ROUND_REASON_OUT_OF_REACH "NotEnoughParticipants"
 #define ROUND_REASON_REFUSED "TaskRefused"
 #define ROUND_REASON_TAKEN "TaskNameTaken"
+#define ROUND_REASON_MODEL "ModelUnavailable"
+#define ROUND_REASON_STORE "ModelStoreFailed" /* of Progressing */
+
+/* How soon a store is asked again. */
+#define ROUND_STORE_RETRY_US INT64_C(5000000)
 
 #define ROUND_GRACE_US INT64_C(15000000)
 
@@ -76,11 +84,12 @@ struct round_observed {
      * is gone; NULL: nothing. */
     const char *problem;
     const char *problem_message;
-    const char *refused;   /* the API server's last word on a Task; NULL: none */
-    const char *blocked;   /* what it says of one for now, such as a quota; NULL: nothing */
-    bool backlog_drained;  /* what the broker held for the last leader has been handled */
-    const char *model_ref; /* Aggregating: the model is stored under it; NULL: not yet */
-    const char *failure;   /* Aggregating: why it never can be; NULL: it may */
+    const char *refused;     /* the API server's last word on a Task; NULL: none */
+    const char *blocked;     /* what it says of one for now, such as a quota; NULL: nothing */
+    const char *unavailable; /* why the model store does not answer well, for now; NULL: it does */
+    bool backlog_drained;    /* what the broker held for the last leader has been handled */
+    const char *model_ref;   /* Aggregating: the model is stored under it; NULL: not yet */
+    const char *failure;     /* Aggregating: why it never can be; NULL: it may */
     const char *failure_message;
 };
 

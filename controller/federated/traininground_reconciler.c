@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
+#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_aggregate.h"
 #include "controller/federated/training_task.h"
@@ -81,8 +82,12 @@ static int prepare_model(struct shared *shared, struct reconcile *rc, struct rou
         cannot_go_on(turn, rc->arena, "ModelUnavailable", err->message);
         return 0;
     }
+    if (r < 0 && r != -ERROR_CANCELED) {
+        turn->observed.unavailable = arena_strdup(rc->arena, err->message);
+        return 0;
+    }
     if (r < 0)
-        return error_wrap(err, "read the model");
+        return r;
 
     size_t len = (model->model.bytes_len + 2) / 3 * 4;
     if (!by_registry(shared, turn) && len > TRAINING_MAX_VARIABLE) {
@@ -116,7 +121,7 @@ static int prepare(struct shared *shared, struct reconcile *rc, struct round_tur
 
     *ret = (struct training_model){ 0 };
     int r = prepare_model(shared, rc, turn, ret, err);
-    if (r < 0 || turn->observed.problem)
+    if (r < 0 || turn->observed.problem || turn->observed.unavailable)
         return r;
 
     const struct training_request request = request_of(turn, ret);
@@ -235,10 +240,14 @@ int traininground_reconcile(void *self, struct reconcile *rc, struct error *err)
     struct shared *shared = self;
     CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(shared->rounds), &rc->name);
+    int forgot = gone_scopes_forget(shared->gone_scopes, shared->round_models, &KIND_TRAININGROUND,
+                                    &rc->name, err);
 
     if (!object || object->deleting)
-        return 0; /* its Tasks are the garbage collector's */
+        return forgot; /* its Tasks are the garbage collector's */
 
     int r = reconcile_object(shared, rc, object, err);
+    if (forgot < 0)
+        reconcile_again_after(rc, GONE_SCOPES_RETRY_MS);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
 }

@@ -57,6 +57,11 @@ int fl_envelope_parse(struct arena *arena, const char *text, size_t len,
                       const struct fl_expected *expected, struct fl_envelope *ret,
                       struct error *err) MUST_CHECK;
 
+/* The same of a body: what an envelope {"format","update_b64"} would hold in base64. Borrowed. */
+int fl_envelope_of_body(struct arena *arena, const char *body, size_t len, const char *format,
+                        const struct fl_expected *expected, struct fl_envelope *ret,
+                        struct error *err) MUST_CHECK;
+
 /*
  * Task.status.results of a participant whose update was accepted:
  * {"format","numSamples","metrics"?,"update_b64"} or, with ref, {"format","numSamples","metrics"?,"ref"}.

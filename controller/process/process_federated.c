@@ -2,6 +2,7 @@
 
 #include "common/base/str.h"
 #include "controller/federated/coordinator.h"
+#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/model_store.h"
 
@@ -20,6 +21,7 @@ static int make_s3(struct process *process, struct error *err)
     struct model_s3_options options = { .endpoint = settings->s3_endpoint,
                                         .region = settings->s3_region,
                                         .bucket = settings->s3_bucket,
+                                        .credentials_file = settings->s3_credentials_file,
                                         .may_write = leads,
                                         .ctx = process };
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -31,6 +33,7 @@ static int make_s3(struct process *process, struct error *err)
     if (r < 0)
         return error_wrap(err, "--model-store");
     process->shared.job_models = process->shared.round_models;
+    process->shared.gone_scopes = gone_scopes_create();
     return 0;
 }
 
@@ -59,10 +62,11 @@ int process_make_federated(struct process *process, struct error *err)
 void process_make_federated_controllers(struct process *process)
 {
     struct shared *shared = &process->shared;
-    const struct controller_source job_sources[] = { { shared->federated_jobs, map_self },
+    const struct controller_source job_sources[] = { { shared->federated_jobs,
+                                                       federatedjob_map_self },
                                                      { shared->rounds, federatedjob_map_round } };
     const struct controller_source round_sources[] = {
-        { shared->rounds, map_self },
+        { shared->rounds, traininground_map_self },
         { shared->tasks, traininground_map_task },
         { shared->proplets, traininground_map_proplet },
         { shared->federated_jobs, traininground_map_job },
@@ -92,6 +96,7 @@ void process_destroy_federated(struct process *process)
     controller_destroy(process->federated_controller);
     controller_destroy(process->round_controller);
     model_cache_destroy(shared->model_cache);
+    gone_scopes_destroy(shared->gone_scopes);
     if (shared->job_models != shared->round_models)
         model_store_destroy(shared->job_models);
     model_store_destroy(shared->round_models);

@@ -10,6 +10,7 @@
 #include "common/tests/parse_json.h"
 #include "common/tests/temp_dir.h"
 #include "controller/cache/indexes.h"
+#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/tests/memory_store.h"
@@ -34,11 +35,11 @@ struct kind_queue {
 
 static struct {
     struct kube_client *client;
-    struct kube_client *other; /* a user's: without failures, not counted */
     struct events *events;
     struct kube_config *config;
     struct watch_loop *loop;
-    struct model_store *store;
+    struct model_store *memory; /* outlives the processes */
+    struct model_store *store;  /* of this process: memory, or ConfigMaps by its client */
     struct kind_queue jobs, rounds;
 } process;
 
@@ -74,6 +75,8 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
 /* A use of the model store is a step, too. */
 static int before_store(void *ctx UNUSED, struct error *err)
 {
+    if (federated.looking)
+        return 0;
     if (federated.dead)
         return die(err);
     if (++federated.steps != federated.fail_at)
@@ -94,14 +97,14 @@ static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *c
 
 static void on_round(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    map_self(ctx, old, current, process.rounds.queue);
+    traininground_map_self(ctx, old, current, process.rounds.queue);
     federatedjob_map_round(ctx, old, current, process.jobs.queue);
     task_map_round(ctx, old, current, federated.shared.task_queue);
 }
 
 static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    map_self(ctx, old, current, process.jobs.queue);
+    federatedjob_map_self(ctx, old, current, process.jobs.queue);
     traininground_map_job(ctx, old, current, process.rounds.queue);
     task_map_federatedjob(ctx, old, current, federated.shared.task_queue);
 }
@@ -163,6 +166,9 @@ static void start_process(void)
     process.client = kube_client_create_with(roundtrip, federated.api);
     process.events = events_create(process.client, "test", "test", &federated.clock.clock);
     process.loop = watch_loop_create(process.config);
+    process.store = federated.user_store == process.memory
+                        ? process.memory
+                        : model_store_configmap_create(process.client);
     process.jobs = (struct kind_queue){
         .queue = workqueue_create("federatedjob", &federated.clock.clock),
         .reconcile = federatedjob_reconcile,
@@ -176,7 +182,9 @@ static void start_process(void)
                          .task_queue = workqueue_create("task", &federated.clock.clock),
                          .round_models = process.store,
                          .job_models = process.store,
-                         .model_cache = model_cache_create(process.store) };
+                         .model_cache = model_cache_create(process.store),
+                         .gone_scopes =
+                             process.store->type->is_owned ? NULL : gone_scopes_create() };
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
         const struct watch_options watch = { .kind = KINDS[i].kind, .project = KINDS[i].project };
         *informer_of(i) = informer_create(process.loop, &watch);
@@ -186,7 +194,8 @@ static void start_process(void)
     indexes_add_proplet(informer_store(federated.shared.proplets));
     indexes_add_traininground(informer_store(federated.shared.rounds));
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
-        ck_assert_int_eq(kube_list(process.other, KINDS[i].kind, &options, on_item, NULL, &err), 0);
+        ck_assert_int_eq(kube_list(federated.user, KINDS[i].kind, &options, on_item, NULL, &err),
+                         0);
 }
 
 static void end_process(void)
@@ -196,6 +205,9 @@ static void end_process(void)
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
         informer_destroy(*informer_of(i));
     model_cache_destroy(federated.shared.model_cache);
+    gone_scopes_destroy(federated.shared.gone_scopes);
+    if (process.store != process.memory)
+        model_store_destroy(process.store);
     workqueue_destroy(federated.shared.task_queue);
     workqueue_destroy(process.jobs.queue);
     workqueue_destroy(process.rounds.queue);
@@ -218,8 +230,9 @@ void federated_stage_set_up(void)
         kube_config_load(temp_file(federated.arena, temp_dir(federated.arena), "config", CONFIG),
                          &process.config, &err);
     ck_assert_msg(r == 0, "%s", err.message);
-    process.other = kube_client_create_with(fake_api_roundtrip, federated.api);
-    process.store = memory_store_create(1u << 20, before_store, NULL);
+    federated.user = kube_client_create_with(fake_api_roundtrip, federated.api);
+    process.memory = memory_store_create(1u << 20, before_store, NULL);
+    federated.user_store = process.memory;
     for (const char *name = "abcd"; *name; name++)
         federated_stage_put_proplet((const char[]){ *name, '\0' }, "Running");
     federated_stage_put_proplet("e", "Offline");
@@ -230,11 +243,20 @@ void federated_stage_set_up(void)
 void federated_stage_tear_down(void)
 {
     end_process();
-    model_store_destroy(process.store);
-    kube_client_destroy(process.other);
+    if (federated.user_store != process.memory)
+        model_store_destroy(federated.user_store);
+    model_store_destroy(process.memory);
+    kube_client_destroy(federated.user);
     kube_config_destroy(process.config);
     fake_api_destroy(federated.api);
     arena_destroy(federated.arena);
+}
+
+void federated_stage_use_configmaps(void)
+{
+    end_process();
+    federated.user_store = model_store_configmap_create(federated.user);
+    start_process();
 }
 
 static struct kube_name name_of(const char *name)
@@ -406,69 +428,7 @@ void federated_stage_wait_ms(int64_t ms)
     for (size_t i = 0; i < MAX_DUE; i++) {
         if (process.rounds.due[i].at_ms)
             workqueue_add(process.rounds.queue, &process.rounds.due[i].name);
+        if (process.jobs.due[i].at_ms)
+            workqueue_add(process.jobs.queue, &process.jobs.due[i].name);
     }
-}
-
-static const char *text_at(const cJSON *object, const char *key)
-{
-    return json_string(json_path(object, "status", key, NULL), "-");
-}
-
-const char *federated_stage_model(const char *reference)
-{
-    const cJSON *job = federated_stage_get(&KIND_FEDERATEDJOB, "job");
-    const struct model_scope scope = { .uid = json_string(json_path(job, "metadata", "uid", NULL),
-                                                          "") };
-    unsigned steps = federated.steps;
-    bool dead = federated.dead;
-    const char *bytes;
-    size_t len;
-
-    federated.dead = false;
-    federated.steps = UINT32_MAX / 2;
-    int r = model_store_get(process.store, federated.arena, &scope, reference, &bytes, &len, NULL);
-    federated.steps = steps;
-    federated.dead = dead;
-    return r < 0 ? NULL : bytes;
-}
-
-const char *federated_stage_told(void)
-{
-    const cJSON *job = federated_stage_get(&KIND_FEDERATEDJOB, "job");
-    const cJSON *status = json_get(job, "status");
-    const cJSON *progress = condition_get(json_get(status, "conditions"), "Progressing");
-    const char *model = federated_stage_model(text_at(job, "aggregatedModelRef"));
-
-    return arena_printf(federated.arena, "%s %d %d %s; %s %s", text_at(job, "phase"),
-                        (int)json_int(json_get(status, "currentRound"), -1),
-                        (int)json_int(json_get(status, "completedRounds"), 0), model ? model : "-",
-                        json_string(json_get(progress, "status"), "-"),
-                        json_string(json_get(progress, "reason"), "-"));
-}
-
-const char *federated_stage_round(const char *name)
-{
-    const cJSON *round = federated_stage_get(&KIND_TRAININGROUND, name);
-    const cJSON *status = json_get(round, "status");
-    const char *text;
-
-    if (!round)
-        return "";
-    text = arena_printf(federated.arena, "%s %d/%d", text_at(round, "phase"),
-                        (int)json_int(json_get(status, "updatesReceived"), 0),
-                        (int)json_int(json_get(status, "updatesRequired"), 0));
-    json_for_each (part, json_get(status, "participants"))
-        text = arena_printf(federated.arena, "%s %s=%s%s", text,
-                            json_string(json_get(part, "propletId"), ""),
-                            json_string(json_get(part, "status"), ""),
-                            json_bool(json_get(part, "updateReceived"), false) ? "!" : "");
-    return text;
-}
-
-size_t federated_stage_models(void)
-{
-    const cJSON *job = federated_stage_get(&KIND_FEDERATEDJOB, "job");
-
-    return memory_store_count(process.store,
-                              json_string(json_path(job, "metadata", "uid", NULL), "-"));
 }

@@ -20,11 +20,22 @@ struct federated_stage {
     bool dead;              /* no more requests; the next process takes over */
     void (*at_death)(void); /* after it, before the next process begins; NULL: nothing */
     unsigned errors;
+    struct kube_client *user;       /* without failures, not counted */
+    struct model_store *user_store; /* the processes' own, as the user sees it */
+    bool looking;                   /* the test uses it: no step */
 };
 extern struct federated_stage federated;
 
+/* Of a job of the participants a to e; more begins with a comma. */
+#define FEDERATED_SPEC(total, k, more)                                                             \
+    "{\"experimentId\":\"x\",\"taskWasmImage\":\"http://w\",\"participants\":["                    \
+    "{\"propletId\":\"a\"},{\"propletId\":\"b\"},{\"propletId\":\"c\"},{\"propletId\":\"d\"},"     \
+    "{\"propletId\":\"e\"}],\"kOfN\":" #k ",\"rounds\":{\"total\":" #total "}" more "}"
+
 /* With the Proplets a, b, c, d, which are Running, and e, which is Offline. */
 void federated_stage_set_up(void);
+/* Models and updates are in ConfigMaps from now on, whose requests are steps like others. */
+void federated_stage_use_configmaps(void);
 void federated_stage_tear_down(void);
 
 /* The job "job" in the namespace "default"; spec is JSON. */
@@ -40,6 +51,8 @@ void federated_stage_wait_ms(int64_t ms);
 void federated_stage_set_task(const char *name, const char *status);
 /* The Task ends; update: JSON of numbers, NULL: it fails. */
 void federated_stage_end_task(const char *name, const char *update, int samples);
+/* The same with an update that is in the model store, as a large one is. */
+void federated_stage_end_task_by_reference(const char *name, const char *update, int samples);
 
 const cJSON *federated_stage_get(const struct kube_kind *kind, const char *name); /* NULL: gone */
 /* "Running 1 0 -; True RoundRunning": phase, current and completed rounds, the model as text;
@@ -49,4 +62,5 @@ const char *federated_stage_told(void);
 const char *federated_stage_round(const char *name);
 /* What is stored under the reference, as text; NULL: nothing. */
 const char *federated_stage_model(const char *reference);
-size_t federated_stage_models(void); /* how many of the job are stored */
+size_t federated_stage_models(void);  /* how many of the job are stored */
+size_t federated_stage_updates(void); /* how many of its rounds, also of those that are gone */

@@ -9,6 +9,7 @@
 #include "common/tests/suite.h"
 
 struct stored {
+    const struct kube_kind *kind; /* of the owner */
     char *bytes;
     size_t len;
 };
@@ -44,6 +45,7 @@ static int put(struct model_store *self, const struct model_scope *scope, const 
 
     ck_assert_ptr_nonnull(scope->kind); /* the owner of what is stored */
     ck_assert_str_ne(scope->uid, "");
+    stored->kind = scope->kind;
     stored->bytes = xmalloc(len + 1);
     memcpy(stored->bytes, bytes, len);
     stored->bytes[len] = '\0';
@@ -145,7 +147,7 @@ struct model_store *memory_store_create(size_t max_bytes, memory_store_fn *befor
     return &store->public;
 }
 
-size_t memory_store_count(const struct model_store *self, const char *uid)
+size_t memory_store_count(const struct model_store *self, const struct kube_kind *kind)
 {
     const struct memory_store *store = (const struct memory_store *)(const void *)self;
     size_t count = 0;
@@ -153,6 +155,6 @@ size_t memory_store_count(const struct model_store *self, const char *uid)
     void *value;
 
     for (size_t i = 0; map_next(store->stored, &i, &key, &value);)
-        count += strncmp(key, uid, strlen(uid)) == 0;
+        count += ((const struct stored *)value)->kind == kind;
     return count;
 }

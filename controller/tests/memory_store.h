@@ -6,5 +6,5 @@
 /* before: asked before each use; 0, or the error that the use ends with. */
 typedef int memory_store_fn(void *ctx, struct error *err);
 struct model_store *memory_store_create(size_t max_bytes, memory_store_fn *before, void *ctx);
-/* How many are stored in the scope with this uid. */
-size_t memory_store_count(const struct model_store *self, const char *uid);
+/* How many are stored for owners of this kind. */
+size_t memory_store_count(const struct model_store *self, const struct kube_kind *kind);

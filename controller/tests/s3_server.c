@@ -385,6 +385,11 @@ int s3_server_port(const struct s3_server *server)
     return raw_server_port(server->raw);
 }
 
+unsigned s3_server_connections(const struct s3_server *server)
+{
+    return raw_server_connections(server->raw);
+}
+
 size_t s3_server_objects(struct s3_server *server)
 {
     pthread_mutex_lock(&server->lock);

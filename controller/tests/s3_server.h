@@ -20,6 +20,7 @@ struct s3_server;
 struct s3_server *s3_server_start(void);
 void s3_server_stop(struct s3_server *server);
 int s3_server_port(const struct s3_server *server);
+unsigned s3_server_connections(const struct s3_server *server); /* accepted so far */
 /* How many objects there are; the text of one becomes another. */
 size_t s3_server_objects(struct s3_server *server);
 void s3_server_spoil(struct s3_server *server, size_t index, const char *text);

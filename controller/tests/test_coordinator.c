@@ -1,22 +1,34 @@
 #include "controller/federated/coordinator.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
+#include <sched.h>
+#include <string.h>
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/net/http_client.h"
 #include "controller/device/messages.h"
+#include "controller/federated/uploads.h"
 #include "controller/tests/federated_stage.h"
+#include "controller/tests/memory_store.h"
 
 #define TASK "round-1-job-a"
 
 static struct coordinator *coordinator;
-static atomic_bool is_leading;
-static const char *uid; /* of the Task */
+static bool is_leading;
+static const char *uid;        /* of the Task */
+static struct arena *requests; /* ends before the coordinator, as requests do */
+
+static int store_works(void *ctx UNUSED, struct error *err UNUSED)
+{
+    return 0;
+}
+
+DEFINE_CLEANUP(struct model_store *, model_store_destroy)
 
 static bool leads(void *ctx UNUSED)
 {
-    return atomic_load(&is_leading);
+    return is_leading;
 }
 
 static void set_up(void)
@@ -24,10 +36,11 @@ static void set_up(void)
     static const struct mailbox_limits LIMITS = { 8, 8, 1u << 20 };
 
     federated_stage_set_up();
+    requests = arena_create();
     federated.shared.mailbox = mailbox_create(&LIMITS);
     coordinator = coordinator_create(&federated.shared, leads, NULL);
     federated.shared.coordinator = coordinator;
-    atomic_store(&is_leading, true);
+    is_leading = true;
     federated_stage_put("{\"experimentId\":\"x\",\"taskWasmImage\":\"http://w\",\"participants\":[{"
                         "\"propletId\":\"a\"}],\"rounds\":{\"total\":2}}");
     federated_stage_run();
@@ -38,28 +51,42 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+    arena_destroy(requests);
     coordinator_destroy(coordinator);
     mailbox_destroy(federated.shared.mailbox);
     federated_stage_tear_down();
 }
 
-static int ask(struct arena *arena, const char *method, const char *path, const char *body,
-               struct http_server_reply *reply)
+/* Of the next request that stays. */
+static uint64_t last_request;
+
+static int ask_again(struct arena *arena, const char *method, const char *path, const char *body,
+                     uint64_t id, bool again, struct http_server_reply *reply)
 {
-    const struct http_server_request request = {
-        .method = method, .path = path, .query = "", .body = body, .body_len = strlen(body)
-    };
+    const struct http_server_request request = { .method = method,
+                                                 .path = path,
+                                                 .query = "",
+                                                 .body = body,
+                                                 .body_len = strlen(body),
+                                                 .id = id,
+                                                 .is_last_call = again };
 
     *reply = (struct http_server_reply){ 0 };
     coordinator_handle(coordinator, arena, &request, reply);
     return reply->status;
 }
 
+static int ask(struct arena *arena, const char *method, const char *path, const char *body,
+               struct http_server_reply *reply)
+{
+    return ask_again(arena, method, path, body, ++last_request, false, reply);
+}
+
 static int status_of(const char *method, const char *path)
 {
     struct http_server_reply reply;
 
-    return ask(federated.arena, method, path, "[1]", &reply);
+    return ask(requests, method, path, "[1]", &reply);
 }
 
 static const char *update_path(const char *id)
@@ -67,29 +94,43 @@ static const char *update_path(const char *id)
     return arena_printf(federated.arena, "/t/%s/update", id);
 }
 
-struct post {
-    const char *path;
-    int status;
-};
-
-static void *post_in_thread(void *data)
+static const char *own_path(void)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct http_server_reply reply;
-    struct post *post = data;
-
-    post->status = ask(arena, "POST", post->path, "[1,2]", &reply);
-    return NULL;
+    return update_path(arena_printf(federated.arena, "%s.2", uid));
 }
 
-/* What the Task's reconciler finds in the mailbox. */
-static struct mail *await_mail(void)
+/* HTTP_LATER, and what comes later. */
+static int status_later(uint64_t id)
+{
+    struct http_server_reply reply;
+
+    return ask_again(requests, "POST", own_path(), "", id, true, &reply);
+}
+
+/* What the Task's reconciler finds in the mailbox: the tokens of those that are told of. */
+static size_t tokens(const char *ret[static 8])
 {
     struct mail *mail;
+    size_t count = mailbox_peek(federated.shared.mailbox, federated.arena, uid, &mail);
 
-    while (!mailbox_peek(federated.shared.mailbox, federated.arena, uid, &mail))
-        sched_yield();
-    return mail;
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_str_eq(mail[i].kind, MAIL_UPDATE);
+        ck_assert_str_eq(
+            arena_strndup(federated.arena, mail[i].source, strcspn(mail[i].source, "#")),
+            arena_printf(federated.arena, "%s.2", uid));
+        ret[i] = strchr(mail[i].source, '#') + 1;
+    }
+    return count;
+}
+
+static const char *body_of(const char *token)
+{
+    size_t len;
+    const char *body = coordinator_read(coordinator, federated.arena, token, &len);
+
+    if (body)
+        ck_assert_uint_eq(strlen(body), len);
+    return body;
 }
 
 static const struct {
@@ -104,36 +145,79 @@ static const struct {
 
 START_TEST(an_update_is_answered_when_its_task_has_dealt_with_it)
 {
-    struct post post = { .path = update_path(arena_printf(federated.arena, "%s.2", uid)) };
-    pthread_t thread;
+    const char *token[8];
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, post_in_thread, &post), 0);
-    const struct mail *mail = await_mail();
-    ck_assert_str_eq(mail->kind, MAIL_UPDATE);
-    ck_assert_str_eq(mail->body, "[1,2]");
-    const char *hash = strchr(mail->source, '#');
-    ck_assert_ptr_nonnull(hash);
-    ck_assert_str_eq(arena_strndup(federated.arena, mail->source, (size_t)(hash - mail->source)),
-                     arena_printf(federated.arena, "%s.2", uid));
+    ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
+    ck_assert_uint_eq(tokens(token), 1);
+    ck_assert_str_eq(body_of(token[0]), "[1]");
+    ck_assert_uint_eq(workqueue_len(federated.shared.task_queue) > 0, true);
 
     coordinator_answer(coordinator, "99", RESULT_DUPLICATE); /* of somebody else */
-    coordinator_answer(coordinator, hash + 1, VERDICTS[_i].verdict);
-    pthread_join(thread, NULL);
-    ck_assert_int_eq(post.status, VERDICTS[_i].status);
-    ck_assert_uint_eq(workqueue_len(federated.shared.task_queue) > 0, true);
+    coordinator_answer(coordinator, token[0], VERDICTS[_i].verdict);
+    ck_assert_int_eq(status_later(last_request), VERDICTS[_i].status);
+    ck_assert_ptr_null(body_of(token[0]));
 }
 END_TEST
 
 START_TEST(who_waits_when_the_process_ends_is_told_so)
 {
-    struct post post = { .path = update_path(arena_printf(federated.arena, "%s.2", uid)) };
-    pthread_t thread;
-
-    ck_assert_int_eq(pthread_create(&thread, NULL, post_in_thread, &post), 0);
-    (void)await_mail();
+    ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
     coordinator_stop(coordinator);
-    pthread_join(thread, NULL);
-    ck_assert_int_eq(post.status, 503);
+    ck_assert_int_eq(status_later(last_request), 503);
+    ck_assert_int_eq(status_of("POST", own_path()), 503);
+}
+END_TEST
+
+START_TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
+{
+    const char *token[8];
+
+    ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
+    ck_assert_int_eq(status_later(last_request), 503); /* not in time */
+    ck_assert_uint_eq(tokens(token), 1);
+    ck_assert_str_eq(body_of(token[0]), "[1]");
+    coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
+    ck_assert_ptr_null(body_of(token[0]));
+
+    struct arena *arena = arena_create(); /* of a client that goes */
+    struct http_server_reply reply;
+    mailbox_ack(federated.shared.mailbox, uid, UINT64_MAX);
+    ck_assert_int_eq(ask(arena, "POST", own_path(), "[2]", &reply), HTTP_LATER);
+    arena_destroy(arena);
+    ck_assert_uint_eq(tokens(token), 1);
+    ck_assert_str_eq(body_of(token[0]), "[2]");
+    coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
+    ck_assert_ptr_null(body_of(token[0]));
+}
+END_TEST
+
+static const char *large_body(void)
+{
+    char *body = arena_alloc(federated.arena, UPLOADS_LARGE + 2, 1);
+
+    memset(body, '1', UPLOADS_LARGE + 1);
+    return body;
+}
+
+START_TEST(few_large_updates_are_with_the_workers_at_once)
+{
+    struct http_server_reply reply;
+    const char *token[8];
+    uint64_t first = last_request + 1;
+
+    for (size_t i = 0; i < UPLOADS_MAX_LARGE + 2; i++)
+        ck_assert_int_eq(ask(requests, "POST", own_path(), large_body(), &reply), HTTP_LATER);
+    ck_assert_uint_eq(tokens(token), UPLOADS_MAX_LARGE);
+    ck_assert_uint_eq(coordinator_count(coordinator, uid), UPLOADS_MAX_LARGE + 2);
+    ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER); /* a small one goes ahead */
+    ck_assert_uint_eq(tokens(token), UPLOADS_MAX_LARGE + 1);
+
+    coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
+    ck_assert_int_eq(status_later(first), 200);
+    ck_assert_uint_eq(tokens(token), UPLOADS_MAX_LARGE + 2);
+    coordinator_forget(coordinator, uid); /* the Task is deleted */
+    ck_assert_uint_eq(coordinator_count(coordinator, uid), 0);
+    ck_assert_int_eq(status_later(first + UPLOADS_MAX_LARGE), 404);
 }
 END_TEST
 
@@ -155,9 +239,110 @@ START_TEST(what_is_not_for_a_running_participant_is_not_found)
 }
 END_TEST
 
+#define PARAMETERS_BODY ((size_t)20 << 20) /* a million doubles as JSON */
+#define DEVICES 8
+
+struct device {
+    const char *url, *body;
+    int status;
+};
+
+static void *post_in_thread(void *data)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct device *device = data;
+    const struct http_client_request request = { .method = "POST",
+                                                 .url = device->url,
+                                                 .body = device->body,
+                                                 .body_len = PARAMETERS_BODY,
+                                                 .max_reply = 1000,
+                                                 .timeout_ms = 100000 };
+    struct http_client_reply reply = { 0 };
+    struct error err = { 0 };
+
+    device->status = http_client_send(arena, &request, &reply, &err) == 0 ? reply.status : -1;
+    return NULL;
+}
+
+/* As the reconciler of the Task would, one after the other. */
+static void deal_with(size_t count)
+{
+    while (count) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        struct mail *mail;
+        size_t len;
+
+        if (!mailbox_peek(federated.shared.mailbox, arena, uid, &mail)) {
+            sched_yield();
+            continue;
+        }
+        const char *token = strchr(mail->source, '#') + 1;
+        const char *body = coordinator_read(coordinator, arena, token, &len);
+        ck_assert_ptr_nonnull(body);
+        ck_assert_uint_eq(len, PARAMETERS_BODY);
+        ck_assert_uint_eq(strspn(body, "1"), len);
+        mailbox_ack(federated.shared.mailbox, uid, mail->sequence);
+        coordinator_answer(coordinator, token, RESULT_ACCEPTED);
+        count--;
+    }
+}
+
+START_TEST(eight_devices_send_a_million_parameters_at_once)
+{
+    CLEANUP(model_store_destroyp)
+    struct model_store *store = memory_store_create(MODEL_S3_MAX, store_works, NULL);
+    char *body = arena_alloc(federated.arena, PARAMETERS_BODY + 1, 1);
+    struct device devices[DEVICES];
+    pthread_t threads[DEVICES];
+    struct error err = { 0 };
+
+    ck_assert_uint_gt(DEVICES * PARAMETERS_BODY, COORDINATOR_MAX_BODIES);
+    memset(body, '1', PARAMETERS_BODY);
+    federated.shared.round_models = store;
+    ck_assert_int_eq(coordinator_start(coordinator, "127.0.0.1:0", &err), 0);
+    for (size_t i = 0; i < DEVICES; i++) {
+        devices[i] = (struct device){
+            .body = body,
+            .url = arena_printf(federated.arena, "http://127.0.0.1:%u%s",
+                                coordinator_port(coordinator), own_path()),
+        };
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, post_in_thread, &devices[i]), 0);
+    }
+    deal_with(DEVICES);
+    for (size_t i = 0; i < DEVICES; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_int_eq(devices[i].status, 200);
+    }
+    coordinator_stop(coordinator);
+}
+END_TEST
+
+START_TEST(a_body_is_taken_from_those_only_who_may_send_one)
+{
+    const struct {
+        const char *method, *path;
+        int status;
+    } asked[] = {
+        { "POST", own_path(), 0 },       { "POST", update_path(uid), 404 },
+        { "PUT", own_path(), 405 },      { "POST", "/j/x/models/1", 405 },
+        { "GET", "/j/x/models/1", 405 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+        const struct http_server_request request = { .method = asked[i].method,
+                                                     .path = asked[i].path };
+        ck_assert_int_eq(coordinator_admit(coordinator, federated.arena, &request),
+                         asked[i].status);
+    }
+    is_leading = false;
+    const struct http_server_request request = { .method = "POST", .path = own_path() };
+    ck_assert_int_eq(coordinator_admit(coordinator, federated.arena, &request), 503);
+}
+END_TEST
+
 START_TEST(who_does_not_lead_serves_nothing)
 {
-    atomic_store(&is_leading, false);
+    is_leading = false;
     ck_assert_int_eq(status_of("POST", update_path(arena_printf(federated.arena, "%s.2", uid))),
                      503);
     ck_assert_int_eq(status_of("GET", "/j/x/models/1"), 503);
@@ -171,8 +356,8 @@ START_TEST(a_full_mailbox_sends_the_device_to_mqtt)
 
     while (mailbox_put(federated.shared.mailbox, uid, &mail, NULL))
         ;
-    ck_assert_int_eq(status_of("POST", update_path(arena_printf(federated.arena, "%s.2", uid))),
-                     503);
+    ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
+    ck_assert_int_eq(status_later(last_request), 503);
 }
 END_TEST
 
@@ -190,6 +375,9 @@ START_TEST(models_are_those_that_rounds_begin_and_end_with)
     ck_assert_int_eq(ask(federated.arena, "GET", first, "", &reply), 200);
     ck_assert_str_eq(reply.body, "[1,2]");
     ck_assert_str_eq(reply.content_type, "application/json");
+    const char *bytes = reply.body;
+    ck_assert_int_eq(ask(federated.arena, "GET", first, "", &reply), 200);
+    ck_assert_ptr_eq(reply.body, bytes); /* one copy for all */
     federated_stage_end_task("round-2-job-a", "[3,4]", 1);
     federated_stage_run();
     ck_assert_int_eq(ask(federated.arena, "GET",
@@ -214,6 +402,10 @@ int main(void)
     tcase_add_loop_test(tcase, an_update_is_answered_when_its_task_has_dealt_with_it, 0,
                         ARRAY_LEN(VERDICTS));
     tcase_add_test(tcase, who_waits_when_the_process_ends_is_told_so);
+    tcase_add_test(tcase, what_came_whole_counts_also_if_nobody_waits_for_it);
+    tcase_add_test(tcase, few_large_updates_are_with_the_workers_at_once);
+    tcase_add_test(tcase, eight_devices_send_a_million_parameters_at_once);
+    tcase_add_test(tcase, a_body_is_taken_from_those_only_who_may_send_one);
     tcase_add_test(tcase, what_is_not_for_a_running_participant_is_not_found);
     tcase_add_test(tcase, who_does_not_lead_serves_nothing);
     tcase_add_test(tcase, a_full_mailbox_sends_the_device_to_mqtt);

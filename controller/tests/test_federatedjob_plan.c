@@ -233,6 +233,37 @@ START_TEST(rounds_within_the_history_are_kept)
 }
 END_TEST
 
+START_TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over)
+{
+    struct federated_plan plan;
+
+    job(1, "");
+    observed.unclean = "no store";
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "False StoreFailed");
+    store(&plan);
+    observed.unclean = NULL;
+    observed.cleaned = true;
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "True Removed");
+    store(&plan);
+
+    round_is(ROUND_COMPLETED);
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, FEDERATED_COMPLETED);
+    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "Unknown JobEnded");
+    store(&plan);
+    observed.cleaned = false;
+    ck_assert(plan_now().clean);
+
+    observed.cleaned = true;
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "True Removed");
+    store(&plan);
+    ck_assert(!plan_now().clean);
+}
+END_TEST
+
 START_TEST(round_names_are_the_documented_ones)
 {
     ck_assert_str_eq(federated_round_name(arena, "mnist", 12), "round-12-mnist");
@@ -255,6 +286,8 @@ int main(void)
     tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);
     tcase_add_test(tcase, fewer_rounds_than_were_made_complete_the_job);
     tcase_add_test(tcase, rounds_within_the_history_are_kept);
+    tcase_add_test(tcase,
+                   what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over);
     tcase_add_test(tcase, round_names_are_the_documented_ones);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -2,6 +2,7 @@
  * nothing is acknowledged: what would end their Tasks waits for them. */
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/parse_json.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/tests/fake_bridge.h"
 
@@ -29,6 +30,27 @@ static void stay(void)
 {
 }
 
+/* Its PropellerJob fails. */
+static void be_stopped(void)
+{
+    cJSON *task = arena_own(stage.arena, json_copy(stage_get(&KIND_TASK, "one")), json_free);
+    CLEANUP(kube_object_unrefp) struct kube_object *job = NULL;
+
+    json_set_copy((cJSON *)json_get(task, "metadata"), "ownerReferences",
+                  parse_json(stage.arena, "[{\"uid\":\"job-uid\",\"controller\":true}]"));
+    fake_api_put(stage.api, &KIND_TASK, task);
+    ck_assert_int_eq(
+        kube_object_create(parse_json(stage.arena,
+                                      "{\"metadata\":{\"namespace\":\"default\",\"name\":\"job\","
+                                      "\"uid\":\"job-uid\",\"resourceVersion\":\"1\"},\"status\":{"
+                                      "\"phase\":\"Running\",\"conditions\":[{\"type\":"
+                                      "\"Progressing\",\"status\":\"True\",\"reason\":"
+                                      "\"TaskFailed\"}]}}"),
+                           &job, NULL),
+        0);
+    informer_observed(stage.shared.jobs, job);
+}
+
 static const struct {
     const char *more; /* of the spec */
     void (*then)(void);
@@ -37,6 +59,7 @@ static const struct {
     { ",\"activeDeadlineSeconds\":60", stay, "failed", "DeadlineExceeded" },
     { ",\"propletLostPolicy\":\"Fail\"", go_away, "failed", "PropletLost" },
     { ",\"broadcast\":true,\"activeDeadlineSeconds\":60", stay, "failed", "DeadlineExceeded" },
+    { "", be_stopped, "failed", "StoppedByJob" },
 };
 
 /* Minutes pass in which the broker hands over nothing. */
@@ -97,6 +120,58 @@ START_TEST(markers_that_do_not_come_back_any_more_are_given_up)
 }
 END_TEST
 
+/* The other connection is there, so that everything else goes on. */
+START_TEST(nobody_waits_for_ever_for_a_connection_that_does_not_come_back)
+{
+    size_t end = (size_t)_i / 2;
+    bool taken_over = _i % 2;
+
+    start(end);
+    ENDS[end].then();
+    outside.slow = false;
+    outside.unsubscribed = true;
+    if (taken_over) {
+        outside.lose_markers = 1000;
+        stage.dead = true;
+        stage_run();
+        ENDS[end].then();
+    }
+    pass(9);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    pass(6);
+    ck_assert_str_eq(stage_task_string("phase"), ENDS[end].phase);
+}
+END_TEST
+
+START_TEST(nobody_waits_for_subscriptions_that_the_broker_refuses)
+{
+    start((size_t)_i);
+    outside.slow = false;
+    outside.unsubscribed = outside.forbidden = true;
+    ENDS[_i].then();
+    pass(4);
+    ck_assert_str_eq(stage_task_string("phase"), ENDS[_i].phase);
+}
+END_TEST
+
+/* What was handed to the connection before and not acknowledged comes again, behind no marker that
+ * came back on that one. */
+START_TEST(answer_counts_that_a_new_connection_brings_again)
+{
+    start(0);
+    outside_answer("\"results\":\"42\",\"error\":null");
+    stage_wait_ms(MINUTE_MS + 1000);
+    stage_marker();
+    stage_wait_ms(1000);
+    stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
+    pass(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    outside.slow = false;
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("late answers");
@@ -110,6 +185,11 @@ int main(void)
                         ARRAY_LEN(ENDS));
     tcase_add_loop_test(tcase, markers_that_do_not_come_back_any_more_are_given_up, 0,
                         ARRAY_LEN(ENDS));
+    tcase_add_loop_test(tcase, nobody_waits_for_ever_for_a_connection_that_does_not_come_back, 0,
+                        2 * ARRAY_LEN(ENDS));
+    tcase_add_loop_test(tcase, nobody_waits_for_subscriptions_that_the_broker_refuses, 0,
+                        ARRAY_LEN(ENDS));
+    tcase_add_test(tcase, answer_counts_that_a_new_connection_brings_again);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

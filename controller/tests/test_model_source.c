@@ -180,12 +180,13 @@ static void answer(void *ctx UNUSED, struct arena *own, const struct http_server
                    struct http_server_reply *ret)
 {
     if (str_equal(request->path, "/model.json")) {
-        *ret = (struct http_server_reply){ 200, NULL, MODEL, strlen(MODEL) };
+        *ret =
+            (struct http_server_reply){ .status = 200, .body = MODEL, .body_len = strlen(MODEL) };
     } else if (str_equal(request->path, "/large")) {
         size_t len = MODEL_CONFIGMAP_MAX + 1;
         char *body = arena_alloc(own, len, 1);
         memset(body, '1', len);
-        *ret = (struct http_server_reply){ 200, NULL, body, len };
+        *ret = (struct http_server_reply){ .status = 200, .body = body, .body_len = len };
     } else {
         ret->status = str_equal(request->path, "/busy") ? 503 : 404;
     }

@@ -227,7 +227,8 @@ static const struct {
     { 503, "SlowDown", "Unavailable", true },
     { 429, "TooMany", "Unavailable", true },
     { 403, "AccessDenied", "Forbidden", false },
-    { 404, "NoSuchBucket", "NotFound", false },
+    { 404, "NoSuchBucket", "Unavailable", true }, /* which says nothing of the object */
+    { 404, "NoSuchKey", "NotFound", false },
     { 301, "PermanentRedirect", "Invalid", false },
     { 400, "<b>", "Invalid", false },
 };
@@ -332,22 +333,25 @@ START_TEST(the_verifier_of_this_test_agrees_with_the_published_vectors)
 }
 END_TEST
 
+#define OPTIONS(at, where, name, access, secret)                                                   \
+    {                                                                                              \
+        .endpoint = (at), .region = (where), .bucket = (name), .access_key = (access),             \
+        .secret_key = (secret)                                                                     \
+    }
 static const struct {
     struct model_s3_options options;
     const char *message;
 } BAD_OPTIONS[] = {
-    { { NULL, NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
-    { { "s3.example.com", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
-    { { "https://", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
-    { { "https://h/path", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
-    { { "https://u@h", NULL, "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-endpoint" },
-    { { "https://h", NULL, "Models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-bucket" },
-    { { "https://h", NULL, NULL, "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-bucket" },
-    { { "https://h", "a b", "models", "a", "s", NULL, NULL, 0, NULL, NULL }, "--s3-region" },
-    { { "https://h", NULL, "models", "", "s", NULL, NULL, 0, NULL, NULL },
-      "--s3-credentials-file" },
-    { { "https://h", NULL, "models", "a", NULL, NULL, NULL, 0, NULL, NULL },
-      "--s3-credentials-file" },
+    { OPTIONS(NULL, NULL, "models", "a", "s"), "--s3-endpoint" },
+    { OPTIONS("s3.example.com", NULL, "models", "a", "s"), "--s3-endpoint" },
+    { OPTIONS("https://", NULL, "models", "a", "s"), "--s3-endpoint" },
+    { OPTIONS("https://h/path", NULL, "models", "a", "s"), "--s3-endpoint" },
+    { OPTIONS("https://u@h", NULL, "models", "a", "s"), "--s3-endpoint" },
+    { OPTIONS("https://h", NULL, "Models", "a", "s"), "--s3-bucket" },
+    { OPTIONS("https://h", NULL, NULL, "a", "s"), "--s3-bucket" },
+    { OPTIONS("https://h", "a b", "models", "a", "s"), "--s3-region" },
+    { OPTIONS("https://h", NULL, "models", "", "s"), "--s3-credentials-file" },
+    { OPTIONS("https://h", NULL, "models", "a", NULL), "--s3-credentials-file" },
 };
 
 START_TEST(an_option_that_cannot_be_used_is_named)
@@ -400,8 +404,48 @@ START_TEST(a_credentials_file_that_is_not_there_is_named)
 }
 END_TEST
 
+static void write_credentials(const char *path, const char *access_key, const char *secret_key)
+{
+    FILE *file = fopen(path, "we");
+
+    ck_assert_ptr_nonnull(file);
+    (void)fprintf(file, "aws_access_key_id=%s\naws_secret_access_key=%s\n", access_key, secret_key);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(credentials_that_are_replaced_in_their_file_are_the_next_request_s)
+{
+    char *folder = temp_dir_create();
+    char *path = temp_file_write(folder, "credentials", "");
+    char reference[MODEL_REFERENCE_LEN];
+
+    options.credentials_file = path;
+    open_store();
+    ck_assert_int_eq(model_store_put(store, &JOB, "[1]", 3, reference, &err), -ERROR_UNAVAILABLE);
+    write_credentials(path, S3_TEST_ACCESS_KEY, "of-yesterday");
+    ck_assert_int_eq(model_store_put(store, &JOB, "[1]", 3, reference, &err), -ERROR_FORBIDDEN);
+    ck_assert_ptr_null(strstr(err.message, "of-yesterday"));
+    write_credentials(path, S3_TEST_ACCESS_KEY, S3_TEST_SECRET_KEY);
+    ck_assert_str_eq(got(&JOB, put(&JOB, "[1]")), "[1]");
+    free(path);
+    temp_dir_destroy(folder);
+    ck_assert_int_eq(model_store_put(store, &JOB, "[1]", 3, reference, &err), -ERROR_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(one_request_after_the_other_needs_one_connection)
+{
+    for (int i = 0; i < 5; i++)
+        put(&JOB, arena_printf(arena, "[%d]", i));
+    empty_bucket();
+    ck_assert_uint_eq(s3_server_connections(server), 1);
+}
+END_TEST
+
 static void add_tests_of_this_server(TCase *tcase)
 {
+    tcase_add_test(tcase, credentials_that_are_replaced_in_their_file_are_the_next_request_s);
+    tcase_add_test(tcase, one_request_after_the_other_needs_one_connection);
     tcase_add_test(tcase, bytes_that_were_changed_are_never_a_model);
     tcase_add_loop_test(tcase, what_may_pass_and_what_does_not_are_told_apart, 0,
                         ARRAY_LEN(ANSWERS));

@@ -193,6 +193,49 @@ def compare_large(program, rng):
     return len(DEFINITIONS), wrong
 
 
+def concat(payloads):
+    """Of the Go operator: aggregation.go, aggregateConcat."""
+    delimiter = np.frombuffer(b"\n---PROP-UPDATE---\n", dtype=np.uint8)
+    parts = [part for payload in payloads for part in (delimiter, payload)]
+    return np.concatenate(parts[1:]).tobytes()
+
+
+def opaque_envelope(rng, payload, samples):
+    """What is in base64 is taken as it is, also if it looks like an envelope."""
+    encoded = base64.b64encode(payload.tobytes()).decode()
+    plain = {"format": "any", "num_samples": samples, "update_b64": encoded}
+    form = rng.integers(3)
+    if form == 0:
+        return json.dumps(plain)
+    if form == 1:
+        return json.dumps(json.dumps(plain))
+    return json.dumps({"update_envelope": plain, "num_samples": 1})
+
+
+def draw_payload(rng):
+    kind = rng.integers(4)
+    if kind == 0:  # any bytes, NUL and delimiters' among them
+        return rng.integers(0, 256, int(rng.integers(1, 300))).astype(np.uint8)
+    if kind == 1:
+        return np.frombuffer(b"\n---PROP-UPDATE---\n" * int(rng.integers(1, 3)), dtype=np.uint8)
+    if kind == 2:
+        return np.frombuffer(b'{"update":[1,2],"num_samples":7}', dtype=np.uint8)
+    return rng.normal(size=int(rng.integers(1, 20))).astype("<f4").view(np.uint8)
+
+
+def compare_concat(program, rng, count):
+    wrong = 0
+    for _ in range(count):
+        payloads = [draw_payload(rng) for _ in range(rng.integers(1, 9))]
+        envelopes = [opaque_envelope(rng, payload, int(rng.integers(1, 100))) for payload in payloads]
+        if program({"algorithm": "concat"}, envelopes) != concat(payloads):
+            wrong += 1
+            print(f"different: concat of {[payload.tobytes() for payload in payloads]}")
+    large = [rng.normal(size=LARGE).view(np.uint8) for _ in range(3)]
+    wrong += program({"algorithm": "concat"}, [opaque_envelope(rng, part, 1) for part in large]) != concat(large)
+    return count + 1, wrong
+
+
 def compare_deltas(program, rng):
     """f32-delta: binary, binary in base64 once more, JSON; all added to the base."""
     base = rng.normal(size=12)
@@ -300,7 +343,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = Program(arguments.program, folder)
         parts = [compare_random(program, rng, arguments.count), compare_large(program, rng),
-                 compare_deltas(program, rng), compare_refused(program), table(program)]
+                 compare_concat(program, rng, arguments.count // 4), compare_deltas(program, rng), compare_refused(program), table(program)]
     done, wrong = (sum(column) for column in zip(*parts))
     print(f"aggregators: {done} comparisons, {wrong} differences, seed {arguments.seed}")
     if "TEST_TALLY" in os.environ:

@@ -1,0 +1,132 @@
+#include "controller/federated/gone_scopes.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/base/alloc.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+
+struct gone {
+    struct gone *next;
+    const struct kube_kind *kind;
+    struct kube_name name;
+    char *uid;
+};
+
+struct gone_scopes {
+    pthread_mutex_t lock; /* leaf: guards what follows */
+    struct gone *first;
+    size_t len;
+};
+
+static void gone_free(struct gone *gone)
+{
+    free(gone->uid);
+    free(gone);
+}
+
+struct gone_scopes *gone_scopes_create(void)
+{
+    struct gone_scopes *gone = xcalloc(1, sizeof(*gone));
+
+    pthread_mutex_init(&gone->lock, NULL);
+    return gone;
+}
+
+void gone_scopes_destroy(struct gone_scopes *gone)
+{
+    if (!gone)
+        return;
+    while (gone->first) {
+        struct gone *next = gone->first->next;
+        gone_free(gone->first);
+        gone->first = next;
+    }
+    pthread_mutex_destroy(&gone->lock);
+    free(gone);
+}
+
+static void add(struct gone_scopes *scopes, struct gone *gone)
+{
+    bool fits;
+
+    pthread_mutex_lock(&scopes->lock);
+    fits = scopes->len < GONE_SCOPES_MAX;
+    if (fits) {
+        gone->next = scopes->first;
+        scopes->first = gone;
+        scopes->len++;
+    }
+    pthread_mutex_unlock(&scopes->lock);
+    if (fits)
+        return;
+    log_warn("too many deletions at once, its models stay in the model store", "uid", gone->uid,
+             NULL);
+    gone_free(gone);
+}
+
+/* NULL: none. */
+static struct gone *take(struct gone_scopes *scopes, const struct kube_kind *kind,
+                         const struct kube_name *name)
+{
+    pthread_mutex_lock(&scopes->lock);
+    struct gone **at = &scopes->first;
+    while (*at && ((*at)->kind != kind || !kube_name_equal(&(*at)->name, name)))
+        at = &(*at)->next;
+    struct gone *found = *at;
+    if (found) {
+        *at = found->next;
+        scopes->len--;
+    }
+    pthread_mutex_unlock(&scopes->lock);
+    return found;
+}
+
+int gone_scopes_forget(struct gone_scopes *gone, struct model_store *store,
+                       const struct kube_kind *kind, const struct kube_name *name,
+                       struct error *err)
+{
+    struct gone *scope;
+
+    while (gone && (scope = take(gone, kind, name))) {
+        const struct model_scope left = { .kind = kind, .owner = scope->name, .uid = scope->uid };
+        int r = model_store_forget(store, &left, err);
+        if (r < 0) {
+            log_warn("what a deleted object left in the model store stays for now", "name",
+                     name->name, "uid", scope->uid, "error", err->message, NULL);
+            add(gone, scope);
+            return r;
+        }
+        gone_free(scope);
+    }
+    return 0;
+}
+
+static void note(const struct shared *shared, const struct kube_kind *kind,
+                 const struct kube_object *old, const struct kube_object *current)
+{
+    if (!old || !shared->gone_scopes || (current && str_equal(current->uid, old->uid)))
+        return;
+
+    struct gone *gone = xcalloc(1, sizeof(*gone));
+    gone->kind = kind;
+    gone->name = old->name;
+    gone->uid = xstrdup(old->uid);
+    add(shared->gone_scopes, gone);
+}
+
+void federatedjob_map_self(void *self, struct kube_object *old, struct kube_object *current,
+                           struct workqueue *queue)
+{
+    note(self, &KIND_FEDERATEDJOB, old, current);
+    map_self(self, old, current, queue);
+}
+
+void traininground_map_self(void *self, struct kube_object *old, struct kube_object *current,
+                            struct workqueue *queue)
+{
+    note(self, &KIND_TRAININGROUND, old, current);
+    map_self(self, old, current, queue);
+}
