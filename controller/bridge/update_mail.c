@@ -4,39 +4,36 @@
 #include "common/base/str.h"
 #include "controller/cache/indexes.h"
 
-static bool is_on(struct store *proplets, struct arena *arena, const char *ns, const cJSON *task,
-                  const char *identity)
+/* Its Task in this round; NULL: none. */
+static struct kube_object *find_member(struct store *tasks, struct arena *arena,
+                                       const char *round_uid, const struct kube_object *proplet)
 {
-    const char *proplet = json_string(json_path(task, "status", "assignedProplet", NULL), "");
-    struct kube_name name;
+    char key[MEMBER_KEY_LEN];
 
-    if (!kube_name_set(&name, ns, proplet))
-        return false;
+    if (!member_key(round_uid, proplet->name.name, key))
+        return NULL;
 
-    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(proplets, &name);
-    return object && str_equal(json_string(json_path(kube_object_json(arena, object), "spec",
-                                                     "connectionConfig", "clientId", NULL),
-                                           ""),
-                               identity);
+    struct object_list list = store_find(tasks, arena, INDEX_MEMBER, key);
+    return list.len && str_equal(list.items[0]->name.ns, proplet->name.ns) ? list.items[0] : NULL;
 }
 
 const char *update_find_task(struct store *tasks, struct store *proplets, struct arena *arena,
                              const char *round_uid, const char *identity, const char **ret_uid,
                              const char **ret_id)
 {
-    struct object_list list = store_find(tasks, arena, INDEX_JOB, round_uid);
+    struct object_list devices = store_find(proplets, arena, INDEX_CLIENT, identity);
     const cJSON *status = NULL;
     size_t found = 0;
 
-    for (size_t i = 0; i < list.len; i++) {
-        const cJSON *json = kube_object_json(arena, list.items[i]);
-        if (!is_on(proplets, arena, list.items[i]->name.ns, json, identity))
+    for (size_t i = 0; i < devices.len; i++) {
+        const struct kube_object *task = find_member(tasks, arena, round_uid, devices.items[i]);
+        if (!task)
             continue;
-        status = json_get(json, "status");
-        *ret_uid = list.items[i]->uid;
+        status = json_get(kube_object_json(arena, task), "status");
+        *ret_uid = task->uid;
         found++;
     }
-    if (!list.len)
+    if (!found && !store_find(tasks, arena, INDEX_JOB, round_uid).len)
         return "unknown_task";
     if (found != 1)
         return "other_proplet";

@@ -150,8 +150,26 @@ static void index_job(const cJSON *json, index_add_fn *add, void *ctx)
         add(ctx, uid);
 }
 
+static void index_member(const cJSON *task, index_add_fn *add, void *ctx)
+{
+    const char *proplet = json_string(json_path(task, "status", "assignedProplet", NULL), "");
+    const char *uid = kube_controller_uid(task);
+    char key[MEMBER_KEY_LEN];
+
+    if (uid && !str_is_empty(proplet) && member_key(uid, proplet, key))
+        add(ctx, key);
+}
+
+bool member_key(const char *owner_uid, const char *proplet, char ret[static MEMBER_KEY_LEN])
+{
+    int len = snprintf(ret, MEMBER_KEY_LEN, "%s/%s", owner_uid, proplet);
+
+    return len >= 0 && len < MEMBER_KEY_LEN;
+}
+
 void indexes_add_task(struct store *store)
 {
+    store_add_index(store, INDEX_MEMBER, index_member);
     store_add_index(store, INDEX_ACTIVE, index_active);
     store_add_index(store, INDEX_ASSIGNED, index_assigned);
     store_add_index(store, INDEX_OWED, index_owed);
@@ -243,8 +261,17 @@ static void index_embedded(const cJSON *json, index_add_fn *add, void *ctx)
         index_channel(json, add, ctx);
 }
 
+static void index_client(const cJSON *proplet, index_add_fn *add, void *ctx)
+{
+    const char *client_id = connection_string(proplet, "clientId");
+
+    if (!str_is_empty(client_id))
+        add(ctx, client_id);
+}
+
 void indexes_add_proplet(struct store *store)
 {
+    store_add_index(store, INDEX_CLIENT, index_client);
     store_add_index(store, INDEX_IDENTITY, index_identity);
     store_add_index(store, INDEX_CHANNEL, index_channel);
     store_add_index(store, INDEX_EMBEDDED, index_embedded);

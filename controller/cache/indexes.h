@@ -16,7 +16,9 @@
  *                                       Tasks, the time or its user can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
  *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
+ *   INDEX_MEMBER    "<uid>/<proplet>"   by the object that controls them and the Proplet that they are on
  * Proplets
+ *   INDEX_CLIENT    "<clientId>"        on whatever channel
  *   INDEX_IDENTITY  fleet_key           each device
  *   INDEX_CHANNEL   channel_key
  *   INDEX_EMBEDDED  channel_key         of dialect embedded only
@@ -27,9 +29,14 @@
 #define INDEX_WAITING "waiting"
 #define INDEX_DEPENDENTS "dependents"
 #define INDEX_JOB "job"
+#define INDEX_MEMBER "member"
+#define INDEX_CLIENT "client"
 #define INDEX_IDENTITY "identity"
 #define INDEX_CHANNEL "channel"
 #define INDEX_EMBEDDED "embedded"
+
+#define MEMBER_KEY_LEN 320
+bool member_key(const char *owner_uid, const char *proplet, char ret[static MEMBER_KEY_LEN]);
 
 void indexes_add_task(struct store *store);
 void indexes_add_proplet(struct store *store);

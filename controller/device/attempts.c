@@ -101,6 +101,18 @@ void attempts_deleting(struct attempts *attempts, const char *uid, int64_t numbe
     pthread_mutex_unlock(&attempts->lock);
 }
 
+void attempts_ordered(struct attempts *attempts, const char *uid, int64_t number, bool ordered,
+                      int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = current(attempts, uid, number, now_ms);
+    if (!ordered)
+        attempt->ordered_ms = 0;
+    else if (!attempt->ordered_ms)
+        attempt->ordered_ms = now_ms;
+    pthread_mutex_unlock(&attempts->lock);
+}
+
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
 {
     bool first = false;

@@ -27,6 +27,7 @@ struct attempt {
     bool ended; /* of a target: its device said its last word while the Task was deleted */
     int64_t forbidden_ms; /* since then every write of its status was answered with 403 */
     int64_t deleting_ms;  /* first seen with a deletionTimestamp */
+    int64_t ordered_ms;   /* first seen with an order of its job to end, which stands */
     int64_t targets;      /* see attempts_targets */
     struct sample sample; /* the last one that its device sent */
     int64_t sample_us;    /* when it came (wall clock); 0: none that is not in the status */
@@ -45,6 +46,9 @@ void attempts_published(struct attempts *attempts, const char *uid, int64_t numb
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_ended(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
+/* Its job orders it to end, or does not, or not any more. */
+void attempts_ordered(struct attempts *attempts, const char *uid, int64_t number, bool ordered,
+                      int64_t now_ms);
 /* From the device, so of any number: true if that is the current attempt and this is its first
  * sign. */
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);

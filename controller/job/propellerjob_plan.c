@@ -166,13 +166,25 @@ static bool needs_are_settled(const struct planning *planning, const struct job_
     return true;
 }
 
+static bool is_named(const struct json_strings *names, const char *name)
+{
+    for (size_t i = 0; i < names->len; i++) {
+        if (str_equal(names->items[i], name))
+            return true;
+    }
+    return false;
+}
+
+/* By those that exist, whatever the spec says of them now. */
 static void find_awaited(const struct planning *planning)
 {
     const struct job_tasks *tasks = planning->observed->tasks;
 
     for (size_t i = 0; i < tasks->owned; i++) {
-        for (size_t j = 0; state_of(planning, i)->waits && j < tasks->items[i].needs_len; j++)
-            planning->awaited[tasks->items[i].needs[j]] = true;
+        for (size_t j = 0; is_absent(planning, i) && j < tasks->owned; j++)
+            planning->awaited[i] |=
+                state_of(planning, j)->waits &&
+                is_named(&state_of(planning, j)->depends_on, tasks->items[i].object);
     }
 }
 
@@ -312,6 +324,18 @@ static void plan_suspension(const struct planning *planning)
     }
 }
 
+static const char *trouble_message(const struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
+    int64_t age_us = observed->now_us - observed->job.status.updated_at_us;
+
+    if (str_equal(json_string(json_get(stored, "reason"), ""), JOB_REASON_NOT_CREATED) &&
+        age_us < JOB_TROUBLE_INTERVAL_US)
+        return json_string(json_get(stored, "message"), "");
+    return observed->blocked;
+}
+
 static void plan_progress(const struct planning *planning)
 {
     const struct job_observed *observed = planning->observed;
@@ -326,8 +350,8 @@ static void plan_progress(const struct planning *planning)
         set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
                       "spec.suspend is true");
     } else if (observed->blocked) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
-                      observed->blocked);
+        set_condition(planning, "Progressing", CONDITION_FALSE, JOB_REASON_NOT_CREATED,
+                      trouble_message(planning));
     } else if (taken != SIZE_MAX) {
         const char *message = arena_printf(
             planning->arena, "Task '%s' exists and does not belong to this PropellerJob",

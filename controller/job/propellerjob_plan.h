@@ -23,6 +23,8 @@
  * A change of nothing but counts is written at most every JOB_COUNTS_INTERVAL_US.
  */
 #define JOB_COUNTS_INTERVAL_US INT64_C(5000000)
+/* Nor is another text of why no Task can be made said more often: it may differ each time. */
+#define JOB_TROUBLE_INTERVAL_US INT64_C(60000000)
 
 /* Reasons of the condition Progressing that are orders to the Tasks. */
 #define JOB_REASON_TASK_FAILED "TaskFailed"
@@ -30,13 +32,15 @@
 #define JOB_REASON_DEADLINE "DeadlineExceeded"
 /* A Task of the name of a child belongs to somebody else. */
 #define JOB_REASON_NAME_TAKEN "TaskNameTaken"
+#define JOB_REASON_NOT_CREATED "TaskNotCreated"
 
 struct job_task_state {
     enum task_outcome outcome; /* missing also where the object is somebody else's */
     bool foreign;
-    bool waits;             /* open, and has not begun: it looks at its dependencies */
-    const char *reason;     /* status.reason */
-    int64_t finished_at_us; /* 0: not yet */
+    bool waits;                     /* open, and has not begun: it looks at its dependencies */
+    struct json_strings depends_on; /* if it waits: names of Task objects, as it was made */
+    const char *reason;             /* status.reason */
+    int64_t finished_at_us;         /* 0: not yet */
 };
 
 struct job_observed {
@@ -47,7 +51,7 @@ struct job_observed {
     const struct job_tasks *tasks;
     const struct job_task_state *states; /* of tasks->items */
     const char *refused;                 /* the API server's last word on a child; NULL: none */
-    const char *blocked; /* what it says of one for now, such as a quota; NULL: nothing */
+    const char *blocked; /* why one is not made for now, such as a quota; NULL: nothing */
 };
 
 struct job_plan {

@@ -10,6 +10,18 @@
 /* Tasks made in one turn; then other jobs have theirs. */
 #define MAX_CREATES 100
 
+/* depends_on: strings of the cache, which may go. */
+static struct json_strings copy_names(struct arena *arena, const cJSON *list)
+{
+    size_t len = json_len(list);
+    const char **items = arena_array(arena, const char *, len + 1);
+    struct json_strings ret = { .items = items };
+
+    json_for_each (item, list)
+        items[ret.len++] = arena_strdup(arena, json_string(item, ""));
+    return ret;
+}
+
 static struct job_task_state observe_task(struct shared *shared, struct reconcile *rc,
                                           const struct job_task *task, const char *uid)
 {
@@ -35,6 +47,8 @@ static struct job_task_state observe_task(struct shared *shared, struct reconcil
     state.waits = state.outcome == OUTCOME_OPEN &&
                   str_equal(json_string(json_get(status, "phase"), TASK_PHASE_NAMES[TASK_PENDING]),
                             TASK_PHASE_NAMES[TASK_PENDING]);
+    if (state.waits)
+        state.depends_on = copy_names(rc->arena, json_path(json, "spec", "dependsOn", NULL));
     state.reason = arena_strdup(rc->arena, json_string(json_get(status, "reason"), ""));
     rfc3339_parse(json_string(json_get(status, "finishedAt"), ""), &state.finished_at_us);
     return state;
@@ -91,7 +105,19 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
                 plan->event_message);
 }
 
-/* < 0: an error that may pass. What the API server refuses for good, or forbids, changes the plan. */
+/* r: why nothing more is made in this turn. Said, unless it passes by itself: the job changed, or
+ * went, or this process is not the leader any more. */
+static int hinder(struct reconcile *rc, struct job_observed *observed, struct job_plan *plan, int r,
+                  struct error *err)
+{
+    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_CANCELED)
+        return r;
+    observed->blocked = arena_strdup(rc->arena, err->message);
+    *plan = job_plan(rc->arena, observed);
+    return r;
+}
+
+/* < 0: an error that may pass. It changes the plan, as does what the API server refuses for good. */
 static int create_children(struct shared *shared, struct reconcile *rc,
                            const struct kube_object *object, struct job_observed *observed,
                            struct job_plan *plan, struct error *err)
@@ -105,7 +131,7 @@ static int create_children(struct shared *shared, struct reconcile *rc,
 
     int r = read_whole(rc, object, &whole, err);
     if (r < 0)
-        return r;
+        return hinder(rc, observed, plan, r, err);
 
     for (size_t i = 0; i < count; i++) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
@@ -120,12 +146,9 @@ static int create_children(struct shared *shared, struct reconcile *rc,
             *plan = job_plan(rc->arena, observed);
             return 0;
         }
-        if (r == -ERROR_FORBIDDEN) {
-            observed->blocked = arena_strdup(rc->arena, err->message);
-            *plan = job_plan(rc->arena, observed);
-        }
         if (r < 0)
-            return error_wrap(err, "create Task '%s'", task->object);
+            return hinder(rc, observed, plan, error_wrap(err, "create Task '%s'", task->object),
+                          err);
     }
     if (count < plan->create_len)
         plan->requeue_after_ms = 1;

@@ -152,11 +152,18 @@ static bool was_said(const struct proplet *proplet, const char *reason)
     return str_equal(json_string(json_get(ready, "reason"), ""), reason);
 }
 
-/* The last one of these is the kubelet's for a Secret that is gone. */
+/* After these the key may not be written yet. The last one is the kubelet's for a Secret that is gone. */
 static bool is_key_due(const struct turn *turn)
 {
-    static const char *const REASONS[] = { "SecretNameTaken", "NoClientKey", "Refused",
-                                           "CreateContainerConfigError" };
+    static const char *const REASONS[] = {
+        "SecretNameTaken",
+        "NoClientKey",
+        "Refused",
+        "QuotaExceeded",
+        "NamespaceTerminating",
+        "WebhookUnavailable",
+        "CreateContainerConfigError",
+    };
 
     if (!deployment_has_inline_key(&turn->proplet->spec))
         return false;
@@ -303,8 +310,23 @@ static struct proplet_pods tell(const struct turn *turn)
     return told;
 }
 
+/* What was told before: nothing new is known. */
+static struct proplet_pods as_told(const struct proplet *proplet)
+{
+    const struct proplet_k8s_status *status = proplet->status.k8s_status;
+    const cJSON *ready = condition_get(proplet->status.conditions, "Ready");
+
+    return (struct proplet_pods){
+        .ready = proplet->status.phase == PROPLET_RUNNING,
+        .ready_replicas = status ? status->ready_replicas : 0,
+        .available_replicas = status ? status->available_replicas : 0,
+        .reason = json_string(json_get(ready, "reason"), "PodsNotReady"),
+        .message = json_string(json_get(ready, "message"), ""),
+    };
+}
+
 int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
-                      const struct proplet *proplet, bool hold, struct proplet_pods *ret,
+                      const struct proplet *proplet, bool hold, struct proplet_pods *pods,
                       struct error *err)
 {
     const cJSON *metadata = json_get(json, "metadata");
@@ -322,6 +344,7 @@ int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *
                                  proplet->status.observed_generation },
     };
 
+    *pods = as_told(proplet);
     if (!proplet->spec.k8s || str_is_empty(proplet->spec.k8s->image))
         return error_set(err, ERROR_INVALID, "spec.k8s.image is required");
     if (!kube_name_set(&turn.name, rc->name.ns, deployment_name(rc->arena, rc->name.name)))
@@ -330,16 +353,14 @@ int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *
     turn.informer = turn.kind == &KIND_STATEFULSET ? shared->statefulsets : shared->deployments;
     reconcile_again_after(rc, WORKLOAD_BACKSTOP_MS);
     int r = decide_and_act(&turn, err);
-    if (r == -ERROR_INVALID || r == -ERROR_FORBIDDEN) {
+    if (r == -ERROR_INVALID || r == -ERROR_FORBIDDEN || (r < 0 && workload_webhook_failed(err))) {
         turn.trouble = workload_refusal(rc->arena, "Refused", err->message);
         reconcile_again_after(rc, PODS_REFUSED_RETRY_MS);
         r = 0;
     }
-    if (r < 0)
-        return error_wrap(err, "make pods");
 
-    *ret = tell(&turn);
-    return 0;
+    *pods = r < 0 && !turn.observed.live ? as_told(proplet) : tell(&turn);
+    return r < 0 ? error_wrap(err, "make pods") : 0;
 }
 
 static void index_pod(const cJSON *json, index_add_fn *add, void *ctx)

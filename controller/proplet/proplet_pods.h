@@ -10,15 +10,17 @@
  * it: after a change of the spec, and when a pod does not start for the lack of it. Each step may be
  * repeated; what a crash leaves behind is what the next turn finds.
  *
- * What the API server does not take (422, 403) and objects of somebody else are no errors: they are
- * in *ret, and looked at again after PODS_REFUSED_RETRY_MS or WORKLOAD_BACKSTOP_MS.
+ * What the API server does not take (422, 403, a webhook of somebody's that does not answer) and
+ * objects of somebody else are no errors: they are in *pods, and looked at again after
+ * PODS_REFUSED_RETRY_MS or WORKLOAD_BACKSTOP_MS. Also with an error *pods has what is known: whether
+ * the device is heard is to be told while its pods cannot be changed.
  */
 #define PODS_REFUSED_RETRY_MS 30000
 /* What somebody else changed is put back after so long, and not more often. */
 #define PODS_PUT_BACK_MS 10000
 
 int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
-                      const struct proplet *proplet, bool hold, struct proplet_pods *ret,
+                      const struct proplet *proplet, bool hold, struct proplet_pods *pods,
                       struct error *err) MUST_CHECK;
 
 /* The Proplet with this uid is gone. */

@@ -273,16 +273,19 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
         return r;
     if (observed.proplet.spec.type == PROPLET_K8S) {
         r = proplet_pods_sync(shared, rc, json, &observed.proplet, observed.claimed_by, &pods, err);
-        if (r < 0)
+        if (r == -ERROR_CANCELED)
             return r;
+        if (r < 0) /* not acted on */
+            observed.generation = observed.proplet.status.observed_generation;
         observed.pods = &pods;
     }
 
+    struct error later = { 0 };
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
     note_all_news(shared, identities, &observed, &plan);
-    r = act(shared, rc, object, json, &observed, &plan, err);
+    int told = act(shared, rc, object, json, &observed, &plan, r < 0 ? &later : err);
     announce_brake(shared, rc, object); /* its own write may have made it news */
-    return r;
+    return r < 0 ? r : told;
 }
 
 /* Everyone whom this one's coming, going or changing may promote, demote or disturb. */

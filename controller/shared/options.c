@@ -20,6 +20,7 @@ static const char *const LOG_FORMATS[] = { "json", "text", NULL };
     .name = (flag), .type = (kind), .offset = offsetof(struct controller_settings, member),        \
     .fallback = (value)
 #define DAY_MS (24ll * 60 * 60 * 1000)
+#define DEFAULT_LIVELINESS_S 10
 
 static const struct option OPTIONS[] = {
     { OPTION("kubeconfig", OPTION_STRING, kubeconfig, NULL), .value_name = "FILE",
@@ -76,10 +77,10 @@ static const struct option OPTIONS[] = {
     { OPTION("client-key-file", OPTION_STRING, client_key_file, NULL), .value_name = "FILE",
       .help = "file with the MQTT password, read at every connect" },
 
-    { OPTION("liveliness-interval", OPTION_DURATION, liveliness_interval_ms, "10s"), .min = 1000,
+    { OPTION("liveliness-interval", OPTION_DURATION, liveliness_interval_ms, NULL), .min = 1000,
       .max = DAY_MS,
-      .help = "pods of Proplets of type k8s send a heartbeat so often, in whole "
-              "seconds" },
+      .help = "pods of Proplets of type k8s send a heartbeat so often, in whole seconds (10s, or a "
+              "third of --last-seen-threshold if that is less)" },
     { OPTION("allow-pod-template", OPTION_BOOL, allow_pod_template, "false"),
       .help = "let spec.k8s.podTemplate change the pods of a Proplet, up to privileged ones" },
     { OPTION("last-seen-threshold", OPTION_DURATION, last_seen_threshold_ms, "30s"), .min = 100,
@@ -231,6 +232,28 @@ static int check_namespaces(struct option_strings *namespaces, struct error *err
     return 0;
 }
 
+/* Whole seconds, as devices take it. */
+static int64_t default_liveliness_ms(int64_t threshold_ms)
+{
+    int64_t third_s = threshold_ms / 3000;
+
+    if (third_s < 1)
+        return 1000;
+    return third_s < DEFAULT_LIVELINESS_S ? third_s * 1000 : DEFAULT_LIVELINESS_S * 1000;
+}
+
+/* Nobody is to count as silent between two heartbeats. */
+static int settle_liveliness(struct controller_settings *settings, struct error *err)
+{
+    if (!settings->liveliness_interval_ms)
+        settings->liveliness_interval_ms = default_liveliness_ms(settings->last_seen_threshold_ms);
+    else if (settings->liveliness_interval_ms * 2 > settings->last_seen_threshold_ms)
+        return error_set(err, ERROR_INVALID,
+                         "--liveliness-interval: twice it must not be more than "
+                         "--last-seen-threshold");
+    return 0;
+}
+
 static int check_together(const struct controller_settings *settings, struct error *err)
 {
     if (settings->renew_deadline_ms >= settings->lease_duration_ms)
@@ -277,6 +300,9 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
     if (r < 0)
         return r;
     r = check_namespaces(&ret->namespaces, err);
+    if (r < 0)
+        return r;
+    r = settle_liveliness(ret, err);
     if (r < 0)
         return r;
     r = check_together(ret, err);

@@ -16,6 +16,7 @@
 
 struct coordinator;
 struct model_cache;
+struct gone_scopes;
 struct model_store;
 
 /* What the reconcilers share. All of it is owned by main and outlives them. */
@@ -47,6 +48,7 @@ struct shared {
     struct model_store *round_models, *job_models;
     struct coordinator *coordinator; /* NULL: devices send updates by MQTT alone */
     struct model_cache *model_cache; /* of round_models */
+    struct gone_scopes *gone_scopes; /* NULL: what the model store holds dies with its owner */
     const struct scheduler *scheduler;
     struct workqueue *task_queue; /* set when the controllers exist, before anything is started */
     struct workqueue *proplet_queue;

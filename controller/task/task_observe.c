@@ -27,8 +27,8 @@
 #define SUBSCRIBED_RETRY_MS 5000
 
 /* While nothing can be written nothing is acknowledged, and a marker stays behind what waits for
- * that. Markers that used to come back are believed to be on their way for so long; then a Task ends
- * without. */
+ * that. Markers that used to come back are believed to be on their way for so long, and a connection
+ * that is gone to come back; then a Task ends without. */
 #define MARKER_PATIENCE_MS 600000
 
 /* Nobody is lost who had no time to be heard, since we listen or since most of the fleet is back. */
@@ -221,6 +221,24 @@ static bool is_settled(struct shared *shared, struct reconcile *rc, const struct
     return !silent_ms || bridge_fence_passed(shared->bridge, silent_ms, &rc->name);
 }
 
+/* The markers, or the subscriptions, may still come. */
+static bool is_patient(const struct task_observed *observed, int64_t since_ms)
+{
+    return observed->now_ms - since_ms < MARKER_PATIENCE_MS;
+}
+
+/* Nothing is heard: since it was to end, and this process could know. */
+static void observe_deafness(int64_t due_ms, struct task_observed *ret)
+{
+    int64_t since_ms = due_ms > ret->attempt.first_seen_ms ? due_ms : ret->attempt.first_seen_ms;
+    bool waits = !ret->proplet.results_refused && is_patient(ret, since_ms);
+
+    ret->answer_awaited = waits && ret->backlog_drained;
+    ret->marker_overdue = !waits;
+    if (waits)
+        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+}
+
 /* due_ms: see task_end_due_ms. Also a connection that is newer has the broker's queue behind it. */
 static void observe_answer(struct shared *shared, struct reconcile *rc, int64_t due_ms,
                            struct task_observed *ret)
@@ -230,15 +248,16 @@ static void observe_answer(struct shared *shared, struct reconcile *rc, int64_t 
 
     if (since_ms < due_ms)
         since_ms = due_ms;
-    if (!due_ms || !ret->backlog_drained || ret->workload.selected)
+    if (!due_ms || ret->workload.selected)
         return;
     if (!proplet->results_heard) {
-        ret->answer_awaited = !proplet->results_refused;
+        observe_deafness(due_ms, ret);
         return;
     }
-    ret->answer_awaited =
-        !bridge_fence_passed(shared->bridge, since_ms, &rc->name) &&
-        (!bridge_marker_overdue(shared->bridge) || ret->now_ms - since_ms < MARKER_PATIENCE_MS);
+    if (!ret->backlog_drained)
+        return;
+    ret->answer_awaited = !bridge_fence_passed(shared->bridge, since_ms, &rc->name) &&
+                          (!bridge_marker_overdue(shared->bridge) || is_patient(ret, since_ms));
     if (ret->answer_awaited)
         ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
 }
@@ -330,6 +349,21 @@ static void observe_owed(struct shared *shared, struct reconcile *rc, struct tas
     ret->owed = owed;
 }
 
+/* Of the job, or the round, that it belongs to. */
+static void observe_order(struct shared *shared, struct reconcile *rc,
+                          const struct kube_object *object, const cJSON *json,
+                          struct task_observed *ret)
+{
+    ret->training = round_owns(json);
+    ret->job_order = ret->training ? round_order_of(shared, rc->arena, json)
+                                   : job_order_of(informer_store(shared->jobs), rc->arena, json);
+    if (task_is_suspended_by_job(ret->job_order))
+        ret->task.spec.suspend = true;
+
+    attempts_ordered(shared->attempts, object->uid, ret->task.status.attempt,
+                     task_is_stopped_by_job(&ret->task.spec, ret->job_order), ret->now_ms);
+}
+
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                  const cJSON *json, struct task_observed *ret, struct error *err)
 {
@@ -360,12 +394,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (task_is_final(ret->task.status.phase) && ret->task.spec.ttl_seconds_after_finished.set)
         ret->awaited = job_awaits(informer_store(shared->jobs), rc->arena, &rc->name, json) ||
                        dependencies_awaited(informer_store(shared->tasks), &rc->name);
-    ret->training = round_owns(json);
-    ret->job_order = ret->training ? round_order_of(shared, rc->arena, json)
-                                   : job_order_of(informer_store(shared->jobs), rc->arena, json);
-    if (task_is_suspended_by_job(ret->job_order))
-        ret->task.spec.suspend = true;
-
+    observe_order(shared, rc, object, json, ret);
     int64_t attempt = ret->task.status.attempt;
     if (object->deleting)
         attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
@@ -382,7 +411,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     /* after the marker: what came before it is there */
     observe_mail(shared, rc, object, parts, part_count, ret);
     r = training_observe(shared, rc, json, ret, err);
-    if (r < 0)
+    if (r)
         return r;
     ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);
     if (task_awaits_dependencies(&ret->task))

@@ -4,6 +4,7 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
 #include "controller/bridge/bridge_messages.h"
+#include "controller/federated/coordinator.h"
 #include "controller/federated/training_update.h"
 #include "controller/shared/parked_mail.h"
 #include "controller/shared/reconcilers.h"
@@ -183,6 +184,7 @@ static void give_up(struct shared *shared, struct reconcile *rc, const struct ku
     if (plan->ack_up_to) {
         mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
         bridge_count_rejected("unstorable", 1);
+        coordinator_forget(shared->coordinator, object->uid);
     }
     rc->requeue_after_ms = REFUSED_RETRY_MS;
 }
@@ -357,6 +359,8 @@ static int reconcile_object(struct shared *shared, struct reconcile *rc,
     int r = task_observe(shared, rc, object, json, &observed, err);
     if (r < 0)
         return r;
+    if (r == TRAINING_LATER)
+        return 0;
 
     struct task_plan plan = choose(shared, rc, &observed, json);
     r = act(shared, rc, object, json, &observed, &plan, err);
@@ -373,9 +377,12 @@ static int turn(struct shared *shared, struct reconcile *rc, const struct kube_o
     int r = reconcile_object(shared, rc, object, &waits, err);
 
     mail_note_turn(shared, rc, &KIND_TASK, object, r, err);
+    if (r < 0)
+        coordinator_pass(shared->coordinator, object->uid);
     if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */
         mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
         bridge_count_rejected("unstorable", 1);
+        coordinator_forget(shared->coordinator, object->uid);
     }
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
         task_forget(shared, object->uid);

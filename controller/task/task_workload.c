@@ -94,6 +94,13 @@ static bool is_pod_of(const cJSON *pod, const struct look *look)
     return workload_is_of(pod, metadata_of(look->workload, "uid"));
 }
 
+/* A Job that another operator made has its controller's labels alone, as its pods have: the caches hold
+ * neither. */
+static bool is_labelled(const struct look *look)
+{
+    return *label_of(look->workload, LABEL_TASK_UID);
+}
+
 static void cached_pods(const struct look *look, struct pods *ret)
 {
     struct object_list list = store_find(informer_store(look->shared->pods), look->rc->arena,
@@ -124,14 +131,12 @@ static int add_pod(void *ctx, const cJSON *item, struct error *err UNUSED)
 static int listed_pods(const struct look *look, struct pods *ret, struct error *err)
 {
     struct pod_list list = { look, ret };
-    /* a Job that was taken over, and its pods, have the labels of the Job's controller alone */
-    bool labelled = *label_of(look->workload, LABEL_TASK_UID);
     const struct kube_list_options options = {
         .ns = look->rc->name.ns,
-        .label_selector =
-            labelled ? arena_printf(look->rc->arena, LABEL_TASK_UID "=%s", look->observed->uid)
-                     : arena_printf(look->rc->arena, "controller-uid=%s",
-                                    metadata_of(look->workload, "uid")),
+        .label_selector = is_labelled(look) ? arena_printf(look->rc->arena, LABEL_TASK_UID "=%s",
+                                                           look->observed->uid)
+                                            : arena_printf(look->rc->arena, "controller-uid=%s",
+                                                           metadata_of(look->workload, "uid")),
     };
 
     return kube_list(look->rc->client, &KIND_POD, &options, add_pod, &list, err);
@@ -261,7 +266,7 @@ static int look_at_end(struct look *look, struct error *err)
     if (r < 0)
         return error_wrap(err, "read the pods of the Job");
 
-    const cJSON *result = NULL;
+    struct task_workload_result result = { 0 };
     ret->state = task_workload_job_state(arena, look->workload, pods.items, pods.len);
     if (ret->state.step != WORKLOAD_SUCCEEDED && !ret->state.mute)
         return 0;
@@ -270,9 +275,11 @@ static int look_at_end(struct look *look, struct error *err)
     if (r < 0)
         return error_wrap(err, "read the result of the Job");
     if (ret->state.mute)
-        task_workload_add_words(arena, &ret->state, result);
+        task_workload_add_words(arena, &ret->state, result.value);
+    else if (result.cut)
+        ret->state = task_workload_cut_state();
     else
-        ret->results = result;
+        ret->results = result.value;
     return 0;
 }
 
@@ -362,9 +369,15 @@ static int look_at_job(struct look *look, struct error *err)
         return 0;
     if (is_finished(look->workload))
         return look_at_end(look, err);
-    if (task_workload_deadline_moved(&look->observed->task.spec, look->workload))
+    if (task_workload_deadline_moved(&look->observed->task, look->workload))
         ret->outdated = look->workload;
-    cached_pods(look, &pods);
+    if (is_labelled(look)) {
+        cached_pods(look, &pods);
+    } else {
+        int r = listed_pods(look, &pods, err);
+        if (r < 0)
+            return error_wrap(err, "read the pods of the Job");
+    }
     ret->state = task_workload_job_state(look->rc->arena, look->workload, pods.items, pods.len);
     if (ret->state.podless)
         look_for_refusal(look, &ret->state);

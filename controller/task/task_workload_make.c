@@ -14,14 +14,14 @@ static int move_deadline(struct shared *shared, struct reconcile *rc,
                          const struct task_observed *observed, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
-    const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
     const cJSON *job = observed->workload.outdated;
+    const struct json_opt_int deadline = task_workload_deadline(&observed->task, job);
     struct json_patch *patch = guarded_patch_create(rc->arena, job, "spec");
     cJSON *spec = json_object(rc->arena);
     struct kube_name name;
 
-    if (deadline->set) {
-        json_set_int(spec, "seconds", deadline->value);
+    if (deadline.set) {
+        json_set_int(spec, "seconds", deadline.value);
         json_patch_set(patch, "/spec/activeDeadlineSeconds", json_copy(json_get(spec, "seconds")));
     } else {
         json_patch_remove(patch, "/spec/activeDeadlineSeconds");
@@ -171,7 +171,7 @@ static int heed(struct reconcile *rc, const struct task_observed *observed, stru
 {
     const char *message = arena_strdup(rc->arena, err->message);
 
-    if (r == -ERROR_FORBIDDEN) {
+    if (r == -ERROR_FORBIDDEN || workload_webhook_failed(err)) {
         *plan = task_plan_workload_refused(
             rc->arena, observed, workload_refusal(rc->arena, "Forbidden", message).reason, message);
         return 0;

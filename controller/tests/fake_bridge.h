@@ -17,7 +17,8 @@ struct channel_state bridge_channel_state(struct bridge *bridge UNUSED, const ch
     int64_t since_ms = outside.away ? 0 : stage.since_ms;
 
     return (struct channel_state){ .since_ms = since_ms,
-                                   .results_since_ms = outside.unsubscribed ? 0 : since_ms };
+                                   .results_since_ms = outside.unsubscribed ? 0 : since_ms,
+                                   .refused = outside.forbidden };
 }
 
 bool bridge_fence_passed(struct bridge *bridge UNUSED, int64_t since_ms,

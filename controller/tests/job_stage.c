@@ -238,7 +238,7 @@ void job_stage_end_task(const char *name, enum task_phase phase)
     put(&KIND_TASK, name, NULL, status);
 }
 
-static void turn(void)
+void job_stage_turn(void)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct reconcile rc = { .arena = arena,
@@ -268,7 +268,7 @@ static bool step(void)
         return true;
     }
     if (workqueue_len(jobs.queue)) {
-        turn();
+        job_stage_turn();
         return true;
     }
     int64_t left_ms = process.due_ms - clock_monotonic_ms(&jobs.clock.clock);

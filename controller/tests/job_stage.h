@@ -33,6 +33,7 @@ void job_stage_put_task(const char *name, const char *spec);
 void job_stage_end_task(const char *name, enum task_phase phase);
 /* Turns until nothing is to be done for ten seconds. */
 void job_stage_run(void);
+void job_stage_turn(void); /* one, which must be due */
 /* No turn: time passes. */
 void job_stage_wait_ms(int64_t ms);
 

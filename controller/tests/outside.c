@@ -38,6 +38,14 @@ static bool fails_now(void)
     return outside.steps == outside.fail_at;
 }
 
+int outside_use(struct error *err)
+{
+    if (!stage.dead && !fails_now())
+        return 0;
+    stage.dead |= is_dying();
+    return error_set(err, ERROR_UNAVAILABLE, "it fails");
+}
+
 int outside_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                       struct http_response *ret, struct error *err)
 {
@@ -82,6 +90,11 @@ static void finish(struct run *run, const char *results_and_error)
     answer(run, results_and_error);
 }
 
+static const char *answer_of(const struct run *run)
+{
+    return outside.answer_of ? outside.answer_of(run) : ANSWER;
+}
+
 void outside_answer(const char *results_and_error)
 {
     for (size_t i = 0; i < outside.run_count; i++) {
@@ -115,7 +128,7 @@ bool outside_answer_one(const char *id)
     for (size_t i = 0; i < outside.run_count; i++) {
         struct run *run = &outside.runs[i];
         if (run->running && str_equal(run->id, id)) {
-            finish(run, ANSWER);
+            finish(run, answer_of(run));
             return true;
         }
     }
@@ -147,7 +160,7 @@ static void start_run(struct run *run, bool daemon)
         run->instances++;
         answer(run, "\"results\":\"\",\"error\":null");
     } else if (outside.answers) {
-        finish(run, ANSWER);
+        finish(run, answer_of(run));
     }
 }
 

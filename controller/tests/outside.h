@@ -38,11 +38,14 @@ struct outside {
     size_t run_count;
     unsigned answer_at; /* the step during which every device has its result; 0: none */
     bool answers;       /* devices have their result at once */
+    /* "\"results\":...,\"error\":null" of a run; NULL: 42. */
+    const char *(*answer_of)(const struct run *run);
     bool deaf;          /* devices neither start nor stop anything */
     const char *absent; /* the device with this identity is not connected, and works on */
     bool away;          /* the broker delivers nothing and takes nothing */
     bool slow;          /* it takes what is published, and delivers nothing */
     bool unsubscribed;  /* it has not granted the subscriptions to results yet */
+    bool forbidden;     /* nor will it */
     bool died;          /* the process that was connected is no more */
     int turns;          /* of the one that is */
 
@@ -73,6 +76,9 @@ bool outside_answer_one(const char *id);
 void outside_restart(void);
 /* The one with this identity. */
 void outside_restart_one(const char *client);
+
+/* A step that is neither request nor publish, before it is taken; < 0: it fails. */
+int outside_use(struct error *err);
 
 /* For stage_set_up. */
 http_roundtrip_fn outside_roundtrip;

@@ -12,6 +12,7 @@
 #include "controller/proplet/proplet_pods.h"
 #include "controller/task/task_room.h"
 #include "controller/task/task_workload.h"
+#include "controller/tests/stage_federated.h"
 #include "controller/workload/workload.h"
 
 #define MAX_TURNS 50000
@@ -70,6 +71,7 @@ static void on_task(void *ctx, struct kube_object *old, struct kube_object *curr
     struct shared *shared = ctx;
 
     task_map_task(shared, old, current, shared->task_queue);
+    stage_federated_task(old, current);
 }
 
 static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *current)
@@ -78,6 +80,7 @@ static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *c
 
     task_map_proplet(shared, old, current, shared->task_queue);
     proplet_map_proplet(shared, old, current, shared->proplet_queue);
+    stage_federated_proplet(old, current);
 }
 
 static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
@@ -129,7 +132,11 @@ static struct watched watched_of(const cJSON *object)
                                    { "ConfigMap", NULL, NULL },
                                    { "Event", NULL, NULL } };
     const char *kind = json_string(json_get(object, "kind"), "");
+    struct watched federated = { .kind = kind };
 
+    federated.informer = stage_federated_informer(object, &federated.function);
+    if (federated.informer)
+        return federated;
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (str_equal(all[i].kind, kind))
             return is_labelled(object) ? all[i] : (struct watched){ 0 };
@@ -190,19 +197,28 @@ static int on_item(void *ctx, const cJSON *item, struct error *err UNUSED)
 }
 
 /* What was made in the cluster, read by somebody whose requests do not count. */
-static void list_workloads(void)
+static void list_kinds(const struct kube_kind *const *kinds, size_t len)
 {
-    const struct kube_kind *const kinds[] = { &KIND_JOB, &KIND_DEPLOYMENT, &KIND_STATEFULSET,
-                                              &KIND_POD };
     struct kube_client *other = kube_client_create_with(fake_api_roundtrip, stage.api);
     const struct kube_list_options options = { 0 };
 
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+    for (size_t i = 0; i < len; i++) {
         struct error err = { 0 };
         int r = kube_list(other, kinds[i], &options, on_item, (void *)(uintptr_t)kinds[i], &err);
         ck_assert_msg(r == 0, "%s", err.message);
     }
     kube_client_destroy(other);
+}
+
+static void list_what_was_made(void)
+{
+    static const struct kube_kind *const WORKLOADS[] = { &KIND_JOB, &KIND_DEPLOYMENT,
+                                                         &KIND_STATEFULSET, &KIND_POD };
+    size_t len;
+    const struct kube_kind *const *kinds = stage_federated_kinds(&len);
+
+    list_kinds(kinds, len);
+    list_kinds(WORKLOADS, ARRAY_LEN(WORKLOADS));
 }
 
 static void start_process(void)
@@ -239,6 +255,7 @@ static void start_process(void)
         .task_queue = workqueue_create("task", &stage.clock.clock),
         .proplet_queue = workqueue_create("proplet", &stage.clock.clock),
     };
+    stage_federated_start(process.loop);
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
     indexes_add_propellerjob(informer_store(shared->jobs));
@@ -258,7 +275,7 @@ static void start_process(void)
         .proplet_queue = shared->proplet_queue,
     };
     stage_each_object(list);
-    list_workloads();
+    list_what_was_made();
     task_note_all(shared);
     task_room_restore(shared, clock_wall_us(&stage.clock.clock));
 }
@@ -269,6 +286,7 @@ static void end_process(void)
 
     events_destroy(process.events);
     watch_loop_destroy(process.loop);
+    stage_federated_end();
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
     informer_destroy(shared->jobs);
@@ -319,6 +337,7 @@ void stage_tear_down(void)
     end_process();
     kube_config_destroy(process.config);
     fake_api_destroy(stage.api);
+    stage_federated_clear();
     arena_destroy(stage.arena);
 }
 
@@ -413,6 +432,8 @@ void stage_lose_fleet(unsigned count)
 static bool step(void)
 {
     bool more = process.between();
+    struct workqueue *queue;
+    reconcile_fn *reconcile;
 
     if (stage.dead) {
         end_process();
@@ -422,6 +443,8 @@ static bool step(void)
         turn(stage.shared.proplet_queue, proplet_reconcile);
     } else if (workqueue_len(stage.shared.task_queue)) {
         turn(stage.shared.task_queue, task_reconcile);
+    } else if ((queue = stage_federated_queue(&reconcile))) {
+        turn(queue, reconcile);
     } else {
         return more || wait_for_timer();
     }

@@ -55,6 +55,19 @@ START_TEST(what_was_done_is_remembered)
 }
 END_TEST
 
+START_TEST(order_counts_since_it_was_first_seen_unless_it_is_taken_back)
+{
+    attempts_ordered(attempts, UID, 1, false, 100);
+    ck_assert_int_eq(get(1, 100).ordered_ms, 0);
+    attempts_ordered(attempts, UID, 1, true, 200);
+    attempts_ordered(attempts, UID, 1, true, 300);
+    ck_assert_int_eq(get(1, 300).ordered_ms, 200);
+    attempts_ordered(attempts, UID, 1, false, 400);
+    attempts_ordered(attempts, UID, 1, true, 500);
+    ck_assert_int_eq(get(1, 500).ordered_ms, 500);
+}
+END_TEST
+
 START_TEST(start_without_acknowledgement_may_be_out)
 {
     attempts_published(attempts, UID, 1, 200, 0);
@@ -207,6 +220,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, attempt_of_an_earlier_leader_is_known_since_it_was_first_seen);
     tcase_add_test(tcase, what_was_done_is_remembered);
+    tcase_add_test(tcase, order_counts_since_it_was_first_seen_unless_it_is_taken_back);
     tcase_add_test(tcase, start_without_acknowledgement_may_be_out);
     tcase_add_test(tcase, start_takes_back_a_stop);
     tcase_add_test(tcase, sign_of_life_makes_earlier_starts_forgotten);

@@ -91,6 +91,25 @@ START_TEST(flags_are_taken_in_both_forms)
 }
 END_TEST
 
+static const struct {
+    const char *args;
+    int64_t ms;
+} HEARTBEATS[] = {
+    { "", 10000 },
+    { "--last-seen-threshold 1h", 10000 },
+    { "--last-seen-threshold 5s", 1000 },
+    { "--last-seen-threshold 20s", 6000 },
+    { "--last-seen-threshold 100ms", 1000 },
+    { "--last-seen-threshold 4s --liveliness-interval 2s", 2000 },
+};
+
+START_TEST(pods_are_heard_more_often_than_silence_counts)
+{
+    expect_parsed(HEARTBEATS[_i].args);
+    ck_assert_int_eq(settings.liveliness_interval_ms, HEARTBEATS[_i].ms);
+}
+END_TEST
+
 START_TEST(environment_is_read_and_flags_win)
 {
     setenv("PROPELLER_MQTT_QOS", "0", 1);
@@ -203,6 +222,8 @@ static const struct {
     { "--mqtt-cert-file f", "--mqtt-cert-file and --mqtt-key-file: give both or neither" },
     { "--mqtt-key-file f", "--mqtt-cert-file and --mqtt-key-file: give both or neither" },
     { "--client-id=", "--client-id: must not be empty" },
+    { "--last-seen-threshold 3999ms --liveliness-interval 2s",
+      "--liveliness-interval: twice it must not be more than --last-seen-threshold" },
     { "--namespace a --namespace B", "--namespace: 'B' is no namespace (lower-case letters" },
     { "--namespace a,b_c", "--namespace: 'b_c' is no namespace (lower-case letters" },
     { "--workers task", "--workers: 'task' is not KIND=N with N from 1 to 64" },
@@ -268,6 +289,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, defaults_are_those_of_the_specification);
     tcase_add_test(tcase, flags_are_taken_in_both_forms);
+    tcase_add_loop_test(tcase, pods_are_heard_more_often_than_silence_counts, 0,
+                        ARRAY_LEN(HEARTBEATS));
     tcase_add_test(tcase, environment_is_read_and_flags_win);
     tcase_add_test(tcase, each_namespace_counts_once);
     tcase_add_loop_test(tcase, workers_are_given_by_kind, 0, ARRAY_LEN(WORKERS));

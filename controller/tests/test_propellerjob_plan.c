@@ -44,9 +44,28 @@ static void job(const char *text, const char *more)
 }
 
 /*
- * A letter for each task, taskRefs after them: - there is none, w waits, o has begun, i interrupted,
- * c completed, f failed, s skipped, x somebody else's. They ended in the order of the letters.
+ * A letter for each task, taskRefs after them: - there is none, w waits, u waits and names nobody,
+ * v waits and names the first, o has begun, i interrupted, c completed, f failed, s skipped, x
+ * somebody else's. They ended in the order of the letters.
  */
+static bool is_waiting(char letter)
+{
+    return strchr("uvw", letter) != NULL;
+}
+
+static struct json_strings names_of(char letter, size_t index)
+{
+    const struct job_task *task = &tasks.items[index];
+    const char **names = arena_array(arena, const char *, task->needs_len + 1);
+    struct json_strings ret = { .items = names };
+
+    if (letter == 'v')
+        names[ret.len++] = tasks.items[0].object;
+    for (size_t i = 0; letter == 'w' && i < task->needs_len; i++)
+        names[ret.len++] = tasks.items[task->needs[i]].object;
+    return ret;
+}
+
 static void see(const char *letters)
 {
     static const char LETTERS[] = {
@@ -57,11 +76,12 @@ static void see(const char *letters)
     ck_assert_uint_eq(strlen(letters), tasks.len);
     for (size_t i = 0; i < tasks.len; i++) {
         states[i] = (struct job_task_state){ .foreign = letters[i] == 'x',
-                                             .waits = letters[i] == 'w',
+                                             .waits = is_waiting(letters[i]),
+                                             .depends_on = names_of(letters[i], i),
                                              .reason = letters[i] == 'f' ? "DeviceError" : "",
                                              .finished_at_us = NOW_US + (int64_t)i };
         for (size_t j = 0; j < ARRAY_LEN(LETTERS); j++) {
-            if (LETTERS[j] == (letters[i] == 'w' ? 'o' : letters[i]))
+            if (LETTERS[j] == (is_waiting(letters[i]) ? 'o' : letters[i]))
                 states[i].outcome = (enum task_outcome)j;
         }
     }
@@ -160,6 +180,10 @@ static const struct {
     { "a b", ",\"suspend\":true" ONE_AT_ONCE, "f-", "Failed 2 0 1 1:; False TaskFailed" },
     /* somebody deleted one of them */
     { "a b f!a,b", "", "-fw", "Running 3 0 1 0: a; True TaskFailed" },
+    { "a b f!a,b", "", "-fu", "Running 3 0 1 1:; True TaskFailed" },
+    { "a b f!b", "", "-fv", "Running 3 0 1 0: a; True TaskFailed" },
+    { "a b", ONE_AT_ONCE, "-v", "Running 2 0 0 0: a; True TasksRunning" },
+    { "a b<a", ONE_AT_ONCE, "-u", "Running 2 0 0 0:; True TasksRunning" },
     { "a b f!a,b", ONE_AT_ONCE, "-fw", "Running 3 0 1 0: a; True TaskFailed" },
     { "a b f!a,b", "", "sfw", "Running 3 0 1 1:; True TaskFailed" },
     { "a b f!a,b", "", "-fo", "Running 3 0 1 1:; True TaskFailed" },
@@ -278,6 +302,21 @@ START_TEST(deadline_counts_from_the_start_and_not_while_suspended)
 }
 END_TEST
 
+/* It was suspended in time, and its next turn came late. */
+START_TEST(deadline_that_passes_while_suspended_ends_nothing)
+{
+    job("a", ",\"activeDeadlineSeconds\":60");
+    see("o");
+    struct job_plan plan = plan_now();
+    store(&plan);
+    observed.now_us += 70 * SECOND_US;
+    job("a", ",\"activeDeadlineSeconds\":60,\"suspend\":true");
+    plan = plan_now();
+    ck_assert_str_eq(reason_of(&plan, "Progressing"), "False Suspended");
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
+}
+END_TEST
+
 START_TEST(deadline_ends_a_branch_for_failures_that_hangs)
 {
     job("a b!a", ",\"activeDeadlineSeconds\":60");
@@ -330,6 +369,14 @@ START_TEST(what_is_forbidden_for_now_is_said_and_tried_again)
     observed.blocked = "quota";
     struct job_plan plan = plan_now();
     ck_assert_str_eq(told(&plan), "Running 1 0 0 0: a; False TaskNotCreated");
+    store(&plan);
+    observed.blocked = "port 4711";
+    observed.now_us += JOB_TROUBLE_INTERVAL_US - 1;
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Progressing"), "quota");
+    observed.now_us++;
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Progressing"), "port 4711");
     store(&plan);
     observed.blocked = NULL;
     see("o");
@@ -399,6 +446,7 @@ int main(void)
     tcase_add_test(tcase, first_failure_stays_the_reason_whatever_fails_after_it);
     tcase_add_test(tcase, deadline_counts_from_the_start_and_not_while_suspended);
     tcase_add_test(tcase, name_that_is_taken_is_left_alone_by_a_job_that_fails);
+    tcase_add_test(tcase, deadline_that_passes_while_suspended_ends_nothing);
     tcase_add_test(tcase, deadline_ends_a_branch_for_failures_that_hangs);
     tcase_add_test(tcase, task_that_the_api_server_refuses_fails_the_job);
     tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);

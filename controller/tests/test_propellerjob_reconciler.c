@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
+#include "controller/job/propellerjob_plan.h"
 #include "controller/tests/job_stage.h"
 #include "controller/tests/job_text.h"
 
@@ -155,6 +156,63 @@ START_TEST(failure_branch_does_not_wait_for_what_will_never_be_made)
     job_stage_run();
     const cJSON *branch = json_get(job_stage_get(&KIND_TASK, "job-f"), "spec");
     ck_assert_str_eq(json_text(jobs.arena, json_get(branch, "dependsOn"), NULL), "[\"job-a\"]");
+    ck_assert_uint_eq(job_stage_tasks(), 2); /* nobody waits for the third */
+}
+END_TEST
+
+/* Its finalizer is removed, as when nothing is to be stopped any more. */
+static void delete_child(const char *name)
+{
+    cJSON *task = arena_own(jobs.arena, json_copy(job_stage_get(&KIND_TASK, name)), json_free);
+
+    json_remove((cJSON *)json_get(task, "metadata"), "finalizers");
+    fake_api_put(jobs.api, &KIND_TASK, task);
+    job_stage_delete(&KIND_TASK, name);
+    ck_assert_ptr_null(job_stage_get(&KIND_TASK, name));
+}
+
+START_TEST(failing_job_makes_again_what_a_branch_for_failures_names)
+{
+    put_job("a b f!a,b", "");
+    expect("Running 3 0 0 0; True TasksRunning", 3);
+    job_stage_end_task("job-b", TASK_FAILED);
+    expect("Running 3 0 1 0; True TaskFailed", 3);
+    delete_child("job-a");
+    expect("Running 3 0 1 0; True TaskFailed", 3);
+}
+END_TEST
+
+/* Its later runs are nobody's business any more. */
+START_TEST(first_run_of_a_recurring_task_is_what_the_job_waits_for)
+{
+    job_stage_put("{\"tasks\":[{\"name\":\"a\",\"schedule\":\"@hourly\",\"isRecurring\":true},"
+                  "{\"name\":\"b\",\"dependsOn\":[\"a\"]}]}");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    const cJSON *spec = json_get(job_stage_get(&KIND_TASK, "job-a"), "spec");
+    ck_assert_str_eq(json_string(json_get(spec, "schedule"), ""), "@hourly");
+    ck_assert(json_bool(json_get(spec, "isRecurring"), false));
+
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_wait_ms(JOB_COUNTS_INTERVAL_US / 1000);
+    expect("Running 2 1 0 0; True TasksRunning", 2);
+    job_stage_end_task("job-b", TASK_COMPLETED);
+    expect("Completed 2 2 0 0; False TasksCompleted", 2);
+    job_stage_end_task("job-a", TASK_RUNNING);
+    job_stage_end_task("job-a", TASK_FAILED);
+    expect("Completed 2 2 0 0; False TasksCompleted", 2);
+}
+END_TEST
+
+/* Such as a webhook that does not answer. */
+START_TEST(why_nothing_is_made_is_said_and_nothing_fails_for_it)
+{
+    jobs.fail_at = (unsigned)_i + 1; /* the Tasks are read, the first one is made */
+    jobs.fault = FAULT_SERVER_ERROR;
+    put_job("a b", "");
+    job_stage_turn();
+    ck_assert_str_eq(job_stage_told(), "Running 2 0 0 0; False TaskNotCreated");
+    ck_assert_uint_eq(jobs.errors, 1);
+    expect("Running 2 0 0 0; True TasksRunning", 2);
 }
 END_TEST
 
@@ -341,6 +399,9 @@ int main(void)
     tcase_add_test(tcase, job_of_another_controller_is_left_alone);
     tcase_add_test(tcase, circle_that_came_past_the_webhook_fails_the_job_once);
     tcase_add_test(tcase, failure_branch_does_not_wait_for_what_will_never_be_made);
+    tcase_add_test(tcase, failing_job_makes_again_what_a_branch_for_failures_names);
+    tcase_add_test(tcase, first_run_of_a_recurring_task_is_what_the_job_waits_for);
+    tcase_add_loop_test(tcase, why_nothing_is_made_is_said_and_nothing_fails_for_it, 0, 2);
     tcase_add_test(tcase, deleted_job_makes_nothing_more);
     tcase_add_loop_test(tcase, tasks_find_the_order_of_their_job_and_are_woken_for_it, 0,
                         ARRAY_LEN(ORDERS));

@@ -7,17 +7,18 @@
 
 #define IMAGE(value) "\"image\":\"" value "\","
 
-/* The API server answers a write of Deployments so; 0: as usual. */
+/* The API server answers a write of refused_path so; 0: as usual. */
 static int refuse_with;
+static const char *refused_path;
+static const char *refusal;
 
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
-    if (refuse_with && strstr(request->path, "/deployments") &&
-        !str_equal(request->method, "GET")) {
+    if (refuse_with && strstr(request->path, refused_path) && !str_equal(request->method, "GET")) {
         *ret = (struct http_response){
             .status = refuse_with,
-            .body = arena_strdup(arena, "{\"kind\":\"Status\",\"message\":\"exceeded quota: q\"}"),
+            .body = arena_printf(arena, "{\"kind\":\"Status\",\"message\":\"%s\"}", refusal),
         };
         ret->body_len = strlen(ret->body);
         return 0;
@@ -28,6 +29,8 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
 static void set_up(void)
 {
     refuse_with = 0;
+    refusal = "exceeded quota: q";
+    refused_path = "/deployments";
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     pods_put_proplet(IMAGE("i:1"), PODS_KEY_REF);
@@ -328,11 +331,24 @@ START_TEST(deployment_that_somebody_deletes_or_changes_is_put_back)
 }
 END_TEST
 
+static const struct {
+    int status;
+    const char *message;
+    const char *told;
+} REFUSALS[] = {
+    { 422, "exceeded quota: q", "Initializing False QuotaExceeded" },
+    { 403, "exceeded quota: q", "Initializing False QuotaExceeded" },
+    { 403, "no", "Initializing False Refused" },
+    { 500, "Internal error occurred: failed calling webhook w: timeout",
+      "Initializing False WebhookUnavailable" },
+};
+
 START_TEST(refusal_of_the_api_server_is_said_and_not_repeated_at_once)
 {
-    refuse_with = _i ? 403 : 422;
+    refuse_with = REFUSALS[_i].status;
+    refusal = REFUSALS[_i].message;
     pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
-    run_and_expect("Initializing False QuotaExceeded");
+    run_and_expect(REFUSALS[_i].told);
     unsigned before = outside.steps;
     stage_wait_ms(PODS_REFUSED_RETRY_MS / 2);
     stage_run();
@@ -342,6 +358,69 @@ START_TEST(refusal_of_the_api_server_is_said_and_not_repeated_at_once)
     stage_wait_ms(PODS_REFUSED_RETRY_MS);
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_str_eq(pods_image(), "i:2");
+}
+END_TEST
+
+static bool is_connected(void)
+{
+    const cJSON *status = json_get(stage_get(&KIND_PROPLET, "alpha"), "status");
+
+    return condition_is(json_get(status, "conditions"), "Connected", CONDITION_TRUE);
+}
+
+/* While an error lasts there is no rest. */
+#define OUTAGE_TURNS 20
+static const struct {
+    int status;
+    const char *message;
+} OUTAGES[] = {
+    { 500, "etcdserver: leader changed" },
+    { 500, "Internal error occurred: failed calling webhook w: timeout" },
+    { 503, "later" },
+    { 504, "took too long" },
+};
+
+START_TEST(silence_of_a_device_is_told_also_while_its_pods_cannot_be_changed)
+{
+    pods_report(true);
+    stage_run();
+    ck_assert(is_connected());
+    refuse_with = OUTAGES[_i].status;
+    refusal = OUTAGES[_i].message;
+    pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
+    stage_turns(OUTAGE_TURNS);
+    ck_assert(is_connected());
+    ck_assert_str_eq(pods_image(), "i:1");
+    for (int i = 0; i < 20 && is_connected(); i++) { /* nobody is heard meanwhile */
+        stage_wait_ms(10000);
+        stage_turns(OUTAGE_TURNS);
+    }
+    ck_assert(!is_connected());
+    ck_assert_str_eq(pods_image(), "i:1");
+
+    refuse_with = 0;
+    stage_wait_ms(PODS_REFUSED_RETRY_MS);
+    stage_run();
+    ck_assert_str_eq(pods_image(), "i:2");
+}
+END_TEST
+
+START_TEST(key_that_could_not_be_written_is_written_later)
+{
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY("first"));
+    stage_run();
+    pods_report(true);
+    stage_run();
+    refused_path = "/secrets";
+    refuse_with = OUTAGES[_i].status;
+    refusal = OUTAGES[_i].message;
+    pods_put_proplet(IMAGE("i:1"), PODS_KEY("second"));
+    stage_turns(OUTAGE_TURNS);
+    refuse_with = 0;
+    stage_wait_ms(PODS_REFUSED_RETRY_MS);
+    stage_run();
+    ck_assert_str_eq(json_string(json_path(pods_secret(), "data", "clientKey", NULL), ""),
+                     "c2Vjb25k");
 }
 END_TEST
 
@@ -403,7 +482,12 @@ int main(void)
     tcase_add_test(tcase, deployment_of_somebody_else_stays_beside_a_stateful_set);
     tcase_add_test(tcase, deployment_of_another_operator_for_this_proplet_is_taken_over);
     tcase_add_test(tcase, deployment_that_somebody_deletes_or_changes_is_put_back);
-    tcase_add_loop_test(tcase, refusal_of_the_api_server_is_said_and_not_repeated_at_once, 0, 2);
+    tcase_add_loop_test(tcase, refusal_of_the_api_server_is_said_and_not_repeated_at_once, 0,
+                        ARRAY_LEN(REFUSALS));
+    tcase_add_loop_test(tcase, silence_of_a_device_is_told_also_while_its_pods_cannot_be_changed, 0,
+                        ARRAY_LEN(OUTAGES));
+    tcase_add_loop_test(tcase, key_that_could_not_be_written_is_written_later, 0,
+                        ARRAY_LEN(OUTAGES));
     tcase_add_test(tcase, trouble_of_a_pod_is_said_and_goes);
     tcase_add_test(tcase, second_proplet_of_an_identity_has_no_pods);
     tcase_add_test(tcase, pods_with_identities_of_their_own_are_a_stateful_set);

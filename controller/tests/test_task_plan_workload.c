@@ -1,4 +1,5 @@
 /* Tasks in pods of their own: what a plan makes of each state of the Job. */
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
@@ -366,23 +367,36 @@ START_TEST(only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay)
 }
 END_TEST
 
+#define JOB(deadline, made) "{\"spec\":{" deadline "},\"status\":{\"startTime\":\"" made "\"}}"
+#define STARTED_AT "2026-01-01T00:10:00Z"
 static const struct {
     int64_t wanted; /* 0: none */
+    bool running;
     const char *job;
     bool moved;
-} DEADLINES[] = { { 60, "{\"spec\":{\"activeDeadlineSeconds\":60}}", false },
-                  { 90, "{\"spec\":{\"activeDeadlineSeconds\":60}}", true },
-                  { 60, "{\"spec\":{}}", true },
-                  { 0, "{\"spec\":{\"activeDeadlineSeconds\":60}}", true },
-                  { 0, "{\"spec\":{}}", false } };
+} DEADLINES[] = {
+    { 60, true, JOB("\"activeDeadlineSeconds\":60", STARTED_AT), false },
+    { 60, true, JOB("\"activeDeadlineSeconds\":660", "2026-01-01T00:00:00Z"), false },
+    { 60, true, JOB("\"activeDeadlineSeconds\":60", "2026-01-01T00:00:00Z"), true },
+    { 60, true, JOB("\"activeDeadlineSeconds\":60", "2026-01-01T00:10:30Z"), false },
+    { 60, true, "{\"spec\":{\"activeDeadlineSeconds\":60}}", false },
+    { 90, true, JOB("\"activeDeadlineSeconds\":60", STARTED_AT), true },
+    { 60, true, JOB("", STARTED_AT), true },
+    { 0, true, JOB("\"activeDeadlineSeconds\":60", STARTED_AT), true },
+    { 0, true, JOB("", STARTED_AT), false },
+    { 60, false, JOB("", STARTED_AT), false }, /* its container does not run yet */
+    { 60, false, JOB("\"activeDeadlineSeconds\":60", STARTED_AT), true },
+};
 
-START_TEST(a_job_has_the_deadline_of_its_task)
+START_TEST(a_job_has_the_deadline_of_its_task_from_when_its_container_runs)
 {
     world.spec->active_deadline_seconds =
         (struct json_opt_int){ DEADLINES[_i].wanted != 0, DEADLINES[_i].wanted };
-    ck_assert_int_eq(
-        task_workload_deadline_moved(world.spec, parse_json(world.arena, DEADLINES[_i].job)),
-        DEADLINES[_i].moved);
+    world.status->phase = DEADLINES[_i].running ? TASK_RUNNING : TASK_SCHEDULED;
+    ck_assert(rfc3339_parse(STARTED_AT, &world.status->started_at_us));
+    ck_assert_int_eq(task_workload_deadline_moved(&world.observed.task,
+                                                  parse_json(world.arena, DEADLINES[_i].job)),
+                     DEADLINES[_i].moved);
 }
 END_TEST
 
@@ -429,7 +443,8 @@ int main(void)
     tcase_add_test(tc, a_daemon_that_is_gone_is_made_again_as_the_same_attempt);
     tcase_add_test(tc, a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up);
     tcase_add_test(tc, only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay);
-    tcase_add_loop_test(tc, a_job_has_the_deadline_of_its_task, 0, ARRAY_LEN(DEADLINES));
+    tcase_add_loop_test(tc, a_job_has_the_deadline_of_its_task_from_when_its_container_runs, 0,
+                        ARRAY_LEN(DEADLINES));
     tcase_add_test(tc, what_is_refused_is_told_once_and_tried_again_after_a_minute);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

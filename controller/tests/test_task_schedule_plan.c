@@ -3,6 +3,7 @@
 
 #include "common/base/str.h"
 #include "common/tests/tzif.h"
+#include "controller/task/plan/task_job.h"
 #include "controller/tests/schedule_world.h"
 
 START_TEST(it_never_runs_at_its_creation_but_at_the_next_time)
@@ -51,6 +52,21 @@ START_TEST(time_that_passed_before_anybody_looked_is_caught_up)
     ck_assert_str_eq(plan.event_reason, "Missed");
     ck_assert_str_eq(plan.event_message,
                      "4 earlier runs were missed; the run of 2026-11-21T14:30:00Z begins now");
+}
+END_TEST
+
+/* Its other times are none of its runs, so it missed none. */
+START_TEST(task_that_runs_once_missed_nothing_however_late_it_is)
+{
+    world.spec->is_recurring = false;
+    schedule_step();
+    world_wait_ms(5 * HOUR_MS);
+    struct task_plan plan = schedule_step();
+
+    ck_assert_int_eq(plan.status.run, 1);
+    schedule_expect_time(plan.status.last_run_us, "2026-11-21T10:30:00Z");
+    schedule_expect_time(plan.status.next_run_us, "");
+    ck_assert_ptr_null(plan.event_reason);
 }
 END_TEST
 
@@ -213,19 +229,70 @@ START_TEST(replaced_start_that_may_be_out_is_stopped)
 }
 END_TEST
 
-/* Its result may wait in the broker. */
-START_TEST(new_leader_decides_about_an_overlap_behind_the_marker_only)
+/* Its result may wait in the broker: for whoever took over, and for who led all the time. */
+START_TEST(overlap_is_decided_behind_the_marker_only)
 {
-    world.spec->concurrency_policy = _i ? CONCURRENCY_REPLACE : CONCURRENCY_FORBID;
+    world.spec->concurrency_policy = _i % 2 ? CONCURRENCY_REPLACE : CONCURRENCY_FORBID;
     overlap(TASK_RUNNING);
-    world_new_leader();
+    if (_i / 2)
+        world.observed.answer_awaited = true;
+    else
+        world_new_leader();
     struct task_plan plan = world_plan();
     world_expect_rest(&plan);
 
     world.observed.backlog_drained = true;
+    world.observed.answer_awaited = false;
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}");
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    plan = schedule_step();
+    schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
+}
+END_TEST
+
+START_TEST(overlap_does_not_wait_for_a_marker_that_is_lost)
+{
+    overlap(TASK_RUNNING);
+    world_new_leader();
+    world.observed.marker_overdue = true;
+    struct task_plan plan = schedule_step();
+
+    ck_assert_str_eq(plan.event_reason, "Skipped");
+    schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:30:00Z");
+}
+END_TEST
+
+/* ---- it belongs to a PropellerJob ---- */
+
+START_TEST(failing_job_skips_what_waits_for_its_time)
+{
+    schedule_step();
+    world.observed.job_order = JOB_ORDER_FAIL_FAST;
+    struct task_plan plan = schedule_step();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
+    ck_assert_str_eq(plan.status.reason, REASON_STOPPED_BY_JOB);
+    schedule_expect_time(plan.status.next_run_us, "");
+    world.observed.job_order = JOB_ORDER_NONE;
+    world_wait_ms(HOUR_MS);
+    plan = schedule_step();
+    ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
+    ck_assert_int_eq(plan.status.run, 0);
+}
+END_TEST
+
+START_TEST(job_that_fails_keeps_the_outcome_of_the_run_before)
+{
+    schedule_run_to(TASK_COMPLETED);
+    schedule_step();
+    world.observed.job_order = JOB_ORDER_STOP;
+    world_wait_ms(HOUR_MS);
+    struct task_plan plan = schedule_step();
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert_int_eq(plan.status.run, 1);
+
+    world.observed.job_order = JOB_ORDER_NONE; /* it has ended */
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
 }
@@ -329,6 +396,7 @@ int main(void)
     tcase_add_test(tc, it_never_runs_at_its_creation_but_at_the_next_time);
     tcase_add_test(tc, zone_of_the_schedule_is_the_one_of_its_times);
     tcase_add_test(tc, time_that_passed_before_anybody_looked_is_caught_up);
+    tcase_add_test(tc, task_that_runs_once_missed_nothing_however_late_it_is);
     tcase_add_loop_test(tc, it_rests_with_its_results_until_the_next_run_which_has_another_id, 0,
                         (int)ARRAY_LEN(ENDS));
     tcase_add_loop_test(tc, of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late, 0,
@@ -336,7 +404,10 @@ int main(void)
     tcase_add_loop_test(tc, forbid_leaves_out_what_comes_during_a_run, 0, (int)ARRAY_LEN(OPEN));
     tcase_add_loop_test(tc, replace_begins_the_next_run, 0, (int)ARRAY_LEN(OPEN));
     tcase_add_test(tc, replaced_start_that_may_be_out_is_stopped);
-    tcase_add_loop_test(tc, new_leader_decides_about_an_overlap_behind_the_marker_only, 0, 2);
+    tcase_add_loop_test(tc, overlap_is_decided_behind_the_marker_only, 0, 4);
+    tcase_add_test(tc, overlap_does_not_wait_for_a_marker_that_is_lost);
+    tcase_add_test(tc, failing_job_skips_what_waits_for_its_time);
+    tcase_add_test(tc, job_that_fails_keeps_the_outcome_of_the_run_before);
     tcase_add_test(tc, run_that_no_proplet_takes_in_time_is_left_out);
     tcase_add_test(tc, run_that_started_once_has_met_its_deadline);
     tcase_add_test(tc, proplet_that_stays_away_fails_the_run_at_its_deadline_for_good);

@@ -1,10 +1,12 @@
 /* Tasks with a schedule, with the reconcilers, devices and a broker. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parse_json.h"
 #include "controller/task/plan/task_schedule.h"
+#include "controller/tests/cluster_model.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC                                                                                       \
@@ -145,10 +147,85 @@ START_TEST(waiting_costs_no_turns)
 }
 END_TEST
 
+/* ---- in the cluster: each run has a Job of its own ---- */
+
+#define JOB_SPEC                                                                                   \
+    "\"name\":\"one\",\"imageUrl\":\"registry/add:1\",\"isRecurring\":true,"                       \
+    "\"schedule\":\"@every 60s\""
+
+static void set_up_cluster(void)
+{
+    set_up();
+    cluster.on = true;
+    cluster_set_up();
+}
+
+/* Jobs that were made so far. */
+static unsigned jobs_made(void)
+{
+    struct fake_request *all;
+    size_t len = fake_api_requests(stage.api, stage.arena, &all);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += str_equal(all[i].method, "POST") && strstr(all[i].path, "/jobs");
+    return count;
+}
+
+START_TEST(runs_in_the_cluster_have_their_own_jobs_and_results)
+{
+    cluster.mood = CLUSTER_SUCCEEDS;
+    stage_put_task("{" JOB_SPEC "}");
+    stage_run();
+    ck_assert_uint_eq(jobs_made(), 0);
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+    ck_assert_str_eq(stage_task_string("results"), "42");
+    cluster.mood = CLUSTER_FAILS;
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_str_eq(history(), "1 completed");
+    ck_assert_uint_eq(jobs_made(), 2);
+    cluster.mood = CLUSTER_SUCCEEDS;
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+    ck_assert_str_eq(history(), "1 completed, 2 failed exit code 3");
+    ck_assert_uint_eq(outside.run_count, 3);
+    for (size_t i = 0; i < outside.run_count; i++)
+        ck_assert_int_eq(outside.runs[i].executions, 1);
+}
+END_TEST
+
+static const struct {
+    const char *policy;
+    int64_t run;
+    unsigned jobs;
+} OVERLAPS[] = { { "Forbid", 1, 1 }, { "Replace", 2, 2 } };
+
+START_TEST(job_that_runs_when_the_next_run_is_due_goes_on_or_is_replaced)
+{
+    stage_put_task(arena_printf(stage.arena, "{" JOB_SPEC ",\"concurrencyPolicy\":\"%s\"}",
+                                OVERLAPS[_i].policy));
+    stage_run();
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_int_eq(json_int(json_get(status(), "run"), 0), OVERLAPS[_i].run);
+    ck_assert_uint_eq(jobs_made(), OVERLAPS[_i].jobs);
+    ck_assert_int_eq(outside.runs[0].stopped, OVERLAPS[_i].jobs == 2);
+    cluster.mood = CLUSTER_SUCCEEDS;
+    stage_wait_ms(1);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("task schedules");
     TCase *tc = tcase_create("task schedules");
+    TCase *jobs = tcase_create("in the cluster");
 
     tcase_add_checked_fixture(tc, set_up, stage_tear_down);
     tcase_add_test(tc, history_holds_the_runs_before_this_one_and_why_they_failed);
@@ -157,6 +234,11 @@ int main(void)
                         (int)ARRAY_LEN(UNTOLD));
     tcase_add_test(tc, machine_without_zones_knows_utc_and_says_what_is_missing);
     tcase_add_test(tc, waiting_costs_no_turns);
+    tcase_add_checked_fixture(jobs, set_up_cluster, stage_tear_down);
+    tcase_add_test(jobs, runs_in_the_cluster_have_their_own_jobs_and_results);
+    tcase_add_loop_test(jobs, job_that_runs_when_the_next_run_is_due_goes_on_or_is_replaced, 0,
+                        (int)ARRAY_LEN(OVERLAPS));
     suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, jobs);
     return suite_run(suite);
 }

@@ -125,6 +125,8 @@ static const struct {
     { 403, "jobs is forbidden: exceeded quota: q", "scheduled", "QuotaExceeded" },
     { 403, "because it is being terminated", "scheduled", "NamespaceTerminating" },
     { 403, "no", "scheduled", "Forbidden" },
+    { 500, "Internal error occurred: failed calling webhook \\\"w\\\": timeout", "scheduled",
+      "WebhookUnavailable" },
     { 422, "spec.template: Invalid value", "failed", "WorkloadInvalid" },
     { 413, "too large", "failed", "WorkloadTooLarge" },
 };
@@ -263,6 +265,24 @@ START_TEST(job_of_somebody_else_is_no_leftover)
 }
 END_TEST
 
+/* Its pods take their time. */
+START_TEST(leftover_that_is_being_deleted_is_not_deleted_again)
+{
+    create();
+    cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
+    cJSON *metadata = (cJSON *)json_get(job, "metadata");
+    json_set_string(metadata, "name", "before");
+    json_set_string(metadata, "uid", "before");
+    json_set_copy(metadata, "finalizers", parse_json(stage.arena, "[\"foregroundDeletion\"]"));
+    json_set_string(metadata, "deletionTimestamp", "2026-01-01T00:00:00Z");
+    fake_api_put(stage.api, &KIND_JOB, job);
+    stage_put_task("{" SPEC ",\"suspend\":true}");
+    stage_run();
+    ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
+    ck_assert_uint_eq(requests("DELETE", "/jobs/before"), 0);
+}
+END_TEST
+
 /* What a container that ended without a word left; NULL: nothing. */
 static const struct {
     const char *left;
@@ -290,6 +310,75 @@ START_TEST(what_a_failed_job_left_elsewhere_is_in_the_error)
     ck_assert_str_eq(stage_task_string("reason"), "ExitCode");
     ck_assert_str_eq(stage_task_string("error"), LEFT[_i].error);
     ck_assert_ptr_null(json_path(stage_get(&KIND_TASK, "one"), "status", "results", NULL));
+}
+END_TEST
+
+/* The pod has a status in which only the state differs; so has the Job. */
+static void put_ended(const char *state, const char *condition)
+{
+    cJSON *pod = arena_own(stage.arena, json_copy(stage_get(&KIND_POD, "one-job-pod")), json_free);
+    cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
+
+    json_set_string(pod, "kind", "Pod");
+    json_set_string(job, "kind", "Job");
+    json_set_copy(pod, "status",
+                  parse_json(stage.arena,
+                             arena_printf(stage.arena,
+                                          "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{"
+                                          "%s}}]}",
+                                          state)));
+    json_set_copy(
+        job, "status",
+        parse_json(stage.arena, arena_printf(stage.arena, "{\"conditions\":[%s]}", condition)));
+    fake_api_put(stage.api, &KIND_POD, pod);
+    fake_api_put(stage.api, &KIND_JOB, job);
+    stage_run();
+}
+
+START_TEST(the_end_of_a_result_that_was_too_long_is_not_taken_for_it)
+{
+    char text[4097];
+
+    create();
+    memset(text, '7', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    put_ended(arena_printf(stage.arena, "\"terminated\":{\"exitCode\":0,\"message\":\"%s\"}", text),
+              "{\"type\":\"Complete\",\"status\":\"True\"}");
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_str_eq(stage_task_string("reason"), "ResultTooLarge");
+    ck_assert_ptr_null(json_path(stage_get(&KIND_TASK, "one"), "status", "results", NULL));
+}
+END_TEST
+
+/* Another operator made it: it has the labels of the Job's controller alone, as its pods have. */
+START_TEST(pods_of_a_job_that_was_taken_over_say_why_it_waits)
+{
+    cluster.mood = CLUSTER_REFUSES;
+    create();
+    cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
+    const char *uid = json_string(json_path(job, "metadata", "uid", NULL), "");
+    json_set_copy((cJSON *)json_get(job, "metadata"), "labels",
+                  parse_json(stage.arena, "{\"app.kubernetes.io/managed-by\":\"propeller\"}"));
+    json_set_string(job, "kind", "Job"); /* the stage's watch asks for both */
+    fake_api_put(stage.api, &KIND_JOB, job);
+    fake_api_put(
+        stage.api, &KIND_POD,
+        parse_json(
+            stage.arena,
+            arena_printf(stage.arena,
+                         "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                         "\"theirs\",\"labels\":{\"controller-uid\":\"%s\"},"
+                         "\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true}]},"
+                         "\"status\":{\"containerStatuses\":[{\"name\":\"task\",\"image\":\"i\","
+                         "\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}]}}",
+                         uid, uid)));
+    stage_wait_ms(31000);
+    stage_run();
+    ck_assert_str_eq(started(), "False ImagePullBackOff");
+    stage_wait_ms(120000);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    ck_assert_str_eq(stage_task_string("reason"), "ImagePullBackOff");
 }
 END_TEST
 
@@ -322,7 +411,10 @@ int main(void)
     tcase_add_test(tc, pod_of_somebody_else_tells_no_result);
     tcase_add_test(tc, job_of_somebody_else_tells_no_result);
     tcase_add_test(tc, job_of_somebody_else_is_no_leftover);
+    tcase_add_test(tc, leftover_that_is_being_deleted_is_not_deleted_again);
     tcase_add_loop_test(tc, what_a_failed_job_left_elsewhere_is_in_the_error, 0, ARRAY_LEN(LEFT));
+    tcase_add_test(tc, the_end_of_a_result_that_was_too_long_is_not_taken_for_it);
+    tcase_add_test(tc, pods_of_a_job_that_was_taken_over_say_why_it_waits);
     tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

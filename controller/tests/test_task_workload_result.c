@@ -1,5 +1,7 @@
 #include "controller/workload/task_workload_result.h"
 
+#include <string.h>
+
 #include "common/base/str.h"
 #include "common/tests/parse_json.h"
 #include "common/tests/suite.h"
@@ -85,10 +87,9 @@ static cJSON *pod_of(const struct channels *channels)
     return pod;
 }
 
-static const char *result(const struct channels *channels)
+static const char *result_of(const struct channels *channels, const cJSON *pod)
 {
-    const cJSON *pod = pod_of(channels);
-    const cJSON *value;
+    struct task_workload_result value;
     struct error err = { 0 };
 
     outside.config_map = channels->config_map;
@@ -96,7 +97,13 @@ static const char *result(const struct channels *channels)
     int r =
         task_workload_result(arena, annotated(channels->job), &pod, 1, fetch, NULL, &value, &err);
     ck_assert_msg(r == 0, "%s", err.message);
-    return value ? json_text(arena, value, NULL) : "none";
+    ck_assert(!value.value || !value.cut);
+    return value.value ? json_text(arena, value.value, NULL) : value.cut ? "cut" : "none";
+}
+
+static const char *result(const struct channels *channels)
+{
+    return result_of(channels, pod_of(channels));
 }
 
 static const struct {
@@ -161,12 +168,53 @@ END_TEST
 START_TEST(what_cannot_be_asked_for_is_no_answer)
 {
     const cJSON *job = annotated(NULL);
-    const cJSON *value = NULL;
+    struct task_workload_result value = { 0 };
 
     outside.fails = true;
     ck_assert_int_eq(task_workload_result(arena, job, NULL, 0, fetch, NULL, &value, NULL),
                      -ERROR_UNAVAILABLE);
-    ck_assert_ptr_null(value);
+    ck_assert_ptr_null(value.value);
+}
+END_TEST
+
+/* As the kubelet leaves a longer one: its last bytes. */
+static const char *message_of(size_t len)
+{
+    char *text = arena_alloc(arena, len + 1, 1);
+
+    memset(text, '7', len);
+    text[len] = '\0';
+    return text;
+}
+
+START_TEST(a_message_that_may_have_lost_its_beginning_is_no_result)
+{
+    struct channels channels = { .message = message_of(4095) };
+
+    ck_assert_str_ne(result(&channels), "cut");
+    channels.message = message_of(4096);
+    ck_assert_str_eq(result(&channels), "cut");
+    channels.pod = "\"pod\"";
+    ck_assert_str_eq(result(&channels), "\"pod\"");
+    channels.config_map = "\"map\"";
+    ck_assert_str_eq(result(&channels), "\"map\"");
+    channels.job = "\"job\"";
+    ck_assert_str_eq(result(&channels), "\"job\"");
+}
+END_TEST
+
+START_TEST(containers_of_a_pod_share_the_room_for_messages)
+{
+    const struct channels channels = { .message = message_of(3072) };
+    cJSON *pod = pod_of(&channels);
+
+    ck_assert_str_ne(result_of(&channels, pod), "cut");
+    cJSON *status = (cJSON *)json_get(pod, "status");
+    cJSON *others = json_set_array(status, "initContainerStatuses");
+    json_add_object(others);
+    ck_assert_str_ne(result_of(&channels, pod), "cut");
+    json_add_object(others); /* four: 12 KiB / 4 */
+    ck_assert_str_eq(result_of(&channels, pod), "cut");
 }
 END_TEST
 
@@ -181,6 +229,8 @@ int main(void)
                         ARRAY_LEN(VALUES));
     tcase_add_test(tc, what_an_earlier_task_of_the_name_left_is_no_result);
     tcase_add_test(tc, what_cannot_be_asked_for_is_no_answer);
+    tcase_add_test(tc, a_message_that_may_have_lost_its_beginning_is_no_result);
+    tcase_add_test(tc, containers_of_a_pod_share_the_room_for_messages);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

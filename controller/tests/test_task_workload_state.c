@@ -131,6 +131,37 @@ START_TEST(the_newest_pod_speaks_for_a_job)
 }
 END_TEST
 
+/* Pods that somebody deleted at 00:01:00, with 30 s to end, and that are still there. */
+#define ENDED(at) TERMINATED("\"exitCode\":143,\"reason\":\"Error\",\"finishedAt\":\"" at "\"")
+static const struct {
+    const char *job;
+    const char *pod;
+    const char *told;
+} DELETED[] = {
+    { BACKOFF, ENDED("2026-01-01T00:01:01Z"), "disrupted PodDeleted: its pod was deleted" },
+    { BACKOFF, ENDED("2026-01-01T00:01:00Z"), "disrupted PodDeleted: its pod was deleted" },
+    { BACKOFF, TERMINATED("\"exitCode\":137"), "disrupted PodDeleted: its pod was deleted" },
+    { BACKOFF, "{\"phase\":\"Failed\"}", "disrupted PodDeleted: its pod was deleted" },
+    { BACKOFF, ENDED("2026-01-01T00:00:59Z"), "failed ExitCode: exit code 143" },
+    { FAILED("DeadlineExceeded"), ENDED("2026-01-01T00:01:01Z"),
+      "failed DeadlineExceeded: the Job was active longer than activeDeadlineSeconds" },
+    { COMPLETE, ENDED("2026-01-01T00:01:01Z"), "succeeded" },
+    { "{}", ENDED("2026-01-01T00:01:01Z"), "started" }, /* its Job will say what became of it */
+};
+
+START_TEST(a_deleted_pod_that_is_still_there_is_no_failure_unless_it_ended_before)
+{
+    const cJSON *pod = object("p", "2026-01-01T00:00:00Z", DELETED[_i].pod);
+    cJSON *metadata = (cJSON *)json_get(pod, "metadata");
+
+    json_set_string(metadata, "deletionTimestamp", "2026-01-01T00:01:30Z");
+    json_set_int(metadata, "deletionGracePeriodSeconds", 30);
+    ck_assert_str_eq(
+        told(task_workload_job_state(arena, object("j", "", DELETED[_i].job), &pod, 1)),
+        DELETED[_i].told);
+}
+END_TEST
+
 static const struct {
     const char *deployment;
     const char *pod; /* NULL: none */
@@ -183,6 +214,8 @@ int main(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, what_became_of_a_job_is_told_by_its_reason, 0, ARRAY_LEN(JOBS));
     tcase_add_test(tc, the_newest_pod_speaks_for_a_job);
+    tcase_add_loop_test(tc, a_deleted_pod_that_is_still_there_is_no_failure_unless_it_ended_before,
+                        0, ARRAY_LEN(DELETED));
     tcase_add_loop_test(tc, what_became_of_a_daemon_is_told_by_its_reason, 0, ARRAY_LEN(DAEMONS));
     tcase_add_test(tc, a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else);
     suite_add_tcase(suite, tc);

@@ -248,15 +248,6 @@ static void add_template(struct arena *arena, cJSON *spec,
 
 /* ---- Job and Deployment ---- */
 
-static void set_job(cJSON *spec, const struct task_workload_request *request)
-{
-    const struct json_opt_int *deadline = &request->spec->active_deadline_seconds;
-
-    json_set_int(spec, "backoffLimit", 0);
-    if (deadline->set)
-        json_set_int(spec, "activeDeadlineSeconds", deadline->value);
-}
-
 static void set_deployment(cJSON *spec, const struct task_workload_request *request)
 {
     cJSON *labels = json_set_object(json_set_object(spec, "selector"), "matchLabels");
@@ -285,7 +276,7 @@ int task_workload_manifest(struct arena *arena, const struct task_workload_reque
     if (request->spec->daemon)
         set_deployment(spec, request);
     else
-        set_job(spec, request);
+        json_set_int(spec, "backoffLimit", 0);
     add_template(arena, spec, request, config);
     *ret = (struct task_workload_manifest){ .config_map = config_map, .workload = workload };
     return 0;

@@ -11,7 +11,7 @@
  *              module.wasm, which the container finds at /propeller/module.wasm.
  * Job          `<task>-job`, of a later attempt `<task>-job-<attempt>`. One pod and no second one:
  *              attempts and their count are the Task's, so backoffLimit is 0 and the pod never
- *              restarts its container.
+ *              restarts its container. It gets a deadline when it runs (task_workload_plan.h).
  * Deployment   `<task>-daemon`, one replica.
  *
  * The container is `task`. Its pod passes Pod Security "restricted" and has no token, unless the

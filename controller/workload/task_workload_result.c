@@ -20,13 +20,37 @@ static bool is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-static const char *termination_message(const cJSON *pod)
+/* A kubelet keeps so much of one message, the end of it, and so much of all of a pod, an equal share
+ * for each container. One that fills its share has perhaps lost its beginning. */
+#define KUBELET_MAX_MESSAGE 4096
+#define KUBELET_MAX_MESSAGES 12288
+
+static size_t message_share(const cJSON *pod)
 {
+    static const char *const LISTS[] = { "containerStatuses", "initContainerStatuses",
+                                         "ephemeralContainerStatuses" };
+    size_t share = KUBELET_MAX_MESSAGE;
+    size_t containers = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++)
+        containers += (size_t)json_len(json_path(pod, "status", LISTS[i], NULL));
+    if (containers && KUBELET_MAX_MESSAGES / containers < share)
+        share = KUBELET_MAX_MESSAGES / containers;
+    return share;
+}
+
+/* Of one that may not be whole nothing is taken, and *cut is set. */
+static const char *termination_message(const cJSON *pod, bool *cut)
+{
+    const char *text = "";
+
     json_for_each (status, json_path(pod, "status", "containerStatuses", NULL)) {
-        const cJSON *terminated = json_path(status, "state", "terminated", NULL);
         if (str_equal(json_string(json_get(status, "name"), ""), WORKLOAD_CONTAINER))
-            return json_string(json_get(terminated, "message"), "");
+            text = json_string(json_path(status, "state", "terminated", "message", NULL), "");
     }
+    if (strlen(text) < message_share(pod))
+        return text;
+    *cut = true;
     return "";
 }
 
@@ -81,13 +105,14 @@ static const cJSON *value_of(struct arena *arena, const char *text)
 }
 
 int task_workload_result(struct arena *arena, const cJSON *job, const cJSON *const *pods,
-                         size_t count, task_workload_fetch_fn *fetch, void *ctx, const cJSON **ret,
-                         struct error *err)
+                         size_t count, task_workload_fetch_fn *fetch, void *ctx,
+                         struct task_workload_result *ret, struct error *err)
 {
     const char *text = annotation(job);
+    bool cut = false;
 
     for (size_t i = 0; i < count && is_blank(text); i++)
-        text = termination_message(pods[i]);
+        text = termination_message(pods[i], &cut);
     for (enum result_source source = RESULT_CONFIGMAP; source <= RESULT_SECRET && is_blank(text);
          source++) {
         const cJSON *object = NULL;
@@ -98,6 +123,8 @@ int task_workload_result(struct arena *arena, const cJSON *job, const cJSON *con
     }
     for (size_t i = 0; i < count && is_blank(text); i++)
         text = annotation(pods[i]);
-    *ret = is_blank(text) ? NULL : value_of(arena, text);
+    *ret = (struct task_workload_result){ .cut = cut && is_blank(text) };
+    if (!is_blank(text))
+        ret->value = value_of(arena, text);
     return 0;
 }

@@ -7,7 +7,8 @@
  * The first that is present and not empty counts:
  *
  *   annotation propeller.propeller.abstractmachines.fr/result of the Job
- *   termination message of the container (/dev/termination-log)
+ *   termination message of the container (/dev/termination-log), unless it is as long as the kubelet
+ *   lets one be: it keeps the last 4096 bytes
  *   key `result` of the ConfigMap `<job>-result`
  *   key `result` of the Secret `<job>-result`
  *   the same annotation of the pod
@@ -21,8 +22,13 @@ enum result_source { RESULT_CONFIGMAP, RESULT_SECRET };
 typedef int task_workload_fetch_fn(void *ctx, enum result_source source, const cJSON **ret,
                                    struct error *err);
 
-/* job, pods: whole. Asks fetch only for what decides; its errors are passed on. *ret NULL: the Job
- * left no result. JSON is stored as such, anything else as a string. */
+struct task_workload_result {
+    const cJSON
+        *value; /* NULL: the Job left none. JSON is stored as such, anything else as a string */
+    bool cut;   /* no value, but the end of one: it was too long for its message */
+};
+
+/* job, pods: whole. Asks fetch only for what decides; its errors are passed on. */
 int task_workload_result(struct arena *arena, const cJSON *job, const cJSON *const *pods,
-                         size_t count, task_workload_fetch_fn *fetch, void *ctx, const cJSON **ret,
-                         struct error *err) MUST_CHECK;
+                         size_t count, task_workload_fetch_fn *fetch, void *ctx,
+                         struct task_workload_result *ret, struct error *err) MUST_CHECK;

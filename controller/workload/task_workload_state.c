@@ -24,12 +24,18 @@ struct task_workload_state task_workload_refused_state(struct arena *arena, cons
 
 /* ---- pods ---- */
 
-static int64_t created_us(const cJSON *object)
+/* 0: none. */
+static int64_t time_of(const cJSON *object, const char *key)
 {
     int64_t us = 0;
 
-    rfc3339_parse(json_string(json_path(object, "metadata", "creationTimestamp", NULL), ""), &us);
+    rfc3339_parse(json_string(json_get(object, key), ""), &us);
     return us;
+}
+
+static int64_t created_us(const cJSON *object)
+{
+    return time_of(json_get(object, "metadata"), "creationTimestamp");
 }
 
 static const cJSON *newest(const cJSON *const *pods, size_t count)
@@ -169,6 +175,24 @@ void task_workload_add_words(struct arena *arena, struct task_workload_state *st
                                       text ? text : json_text(arena, result, NULL));
 }
 
+struct task_workload_state task_workload_cut_state(void)
+{
+    return ended(WORKLOAD_FAILED, "ResultTooLarge",
+                 "the kubelet keeps the last 4096 bytes of a termination message, and this one was "
+                 "longer: leave the result in the ConfigMap '<job>-result'");
+}
+
+/* Times of the API server are whole seconds; its grace is counted in deletionTimestamp. */
+static bool is_robbed(const cJSON *pod, const cJSON *terminated)
+{
+    const cJSON *metadata = json_get(pod, "metadata");
+    int64_t grace_s = json_int(json_get(metadata, "deletionGracePeriodSeconds"), 0);
+    int64_t deleted_us = time_of(metadata, "deletionTimestamp");
+    int64_t ended_us = time_of(terminated, "finishedAt");
+
+    return deleted_us && (!ended_us || ended_us >= deleted_us - grace_s * 1000000);
+}
+
 static struct task_workload_state failure(struct arena *arena, const cJSON *failed,
                                           const cJSON *pod)
 {
@@ -182,6 +206,8 @@ static struct task_workload_state failure(struct arena *arena, const cJSON *fail
         return ended(WORKLOAD_DISRUPTED, "PodDeleted", "its pod was deleted");
     if (is_disrupted(pod))
         return ended(WORKLOAD_DISRUPTED, "PodDisrupted", disruption_message(arena, pod));
+    if (is_robbed(pod, terminated)) /* it ends as others do, and stays until its volumes are gone */
+        return ended(WORKLOAD_DISRUPTED, "PodDeleted", "its pod was deleted");
     if (terminated)
         return container_failure(arena, terminated);
     if (!str_is_empty(reason))

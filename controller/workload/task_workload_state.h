@@ -34,5 +34,8 @@ struct task_workload_state task_workload_daemon_state(struct arena *arena, const
 void task_workload_add_words(struct arena *arena, struct task_workload_state *state,
                              const cJSON *result);
 
+/* Of a Job that succeeded, and of whose result only the end is there. */
+struct task_workload_state task_workload_cut_state(void);
+
 /* The Job has no pod, because this is what its controller was told when it made one. */
 struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message);

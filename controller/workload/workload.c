@@ -246,6 +246,11 @@ struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *p
     return (struct workload_trouble){ 0 };
 }
 
+bool workload_webhook_failed(const struct error *err)
+{
+    return err->code == ERROR_INTERNAL && strstr(err->message, "failed calling webhook");
+}
+
 struct workload_trouble workload_refusal(struct arena *arena, const char *reason,
                                          const char *message)
 {
@@ -257,6 +262,8 @@ struct workload_trouble workload_refusal(struct arena *arena, const char *reason
         kind = "PodSecurity";
     else if (strstr(message, "is being terminated"))
         kind = "NamespaceTerminating";
+    else if (strstr(message, "failed calling webhook"))
+        kind = "WebhookUnavailable";
     return (struct workload_trouble){ kind, cut(arena, message) };
 }
 

@@ -55,8 +55,11 @@ struct workload_trouble {
     const char *message;
 };
 struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *pod);
+/* The API server could not ask a webhook that it has to ask before it takes an object (500): somebody
+ * has to mend that, where other failures of the API server pass. */
+bool workload_webhook_failed(const struct error *err);
 /* Why there are no pods: what a ReplicaSet or a Job was told when it wanted to make one. QuotaExceeded,
- * PodSecurity, NamespaceTerminating, or the reason that is given. */
+ * PodSecurity, NamespaceTerminating, WebhookUnavailable, or the reason that is given. */
 struct workload_trouble workload_refusal(struct arena *arena, const char *reason,
                                          const char *message);
 

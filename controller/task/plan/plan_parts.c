@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/str.h"
 
 #define MAX_MESSAGE 1024
@@ -28,6 +29,18 @@ const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *con
 const char *plan_condition_reason(const cJSON *conditions, const char *type)
 {
     return json_string(json_get(condition_get(conditions, type), "reason"), "");
+}
+
+int64_t plan_condition_since_us(const cJSON *conditions, const char *type,
+                                enum condition_status status, int64_t now_us)
+{
+    int64_t since_us = now_us;
+
+    if (condition_is(conditions, type, status))
+        rfc3339_parse(
+            json_string(json_get(condition_get(conditions, type), "lastTransitionTime"), ""),
+            &since_us);
+    return since_us;
 }
 
 void plan_requeue_in_us(uint32_t *requeue_after_ms, int64_t left_us)

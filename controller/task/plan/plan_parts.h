@@ -25,6 +25,10 @@ const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *con
 /* reason of the stored condition; "" if it is not there. */
 const char *plan_condition_reason(const cJSON *conditions, const char *type);
 
+/* Since when the stored condition has this status; now_us if it has another one, or is not there. */
+int64_t plan_condition_since_us(const cJSON *conditions, const char *type,
+                                enum condition_status status, int64_t now_us);
+
 /* Again in left_us at the latest, an earlier time stays; in 1 ms if it is over. */
 void plan_requeue_in_us(uint32_t *requeue_after_ms, int64_t left_us);
 

@@ -9,22 +9,27 @@ bool task_is_suspended_by_job(enum job_order order)
     return order == JOB_ORDER_SUSPEND || order == JOB_ORDER_FAIL_FAST_SUSPENDED;
 }
 
+bool task_is_stopped_by_job(const struct task_spec *spec, enum job_order order)
+{
+    bool for_failures = task_run_if(spec) == RUN_IF_FAILURE && spec->depends_on.len;
+
+    return order == JOB_ORDER_STOP || (order >= JOB_ORDER_FAIL_FAST && !for_failures);
+}
+
 bool task_obey_job(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan)
 {
     const struct task_spec *spec = &observed->task.spec;
     const struct task_status *status = &observed->task.status;
-    bool for_failures = task_run_if(spec) == RUN_IF_FAILURE && spec->depends_on.len;
-    bool stopped = observed->job_order == JOB_ORDER_STOP ||
-                   (observed->job_order >= JOB_ORDER_FAIL_FAST && !for_failures);
     const char *message =
         observed->training ? "its TrainingRound has ended" : "its PropellerJob failed";
 
-    if (!stopped)
+    if (!task_is_stopped_by_job(spec, observed->job_order))
         return false;
     if (status->phase == TASK_PENDING ||
         (status->phase == TASK_SCHEDULED && !task_is_assigned(observed))) {
         task_skip(arena, observed, plan, REASON_STOPPED_BY_JOB, message);
+        plan->status.next_run_us = 0; /* a Task that is skipped has none */
         return true;
     }
     if (status->phase == TASK_INTERRUPTED) { /* also while it is suspended: then skipped */

@@ -65,7 +65,8 @@ take_results(struct arena *arena, const struct task_observed *observed, struct t
         else
             plan->rejected[verdict]++;
         verdicts[i] = verdict;
-        plan->ack_up_to = observed->results[i].sequence;
+        if (plan->ack_up_to < observed->results[i].sequence)
+            plan->ack_up_to = observed->results[i].sequence;
     }
     if (plan->ack_up_to < observed->restart.sequence)
         plan->ack_up_to = observed->restart.sequence;

@@ -378,7 +378,7 @@ int64_t task_end_due_ms(const struct task_observed *observed)
 {
     const struct task_status *status = &observed->task.status;
     const struct json_opt_int *deadline = &observed->task.spec.active_deadline_seconds;
-    int64_t due_ms = observed->job_order != JOB_ORDER_NONE;
+    int64_t due_ms = observed->attempt.ordered_ms;
 
     if (!task_is_active(observed))
         return 0;

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "controller/task/plan/task_job.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
 #include "controller/task/plan/task_run_plan.h"
@@ -174,7 +175,8 @@ static bool plan_due(struct arena *arena, const struct task_observed *observed,
     int64_t last_us = due_us;
     char text[RFC3339_LEN];
 
-    (void)timetable_last(&table, due_us - 1, observed->now_us, &last_us);
+    if (task_recurs(&observed->task.spec)) /* else the one that is due is the only one */
+        (void)timetable_last(&table, due_us - 1, observed->now_us, &last_us);
     if (is_too_late(observed, last_us)) {
         plan->status.next_run_us = time_after_now(observed);
         say(plan, EVENT_WARNING, "Missed",
@@ -195,7 +197,9 @@ static bool plan_due(struct arena *arena, const struct task_observed *observed,
 static bool plan_overlap(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
-    if (task_is_active(observed) && (!observed->backlog_drained || observed->answer_awaited))
+    bool backlog = !observed->backlog_drained && !observed->marker_overdue;
+
+    if (task_is_active(observed) && (backlog || observed->answer_awaited))
         return false; /* its result may be there: the marker wakes it */
     if (task_concurrency_policy(&observed->task.spec) != CONCURRENCY_REPLACE) {
         plan->status.next_run_us = time_after_now(observed);
@@ -268,9 +272,13 @@ bool task_plan_schedule(struct arena *arena, const struct task_observed *observe
 
     bool found = next_time(observed, &next_us);
     plan->status.next_run_us = next_us;
-    if (found && next_us <= observed->now_us)
-        return is_open(observed) ? plan_overlap(arena, observed, plan)
-                                 : plan_due(arena, observed, plan);
+    if (found && next_us <= observed->now_us) {
+        if (is_open(observed))
+            return plan_overlap(arena, observed, plan);
+        /* a run that begins now would be skipped, and the outcome of the one before be lost */
+        return !task_is_stopped_by_job(spec, observed->job_order) &&
+               plan_due(arena, observed, plan);
+    }
     if (found)
         task_requeue_at(observed, plan,
                         observed->now_ms + (next_us - observed->now_us + 999) / 1000);

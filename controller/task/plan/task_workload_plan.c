@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_transition.h"
@@ -25,12 +26,26 @@ bool task_workload_is_leftover(const struct task_observed *observed, int64_t att
     return attempt + task_history_limit(&observed->task.spec) < status->attempt;
 }
 
-bool task_workload_deadline_moved(const struct task_spec *spec, const cJSON *job)
+struct json_opt_int task_workload_deadline(const struct task *task, const cJSON *job)
 {
-    const struct json_opt_int *wanted = &spec->active_deadline_seconds;
+    const struct json_opt_int *deadline = &task->spec.active_deadline_seconds;
+    int64_t made_us = task->status.started_at_us;
+
+    if (!deadline->set || task->status.phase != TASK_RUNNING)
+        return (struct json_opt_int){ 0 };
+
+    rfc3339_parse(json_string(json_path(job, "status", "startTime", NULL), ""), &made_us);
+    int64_t waited_us = task->status.started_at_us - made_us;
+    return (struct json_opt_int){ true, deadline->value +
+                                            (waited_us > 0 ? (waited_us + 999999) / 1000000 : 0) };
+}
+
+bool task_workload_deadline_moved(const struct task *task, const cJSON *job)
+{
+    const struct json_opt_int wanted = task_workload_deadline(task, job);
     const cJSON *has = json_path(job, "spec", "activeDeadlineSeconds", NULL);
 
-    return wanted->set ? json_int(has, -1) != wanted->value : has != NULL;
+    return wanted.set ? json_int(has, -1) != wanted.value : has != NULL;
 }
 
 bool task_workload_is_possible(const struct task_observed *observed)

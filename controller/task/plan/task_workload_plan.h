@@ -37,8 +37,13 @@ struct task_leftover {
 bool task_workload_is_leftover(const struct task_observed *observed, int64_t attempt,
                                bool finished);
 
-/* The user moved activeDeadlineSeconds since the Job was made. */
-bool task_workload_deadline_moved(const struct task_spec *spec, const cJSON *job);
+/*
+ * activeDeadlineSeconds of the Job. That of the Task counts from its startedAt, the Job's from when the
+ * Job was made: so it has none until its container runs, and then the time that it waited on top.
+ */
+struct json_opt_int task_workload_deadline(const struct task *task, const cJSON *job);
+/* The Job has another one: it began to run, or the user moved the deadline. */
+bool task_workload_deadline_moved(const struct task *task, const cJSON *job);
 
 /* A Proplet of type k8s is among the candidates, and the Task could run there without MQTT. */
 bool task_workload_is_possible(const struct task_observed *observed);
