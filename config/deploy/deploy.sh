@@ -6,6 +6,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 readonly WEBHOOK_PODS='^Deployment propeller-webhook$'
 readonly CERTIFICATE=propeller-webhook-cert
+# Who is asked first, then those who answer.
+readonly PRUNED=(mutatingwebhookconfigurations validatingwebhookconfigurations clusterrolebindings clusterroles
+    deployments services networkpolicies poddisruptionbudgets)
 
 deployments() { documents '^Deployment ' | sed -n 's/^  name: //p'; }
 
@@ -29,6 +32,32 @@ webhook() {
     documents "$WEBHOOK_PODS" | apply
 }
 
+rolled_out() {
+    kube --namespace "$SYSTEM" rollout status "deployment/$1" --timeout="${DEPLOY_SECONDS}s" || {
+        explain "$1"
+        die "the Deployment '$1' is not ready"
+    }
+}
+
+# Of another overlay than this one: rights that this one is not to have, a webhook that nobody looks after.
+prune() {
+    local kind name
+    while read -r kind name; do
+        has "^$kind $name\$" || kube --namespace "$SYSTEM" delete "$kind" "$name" --ignore-not-found | sed 's/^/not of this overlay: /'
+    done < <(kube --namespace "$SYSTEM" get --selector app.kubernetes.io/part-of=propeller \
+        --output go-template='{{range .items}}{{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' \
+        "$(IFS=,; echo "${PRUNED[*]}")")
+}
+
+# In an upgrade who is asked must know the questions of the new configurations. What is broken is not mended by
+# waiting for it here.
+webhook_first() {
+    has "$WEBHOOK_PODS" && there --namespace "$SYSTEM" deployment/propeller-webhook "secret/$CERTIFICATE" || return 0
+    webhook
+    kube --namespace "$SYSTEM" rollout status deployment/propeller-webhook --timeout="${DEPLOY_SECONDS}s" >/dev/null 2>&1 ||
+        say "the webhook is not ready yet, going on"
+}
+
 # A value of the controller's settings as it was deployed.
 setting() { sed -n "s/^  $1: //p" "$MANIFESTS" | head -n 1; }
 
@@ -48,14 +77,13 @@ main() {
     render
     documents '^CustomResourceDefinition ' | apply
     documents '^CustomResourceDefinition ' | kube wait --for=condition=Established --timeout="${DEPLOY_SECONDS}s" -f - >/dev/null
+    webhook_first
     documents -v "$WEBHOOK_PODS|^CustomResourceDefinition " | apply
     webhook
     for name in $(deployments); do
-        kube --namespace "$SYSTEM" rollout status "deployment/$name" --timeout="${DEPLOY_SECONDS}s" || {
-            explain "$name"
-            die "the Deployment '$name' is not ready"
-        }
+        rolled_out "$name"
     done
+    prune
     report
 }
 

@@ -4,6 +4,7 @@
 #   IMAGE     name and tag, or digest, of the image (with deploy.sh)
 #   KUBECTL   the kubectl to use; it reads KUBECONFIG as always
 #   DEPLOY_SECONDS  how long one wait may take
+#   FORCE=1   (undeploy.sh) also with what others have in the namespace of the operator
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 OVERLAY=${OVERLAY:-default}

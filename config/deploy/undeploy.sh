@@ -27,13 +27,13 @@ set_where() {
     [[ $1 == "$ALL" ]] || WHERE=(--namespace "$1")
 }
 
-# objects: "KIND NAMESPACE NAME FINALIZER..." a line, of the kinds that are there
+# objects: "KIND NAMESPACE NAME DELETED FINALIZER..." a line, of the kinds that are there; DELETED is - where it is not
 objects() {
     local namespace
     for namespace in "${SCOPE[@]}"; do
         set_where "$namespace"
         # shellcheck disable=SC2016 # a template of kubectl
-        kube get "$KINDS_THERE" "${WHERE[@]}" --ignore-not-found --output go-template='{{range .items}}{{.kind}} {{.metadata.namespace}} {{.metadata.name}}{{range .metadata.finalizers}} {{.}}{{end}}
+        kube get "$KINDS_THERE" "${WHERE[@]}" --ignore-not-found --output go-template='{{range .items}}{{.kind}} {{.metadata.namespace}} {{.metadata.name}} {{or .metadata.deletionTimestamp "-"}}{{range .metadata.finalizers}} {{.}}{{end}}
 {{end}}' || return 1
     done
 }
@@ -53,19 +53,35 @@ delete_objects() {
     done
 }
 
+# objects_gone: somebody may make one still (a CronJob, whoever puts a repository into the cluster): it goes, too
+objects_gone() {
+    local left
+    left=$(objects) || return 1
+    [[ -n $left ]] || return 0
+    ! awk '$4 == "-" { found = 1 } END { exit !found }' <<<"$left" || delete_objects
+    return 1
+}
+
 # Whoever else has a finalizer there is left to do its work.
 release() {
-    local kind namespace name finalizer
-    local -a all others
-    while read -r kind namespace name all; do
-        others=()
+    local kind namespace name deleted all finalizer ours
+    local -a others
+    while read -r kind namespace name deleted all; do
+        others=() ours=
         for finalizer in $all; do
-            [[ $finalizer =~ $OUR_FINALIZERS ]] || others+=("\"$finalizer\"")
+            if [[ $finalizer =~ $OUR_FINALIZERS ]]; then ours=yes; else others+=("\"$finalizer\""); fi
         done
+        [[ -n $ours && $deleted != - ]] || continue
         kube --namespace "$namespace" patch "${kind,,}.$GROUP" "$name" --type=merge --output name \
             --patch "{\"metadata\":{\"finalizers\":[$(IFS=,; echo "${others[*]}")]}}" >/dev/null || continue
         say "  finalizer taken off: $kind '$namespace/$name'${others:+, left: ${others[*]}}"
     done < <(objects)
+}
+
+released() {
+    objects_gone && return
+    release
+    return 1
 }
 
 remove_objects() {
@@ -79,16 +95,46 @@ remove_objects() {
     no_object && return
     say "objects"
     delete_objects
-    wait_until "$RELEASE_SECONDS" no_object && return
+    wait_until "$RELEASE_SECONDS" objects_gone && return
     say "not released by the controller within $RELEASE_SECONDS s"
-    release
-    wait_until "$DEPLOY_SECONDS" no_object || die "these stay, with finalizers of others: $(objects)"
+    wait_until "$DEPLOY_SECONDS" released || die "these stay, with finalizers of others: $(objects)"
 }
 
 # What was made for Proplets and Tasks goes with them, by the garbage collector.
 no_children() {
-    [[ -z $(kube get deployments,statefulsets,jobs,configmaps,secrets --all-namespaces --output name \
-        --selector app.kubernetes.io/managed-by=propeller) ]]
+    local namespace left
+    for namespace in "${SCOPE[@]}"; do
+        set_where "$namespace"
+        left=$(kube get deployments,statefulsets,jobs,configmaps,secrets "${WHERE[@]}" --output name \
+            --selector app.kubernetes.io/managed-by=propeller) || return 1
+        [[ -z $left ]] || return 1
+    done
+}
+
+# others_in NAMESPACE: what works there or keeps data, and is neither of the overlay nor made by the operator
+others_in() {
+    kube --namespace "$1" get persistentvolumeclaims,deployments,statefulsets,daemonsets,cronjobs --output name \
+        --selector 'app.kubernetes.io/part-of!=propeller,app.kubernetes.io/managed-by!=propeller'
+}
+# A namespace takes along whatever is in it: a broker, say, with the results that it holds.
+refuse_others() {
+    local namespace found
+    [[ ${FORCE:-} != 1 ]] || return 0
+    for namespace in $(documents '^Namespace ' | sed -n 's/^  name: //p'); do
+        found=$(others_in "$namespace") || die "the namespace '$namespace' cannot be looked at"
+        [[ -z $found ]] || die "the namespace '$namespace' would go with $(xargs <<<"$found"): remove these first, or FORCE=1"
+    done
+}
+
+# What is applied beside an overlay: config/flowcontrol, rbac/job-result-secrets.
+remove_extras() {
+    local namespace
+    kube delete flowschemas,prioritylevelconfigurations --selector app.kubernetes.io/part-of=propeller | sed '/^No resources/d; s/^/  /'
+    for namespace in "${SCOPE[@]}"; do
+        set_where "$namespace"
+        kube delete rolebindings,roles "${WHERE[@]}" --selector app.kubernetes.io/part-of=propeller \
+            --field-selector metadata.name=propeller-job-result-secrets | sed '/^No resources/d; s/^/  /'
+    done
 }
 
 kinds_in_use() {
@@ -101,6 +147,7 @@ main() {
     render
     mapfile -t SCOPE < <(scope)
     ((${#SCOPE[@]})) || die "the overlay '$OVERLAY' has the rights of a controller nowhere: whose objects are meant?"
+    refuse_others
     documents 'WebhookConfiguration ' | kube delete --ignore-not-found -f - 2>/dev/null | sed 's/^/  /' || true
     remove_objects
     wait_until "$RELEASE_SECONDS" no_children || say "left to the garbage collector: what was made for Proplets and Tasks"
@@ -108,6 +155,7 @@ main() {
     documents '^Deployment ' | kube delete --ignore-not-found --cascade=foreground --timeout="${DEPLOY_SECONDS}s" -f - | sed 's/^/  /'
     say "rights"
     documents -v '^CustomResourceDefinition |^Namespace |^Deployment ' | kube delete --ignore-not-found -f - | sed 's/^/  /'
+    remove_extras
     documents '^Namespace ' | kube delete --ignore-not-found --timeout="${DEPLOY_SECONDS}s" -f - | sed 's/^/  /'
     if kinds_in_use; then
         say "the kinds stay: other namespaces have objects of them"

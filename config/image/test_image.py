@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Tests of what makes the image, without programs to put into it; e2e/cases/46-image.sh has the rest."""
 
+import argparse
 import io
+import json
 import os
+import shlex
 import sys
 import tarfile
 import tempfile
@@ -84,6 +87,46 @@ class Bill(unittest.TestCase):
                 one.add(sbom.package("p", "1", files), files)
                 return one.value()
             self.assertEqual(document(), document())
+
+
+class Containerfile(unittest.TestCase):
+    """Nothing here builds it: it is held against what `make image` makes."""
+
+    TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+    def setUp(self):
+        with open(os.path.join(self.TOP, "config/image/Containerfile"), encoding="utf-8") as file:
+            text = file.read().replace("\\\n", " ")
+        self.lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
+        last = max(number for number, line in enumerate(self.lines) if line[0] == "FROM")
+        self.first, self.last = self.lines[:last], self.lines[last:]
+
+    def values(self, stage, word):
+        return [rest for first, rest in stage if first == word]
+
+    def test_its_image_runs_as_that_of_make_image_does(self):
+        wanted = build.config({})
+        self.assertEqual([wanted["User"]], self.values(self.last, "USER"))
+        self.assertEqual(wanted["Env"], self.values(self.last, "ENV"))
+        self.assertEqual([wanted["Entrypoint"]], [json.loads(value) for value in self.values(self.last, "ENTRYPOINT")])
+        self.assertEqual(["scratch"], self.values(self.last, "FROM"))
+        self.assertEqual(["--from=build /image /"], self.values(self.last, "COPY"))
+
+    def test_its_labels_are_those_of_make_image_but_for_the_bill_of_materials(self):
+        args = argparse.Namespace(version="${VERSION}", revision="${REVISION}")
+        wanted = build.labels(args, "${CREATED}", b"")
+        del wanted["propeller.abstractmachines.fr/sbom"]
+        (label,) = self.values(self.last, "LABEL")
+        self.assertEqual(wanted, dict(part.split("=", 1) for part in shlex.split(label)))
+
+    def test_what_it_copies_is_there_and_what_it_makes_is_a_target(self):
+        for value in self.values(self.first, "COPY"):
+            for name in value.split()[:-1]:
+                self.assertTrue(os.path.exists(os.path.join(self.TOP, name)), name)
+        (make,) = [value for value in self.values(self.first, "RUN") if value.startswith("make")]
+        with open(os.path.join(self.TOP, "config/config.mk"), encoding="utf-8") as file:
+            self.assertIn("\n" + make.split()[-1] + ":", file.read())
+        self.assertIn("ROOT_OUT=/image", make)
 
 
 if __name__ == "__main__":
