@@ -1,0 +1,150 @@
+#include "standalone/api/api.h"
+
+#include <stdlib.h>
+
+#include "common/base/alloc.h"
+#include "common/base/str.h"
+#include "standalone/api/call.h"
+#include "standalone/api/collector.h"
+#include "standalone/api/documents.h"
+#include "standalone/api/pods.h"
+
+struct api *api_create(const struct api_options *options)
+{
+    struct api *api = xcalloc(1, sizeof(*api));
+
+    api->kv = options->kv;
+    api->resources = options->resources;
+    api->clock = options->clock;
+    api->documents = api_documents_create();
+    return api;
+}
+
+void api_destroy(struct api *api)
+{
+    if (!api)
+        return;
+    collector_destroy(api->collector);
+    api_documents_destroy(api->documents);
+    free(api);
+}
+
+int api_start_collector(struct api *api, struct error *err)
+{
+    return collector_create(api, &api->collector, err);
+}
+
+static const struct {
+    const char *method;
+    bool named; /* the path has a name */
+    const char *verb;
+    int (*function)(struct api_call *call);
+} VERBS[] = {
+    { "GET", true, "get", call_get },
+    { "GET", false, "list", call_list },
+    { "HEAD", true, "get", call_get },
+    { "HEAD", false, "list", call_list },
+    { "POST", false, "create", call_create },
+    { "PUT", true, "update", call_update },
+    { "PATCH", true, "patch", call_patch },
+    { "DELETE", true, "delete", call_delete },
+    { "DELETE", false, "deletecollection", call_delete_collection },
+};
+
+static int fail_forbidden(struct api_call *call, const char *verb)
+{
+    const struct route *route = &call->route;
+    const char *resource = *route->group
+                               ? arena_printf(call->arena, "%s.%s", route->plural, route->group)
+                               : route->plural;
+    const char *named = *route->name ? arena_printf(call->arena, " \"%s\"", route->name) : "";
+    const char *place = *route->ns ? arena_printf(call->arena, "in the namespace \"%s\"", route->ns)
+                                   : "at the cluster scope";
+
+    return call_fail_named(call, 403, "Forbidden", route->name,
+                           "%s%s is forbidden: User \"%s\" cannot %s resource \"%s\" in API group "
+                           "\"%s\" %s",
+                           resource, named, call->request->user->name, verb, route->plural,
+                           route->group, place);
+}
+
+static int fail_method(struct api_call *call)
+{
+    return call_fail(call, 405, "MethodNotAllowed",
+                     "the server does not allow this method on the requested resource");
+}
+
+static int fail_unknown(struct api_call *call)
+{
+    return call_fail(call, 404, "NotFound", "the server could not find the requested resource");
+}
+
+/* Namespaced objects have a namespace, others none; all namespaces can only be listed and watched. */
+static bool has_right_place(const struct api_call *call)
+{
+    const struct route *route = &call->route;
+
+    if (!call->resource->kind.namespaced)
+        return !*route->ns;
+    return *route->ns || (!*route->name && str_equal(call->request->method, "GET"));
+}
+
+static bool is_watch(const struct api_call *call)
+{
+    return str_equal(call->request->method, "GET") && call->query.watch;
+}
+
+/* GET of one object with ?watch is a watch of the collection with that name. */
+static int handle_verb(struct api_call *call, size_t index)
+{
+    const char *verb = is_watch(call) ? "watch" : VERBS[index].verb;
+
+    if (!user_may(call->request->user, verb, call->route.group, call->route.plural))
+        return fail_forbidden(call, verb);
+    if (pods_is_route(&call->route))
+        return call_pods(call);
+    if (!call->resource)
+        return call_review(call);
+    if (!has_right_place(call))
+        return fail_method(call);
+    if (*call->route.subresource &&
+        (!str_equal(call->route.subresource, "status") || !call->resource->has_status))
+        return fail_unknown(call);
+    if (*call->route.subresource && str_equal(call->request->method, "DELETE"))
+        return fail_method(call);
+    return is_watch(call) ? call_watch(call) : VERBS[index].function(call);
+}
+
+static int handle_objects(struct api_call *call)
+{
+    const struct route *route = &call->route;
+
+    call->resource =
+        resources_find(call->api->resources, route->group, route->version, route->plural);
+    for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
+        if (str_equal(VERBS[i].method, call->request->method) &&
+            VERBS[i].named == (bool)*route->name)
+            return handle_verb(call, i);
+    }
+    return fail_method(call);
+}
+
+void api_handle(struct api *api, struct arena *arena, const struct api_request *request,
+                struct api_reply *ret)
+{
+    struct api_call call = { .api = api, .arena = arena, .request = request, .reply = ret };
+    struct error err;
+
+    *ret = (struct api_reply){ 0 };
+    call.route = route_parse(arena, request->path);
+    call.format = format_of(arena, request->accept);
+    if (query_parse(arena, request->query ? request->query : "", &call.query, &err) < 0)
+        (void)call_fail(&call, 400, "BadRequest", "%s", err.message);
+    else if (call.route.type == ROUTE_OBJECTS)
+        (void)handle_objects(&call);
+    else if (!user_may_read_path(request->user, request->path))
+        (void)call_fail(&call, 403, "Forbidden", "forbidden: User \"%s\" cannot get path \"%s\"",
+                        request->user->name, request->path);
+    else
+        (void)call_document(&call);
+}

@@ -1,0 +1,91 @@
+/* The Kubernetes API on an embedded store: bytes in, bytes out, no sockets. */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/clock.h"
+#include "common/base/error.h"
+#include "standalone/api/user.h"
+
+struct kv;        /* standalone/store/kv.h */
+struct resources; /* standalone/schema/resource.h */
+
+/*
+ * What is served: the resources of standalone/schema, discovery, OpenAPI, /version, /healthz,
+ * /livez, /readyz, SelfSubjectAccessReviews and SelfSubjectReviews. Codes, reasons and messages are
+ * those of kube-apiserver 1.34 wherever it has words for the case; what differs is listed in
+ * docs/standalone.md.
+ *
+ * Guarantees:
+ *
+ *  1. A reply that says that something was written is given after it is durable.
+ *  2. Every write is made against the revision it was decided on: a reader-modifier-writer that
+ *     names no resourceVersion is tried again with the newer object (at most API_MAX_TRIES), one
+ *     that names it gets Conflict.
+ *  3. resourceVersion is the store's revision: one row of numbers for all resources, never
+ *     repeated. A watch from the version of a list tells everything after it, in order, once.
+ *  4. uid, creationTimestamp, deletionTimestamp and generation are the server's, whatever a client
+ *     sends.
+ *  5. Nothing of a Secret is in any message.
+ */
+#define API_MAX_BODY (3u << 20) /* as kube-apiserver */
+#define API_MAX_TRIES 5
+/* A page of a list without a limit of its own is everything, as there. */
+
+struct api;
+struct api_options {
+    struct kv *kv;                     /* borrowed */
+    const struct resources *resources; /* borrowed */
+    const struct clock *clock;
+};
+struct api *api_create(const struct api_options *options);
+/* No request and no watch is left. Stops the garbage collector. */
+void api_destroy(struct api *api);
+/* The thread that deletes what lost its owners and finishes foreground deletions; api_destroy joins
+ * it. Without it these wait. */
+int api_start_collector(struct api *api, struct error *err) MUST_CHECK;
+
+/* All strings as in the HTTP request, nothing decoded; NULL: the header is not there. */
+struct api_request {
+    const char *method;
+    const char *path;  /* from "/" to before "?" */
+    const char *query; /* behind "?"; "" without */
+    const char *content_type, *accept, *user_agent;
+    const char *body; /* may be "" */
+    size_t body_len;
+    const struct user *user; /* never NULL; who is not authenticated is answered by the server */
+};
+
+struct api_watch;
+struct api_reply {
+    int status;
+    const char *content_type; /* constant or in the arena */
+    const char *body;         /* in the arena; NULL with a watch */
+    size_t body_len;
+    uint32_t retry_after_s;  /* header Retry-After; 0: none */
+    const char *warnings[8]; /* headers Warning, as '299 - "text"'; ended by NULL */
+    struct api_watch *watch; /* status 200 and a stream to pull; the caller closes it */
+};
+
+/* Any thread. Blocks for reads and writes of the store (a durable write: some milliseconds), never
+ * for other requests. Always leaves an answer in *ret. */
+void api_handle(struct api *api, struct arena *arena, const struct api_request *request,
+                struct api_reply *ret);
+
+/*
+ * A stream of watch events (one JSON document a line), pulled by one thread at a time.
+ *
+ *   1   *ret_line is the next line, with its newline, in the arena
+ *   0   nothing now: api_watch_wait_ms says how long until there may be without a notification
+ *  -1   the end: timeoutSeconds are over, or an ERROR event (410) was the last line
+ */
+int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
+                   size_t *ret_len);
+/* Milliseconds until the next bookmark or the end, whichever comes first. */
+uint32_t api_watch_wait_ms(const struct api_watch *watch);
+/* There may be more to take: any thread, must not call back into the api or the kv. Set once, before the
+ * first api_watch_next; what came before is told at once. */
+void api_watch_set_notify(struct api_watch *watch, void (*notify)(void *ctx), void *ctx);
+/* No notification is under way or comes after it. NULL is fine. */
+void api_watch_close(struct api_watch *watch);

@@ -1,0 +1,219 @@
+#include "standalone/api/call.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/json/yaml.h"
+#include "standalone/api/protobuf.h"
+
+#define MAX_WARNINGS (ARRAY_LEN(((struct api_reply *)0)->warnings) - 1)
+/* As the API server cuts them. */
+#define MAX_WARNING 256
+
+static cJSON *make_status(struct arena *arena, int code, const char *reason, const char *message)
+{
+    cJSON *status = json_object(arena);
+
+    json_set_string(status, "status", "Failure");
+    json_set_string(status, "message", message);
+    if (reason)
+        json_set_string(status, "reason", reason);
+    json_set_int(status, "code", code);
+    return status;
+}
+
+int call_reply_text(struct api_call *call, int code, const char *content_type, const char *body,
+                    size_t len)
+{
+    call->reply->status = code;
+    call->reply->content_type = content_type;
+    call->reply->body = body;
+    call->reply->body_len = len;
+    return 0;
+}
+
+int call_reply(struct api_call *call, int code, const cJSON *document)
+{
+    size_t len;
+    const char *text = json_text(call->arena, document, &len);
+    const char *line = arena_printf(call->arena, "%s\n", text);
+
+    return call_reply_text(call, code, "application/json", line, len + 1);
+}
+
+int call_fail_status(struct api_call *call, const cJSON *status)
+{
+    cJSON *whole = json_object(call->arena);
+
+    json_set_string(whole, "kind", "Status");
+    json_set_string(whole, "apiVersion", "v1");
+    json_set_object(whole, "metadata");
+    json_for_each (member, status)
+        json_set_copy(whole, member->string, member);
+    (void)call_reply(call, (int)json_int(json_get(status, "code"), 500), whole);
+    return -1;
+}
+
+int call_fail(struct api_call *call, int code, const char *reason, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const char *message = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    return call_fail_status(call, make_status(call->arena, code, reason, message));
+}
+
+static cJSON *set_details(struct api_call *call, cJSON *status, const char *name)
+{
+    cJSON *details = json_set_object(status, "details");
+
+    if (!str_is_empty(name))
+        json_set_string(details, "name", name);
+    if (call->resource && *call->resource->kind.group)
+        json_set_string(details, "group", call->resource->kind.group);
+    if (call->resource)
+        json_set_string(details, "kind", call->resource->kind.plural);
+    return details;
+}
+
+int call_fail_named(struct api_call *call, int code, const char *reason, const char *name,
+                    const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const char *message = arena_vprintf(call->arena, format, args);
+    va_end(args);
+
+    cJSON *status = make_status(call->arena, code, reason, message);
+
+    (void)set_details(call, status, name);
+    return call_fail_status(call, status);
+}
+
+const char *call_resource_name(const struct api_call *call)
+{
+    const struct kube_kind *kind = &call->resource->kind;
+
+    return *kind->group ? arena_printf(call->arena, "%s.%s", kind->plural, kind->group)
+                        : kind->plural;
+}
+
+int call_fail_not_found(struct api_call *call, const char *name)
+{
+    return call_fail_named(call, 404, "NotFound", name, "%s \"%s\" not found",
+                           call_resource_name(call), name);
+}
+
+int call_fail_conflict(struct api_call *call, const char *name, const char *why)
+{
+    return call_fail_named(call, 409, "Conflict", name,
+                           "Operation cannot be fulfilled on %s \"%s\": %s",
+                           call_resource_name(call), name, why);
+}
+
+int call_fail_changed(struct api_call *call, const char *name)
+{
+    return call_fail_conflict(
+        call, name,
+        "the object has been modified; please apply your changes to the latest "
+        "version and try again");
+}
+
+int call_fail_expired(struct api_call *call, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const char *message = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    return call_fail_status(call, make_status(call->arena, 410, "Expired", message));
+}
+
+int call_fail_too_large_version(struct api_call *call, uint64_t wanted, uint64_t current)
+{
+    cJSON *status = make_status(
+        call->arena, 504, "Timeout",
+        arena_printf(call->arena, "Too large resource version: %" PRIu64 ", current: %" PRIu64,
+                     wanted, current));
+    cJSON *details = json_set_object(status, "details");
+    cJSON *cause = json_add_object(json_set_array(details, "causes"));
+
+    json_set_string(cause, "reason", "ResourceVersionTooLarge");
+    json_set_string(cause, "message", "Too large resource version");
+    json_set_int(details, "retryAfterSeconds", 1);
+    call->reply->retry_after_s = 1;
+    return call_fail_status(call, status);
+}
+
+int call_fail_store(struct api_call *call, const struct error *err)
+{
+    switch (err->code) {
+    case ERROR_UNAVAILABLE:
+        call->reply->retry_after_s = 1;
+        return call_fail(call, 503, "ServiceUnavailable", "%s", err->message);
+    case ERROR_TIMEOUT:
+        return call_fail(call, 504, "Timeout", "%s", err->message);
+    case ERROR_TOO_LARGE:
+        return call_fail(call, 413, "RequestEntityTooLarge", "etcdserver: request is too large");
+    default:
+        return call_fail(call, 500, "InternalError", "Internal error occurred: %s", err->message);
+    }
+}
+
+/* A quoted string of RFC 7230; what it cannot hold is left out. */
+void call_warn(struct api_call *call, const char *text)
+{
+    size_t len = str_utf8_cut(text, strlen(text), MAX_WARNING);
+    char *quoted = arena_alloc(call->arena, 2 * len + 1, 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            quoted[n++] = '\\';
+        if ((unsigned char)text[i] >= ' ')
+            quoted[n++] = text[i];
+    }
+
+    const char *warning = arena_printf(call->arena, "299 - \"%s\"", quoted);
+
+    for (size_t i = 0; i < call->warning_count; i++) {
+        if (str_equal(call->reply->warnings[i], warning))
+            return;
+    }
+    if (call->warning_count < MAX_WARNINGS)
+        call->reply->warnings[call->warning_count++] = warning;
+}
+
+static bool is_yaml(const char *content_type)
+{
+    return content_type && (str_has_prefix(content_type, "application/yaml") ||
+                            str_has_prefix(content_type, "application/apply-patch+yaml"));
+}
+
+int call_body(struct api_call *call, cJSON **ret)
+{
+    const struct api_request *request = call->request;
+    const char *kind = call->resource ? call->resource->kind.kind : "Status";
+    const cJSON *tree;
+    struct error err;
+
+    if (protobuf_is_type(request->content_type)) {
+        if (protobuf_read(call->arena, request->body, request->body_len, ret, &err) < 0)
+            return call_fail(call, 415, "UnsupportedMediaType", "%s", err.message);
+        return 0;
+    }
+
+    int r = json_parse(call->arena, request->body, request->body_len, &tree, &err);
+    if (r < 0 && is_yaml(request->content_type))
+        r = yaml_parse(call->arena, request->body, request->body_len, &tree, &err);
+    if (r < 0)
+        return call_fail(call, 400, "BadRequest",
+                         "the object provided is unrecognized (must be of type %s): couldn't get "
+                         "version/kind; json parse error: %s",
+                         kind, err.message);
+    *ret = (cJSON *)(uintptr_t)tree; /* nobody else has it */
+    return 0;
+}

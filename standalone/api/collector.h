@@ -1,0 +1,17 @@
+/* The thread that finishes deletions: dependents of what is gone, foreground and orphaning deletions,
+ * namespaces, Events that are over. */
+#pragma once
+
+#include "common/base/error.h"
+
+struct api;
+struct collector;
+
+/*
+ * Watches the whole store. In memory is the key of each object that has an owner. What cannot be done
+ * now (a conflict, a full disk) is tried again every COLLECTOR_RETRY_MS.
+ */
+#define COLLECTOR_RETRY_MS 1000
+#define COLLECTOR_EVENTS_MS 60000
+int collector_create(struct api *api, struct collector **ret, struct error *err);
+void collector_destroy(struct collector *collector); /* joins; NULL is fine */

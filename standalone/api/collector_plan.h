@@ -1,0 +1,38 @@
+/* What the garbage collector does about an object: pure. KEP "garbage collection", as
+ * kube-controller-manager's. */
+#pragma once
+
+#include "standalone/schema/resource.h"
+
+/* Owners that are looked at; the rest counts as there. */
+#define COLLECTOR_MAX_OWNERS 32
+
+enum owner_state {
+    OWNER_SOLID,   /* it is there, or of a kind that is not served here */
+    OWNER_MISSING, /* not there, or another one of that name */
+    OWNER_WAITING, /* it is deleted in the foreground, and this reference keeps it */
+};
+
+enum collector_action {
+    COLLECT_NOTHING,
+    COLLECT_DELETE,            /* all owners are gone */
+    COLLECT_DELETE_FOREGROUND, /* one waits for it */
+    COLLECT_DROP_REFERENCES,   /* of those that are gone or wait; the others keep it */
+};
+
+/* states: of metadata.ownerReferences, in their order. */
+enum collector_action collector_plan(const enum owner_state *states, size_t len);
+
+/* Whose key an owner reference of an object in ns would have in the store; NULL: a kind that is not
+ * served. */
+const char *collector_owner_key(struct arena *arena, const struct resources *resources,
+                                const char *ns, const cJSON *reference);
+/* owner: the object of that key, NULL: none. */
+enum owner_state collector_owner_state(const cJSON *reference, const cJSON *owner);
+
+bool collector_is_deleting(const cJSON *object);
+bool collector_has_finalizer(const cJSON *object, const char *name);
+
+/* An Event that nobody has written for so long goes (--event-ttl of kube-apiserver). */
+#define EVENT_LIFETIME_US (INT64_C(60) * 60 * 1000000)
+bool collector_event_is_over(const cJSON *event, int64_t now_us);

@@ -1,0 +1,17 @@
+/* Objects in the API's protobuf encoding, which typed clients send since client-go 0.32. Read only: answers
+ * are JSON, which the same clients accept. */
+#pragma once
+
+#include "common/json/json.h"
+
+/* Whether a Content-Type says so. */
+bool protobuf_is_type(const char *content_type);
+
+/*
+ * "k8s\0" and a runtime.Unknown (k8s.io/apimachinery/pkg/runtime/generated.proto) around an object of one of
+ * the kinds that kubectl sends so: Namespace, ConfigMap, Secret, ServiceAccount, DeleteOptions and the
+ * SelfSubject…Reviews. Fields that are not known here are left out, as a server of an older version does.
+ * A new tree, owned by the arena. ERROR_INVALID: it is none of these, or damaged.
+ */
+int protobuf_read(struct arena *arena, const char *bytes, size_t len, cJSON **ret,
+                  struct error *err) MUST_CHECK;

@@ -1,0 +1,117 @@
+#include "standalone/api/query.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/api/route.h"
+
+enum parameter_type { TEXT, BOOLEAN, NUMBER, DRY_RUN, ORPHAN };
+
+static const struct {
+    const char *name;
+    enum parameter_type type;
+    size_t offset;
+} PARAMETERS[] = {
+    { "watch", BOOLEAN, offsetof(struct query, watch) },
+    { "allowWatchBookmarks", BOOLEAN, offsetof(struct query, allow_bookmarks) },
+    { "sendInitialEvents", BOOLEAN, offsetof(struct query, send_initial_events) },
+    { "labelSelector", TEXT, offsetof(struct query, label_selector) },
+    { "fieldSelector", TEXT, offsetof(struct query, field_selector) },
+    { "resourceVersion", TEXT, offsetof(struct query, resource_version) },
+    { "resourceVersionMatch", TEXT, offsetof(struct query, resource_version_match) },
+    { "limit", NUMBER, offsetof(struct query, limit) },
+    { "continue", TEXT, offsetof(struct query, continue_token) },
+    { "timeoutSeconds", NUMBER, offsetof(struct query, timeout_s) },
+    { "dryRun", DRY_RUN, offsetof(struct query, dry_run) },
+    { "fieldManager", TEXT, offsetof(struct query, field_manager) },
+    { "fieldValidation", TEXT, offsetof(struct query, field_validation) },
+    { "force", BOOLEAN, offsetof(struct query, force) },
+    { "propagationPolicy", TEXT, offsetof(struct query, propagation_policy) },
+    { "orphanDependents", ORPHAN, offsetof(struct query, orphan_dependents) },
+    { "gracePeriodSeconds", NUMBER, offsetof(struct query, grace_s) },
+    { "includeObject", TEXT, offsetof(struct query, include_object) },
+};
+
+/* "watch" and "watch=" are true, as the API server's conversion has it. */
+static bool read_bool(const char *value)
+{
+    return !str_equal(value, "false") && !str_equal(value, "0");
+}
+
+static int read_value(struct query *query, size_t index, const char *value, struct error *err)
+{
+    void *field = (char *)query + PARAMETERS[index].offset;
+
+    switch (PARAMETERS[index].type) {
+    case TEXT:
+        *(const char **)field = value;
+        return 0;
+    case BOOLEAN:
+        *(bool *)field = read_bool(value);
+        return 0;
+    case ORPHAN:
+        *(int *)field = read_bool(value);
+        return 0;
+    case DRY_RUN:
+        if (*value && !str_equal(value, "All"))
+            return error_set(err, ERROR_INVALID,
+                             "dryRun: Unsupported value: '%s': supported values: \"All\"", value);
+        *(bool *)field = str_equal(value, "All");
+        return 0;
+    case NUMBER:
+        break;
+    }
+    if (*value && !str_to_int64(value, field))
+        return error_set(err, ERROR_INVALID, "strconv.ParseInt: parsing \"%s\": invalid syntax",
+                         value);
+    return 0;
+}
+
+static int read_parameter(struct arena *arena, struct query *query, const char *text, size_t len,
+                          struct error *err)
+{
+    size_t name_len = strcspn(text, "=&");
+
+    if (name_len > len)
+        name_len = len;
+
+    const char *name = percent_decode(arena, text, name_len, true);
+    const char *value =
+        name_len < len ? percent_decode(arena, text + name_len + 1, len - name_len - 1, true) : "";
+
+    if (!name || !value)
+        return error_set(err, ERROR_INVALID, "the query cannot be decoded");
+    for (size_t i = 0; i < ARRAY_LEN(PARAMETERS); i++) {
+        if (!str_equal(PARAMETERS[i].name, name))
+            continue;
+        if (str_equal(name, "sendInitialEvents"))
+            query->send_initial_events_set = true;
+        return read_value(query, i, value, err);
+    }
+    return 0;
+}
+
+int query_parse(struct arena *arena, const char *text, struct query *ret, struct error *err)
+{
+    *ret = (struct query){ .label_selector = "",
+                           .field_selector = "",
+                           .resource_version = "",
+                           .resource_version_match = "",
+                           .continue_token = "",
+                           .field_manager = "",
+                           .field_validation = "",
+                           .propagation_policy = "",
+                           .include_object = "",
+                           .orphan_dependents = -1,
+                           .grace_s = -1 };
+    while (*text) {
+        size_t len = strcspn(text, "&");
+        int r = len ? read_parameter(arena, ret, text, len, err) : 0;
+
+        if (r < 0)
+            return r;
+        text += len + (text[len] == '&');
+    }
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* The parameters of a request: ListOptions, CreateOptions, PatchOptions, DeleteOptions … as a query. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+
+/* Strings are decoded, in the arena, "" where there is none. */
+struct query {
+    bool watch;
+    bool allow_bookmarks;
+    bool send_initial_events, send_initial_events_set;
+    const char *label_selector, *field_selector;
+    const char *resource_version, *resource_version_match;
+    int64_t limit;
+    const char *continue_token;
+    int64_t timeout_s; /* 0: not set */
+    bool dry_run;
+    const char *field_manager;
+    const char *field_validation;
+    bool force;
+    const char *propagation_policy;
+    int orphan_dependents; /* -1: not set */
+    int64_t grace_s;       /* -1: not set */
+    const char *include_object;
+};
+
+/* Unknown parameters are ignored, as there. ERROR_INVALID: one that is known cannot be read; the
+ * message is for a BadRequest. */
+int query_parse(struct arena *arena, const char *text, struct query *ret,
+                struct error *err) MUST_CHECK;

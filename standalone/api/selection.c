@@ -1,0 +1,44 @@
+#include "standalone/api/selection.h"
+
+#include "common/base/str.h"
+#include "standalone/api/stored.h"
+
+int selection_read(struct api_call *call, struct selection *ret)
+{
+    struct error err;
+
+    ret->resource = call->resource;
+    ret->name = call->route.name;
+
+    int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &err);
+    if (r == 0)
+        r = field_selector_parse(call->arena, &call->resource->kind, call->query.field_selector,
+                                 &ret->fields, &err);
+    return r < 0 ? call_fail(call, 400, "BadRequest", "%s", err.message) : 0;
+}
+
+bool selection_is_empty(const struct selection *selection)
+{
+    return !*selection->name && label_selector_is_empty(selection->labels) &&
+           field_selector_is_empty(selection->fields);
+}
+
+bool selection_matches(const struct selection *selection, const cJSON *object)
+{
+    const char *name = json_string(json_path(object, "metadata", "name", NULL), "");
+
+    return (!*selection->name || str_equal(selection->name, name)) &&
+           label_selector_matches(selection->labels, object) &&
+           field_selector_matches(selection->fields, object);
+}
+
+int selection_takes(const struct selection *selection, struct arena *arena,
+                    const struct kv_value *value, uint64_t revision, cJSON **ret_tree,
+                    struct error *err)
+{
+    if (selection_is_empty(selection))
+        return 1;
+
+    int r = stored_tree(arena, selection->resource, value, revision, ret_tree, err);
+    return r < 0 ? r : selection_matches(selection, *ret_tree);
+}

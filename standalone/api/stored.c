@@ -1,0 +1,82 @@
+#include "standalone/api/stored.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/str.h"
+
+#define HEAD "{\"metadata\":{"
+
+const char *stored_key(struct arena *arena, const struct resource *resource, const char *ns,
+                       const char *name)
+{
+    bool in_namespace = resource->kind.namespaced && !str_is_empty(ns);
+
+    return arena_printf(arena, "/registry/%s/%s%s%s", resource->storage, in_namespace ? ns : "",
+                        in_namespace ? "/" : "", name ? name : "");
+}
+
+const char *stored_text(struct arena *arena, const struct resource *resource, cJSON *object,
+                        size_t *ret_len)
+{
+    if (resource->to_storage)
+        resource->to_storage(arena, object);
+
+    cJSON *metadata =
+        cJSON_DetachItemViaPointer(object, (cJSON *)(uintptr_t)json_get(object, "metadata"));
+
+    json_remove(metadata, "resourceVersion");
+    cJSON_InsertItemInArray(object, 0, metadata);
+    return json_text(arena, object, ret_len);
+}
+
+void stored_set_version(cJSON *object, uint64_t revision)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRIu64, revision);
+    json_set_string((cJSON *)(uintptr_t)json_get(object, "metadata"), "resourceVersion", text);
+}
+
+int stored_tree(struct arena *arena, const struct resource *resource, const struct kv_value *value,
+                uint64_t revision, cJSON **ret, struct error *err)
+{
+    const cJSON *tree;
+    int r = json_parse(arena, value->text, value->len, &tree, err);
+    if (r < 0)
+        return error_set(err, ERROR_INTERNAL, "'%s' in the store is no object", value->key);
+
+    cJSON *object = (cJSON *)(uintptr_t)tree; /* nobody else has it */
+
+    if (resource->from_storage)
+        resource->from_storage(arena, object);
+    stored_set_version(object, revision ? revision : value->revision);
+    *ret = object;
+    return 0;
+}
+
+int stored_append(struct arena *arena, const struct resource *resource,
+                  const struct kv_value *value, uint64_t revision, struct buf *ret,
+                  struct error *err)
+{
+    bool fits;
+
+    if (!resource->from_storage && str_has_prefix(value->text, HEAD)) {
+        fits = buf_printf(ret, HEAD "\"resourceVersion\":\"%" PRIu64 "\",",
+                          revision ? revision : value->revision) &&
+               buf_append(ret, value->text + strlen(HEAD), value->len - strlen(HEAD));
+    } else {
+        cJSON *tree;
+        size_t len;
+        int r = stored_tree(arena, resource, value, revision, &tree, err);
+        if (r < 0)
+            return r;
+
+        const char *text = json_text(arena, tree, &len);
+
+        fits = buf_append(ret, text, len);
+    }
+    return fits ? 0
+                : error_set(err, ERROR_TOO_LARGE, "the answer is larger than %zu bytes", ret->max);
+}

@@ -1,0 +1,33 @@
+/* Objects as the store has them, and as clients see them. */
+#pragma once
+
+#include "common/base/buf.h"
+#include "common/json/json.h"
+#include "standalone/schema/resource.h"
+#include "standalone/store/kv.h"
+
+/*
+ * The store's text is the object in the storage form of its resource, compact, without
+ * metadata.resourceVersion, and with metadata first: so that the version can be put into the text of
+ * a list or an event without parsing it.
+ */
+
+/* "/registry/<group or core>/<plural>/"; with ns "…/<ns>/", with a name the key. NULL or "": none. */
+const char *stored_key(struct arena *arena, const struct resource *resource, const char *ns,
+                       const char *name);
+
+/* In the arena. Changes object: resourceVersion goes. */
+const char *stored_text(struct arena *arena, const struct resource *resource, cJSON *object,
+                        size_t *ret_len);
+
+/* As clients of this version of the resource see it, with resourceVersion; owned by the arena, free
+ * to change. revision: what to say instead of the value's own; 0: that. */
+int stored_tree(struct arena *arena, const struct resource *resource, const struct kv_value *value,
+                uint64_t revision, cJSON **ret, struct error *err) MUST_CHECK;
+
+/* Appends the same as text. */
+int stored_append(struct arena *arena, const struct resource *resource,
+                  const struct kv_value *value, uint64_t revision, struct buf *ret,
+                  struct error *err) MUST_CHECK;
+
+void stored_set_version(cJSON *object, uint64_t revision);

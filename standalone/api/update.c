@@ -1,0 +1,253 @@
+/* update and patch: read, change, write against what was read. */
+#include <inttypes.h>
+
+#include "common/base/str.h"
+#include "standalone/api/stored.h"
+#include "standalone/api/write.h"
+#include "standalone/patch/json_patch_apply.h"
+#include "standalone/patch/managed_fields.h"
+#include "standalone/patch/merge_patch.h"
+#include "standalone/patch/strategic_patch.h"
+
+/* Makes write->object from write->live and the request. */
+typedef int change_fn(struct write *write);
+
+static const char *metadata_text(const cJSON *object, const char *field)
+{
+    return json_string(json_path(object, "metadata", field, NULL), "");
+}
+
+/* 1: it is not there. */
+static int load(struct write *write)
+{
+    struct api_call *call = write->call;
+    struct kv_value value;
+    struct error err;
+    cJSON *live = NULL;
+
+    const char *key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
+    int r = kv_get(call->api->kv, call->arena, key, 0, &value, &err);
+    if (r == -ERROR_NOT_FOUND)
+        return 1;
+    if (r == 0)
+        r = stored_tree(call->arena, call->resource, &value, 0, &live, &err);
+    if (r < 0)
+        return call_fail_store(call, &err);
+    write->live = live;
+    write->revision = value.revision;
+    return 0;
+}
+
+/* Kinds whose update may leave the version out (AllowUnconditionalUpdate). */
+static bool may_be_unconditional(const struct resource *resource)
+{
+    return !resource->custom && !str_equal(resource->kind.plural, "leases");
+}
+
+static int check_version_given(struct write *write)
+{
+    struct api_call *call = write->call;
+    bool is_update = str_equal(call->request->method, "PUT");
+
+    if (!is_update || *metadata_text(write->object, "resourceVersion") ||
+        may_be_unconditional(call->resource))
+        return 0;
+
+    struct field_errors *errors = field_errors_create(call->arena);
+
+    field_error(errors, FIELD_ERROR_INVALID, "metadata.resourceVersion",
+                arena_own(call->arena, cJSON_CreateNumber(0), json_free),
+                "must be specified for an update");
+    return call_fail_status(call,
+                            field_errors_status(errors, &call->resource->kind, call->route.name));
+}
+
+/* A version or a uid that the client names must be the live object's. */
+static int check_preconditions(struct write *write)
+{
+    struct api_call *call = write->call;
+    const char *version = metadata_text(write->object, "resourceVersion");
+    const char *uid = metadata_text(write->object, "uid");
+    const char *live_uid = metadata_text(write->live, "uid");
+
+    if (*uid && !str_equal(uid, live_uid))
+        return call_fail_conflict(
+            call, call->route.name,
+            arena_printf(call->arena,
+                         "Precondition failed: UID in precondition: %s, UID in object meta: %s",
+                         uid, live_uid));
+    if (*version && !str_equal(version, metadata_text(write->live, "resourceVersion")))
+        return call_fail_changed(call, call->route.name);
+    return 0;
+}
+
+/* 1: somebody else was faster. */
+static int try_change(struct write *write, change_fn *change, int code)
+{
+    if (change(write) < 0 || write_check_names(write) < 0 || check_version_given(write) < 0 ||
+        check_preconditions(write) < 0 || write_admit(write) < 0)
+        return -1;
+    return write_store(write, code);
+}
+
+static int make_change(struct write *write, change_fn *change)
+{
+    struct api_call *call = write->call;
+
+    for (int i = 0; i < API_MAX_TRIES; i++) {
+        int r = load(write);
+
+        if (r > 0)
+            return call_fail_not_found(call, call->route.name);
+        if (r == 0)
+            r = try_change(write, change, 200);
+        if (r <= 0)
+            return r;
+    }
+    return call_fail_changed(call, call->route.name);
+}
+
+/* --- update ----------------------------------------------------------------------------------- */
+
+static int take_body(struct write *write)
+{
+    cJSON *object;
+
+    if (call_body(write->call, &object) < 0)
+        return -1;
+    return write_decode(write, object, false);
+}
+
+int call_update(struct api_call *call)
+{
+    struct write write = { .call = call, .subresource = call->route.subresource };
+
+    return make_change(&write, take_body);
+}
+
+/* --- patches ---------------------------------------------------------------------------------- */
+
+static int refuse_patch(struct api_call *call, const struct error *err)
+{
+    if (err->code == ERROR_CONFLICT)
+        return call_fail(call, 422, "Invalid",
+                         "the server rejected our request due to an error in our request");
+    if (err->code == ERROR_TOO_LARGE)
+        return call_fail(call, 413, "RequestEntityTooLarge", "%s", err->message);
+    return call_fail(call, 400, "BadRequest", "%s", err->message);
+}
+
+static int change_by_json_patch(struct write *write)
+{
+    struct error err;
+    cJSON *patch, *object;
+
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    if (json_patch_apply(write->call->arena, write->live, patch, &object, &err) < 0)
+        return refuse_patch(write->call, &err);
+    return write_decode(write, object, true);
+}
+
+static int change_by_merge_patch(struct write *write)
+{
+    cJSON *patch;
+
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    return write_decode(write, merge_patch_apply(write->call->arena, write->live, patch), true);
+}
+
+static int change_by_strategic_patch(struct write *write)
+{
+    struct error err;
+    cJSON *patch, *object;
+
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    if (strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live, patch,
+                              &object, &err) < 0)
+        return refuse_patch(write->call, &err);
+    return write_decode(write, object, true);
+}
+
+/* live NULL: the object is made. */
+static int change_by_apply(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct managed_fields_write fields = {
+        .resource = call->resource,
+        .subresource = write->subresource,
+        .manager = call->query.field_manager,
+        .now_us = clock_wall_us(call->api->clock),
+    };
+    const cJSON *status = NULL;
+    struct error err;
+    cJSON *applied, *object;
+
+    if (call_body(call, &applied) < 0)
+        return -1;
+
+    int r = managed_fields_apply(call->arena, &fields, write->live, applied, call->query.force,
+                                 &object, &status, &err);
+    if (r == -ERROR_CONFLICT)
+        return call_fail_status(call, status);
+    if (r < 0)
+        return call_fail(call, 400, "BadRequest", "%s", err.message);
+    write->managed = true;
+    return write_decode(write, object, true);
+}
+
+/* An apply makes what is not there; whoever is faster than it has made it. */
+static int apply(struct api_call *call)
+{
+    if (!*call->query.field_manager)
+        return call_fail(
+            call, 422, "Invalid",
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is "
+            "required for apply patch");
+    for (int i = 0; i < API_MAX_TRIES; i++) {
+        struct write write = { .call = call, .subresource = call->route.subresource };
+        int r = load(&write);
+
+        if (r < 0)
+            return r;
+        if (r == 0) {
+            r = try_change(&write, change_by_apply, 200);
+            if (r <= 0)
+                return r;
+            continue;
+        }
+        if (*write.subresource)
+            return call_fail_not_found(call, call->route.name);
+        if (write_check_namespace(call) < 0 || change_by_apply(&write) < 0 ||
+            write_check_names(&write) < 0)
+            return -1;
+        return write_create(&write);
+    }
+    return call_fail_changed(call, call->route.name);
+}
+
+int call_patch(struct api_call *call)
+{
+    const char *type = call->request->content_type ? call->request->content_type : "";
+    struct write write = { .call = call, .subresource = call->route.subresource };
+
+    if (str_has_prefix(type, "application/apply-patch+yaml"))
+        return apply(call);
+    if (call->query.force)
+        return call_fail(call, 422, "Invalid",
+                         "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
+                         "specified for non-apply patch");
+    if (str_has_prefix(type, "application/json-patch+json"))
+        return make_change(&write, change_by_json_patch);
+    if (str_has_prefix(type, "application/merge-patch+json"))
+        return make_change(&write, change_by_merge_patch);
+    if (str_has_prefix(type, "application/strategic-merge-patch+json") && !call->resource->custom)
+        return make_change(&write, change_by_strategic_patch);
+    return call_fail(call, 415, "UnsupportedMediaType",
+                     "the body of the request was in an unknown format - accepted media types "
+                     "include: application/json-patch+json, application/merge-patch+json, %s"
+                     "application/apply-patch+yaml",
+                     call->resource->custom ? "" : "application/strategic-merge-patch+json, ");
+}

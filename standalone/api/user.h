@@ -1,0 +1,28 @@
+/* Who asks, and what his role lets him do. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The roles of `kubectl create clusterrolebinding --clusterrole=admin|edit|view`, without namespaces:
+ *
+ *   ROLE_VIEW   get, list and watch, Secrets excepted
+ *   ROLE_EDIT   everything with every object, but for namespaces: those only get, list, watch
+ *   ROLE_ADMIN  everything
+ */
+enum role { ROLE_NONE, ROLE_VIEW, ROLE_EDIT, ROLE_ADMIN, ROLES };
+
+struct user {
+    const char *name;
+    enum role role;
+};
+
+extern const char *const ROLE_NAMES[]; /* "none", "view", "edit", "admin" */
+bool role_parse(const char *name, enum role *ret);
+
+/* verb: as in RBAC ("get", "list", "watch", "create", "update", "patch", "delete",
+ * "deletecollection"); group "" for the core group. Pure. */
+bool user_may(const struct user *user, const char *verb, const char *group, const char *plural);
+/* GET of a path that is no resource: /version, /openapi/v3, /apis. */
+bool user_may_read_path(const struct user *user, const char *path);

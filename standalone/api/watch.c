@@ -1,0 +1,376 @@
+/* watch: the store's events as a stream of lines (KEP-956 bookmarks, KEP-3157 initial events). */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/alloc.h"
+#include "common/base/str.h"
+#include "standalone/api/selection.h"
+#include "standalone/api/stored.h"
+#include "standalone/schema/table.h"
+
+/* A watch without timeoutSeconds ends after 30 to 60 minutes, as there. */
+#define MIN_TIMEOUT_S 1800
+#define MAX_TIMEOUT_S (24 * 60 * 60)
+#define BOOKMARK_MS 60000
+/* Of one line: an object, or its row with the object. */
+#define MAX_LINE ((size_t)16 << 20)
+
+enum watch_state {
+    WATCH_STARTING, /* initial events are told */
+    WATCH_RUNNING,
+    WATCH_ENDED,
+};
+
+struct notify {
+    void (*function)(void *ctx);
+    void *ctx;
+};
+
+/*
+ *   STARTING --all initial events told--> RUNNING --time over, or 410--> ENDED
+ *
+ * Without initial events it begins in RUNNING.
+ */
+struct api_watch {
+    struct api *api;
+    const struct resource *resource;
+    struct arena *arena; /* as long as the watch */
+    struct selection selection;
+    struct format format;
+    struct table_options table;
+    struct kv_watch *events;
+    enum watch_state state;
+    struct kv_page initial; /* with STARTING */
+    size_t told;            /* of these */
+    bool tells_end;         /* sendInitialEvents: a bookmark says that these were all */
+    bool bookmarks;
+    uint64_t revision; /* everything up to it was told */
+    int64_t next_bookmark_ms, end_ms;
+    struct notify *_Atomic notify;
+};
+
+static void on_notify(void *ctx)
+{
+    struct api_watch *watch = ctx;
+    const struct notify *notify = atomic_load(&watch->notify);
+
+    if (notify)
+        notify->function(notify->ctx);
+}
+
+void api_watch_set_notify(struct api_watch *watch, void (*notify)(void *ctx), void *ctx)
+{
+    struct notify *set = arena_new(watch->arena, struct notify);
+
+    *set = (struct notify){ notify, ctx };
+    atomic_store(&watch->notify, set);
+    notify(ctx); /* what came before */
+}
+
+void api_watch_close(struct api_watch *watch)
+{
+    if (!watch)
+        return;
+    kv_watch_close(watch->events);
+    arena_destroy(watch->arena);
+    free(watch);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static int make_line(struct arena *arena, const char *type, const char *object, size_t object_len,
+                     const char **ret, size_t *ret_len)
+{
+    CLEANUP(buf_releasep) struct buf line = BUF_INIT(MAX_LINE);
+
+    if (!buf_printf(&line, "{\"type\":\"%s\",\"object\":", type) ||
+        !buf_append(&line, object, object_len) || !buf_append_string(&line, "}\n"))
+        return 0;
+    *ret = arena_strndup(arena, line.data, line.len);
+    *ret_len = line.len;
+    return 1;
+}
+
+/* In the form that was asked for. tree may be NULL: then value is the object's. */
+static int tell(struct api_watch *watch, struct arena *arena, const char *type, cJSON *tree,
+                const struct kv_value *value, uint64_t revision, const char **ret, size_t *ret_len)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_LINE);
+    struct error err;
+
+    if (watch->format.type == FORMAT_OBJECT && !tree) {
+        if (stored_append(arena, watch->resource, value, revision, &text, &err) < 0)
+            return 0;
+        return make_line(arena, type, text.data, text.len, ret, ret_len);
+    }
+    if (!tree && stored_tree(arena, watch->resource, value, revision, &tree, &err) < 0)
+        return 0;
+
+    const cJSON *shown = tree;
+
+    if (watch->format.type == FORMAT_METADATA)
+        shown = partial_metadata(arena, tree, watch->format.version ? watch->format.version : "v1");
+    if (watch->format.type == FORMAT_TABLE) {
+        cJSON *meta = json_object(arena);
+
+        json_set_copy(meta, "resourceVersion",
+                      json_path(tree, "metadata", "resourceVersion", NULL));
+
+        cJSON *table = table_create(arena, watch->resource, &watch->table, meta);
+
+        watch->table.now_us = clock_wall_us(watch->api->clock);
+        table_add(arena, table, watch->resource, &watch->table, tree);
+        watch->table.without_columns = true;
+        shown = table;
+    }
+
+    size_t len;
+    const char *object = json_text(arena, shown, &len);
+
+    return make_line(arena, type, object, len, ret, ret_len);
+}
+
+static const char *api_version(const struct api_watch *watch, struct arena *arena)
+{
+    const struct kube_kind *kind = &watch->resource->kind;
+
+    return *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version) : kind->version;
+}
+
+static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial,
+                         const char **ret, size_t *ret_len)
+{
+    cJSON *object = json_object(arena);
+
+    json_set_string(object, "kind", watch->resource->kind.kind);
+    json_set_string(object, "apiVersion", api_version(watch, arena));
+
+    cJSON *metadata = json_set_object(object, "metadata");
+
+    json_set_string(metadata, "resourceVersion", arena_printf(arena, "%" PRIu64, watch->revision));
+    if (ends_initial)
+        json_set_string(json_set_object(metadata, "annotations"), "k8s.io/initial-events-end",
+                        "true");
+    watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
+
+    size_t len;
+    const char *text = json_text(arena, object, &len);
+
+    return make_line(arena, "BOOKMARK", text, len, ret, ret_len);
+}
+
+static int tell_gone(struct api_watch *watch, struct arena *arena, const char **ret,
+                     size_t *ret_len)
+{
+    cJSON *status = json_object(arena);
+
+    json_set_string(status, "kind", "Status");
+    json_set_string(status, "apiVersion", "v1");
+    json_set_object(status, "metadata");
+    json_set_string(status, "status", "Failure");
+    json_set_string(status, "message",
+                    arena_printf(arena, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
+                                 watch->revision, kv_compacted(watch->api->kv)));
+    json_set_string(status, "reason", "Expired");
+    json_set_int(status, "code", 410);
+    watch->state = WATCH_ENDED;
+
+    size_t len;
+    const char *text = json_text(arena, status, &len);
+
+    return make_line(arena, "ERROR", text, len, ret, ret_len);
+}
+
+/* --- what is next ----------------------------------------------------------------------------- */
+
+static int next_initial(struct api_watch *watch, struct arena *arena, const char **ret,
+                        size_t *ret_len)
+{
+    while (watch->told < watch->initial.len) {
+        const struct kv_value *value = &watch->initial.items[watch->told++];
+        cJSON *tree = NULL;
+        struct error err;
+
+        if (selection_takes(&watch->selection, arena, value, 0, &tree, &err) == 1 &&
+            tell(watch, arena, "ADDED", tree, value, 0, ret, ret_len))
+            return 1;
+    }
+    watch->state = WATCH_RUNNING;
+    return watch->tells_end ? tell_bookmark(watch, arena, true, ret, ret_len) : 0;
+}
+
+/* Whether an object was, or is, one of those that are watched; tree as in selection_takes. */
+static bool is_selected(struct api_watch *watch, struct arena *arena, const struct kv_value *value,
+                        uint64_t revision, cJSON **tree)
+{
+    struct error err;
+
+    return value->text &&
+           selection_takes(&watch->selection, arena, value, revision, tree, &err) == 1;
+}
+
+static int tell_event(struct api_watch *watch, struct arena *arena, const struct kv_event *event,
+                      const char **ret, size_t *ret_len)
+{
+    cJSON *now = NULL, *then = NULL;
+    bool is = event->type == KV_PUT && is_selected(watch, arena, &event->value, 0, &now);
+    bool was = event->previous.revision &&
+               is_selected(watch, arena, &event->previous, event->value.revision, &then);
+
+    watch->revision = event->value.revision;
+    if (is)
+        return tell(watch, arena, was ? "MODIFIED" : "ADDED", now, &event->value, 0, ret, ret_len);
+    if (was)
+        return tell(watch, arena, "DELETED", then, &event->previous, event->value.revision, ret,
+                    ret_len);
+    return 0;
+}
+
+static int next_event(struct api_watch *watch, struct arena *arena, const char **ret,
+                      size_t *ret_len)
+{
+    struct kv_event event;
+    struct error err;
+    int r;
+
+    while ((r = kv_watch_next(watch->events, arena, &event, &err)) == 1) {
+        if (tell_event(watch, arena, &event, ret, ret_len))
+            return 1;
+    }
+    if (r == -ERROR_GONE)
+        return tell_gone(watch, arena, ret, ret_len);
+    watch->revision = kv_watch_progress(watch->events);
+    return 0;
+}
+
+int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
+                   size_t *ret_len)
+{
+    int64_t now_ms = clock_monotonic_ms(watch->api->clock);
+
+    if (watch->state == WATCH_STARTING && next_initial(watch, arena, ret_line, ret_len))
+        return 1;
+    if (watch->state == WATCH_RUNNING && next_event(watch, arena, ret_line, ret_len))
+        return 1;
+    if (watch->state == WATCH_ENDED)
+        return -1;
+    if (watch->bookmarks && (now_ms >= watch->next_bookmark_ms || now_ms >= watch->end_ms)) {
+        if (now_ms >= watch->end_ms)
+            watch->state = WATCH_ENDED;
+        return tell_bookmark(watch, arena, false, ret_line, ret_len);
+    }
+    return now_ms >= watch->end_ms ? -1 : 0;
+}
+
+uint32_t api_watch_wait_ms(const struct api_watch *watch)
+{
+    int64_t now_ms = clock_monotonic_ms(watch->api->clock);
+    int64_t next_ms = watch->bookmarks && watch->next_bookmark_ms < watch->end_ms
+                          ? watch->next_bookmark_ms
+                          : watch->end_ms;
+
+    return next_ms <= now_ms ? 0 : (uint32_t)(next_ms - now_ms);
+}
+
+/* --- its beginning ---------------------------------------------------------------------------- */
+
+static int check_initial_events(struct api_call *call)
+{
+    const struct query *query = &call->query;
+    const char *why = NULL;
+
+    if (query->send_initial_events_set && !*query->resource_version_match)
+        why = "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+              "resourceVersionMatch to NotOlderThan";
+    else if (!query->send_initial_events_set && *query->resource_version_match)
+        why = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless "
+              "sendInitialEvents is provided";
+    else if (query->send_initial_events && !query->allow_bookmarks)
+        why = "allowWatchBookmarks: Forbidden: sendInitialEvents requires setting "
+              "allowWatchBookmarks to true";
+    if (!why)
+        return 0;
+    return call_fail(call, 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: %s", why);
+}
+
+static int open_events(struct api_call *call, struct api_watch *watch, bool initial)
+{
+    const char *prefix = stored_key(watch->arena, call->resource, call->route.ns, NULL);
+    struct error err = { 0 };
+    int r = 0;
+
+    if (initial) {
+        const struct kv_range range = { .prefix = prefix };
+
+        r = kv_list(call->api->kv, watch->arena, &range, &watch->initial, &err);
+        watch->revision = watch->initial.revision;
+        watch->state = WATCH_STARTING;
+    }
+    if (r == 0)
+        r = kv_watch(call->api->kv, prefix, watch->revision, on_notify, watch, &watch->events,
+                     &err);
+    if (r == -ERROR_GONE)
+        return call_fail_expired(call, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
+                                 watch->revision, kv_compacted(call->api->kv));
+    return r < 0 ? call_fail_store(call, &err) : 0;
+}
+
+static struct api_watch *make_watch(struct api_call *call)
+{
+    struct api_watch *watch = xcalloc(1, sizeof(*watch));
+    int64_t timeout_s = call->query.timeout_s;
+    int64_t now_ms = clock_monotonic_ms(call->api->clock);
+
+    if (timeout_s <= 0)
+        timeout_s = MIN_TIMEOUT_S + now_ms % MIN_TIMEOUT_S;
+    if (timeout_s > MAX_TIMEOUT_S)
+        timeout_s = MAX_TIMEOUT_S;
+    watch->api = call->api;
+    watch->resource = call->resource;
+    watch->arena = arena_create();
+    watch->format = call->format;
+    watch->format.version = arena_strdup(watch->arena, call->format.version);
+    watch->bookmarks = call->query.allow_bookmarks;
+    watch->state = WATCH_RUNNING;
+    watch->end_ms = now_ms + timeout_s * 1000;
+    watch->next_bookmark_ms = now_ms + BOOKMARK_MS;
+    return watch;
+}
+
+int call_watch(struct api_call *call)
+{
+    int64_t version = 0;
+
+    if (*call->query.resource_version &&
+        (!str_to_int64(call->query.resource_version, &version) || version < 0))
+        return call_fail(call, 400, "BadRequest",
+                         "Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax",
+                         call->query.resource_version, call->query.resource_version);
+    if (check_initial_events(call) < 0)
+        return -1;
+
+    struct api_watch *watch = make_watch(call);
+    struct api_call own = *call; /* what it keeps of the query lives in its arena */
+    bool initial =
+        call->query.send_initial_events_set ? call->query.send_initial_events : version == 0;
+
+    own.arena = watch->arena;
+    own.query.label_selector = arena_strdup(watch->arena, call->query.label_selector);
+    own.query.field_selector = arena_strdup(watch->arena, call->query.field_selector);
+    own.route.name = arena_strdup(watch->arena, call->route.name);
+    watch->revision = (uint64_t)version;
+    watch->tells_end = call->query.send_initial_events;
+    if (!table_include_parse(call->query.include_object, &watch->table.include) ||
+        selection_read(&own, &watch->selection) < 0 || open_events(&own, watch, initial) < 0) {
+        if (own.reply->body) /* it dies with the watch */
+            own.reply->body = arena_strndup(call->arena, own.reply->body, own.reply->body_len);
+        api_watch_close(watch);
+        return -1;
+    }
+    call->reply->status = 200;
+    call->reply->content_type = "application/json";
+    call->reply->watch = watch;
+    return 0;
+}

@@ -1,0 +1,182 @@
+#include "standalone/api/write.h"
+
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "standalone/api/present.h"
+#include "standalone/api/stored.h"
+
+/* Of a generated name: as in apiserver's names.SimpleNameGenerator. */
+#define SUFFIX_LEN 5
+
+static const char *text_of(const cJSON *object, const char *field)
+{
+    return json_string(json_path(object, "metadata", field, NULL), "");
+}
+
+static cJSON *metadata_of(cJSON *object)
+{
+    return (cJSON *)(uintptr_t)json_get(object, "metadata");
+}
+
+int write_check_names(struct write *write)
+{
+    struct api_call *call = write->call;
+    cJSON *metadata = metadata_of(write->object);
+    const char *name = text_of(write->object, "name");
+    const char *ns = text_of(write->object, "namespace");
+
+    if (*call->route.name && *name && !str_equal(name, call->route.name))
+        return call_fail(call, 400, "BadRequest",
+                         "the name of the object (%s) does not match the name on the URL (%s)",
+                         name, call->route.name);
+    if (*call->route.name)
+        json_set_string(metadata, "name", call->route.name);
+    if (!call->resource->kind.namespaced) {
+        json_remove(metadata, "namespace");
+        return 0;
+    }
+    if (*ns && !str_equal(ns, call->route.ns))
+        return call_fail(
+            call, 400, "BadRequest",
+            "the namespace of the provided object does not match the namespace sent on "
+            "the request");
+    json_set_string(metadata, "namespace", call->route.ns);
+    return 0;
+}
+
+int write_check_namespace(struct api_call *call)
+{
+    const char *ns = call->route.ns;
+    const cJSON *tree = NULL;
+    struct kv_value value;
+    struct error err;
+
+    if (!call->resource->kind.namespaced)
+        return 0;
+    int r = kv_get(call->api->kv, call->arena,
+                   arena_printf(call->arena, "/registry/core/namespaces/%s", ns), 0, &value, &err);
+    if (r == -ERROR_NOT_FOUND) {
+        call->resource = resources_find(call->api->resources, "", "v1", "namespaces");
+        return call_fail_not_found(call, ns);
+    }
+    if (r == 0)
+        r = json_parse(call->arena, value.text, value.len, &tree, &err);
+    if (r < 0)
+        return call_fail_store(call, &err);
+    if (json_path(tree, "metadata", "deletionTimestamp", NULL))
+        return call_fail_named(
+            call, 403, "Forbidden", call->route.name,
+            "%s \"%s\" is forbidden: unable to create new content in namespace %s "
+            "because it is being terminated",
+            call_resource_name(call), call->route.name, ns);
+    return 0;
+}
+
+/* The reply: the object as it is now. */
+static int reply_with(struct write *write, uint64_t revision, int code)
+{
+    if (revision)
+        stored_set_version(write->object, revision);
+    return present_object(write->call, code, write->object);
+}
+
+static bool is_finished(const cJSON *object)
+{
+    return json_path(object, "metadata", "deletionTimestamp", NULL) &&
+           !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
+           !json_len(json_path(object, "spec", "finalizers", NULL));
+}
+
+static const char *key_of(const struct write *write)
+{
+    return stored_key(write->call->arena, write->call->resource,
+                      text_of(write->object, "namespace"), text_of(write->object, "name"));
+}
+
+/* stored_text changes what it is given. */
+static int put(struct write *write, uint64_t *ret, struct error *err)
+{
+    struct api_call *call = write->call;
+    cJSON *copy = arena_own(call->arena, json_copy(write->object), json_free);
+    size_t len;
+    const char *text = stored_text(call->arena, call->resource, copy, &len);
+
+    return kv_put(call->api->kv, key_of(write), text, len, write->revision, ret, err);
+}
+
+int write_store(struct write *write, int code)
+{
+    struct api_call *call = write->call;
+    uint64_t revision = 0;
+    struct error err;
+    int r;
+
+    json_remove(metadata_of(write->object), "resourceVersion");
+    if (write->live)
+        stored_set_version(write->object, write->revision);
+    if (call->query.dry_run)
+        return reply_with(write, 0, code);
+    if (write->live && is_finished(write->object))
+        r = kv_delete(call->api->kv, key_of(write), write->revision, &revision, &err);
+    else if (write->live && json_equal(write->live, write->object))
+        return reply_with(write, 0, code); /* nothing changed: the version stays */
+    else
+        r = put(write, &revision, &err);
+    if (r == -ERROR_EXISTS)
+        return call_fail_named(call, 409, "AlreadyExists", text_of(write->object, "name"),
+                               "%s \"%s\" already exists", call_resource_name(call),
+                               text_of(write->object, "name"));
+    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
+        return 1;
+    return r < 0 ? call_fail_store(call, &err) : reply_with(write, revision, code);
+}
+
+static void generate_name(struct write *write)
+{
+    static const char LETTERS[] = "bcdfghjklmnpqrstvwxz2456789";
+    static const char DIGITS[] = "0123456789abcdef";
+    cJSON *metadata = metadata_of(write->object);
+    const char *prefix = text_of(write->object, "generateName");
+    char random[UUID_LEN], suffix[SUFFIX_LEN + 1] = "";
+
+    (void)uuid_random(random);
+    for (size_t i = 0; i < SUFFIX_LEN; i++) {
+        size_t high = (size_t)(strchr(DIGITS, random[24 + 2 * i]) - DIGITS);
+        size_t low = (size_t)(strchr(DIGITS, random[25 + 2 * i]) - DIGITS);
+
+        suffix[i] = LETTERS[(high * 16 + low) % (sizeof(LETTERS) - 1)];
+    }
+    json_set_string(metadata, "name",
+                    arena_printf(write->call->arena, "%.*s%s",
+                                 (int)str_utf8_cut(prefix, strlen(prefix), 63 - SUFFIX_LEN), prefix,
+                                 suffix));
+}
+
+int write_create(struct write *write)
+{
+    struct api_call *call = write->call;
+    bool generated = !*text_of(write->object, "name") && *text_of(write->object, "generateName");
+
+    if (*text_of(write->object, "resourceVersion") &&
+        !str_equal(text_of(write->object, "resourceVersion"), "0"))
+        return call_fail(call, 500, NULL,
+                         "resourceVersion should not be set on objects to be created");
+    if (generated)
+        generate_name(write);
+    if (write_admit(write) < 0)
+        return -1;
+    return write_store(write, 201);
+}
+
+int call_create(struct api_call *call)
+{
+    struct write write = { .call = call, .subresource = "" };
+    cJSON *object;
+
+    if (write_check_namespace(call) < 0 || call_body(call, &object) < 0 ||
+        write_decode(&write, object, false) < 0 || write_check_names(&write) < 0)
+        return -1;
+    return write_create(&write);
+}

@@ -1,0 +1,36 @@
+/* One object on its way into the store: decoded, defaulted, admitted, validated, written. For this
+ * folder only. */
+#pragma once
+
+#include "standalone/api/call.h"
+
+/*
+ *   body or patched object
+ *     -> write_decode    unknown fields, metadata, defaults of the schema
+ *     -> write_admit     field managers, what admission sets, what is the server's, validation
+ *     -> write_store     or a deletion, when the last finalizer has gone; nothing when nothing changed
+ */
+struct write {
+    struct api_call *call;
+    const char *subresource; /* "" or "status" */
+    const cJSON *live;       /* NULL: it is created */
+    uint64_t revision;       /* of live in the store */
+    cJSON *object;
+    bool managed; /* managedFields are set: server-side apply */
+};
+
+/* All: 0, or -1 after a refusal. */
+
+/* object must be a tree of its own. patched: what a strict refusal is worded for. */
+int write_decode(struct write *write, cJSON *object, bool patched);
+int write_admit(struct write *write);
+/* 1: it has changed meanwhile, nothing was written. Else the reply is made, with this code. */
+int write_store(struct write *write, int code);
+
+/* The namespace must be there, and must not be going. */
+int write_check_namespace(struct api_call *call);
+/* The object's name and namespace: those of the path, which fill in what is left out. */
+int write_check_names(struct write *write);
+
+/* Creates write->object; code 201. */
+int write_create(struct write *write);

@@ -1,0 +1,209 @@
+/* The second half of a write: what admission and the server say about the object. */
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "standalone/api/stored.h"
+#include "standalone/api/write.h"
+#include "standalone/patch/json_patch_apply.h"
+#include "standalone/patch/managed_fields.h"
+#include "standalone/schema/object_meta.h"
+#include "standalone/schema/schema.h"
+
+/* What of metadata is the server's: taken from the live object whatever is sent. */
+static const char *const OWN_METADATA[] = {
+    "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "generation", "resourceVersion",   "selfLink",
+};
+
+static bool is_status(const struct write *write)
+{
+    return str_equal(write->subresource, "status");
+}
+
+static cJSON *metadata_of(cJSON *object)
+{
+    return (cJSON *)(uintptr_t)json_get(object, "metadata");
+}
+
+static void take_metadata(struct write *write)
+{
+    cJSON *metadata = metadata_of(write->object);
+    const cJSON *live = json_get(write->live, "metadata");
+
+    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++) {
+        const cJSON *value = json_get(live, OWN_METADATA[i]);
+
+        json_remove(metadata, OWN_METADATA[i]);
+        if (value)
+            json_set_copy(metadata, OWN_METADATA[i], value);
+    }
+}
+
+static void set_managed_fields(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct managed_fields_write fields = {
+        .resource = call->resource,
+        .subresource = write->subresource,
+        .manager = managed_fields_manager(call->arena, call->query.field_manager,
+                                          call->request->user_agent),
+        .now_us = clock_wall_us(call->api->clock),
+    };
+
+    if (!write->managed)
+        managed_fields_update(call->arena, &fields, write->live, write->object);
+}
+
+/* What the mutating webhook does where there is one: not for subresources. */
+static int apply_admission(struct write *write)
+{
+    struct api_call *call = write->call;
+    struct error err;
+    struct defaulting defaulting = {
+        .arena = call->arena,
+        .object = write->object,
+        .old = write->live,
+        .patch = json_patch_create(call->arena, write->object),
+    };
+
+    if (!call->resource->apply_defaults || *write->subresource)
+        return 0;
+    call->resource->apply_defaults(&defaulting);
+
+    const cJSON *operations = json_patch_operations(defaulting.patch);
+
+    if (!operations)
+        return 0;
+    if (json_patch_apply(call->arena, write->object, operations, &write->object, &err) < 0)
+        return call_fail_store(call, &err);
+    schema_default(call->resource->schema, write->object);
+    return 0;
+}
+
+/* Everything but metadata and status. */
+static bool spec_differs(const cJSON *one, const cJSON *other)
+{
+    json_for_each (member, one) {
+        if (!str_equal(member->string, "metadata") && !str_equal(member->string, "status") &&
+            !json_equal(member, json_get(other, member->string)))
+            return true;
+    }
+    return false;
+}
+
+static void set_generation(struct write *write)
+{
+    cJSON *metadata = metadata_of(write->object);
+    int64_t generation = json_int(json_path(write->live, "metadata", "generation", NULL), 0);
+
+    if (!write->call->resource->counts_generation || is_status(write))
+        return;
+    if (!write->live)
+        json_set_int(metadata, "generation", 1);
+    else if (spec_differs(write->object, write->live) || spec_differs(write->live, write->object))
+        json_set_int(metadata, "generation", generation + 1);
+}
+
+static void prepare_create(struct write *write)
+{
+    struct api_call *call = write->call;
+    cJSON *metadata = metadata_of(write->object);
+    char uid[UUID_LEN], now[RFC3339_LEN];
+
+    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++)
+        json_remove(metadata, OWN_METADATA[i]);
+    json_set_string(metadata, "uid", uuid_random(uid));
+    json_set_string(metadata, "creationTimestamp",
+                    rfc3339_format(clock_wall_us(call->api->clock), now));
+    if (call->resource->has_status && call->resource->custom)
+        json_remove(write->object, "status");
+}
+
+static void prepare_status(struct write *write)
+{
+    struct arena *arena = write->call->arena;
+    cJSON *object = arena_own(arena, json_copy(write->live), json_free);
+    const cJSON *status = json_get(write->object, "status");
+    const cJSON *managed = json_path(write->object, "metadata", "managedFields", NULL);
+
+    json_remove(object, "status");
+    if (status)
+        json_set_copy(object, "status", status);
+    json_remove(metadata_of(object), "managedFields");
+    if (managed)
+        json_set_copy(metadata_of(object), "managedFields", managed);
+    write->object = object;
+}
+
+static void prepare_update(struct write *write)
+{
+    const cJSON *status = json_get(write->live, "status");
+
+    if (is_status(write)) {
+        prepare_status(write);
+        return;
+    }
+    if (!write->call->resource->has_status)
+        return;
+    json_remove(write->object, "status");
+    if (status)
+        json_set_copy(write->object, "status", status);
+}
+
+static int check_errors(struct write *write, const struct field_errors *errors)
+{
+    struct api_call *call = write->call;
+
+    json_for_each (warning, field_errors_warnings(errors))
+        call_warn(call, json_string(warning, ""));
+    if (!field_errors_count(errors))
+        return 0;
+    return call_fail_status(
+        call,
+        field_errors_status(errors, &call->resource->kind,
+                            json_string(json_path(write->object, "metadata", "name", NULL), "")));
+}
+
+/* Schema and metadata first, admission after them, as there. */
+static int validate(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct resource *resource = call->resource;
+    struct field_errors *errors = field_errors_create(call->arena);
+
+    object_meta_validate(&resource->kind, write->object, write->live, errors);
+    if (resource->custom)
+        schema_validate(resource->schema, write->object, write->live, errors);
+    if (check_errors(write, errors) < 0)
+        return -1;
+
+    const struct validation validation = {
+        .arena = call->arena,
+        .object = write->object,
+        .old = write->live,
+        .errors = field_errors_create(call->arena),
+    };
+    validate_fn *function = is_status(write) ? resource->validate_status : resource->validate;
+
+    if (function)
+        function(&validation);
+    return check_errors(write, validation.errors);
+}
+
+int write_admit(struct write *write)
+{
+    struct api_call *call = write->call;
+
+    if (write->live)
+        take_metadata(write);
+    set_managed_fields(write);
+    if (apply_admission(write) < 0)
+        return -1;
+    if (write->live)
+        prepare_update(write);
+    else
+        prepare_create(write);
+    if (call->resource->prepare)
+        call->resource->prepare(call->arena, write->object, write->live);
+    set_generation(write);
+    return validate(write);
+}

@@ -1,0 +1,45 @@
+/* propeller-standalone */
+#include "common/base/alloc.h"
+#include "common/json/json.h"
+#include "common/runtime/program.h"
+#include "standalone/process/init.h"
+#include "standalone/process/serve.h"
+
+#define NAME "propeller-standalone"
+
+static int run(struct arena *arena, int argc, char **argv, struct error *err)
+{
+    struct standalone_settings settings = { .data_dir = NULL };
+    enum standalone_command command;
+    char *const *rest;
+    int rest_len;
+
+    int r =
+        standalone_settings_parse(arena, argc, argv, &command, &settings, &rest, &rest_len, err);
+    if (r != 0)
+        return program_end_of_options(NAME, r, err);
+    switch (command) {
+    case COMMAND_INIT:
+        r = init_run(arena, &settings, err);
+        break;
+    case COMMAND_ADD_USER:
+        r = init_add_user(arena, &settings, err);
+        break;
+    default:
+        r = serve_run(arena, &settings, rest_len, rest, err);
+        break;
+    }
+    if (r > 0 || (r < 0 && command != COMMAND_SERVE))
+        return program_end_of_options(NAME, r, err);
+    return program_end(NAME, r, err);
+}
+
+int main(int argc, char **argv)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct error err = { 0 };
+
+    alloc_init();
+    json_init();
+    return run(arena, argc, argv, &err);
+}

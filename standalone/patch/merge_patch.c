@@ -1,0 +1,45 @@
+#include "standalone/patch/merge_patch.h"
+
+/* What a patch adds has no nulls, in lists too; items of lists may be null. The caller's. */
+static cJSON *without_nulls(const cJSON *value)
+{
+    cJSON *copy;
+
+    if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
+        return json_copy(value);
+    copy = cJSON_IsObject(value) ? cJSON_CreateObject() : cJSON_CreateArray();
+    json_for_each (member, value) {
+        if (cJSON_IsArray(value))
+            json_add(copy, without_nulls(member));
+        else if (!cJSON_IsNull(member))
+            json_set(copy, member->string, without_nulls(member));
+    }
+    return copy;
+}
+
+/* Takes document; returns what it becomes. json_parse bounds the depth of both. */
+static cJSON *merged(cJSON *document, const cJSON *patch)
+{
+    if (!cJSON_IsObject(patch)) {
+        json_free(document);
+        return without_nulls(patch);
+    }
+    if (!cJSON_IsObject(document)) {
+        json_free(document);
+        document = cJSON_CreateObject();
+    }
+    json_for_each (member, patch) {
+        cJSON *old = cJSON_DetachItemFromObjectCaseSensitive(document, member->string);
+
+        if (cJSON_IsNull(member))
+            json_free(old);
+        else
+            json_set(document, member->string, merged(old, member));
+    }
+    return document;
+}
+
+cJSON *merge_patch_apply(struct arena *arena, const cJSON *document, const cJSON *patch)
+{
+    return arena_own(arena, merged(json_copy(document), patch), json_free);
+}

@@ -1,0 +1,45 @@
+/* What a standalone server keeps: one folder, for its owner alone. */
+#pragma once
+
+#include "common/base/arena.h"
+#include "common/base/clock.h"
+#include "common/base/error.h"
+
+/*
+ *   propeller.db            the store
+ *   users                   who may come in (standalone/server/users.h)
+ *   ca/ca.crt, ca/ca.key    the authority
+ *   tls/tls.crt, tls.key    what is served, renewed at each start when two thirds of its life are over
+ *   admin.kubeconfig        for kubectl
+ *   controller.kubeconfig   for the controller of the same process
+ */
+#define DATA_DIR_STORE "propeller.db"
+#define DATA_DIR_USERS "users"
+#define DATA_DIR_CA "ca"
+#define DATA_DIR_TLS "tls"
+#define DATA_DIR_ADMIN "admin.kubeconfig"
+#define DATA_DIR_CONTROLLER "controller.kubeconfig"
+
+/* Of one file. */
+#define DATA_DIR_MAX_FILE (1u << 20)
+
+/* "<directory>/<name>", in the arena. */
+const char *data_dir_path(struct arena *arena, const char *directory, const char *name);
+
+/* ERROR_NOT_FOUND: there is no such file. */
+int data_dir_read(struct arena *arena, const char *path, const char **ret,
+                  struct error *err) MUST_CHECK;
+/* Whole or not at all, for the owner alone, on the disk when this returns 0. */
+int data_dir_write(struct arena *arena, const char *path, const char *text,
+                   struct error *err) MUST_CHECK;
+/* Makes it and its parents, for the owner alone. */
+int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST_CHECK;
+
+/* Authority and serving pair for these names, made or renewed where that is due. */
+struct data_dir_names {
+    const char **items;
+    size_t len;
+};
+int data_dir_keep_certificates(struct arena *arena, const char *directory,
+                               const struct data_dir_names *names, const struct clock *clock,
+                               struct error *err) MUST_CHECK;

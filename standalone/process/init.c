@@ -1,0 +1,171 @@
+#include "standalone/process/init.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "certs/make.h"
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "standalone/process/data_dir.h"
+#include "standalone/server/users.h"
+
+#define ADMIN "admin"
+#define CONTROLLER "propeller-controller"
+
+/* "127.0.0.1:6443" -> "127.0.0.1"; what listens everywhere is reached here by localhost. */
+static const char *host_of(struct arena *arena, const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon ? (size_t)(colon - address) : strlen(address);
+
+    if (len && address[0] == '[' && address[len - 1] == ']')
+        return arena_strndup(arena, address + 1, len - 2);
+    return arena_strndup(arena, address, len);
+}
+
+static const char *url_of(struct arena *arena, const char *address)
+{
+    const char *host = host_of(arena, address);
+    const char *colon = strrchr(address, ':');
+    const char *port = colon ? colon : ":6443";
+
+    if (!*host || str_equal(host, "0.0.0.0") || str_equal(host, "::"))
+        return arena_printf(arena, "https://127.0.0.1%s", port);
+    return arena_printf(arena, strchr(host, ':') ? "https://[%s]%s" : "https://%s%s", host, port);
+}
+
+int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
+                           struct error *err)
+{
+    struct data_dir_names names = {
+        .items = arena_array(arena, const char *, settings->extra_names.len + 5),
+    };
+    const char *host = host_of(arena, settings->address);
+    char own[64] = "";
+
+    names.items[names.len++] = "localhost";
+    names.items[names.len++] = "127.0.0.1";
+    names.items[names.len++] = "::1";
+    if (gethostname(own, sizeof(own) - 1) == 0 && cert_name_is_valid(own) &&
+        !str_equal(own, "localhost"))
+        names.items[names.len++] = arena_strdup(arena, own);
+    if (*host && !str_equal(host, "localhost") && !str_equal(host, "127.0.0.1") &&
+        !str_equal(host, "::1"))
+        names.items[names.len++] = host;
+    for (size_t i = 0; i < settings->extra_names.len; i++) {
+        if (!cert_name_is_valid(settings->extra_names.items[i]))
+            return error_set(err, ERROR_INVALID,
+                             "--extra-name: '%.100s' is neither a host name nor an IP address",
+                             settings->extra_names.items[i]);
+        names.items[names.len++] = settings->extra_names.items[i];
+    }
+    return data_dir_keep_certificates(arena, settings->data_dir, &names, &CLOCK_SYSTEM, err);
+}
+
+static int make_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
+                           const char *user, const char *token, const char **ret, struct error *err)
+{
+    const char *ca;
+    int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
+                          &ca, err);
+    if (r < 0)
+        return r;
+    *ret = arena_printf(arena,
+                        "apiVersion: v1\nkind: Config\n"
+                        "clusters:\n- name: propeller\n  cluster:\n    server: %s\n"
+                        "    certificate-authority-data: %s\n"
+                        "users:\n- name: %s\n  user:\n    token: %s\n"
+                        "contexts:\n- name: propeller\n  context:\n    cluster: propeller\n"
+                        "    user: %s\n    namespace: default\n"
+                        "current-context: propeller\n",
+                        url_of(arena, settings->address), base64_encode(arena, ca, strlen(ca)),
+                        user, token, user);
+    return 0;
+}
+
+/* "" when there are none yet. */
+static int read_users(struct arena *arena, const struct standalone_settings *settings,
+                      const char **ret, struct error *err)
+{
+    int r =
+        data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), ret, err);
+
+    if (r == -ERROR_NOT_FOUND) {
+        *ret = "";
+        return 0;
+    }
+    return r;
+}
+
+static bool has_user(const char *users, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *line = users; *line; line += strcspn(line, "\n") + 1) {
+        if (strncmp(line, name, len) == 0 && line[len] == ' ')
+            return true;
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return false;
+}
+
+/* The user's line is written after the kubeconfig: a token that nobody has is of no use. file NULL:
+ * printed. */
+static int add_user(struct arena *arena, const struct standalone_settings *settings,
+                    const char *name, enum role role, const char *file, struct error *err)
+{
+    const char *token = users_make_token(arena);
+    const char *users, *line, *kubeconfig = NULL;
+
+    int r = read_users(arena, settings, &users, err);
+    if (r == 0 && has_user(users, name))
+        return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
+    if (r == 0)
+        r = users_line(arena, name, role, token, &line, err);
+    if (r == 0)
+        r = make_kubeconfig(arena, settings, name, token, &kubeconfig, err);
+    if (r == 0 && file)
+        r = data_dir_write(arena, data_dir_path(arena, settings->data_dir, file), kubeconfig, err);
+    if (r == 0)
+        r = data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
+                           arena_printf(arena, "%s%s", users, line), err);
+    if (r == 0 && !file)
+        printf("%s", kubeconfig);
+    return r;
+}
+
+static int add_once(struct arena *arena, const struct standalone_settings *settings,
+                    const char *name, const char *file, struct error *err)
+{
+    int r = add_user(arena, settings, name, ROLE_ADMIN, file, err);
+
+    return r == -ERROR_EXISTS ? 0 : r;
+}
+
+int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
+{
+    int r = data_dir_make(arena, settings->data_dir, err);
+    if (r == 0)
+        r = init_keep_certificates(arena, settings, err);
+    if (r == 0)
+        r = add_once(arena, settings, ADMIN, DATA_DIR_ADMIN, err);
+    if (r == 0)
+        r = add_once(arena, settings, CONTROLLER, DATA_DIR_CONTROLLER, err);
+    if (r == 0)
+        printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
+               "    kubectl get proplets,tasks\n",
+               settings->data_dir);
+    return r;
+}
+
+int init_add_user(struct arena *arena, const struct standalone_settings *settings,
+                  struct error *err)
+{
+    enum role role;
+
+    if (!role_parse(settings->role, &role))
+        return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
+    return add_user(arena, settings, settings->name, role, NULL, err);
+}

@@ -1,0 +1,15 @@
+/* propeller-standalone init and add-user: certificates, tokens, kubeconfigs. */
+#pragma once
+
+#include "standalone/process/settings.h"
+
+/* What is there already stays: tokens and the authority do not change. */
+int init_run(struct arena *arena, const struct standalone_settings *settings,
+             struct error *err) MUST_CHECK;
+/* Prints the kubeconfig. ERROR_EXISTS: there is a user of that name. */
+int init_add_user(struct arena *arena, const struct standalone_settings *settings,
+                  struct error *err) MUST_CHECK;
+
+/* Certificates are there and valid, for the names of the settings. */
+int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
+                           struct error *err) MUST_CHECK;

@@ -1,0 +1,192 @@
+#include "standalone/process/serve.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/runtime/program.h"
+#include "controller/process/process.h"
+#include "standalone/api/api.h"
+#include "standalone/process/data_dir.h"
+#include "standalone/process/init.h"
+#include "standalone/schema/resource.h"
+#include "standalone/server/server.h"
+#include "standalone/server/users.h"
+#include "standalone/store/kv.h"
+
+/* What runs below the controller; in the order in which it is made. */
+struct world {
+    struct kv *kv;
+    struct resources *resources;
+    struct users *users;
+    struct api *api;
+    struct server *server;
+};
+
+static void world_release(struct world *world)
+{
+    server_stop(world->server);
+    api_destroy(world->api);
+    users_destroy(world->users);
+    resources_destroy(world->resources);
+    kv_close(world->kv);
+}
+DEFINE_CLEANUP_OF(struct world, world_release)
+
+/* Before any other thread is there: only manager_run waits for these. */
+static void block_signals(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+static int read_in(struct arena *arena, const struct standalone_settings *settings,
+                   const char *name, const char **ret, struct error *err)
+{
+    int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, name), ret, err);
+
+    if (r == -ERROR_NOT_FOUND)
+        return error_set(err, ERROR_INVALID,
+                         "'%s' has no %s: run 'propeller-standalone init --data-dir %s' first",
+                         settings->data_dir, name, settings->data_dir);
+    return r;
+}
+
+/* Every server has it. */
+static int make_default_namespace(struct api *api, struct error *err)
+{
+    static const struct user SELF = { "propeller-standalone", ROLE_ADMIN };
+    static const char BODY[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}";
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct api_request request = { .method = "POST",
+                                         .path = "/api/v1/namespaces",
+                                         .query = "",
+                                         .user_agent = "propeller-standalone",
+                                         .content_type = "application/json",
+                                         .body = BODY,
+                                         .body_len = strlen(BODY),
+                                         .user = &SELF };
+    struct api_reply reply;
+
+    api_handle(api, arena, &request, &reply);
+    if (reply.status == 201 || reply.status == 409)
+        return 0;
+    return error_set(err, ERROR_INTERNAL, "namespace 'default' cannot be made: %.160s",
+                     reply.body ? reply.body : "");
+}
+
+static int open_store(struct arena *arena, const struct standalone_settings *settings,
+                      struct world *world, struct error *err)
+{
+    const struct kv_options kv = {
+        .path = data_dir_path(arena, settings->data_dir, DATA_DIR_STORE),
+    };
+    const char *users;
+
+    int r = read_in(arena, settings, DATA_DIR_USERS, &users, err);
+    if (r < 0)
+        return r;
+    r = users_parse(users, &world->users, err);
+    if (r < 0)
+        return error_wrap(err, "'%s/" DATA_DIR_USERS "'", settings->data_dir);
+    r = resources_create(&world->resources, err);
+    return r < 0 ? r : kv_open(&kv, &world->kv, err);
+}
+
+static int start_api(struct arena *arena, const struct standalone_settings *settings,
+                     struct world *world, struct error *err)
+{
+    const struct api_options options = { .kv = world->kv,
+                                         .resources = world->resources,
+                                         .clock = &CLOCK_SYSTEM };
+    struct server_options server = { .address = settings->address, .users = world->users };
+
+    int r = init_keep_certificates(arena, settings, err);
+    if (r == 0)
+        r = read_in(arena, settings, DATA_DIR_TLS "/tls.crt", &server.cert_pem, err);
+    if (r == 0)
+        r = read_in(arena, settings, DATA_DIR_TLS "/tls.key", &server.key_pem, err);
+    if (r < 0)
+        return r;
+    world->api = api_create(&options);
+    r = make_default_namespace(world->api, err);
+    if (r == 0)
+        r = api_start_collector(world->api, err);
+    if (r < 0)
+        return r;
+    server.api = world->api;
+    return server_start(&server, &world->server, err);
+}
+
+/* What the controller is told before what the command line says. */
+static int parse_controller(struct arena *arena, const struct standalone_settings *settings,
+                            int rest_len, char *const *rest, struct controller_settings *ret,
+                            struct error *err)
+{
+    const char *const fixed[] = {
+        arena_printf(arena, "--kubeconfig=%s/" DATA_DIR_CONTROLLER, settings->data_dir),
+        "--leader-elect=false", /* the store has one process */
+        "--manage-webhook-certificates=false",
+        "--metrics-bind-address=127.0.0.1:8080",
+        "--health-probe-bind-address=127.0.0.1:8081",
+    };
+    char **all = arena_array(arena, char *, ARRAY_LEN(fixed) + (size_t)rest_len + 1);
+    int len = 0;
+
+    all[len++] = rest[0];
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+        all[len++] = arena_strdup(arena, fixed[i]);
+    for (int i = 1; i < rest_len; i++)
+        all[len++] = rest[i];
+    return controller_options_parse(arena, len, all, ret, err);
+}
+
+static int run_controller(struct process *process, struct error *err)
+{
+    int r = process_create(process, err);
+
+    if (r == 0)
+        r = manager_run(process->manager, err);
+    process_destroy(process); /* and its arena, with the settings */
+    return r;
+}
+
+/* Until a signal. */
+static int run_alone(struct error *err)
+{
+    struct manager *manager = manager_create();
+    int r = manager_run(manager, err);
+
+    manager_destroy(manager);
+    return r;
+}
+
+int serve_run(struct arena *arena, const struct standalone_settings *settings, int rest_len,
+              char *const *rest, struct error *err)
+{
+    static struct process process; /* other threads hold pointers to it until the very end */
+    CLEANUP(world_releasep) struct world world = { .kv = NULL };
+
+    process.arena = arena_create();
+
+    int r = parse_controller(process.arena, settings, rest_len, rest, &process.settings, err);
+    if (r != 0)
+        return r;
+    program_configure_log(process.settings.log_level, process.settings.log_format);
+    block_signals();
+    r = open_store(arena, settings, &world, err);
+    if (r == 0)
+        r = start_api(arena, settings, &world, err);
+    if (r < 0)
+        return r;
+    log_info("serving", "address", settings->address, "data-dir", settings->data_dir, NULL);
+    return settings->controller ? run_controller(&process, err) : run_alone(err);
+}

@@ -1,0 +1,182 @@
+#include "standalone/process/settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/str.h"
+
+#define PROGRAM "propeller-standalone"
+
+static const char *const ROLES_TO_GIVE[] = { "admin", "edit", "view", NULL };
+
+#define OPTION(flag, kind, member, value)                                                          \
+    .name = (flag), .type = (kind), .offset = offsetof(struct standalone_settings, member),        \
+    .fallback = (value)
+#define DATA_DIR                                                                                   \
+    {                                                                                              \
+        OPTION("data-dir", OPTION_STRING, data_dir, NULL),                                         \
+            .value_name = "DIR",                                                                   \
+            .help = "folder of everything that is kept; /var/lib/propeller of root, else "         \
+                    "$HOME/.local/share/propeller"                                                 \
+    }
+#define ADDRESS                                                                                    \
+    {                                                                                              \
+        OPTION("address", OPTION_STRING, address, "127.0.0.1:6443"),                               \
+            .value_name = "ADDRESS",                                                               \
+            .help = "where the API is served; \":6443\" is every address of the machine"           \
+    }
+#define EXTRA_NAME                                                                                 \
+    {                                                                                              \
+        OPTION("extra-name", OPTION_STRINGS, extra_names, NULL),                                   \
+            .value_name = "HOST",                                                                  \
+            .help = "one more host name or IP address that the certificate is for"                 \
+    }
+static const struct option INIT_OPTIONS[] = { DATA_DIR, ADDRESS, EXTRA_NAME };
+static const struct option SERVE_OPTIONS[] = {
+    DATA_DIR,
+    ADDRESS,
+    EXTRA_NAME,
+    { OPTION("controller", OPTION_BOOL, controller, "true"),
+      .help = "run the controller in this process; its flags (propeller-controller --help) may be "
+              "given, too" },
+};
+static const struct option USER_OPTIONS[] = {
+    DATA_DIR,
+    ADDRESS,
+    { OPTION("name", OPTION_STRING, name, NULL), .value_name = "NAME", .help = "of the new user" },
+    { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
+      .help = "what the user may do" },
+};
+
+static const struct {
+    const char *name;
+    const char *about;
+    const struct option *options;
+    size_t len;
+} TABLE[COMMANDS] = {
+    [COMMAND_INIT] = { "init", "Makes certificates, tokens and a kubeconfig.", INIT_OPTIONS,
+                       ARRAY_LEN(INIT_OPTIONS) },
+    [COMMAND_SERVE] = { "serve",
+                        "Serves the API and runs the controller; nothing listens beyond this "
+                        "machine "
+                        "unless --address says so.",
+                        SERVE_OPTIONS, ARRAY_LEN(SERVE_OPTIONS) },
+    [COMMAND_ADD_USER] = { "add-user",
+                           "Makes a token for a user and prints a kubeconfig with it; a running "
+                           "server knows him after a restart.",
+                           USER_OPTIONS, ARRAY_LEN(USER_OPTIONS) },
+};
+
+static void print_commands(void)
+{
+    printf("Usage: " PROGRAM " COMMAND [flags]\n\n"
+           "The Propeller API and controller in one process, without Kubernetes.\n\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-10s %s\n", TABLE[i].name, TABLE[i].about);
+    printf("\n'" PROGRAM " COMMAND --help' has the flags of each.\n");
+}
+
+static int find_command(const char *name, enum standalone_command *ret, struct error *err)
+{
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (str_equal(TABLE[i].name, name)) {
+            *ret = (enum standalone_command)i;
+            return 0;
+        }
+    }
+    if (str_equal(name, "--help") || str_equal(name, "-h")) {
+        print_commands();
+        return 1;
+    }
+    if (str_equal(name, "--version")) {
+        printf(PROGRAM " %s\n", PROPELLER_VERSION);
+        return 1;
+    }
+    return error_set(err, ERROR_INVALID,
+                     "the first argument must be a command: init, serve, add-user");
+}
+
+static const struct option *find_option(size_t command, const char *arg)
+{
+    size_t len = strcspn(arg, "=");
+
+    for (size_t i = 0; i < TABLE[command].len; i++) {
+        const char *name = TABLE[command].options[i].name;
+
+        if (str_has_prefix(arg, "--") && strlen(name) == len - 2 &&
+            memcmp(name, arg + 2, len - 2) == 0)
+            return &TABLE[command].options[i];
+    }
+    return NULL;
+}
+
+/* Flags of this table, and what goes with them, into own; the others into rest. */
+struct split {
+    char **own, **rest;
+    int own_len, rest_len;
+};
+
+static struct split split_arguments(struct arena *arena, int argc, char *const *argv)
+{
+    struct split ret = { .own = arena_array(arena, char *, (size_t)argc + 1),
+                         .rest = arena_array(arena, char *, (size_t)argc + 1) };
+
+    ret.own[ret.own_len++] = argv[0];
+    ret.rest[ret.rest_len++] = argv[0];
+    for (int i = 2; i < argc; i++) {
+        const struct option *option = find_option(COMMAND_SERVE, argv[i]);
+        bool is_help = str_equal(argv[i], "--help") || str_equal(argv[i], "-h") ||
+                       str_equal(argv[i], "--version");
+
+        if (!option && !is_help) {
+            ret.rest[ret.rest_len++] = argv[i];
+            continue;
+        }
+        ret.own[ret.own_len++] = argv[i];
+        if (option && option->type != OPTION_BOOL && !strchr(argv[i], '=') && i + 1 < argc)
+            ret.own[ret.own_len++] = argv[++i];
+    }
+    return ret;
+}
+
+static const char *default_data_dir(struct arena *arena)
+{
+    const char *home = getenv("HOME");
+
+    if (geteuid() == 0 || str_is_empty(home))
+        return "/var/lib/propeller";
+    return arena_printf(arena, "%s/.local/share/propeller", home);
+}
+
+static int check(enum standalone_command command, const struct standalone_settings *settings,
+                 struct error *err)
+{
+    if (command == COMMAND_ADD_USER && str_is_empty(settings->name))
+        return error_set(err, ERROR_INVALID, "--name: must not be empty");
+    return 0;
+}
+
+int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
+                              enum standalone_command *ret_command, struct standalone_settings *ret,
+                              char *const **ret_rest, int *ret_rest_len, struct error *err)
+{
+    int r = find_command(argc > 1 ? argv[1] : "", ret_command, err);
+    if (r != 0)
+        return r;
+
+    struct split split = { .own = (char **)(uintptr_t)(argv + 1), .own_len = argc - 1 };
+
+    if (*ret_command == COMMAND_SERVE)
+        split = split_arguments(arena, argc, argv);
+    *ret_rest = split.rest;
+    *ret_rest_len = split.rest_len;
+    r = options_parse(arena, arena_printf(arena, PROGRAM " %s", TABLE[*ret_command].name),
+                      TABLE[*ret_command].about, TABLE[*ret_command].options,
+                      TABLE[*ret_command].len, split.own_len, split.own, ret, err);
+    if (r == 0 && str_is_empty(ret->data_dir))
+        ret->data_dir = default_data_dir(arena);
+    return r == 0 ? check(*ret_command, ret, err) : r;
+}

@@ -1,0 +1,25 @@
+/* The command line of propeller-standalone. */
+#pragma once
+
+#include "common/runtime/options.h"
+
+struct standalone_settings {
+    const char *data_dir;
+    const char *address;
+    struct option_strings extra_names;
+    bool controller;
+    const char *name; /* add-user */
+    const char *role;
+};
+
+enum standalone_command { COMMAND_INIT, COMMAND_SERVE, COMMAND_ADD_USER, COMMANDS };
+
+/*
+ * argv[1] is the command. Of serve the flags that are not this table's are the controller's:
+ * *ret_rest, with the program's name first and ended by NULL. As options_parse: 1 after --help and
+ * --version.
+ */
+int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
+                              enum standalone_command *ret_command, struct standalone_settings *ret,
+                              char *const **ret_rest, int *ret_rest_len,
+                              struct error *err) MUST_CHECK;

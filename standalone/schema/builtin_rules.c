@@ -1,0 +1,265 @@
+#include <stdint.h>
+
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "standalone/schema/builtin.h"
+#include "standalone/schema/name_rules.h"
+
+/* core.MaxSecretSize: all values of a Secret or ConfigMap together. */
+#define MAX_DATA (1u << 20)
+#define SIZE_WORDS "may not be more than 1048576 bytes"
+#define NAMESPACE_LABEL "kubernetes.io/metadata.name"
+
+/* The member as a tree that may be changed; it is made if it is not there. */
+static cJSON *member_of(cJSON *object, const char *name)
+{
+    cJSON *member = cJSON_DetachItemFromObjectCaseSensitive(object, name);
+
+    if (!cJSON_IsObject(member)) {
+        json_free(member);
+        member = cJSON_CreateObject();
+    }
+    json_set(object, name, member);
+    return member;
+}
+
+void ensure_members(struct arena *arena, cJSON *object, const char *always)
+{
+    const cJSON *members = NULL;
+
+    if (json_parse(arena, always, strlen(always), &members, NULL) < 0)
+        return;
+    json_for_each (member, members) {
+        if (!json_get(object, member->string))
+            json_set_copy(object, member->string, member);
+    }
+}
+
+static const char *text_at(const cJSON *object, const char *name)
+{
+    return json_string(json_get(object, name), "");
+}
+
+static void immutable(struct field_errors *errors, const char *path)
+{
+    field_error(errors, FIELD_ERROR_FORBIDDEN, path, NULL,
+                "field is immutable when `immutable` is set");
+}
+
+static void immutable_field(const struct validation *validation, const char *path,
+                            const char *member)
+{
+    const cJSON *value = json_get(validation->object, member);
+
+    if (!json_equal(value, json_get(validation->old, member)))
+        field_error(validation->errors, FIELD_ERROR_INVALID, path, value, "field is immutable");
+}
+
+/* --- namespaces ------------------------------------------------------------------------------- */
+
+void namespace_fill(struct arena *arena, cJSON *object, const cJSON *old)
+{
+    cJSON *metadata = member_of(object, "metadata");
+
+    (void)old;
+    ensure_members(arena, object, NAMESPACE_ALWAYS);
+    if (*text_at(metadata, "name"))
+        json_set_string(member_of(metadata, "labels"), NAMESPACE_LABEL, text_at(metadata, "name"));
+}
+
+void namespace_prepare(struct arena *arena, cJSON *object, const cJSON *old)
+{
+    cJSON *spec = member_of(object, "spec");
+
+    (void)arena;
+    if (!old) {
+        cJSON *status = cJSON_CreateObject();
+
+        json_set_string(status, "phase", "Active");
+        json_set(object, "status", status);
+        if (!json_get(spec, "finalizers"))
+            json_add_string(json_set_array(spec, "finalizers"), "kubernetes");
+        return;
+    }
+    json_set_copy(object, "status", json_get(old, "status"));
+    json_set_copy(object, "spec", json_get(old, "spec"));
+}
+
+void namespace_validate(const struct validation *validation)
+{
+    const cJSON *finalizers = json_path(validation->object, "spec", "finalizers", NULL);
+
+    json_for_each (finalizer, finalizers)
+        check_qualified_name(validation->errors, "spec.finalizers", json_string(finalizer, ""),
+                             json_string(finalizer, ""));
+}
+
+/* --- configmaps and secrets ------------------------------------------------------------------- */
+
+static size_t decoded_len(const char *text)
+{
+    size_t len = strlen(text);
+
+    while (len && text[len - 1] == '=')
+        len--;
+    return len * 3 / 4;
+}
+
+static size_t check_keys(const struct validation *validation, const char *bag, const char *other,
+                         bool encoded)
+{
+    const cJSON *theirs = json_get(validation->object, other);
+    size_t size = 0;
+
+    json_for_each (item, json_get(validation->object, bag)) {
+        const char *path = arena_printf(validation->arena, "%s[%s]", bag, item->string);
+        const char *value = json_string(item, "");
+
+        check_config_key(validation->errors, path, item->string);
+        if (json_get(theirs, item->string))
+            invalid_text(validation->errors, path, item->string,
+                         arena_printf(validation->arena, "duplicate of key present in %s", other));
+        size += encoded ? decoded_len(value) : strlen(value);
+    }
+    return size;
+}
+
+/* immutable cannot be taken back, and then nothing of these changes. */
+static void check_immutable(const struct validation *validation, const char *const *bags)
+{
+    if (!json_bool(json_get(validation->old, "immutable"), false))
+        return;
+    if (!json_bool(json_get(validation->object, "immutable"), false))
+        immutable(validation->errors, "immutable");
+    for (; *bags; bags++) {
+        if (!json_equal(json_get(validation->object, *bags), json_get(validation->old, *bags)))
+            immutable(validation->errors, *bags);
+    }
+}
+
+void configmap_validate(const struct validation *validation)
+{
+    static const char *const BAGS[] = { "data", "binaryData", NULL };
+    size_t size = check_keys(validation, "data", "binaryData", false) +
+                  check_keys(validation, "binaryData", "data", true);
+
+    if (size > MAX_DATA)
+        field_error(validation->errors, FIELD_ERROR_TOO_LONG, "", NULL, "%s", SIZE_WORDS);
+    if (validation->old)
+        check_immutable(validation, BAGS);
+}
+
+void secret_fill(struct arena *arena, cJSON *object, const cJSON *old)
+{
+    (void)old;
+    if (json_len(json_get(object, "stringData"))) {
+        cJSON *data = member_of(object, "data");
+
+        json_for_each (item, json_get(object, "stringData")) {
+            const char *text = json_string(item, "");
+
+            json_set_string(data, item->string, base64_encode(arena, text, strlen(text)));
+        }
+    }
+    json_remove(object, "stringData");
+    if (!*text_at(object, "type"))
+        json_set_string(object, "type", "Opaque");
+}
+
+/* Keys that Secrets of a type must have; of several one is enough. */
+static const struct {
+    const char *type;
+    const char *first;
+    const char *second;
+    bool both;
+} SECRET_TYPES[] = {
+    { "kubernetes.io/dockercfg", ".dockercfg", NULL, false },
+    { "kubernetes.io/dockerconfigjson", ".dockerconfigjson", NULL, false },
+    { "kubernetes.io/basic-auth", "username", "password", false },
+    { "kubernetes.io/ssh-auth", "ssh-privatekey", NULL, false },
+    { "kubernetes.io/tls", "tls.crt", "tls.key", true },
+};
+
+static void require_key(const struct validation *validation, const char *key)
+{
+    field_error_plain(validation->errors, FIELD_ERROR_REQUIRED,
+                      arena_printf(validation->arena, "data[%s]", key), NULL);
+}
+
+static void check_secret_type(const struct validation *validation)
+{
+    const char *type = text_at(validation->object, "type");
+    const cJSON *data = json_get(validation->object, "data");
+
+    for (size_t i = 0; i < ARRAY_LEN(SECRET_TYPES); i++) {
+        const char *first = SECRET_TYPES[i].first, *second = SECRET_TYPES[i].second;
+        bool has_first = json_get(data, first), has_second = second && json_get(data, second);
+
+        if (!str_equal(SECRET_TYPES[i].type, type))
+            continue;
+        if (SECRET_TYPES[i].both ? !has_first : !has_first && !has_second)
+            require_key(validation, first);
+        if (second && (SECRET_TYPES[i].both ? !has_second : !has_first && !has_second))
+            require_key(validation, second);
+    }
+}
+
+void secret_validate(const struct validation *validation)
+{
+    static const char *const BAGS[] = { "data", NULL };
+    size_t size = check_keys(validation, "data", "", true);
+
+    if (size > MAX_DATA)
+        field_error(validation->errors, FIELD_ERROR_TOO_LONG, "data", NULL, "%s", SIZE_WORDS);
+    check_secret_type(validation);
+    if (validation->old) {
+        immutable_field(validation, "type", "type");
+        check_immutable(validation, BAGS);
+    }
+}
+
+/* Of a reference to a Secret nothing is kept but its name. */
+void service_account_prepare(struct arena *arena, cJSON *object, const cJSON *old)
+{
+    cJSON *named = cJSON_CreateArray();
+
+    (void)arena;
+    (void)old;
+    json_for_each (secret, json_get(object, "secrets")) {
+        cJSON *reference = json_add_object(named);
+
+        if (*text_at(secret, "name"))
+            json_set_string(reference, "name", text_at(secret, "name"));
+    }
+    if (json_first(named))
+        json_set(object, "secrets", named);
+    else
+        json_free(named);
+}
+
+void service_account_validate(const struct validation *validation)
+{
+    (void)validation; /* its metadata is all */
+}
+
+/* --- leases ----------------------------------------------------------------------------------- */
+
+void lease_fill(struct arena *arena, cJSON *object, const cJSON *old)
+{
+    (void)old;
+    ensure_members(arena, object, LEASE_ALWAYS);
+}
+
+void lease_validate(const struct validation *validation)
+{
+    const cJSON *spec = json_get(validation->object, "spec");
+    const cJSON *seconds = json_get(spec, "leaseDurationSeconds");
+    const cJSON *transitions = json_get(spec, "leaseTransitions");
+
+    if (seconds && json_int(seconds, 1) <= 0)
+        field_error(validation->errors, FIELD_ERROR_INVALID, "spec.leaseDurationSeconds", seconds,
+                    "must be greater than 0");
+    if (transitions && json_int(transitions, 0) < 0)
+        field_error(validation->errors, FIELD_ERROR_INVALID, "spec.leaseTransitions", transitions,
+                    "must be greater than or equal to 0");
+}

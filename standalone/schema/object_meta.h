@@ -1,0 +1,23 @@
+/* metadata: what every object has, decoded, pruned and validated as ObjectMeta is. */
+#pragma once
+
+#include "common/api/field_errors.h"
+
+struct schema;
+
+/*
+ * Brings metadata into the form of ObjectMeta: members that are unknown or empty go, the paths of the
+ * unknown ones into unknown (as in schema_prune). In place. schema: of the resource.
+ * ERROR_INVALID, in Go's words: a member of another type, or metadata is no object.
+ */
+int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
+                       struct error *err) MUST_CHECK;
+
+/*
+ * Names of kinds: a DNS subdomain, of namespaces a label. Labels, annotations, finalizers, owner
+ * references, generateName. old NULL: it is created; else what must not change is compared too
+ * (name, namespace, uid, creationTimestamp, deletionTimestamp: the caller has filled in what the client
+ * left out).
+ */
+void object_meta_validate(const struct kube_kind *kind, const cJSON *object, const cJSON *old,
+                          struct field_errors *errors);

@@ -1,0 +1,91 @@
+/* What is served: the kinds of crds/ and the built-in ones, and how objects of each are written. */
+#pragma once
+
+#include "common/api/default.h"
+#include "common/api/validate.h"
+
+struct schema;
+struct resources;
+
+/* A column of a Table, as in additionalPrinterColumns. */
+struct resource_column {
+    const char *name;
+    const char *type;   /* string, integer, number, boolean, date */
+    const char *format; /* "" or "name" */
+    const char *description;
+    int64_t priority; /* over 0: with -o wide only */
+    const char *path; /* ".status.phase": JSONPath; NULL: cells computes it */
+};
+
+/* Adds the value of each column to the array cells; now_us: what ages are counted to. */
+typedef void resource_cells_fn(struct arena *arena, const cJSON *object, int64_t now_us,
+                               cJSON *cells);
+
+/*
+ * How a write goes: object_meta_decode; custom kinds: schema_prune, schema_default; built-in kinds:
+ * to_storage's form is what is stored, schema_decode, schema_prune, fill; managed_fields_update;
+ * apply_defaults (admission); prepare; object_meta_validate, schema_validate (custom kinds); then,
+ * if nothing is wrong so far, validate. Custom kinds: without the subresource an object's status is
+ * the old one's (none for a new one), in the subresource all but status and managedFields is.
+ *
+ * Makes an object what a strategy of the API server stores: fields of the kind that are not set get
+ * their values, what a client may not change is taken from old. Changes object in place. old NULL:
+ * it is created.
+ */
+typedef void resource_prepare_fn(struct arena *arena, cJSON *object, const cJSON *old);
+/* The same object as another version of the API has it; in place. */
+typedef void resource_convert_fn(struct arena *arena, cJSON *object);
+
+/* Immutable; any thread. What is a list ends in NULL. */
+struct resource {
+    struct kube_kind kind;
+    const char *singular;
+    const char *list_kind;
+    const char *const *short_names;
+    const char *const *categories;
+    /* "<group or core>/<plural>" of the key in the store; events of both groups have one. */
+    const char *storage;
+    bool custom;                 /* of crds/: merge patch, no strategic one; pruned */
+    bool has_status;             /* the subresource */
+    bool counts_generation;      /* metadata.generation grows with all but metadata and status */
+    const struct schema *schema; /* of the whole object, with metadata */
+    const cJSON *crd;            /* custom kinds: the manifest */
+    const char *definition;      /* "io.k8s.api.core.v1.Secret": its name in OpenAPI documents */
+    /* Built-in kinds: members that every object of the kind has, as JSON; NULL: none. */
+    const char *always;
+    const struct resource_column *columns; /* all, the name among them */
+    size_t columns_len;
+    resource_cells_fn *cells; /* NULL: each column has a path */
+    /* What admission does for custom kinds; NULL: nothing. */
+    default_fn *apply_defaults;
+    validate_fn *validate;        /* never NULL */
+    validate_fn *validate_status; /* NULL: nothing */
+    /* Built-in kinds; NULL: nothing. fill: defaults of the version, before managed fields are
+     * looked at; prepare: what the strategy does, after them. */
+    resource_prepare_fn *fill;
+    resource_prepare_fn *prepare;
+    resource_convert_fn *to_storage;
+    resource_convert_fn *from_storage;
+};
+
+/*
+ * Of what was built into the program: crds/ as shipped, and the built-in kinds namespaces,
+ * configmaps, secrets, serviceaccounts, leases and events (core and events.k8s.io).
+ * ERROR_INVALID: one of the manifests cannot be used, which a test would have found.
+ */
+int resources_create(struct resources **ret, struct error *err) MUST_CHECK;
+void resources_destroy(struct resources *resources); /* NULL is fine */
+DEFINE_CLEANUP(struct resources *, resources_destroy)
+
+/* group: "" for the core one. NULL: not served. */
+const struct resource *resources_find(const struct resources *resources, const char *group,
+                                      const char *version, const char *plural);
+const struct resource *resources_find_kind(const struct resources *resources, const char *group,
+                                           const char *version, const char *kind);
+
+/* OpenAPI definitions by name: of the built-in kinds and of what every object has. */
+const cJSON *resources_definitions(const struct resources *resources);
+
+/* In the order of discovery: core first, groups and plurals by name. */
+size_t resources_len(const struct resources *resources);
+const struct resource *resources_at(const struct resources *resources, size_t index);

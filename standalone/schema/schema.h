@@ -1,0 +1,51 @@
+/* Structural schemas: what the API server drops, fills in and refuses before any rule of a kind. */
+#pragma once
+
+#include "common/api/field_errors.h"
+
+/*
+ * Of apiextensions.k8s.io/v1 (openAPIV3Schema), and what OpenAPI documents say of built-in kinds.
+ * Immutable; lives in the arena that it was parsed into. x-kubernetes-validations are kept in the
+ * document and not interpreted: validate_fn of common/api states the same rules.
+ */
+struct schema;
+
+/* document and definitions (what "$ref" names, by name; NULL: none) must live as long as the schema.
+ * ERROR_INVALID names the path and what is not understood, so that a keyword which this does not
+ * know is never silently ignored. */
+int schema_parse(struct arena *arena, const cJSON *document, const cJSON *definitions,
+                 const struct schema **ret, struct error *err) MUST_CHECK;
+
+const cJSON *schema_document(const struct schema *schema);
+
+/*
+ * Drops members that the schema does not know, but for apiVersion, kind and metadata at the top, and nulls
+ * that may not be there and have no default. unknown: an array that gets the paths of the former
+ * ("spec.tasks[0].nme"), sorted, for fieldValidation=Strict and Warn; NULL: not wanted. In place.
+ */
+void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown);
+
+/* Sets defaults where a member is absent, or null and not nullable. In place. */
+void schema_default(const struct schema *schema, cJSON *object);
+
+/*
+ * Types, required, enums, patterns, limits, formats, list types: the API server's words and causes. old
+ * (NULL: none): what did not change is not refused (ratcheting, KEP-4008). validate_fn of the kind repeats
+ * these checks in its own words: it is for an object that nothing is wrong with here.
+ */
+void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
+                     struct field_errors *errors);
+
+/* The same of a write of the subresource: only the status is looked at, and messages call its fields
+ * without "status.". */
+void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
+                            struct field_errors *errors);
+
+/*
+ * For built-in kinds, which become Go structs before anything else: nulls and empty maps and lists go,
+ * in place. ERROR_INVALID with the words of encoding/json, "json: cannot unmarshal number into Go struct
+ * field ConfigMap.data of type string". The API server answers 400 with "<Kind> in version
+ * \"<version>\" cannot be handled as a <Kind>: " before it.
+ */
+int schema_decode(const struct schema *schema, const char *kind, cJSON *object,
+                  struct error *err) MUST_CHECK;

@@ -1,0 +1,27 @@
+/* Objects as a meta.k8s.io/v1 Table: what kubectl get prints. */
+#pragma once
+
+#include "standalone/schema/resource.h"
+
+/* ?includeObject= */
+enum table_include { TABLE_METADATA, TABLE_NONE, TABLE_OBJECT };
+/* "" is Metadata. false: the text is none of Metadata, None, Object. */
+bool table_include_parse(const char *text, enum table_include *ret);
+
+struct table_options {
+    enum table_include include;
+    bool without_columns; /* a watch sends columnDefinitions with its first event only */
+    int64_t now_us;       /* wall clock; ages of built-in kinds are counted from it */
+};
+
+/*
+ * Owned by the arena. list_meta: metadata of the list (resourceVersion, continue, remainingItemCount); of
+ * one object its resourceVersion. objects are copied as far as the rows hold them.
+ */
+cJSON *table_create(struct arena *arena, const struct resource *resource,
+                    const struct table_options *options, const cJSON *list_meta);
+void table_add(struct arena *arena, cJSON *table, const struct resource *resource,
+               const struct table_options *options, const cJSON *object);
+
+/* PartialObjectMetadata of an object, owned by the arena; version: "v1" or "v1beta1" of meta.k8s.io. */
+cJSON *partial_metadata(struct arena *arena, const cJSON *object, const char *version);

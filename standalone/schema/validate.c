@@ -1,0 +1,447 @@
+#include <math.h>
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "standalone/schema/formats.h"
+#include "standalone/schema/nodes.h"
+
+/* One value of the object, with what stood there before. */
+struct check {
+    struct arena *arena;
+    struct field_errors *errors;
+    bool blocks;   /* rules of CEL are not looked at */
+    size_t unsaid; /* of a path, in messages: "status" where the status alone is validated */
+};
+
+struct place {
+    const struct schema *schema;
+    const char *path;
+    const cJSON *value;
+    const cJSON *old; /* NULL: none, or not to be correlated */
+};
+
+static void check_place(struct check *check, const struct place *place);
+
+/* The API server's words begin with the path where go-openapi wrote them. */
+#define IN_BODY "%s in body "
+
+static const char *said(const struct check *check, const char *path)
+{
+    path += check->unsaid;
+    return check->unsaid && *path == '.' ? path + 1 : path;
+}
+
+static struct field_errors *blocking(struct check *check)
+{
+    check->blocks = true;
+    return check->errors;
+}
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+static bool is_integer(const cJSON *value)
+{
+    double number = json_double(value, NAN);
+
+    return json_is_number(value) && isfinite(number) && trunc(number) == number;
+}
+
+static const char *type_of(const cJSON *value)
+{
+    if (cJSON_IsString(value))
+        return "string";
+    if (is_integer(value))
+        return "integer";
+    if (json_is_number(value))
+        return "number";
+    if (cJSON_IsBool(value))
+        return "boolean";
+    if (cJSON_IsArray(value))
+        return "array";
+    return cJSON_IsObject(value) ? "object" : "null";
+}
+
+static bool type_fits(const struct schema *schema, const cJSON *value)
+{
+    if (cJSON_IsNull(value))
+        return schema->nullable || !*schema->type_name;
+    if (schema->int_or_string)
+        return cJSON_IsString(value) || is_integer(value);
+    switch (schema->type) {
+    case SCHEMA_ANY:
+        return true;
+    case SCHEMA_OBJECT:
+        return cJSON_IsObject(value);
+    case SCHEMA_ARRAY:
+        return cJSON_IsArray(value);
+    case SCHEMA_STRING:
+        return cJSON_IsString(value);
+    case SCHEMA_INTEGER:
+        return is_integer(value);
+    case SCHEMA_NUMBER:
+        return json_is_number(value);
+    case SCHEMA_BOOLEAN:
+        return cJSON_IsBool(value);
+    }
+    return false;
+}
+
+/* Formats that the API server knows; it forgets the others (int32, int64). */
+static bool has_format(const struct schema *schema)
+{
+    return str_equal(schema->format, "date-time");
+}
+
+static void check_type(struct check *check, const struct place *place)
+{
+    const struct schema *schema = place->schema;
+    const char *actual = type_of(place->value), *expected = schema->type_name;
+
+    if (type_fits(schema, place->value))
+        return;
+    if (has_format(schema) && cJSON_IsArray(place->value))
+        return; /* so does the API server */
+    if (has_format(schema) && !cJSON_IsNull(place->value)) {
+        expected = schema->format;
+        actual = str_equal(actual, "integer")  ? "int64"
+                 : str_equal(actual, "number") ? "double"
+                                               : "";
+    }
+    field_error(blocking(check), FIELD_ERROR_TYPE, place->path, NULL,
+                "\"%s\": " IN_BODY "must be of type %s: \"%s\"", actual, said(check, place->path),
+                expected, actual);
+}
+
+/* --- scalars ---------------------------------------------------------------------------------- */
+
+static size_t runes_of(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+static void check_string(struct check *check, const struct place *place)
+{
+    const struct schema *schema = place->schema;
+    const struct schema_limits *limits = &schema->limits;
+    const char *text = json_string(place->value, "");
+    int64_t len = (int64_t)runes_of(text);
+
+    if (limits->max_length != SCHEMA_NO_LIMIT && len > limits->max_length)
+        field_error(blocking(check), FIELD_ERROR_TOO_LONG, place->path, NULL,
+                    "may not be more than %lld byte%s", (long long)limits->max_length,
+                    limits->max_length == 1 ? "" : "s");
+    if (limits->min_length != SCHEMA_NO_LIMIT && len < limits->min_length)
+        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
+                    IN_BODY "should be at least %lld chars long", said(check, place->path),
+                    (long long)limits->min_length);
+    if (schema->pattern && regexec(&schema->regex, text, 0, NULL, 0) != 0)
+        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
+                    IN_BODY "should match '%s'", said(check, place->path), schema->pattern);
+}
+
+/* A text of FIELD_VALUE_MAX bytes, each of them escaped. */
+#define MAX_QUOTED (FIELD_VALUE_MAX * 10 + 2)
+
+static void check_format(struct check *check, const struct place *place)
+{
+    CLEANUP(buf_releasep) struct buf quoted = BUF_INIT(MAX_QUOTED);
+    const char *text = json_string(place->value, "");
+    size_t cut = str_utf8_cut(text, strlen(text), FIELD_VALUE_MAX);
+
+    if (!has_format(place->schema) || is_date_time(text))
+        return;
+    if (buf_append_quoted(&quoted, text, cut))
+        field_error(blocking(check), FIELD_ERROR_TYPE, place->path, NULL,
+                    "%s: " IN_BODY "must be of type %s: %s", buf_string(&quoted),
+                    said(check, place->path), place->schema->format, buf_string(&quoted));
+}
+
+static void check_number(struct check *check, const struct place *place)
+{
+    const struct schema_limits *limits = &place->schema->limits;
+    double number = json_double(place->value, 0);
+
+    if (limits->max != SCHEMA_NO_LIMIT && number > (double)limits->max)
+        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
+                    IN_BODY "should be less than or equal to %lld", said(check, place->path),
+                    (long long)limits->max);
+    if (limits->min != SCHEMA_NO_LIMIT && number < (double)limits->min)
+        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
+                    IN_BODY "should be greater than or equal to %lld", said(check, place->path),
+                    (long long)limits->min);
+}
+
+/* At most so many bytes of allowed values; the longest list of crds/ has 300. */
+#define MAX_VALUES_TEXT 8192
+
+static void check_values(struct check *check, const struct place *place)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_VALUES_TEXT);
+    bool fits = buf_append_string(&text, "supported values: ");
+
+    if (!place->schema->values)
+        return;
+    json_for_each (value, place->schema->values) {
+        const char *name = json_string(value, NULL);
+
+        if (json_equal(value, place->value))
+            return;
+        if (!name)
+            name = json_text(check->arena, value, NULL);
+        fits = fits && buf_append_quoted(&text, name, strlen(name)) &&
+               (!value->next || buf_append_string(&text, ", "));
+    }
+    field_error(blocking(check), FIELD_ERROR_NOT_SUPPORTED, place->path, place->value, "%s",
+                buf_string(&text));
+}
+
+/* --- containers ------------------------------------------------------------------------------- */
+
+static void too_many(struct check *check, const char *path, int64_t len, int64_t max)
+{
+    cJSON *number = arena_own(check->arena, cJSON_CreateNumber((double)len), json_free);
+
+    field_error(blocking(check), FIELD_ERROR_TOO_MANY, path, number,
+                "must have at most %lld item%s", (long long)max, max == 1 ? "" : "s");
+}
+
+static void too_few(struct check *check, const char *path, int64_t len, int64_t min,
+                    const char *what)
+{
+    cJSON *number = arena_own(check->arena, cJSON_CreateNumber((double)len), json_free);
+
+    field_error(check->errors, FIELD_ERROR_INVALID, path, number,
+                IN_BODY "should have at least %lld %s", said(check, path), (long long)min, what);
+}
+
+/* What the old list has under the same key; NULL in lists that are one value. */
+static const cJSON *old_item(const struct place *place, const cJSON *item)
+{
+    const struct schema *schema = place->schema;
+
+    if (schema->list != SCHEMA_LIST_MAP || !cJSON_IsArray(place->old))
+        return NULL;
+    json_for_each (old, place->old) {
+        bool same = true;
+
+        for (size_t i = 0; schema->keys[i]; i++)
+            same =
+                same && json_equal(json_get(old, schema->keys[i]), json_get(item, schema->keys[i]));
+        if (same)
+            return old;
+    }
+    return NULL;
+}
+
+static void check_array(struct check *check, const struct place *place)
+{
+    const struct schema_limits *limits = &place->schema->limits;
+    int64_t len = (int64_t)json_len(place->value);
+    size_t index = 0;
+
+    if (place->schema->items) {
+        json_for_each (item, place->value) {
+            struct place inner = { .schema = place->schema->items,
+                                   .path = schema_path_item(check->arena, place->path, index++),
+                                   .value = item,
+                                   .old = old_item(place, item) };
+            check_place(check, &inner);
+        }
+    }
+    if (limits->min_items != SCHEMA_NO_LIMIT && len < limits->min_items)
+        too_few(check, place->path, len, limits->min_items, "items");
+    if (limits->max_items != SCHEMA_NO_LIMIT && len > limits->max_items)
+        too_many(check, place->path, len, limits->max_items);
+}
+
+static void check_member(struct check *check, const struct place *place, const cJSON *member)
+{
+    const struct schema *schema = schema_member(place->schema, member->string);
+    const cJSON *old = cJSON_IsObject(place->old) ? json_get(place->old, member->string) : NULL;
+
+    if (!schema || (!*place->path && str_equal(member->string, "metadata")))
+        return; /* object_meta.h looks at it */
+    struct place inner = { .schema = schema,
+                           .path = schema_path_member(check->arena, place->path, member->string),
+                           .value = member,
+                           .old = old };
+    check_place(check, &inner);
+}
+
+static void check_object(struct check *check, const struct place *place)
+{
+    const struct schema_limits *limits = &place->schema->limits;
+    int64_t len = (int64_t)json_len(place->value);
+
+    if (limits->min_properties != SCHEMA_NO_LIMIT && len < limits->min_properties)
+        too_few(check, place->path, len, limits->min_properties, "properties");
+    if (limits->max_properties != SCHEMA_NO_LIMIT && len > limits->max_properties)
+        too_many(check, place->path, len, limits->max_properties);
+    json_for_each (member, place->value)
+        check_member(check, place, member);
+    json_for_each (name, place->schema->required) {
+        const char *text = json_string(name, "");
+
+        if (!json_get(place->value, text))
+            field_error_plain(blocking(check), FIELD_ERROR_REQUIRED,
+                              schema_path_member(check->arena, place->path, text), NULL);
+    }
+}
+
+/* A value that is as it was is not refused, however wrong (KEP-4008). */
+static void check_place(struct check *check, const struct place *place)
+{
+    const cJSON *value = place->value;
+
+    if (place->old && json_equal(place->old, value))
+        return;
+    check_type(check, place);
+    if (cJSON_IsString(value)) {
+        check_string(check, place);
+        check_format(check, place);
+    } else if (json_is_number(value)) {
+        check_number(check, place);
+    } else if (cJSON_IsArray(value)) {
+        check_array(check, place);
+    }
+    check_values(check, place);
+    if (cJSON_IsObject(value))
+        check_object(check, place);
+}
+
+/* --- list types ------------------------------------------------------------------------------- */
+
+static cJSON *key_of(const struct schema *schema, const cJSON *item)
+{
+    cJSON *key = cJSON_CreateObject();
+
+    for (size_t i = 0; schema->keys[i]; i++) {
+        const cJSON *part = json_get(item, schema->keys[i]);
+
+        if (part)
+            json_set_copy(key, schema->keys[i], part);
+    }
+    return key;
+}
+
+static bool check_items_are_objects(struct check *check, const struct place *place)
+{
+    size_t index = 0;
+
+    json_for_each (item, place->value) {
+        if (!cJSON_IsObject(item) && !cJSON_IsNull(item)) {
+            field_error(check->errors, FIELD_ERROR_INVALID,
+                        schema_path_item(check->arena, place->path, index), item,
+                        "must be an object for an array of list-type map");
+            return false;
+        }
+        index++;
+    }
+    return true;
+}
+
+/* The second of each, as the API server says it; the third and later say nothing. */
+static void check_duplicates(struct check *check, const struct place *place)
+{
+    const struct schema *schema = place->schema;
+    cJSON *seen = json_array(check->arena);
+    size_t index = 0;
+
+    if (schema->list == SCHEMA_LIST_MAP && !check_items_are_objects(check, place))
+        return;
+    json_for_each (item, place->value) {
+        cJSON *key = schema->list == SCHEMA_LIST_MAP ? key_of(schema, item) : json_copy(item);
+        size_t times = 0;
+
+        json_for_each (other, seen)
+            times += json_equal(other, key);
+        json_add(seen, key);
+        if (times == 1)
+            field_error_plain(check->errors, FIELD_ERROR_DUPLICATE,
+                              schema_path_item(check->arena, place->path, index), key);
+        index++;
+    }
+}
+
+static void check_lists(struct check *check, const struct place *place)
+{
+    const struct schema *schema = place->schema;
+    size_t index = 0;
+
+    if (cJSON_IsArray(place->value) && schema->list != SCHEMA_LIST_ATOMIC)
+        check_duplicates(check, place);
+    json_for_each (item, place->value) {
+        struct place inner = { .value = item };
+
+        if (cJSON_IsArray(place->value)) {
+            inner.schema = schema->items;
+            inner.path = schema_path_item(check->arena, place->path, index++);
+        } else {
+            inner.schema = *place->path || !str_equal(item->string, "metadata")
+                               ? schema_member(schema, item->string)
+                               : NULL;
+            inner.path = schema_path_member(check->arena, place->path, item->string);
+        }
+        if (inner.schema && (cJSON_IsArray(item) || cJSON_IsObject(item)))
+            check_lists(check, &inner);
+    }
+}
+
+/* Lists that were wrong already may be so. */
+static bool lists_fit(const struct schema *schema, const cJSON *object)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct check check = { .arena = arena, .errors = field_errors_create(arena) };
+    const struct place place = { .schema = schema, .path = "", .value = object };
+
+    check_lists(&check, &place);
+    return field_errors_count(check.errors) == 0;
+}
+
+/* As the API server says it, of schemas with rules of CEL. */
+static void say_blocked(struct check *check)
+{
+    cJSON *null = arena_own(check->arena, cJSON_CreateNull(), json_free);
+
+    field_error(check->errors, FIELD_ERROR_INVALID, "<nil>", null,
+                "some validation rules were not checked because the object was invalid; correct "
+                "the existing errors to complete validation");
+}
+
+static void validate(const struct place *place, const struct place *lists, size_t unsaid,
+                     struct field_errors *errors)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct check check = { .arena = arena, .errors = errors, .unsaid = unsaid };
+
+    check_place(&check, place);
+    if (!lists->old || lists_fit(lists->schema, lists->old))
+        check_lists(&check, lists);
+    if (check.blocks && lists->schema->has_rules)
+        say_blocked(&check);
+}
+
+void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
+                     struct field_errors *errors)
+{
+    const struct place place = { .schema = schema, .path = "", .value = object, .old = old };
+
+    validate(&place, &place, 0, errors);
+}
+
+void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
+                            struct field_errors *errors)
+{
+    const struct place lists = { .schema = schema, .path = "", .value = object, .old = old };
+    const struct place place = { .schema = schema_field(schema, "status"),
+                                 .path = "status",
+                                 .value = json_get(object, "status"),
+                                 .old = json_get(old, "status") };
+
+    if (place.schema && place.value)
+        validate(&place, &lists, strlen("status"), errors);
+}

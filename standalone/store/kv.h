@@ -1,0 +1,148 @@
+/* The embedded store: texts under keys in one SQLite file, with revisions, history and watches. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/clock.h"
+#include "common/base/error.h"
+
+/*
+ * The contract is that of etcd's KV and Watch API (etcd.io, "API guarantees") for one key a write.
+ *
+ * Invariants
+ *  1. Every write has a revision of its own, larger than those before it, also those of earlier
+ *     processes. An empty store is at revision 1.
+ *  2. What returned 0 is on the disk (WAL with synchronous=FULL: the log is synced before the
+ *     answer) and stays after kill -9 and power loss; writers that wait together share a sync.
+ *     Nothing is seen by a reader or a watch that is not on the disk.
+ *  3. What returned ERROR_UNAVAILABLE was not written at all.
+ *  4. A read shows the store at one revision. A read after a write that returned shows it.
+ *  5. A watch gives every event of its prefix after its revision once and in order, or says GONE.
+ *  6. Every row has a checksum over its content, looked at by each read.
+ *  7. One connection writes, compacts and moves the log into the file, all on one thread: SQLite
+ *     before 3.51.3 may damage a file when two connections do so at once (sqlite.org, "WAL-reset
+ *     bug").
+ *
+ * In memory is nothing for each object: pages in the caches of the connections, and the newest
+ * events, of at most ring_bytes, while there are watches.
+ *
+ * All functions: any thread, and they may block on the disk. None may be under way, and no watch
+ * open, when kv_close is called.
+ */
+struct kv;
+struct kv_watch;
+
+/* Keys are printable: no byte below 0x20. */
+#define KV_MAX_KEY 1024
+/* Of one text: etcd's --max-request-bytes. */
+#define KV_MAX_TEXT (3u << 19)
+/* As the expected revision of a write: whatever is there, or nothing. */
+#define KV_ANY UINT64_MAX
+
+struct kv_options {
+    const char *path; /* FILE; beside it FILE-wal, FILE-shm, FILE-lock. Its folder must exist */
+    /* How much history is kept behind the newest revision; what is over any of them is compacted in
+     * the background. 0: the default. */
+    uint64_t history_revisions; /* 100,000 */
+    uint64_t history_bytes;     /* 64 MiB of texts that were replaced */
+    int64_t history_ms;         /* 10 minutes */
+    size_t ring_bytes;          /* 4 MiB */
+    const struct clock *clock;  /* NULL: CLOCK_SYSTEM */
+    const char *vfs;            /* of SQLite; NULL: the default one. For tests */
+};
+
+/*
+ * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is none of
+ * this program's or one of a newer version; it was left as it is, and the message says what to do.
+ * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
+ */
+int kv_open(const struct kv_options *options, struct kv **ret, struct error *err) MUST_CHECK;
+void kv_close(struct kv *kv); /* NULL is fine */
+DEFINE_CLEANUP(struct kv *, kv_close)
+
+struct kv_value { /* in the caller's arena */
+    const char *key;
+    const char *text; /* NUL behind it; NULL: deleted */
+    size_t len;
+    uint64_t revision; /* of the write that made it so */
+    uint64_t created;  /* of the write that created this key, since its last deletion */
+};
+
+/* revision 0 is the newest one. ERROR_NOT_FOUND; ERROR_GONE: compacted; ERROR_TIMEOUT: the revision is
+ * not there yet; ERROR_INTERNAL: the row is damaged. */
+int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revision,
+           struct kv_value *ret, struct error *err) MUST_CHECK;
+
+struct kv_range {
+    const char *prefix;
+    const char *after; /* keys behind this one; NULL: from the first */
+    size_t limit;      /* 0: all */
+    uint64_t revision; /* 0: the newest; pages after the first give the first one's */
+    bool uncounted;    /* remaining is 1 for any number: to count costs as much as a page of 500 for
+                        * every 20,000 keys */
+};
+
+struct kv_page {
+    struct kv_value *items; /* in the order of keys, as bytes compare */
+    size_t len;
+    uint64_t revision; /* what the page shows */
+    size_t remaining;  /* how many come after it */
+};
+
+/* Errors as kv_get's; nothing found is an empty page. */
+int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, struct kv_page *ret,
+            struct error *err) MUST_CHECK;
+size_t kv_count(struct kv *kv, const char *prefix); /* now; 0 if it cannot be read */
+
+/*
+ * expected 0: the key must not be there (ERROR_EXISTS); else it must have that revision
+ * (ERROR_CONFLICT, ERROR_NOT_FOUND); or KV_ANY. Also ERROR_INVALID: not a key; ERROR_TOO_LARGE;
+ * ERROR_UNAVAILABLE: no space, nothing was written; ERROR_TIMEOUT: the disk failed while the write was
+ * made durable: it is not there, and may be back after a crash. Whatever it was, the next write tries
+ * anew: nothing has to be done by hand when there is space again.
+ */
+int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
+           uint64_t *ret_revision, struct error *err) MUST_CHECK;
+/* As kv_put; ERROR_NOT_FOUND also with KV_ANY. */
+int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
+              struct error *err) MUST_CHECK;
+
+enum kv_event_type { KV_PUT, KV_DELETE };
+
+struct kv_event {
+    enum kv_event_type type;
+    struct kv_value value;    /* of a deletion: key and revision, no text */
+    struct kv_value previous; /* what it replaced; revision 0: nothing, the key was created */
+};
+
+/* There may be more to take. Once after each kv_watch_next that gave 0; on the store's writing thread:
+ * must not block and not call back into the store. */
+typedef void kv_notify_fn(void *ctx);
+
+/*
+ * Events after after_revision of keys with the prefix; one thread at a time uses a watch. notify may
+ * be NULL. ERROR_GONE: that is compacted. A revision that is not there yet is waited for.
+ */
+int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_notify_fn *notify,
+             void *ctx, struct kv_watch **ret, struct error *err) MUST_CHECK;
+/* 1: an event; 0: none now; -ERROR_GONE: it fell behind the history, list again. Other errors may be
+ * tried again. */
+int kv_watch_next(struct kv_watch *watch, struct arena *arena, struct kv_event *ret,
+                  struct error *err) MUST_CHECK;
+/* Every event up to this revision was taken: for bookmarks. */
+uint64_t kv_watch_progress(struct kv_watch *watch);
+/* notify is not running, and is not called again, when it returns. NULL is fine. */
+void kv_watch_close(struct kv_watch *watch);
+
+uint64_t kv_revision(struct kv *kv);  /* the newest */
+uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
+
+/* A copy of one revision into a new file, synced, while others read and write. ERROR_EXISTS: the file
+ * is there already. It is opened with kv_open like any other. */
+int kv_backup(struct kv *kv, const char *path, struct error *err) MUST_CHECK;
+/* The same of a store that another process may have open, which is not disturbed. ERROR_NOT_FOUND: there
+ * is no such store. */
+int kv_backup_of(const char *store, const char *path, struct error *err) MUST_CHECK;

@@ -1,0 +1,96 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include "standalone/store/kv_internal.h"
+
+static int sync_path(const char *path, int flags, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    int r = fd < 0 ? -1 : fsync(fd);
+    int reason = errno;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return r < 0 ? error_set(err, ERROR_UNAVAILABLE, "sync '%s': %s", path, strerror(reason)) : 0;
+}
+
+/* A connection of its own: those of the pool are for what takes a moment. */
+static int copy_into(const char *store, const char *path, struct error *err)
+{
+    struct kv_connect_options options = { .path = store,
+                                          .read_only = true,
+                                          .cache_kib = KV_READER_CACHE_KIB };
+    struct kv_connection connection = { 0 };
+    sqlite3_stmt *statement = NULL;
+
+    int r = kv_connect(&options, &connection, err);
+    if (r < 0)
+        return r;
+    if (sqlite3_prepare_v2(connection.db, "VACUUM INTO ?1", -1, &statement, NULL) != SQLITE_OK ||
+        kv_bind_text(statement, 1, path, strlen(path)) != SQLITE_OK ||
+        sqlite3_step(statement) != SQLITE_DONE)
+        r = kv_sql_error(&connection, "back up", err);
+    (void)sqlite3_finalize(statement);
+    kv_disconnect(&connection);
+    return r;
+}
+
+static int make_backup(const char *store, const char *path, const char *new_path, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
+    int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", new_path, strerror(errno));
+    (void)close(fd);
+    int r = copy_into(store, new_path, err);
+    if (r == 0)
+        r = sync_path(new_path, 0, err);
+    if (r < 0)
+        return r;
+    if (rename(new_path, path) < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "rename to '%s': %s", path, strerror(errno));
+    return sync_path(folder, O_DIRECTORY, err);
+}
+
+static int back_up(const char *store, const char *path, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *new_path = arena_printf(arena, "%s.new", path);
+    struct stat status;
+
+    if (lstat(path, &status) == 0)
+        return error_set(err, ERROR_EXISTS, "backup '%s' exists already", path);
+    int r = make_backup(store, path, new_path, err);
+    if (r < 0)
+        (void)unlink(new_path);
+    return r;
+}
+
+int kv_backup(struct kv *kv, const char *path, struct error *err)
+{
+    return back_up(kv->path, path, err);
+}
+
+int kv_backup_of(const char *store, const char *path, struct error *err)
+{
+    struct kv_options options = { .path = store };
+    CLEANUP(kv_closep) struct kv *kv = NULL;
+    struct stat status;
+
+    if (stat(store, &status) < 0)
+        return error_set(err, ERROR_NOT_FOUND, "store '%s': %s", store, strerror(errno));
+    /* One that nobody has open may have a log of a process that was killed: only who opens it reads
+     * that. */
+    int r = kv_open(&options, &kv, err);
+    if (r < 0 && r != -ERROR_UNAVAILABLE)
+        return r;
+    return back_up(store, path, err);
+}

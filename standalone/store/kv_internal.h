@@ -1,0 +1,163 @@
+/* The parts of an open store, and which thread each belongs to. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "standalone/store/kv.h"
+#include "standalone/store/kv_sql.h"
+
+/* What readers and watches share; more of them wait for a moment. */
+#define KV_READERS 4
+#define KV_READER_CACHE_KIB 512
+#define KV_WRITER_CACHE_KIB 2048
+
+/* Each write counts as so many bytes of history besides the text that it replaces. */
+#define KV_ROW_WEIGHT 128
+
+/* --- an event: counted, immutable; strings are its own --- */
+
+struct kv_entry {
+    atomic_uint references;
+    size_t bytes;
+    struct kv_event event;
+    char strings[];
+};
+
+/* previous NULL: there was none. */
+struct kv_entry *kv_entry_create(const struct kv_row *row, const struct kv_row *previous);
+void kv_entry_unref(void *pointer); /* NULL is fine */
+
+/* --- connections that read: a leaf lock, held for no statement --- */
+
+struct kv_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct kv_connection connections[KV_READERS];
+    struct kv_connection *unused;
+    size_t in_use;
+    bool paused;
+};
+
+void kv_pool_init(struct kv_pool *pool);
+void kv_pool_release(struct kv_pool *pool);
+/* Nobody reads when it returns, and nobody begins to until the resume. */
+void kv_pool_pause(struct kv_pool *pool);
+void kv_pool_resume(struct kv_pool *pool);
+
+/* One revision of the store, for reading. */
+struct kv_snapshot {
+    struct kv_connection *connection;
+    uint64_t revision;
+    uint64_t compacted;
+};
+
+int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err) MUST_CHECK;
+void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot);
+
+/* The keys of a prefix: from <= key < end, but not `except`. */
+struct kv_bounds {
+    const char *from;
+    const char *end;    /* NULL: no end */
+    const char *except; /* "": none */
+};
+struct kv_bounds kv_bounds_of(struct arena *arena, const char *prefix, const char *after);
+void kv_bounds_bind(sqlite3_stmt *statement, const struct kv_bounds *bounds);
+
+/* --- the newest events, by revision: a leaf lock --- */
+
+#define KV_RING_ENTRIES 8192u
+
+struct kv_ring {
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    uint64_t head;             /* the newest revision */
+    uint64_t base;             /* it holds the events of (base, head] */
+    struct kv_entry **entries; /* that of revision r at r % KV_RING_ENTRIES; NULL: no watch yet */
+    size_t bytes;              /* of the entries */
+    size_t max_bytes;
+    struct kv_watch *watches;
+    atomic_bool watched; /* there are watches */
+};
+
+void kv_ring_init(struct kv_ring *ring, uint64_t head, size_t max_bytes);
+void kv_ring_release(struct kv_ring *ring);
+/* The events of the next len revisions are on the disk; takes the entries over. entries NULL: nobody
+ * watched when they were written. */
+void kv_ring_publish(struct kv_ring *ring, struct kv_entry **entries, size_t len);
+/* Tells the watches that the publish before this one has something for. */
+void kv_ring_notify(struct kv_ring *ring);
+
+/* --- what waits to be written --- */
+
+struct kv_write;
+
+struct kv_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct kv_write *first;
+    struct kv_write *last;
+    bool stopping;
+};
+
+/* --- history, and the log: the writing thread's --- */
+
+struct kv_limits {
+    uint64_t revisions;
+    uint64_t bytes;
+    int64_t age_ms;
+};
+
+/* A point of the history. weight: of all that was written up to it. */
+struct kv_point {
+    uint64_t revision;
+    uint64_t weight;
+};
+
+struct kv_history {
+    struct kv_limits limits;
+    struct kv_point head;
+    struct kv_point compacted;
+    int64_t due_at_ms; /* wall clock; before it nothing is too old */
+    bool behind;       /* the last step has left something that is due */
+};
+
+/* Whether the write at `point` of `written_ms` is beyond what is kept. Pure. */
+bool kv_history_is_due(const struct kv_history *history, const struct kv_point *point,
+                       int64_t written_ms, int64_t now_ms);
+/* Compacts a bounded number of revisions, if any are due. */
+int kv_history_step(struct kv *kv, struct error *err) MUST_CHECK;
+/* How long the writing thread may wait for writers; UINT32_MAX: for ever. */
+uint32_t kv_history_wait_ms(const struct kv *kv);
+
+struct kv_log {
+    int frames;     /* pages in it */
+    int try_frames; /* it is moved into the file when it has so many */
+    bool failed;    /* the last time, which was said */
+};
+
+/* Of sqlite3_wal_hook, with the struct kv_log: how long the log is after a commit. */
+int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
+/* Moves the log into the file when it is time. */
+void kv_log_step(struct kv *kv);
+
+/* --- all of it --- */
+
+struct kv {
+    char *path;
+    char *vfs;
+    const struct clock *clock;
+    int lock_fd;
+    struct kv_connection writer; /* of the writing thread; of kv_open and kv_close around it */
+    struct kv_history history;
+    struct kv_log log;
+    _Atomic uint64_t compacted; /* history.compacted, for all threads */
+    struct kv_queue queue;
+    struct kv_pool pool;
+    struct kv_ring ring;
+    pthread_t thread;
+    bool started;
+};
+
+void *kv_writer_run(void *ctx); /* the struct kv */
+int kv_check(struct kv_connection *connection, struct error *err) MUST_CHECK;

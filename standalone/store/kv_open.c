@@ -1,0 +1,282 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "common/base/alloc.h"
+#include "common/base/cond.h"
+#include "common/runtime/thread.h"
+#include "standalone/store/kv_internal.h"
+
+/* In the file's header: "prop", and the version of the tables. */
+#define APPLICATION 0x70726f70
+#define VERSION 1
+#define TEXT_OF(number) #number
+#define NUMBER_TEXT(number) TEXT_OF(number)
+
+#define DEFAULT_REVISIONS 100000
+#define DEFAULT_BYTES (UINT64_C(64) << 20)
+#define DEFAULT_AGE_MS INT64_C(600000)
+#define DEFAULT_RING ((size_t)4 << 20)
+
+/*
+ * A row for each write: the newest of a key is what it is now. The index alone says which one that
+ * is, and whether it is a deletion. weight grows with what was replaced, so the size of the history
+ * between two revisions is a difference.
+ */
+static const char SCHEMA[] =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE history (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, created INTEGER NOT "
+    "NULL,"
+    " previous INTEGER NOT NULL, deleted INTEGER NOT NULL, written_ms INTEGER NOT NULL,"
+    " weight INTEGER NOT NULL, checksum INTEGER NOT NULL, text TEXT NOT NULL);"
+    "CREATE UNIQUE INDEX newest ON history (key, revision, deleted);"
+    "CREATE TABLE state (only INTEGER PRIMARY KEY CHECK (only = 0), compacted INTEGER NOT NULL,"
+    " compacted_weight INTEGER NOT NULL);"
+    "INSERT INTO state VALUES (0, 1, 0);"
+    "PRAGMA application_id = " NUMBER_TEXT(APPLICATION) ";"
+                                                        "PRAGMA user_version = " NUMBER_TEXT(
+                                                            VERSION) ";"
+                                                                     "COMMIT";
+
+/* --- files --- */
+
+static int lock_file(const char *path, int *ret, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *lock_path = arena_printf(arena, "%s-lock", path);
+    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", lock_path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int reason = errno;
+        (void)close(fd);
+        if (reason == EWOULDBLOCK)
+            return error_set(err, ERROR_UNAVAILABLE, "store '%s' is in use by another process",
+                             path);
+        return error_set(err, ERROR_UNAVAILABLE, "lock '%s': %s", lock_path, strerror(reason));
+    }
+    *ret = fd;
+    return 0;
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? status.st_size : 0;
+}
+
+/* Makes the file, which holds secrets, for its owner alone; SQLite gives the others its mode. */
+static int make_file(const char *path, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *log = arena_printf(arena, "%s-wal", path);
+
+    /* SQLite would take the log for a left-over and remove it. */
+    if (size_of(path) == 0 && size_of(log) > 0)
+        return error_set(err, ERROR_INVALID,
+                         "store '%s' is missing or empty, but '%s' is there: put the file back, or "
+                         "restore a backup and remove the log",
+                         path, log);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", path, strerror(errno));
+    (void)close(fd);
+    return 0;
+}
+
+/* --- what is in it --- */
+
+/* What SQLite says of a file that it cannot use. */
+static int refuse_unless_readable(const char *path, int r, struct error *err)
+{
+    char inner[sizeof(err->message)];
+
+    if (r >= 0 || !err || err->code != ERROR_INTERNAL)
+        return r;
+    (void)snprintf(inner, sizeof(inner), "%s", err->message);
+    return error_set(err, ERROR_INVALID,
+                     "store '%s' cannot be used and was left as it is: restore a backup (%s)", path,
+                     inner);
+}
+
+static int read_identity(const struct kv_connection *writer, struct error *err)
+{
+    int64_t application = 0, version = 0, tables = 0;
+
+    int r = kv_ask(writer, "PRAGMA application_id", &application, err);
+    if (r == 0)
+        r = kv_ask(writer, "PRAGMA user_version", &version, err);
+    if (r == 0)
+        r = kv_ask(writer, "SELECT COUNT(*) FROM sqlite_schema", &tables, err);
+    if (r < 0)
+        return r;
+    if (tables == 0 && application == 0)
+        return 1; /* new */
+    if (application != APPLICATION)
+        return error_set(err, ERROR_INVALID, "'%s' is a database of another program", writer->path);
+    if (version != VERSION)
+        return error_set(err, ERROR_INVALID,
+                         "store '%s' has version %" PRIi64 ", this program knows version %d",
+                         writer->path, version, VERSION);
+    return 0;
+}
+
+static int set_journal(const struct kv_connection *writer, struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    bool is_log = false;
+
+    if (sqlite3_prepare_v2(writer->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW) {
+        const char *mode = (const char *)sqlite3_column_text(statement, 0);
+        is_log = mode && strcmp(mode, "wal") == 0;
+    }
+    (void)sqlite3_finalize(statement);
+    if (!is_log)
+        return kv_sql_error(writer, "begin a log for", err);
+    return 0;
+}
+
+static int read_state(struct kv *kv, struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+    struct kv_history *history = &kv->history;
+    int64_t weight = 0;
+
+    int r = kv_prepare(&kv->writer, KV_STATE, &statement, err);
+    if (r == 0)
+        r = kv_step(&kv->writer, statement, "read", err);
+    if (r < 0)
+        return r;
+    if (r == 0)
+        return error_set(err, ERROR_INTERNAL, "its state is missing");
+    history->compacted.revision = kv_column_number(statement, 0);
+    history->compacted.weight = kv_column_number(statement, 1);
+    history->head = history->compacted;
+    if (kv_column_number(statement, 2) > history->compacted.revision) {
+        history->head.revision = kv_column_number(statement, 2);
+        r = kv_ask(&kv->writer, "SELECT MAX(weight) FROM history", &weight, err);
+        if (r < 0)
+            return r;
+        history->head.weight = (uint64_t)weight;
+    }
+    atomic_store(&kv->compacted, history->compacted.revision);
+    return 0;
+}
+
+static int open_writer(struct kv *kv, struct error *err)
+{
+    struct kv_connect_options options = { .path = kv->path,
+                                          .vfs = kv->vfs,
+                                          .cache_kib = KV_WRITER_CACHE_KIB };
+
+    int r = kv_connect(&options, &kv->writer, err);
+    if (r < 0)
+        return r;
+    r = read_identity(&kv->writer, err);
+    if (r < 0)
+        return r;
+    bool is_new = r > 0;
+    r = set_journal(&kv->writer, err);
+    if (r == 0)
+        r = is_new ? kv_execute(&kv->writer, SCHEMA, err) : kv_check(&kv->writer, err);
+    if (r == 0)
+        r = read_state(kv, err);
+    if (r < 0)
+        return r;
+    (void)sqlite3_wal_hook(kv->writer.db, kv_log_note, &kv->log);
+    kv->log.try_frames = 0; /* what was left in the log goes into the file with the first write */
+    return 0;
+}
+
+/* --- all of it --- */
+
+static uint64_t or_default(uint64_t value, uint64_t fallback)
+{
+    return value ? value : fallback;
+}
+
+static struct kv *create(const struct kv_options *options)
+{
+    struct kv *kv = xcalloc(1, sizeof(*kv));
+
+    kv->path = xstrdup(options->path);
+    kv->vfs = options->vfs ? xstrdup(options->vfs) : NULL;
+    kv->clock = options->clock ? options->clock : &CLOCK_SYSTEM;
+    kv->lock_fd = -1;
+    kv->history.limits = (struct kv_limits){
+        .revisions = or_default(options->history_revisions, DEFAULT_REVISIONS),
+        .bytes = or_default(options->history_bytes, DEFAULT_BYTES),
+        .age_ms = options->history_ms ? options->history_ms : DEFAULT_AGE_MS,
+    };
+    (void)pthread_mutex_init(&kv->queue.lock, NULL);
+    cond_init(&kv->queue.changed);
+    kv_pool_init(&kv->pool);
+    return kv;
+}
+
+int kv_open(const struct kv_options *options, struct kv **ret, struct error *err)
+{
+    CLEANUP(kv_closep) struct kv *kv = create(options);
+    struct error own;
+
+    if (!err)
+        err = &own;
+    int r = lock_file(kv->path, &kv->lock_fd, err);
+    if (r == 0)
+        r = make_file(kv->path, err);
+    if (r < 0)
+        return r;
+    r = refuse_unless_readable(kv->path, open_writer(kv, err), err);
+    if (r < 0)
+        return r;
+    kv_ring_init(&kv->ring, kv->history.head.revision,
+                 options->ring_bytes ? options->ring_bytes : DEFAULT_RING);
+    r = thread_start(&kv->thread, "store", kv_writer_run, kv, err);
+    if (r < 0) {
+        kv_ring_release(&kv->ring);
+        return r;
+    }
+    kv->started = true;
+    *ret = TAKE(kv);
+    return 0;
+}
+
+static void stop(struct kv *kv)
+{
+    (void)pthread_mutex_lock(&kv->queue.lock);
+    kv->queue.stopping = true;
+    (void)pthread_cond_signal(&kv->queue.changed);
+    (void)pthread_mutex_unlock(&kv->queue.lock);
+    thread_join(kv->thread);
+    kv_ring_release(&kv->ring);
+}
+
+void kv_close(struct kv *kv)
+{
+    if (!kv)
+        return;
+    if (kv->started)
+        stop(kv);
+    kv_pool_release(&kv->pool);
+    /* One file again; what cannot be moved is read from the log at the next start. */
+    if (kv->started)
+        (void)sqlite3_db_config(kv->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    kv_disconnect(&kv->writer);
+    (void)pthread_cond_destroy(&kv->queue.changed);
+    (void)pthread_mutex_destroy(&kv->queue.lock);
+    if (kv->lock_fd >= 0)
+        (void)close(kv->lock_fd);
+    free(kv->vfs);
+    free(kv->path);
+    free(kv);
+}

@@ -1,0 +1,336 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "standalone/store/kv_internal.h"
+
+#define FIRST_ITEMS 16
+
+/* --- the pool --- */
+
+void kv_pool_init(struct kv_pool *pool)
+{
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->changed, NULL);
+    for (size_t i = 0; i < KV_READERS; i++) {
+        pool->connections[i].next = pool->unused;
+        pool->unused = &pool->connections[i];
+    }
+}
+
+void kv_pool_release(struct kv_pool *pool)
+{
+    for (size_t i = 0; i < KV_READERS; i++)
+        kv_disconnect(&pool->connections[i]);
+    (void)pthread_cond_destroy(&pool->changed);
+    (void)pthread_mutex_destroy(&pool->lock);
+}
+
+void kv_pool_pause(struct kv_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->paused = true;
+    while (pool->in_use)
+        (void)pthread_cond_wait(&pool->changed, &pool->lock);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void kv_pool_resume(struct kv_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->paused = false;
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+static struct kv_connection *pool_take(struct kv_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    while (pool->paused || !pool->unused)
+        (void)pthread_cond_wait(&pool->changed, &pool->lock);
+    struct kv_connection *connection = pool->unused;
+    pool->unused = connection->next;
+    pool->in_use++;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return connection;
+}
+
+static void pool_give(struct kv_pool *pool, struct kv_connection *connection)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    connection->next = pool->unused;
+    pool->unused = connection;
+    pool->in_use--;
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+/* --- snapshots --- */
+
+static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct error *err)
+{
+    struct kv_connection *connection = snapshot->connection;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = 0;
+    if (!connection->db) {
+        struct kv_connect_options options = {
+            .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
+        };
+        r = kv_connect(&options, connection, err);
+    }
+    if (r == 0)
+        r = kv_run(connection, KV_BEGIN_READ, err);
+    if (r == 0)
+        r = kv_prepare(connection, KV_STATE, &statement, err);
+    if (r == 0)
+        r = kv_step(connection, statement, "read", err);
+    if (r < 0)
+        return r;
+
+    snapshot->compacted = kv_column_number(statement, 0);
+    snapshot->revision = kv_column_number(statement, 2);
+    if (snapshot->revision < snapshot->compacted)
+        snapshot->revision = snapshot->compacted; /* no rows yet */
+    return 0;
+}
+
+int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err)
+{
+    struct kv_snapshot snapshot = { .connection = pool_take(&kv->pool) };
+
+    int r = begin_reading(kv, &snapshot, err);
+    if (r < 0) {
+        kv_snapshot_end(kv, &snapshot);
+        return r;
+    }
+    *ret = snapshot;
+    return 0;
+}
+
+void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot)
+{
+    struct kv_connection *connection = snapshot->connection;
+
+    if (connection->db && !sqlite3_get_autocommit(connection->db)) {
+        struct error ignored;
+        if (kv_run(connection, KV_ROLLBACK, &ignored) < 0)
+            kv_disconnect(connection); /* a fresh one next time */
+    }
+    pool_give(&kv->pool, connection);
+}
+
+/* --- ranges --- */
+
+struct kv_bounds kv_bounds_of(struct arena *arena, const char *prefix, const char *after)
+{
+    struct kv_bounds bounds = { .from = prefix, .except = "" };
+    size_t len = strlen(prefix);
+
+    if (len) {
+        char *end = arena_strdup(arena, prefix);
+        end[len - 1]++; /* a key has no byte 0xff, which UTF-8 knows not */
+        bounds.end = end;
+    }
+    if (after && strcmp(after, prefix) >= 0) {
+        bounds.from = after;
+        bounds.except = after;
+    }
+    return bounds;
+}
+
+void kv_bounds_bind(sqlite3_stmt *statement, const struct kv_bounds *bounds)
+{
+    (void)kv_bind_text(statement, 1, bounds->from, strlen(bounds->from));
+    if (bounds->end)
+        (void)kv_bind_text(statement, 2, bounds->end, strlen(bounds->end));
+    else
+        (void)sqlite3_bind_zeroblob(statement, 2, 0); /* which every text is smaller than */
+    (void)kv_bind_text(statement, 3, bounds->except, strlen(bounds->except));
+}
+
+/* The revision that is meant by `asked`. */
+static int choose_revision(const struct kv_snapshot *snapshot, uint64_t asked, uint64_t *ret,
+                           struct error *err)
+{
+    if (asked == 0)
+        asked = snapshot->revision;
+    if (asked > snapshot->revision)
+        return error_set(err, ERROR_TIMEOUT,
+                         "revision %" PRIu64 " is not there yet, the newest is %" PRIu64, asked,
+                         snapshot->revision);
+    if (asked < snapshot->compacted)
+        return error_set(err, ERROR_GONE,
+                         "revision %" PRIu64 " is compacted, the oldest is %" PRIu64, asked,
+                         snapshot->compacted);
+    *ret = asked;
+    return 0;
+}
+
+static struct kv_value copy_value(struct arena *arena, const struct kv_row *row)
+{
+    return (struct kv_value){
+        .key = arena_strndup(arena, row->key, row->key_len),
+        .text = arena_strndup(arena, row->text, row->len),
+        .len = row->len,
+        .revision = row->revision,
+        .created = row->created,
+    };
+}
+
+static int read_value(struct kv_connection *connection, struct arena *arena, uint64_t revision,
+                      struct kv_value *ret, struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+    struct kv_row row;
+
+    int r = kv_row_find(connection, revision, &statement, &row, err);
+    if (r < 0)
+        return r;
+    *ret = copy_value(arena, &row);
+    return 0;
+}
+
+static int get_at(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
+                  uint64_t revision, struct kv_value *ret, struct error *err)
+{
+    struct kv_connection *connection = snapshot->connection;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = choose_revision(snapshot, revision, &revision, err);
+    if (r < 0)
+        return r;
+    r = kv_prepare(connection, KV_NEWEST, &statement, err);
+    if (r < 0)
+        return r;
+    (void)kv_bind_text(statement, 1, key, strlen(key));
+    (void)kv_bind_number(statement, 2, revision);
+    r = kv_step(connection, statement, "read", err);
+    if (r < 0)
+        return r;
+    if (r == 0 || sqlite3_column_int(statement, 1))
+        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", key);
+    return read_value(connection, arena, kv_column_number(statement, 0), ret, err);
+}
+
+int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revision,
+           struct kv_value *ret, struct error *err)
+{
+    struct kv_snapshot snapshot;
+
+    int r = kv_snapshot_begin(kv, &snapshot, err);
+    if (r < 0)
+        return r;
+    r = get_at(&snapshot, arena, key, revision, ret, err);
+    kv_snapshot_end(kv, &snapshot);
+    return r;
+}
+
+/* --- lists --- */
+
+static int count_keys(struct kv_connection *connection, const struct kv_bounds *bounds,
+                      uint64_t revision, size_t *ret, struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = kv_prepare(connection, KV_COUNT, &statement, err);
+    if (r < 0)
+        return r;
+    kv_bounds_bind(statement, bounds);
+    (void)kv_bind_number(statement, 4, revision);
+    r = kv_step(connection, statement, "count", err);
+    if (r < 0)
+        return r;
+    *ret = (size_t)kv_column_number(statement, 0);
+    return 0;
+}
+
+/* The next value of the keys that the statement goes through. */
+static struct kv_value *page_add(struct arena *arena, struct kv_page *page, size_t *room)
+{
+    if (page->len == *room) {
+        struct kv_value *old = page->items;
+        *room = *room ? 2 * *room : FIRST_ITEMS;
+        page->items = arena_array(arena, struct kv_value, *room);
+        if (page->len)
+            memcpy(page->items, old, page->len * sizeof(*old));
+    }
+    return &page->items[page->len];
+}
+
+static int list_keys(struct kv_connection *connection, struct arena *arena,
+                     const struct kv_bounds *bounds, size_t limit, struct kv_page *page,
+                     struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *keys = NULL;
+    size_t room = 0;
+
+    int r = kv_prepare(connection, KV_KEYS, &keys, err);
+    if (r < 0)
+        return r;
+    kv_bounds_bind(keys, bounds);
+    (void)kv_bind_number(keys, 4, page->revision);
+    while ((r = kv_step(connection, keys, "list", err)) > 0) {
+        if (sqlite3_column_int(keys, 1))
+            continue;
+        if (limit && page->len == limit)
+            return 1;
+        r = read_value(connection, arena, kv_column_number(keys, 0), page_add(arena, page, &room),
+                       err);
+        if (r < 0)
+            return r;
+        page->len++;
+    }
+    return r;
+}
+
+static int list_at(const struct kv_snapshot *snapshot, struct arena *arena,
+                   const struct kv_range *range, struct kv_page *ret, struct error *err)
+{
+    struct kv_bounds bounds = kv_bounds_of(arena, range->prefix, range->after);
+    struct kv_page page = { 0 };
+
+    int r = choose_revision(snapshot, range->revision, &page.revision, err);
+    if (r < 0)
+        return r;
+    r = list_keys(snapshot->connection, arena, &bounds, range->limit, &page, err);
+    if (r < 0)
+        return r;
+    page.remaining = r > 0;
+    if (r > 0 && !range->uncounted) {
+        bounds = kv_bounds_of(arena, range->prefix, page.items[page.len - 1].key);
+        r = count_keys(snapshot->connection, &bounds, page.revision, &page.remaining, err);
+        if (r < 0)
+            return r;
+    }
+    *ret = page;
+    return 0;
+}
+
+int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, struct kv_page *ret,
+            struct error *err)
+{
+    struct kv_snapshot snapshot;
+
+    int r = kv_snapshot_begin(kv, &snapshot, err);
+    if (r < 0)
+        return r;
+    r = list_at(&snapshot, arena, range, ret, err);
+    kv_snapshot_end(kv, &snapshot);
+    return r;
+}
+
+size_t kv_count(struct kv *kv, const char *prefix)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kv_bounds bounds = kv_bounds_of(arena, prefix, NULL);
+    struct kv_snapshot snapshot;
+    struct error ignored;
+    size_t count = 0;
+
+    if (kv_snapshot_begin(kv, &snapshot, &ignored) < 0)
+        return 0;
+    if (count_keys(snapshot.connection, &bounds, snapshot.revision, &count, &ignored) < 0)
+        count = 0;
+    kv_snapshot_end(kv, &snapshot);
+    return count;
+}

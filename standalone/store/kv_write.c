@@ -1,0 +1,319 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/cond.h"
+#include "common/base/log.h"
+#include "standalone/store/kv_internal.h"
+
+/* Writes of one transaction, that is of one sync; those of the largest texts are 12 MiB. */
+#define MAX_GROUP 256
+#define MAX_GROUP_BYTES ((size_t)12 << 20)
+
+struct kv_write { /* on the stack of who waits for it */
+    struct kv_write *next;
+    const char *key;
+    const char *text; /* NULL: delete */
+    size_t len;
+    uint64_t expected;
+    uint64_t revision; /* its own, when it was written */
+    int r;
+    struct error err;
+    bool done;
+    pthread_cond_t changed; /* done */
+};
+
+/* What a transaction makes, until it is on the disk. */
+struct group {
+    struct kv_write *first;
+    struct kv_point head;
+    bool watched;
+    struct kv_entry *entries[MAX_GROUP];
+    size_t len;
+};
+
+/* --- who writes --- */
+
+static int check_write(const struct kv_write *write, struct error *err)
+{
+    size_t len = strlen(write->key);
+
+    if (len == 0 || len > KV_MAX_KEY)
+        return error_set(err, ERROR_INVALID, "a key has 1 to %d bytes, this one %zu", KV_MAX_KEY,
+                         len);
+    for (const char *byte = write->key; *byte; byte++) {
+        if ((unsigned char)*byte < 0x20 || (unsigned char)*byte == 0xff)
+            return error_set(err, ERROR_INVALID, "key '%s' has a byte that is not text",
+                             write->key);
+    }
+    if (write->len > KV_MAX_TEXT)
+        return error_set(err, ERROR_TOO_LARGE, "'%s' has %zu bytes, at most %u are stored",
+                         write->key, write->len, KV_MAX_TEXT);
+    return 0;
+}
+
+static int submit(struct kv *kv, struct kv_write *write, uint64_t *ret_revision, struct error *err)
+{
+    struct kv_queue *queue = &kv->queue;
+
+    int r = check_write(write, err);
+    if (r < 0)
+        return r;
+    (void)pthread_cond_init(&write->changed, NULL);
+    (void)pthread_mutex_lock(&queue->lock);
+    assert(!queue->stopping);
+    if (queue->last)
+        queue->last->next = write;
+    else
+        queue->first = write;
+    queue->last = write;
+    (void)pthread_cond_signal(&queue->changed);
+    while (!write->done)
+        (void)pthread_cond_wait(&write->changed, &queue->lock);
+    (void)pthread_mutex_unlock(&queue->lock);
+    (void)pthread_cond_destroy(&write->changed);
+
+    if (write->r < 0) {
+        if (err)
+            *err = write->err;
+        return write->r;
+    }
+    if (ret_revision)
+        *ret_revision = write->revision;
+    return 0;
+}
+
+int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
+           uint64_t *ret_revision, struct error *err)
+{
+    struct kv_write write = { .key = key, .text = text, .len = len, .expected = expected };
+
+    return submit(kv, &write, ret_revision, err);
+}
+
+int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
+              struct error *err)
+{
+    struct kv_write write = { .key = key, .expected = expected };
+
+    return submit(kv, &write, ret_revision, err);
+}
+
+/* --- the writing thread --- */
+
+static struct kv_write *take_group(struct kv *kv)
+{
+    struct kv_queue *queue = &kv->queue;
+    struct kv_write *first = queue->first, *last = first;
+    size_t bytes = first ? first->len : 0;
+
+    for (size_t n = 1; last && last->next && n < MAX_GROUP; n++) {
+        bytes += last->next->len;
+        if (bytes > MAX_GROUP_BYTES)
+            break;
+        last = last->next;
+    }
+    if (last) {
+        queue->first = last->next;
+        if (!queue->first)
+            queue->last = NULL;
+        last->next = NULL;
+    }
+    return first;
+}
+
+/* 0: as expected. */
+static int check_expected(const struct kv_write *write, uint64_t present, struct error *err)
+{
+    bool is_put = write->text != NULL;
+
+    if (write->expected == KV_ANY)
+        return present || is_put ? 0
+                                 : error_set(err, ERROR_NOT_FOUND, "'%s' is not there", write->key);
+    if (write->expected == 0 && present && is_put)
+        return error_set(err, ERROR_EXISTS, "'%s' exists already", write->key);
+    if (!present && (write->expected || !is_put))
+        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", write->key);
+    if (write->expected != present)
+        return error_set(err, ERROR_CONFLICT,
+                         "'%s' has changed: it is at revision %" PRIu64 ", not %" PRIu64,
+                         write->key, present, write->expected);
+    return 0;
+}
+
+static int insert(struct kv *kv, const struct kv_row *row, const struct kv_point *head,
+                  struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = kv_prepare(&kv->writer, KV_INSERT, &statement, err);
+    if (r < 0)
+        return r;
+    (void)kv_bind_number(statement, 1, row->revision);
+    (void)kv_bind_text(statement, 2, row->key, row->key_len);
+    (void)kv_bind_number(statement, 3, row->created);
+    (void)kv_bind_number(statement, 4, row->previous);
+    (void)kv_bind_number(statement, 5, row->deleted);
+    (void)sqlite3_bind_int64(statement, 6, clock_wall_us(kv->clock) / 1000);
+    (void)kv_bind_number(statement, 7, head->weight);
+    (void)sqlite3_bind_int64(statement, 8, kv_checksum(row));
+    (void)kv_bind_text(statement, 9, row->text, row->len);
+    return kv_step(&kv->writer, statement, "write to", err);
+}
+
+/* The revision that the key is at; 0: it is not there. */
+static int find_present(struct kv *kv, const char *key, uint64_t *ret, struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = kv_prepare(&kv->writer, KV_NEWEST, &statement, err);
+    if (r < 0)
+        return r;
+    (void)kv_bind_text(statement, 1, key, strlen(key));
+    (void)kv_bind_number(statement, 2, INT64_MAX);
+    r = kv_step(&kv->writer, statement, "read", err);
+    if (r < 0)
+        return r;
+    *ret = r > 0 && !sqlite3_column_int(statement, 1) ? kv_column_number(statement, 0) : 0;
+    return 0;
+}
+
+/* 0: written, or refused for what is there (write->r); less: the transaction cannot go on. */
+static int apply(struct kv *kv, struct group *group, struct kv_write *write, struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+    struct kv_row old = { 0 };
+
+    int r = find_present(kv, write->key, &old.revision, err);
+    if (r < 0)
+        return r;
+    write->r = check_expected(write, old.revision, &write->err);
+    if (write->r < 0)
+        return 0;
+    if (old.revision) {
+        r = kv_row_find(&kv->writer, old.revision, &statement, &old, err);
+        if (r < 0)
+            return r;
+    }
+
+    struct kv_point head = { .revision = group->head.revision + 1,
+                             .weight = group->head.weight + KV_ROW_WEIGHT + old.len };
+    struct kv_row row = {
+        .revision = head.revision,
+        .created = old.revision ? old.created : head.revision,
+        .previous = old.revision,
+        .deleted = !write->text,
+        .key = write->key,
+        .key_len = strlen(write->key),
+        .text = write->text ? write->text : "",
+        .len = write->len,
+    };
+    r = insert(kv, &row, &head, err);
+    if (r < 0)
+        return r;
+    if (group->watched)
+        group->entries[group->len] = kv_entry_create(&row, old.revision ? &old : NULL);
+    group->len++;
+    group->head = head;
+    write->revision = row.revision;
+    return 0;
+}
+
+static int apply_all(struct kv *kv, struct group *group, struct error *err)
+{
+    int r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
+
+    for (struct kv_write *write = group->first; r == 0 && write; write = write->next)
+        r = apply(kv, group, write, err);
+    /* The log is synced in here. */
+    return r < 0 ? r : kv_run(&kv->writer, KV_COMMIT, err);
+}
+
+/* Nothing of it is there. */
+static void give_up(struct kv *kv, struct group *group, const struct error *why)
+{
+    struct error ignored;
+
+    if (!sqlite3_get_autocommit(kv->writer.db))
+        (void)!kv_run(&kv->writer, KV_ROLLBACK, &ignored);
+    for (size_t i = 0; group->watched && i < group->len; i++)
+        kv_entry_unref(group->entries[i]);
+    for (struct kv_write *write = group->first; write; write = write->next) {
+        write->r = -(int)why->code;
+        write->err = *why;
+    }
+    kv->log.try_frames = 0; /* what is moved into the file makes room in the log */
+}
+
+static void answer(struct kv *kv, struct kv_write *first)
+{
+    (void)pthread_mutex_lock(&kv->queue.lock);
+    while (first) {
+        struct kv_write *write = first;
+        first = write->next; /* it is gone once it is done */
+        write->done = true;
+        (void)pthread_cond_signal(&write->changed);
+    }
+    (void)pthread_mutex_unlock(&kv->queue.lock);
+}
+
+static void write_group(struct kv *kv, struct kv_write *first)
+{
+    struct group group = { .first = first,
+                           .head = kv->history.head,
+                           .watched = atomic_load(&kv->ring.watched) };
+    struct error err = { 0 };
+
+    if (apply_all(kv, &group, &err) < 0) {
+        give_up(kv, &group, &err);
+    } else {
+        kv->history.head = group.head;
+        if (group.len)
+            kv_ring_publish(&kv->ring, group.watched ? group.entries : NULL, group.len);
+    }
+    answer(kv, first);
+    kv_ring_notify(&kv->ring);
+}
+
+static struct kv_write *wait_for_group(struct kv *kv)
+{
+    struct kv_queue *queue = &kv->queue;
+    uint32_t wait_ms = kv_history_wait_ms(kv);
+
+    (void)pthread_mutex_lock(&queue->lock);
+    struct timespec deadline = cond_deadline(wait_ms);
+    bool in_time = true;
+    while (!queue->first && !queue->stopping && in_time) {
+        if (wait_ms == UINT32_MAX)
+            (void)pthread_cond_wait(&queue->changed, &queue->lock);
+        else
+            in_time = cond_wait_until(&queue->changed, &queue->lock, &deadline);
+    }
+    struct kv_write *first = take_group(kv);
+    (void)pthread_mutex_unlock(&queue->lock);
+    return first;
+}
+
+static bool is_stopping(struct kv *kv)
+{
+    (void)pthread_mutex_lock(&kv->queue.lock);
+    bool stopping = kv->queue.stopping;
+    (void)pthread_mutex_unlock(&kv->queue.lock);
+    return stopping;
+}
+
+void *kv_writer_run(void *ctx)
+{
+    struct kv *kv = ctx;
+    struct error err;
+
+    while (!is_stopping(kv)) {
+        struct kv_write *first = wait_for_group(kv);
+        if (first)
+            write_group(kv, first);
+        if (kv_history_step(kv, &err) < 0)
+            log_warn("history not compacted, trying again later", "error", err.message, NULL);
+        kv_log_step(kv);
+    }
+    return NULL;
+}

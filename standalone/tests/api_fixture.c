@@ -1,0 +1,123 @@
+#include "standalone/tests/api_fixture.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "common/base/str.h"
+
+struct kv_fixture api_store;
+struct api *api;
+struct user api_user;
+struct api_reply api_answer;
+
+void api_setup(void)
+{
+    resources_setup();
+    kv_fixture_begin(&api_store);
+    kv_fixture_open(&api_store);
+
+    const struct api_options options = { .kv = api_store.kv,
+                                         .resources = test_resources,
+                                         .clock = &api_store.clock.clock };
+
+    api = api_create(&options);
+    api_user = (struct user){ "tester", ROLE_ADMIN };
+    (void)ask("POST", "/api/v1/namespaces",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}",
+              201);
+}
+
+void api_teardown(void)
+{
+    api_destroy(api);
+    kv_fixture_end(&api_store);
+    resources_teardown();
+}
+
+static const cJSON *ask_as(const char *method, const char *path, const char *type, const char *body,
+                           int status)
+{
+    const char *question = strchr(path, '?');
+    const struct api_request request = {
+        .method = method,
+        .path = question ? arena_strndup(test_arena, path, (size_t)(question - path)) : path,
+        .query = question ? question + 1 : "",
+        .content_type = type,
+        .user_agent = "tester/1.0",
+        .body = body ? body : "",
+        .body_len = body ? strlen(body) : 0,
+        .user = &api_user,
+    };
+    const cJSON *tree = NULL;
+
+    api_handle(api, test_arena, &request, &api_answer);
+    ck_assert_msg(api_answer.status == status, "%s %s: %d and not %d: %s", method, path,
+                  api_answer.status, status, api_answer.body ? api_answer.body : "a watch");
+    if (api_answer.body && api_answer.body[0] == '{')
+        tree = parsed(test_arena, api_answer.body);
+    return tree;
+}
+
+const cJSON *ask(const char *method, const char *path, const char *body, int status)
+{
+    return ask_as(method, path, "application/json", body, status);
+}
+
+const cJSON *ask_patch(const char *path, const char *type, const char *body, int status)
+{
+    return ask_as("PATCH", path, arena_printf(test_arena, "application/%s", type), body, status);
+}
+
+const char *refusal(const char *method, const char *path, const char *body, int status)
+{
+    const cJSON *answer = ask(method, path, body, status);
+
+    ck_assert_str_eq(json_string(json_get(answer, "kind"), ""), "Status");
+    ck_assert_str_eq(json_string(json_get(answer, "apiVersion"), ""), "v1");
+    ck_assert_int_eq(json_int(json_get(answer, "code"), 0), status);
+    return arena_printf(test_arena, "%s: %s", json_string(json_get(answer, "reason"), ""),
+                        json_string(json_get(answer, "message"), ""));
+}
+
+const char *task_text(const char *name, const char *more_metadata, const char *more_spec)
+{
+    return arena_printf(
+        test_arena,
+        "{\"apiVersion\":\"propeller.propeller.abstractmachines.fr/v1\",\"kind\":\"Task\","
+        "\"metadata\":{\"name\":\"%s\"%s},\"spec\":{\"name\":\"%s\",\"functionName\":\"main\","
+        "\"file\":\"AGFzbQEAAAA=\"%s}}",
+        name, more_metadata, name, more_spec);
+}
+
+const char *meta(const cJSON *object, const char *field)
+{
+    return json_string(json_path(object, "metadata", field, NULL), "");
+}
+
+struct api_watch *watch_open(const char *path)
+{
+    (void)ask("GET", path, NULL, 200);
+    ck_assert_ptr_nonnull(api_answer.watch);
+    return api_answer.watch;
+}
+
+const char *watch_next(struct api_watch *watch)
+{
+    const char *line = NULL;
+    size_t len = 0;
+    int r = api_watch_next(watch, test_arena, &line, &len);
+
+    if (r <= 0)
+        return r < 0 ? "END" : ".";
+    ck_assert_uint_eq(strlen(line), len);
+    ck_assert_int_eq(line[len - 1], '\n');
+
+    const cJSON *event = parsed(test_arena, arena_strndup(test_arena, line, len - 1));
+    const cJSON *object = json_get(event, "object");
+    const char *type = json_string(json_get(event, "type"), "");
+
+    if (str_equal(type, "ERROR"))
+        return arena_printf(test_arena, "ERROR %d", (int)json_int(json_get(object, "code"), 0));
+    return arena_printf(test_arena, "%s %s@%s", type, meta(object, "name"),
+                        meta(object, "resourceVersion"));
+}

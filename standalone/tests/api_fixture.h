@@ -1,0 +1,33 @@
+/* The API on a store of its own, and short words for requests. Whatever is not expected fails the test. */
+#pragma once
+
+#include "standalone/api/api.h"
+#include "standalone/tests/kv_fixture.h"
+#include "standalone/tests/resources_fixture.h"
+
+extern struct kv_fixture api_store;
+extern struct api *api;
+extern struct user api_user;        /* an admin; may be changed */
+extern struct api_reply api_answer; /* of the last request */
+
+void api_setup(void); /* the namespace "default" is there */
+void api_teardown(void);
+
+#define TASKS "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/tasks"
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+
+/* path may have a query. The body that came; its status is expected. */
+const cJSON *ask(const char *method, const char *path, const char *body, int status);
+const cJSON *ask_patch(const char *path, const char *type, const char *body, int status);
+/* "reason: message" of the refusal that is expected. */
+const char *refusal(const char *method, const char *path, const char *body, int status);
+
+/* A Task of that name; more: JSON members that are put behind its metadata's and its spec's. */
+const char *task_text(const char *name, const char *more_metadata, const char *more_spec);
+
+/* A string of metadata, "" without. */
+const char *meta(const cJSON *object, const char *field);
+
+struct api_watch *watch_open(const char *path);
+/* "ADDED name@version", "BOOKMARK @7", "ERROR 410"; "." nothing now; "END". */
+const char *watch_next(struct api_watch *watch);

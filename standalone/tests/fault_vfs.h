@@ -1,0 +1,26 @@
+/* A file system for SQLite whose power goes and whose disk is full when the test says so: over the
+ * system's own, as "fault". */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Once a process. */
+void fault_vfs_install(void);
+
+/*
+ * What is written stays unsynced until SQLite syncs its file, although every reader sees it. (Nothing is
+ * synced to the real disk.) Writes what a disk could hold if the power went now: what was synced, and of
+ * the rest each sector of 512 bytes by chance; as SQLite supposes of disks, bytes beside what was written
+ * stay as they were (POWERSAFE_OVERWRITE).
+ */
+void fault_vfs_lose_power(const char *path, const char *to_path, uint64_t *random);
+
+/* Called before each write and sync, on the thread that does it; NULL: no more. */
+typedef void fault_vfs_hook_fn(void *ctx);
+void fault_vfs_set_hook(fault_vfs_hook_fn *function, void *ctx);
+
+/* Files may grow by so many bytes, then the disk is full; negative: there is no end. */
+void fault_vfs_set_space(int64_t bytes);
+/* Syncs fail, and keep nothing. */
+void fault_vfs_set_broken(bool is_broken);

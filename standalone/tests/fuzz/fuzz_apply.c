@@ -1,0 +1,82 @@
+/* {"plural":…,"live":…,"object":…}: shaping, validating, updating and applying break nothing; an apply
+ * that is repeated changes nothing more. */
+#include <stdlib.h>
+
+#include "common/base/str.h"
+#include "common/tests/fuzz/target.h"
+#include "standalone/patch/managed_fields.h"
+#include "standalone/schema/object_meta.h"
+#include "standalone/schema/schema.h"
+
+static const struct resource *resource_of(const char *plural)
+{
+    static struct resources *resources;
+
+    if (!resources && resources_create(&resources, NULL) < 0)
+        abort();
+    for (size_t i = 0; i < resources_len(resources); i++) {
+        if (str_equal(resources_at(resources, i)->kind.plural, plural))
+            return resources_at(resources, i);
+    }
+    return resources_at(resources, 0);
+}
+
+static int shape(const struct resource *resource, cJSON *object, struct error *err)
+{
+    cJSON *unknown = cJSON_CreateArray();
+    int r = schema_decode(resource->schema, resource->kind.kind, object, err);
+
+    if (r == 0)
+        r = object_meta_decode(resource->schema, object, unknown, err);
+    if (r == 0) {
+        schema_prune(resource->schema, object, unknown);
+        schema_default(resource->schema, object);
+    }
+    json_free(unknown);
+    return r;
+}
+
+static void write_once(struct arena *arena, const struct resource *resource, const cJSON *live,
+                       cJSON *object)
+{
+    const struct managed_fields_write write = {
+        .resource = resource, .subresource = "", .manager = "fuzz", .now_us = 1
+    };
+    struct field_errors *errors = field_errors_create(arena);
+    cJSON *copy = arena_own(arena, json_copy(object), json_free), *applied, *again;
+    const cJSON *conflict = NULL;
+    struct error err = { 0 };
+
+    object_meta_validate(&resource->kind, object, live, errors);
+    schema_validate(resource->schema, object, live, errors);
+    managed_fields_update(arena, &write, live, copy);
+    if (managed_fields_apply(arena, &write, live, object, true, &applied, &conflict, &err) < 0) {
+        if (!err.message[0])
+            abort();
+        return;
+    }
+    if (managed_fields_apply(arena, &write, applied, object, true, &again, &conflict, &err) < 0 ||
+        !json_equal(json_get(applied, "spec"), json_get(again, "spec")))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct error err = { 0 };
+    const cJSON *input = NULL;
+
+    json_init();
+    if (json_parse(arena, (const char *)bytes, len, &input, &err) < 0)
+        return 0;
+
+    const struct resource *resource = resource_of(json_string(json_get(input, "plural"), ""));
+    cJSON *live = arena_own(arena, json_copy(json_get(input, "live")), json_free);
+    cJSON *object = arena_own(arena, json_copy(json_get(input, "object")), json_free);
+    if (!cJSON_IsObject(object) || shape(resource, object, &err) < 0)
+        return 0;
+    if (!cJSON_IsObject(live) || shape(resource, live, &err) < 0)
+        live = NULL;
+    write_once(arena, resource, live, object);
+    return 0;
+}

@@ -1,0 +1,132 @@
+#include "standalone/tests/kv_fixture.h"
+
+#include <check.h>
+#include <sched.h>
+#include <string.h>
+
+#include "common/tests/temp_dir.h"
+
+#define PATIENCE_MS 60000
+
+void kv_fixture_begin(struct kv_fixture *fixture)
+{
+    *fixture = (struct kv_fixture){ .arena = arena_create() };
+    fake_clock_init(&fixture->clock);
+    fixture->options.path = arena_printf(fixture->arena, "%s/store.db", temp_dir(fixture->arena));
+    fixture->options.clock = &fixture->clock.clock;
+}
+
+void kv_fixture_open(struct kv_fixture *fixture)
+{
+    int r = kv_open(&fixture->options, &fixture->kv, &fixture->err);
+
+    ck_assert_msg(r == 0, "%s", fixture->err.message);
+}
+
+void kv_fixture_close(struct kv_fixture *fixture)
+{
+    kv_close(fixture->kv);
+    fixture->kv = NULL;
+}
+
+void kv_fixture_end(struct kv_fixture *fixture)
+{
+    kv_fixture_close(fixture);
+    arena_destroy(fixture->arena);
+}
+
+uint64_t kv_fixture_put(struct kv_fixture *fixture, const char *key, const char *text,
+                        uint64_t expected)
+{
+    uint64_t revision = 0;
+    int r = kv_put(fixture->kv, key, text, strlen(text), expected, &revision, &fixture->err);
+
+    ck_assert_msg(r == 0, "put '%s': %s", key, fixture->err.message);
+    return revision;
+}
+
+uint64_t kv_fixture_delete(struct kv_fixture *fixture, const char *key, uint64_t expected)
+{
+    uint64_t revision = 0;
+    int r = kv_delete(fixture->kv, key, expected, &revision, &fixture->err);
+
+    ck_assert_msg(r == 0, "delete '%s': %s", key, fixture->err.message);
+    return revision;
+}
+
+const char *kv_fixture_get(struct kv_fixture *fixture, const char *key, uint64_t revision)
+{
+    struct kv_value value;
+    int r = kv_get(fixture->kv, fixture->arena, key, revision, &value, &fixture->err);
+
+    if (r == -ERROR_NOT_FOUND)
+        return NULL;
+    ck_assert_msg(r == 0, "get '%s': %s", key, fixture->err.message);
+    ck_assert_str_eq(value.key, key);
+    ck_assert_uint_eq(strlen(value.text), value.len);
+    return value.text;
+}
+
+const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint64_t revision)
+{
+    struct kv_range range = { .prefix = prefix, .revision = revision };
+    const char *text = "";
+    struct kv_page page;
+    int r = kv_list(fixture->kv, fixture->arena, &range, &page, &fixture->err);
+
+    ck_assert_msg(r == 0, "list '%s': %s", prefix, fixture->err.message);
+    ck_assert_uint_eq(page.remaining, 0);
+    for (size_t i = 0; i < page.len; i++)
+        text = arena_printf(fixture->arena, "%s%s%s=%s", text, i ? " " : "", page.items[i].key,
+                            page.items[i].text);
+    return text;
+}
+
+const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix)
+{
+    return arena_printf(fixture->arena, "%s%s", fixture->options.path, suffix);
+}
+
+struct kv_watch *kv_fixture_watch(struct kv_fixture *fixture, const char *prefix, uint64_t after)
+{
+    struct kv_watch *watch = NULL;
+    int r = kv_watch(fixture->kv, prefix, after, NULL, NULL, &watch, &fixture->err);
+
+    ck_assert_msg(r == 0, "watch '%s': %s", prefix, fixture->err.message);
+    return watch;
+}
+
+const char *kv_fixture_next(struct kv_fixture *fixture, struct kv_watch *watch)
+{
+    struct kv_event event;
+    int r = kv_watch_next(watch, fixture->arena, &event, &fixture->err);
+
+    if (r == -ERROR_GONE)
+        return "GONE";
+    ck_assert_msg(r >= 0, "watch: %s", fixture->err.message);
+    if (r == 0)
+        return ".";
+    if (event.type == KV_DELETE) {
+        ck_assert_ptr_null(event.value.text);
+        return arena_printf(fixture->arena, "-%s(%s)", event.value.key, event.previous.text);
+    }
+    if (!event.previous.revision) {
+        ck_assert_uint_eq(event.value.created, event.value.revision);
+        return arena_printf(fixture->arena, "+%s=%s", event.value.key, event.value.text);
+    }
+    ck_assert_uint_eq(event.value.created, event.previous.created);
+    return arena_printf(fixture->arena, "~%s=%s(%s)", event.value.key, event.value.text,
+                        event.previous.text);
+}
+
+void kv_fixture_await_compacted(struct kv_fixture *fixture, uint64_t revision)
+{
+    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (kv_compacted(fixture->kv) < revision) {
+        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < deadline_ms,
+                      "compacted up to %llu only, not %llu",
+                      (unsigned long long)kv_compacted(fixture->kv), (unsigned long long)revision);
+        (void)sched_yield();
+    }
+}

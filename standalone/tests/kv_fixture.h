@@ -1,0 +1,37 @@
+/* A store in a folder of its own, with a clock that the test moves, and short words for what is done to
+ * it. Whatever is not expected fails the test. */
+#pragma once
+
+#include "common/tests/fake_clock.h"
+#include "standalone/store/kv.h"
+
+struct kv_fixture {
+    struct arena *arena;
+    struct fake_clock clock;
+    struct kv_options options; /* may be changed before an open */
+    struct kv *kv;
+    struct error err; /* of the last call that failed */
+};
+
+void kv_fixture_begin(struct kv_fixture *fixture); /* nothing is open yet */
+void kv_fixture_open(struct kv_fixture *fixture);
+void kv_fixture_close(struct kv_fixture *fixture); /* the store */
+void kv_fixture_end(struct kv_fixture *fixture);
+
+/* The revision of the write. */
+uint64_t kv_fixture_put(struct kv_fixture *fixture, const char *key, const char *text,
+                        uint64_t expected);
+uint64_t kv_fixture_delete(struct kv_fixture *fixture, const char *key, uint64_t expected);
+/* What the key holds at a revision (0: now); NULL: it is not there. */
+const char *kv_fixture_get(struct kv_fixture *fixture, const char *key, uint64_t revision);
+/* "key=text key=text …" */
+const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint64_t revision);
+/* The file of the store with this behind its name. */
+const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix);
+
+/* "+key=text" created, "~key=text(old)" changed, "-key(old)" deleted; "." when there is none, "GONE". */
+const char *kv_fixture_next(struct kv_fixture *fixture, struct kv_watch *watch);
+struct kv_watch *kv_fixture_watch(struct kv_fixture *fixture, const char *prefix, uint64_t after);
+
+/* Until the store has compacted up to that revision. */
+void kv_fixture_await_compacted(struct kv_fixture *fixture, uint64_t revision);

@@ -1,0 +1,199 @@
+/* The parts of the API that know no store: paths, selectors, users, protobuf, what a deletion means. */
+#include <check.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+#include "standalone/api/collector_plan.h"
+#include "standalone/api/delete_plan.h"
+#include "standalone/api/protobuf.h"
+#include "standalone/api/route.h"
+#include "standalone/api/selector.h"
+#include "standalone/server/users.h"
+
+static struct arena *arena;
+
+static void set_up(void)
+{
+    arena = arena_create();
+}
+
+static void tear_down(void)
+{
+    arena_destroy(arena);
+}
+
+static const struct {
+    const char *path;
+    enum route_type type;
+    const char *said; /* group version ns plural name subresource */
+} ROUTES[] = {
+    { "/api/v1/namespaces/x", ROUTE_OBJECTS, " v1  namespaces x " },
+    { "/api/v1/namespaces/x/secrets", ROUTE_OBJECTS, " v1 x secrets  " },
+    { "/apis/g.io/v1/namespaces/x/tasks/a%2Fb/status", ROUTE_OBJECTS,
+      "g.io v1 x tasks a/b status" },
+    { "/apis/g.io/v1/tasks", ROUTE_OBJECTS, "g.io v1  tasks  " },
+    { "/apis/g.io/v1", ROUTE_RESOURCES, "g.io v1    " },
+    { "/apis/", ROUTE_GROUPS, "     " },
+    { "/openapi/v3/apis/g.io/v1", ROUTE_OPENAPI_V3_GROUP, "g.io v1    " },
+    { "/readyz/ping", ROUTE_HEALTH, "     " },
+    { "/api/v1/namespaces/x/secrets/a/b/c", ROUTE_UNKNOWN, " v1 x   " },
+    { "/api/v1//secrets", ROUTE_UNKNOWN, "     " },
+    { "/api/v1/namespaces/%00", ROUTE_UNKNOWN, "     " },
+    { "/api/v1/namespaces/%4", ROUTE_UNKNOWN, "     " },
+    { "/other", ROUTE_UNKNOWN, "     " },
+};
+
+START_TEST(a_path_says_what_is_meant)
+{
+    struct route route = route_parse(arena, ROUTES[_i].path);
+
+    ck_assert_int_eq(route.type, ROUTES[_i].type);
+    ck_assert_str_eq(arena_printf(arena, "%s %s %s %s %s %s", route.group, route.version, route.ns,
+                                  route.plural, route.name, route.subresource),
+                     ROUTES[_i].said);
+}
+END_TEST
+
+static const struct {
+    const char *selector;
+    int matches; /* -1: it cannot be read */
+} SELECTORS[] = {
+    { "", 1 },
+    { "a", 1 },
+    { "!a", 0 },
+    { "c", 0 },
+    { "a=1", 1 },
+    { "a==2", 0 },
+    { "a!=2,b=x", 1 },
+    { "c!=1", 1 },
+    { "a in (0, 1)", 1 },
+    { "a notin (1)", 0 },
+    { "a>0", 1 },
+    { "a<1", 0 },
+    { "a in 1", -1 },
+    { "=1", -1 },
+    { "a>x", -1 },
+    { "a=1 b=x", -1 },
+};
+
+START_TEST(a_label_selector_selects)
+{
+    const cJSON *object = parsed(arena, "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"x\"}}}");
+    const struct label_selector *selector;
+    struct error err;
+    int r = label_selector_parse(arena, SELECTORS[_i].selector, &selector, &err);
+
+    ck_assert_int_eq(r < 0, SELECTORS[_i].matches < 0);
+    if (r == 0)
+        ck_assert_int_eq(label_selector_matches(selector, object), SELECTORS[_i].matches);
+}
+END_TEST
+
+static const char *actions(const char *live, const char *policy)
+{
+    static const char *const NAMES[] = { "now", "mark", "nothing" };
+    const struct delete_options options = { "", "", policy, -1, false };
+    cJSON *object = NULL;
+    enum delete_action action = delete_plan(arena, parsed(arena, live), &options, 0, &object);
+
+    return arena_printf(
+        arena, "%s %s", NAMES[action],
+        object ? json_text(arena, json_path(object, "metadata", "finalizers", NULL), NULL) : "-");
+}
+
+START_TEST(the_policy_of_a_deletion_decides_its_finalizers)
+{
+    ck_assert_str_eq(actions("{\"metadata\":{}}", ""), "now -");
+    ck_assert_str_eq(actions("{\"metadata\":{\"finalizers\":[\"a\"]}}", "Background"),
+                     "mark [\"a\"]");
+    ck_assert_str_eq(actions("{\"metadata\":{}}", "Foreground"), "mark [\"foregroundDeletion\"]");
+    ck_assert_str_eq(actions("{\"metadata\":{}}", "Orphan"), "mark [\"orphan\"]");
+    ck_assert_str_eq(actions("{\"metadata\":{\"finalizers\":[\"orphan\"]}}", "Background"),
+                     "now -");
+    ck_assert_str_eq(
+        actions("{\"metadata\":{\"deletionTimestamp\":\"x\",\"finalizers\":[\"a\"]}}", ""),
+        "nothing [\"a\"]");
+}
+END_TEST
+
+START_TEST(one_owner_that_is_there_is_enough)
+{
+    const enum owner_state solid[] = { OWNER_SOLID }, missing[] = { OWNER_MISSING },
+                           both[] = { OWNER_MISSING, OWNER_SOLID },
+                           waiting[] = { OWNER_MISSING, OWNER_WAITING };
+
+    ck_assert_int_eq(collector_plan(NULL, 0), COLLECT_NOTHING);
+    ck_assert_int_eq(collector_plan(solid, 1), COLLECT_NOTHING);
+    ck_assert_int_eq(collector_plan(missing, 1), COLLECT_DELETE);
+    ck_assert_int_eq(collector_plan(both, 2), COLLECT_DROP_REFERENCES);
+    ck_assert_int_eq(collector_plan(waiting, 2), COLLECT_DELETE_FOREGROUND);
+}
+END_TEST
+
+/* As kubectl create namespace x sends it. */
+static const char NAMESPACE[] = "k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01x";
+
+START_TEST(protobuf_of_kubectl_is_read)
+{
+    struct error err;
+    cJSON *object;
+
+    ck_assert_int_eq(protobuf_read(arena, NAMESPACE, sizeof(NAMESPACE) - 1, &object, &err), 0);
+    ck_assert_str_eq(
+        json_text(arena, object, NULL),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"}}");
+}
+END_TEST
+
+START_TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
+{
+    struct error err;
+    cJSON *object;
+
+    for (size_t len = 0; len < sizeof(NAMESPACE) - 1; len++) {
+        if (len != 21) /* between two fields: an object without anything */
+            ck_assert_int_lt(protobuf_read(arena, NAMESPACE, len, &object, &err), 0);
+    }
+}
+END_TEST
+
+START_TEST(a_token_is_its_users_alone)
+{
+    const char *line;
+    struct users *users;
+    struct error err;
+
+    ck_assert_int_eq(users_line(arena, "eve", ROLE_VIEW, "token", &line, &err), 0);
+    ck_assert_int_eq(users_parse(arena_printf(arena, "# who\n\n%s", line), &users, &err), 0);
+    ck_assert_str_eq(users_find(users, "token")->name, "eve");
+    ck_assert_int_eq(users_find(users, "token")->role, ROLE_VIEW);
+    ck_assert_ptr_null(users_find(users, "toke"));
+    ck_assert_ptr_null(users_find(users, ""));
+    ck_assert(!strstr(line, "token"));
+    users_destroy(users);
+    ck_assert_int_lt(users_parse("eve king 00", &users, &err), 0);
+    ck_assert_str_eq(err.message, "line 1: the role of 'eve' must be admin, edit or view");
+    ck_assert_int_lt(users_parse("\neve view 00", &users, &err), 0);
+    ck_assert_int_lt(users_line(arena, "e ve", ROLE_VIEW, "token", &line, &err), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api parts");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 60);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_loop_test(all, a_path_says_what_is_meant, 0, (int)ARRAY_LEN(ROUTES));
+    tcase_add_loop_test(all, a_label_selector_selects, 0, (int)ARRAY_LEN(SELECTORS));
+    tcase_add_test(all, the_policy_of_a_deletion_decides_its_finalizers);
+    tcase_add_test(all, one_owner_that_is_there_is_enough);
+    tcase_add_test(all, protobuf_of_kubectl_is_read);
+    tcase_add_test(all, damaged_protobuf_is_refused_wherever_it_is_cut);
+    tcase_add_test(all, a_token_is_its_users_alone);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

@@ -1,0 +1,265 @@
+/* Watches and the garbage collector: what is told, in which order, and what goes with its owner. */
+#include <check.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/tests/api_fixture.h"
+
+#define PATIENCE_MS 60000
+
+static void put(const char *name, const char *labels)
+{
+    (void)ask(
+        "POST", CONFIGMAPS,
+        arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\",\"labels\":{%s}}}", name, labels),
+        201);
+}
+
+static void relabel(const char *name, const char *labels)
+{
+    (void)ask_patch(arena_printf(test_arena, CONFIGMAPS "/%s", name), "merge-patch+json",
+                    arena_printf(test_arena, "{\"metadata\":{\"labels\":{%s}}}", labels), 200);
+}
+
+/* The type and name of the next event, whatever its version. */
+static const char *next(struct api_watch *watch)
+{
+    const char *event = watch_next(watch);
+
+    return arena_strndup(test_arena, event, strcspn(event, "@"));
+}
+
+START_TEST(a_watch_from_the_version_of_a_list_tells_what_came_after_it)
+{
+    put("a", "");
+
+    const cJSON *list = ask("GET", CONFIGMAPS, NULL, 200);
+
+    put("b", "");
+    relabel("a", "\"k\":\"v\"");
+    (void)ask("DELETE", CONFIGMAPS "/a", NULL, 200);
+
+    struct api_watch *watch = watch_open(arena_printf(
+        test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", meta(list, "resourceVersion")));
+
+    ck_assert_str_eq(next(watch), "ADDED b");
+    ck_assert_str_eq(next(watch), "MODIFIED a");
+    ck_assert_str_eq(next(watch), "DELETED a");
+    ck_assert_str_eq(next(watch), ".");
+    api_watch_close(watch);
+}
+END_TEST
+
+START_TEST(without_a_version_a_watch_begins_with_what_is_there)
+{
+    put("a", "");
+
+    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
+
+    put("b", "");
+    ck_assert_str_eq(next(watch), "ADDED a");
+    ck_assert_str_eq(next(watch), "ADDED b");
+    api_watch_close(watch);
+}
+END_TEST
+
+START_TEST(initial_events_end_with_a_bookmark_that_says_so)
+{
+    put("a", "");
+
+    struct api_watch *watch =
+        watch_open(CONFIGMAPS "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                              "&resourceVersionMatch=NotOlderThan");
+
+    ck_assert_str_eq(next(watch), "ADDED a");
+    ck_assert_str_eq(next(watch), "BOOKMARK ");
+    ck_assert_str_eq(next(watch), ".");
+    api_watch_close(watch);
+    (void)ask("GET", CONFIGMAPS "?watch=1&sendInitialEvents=true", NULL, 422);
+}
+END_TEST
+
+START_TEST(who_begins_or_ceases_to_be_selected_is_added_or_deleted)
+{
+    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1&labelSelector=k%3Dv");
+
+    put("a", "\"k\":\"x\"");
+    relabel("a", "\"k\":\"v\"");
+    relabel("a", "\"l\":\"v\"");
+    relabel("a", "\"k\":\"y\"");
+    ck_assert_str_eq(next(watch), "ADDED a");
+    ck_assert_str_eq(next(watch), "MODIFIED a");
+    ck_assert_str_eq(next(watch), "DELETED a");
+    ck_assert_str_eq(next(watch), ".");
+    api_watch_close(watch);
+}
+END_TEST
+
+START_TEST(bookmarks_come_every_minute_and_the_end_when_it_is_asked_for)
+{
+    struct api_watch *watch =
+        watch_open(CONFIGMAPS "?watch=1&allowWatchBookmarks=true&timeoutSeconds=90");
+
+    ck_assert_str_eq(next(watch), ".");
+    ck_assert_uint_eq(api_watch_wait_ms(watch), 60000);
+    fake_clock_advance(&api_store.clock, 60000);
+    ck_assert_str_eq(next(watch), "BOOKMARK ");
+    ck_assert_str_eq(next(watch), ".");
+    ck_assert_uint_eq(api_watch_wait_ms(watch), 30000);
+    fake_clock_advance(&api_store.clock, 30000);
+    ck_assert_str_eq(next(watch), "BOOKMARK ");
+    ck_assert_str_eq(next(watch), "END");
+    api_watch_close(watch);
+}
+END_TEST
+
+static void note(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+START_TEST(who_waits_is_told_of_what_comes)
+{
+    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+    atomic_int told = 0;
+
+    api_watch_set_notify(watch, note, &told);
+    atomic_store(&told, 0);
+    ck_assert_str_eq(next(watch), ".");
+    put("a", "");
+    while (!atomic_load(&told) && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
+        sched_yield(); /* by the store's thread */
+    ck_assert_int_eq(atomic_load(&told), 1);
+    api_watch_close(watch);
+}
+END_TEST
+
+/* --- the garbage collector -------------------------------------------------------------------- */
+
+static void await_gone(const char *path)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+    const struct api_request request = {
+        .method = "GET", .path = path, .query = "", .body = "", .user = &api_user
+    };
+
+    do {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        struct api_reply reply;
+
+        api_handle(api, arena, &request, &reply);
+        if (reply.status == 404)
+            return;
+        (void)sched_yield();
+    } while (clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms);
+    ck_abort_msg("%s is still there", path);
+}
+
+/* A ConfigMap that the one of that name and uid owns. */
+static void put_owned(const char *name, const char *owner, const char *uid)
+{
+    (void)ask(
+        "POST", CONFIGMAPS,
+        arena_printf(test_arena,
+                     "{\"metadata\":{\"name\":\"%s\",\"ownerReferences\":[{\"apiVersion\":\"v1\","
+                     "\"kind\":\"ConfigMap\",\"name\":\"%s\",\"uid\":\"%s\","
+                     "\"blockOwnerDeletion\":true}]}}",
+                     name, owner, uid),
+        201);
+}
+
+static void start_collector(void)
+{
+    struct error err;
+
+    ck_assert_int_eq(api_start_collector(api, &err), 0);
+}
+
+START_TEST(who_has_no_owner_any_more_is_deleted)
+{
+    start_collector();
+    put("owner", "");
+    put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
+    put_owned("lost", "owner", "of-another-one");
+    await_gone(CONFIGMAPS "/lost");
+    (void)ask("GET", CONFIGMAPS "/child", NULL, 200);
+    (void)ask("DELETE", CONFIGMAPS "/owner", NULL, 200);
+    await_gone(CONFIGMAPS "/child");
+}
+END_TEST
+
+START_TEST(in_the_foreground_the_owner_goes_last)
+{
+    put("owner", "");
+    put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
+
+    const cJSON *list = ask("GET", CONFIGMAPS, NULL, 200);
+    struct api_watch *watch = watch_open(arena_printf(
+        test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", meta(list, "resourceVersion")));
+
+    start_collector(); /* it finds what was begun before */
+    await_gone(CONFIGMAPS "/owner");
+
+    const char *order = "";
+
+    for (const char *event = next(watch); !str_equal(event, "."); event = next(watch)) {
+        if (str_has_prefix(event, "DELETED"))
+            order = arena_printf(test_arena, "%s %s", order, event);
+    }
+    ck_assert_str_eq(order, " DELETED child DELETED owner");
+    api_watch_close(watch);
+}
+END_TEST
+
+START_TEST(orphans_stay_and_have_no_owner)
+{
+    start_collector();
+    put("owner", "");
+    put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Orphan", NULL, 200);
+    await_gone(CONFIGMAPS "/owner");
+    ck_assert_ptr_null(
+        json_path(ask("GET", CONFIGMAPS "/child", NULL, 200), "metadata", "ownerReferences", NULL));
+}
+END_TEST
+
+START_TEST(a_namespace_goes_when_all_that_is_in_it_has_gone)
+{
+    start_collector();
+    put("a", "");
+    (void)ask("POST", TASKS, task_text("t", "", ""), 201);
+    (void)ask("DELETE", "/api/v1/namespaces/default", NULL, 200);
+    ck_assert(str_has_prefix(refusal("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}}", 403),
+                             "Forbidden: "));
+    await_gone(CONFIGMAPS "/a");
+    (void)ask("GET", "/api/v1/namespaces/default", NULL, 200); /* the Task has a finalizer */
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
+    await_gone("/api/v1/namespaces/default");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api watches");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 300);
+    tcase_add_checked_fixture(all, api_setup, api_teardown);
+    tcase_add_test(all, a_watch_from_the_version_of_a_list_tells_what_came_after_it);
+    tcase_add_test(all, without_a_version_a_watch_begins_with_what_is_there);
+    tcase_add_test(all, initial_events_end_with_a_bookmark_that_says_so);
+    tcase_add_test(all, who_begins_or_ceases_to_be_selected_is_added_or_deleted);
+    tcase_add_test(all, bookmarks_come_every_minute_and_the_end_when_it_is_asked_for);
+    tcase_add_test(all, who_waits_is_told_of_what_comes);
+    tcase_add_test(all, who_has_no_owner_any_more_is_deleted);
+    tcase_add_test(all, in_the_foreground_the_owner_goes_last);
+    tcase_add_test(all, orphans_stay_and_have_no_owner);
+    tcase_add_test(all, a_namespace_goes_when_all_that_is_in_it_has_gone);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

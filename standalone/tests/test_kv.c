@@ -1,0 +1,244 @@
+#include <string.h>
+
+#include <sys/stat.h>
+
+#include "common/base/alloc.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/kv_fixture.h"
+
+static struct kv_fixture fixture;
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+    kv_fixture_open(&fixture);
+}
+
+static void end(void)
+{
+    kv_fixture_end(&fixture);
+}
+
+static int put(const char *key, const char *text, uint64_t expected)
+{
+    return kv_put(fixture.kv, key, text, strlen(text), expected, NULL, &fixture.err);
+}
+
+START_TEST(an_empty_store_is_at_revision_one)
+{
+    ck_assert_uint_eq(kv_revision(fixture.kv), 1);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "", 1), "");
+    ck_assert_ptr_null(kv_fixture_get(&fixture, "/a", 0));
+}
+END_TEST
+
+START_TEST(each_write_has_the_next_revision)
+{
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "1", 0), 2);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/b", "2", 0), 3);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "3", 2), 4);
+    ck_assert_uint_eq(kv_fixture_delete(&fixture, "/b", 3), 5);
+    ck_assert_uint_eq(kv_revision(fixture.kv), 5);
+}
+END_TEST
+
+START_TEST(a_value_knows_when_it_was_created_and_changed)
+{
+    struct kv_value value;
+
+    uint64_t created = kv_fixture_put(&fixture, "/a", "one", 0);
+    kv_fixture_put(&fixture, "/b", "other", 0);
+    uint64_t changed = kv_fixture_put(&fixture, "/a", "two", created);
+    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 0, &value, &fixture.err), 0);
+    ck_assert_str_eq(value.text, "two");
+    ck_assert_uint_eq(value.created, created);
+    ck_assert_uint_eq(value.revision, changed);
+
+    kv_fixture_delete(&fixture, "/a", changed);
+    uint64_t again = kv_fixture_put(&fixture, "/a", "three", 0);
+    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 0, &value, &fixture.err), 0);
+    ck_assert_uint_eq(value.created, again);
+}
+END_TEST
+
+START_TEST(a_write_needs_the_revision_that_it_expects)
+{
+    ck_assert_int_eq(put("/a", "x", 7), -ERROR_NOT_FOUND);
+    uint64_t first = kv_fixture_put(&fixture, "/a", "one", 0);
+    ck_assert_int_eq(put("/a", "x", 0), -ERROR_EXISTS);
+    uint64_t second = kv_fixture_put(&fixture, "/a", "two", first);
+    ck_assert_int_eq(put("/a", "x", first), -ERROR_CONFLICT);
+    ck_assert_int_eq(put("/a", "x", second + 1), -ERROR_CONFLICT);
+    ck_assert_int_eq(kv_delete(fixture.kv, "/a", first, NULL, &fixture.err), -ERROR_CONFLICT);
+    ck_assert_int_eq(kv_delete(fixture.kv, "/b", KV_ANY, NULL, &fixture.err), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kv_delete(fixture.kv, "/b", 0, NULL, &fixture.err), -ERROR_NOT_FOUND);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=two");
+    ck_assert_uint_eq(kv_revision(fixture.kv), second);
+
+    kv_fixture_delete(&fixture, "/a", second);
+    ck_assert_int_eq(put("/a", "x", second), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kv_delete(fixture.kv, "/a", second, NULL, &fixture.err), -ERROR_NOT_FOUND);
+    kv_fixture_put(&fixture, "/a", "three", KV_ANY);
+    kv_fixture_put(&fixture, "/a", "four", KV_ANY);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), "four");
+}
+END_TEST
+
+START_TEST(a_past_revision_reads_as_it_was)
+{
+    uint64_t one = kv_fixture_put(&fixture, "/p/a", "1", 0);
+    uint64_t two = kv_fixture_put(&fixture, "/p/b", "2", 0);
+    uint64_t three = kv_fixture_put(&fixture, "/p/a", "3", one);
+    uint64_t four = kv_fixture_delete(&fixture, "/p/b", two);
+    uint64_t five = kv_fixture_put(&fixture, "/p/b", "5", 0);
+
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", 1), "");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", one), "/p/a=1");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", two), "/p/a=1 /p/b=2");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", three), "/p/a=3 /p/b=2");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", four), "/p/a=3");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", five), "/p/a=3 /p/b=5");
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/p/b", three), "2");
+    ck_assert_ptr_null(kv_fixture_get(&fixture, "/p/b", four));
+}
+END_TEST
+
+START_TEST(a_revision_of_the_future_is_not_there_yet)
+{
+    struct kv_range range = { .prefix = "/", .revision = 9 };
+    struct kv_value value;
+    struct kv_page page;
+
+    kv_fixture_put(&fixture, "/a", "1", 0);
+    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 3, &value, &fixture.err),
+                     -ERROR_TIMEOUT);
+    ck_assert_str_eq(fixture.err.message, "revision 3 is not there yet, the newest is 2");
+    ck_assert_int_eq(kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err),
+                     -ERROR_TIMEOUT);
+}
+END_TEST
+
+START_TEST(a_list_has_the_keys_of_its_prefix_in_their_order)
+{
+    static const char *const keys[] = { "/p/b",   "/p/a", "/p",      "/p0", "/p/a/x",
+                                        "/p/a-x", "/q/a", "/p/\x7f", "/o" };
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        kv_fixture_put(&fixture, keys[i], "", 0);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", 0), "/p/a= /p/a-x= /p/a/x= /p/b= /p/\x7f=");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/a", 0), "/p/a= /p/a-x= /p/a/x=");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/x", 0), "");
+    ck_assert_uint_eq(kv_count(fixture.kv, "/p"), 7);
+    ck_assert_uint_eq(kv_count(fixture.kv, ""), 9);
+}
+END_TEST
+
+START_TEST(pages_of_one_revision_make_the_whole_list)
+{
+    struct kv_range range = { .prefix = "/p/", .limit = 7 };
+    size_t seen = 0;
+
+    for (int i = 0; i < 30; i++)
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/p/%02d", i), "x", 0);
+    kv_fixture_delete(&fixture, "/p/13", KV_ANY);
+    uint64_t revision = kv_revision(fixture.kv);
+    for (;;) {
+        struct kv_page page;
+        ck_assert_int_eq(kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err), 0);
+        ck_assert_uint_eq(page.revision, revision);
+        for (size_t i = 0; i < page.len; i++, seen++) {
+            size_t number = seen < 13 ? seen : seen + 1;
+            ck_assert_str_eq(page.items[i].key, arena_printf(fixture.arena, "/p/%02zu", number));
+        }
+        ck_assert_uint_eq(page.remaining, 29 - seen);
+        struct kv_range uncounted = range;
+        struct kv_page same;
+        uncounted.uncounted = true;
+        ck_assert_int_eq(kv_list(fixture.kv, fixture.arena, &uncounted, &same, &fixture.err), 0);
+        ck_assert_uint_eq(same.len, page.len);
+        ck_assert_uint_eq(same.remaining, seen < 29);
+        if (!page.remaining)
+            break;
+        ck_assert_uint_eq(page.len, 7);
+        range.after = page.items[page.len - 1].key;
+        range.revision = page.revision;
+        /* what others do meanwhile is not seen */
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/p/new%zu", seen), "y", 0);
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/p/%02zu", seen + 1), "z", KV_ANY);
+        kv_fixture_delete(&fixture, arena_printf(fixture.arena, "/p/%02zu", seen + 1), KV_ANY);
+    }
+    ck_assert_uint_eq(seen, 29);
+}
+END_TEST
+
+START_TEST(everything_is_there_after_it_was_opened_again)
+{
+    kv_fixture_put(&fixture, "/a", "1", 0);
+    uint64_t b = kv_fixture_put(&fixture, "/b", "2", 0);
+    kv_fixture_delete(&fixture, "/b", b);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_revision(fixture.kv), 4);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=1");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", b), "/a=1 /b=2");
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/b", "3", 0), 5);
+}
+END_TEST
+
+START_TEST(a_closed_store_is_one_file_that_only_its_owner_reads)
+{
+    struct stat status;
+
+    kv_fixture_put(&fixture, "/a", "secret", 0);
+    kv_fixture_close(&fixture);
+    ck_assert_int_eq(stat(fixture.options.path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0777, 0600);
+    ck_assert_int_ne(stat(kv_fixture_file(&fixture, "-wal"), &status), 0);
+    ck_assert_int_ne(stat(kv_fixture_file(&fixture, "-shm"), &status), 0);
+}
+END_TEST
+
+START_TEST(keys_and_texts_have_limits)
+{
+    char long_key[KV_MAX_KEY + 2];
+    char *text = xcalloc(1, KV_MAX_TEXT + 2);
+
+    memset(long_key, 'k', sizeof(long_key));
+    long_key[KV_MAX_KEY + 1] = '\0';
+    memset(text, 't', KV_MAX_TEXT + 1);
+    ck_assert_int_eq(put("", "x", 0), -ERROR_INVALID);
+    ck_assert_int_eq(put("/a\nb", "x", 0), -ERROR_INVALID);
+    ck_assert_int_eq(put(long_key, "x", 0), -ERROR_INVALID);
+    ck_assert_int_eq(put("/a", text, 0), -ERROR_TOO_LARGE);
+    long_key[KV_MAX_KEY] = text[KV_MAX_TEXT] = '\0';
+    kv_fixture_put(&fixture, long_key, "x", 0);
+    kv_fixture_put(&fixture, "/a", text, 0);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), text);
+    ck_assert_str_eq(kv_fixture_get(&fixture, long_key, 0), "x");
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv");
+    TCase *tcase = tcase_create("kv");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, an_empty_store_is_at_revision_one);
+    tcase_add_test(tcase, each_write_has_the_next_revision);
+    tcase_add_test(tcase, a_value_knows_when_it_was_created_and_changed);
+    tcase_add_test(tcase, a_write_needs_the_revision_that_it_expects);
+    tcase_add_test(tcase, a_past_revision_reads_as_it_was);
+    tcase_add_test(tcase, a_revision_of_the_future_is_not_there_yet);
+    tcase_add_test(tcase, a_list_has_the_keys_of_its_prefix_in_their_order);
+    tcase_add_test(tcase, pages_of_one_revision_make_the_whole_list);
+    tcase_add_test(tcase, everything_is_there_after_it_was_opened_again);
+    tcase_add_test(tcase, a_closed_store_is_one_file_that_only_its_owner_reads);
+    tcase_add_test(tcase, keys_and_texts_have_limits);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}

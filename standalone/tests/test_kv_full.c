@@ -1,0 +1,156 @@
+/* A disk that is full, or fails, and is well again: nothing has to be done by hand. */
+#include <pthread.h>
+#include <string.h>
+
+#include "common/tests/suite.h"
+#include "standalone/tests/fault_vfs.h"
+#include "standalone/tests/kv_fixture.h"
+
+#define LARGE 50000
+
+static struct kv_fixture fixture;
+static char large[LARGE + 1];
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+    fault_vfs_install();
+    fixture.options.vfs = "fault";
+    memset(large, 'x', LARGE);
+    kv_fixture_open(&fixture);
+}
+
+static void end(void)
+{
+    kv_fixture_end(&fixture);
+}
+
+/* Puts number `count` and on until one is refused; returns how many there are. */
+static int fill_disk(int count)
+{
+    for (;; count++) {
+        const char *key = arena_printf(fixture.arena, "/large/%04d", count);
+        int r = kv_put(fixture.kv, key, large, LARGE, 0, NULL, &fixture.err);
+        if (r == 0)
+            continue;
+        ck_assert_int_eq(r, -ERROR_UNAVAILABLE);
+        ck_assert_msg(strstr(fixture.err.message, "no space left on the disk") != NULL, "%s",
+                      fixture.err.message);
+        return count;
+    }
+}
+
+START_TEST(a_full_disk_refuses_writes_and_shows_everything)
+{
+    kv_fixture_put(&fixture, "/small", "x", 0);
+    fault_vfs_set_space(3000000);
+    int count = fill_disk(0);
+    uint64_t revision = kv_revision(fixture.kv);
+    ck_assert_int_gt(count, 20);
+    ck_assert_uint_eq(revision, (uint64_t)count + 2);
+    ck_assert_int_eq(fill_disk(count), count); /* still */
+    ck_assert_uint_eq(kv_revision(fixture.kv), revision);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/large/"), (size_t)count);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/small", 0), "x");
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/large/0000", 0), large);
+
+    struct kv_watch *watch = kv_fixture_watch(&fixture, "/", revision - 1);
+    ck_assert_str_ne(kv_fixture_next(&fixture, watch), ".");
+    ck_assert_str_eq(kv_fixture_next(&fixture, watch), ".");
+    fault_vfs_set_space(-1);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/after", "y", 0), revision + 1);
+    ck_assert_str_eq(kv_fixture_next(&fixture, watch), "+/after=y");
+    kv_watch_close(watch);
+
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/large/"), (size_t)count);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/after", 0), "y");
+}
+END_TEST
+
+START_TEST(a_store_opens_on_a_full_disk_and_can_be_read)
+{
+    fault_vfs_set_space(1000000);
+    int count = fill_disk(0);
+    kv_fixture_close(&fixture);
+    fault_vfs_set_space(0);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/large/"), (size_t)count);
+    ck_assert_int_eq(kv_put(fixture.kv, "/a", large, LARGE, 0, NULL, &fixture.err),
+                     -ERROR_UNAVAILABLE);
+    fault_vfs_set_space(-1);
+    kv_fixture_put(&fixture, "/a", large, 0);
+}
+END_TEST
+
+static void *put_until_refused(void *ctx)
+{
+    struct error err;
+    int r;
+
+    for (unsigned i = 0;; i++) {
+        char key[64];
+        (void)snprintf(key, sizeof(key), "/%p/%u", ctx, i);
+        r = kv_put(fixture.kv, key, large, 1 + i % LARGE, 0, NULL, &err);
+        if (r < 0)
+            break;
+        *(uint64_t *)ctx += 1;
+    }
+    ck_assert_int_eq(r, -ERROR_UNAVAILABLE);
+    return NULL;
+}
+
+START_TEST(of_writers_at_once_those_that_are_told_so_have_written)
+{
+    pthread_t threads[8];
+    uint64_t written[8] = { 0 }, sum = 0;
+
+    fault_vfs_set_space(4000000);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, put_until_refused, &written[i]), 0);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        pthread_join(threads[i], NULL);
+        sum += written[i];
+    }
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), sum);
+    ck_assert_uint_eq(kv_revision(fixture.kv), sum + 1);
+    fault_vfs_set_space(-1);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), sum);
+}
+END_TEST
+
+START_TEST(a_write_that_could_not_be_synced_is_not_there)
+{
+    uint64_t first = kv_fixture_put(&fixture, "/a", "1", 0);
+
+    fault_vfs_set_broken(true);
+    ck_assert_int_eq(kv_put(fixture.kv, "/a", "2", 1, first, NULL, &fixture.err), -ERROR_TIMEOUT);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), "1");
+    ck_assert_uint_eq(kv_revision(fixture.kv), first);
+    fault_vfs_set_broken(false);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "3", first), first + 1);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", first), "/a=1");
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=3");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_full");
+    TCase *tcase = tcase_create("full");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, a_full_disk_refuses_writes_and_shows_everything);
+    tcase_add_test(tcase, a_store_opens_on_a_full_disk_and_can_be_read);
+    tcase_add_test(tcase, of_writers_at_once_those_that_are_told_so_have_written);
+    tcase_add_test(tcase, a_write_that_could_not_be_synced_is_not_there);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}

@@ -1,0 +1,222 @@
+#include <string.h>
+
+#include "common/tests/suite.h"
+#include "standalone/store/kv_internal.h"
+#include "standalone/tests/kv_fixture.h"
+
+static struct kv_fixture fixture;
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+}
+
+static void end(void)
+{
+    kv_fixture_end(&fixture);
+}
+
+static int read_at(uint64_t revision)
+{
+    struct kv_value value;
+
+    return kv_get(fixture.kv, fixture.arena, "/a", revision, &value, &fixture.err);
+}
+
+START_TEST(each_limit_alone_makes_a_write_due)
+{
+    struct kv_history history = { .limits = { .revisions = 100, .bytes = 1000, .age_ms = 60 },
+                                  .head = { .revision = 500, .weight = 50000 } };
+
+    ck_assert(!kv_history_is_due(&history, &(struct kv_point){ .revision = 401, .weight = 49001 },
+                                 1000, 1059));
+    ck_assert(kv_history_is_due(&history, &(struct kv_point){ .revision = 400, .weight = 49001 },
+                                1000, 1059));
+    ck_assert(kv_history_is_due(&history, &(struct kv_point){ .revision = 401, .weight = 49000 },
+                                1000, 1059));
+    ck_assert(kv_history_is_due(&history, &(struct kv_point){ .revision = 401, .weight = 49001 },
+                                1000, 1060));
+}
+END_TEST
+
+START_TEST(the_newest_write_is_never_due)
+{
+    struct kv_history history = { .limits = { .revisions = 1, .bytes = 1, .age_ms = 1 },
+                                  .head = { .revision = 500, .weight = 50000 } };
+
+    ck_assert(!kv_history_is_due(&history, &(struct kv_point){ .revision = 500, .weight = 50000 },
+                                 0, 1000000));
+}
+END_TEST
+
+/* The oldest revision that can be read, whose number is in "/a"; a later one may be it meanwhile. */
+static void check_oldest(void)
+{
+    for (;;) {
+        uint64_t compacted = kv_compacted(fixture.kv);
+        struct kv_range range = { .prefix = "/", .revision = compacted };
+        struct kv_page page;
+        int r = kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err);
+        if (r == -ERROR_GONE && kv_compacted(fixture.kv) > compacted)
+            continue;
+        ck_assert_int_eq(r, 0);
+        ck_assert_uint_eq(page.len, 2);
+        ck_assert_str_eq(page.items[0].text, arena_printf(fixture.arena, "%d", (int)compacted - 3));
+        ck_assert_str_eq(page.items[1].text, "stays");
+        return;
+    }
+}
+
+START_TEST(more_revisions_than_are_kept_are_compacted)
+{
+    fixture.options.history_revisions = 20;
+    kv_fixture_open(&fixture);
+    kv_fixture_put(&fixture, "/old", "stays", 0);
+    for (int i = 0; i < 100; i++)
+        kv_fixture_put(&fixture, "/a", arena_printf(fixture.arena, "%d", i), KV_ANY);
+    kv_fixture_await_compacted(&fixture, 102 - 24);
+    ck_assert_uint_le(kv_compacted(fixture.kv), 102 - 20);
+    ck_assert_int_eq(read_at(102 - 24 - 1), -ERROR_GONE);
+    check_oldest();
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=99 /old=stays");
+}
+END_TEST
+
+START_TEST(more_bytes_than_are_kept_are_compacted)
+{
+    char *text = arena_alloc(fixture.arena, 10001, 1);
+
+    memset(text, 'x', 10000);
+    fixture.options.history_bytes = 100000;
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < 100; i++)
+        kv_fixture_put(&fixture, "/a", text, KV_ANY);
+    kv_fixture_await_compacted(&fixture, 101 - 12);
+    ck_assert_uint_le(kv_compacted(fixture.kv), 101 - 9);
+}
+END_TEST
+
+START_TEST(what_is_too_old_is_compacted)
+{
+    fixture.options.history_ms = 60000;
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < 10; i++)
+        kv_fixture_put(&fixture, "/a", "x", KV_ANY);
+    fake_clock_advance(&fixture.clock, 59000);
+    uint64_t young = kv_fixture_put(&fixture, "/a", "y", KV_ANY);
+    ck_assert_int_eq(read_at(2), 0);
+    fake_clock_advance(&fixture.clock, 2000);
+    kv_fixture_put(&fixture, "/a", "z", KV_ANY);
+    kv_fixture_await_compacted(&fixture, young - 1);
+    ck_assert_uint_eq(kv_compacted(fixture.kv), young - 1);
+    ck_assert_int_eq(read_at(2), -ERROR_GONE);
+}
+END_TEST
+
+START_TEST(it_is_compacted_when_nobody_writes_too)
+{
+    fixture.options.history_ms = 60000;
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < 10; i++)
+        kv_fixture_put(&fixture, "/a", "x", KV_ANY);
+    kv_fixture_close(&fixture);
+    fake_clock_advance(&fixture.clock, 70000);
+    kv_fixture_open(&fixture);
+    kv_fixture_await_compacted(&fixture, 10);
+}
+END_TEST
+
+/* The rows of one key in the file. */
+static int64_t count_rows(void)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+
+    ck_assert_int_eq(sqlite3_open(fixture.options.path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT COUNT(*) FROM history", -1, &statement, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    int64_t rows = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_finalize(statement);
+    (void)sqlite3_close(db);
+    return rows;
+}
+
+START_TEST(nothing_is_left_of_what_was_replaced_or_deleted)
+{
+    fixture.options.history_revisions = 1;
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < 200; i++) {
+        const char *key = arena_printf(fixture.arena, "/%d", i);
+        uint64_t revision = kv_fixture_put(&fixture, key, "x", 0);
+        kv_fixture_put(&fixture, key, "y", revision);
+        if (i % 2)
+            kv_fixture_delete(&fixture, key, revision + 1);
+    }
+    uint64_t head = kv_fixture_put(&fixture, "/end", "", 0);
+    kv_fixture_await_compacted(&fixture, head - 1);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), 101);
+    kv_fixture_close(&fixture);
+    ck_assert_int_eq(count_rows(), 101);
+}
+END_TEST
+
+START_TEST(the_revision_does_not_go_back_when_everything_is_deleted)
+{
+    fixture.options.history_revisions = 1;
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < 20; i++) {
+        kv_fixture_put(&fixture, "/a", "x", 0);
+        kv_fixture_delete(&fixture, "/a", KV_ANY);
+    }
+    kv_fixture_await_compacted(&fixture, 40);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_revision(fixture.kv), 41);
+    ck_assert_uint_eq(kv_compacted(fixture.kv), 40);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "x", 0), 42);
+}
+END_TEST
+
+/* The file is about as large as what is in it, however often that is written. */
+START_TEST(the_file_does_not_grow_with_the_number_of_writes)
+{
+    char *text = arena_alloc(fixture.arena, 20001, 1);
+    uint64_t head = 0;
+
+    memset(text, 'x', 20000);
+    fixture.options.history_bytes = 200000;
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < 3000; i++)
+        head = kv_fixture_put(&fixture, "/a", text, KV_ANY);
+    kv_fixture_await_compacted(&fixture, head - 12);
+    kv_fixture_close(&fixture);
+    FILE *file = fopen(fixture.options.path, "re");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    ck_assert_int_lt(ftell(file), 16 << 20);
+    (void)fclose(file);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_history");
+    TCase *tcase = tcase_create("history");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, each_limit_alone_makes_a_write_due);
+    tcase_add_test(tcase, the_newest_write_is_never_due);
+    tcase_add_test(tcase, more_revisions_than_are_kept_are_compacted);
+    tcase_add_test(tcase, more_bytes_than_are_kept_are_compacted);
+    tcase_add_test(tcase, what_is_too_old_is_compacted);
+    tcase_add_test(tcase, it_is_compacted_when_nobody_writes_too);
+    tcase_add_test(tcase, nothing_is_left_of_what_was_replaced_or_deleted);
+    tcase_add_test(tcase, the_revision_does_not_go_back_when_everything_is_deleted);
+    tcase_add_test(tcase, the_file_does_not_grow_with_the_number_of_writes);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}

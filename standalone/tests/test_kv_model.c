@@ -1,0 +1,363 @@
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/tests/random.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/kv_fixture.h"
+#include "standalone/tests/kv_model.h"
+
+static const char *const KEYS[] = { "/a/1", "/a/2", "/a/3", "/a/4", "/b/1", "/b/2", "/b/3", "/c" };
+static const char *const PREFIXES[] = { "/", "/a/", "/b/", "/c", "/a/3", "" };
+
+static struct kv_fixture fixture;
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+}
+
+static void end(void)
+{
+    kv_fixture_end(&fixture);
+}
+
+/* --- one thread, random operations --- */
+
+#define STEPS 1000
+#define WATCHES 6
+
+struct followed {
+    struct kv_watch *watch;
+    const char *prefix;
+    uint64_t cursor;
+};
+
+struct player {
+    struct kv_model *model;
+    uint64_t random;
+    struct followed followed[WATCHES];
+};
+
+static uint64_t pick(struct player *player, uint64_t below)
+{
+    return random_below(&player->random, below);
+}
+
+static uint64_t pick_expected(struct player *player, uint64_t present)
+{
+    switch (pick(player, 6)) {
+    case 0:
+        return KV_ANY;
+    case 1:
+        return 0;
+    case 2:
+        return 2 + pick(player, player->model->head);
+    default:
+        return present;
+    }
+}
+
+static int expected_outcome(uint64_t expected, uint64_t present, bool is_put)
+{
+    if (expected == KV_ANY)
+        return is_put || present ? 0 : -ERROR_NOT_FOUND;
+    if (expected == 0 && is_put)
+        return present ? -ERROR_EXISTS : 0;
+    if (!present)
+        return -ERROR_NOT_FOUND;
+    return expected == present ? 0 : -ERROR_CONFLICT;
+}
+
+static void play_write(struct player *player)
+{
+    struct kv_model *model = player->model;
+    const char *key = KEYS[pick(player, ARRAY_LEN(KEYS))];
+    uint64_t present = kv_model_find(model, key, model->head);
+    uint64_t expected = pick_expected(player, present), revision = 0;
+    const char *text = NULL;
+    int r;
+
+    if (pick(player, 3)) {
+        text = arena_printf(fixture.arena, "%0*u", 1 + (int)pick(player, 200),
+                            (unsigned)pick(player, 1000000));
+        r = kv_put(fixture.kv, key, text, strlen(text), expected, &revision, &fixture.err);
+    } else {
+        r = kv_delete(fixture.kv, key, expected, &revision, &fixture.err);
+    }
+    ck_assert_int_eq(r, expected_outcome(expected, present, text != NULL));
+    if (r < 0)
+        return;
+    ck_assert_uint_eq(revision, model->head + 1);
+    kv_model_set(model, revision, key, text);
+}
+
+/* Compaction goes on while it is read: a revision that was there may be gone, none comes back. */
+static void play_read(struct player *player)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *key = KEYS[pick(player, ARRAY_LEN(KEYS))];
+    uint64_t revision = 1 + pick(player, player->model->head);
+    uint64_t compacted = kv_compacted(fixture.kv);
+    struct kv_value value;
+    int r = kv_get(fixture.kv, arena, key, revision, &value, &fixture.err);
+
+    if (r == -ERROR_GONE) {
+        ck_assert_uint_lt(revision, kv_compacted(fixture.kv));
+        return;
+    }
+    ck_assert_uint_ge(revision, compacted);
+    uint64_t found = kv_model_find(player->model, key, revision);
+    ck_assert_int_eq(r, found ? 0 : -ERROR_NOT_FOUND);
+    if (found)
+        kv_model_check_value(player->model, &value, found);
+}
+
+static void play_list(struct player *player)
+{
+    uint64_t head = player->model->head;
+    uint64_t revision = head - (head > 20 ? pick(player, 20) : 0);
+
+    kv_model_check_list(player->model, fixture.kv, PREFIXES[pick(player, ARRAY_LEN(PREFIXES))],
+                        revision, KEYS, ARRAY_LEN(KEYS));
+}
+
+static void play_open(struct player *player)
+{
+    struct followed *followed = &player->followed[pick(player, WATCHES)];
+    const char *prefix = PREFIXES[pick(player, ARRAY_LEN(PREFIXES))];
+    uint64_t after = 1 + pick(player, player->model->head);
+
+    kv_watch_close(followed->watch);
+    *followed = (struct followed){ .prefix = prefix, .cursor = after };
+    int r = kv_watch(fixture.kv, prefix, after, NULL, NULL, &followed->watch, &fixture.err);
+    if (r < 0) {
+        ck_assert_int_eq(r, -ERROR_GONE);
+        ck_assert_uint_lt(after, kv_compacted(fixture.kv));
+    }
+}
+
+static void play_watch(struct player *player)
+{
+    struct followed *followed = &player->followed[pick(player, WATCHES)];
+    uint64_t steps = 1 + pick(player, 40);
+
+    while (followed->watch && steps--) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        uint64_t next = kv_model_next(player->model, followed->prefix, followed->cursor);
+        struct kv_event event;
+        int r = kv_watch_next(followed->watch, arena, &event, &fixture.err);
+        if (r == -ERROR_GONE) {
+            ck_assert_uint_lt(followed->cursor, kv_compacted(fixture.kv));
+            kv_watch_close(followed->watch);
+            followed->watch = NULL;
+            return;
+        }
+        ck_assert_int_eq(r, next != 0);
+        followed->cursor = next ? next : player->model->head;
+        uint64_t progress = kv_watch_progress(followed->watch);
+        ck_assert_uint_ge(progress, followed->cursor);
+        next = kv_model_next(player->model, followed->prefix, followed->cursor);
+        ck_assert(!next || progress < next);
+        if (r > 0)
+            kv_model_check_event(player->model, &event, followed->cursor);
+    }
+}
+
+static void reopen(struct player *player)
+{
+    for (size_t i = 0; i < WATCHES; i++) {
+        kv_watch_close(player->followed[i].watch);
+        player->followed[i].watch = NULL;
+    }
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+}
+
+START_TEST(the_store_agrees_with_a_model_through_random_operations)
+{
+    struct player player = { .model = kv_model_create(fixture.arena, STEPS),
+                             .random = 0x9e3779b97f4a7c15u + (uint64_t)_i };
+
+    fixture.options.history_revisions = _i % 2 ? 60 : 0;
+    fixture.options.ring_bytes = _i % 3 ? 3000 : 0;
+    kv_fixture_open(&fixture);
+    for (int step = 0; step < STEPS; step++) {
+        switch (pick(&player, 8)) {
+        case 0:
+            play_read(&player);
+            break;
+        case 1:
+            play_list(&player);
+            break;
+        case 2:
+            play_watch(&player);
+            break;
+        case 3:
+            if (pick(&player, 10) == 0)
+                play_open(&player);
+            else if (pick(&player, 30) == 0)
+                reopen(&player);
+            break;
+        default:
+            play_write(&player);
+        }
+    }
+    ck_assert_uint_eq(kv_revision(fixture.kv), player.model->head);
+    for (size_t i = 0; i < WATCHES; i++)
+        kv_watch_close(player.followed[i].watch);
+}
+END_TEST
+
+/* --- several writers and watches at once --- */
+
+#define WRITERS 4
+#define FOLLOWERS 3
+#define WRITES 250
+
+struct written {
+    uint64_t revision;
+    const char *key;
+    const char *text;
+};
+
+struct writer {
+    pthread_t thread;
+    struct arena *arena;
+    uint64_t random;
+    struct written written[WRITES];
+};
+
+/* Replaces what it has read, as any client would; what another one has changed is read again. */
+static void *write_some(void *ctx)
+{
+    struct writer *self = ctx;
+
+    for (size_t n = 0; n < WRITES;) {
+        const char *key = KEYS[random_below(&self->random, ARRAY_LEN(KEYS))];
+        struct kv_value value = { 0 };
+        struct written *written = &self->written[n];
+        struct error err;
+        int r = kv_get(fixture.kv, self->arena, key, 0, &value, &err);
+        ck_assert(r == 0 || r == -ERROR_NOT_FOUND);
+        *written = (struct written){ .key = key };
+        if (r == 0 && random_below(&self->random, 3) == 0) {
+            r = kv_delete(fixture.kv, key, value.revision, &written->revision, &err);
+        } else {
+            written->text = arena_printf(self->arena, "%p %zu", ctx, n);
+            r = kv_put(fixture.kv, key, written->text, strlen(written->text), value.revision,
+                       &written->revision, &err);
+        }
+        ck_assert_msg(r == 0 || r == -ERROR_CONFLICT || r == -ERROR_EXISTS || r == -ERROR_NOT_FOUND,
+                      "%s", err.message);
+        if (r < 0)
+            continue;
+        ck_assert_uint_ge(kv_revision(fixture.kv), written->revision);
+        ck_assert_int_eq(kv_get(fixture.kv, self->arena, key, written->revision, &value, &err),
+                         written->text ? 0 : -ERROR_NOT_FOUND);
+        n++;
+    }
+    return NULL;
+}
+
+struct follower {
+    pthread_t thread;
+    struct arena *arena;
+    const char *prefix;
+    uint64_t after;
+    struct kv_event events[WRITERS * WRITES];
+    size_t len;
+};
+
+static atomic_bool all_written;
+
+/* It reads what there is when it comes to it, and now and then lets it pile up. */
+static void *follow(void *ctx)
+{
+    struct follower *self = ctx;
+    struct kv_watch *watch = kv_fixture_watch(&fixture, self->prefix, self->after);
+    struct error err;
+
+    for (;;) {
+        bool last = atomic_load(&all_written);
+        int r = kv_watch_next(watch, self->arena, &self->events[self->len], &err);
+        ck_assert_msg(r >= 0, "%s", err.message);
+        self->len += (size_t)r;
+        if (r == 0 && last)
+            break;
+        if (r == 0 || self->len % 50 == 0)
+            (void)sched_yield();
+    }
+    ck_assert_uint_eq(kv_watch_progress(watch), kv_revision(fixture.kv));
+    kv_watch_close(watch);
+    return NULL;
+}
+
+static void check_follower(const struct kv_model *model, const struct follower *follower)
+{
+    uint64_t revision = follower->after;
+
+    for (size_t i = 0; i < follower->len; i++) {
+        revision = kv_model_next(model, follower->prefix, revision);
+        ck_assert_uint_ne(revision, 0);
+        kv_model_check_event(model, &follower->events[i], revision);
+    }
+    ck_assert_uint_eq(kv_model_next(model, follower->prefix, revision), 0);
+}
+
+START_TEST(writers_at_once_make_one_history_that_watches_and_reads_agree_on)
+{
+    static struct writer writers[WRITERS];
+    static struct follower followers[FOLLOWERS];
+    struct kv_model *model = kv_model_create(fixture.arena, WRITERS * WRITES);
+
+    fixture.options.ring_bytes = _i % 2 ? 5000 : 0;
+    kv_fixture_open(&fixture);
+    for (size_t i = 0; i < FOLLOWERS; i++) {
+        followers[i] =
+            (struct follower){ .arena = arena_create(), .prefix = PREFIXES[i], .after = 1 + i };
+        ck_assert_int_eq(pthread_create(&followers[i].thread, NULL, follow, &followers[i]), 0);
+    }
+    for (size_t i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){ .arena = arena_create(), .random = 77 + i + (size_t)_i * 9 };
+        ck_assert_int_eq(pthread_create(&writers[i].thread, NULL, write_some, &writers[i]), 0);
+    }
+    for (size_t i = 0; i < WRITERS; i++) {
+        pthread_join(writers[i].thread, NULL);
+        for (size_t n = 0; n < WRITES; n++) {
+            const struct written *written = &writers[i].written[n];
+            if (n)
+                ck_assert_uint_gt(written->revision, writers[i].written[n - 1].revision);
+            kv_model_set(model, written->revision, written->key, written->text);
+        }
+    }
+    ck_assert_uint_eq(model->head, WRITERS * WRITES + 1); /* none is missing */
+    ck_assert_uint_eq(kv_revision(fixture.kv), model->head);
+    atomic_store(&all_written, true);
+    for (size_t i = 0; i < FOLLOWERS; i++) {
+        pthread_join(followers[i].thread, NULL);
+        check_follower(model, &followers[i]);
+        arena_destroy(followers[i].arena);
+    }
+    for (uint64_t revision = 1; revision <= model->head; revision += 13)
+        kv_model_check_list(model, fixture.kv, "/", revision, KEYS, ARRAY_LEN(KEYS));
+    for (size_t i = 0; i < WRITERS; i++)
+        arena_destroy(writers[i].arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_model");
+    TCase *tcase = tcase_create("model");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_loop_test(tcase, the_store_agrees_with_a_model_through_random_operations, 0, 6);
+    tcase_add_loop_test(tcase, writers_at_once_make_one_history_that_watches_and_reads_agree_on, 0,
+                        4);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}

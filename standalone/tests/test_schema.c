@@ -1,0 +1,174 @@
+/* What the API server drops, fills in and refuses before the rules of a kind. */
+#include "common/base/str.h"
+#include "standalone/schema/schema.h"
+#include "standalone/tests/resources_fixture.h"
+
+static const char *errors_of(const struct resource *resource, const char *object, const char *old)
+{
+    struct field_errors *errors = field_errors_create(test_arena);
+    const cJSON *causes;
+    const char *all = "";
+
+    schema_validate(resource->schema, tree(object), old ? tree(old) : NULL, errors);
+    if (!field_errors_count(errors))
+        return "";
+    causes =
+        json_path(field_errors_status(errors, &resource->kind, "x"), "details", "causes", NULL);
+    json_for_each (cause, causes)
+        all = arena_printf(test_arena, "%s%s%s: %s", all, *all ? " | " : "",
+                           json_string(json_get(cause, "field"), ""),
+                           json_string(json_get(cause, "message"), ""));
+    return all;
+}
+
+#define BLOCKED                                                                                    \
+    " | <nil>: Invalid value: null: some validation rules were not checked because the object "    \
+    "was "                                                                                         \
+    "invalid; correct the existing errors to complete validation"
+
+static void expect_errors(const char *object, const char *old, const char *expected)
+{
+    ck_assert_str_eq(errors_of(resource_of("tasks"), object, old), expected);
+}
+
+START_TEST(what_the_schema_does_not_know_goes_and_is_named)
+{
+    cJSON *task = tree("{\"apiVersion\":\"v\",\"kind\":\"Task\",\"metadata\":{\"x\":1},\"extra\":1,"
+                       "\"spec\":{\"name\":\"t\",\"nme\":1,\"env\":{\"A\":\"b\"},"
+                       "\"inputs\":[{\"any\":[1]}],\"propletSelector\":{\"zz\":{}}}}");
+    cJSON *unknown = json_array(test_arena);
+
+    schema_prune(resource_of("tasks")->schema, task, unknown);
+    ck_assert_str_eq(text_of(task),
+                     "{\"apiVersion\":\"v\",\"kind\":\"Task\",\"metadata\":{\"x\":1},"
+                     "\"spec\":{\"name\":\"t\",\"env\":{\"A\":\"b\"},"
+                     "\"inputs\":[{\"any\":[1]}],\"propletSelector\":{}}}");
+    ck_assert_str_eq(text_of(unknown), "[\"extra\",\"spec.nme\",\"spec.propletSelector.zz\"]");
+}
+END_TEST
+
+START_TEST(defaults_fill_what_is_absent_or_a_null_that_may_not_be)
+{
+    cJSON *task = tree("{\"spec\":{\"name\":\"t\",\"kind\":null,\"imageUrl\":null,"
+                       "\"preferredPropletType\":\"k8s\"}}");
+
+    schema_prune(resource_of("tasks")->schema, task, NULL);
+    schema_default(resource_of("tasks")->schema, task);
+    ck_assert_str_eq(json_string(json_path(task, "spec", "kind", NULL), ""), "standard");
+    ck_assert_str_eq(json_string(json_path(task, "spec", "preferredPropletType", NULL), ""), "k8s");
+    ck_assert_ptr_null(json_path(task, "spec", "imageUrl", NULL));
+    ck_assert_int_eq(json_int(json_path(task, "spec", "priority", NULL), -1), 50);
+}
+END_TEST
+
+START_TEST(a_valid_task_has_no_errors)
+{
+    expect_errors("{\"apiVersion\":\"a\",\"kind\":\"Task\",\"metadata\":{},"
+                  "\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\",\"priority\":3}}",
+                  NULL, "");
+}
+END_TEST
+
+START_TEST(types_are_said_as_the_api_server_says_them)
+{
+    expect_errors(
+        "{\"spec\":{\"name\":1,\"priority\":\"x\",\"daemon\":\"no\",\"env\":[]}}", NULL,
+        "spec.name: Invalid value: \"integer\": spec.name in body must be of type string: "
+        "\"integer\" | "
+        "spec.priority: Invalid value: \"string\": spec.priority in body must be of type "
+        "integer: \"string\" | "
+        "spec.daemon: Invalid value: \"string\": spec.daemon in body must be of type "
+        "boolean: \"string\" | "
+        "spec.env: Invalid value: \"array\": spec.env in body must be of type object: "
+        "\"array\"" BLOCKED);
+}
+END_TEST
+
+START_TEST(limits_are_said_as_the_api_server_says_them)
+{
+    expect_errors(
+        "{\"spec\":{\"name\":\"\",\"priority\":101,\"mode\":\"x\",\"file\":\"!\"}}", NULL,
+        "spec.name: Invalid value: \"\": spec.name in body should be at least 1 chars long"
+        " | spec.priority: Invalid value: 101: spec.priority in body should be less than "
+        "or equal to 100"
+        " | spec.mode: Unsupported value: \"x\": supported values: \"infer\", \"train\""
+        " | spec.file: Invalid value: \"!\": spec.file in body should match "
+        "'^AGFzb[A-Za-z0-9+/]+={0,2}$'" BLOCKED);
+}
+END_TEST
+
+START_TEST(required_members_are_asked_for)
+{
+    expect_errors("{\"spec\":{}}", NULL, "spec.name: Required value" BLOCKED);
+    expect_errors("{}", NULL, "spec: Required value" BLOCKED);
+}
+END_TEST
+
+START_TEST(what_was_wrong_before_and_did_not_change_is_not_refused)
+{
+    expect_errors(
+        "{\"spec\":{\"name\":\"t\",\"priority\":101,\"mode\":\"y\"}}",
+        "{\"spec\":{\"name\":\"s\",\"priority\":101,\"mode\":\"x\"}}",
+        "spec.mode: Unsupported value: \"y\": supported values: \"infer\", \"train\"" BLOCKED);
+}
+END_TEST
+
+START_TEST(a_key_of_a_list_is_there_once)
+{
+    static const char TWICE[] =
+        "{\"spec\":{\"name\":\"t\"},\"status\":{\"conditions\":[{\"type\":\"A\","
+        "\"status\":\"True\"},{\"type\":\"A\",\"status\":\"False\"},"
+        "{\"type\":\"A\",\"status\":\"False\"}]}}";
+
+    expect_errors(TWICE, NULL, "status.conditions[1]: Duplicate value: {\"type\":\"A\"}");
+    expect_errors(TWICE, TWICE, "");
+}
+END_TEST
+
+START_TEST(times_are_rfc_3339)
+{
+    expect_errors("{\"spec\":{\"name\":\"t\"},\"status\":{\"startedAt\":\"2026-02-29T00:00:00Z\"}}",
+                  NULL,
+                  "status.startedAt: Invalid value: \"2026-02-29T00:00:00Z\": status.startedAt in "
+                  "body must be of type date-time: \"2026-02-29T00:00:00Z\"" BLOCKED);
+    expect_errors("{\"spec\":{\"name\":\"t\"},\"status\":{\"startedAt\":"
+                  "\"2024-02-29T23:59:59.123+02:00\"}}",
+                  NULL, "");
+}
+END_TEST
+
+START_TEST(a_built_in_kind_is_decoded_as_go_does)
+{
+    const struct resource *resource = resource_of("configmaps");
+    cJSON *object = tree("{\"metadata\":{\"labels\":{}},\"data\":{},\"binaryData\":null}");
+    struct error err = { 0 };
+
+    ck_assert_int_eq(schema_decode(resource->schema, "ConfigMap", object, &err), 0);
+    ck_assert_str_eq(text_of(object), "{\"metadata\":{}}");
+    ck_assert_int_eq(
+        schema_decode(resource->schema, "ConfigMap", tree("{\"data\":{\"a\":1}}"), &err),
+        -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "json: cannot unmarshal number into Go struct field "
+                                  "ConfigMap.data of type string");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("schema");
+    TCase *tc = tcase_create("schema");
+
+    tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
+    tcase_add_test(tc, what_the_schema_does_not_know_goes_and_is_named);
+    tcase_add_test(tc, defaults_fill_what_is_absent_or_a_null_that_may_not_be);
+    tcase_add_test(tc, a_valid_task_has_no_errors);
+    tcase_add_test(tc, types_are_said_as_the_api_server_says_them);
+    tcase_add_test(tc, limits_are_said_as_the_api_server_says_them);
+    tcase_add_test(tc, required_members_are_asked_for);
+    tcase_add_test(tc, what_was_wrong_before_and_did_not_change_is_not_refused);
+    tcase_add_test(tc, a_key_of_a_list_is_there_once);
+    tcase_add_test(tc, times_are_rfc_3339);
+    tcase_add_test(tc, a_built_in_kind_is_decoded_as_go_does);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
