@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A Task computed on a device, on a real control plane, from nothing. `demo.sh stop` ends one that
-# was kept with KEEP=1.
+# A Task computed on a device, from nothing: on propeller-standalone, or with CLUSTER=1 on a real control
+# plane. `demo.sh stop` ends one that was kept with KEEP=1.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -20,7 +20,7 @@ show() {
     k "$@"
 }
 
-sample() { kn create --dry-run=client -f "$1" -o json | jq -r "$2"; }
+sample() { k patch --local --type=merge --patch={} -f "$1" -o json | jq -r "$2"; }
 
 stop_kept() {
     [[ -e $KEPT ]] || die "no demo is running"
@@ -30,7 +30,33 @@ stop_kept() {
     say "the demo has ended"
 }
 
-bring_up() {
+# $identity and its account at the broker.
+bring_up_broker() {
+    DOMAIN=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.domainId)
+    CHANNEL=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.channelId)
+    identity=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.clientId)
+    step "Broker: mosquitto with passwords and ACLs (config/mosquitto)"
+    broker_prepare "$identity"
+    broker_start
+    say "listens on 127.0.0.1:$BROKER_PORT; accounts: $CONTROLLER_USER, $identity, $OBSERVER"
+}
+
+bring_up_standalone() {
+    part_begin cluster
+    CLUSTER=$PART
+    standalone_prepare >"$WORK/init.output"
+    part_begin demo
+    bring_up_broker
+    step "propeller-standalone: API server, store, admission and controller in one process"
+    controller_prepare
+    standalone_start "${CONTROLLER_OPTIONS[@]}"
+    cluster_proxy
+    wait_for 30 "the controller to be ready" curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz"
+    say "serves https://127.0.0.1:$APISERVER_PORT, takes $(awk '$1 == "VmRSS:" { printf "%.1f", $2 / 1024 }' \
+        "/proc/$(pid_of standalone)/status") MiB; everything it keeps is in one folder"
+}
+
+bring_up_cluster() {
     step "Control plane: etcd, kube-apiserver $KUBERNETES_VERSION, kube-controller-manager"
     cluster_start >"$WORK/cluster.output" 2>&1 || {
         cat "$WORK/cluster.output" >&2
@@ -39,13 +65,7 @@ bring_up() {
     say "answers at $(k config view -o 'jsonpath={.clusters[0].cluster.server}'); the five CRDs are installed"
     part_begin demo
 
-    DOMAIN=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.domainId)
-    CHANNEL=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.channelId)
-    identity=$(sample "$SAMPLES/proplet-external.yaml" .spec.connectionConfig.clientId)
-    step "Broker: mosquitto with passwords and ACLs (config/mosquitto)"
-    broker_prepare "$identity"
-    broker_start
-    say "listens on 127.0.0.1:$BROKER_PORT; accounts: $CONTROLLER_USER, $identity, $OBSERVER"
+    bring_up_broker
 
     step "The controller"
     controller_prepare
@@ -128,7 +148,7 @@ how_to_talk_to_it() {
 It keeps running. To talk to it:
 
     export KUBECONFIG=$CLUSTER/admin.kubeconfig
-    export PATH=$CONTROL_PLANE_BIN:\$PATH
+    export PATH=$(dirname "$KUBECTL"):\$PATH
     kubectl get tasks --watch
     kubectl delete task addition && kubectl apply -f config/samples/task-addition.yaml
     curl http://127.0.0.1:$HEALTH_PORT/readyz?verbose
@@ -147,20 +167,29 @@ main() {
     fi
     [[ ${KEEP:-} != 1 ]] || keep=keep
     [[ ! -e $KEPT ]] || stop_kept
-    "$HERE/setup.sh" build run
+    if [[ ${CLUSTER:-} == 1 ]]; then
+        "$HERE/setup.sh" build run
+    else
+        export E2E_CLUSTER=standalone
+        "$HERE/setup.sh" build device
+    fi
     make -C "$ROOT" --no-print-directory all
     ready=$SECONDS
     cd "$ROOT"
     work_begin $keep
-    bring_up
+    if has_standalone; then bring_up_standalone; else bring_up_cluster; fi
     run_the_sample
     show_what_is_refused
     if [[ -n $keep ]]; then
         how_to_talk_to_it
     else
-        controller_stop
-        webhook_unregister
-        stop webhook
+        if has_standalone; then
+            stop standalone TERM
+        else
+            controller_stop
+            webhook_unregister
+            stop webhook
+        fi
         work_clear
         say ""
         say "everything has ended again; to keep it running: make demo KEEP=1"

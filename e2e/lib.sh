@@ -16,6 +16,8 @@ source "$HERE/lib/assert.sh"
 source "$HERE/lib/cluster.sh"
 # shellcheck source=e2e/cluster/local.sh
 source "$HERE/cluster/local.sh"
+# shellcheck source=e2e/cluster/standalone.sh
+source "$HERE/cluster/standalone.sh"
 # shellcheck source=e2e/lib/broker.sh
 source "$HERE/lib/broker.sh"
 # shellcheck source=e2e/lib/controller.sh
@@ -34,6 +36,8 @@ source "$HERE/lib/workloads.sh"
 source "$HERE/lib/kubelet.sh"
 # shellcheck source=e2e/lib/federated.sh
 source "$HERE/lib/federated.sh"
+# shellcheck source=e2e/lib/s3.sh
+source "$HERE/lib/s3.sh"
 # shellcheck source=e2e/lib/faults.sh
 source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/replicas.sh

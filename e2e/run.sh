@@ -12,22 +12,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # Against hangs only: a multiple of what the longest takes on a busy machine.
 export CASE_SECONDS=${CASE_SECONDS:-1500}
 
-chosen_cases() {
-    local name file found
-    if (($# == 0)); then
-        printf '%s\n' "$HERE"/cases/[0-9]*.sh
-        return
-    fi
-    for name in "$@"; do
-        found=
-        for file in "$HERE"/cases/"$name".sh "$HERE"/cases/"$name"-*.sh; do
-            [[ -e $file ]] && found=$file
-        done
-        [[ -n $found ]] || die "no case '$name' in e2e/cases"
-        printf '%s\n' "$found"
-    done
-}
-
 # in_order: the cases in stdin as they are, or in the order of a seed, so that it is found out what
 # depends on the case before.
 in_order() {
@@ -123,7 +107,7 @@ count() { grep -c "^$1 " "$WORK/verdicts" || true; }
 check_identities() {
     local report=$ROOT/build/e2e/identities.txt verdict=ok
     local -a complete=()
-    owns_cluster || return 0
+    cluster_is_ours || return 0
     [[ -e $WORK/controller-was-started ]] || return 0
     (($(count FAILED) > 0 || $1 > 0)) || complete=(--complete)
     audit_identities "${complete[@]}" "$WORK"/cluster-*/ >"$report" 2>&1 || verdict=FAILED
@@ -134,6 +118,15 @@ check_identities() {
         printf '%-28s FAILED\n' identities
         sed 's/^/    /' "$report"
     fi
+}
+
+# What the pods had at the end of the cases, each with its own.
+report_memory() {
+    [[ -s $WORK/memory ]] || return 0
+    awk '$2 == "VmRSS" { name = $1; size = $3 / 1024; count[name]++; sum[name] += size
+             if (size > most[name]) most[name] = size }
+         END { for (name in count) printf "memory of the pods, %s: VmRSS %.1f MiB on average, %.1f MiB at most, of %d\n",
+             name, sum[name] / count[name], most[name], count[name] }' "$WORK/memory" | sort
 }
 
 main() {
@@ -162,6 +155,7 @@ main() {
     [[ ! -s $WORK/queue ]] || printf 'FAILED queue: %s cases did not run\n' "$(wc -l <"$WORK/queue")" |
         tee -a "$WORK/verdicts"
     check_identities $#
+    report_memory
     failed=$(count FAILED)
     printf 'e2e: %s passed, %s failed\n' "$(count ok)" "$failed"
     [[ -z ${TEST_TALLY:-} ]] || printf 'e2e %s %s\n' "$(count ok)" "$failed" >>"$TEST_TALLY"

@@ -14,7 +14,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$HERE/versions.sh"
 
 BUILD_PACKAGES=(gcc libc6-dev make pkg-config git libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
-    libcjson-dev libyaml-dev libmosquitto-dev check)
+    libcjson-dev libyaml-dev libmosquitto-dev libsqlite3-dev check)
 LINT_PACKAGES=(clang clang-format clang-tidy cppcheck pmccabe shellcheck)
 RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3-venv util-linux procps
     coreutils ca-certificates)
@@ -182,6 +182,11 @@ main() {
             install_packages "${RUN_PACKAGES[@]}"
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
+            ;;
+        device)
+            install_packages "${RUN_PACKAGES[@]}"
+            [[ -x $CONTROL_PLANE_BIN/kubectl ]] || command -v kubectl >/dev/null || install_packages kubernetes-client
+            python_environment
             ;;
         node)
             install_packages "${NODE_PACKAGES[@]}"

@@ -93,7 +93,7 @@ in_cluster crash apiserver
 controller_with "$CLUSTER/controller.kubeconfig"
 says 'connect to'
 in_cluster cluster_apiserver
-wait_for 60 "the API server" api /readyz
+apiserver_back
 says "127.0.0.1:$BROKER_PORT.*(refused|reset)"
 broker_start
 wait_for 60 "the controller to be ready" controller_ready

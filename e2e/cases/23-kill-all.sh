@@ -9,11 +9,11 @@ case_needs_own_cluster
 COUNT=${CRASH_TASKS:-200}
 all_at_once() {
     killing broker crash broker
-    killing apiserver in_cluster crash apiserver
+    killing apiserver apiserver_crash
     killing controller crash controller
     broker_start
-    in_cluster cluster_apiserver
-    wait_for 90 "the API server" api /readyz
+    apiserver_begin
+    apiserver_back
     controller_start
 }
 crash_world 5 4

@@ -17,7 +17,7 @@ device_say devices hold '*'
 crash_load $COUNT 5
 wait_for 60 "all Tasks to run" phase_count_is tasks running $COUNT
 
-killing apiserver in_cluster crash apiserver
+killing apiserver apiserver_crash
 device_say devices release '*'
 wait_for 60 "the broker to have every result" journal_has devices '.event == "acknowledged"' $COUNT
 # It reads no further than it can write.
@@ -29,8 +29,8 @@ results_heard() {
 }
 wait_for 60 "the controller to have heard a result" results_heard
 killing controller crash controller
-in_cluster cluster_apiserver
-wait_for 90 "the API server" api /readyz
+apiserver_begin
+apiserver_back
 wait_for 60 "all Tasks to run as before" phase_count_is tasks running $COUNT
 
 # Nobody waits two minutes for the dead one.

@@ -37,6 +37,9 @@ for folder in "$ROOT"/config/overlays/*/; do
     wait_for 60 "overlay '$name' to be gone" pods_gone
 done
 
+documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/security.md"; }
+found=$(documented <"$PART/default.json") || fail "the rights in docs/security.md: $found"
+
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }
 expect_eq "cluster-wide rights with single namespaces" "propeller-edit propeller-view" \
     "$(jq -r '[.items[] | select(.kind == "ClusterRole" or .kind == "ClusterRoleBinding") | .metadata.name] | sort | join(" ")' "$PART/namespaced.json")"
@@ -52,6 +55,12 @@ deployment='(.items[] | select(.kind == "Deployment" and .metadata.name == "prop
 broken "$deployment.spec.template.metadata.labels = {}" 'its selector does not select its pods'
 broken "$deployment.spec.template.spec.serviceAccountName = \"other\"" "ServiceAccount 'other' is not there"
 broken "$deployment.spec.template.spec.containers[0].args += [\"--wrong\"]" 'refuses its flags'
+broken 'del(.items[] | select(.kind == "PodDisruptionBudget" and .metadata.name == "propeller-webhook") | .spec.unhealthyPodEvictionPolicy)' \
+    'pods that are not ready keep their node from being drained'
+broken 'del(.items[] | select(.kind == "Namespace") | .metadata.labels)' 'Pod Security is not enforced'
+expect_failure "a right that nobody wrote down" "security.md does not say of proplet-controller: .*'nodes', 'get'" documented < \
+    <(jq '(.items[] | select(.kind == "ClusterRole" and .metadata.name == "propeller-proplet-controller") | .rules)
+        += [{"resources": ["nodes"], "verbs": ["get"]}]' "$PART/default.json")
 broken '.items += [.items[0]]' 'there 2 times'
 broken '(.items[] | select(.kind == "Service") | .spec.ports[0].targetPort) = "other"' "port 'other' is none of"
 

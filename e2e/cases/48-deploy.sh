@@ -68,21 +68,25 @@ generations() { ks get deployments -o json | jq -c '[.items[] | [.metadata.name,
 before=$(generations)
 make_it deploy >/dev/null || fail "make deploy fails where everything is there"
 expect_eq "what the second make deploy changed" "$before" "$(generations)"
-said=$(make_it deploy IMAGE=localhost/propeller:v2 DEPLOY_SECONDS=5) && fail "make deploy does not notice that pods do not come up"
+said=$(make_it deploy IMAGE=localhost/propeller:v2 DEPLOY_SECONDS=30) && fail "make deploy does not notice that pods do not come up"
 expect_match "what it says then" "the Deployment 'propeller-controller' is not ready" "$said"
-expect_failure "an overlay that is not there" "OVERLAY is 'other', it must be one of cert-manager default" make_it deploy OVERLAY=other
+expect_failure "an overlay that is not there" "OVERLAY is 'other', it must be one of cert-manager coordinator default" make_it deploy OVERLAY=other
 expect_failure "an image without a tag" "IMAGE is 'propeller', it must end with a tag or a digest" make_it deploy IMAGE=propeller
 expect_failure "no kubectl" "KUBECTL is '/none', which is not there" make_it deploy KUBECTL=/none
 
 # ---- undeploy, with the controller ----
+k apply -k "$ROOT/config/flowcontrol" >/dev/null
+kn apply -f "$ROOT/rbac/job-result-secrets" >/dev/null
 nothing_is_left() {
     local left
-    left=$(k get crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings --output name |
+    left=$(k get crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,flowschemas,prioritylevelconfigurations --output name |
         grep propeller) && fail "left: $left"
     left=$(k get namespace "$SYSTEM_NS" --ignore-not-found --output name)
     expect_eq "the namespace" "" "$left"
     left=$(kn get deployments,secrets,configmaps,jobs --selector app.kubernetes.io/managed-by=propeller --output name)
     expect_eq "children" "" "$left"
+    left=$(kn get roles,rolebindings --output name)
+    expect_eq "rights in the namespace" "" "$left"
 }
 make_it undeploy >"$LOGS/undeploy.log" || fail "make undeploy: $(<"$LOGS/undeploy.log")"
 ! grep 'finalizer taken off' "$LOGS/undeploy.log" || fail "the controller was there, and did not release its objects"
@@ -101,8 +105,16 @@ expect_match "whose finalizers it took off" "finalizer taken off: Proplet '$NS/o
 expect_match "whose it left" "finalizer taken off: Task '$NS/waiting', left: \"example.com/other\".*these stay, with finalizers of others: Task $NS waiting" \
     "$(tr '\n' ' ' <<<"$said")"
 expect_eq "finalizers of the Task" example.com/other "$(task waiting '.metadata.finalizers | join(" ")')"
+# Again; a Task that somebody makes in the meantime goes, too.
+in_background again make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 RELEASE_SECONDS=600 undeploy
+deletes_tasks() { background_output again | tail -n 5 && background_output again | grep -F '"waiting" deleted'; }
+wait_for 120 "make undeploy to delete the Tasks" deletes_tasks
+add_task tardy "$ADDITION" '[10, 32]'
+tardy_gone() { ! task tardy .metadata.uid 2>&1; }
+wait_for 120 "the Task that came later to be gone" tardy_gone
 kn patch task waiting --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
-make_it undeploy >/dev/null || fail "make undeploy fails when the other has let go"
+wait_for 600 "make undeploy to end" ended again
+expect_eq "exit status of make undeploy: $(tail -n 3 "$LOGS/again.log")" 0 "$(<"$PART/again.exit")"
 nothing_is_left
 expect_failure "an overlay without rights" "has the rights of a controller nowhere" make_it undeploy OVERLAY="$ROOT/config/flowcontrol"
 
@@ -111,6 +123,26 @@ k apply --server-side -f "$ROOT/crds/" >/dev/null
 k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 add_task theirs "$ADDITION" '[10, 32]'
 task_json ours "$ADDITION" '[10, 32]' | k --namespace default create -f - >/dev/null
+k create namespace "$SYSTEM_NS" >/dev/null
+ks create secret generic propeller-webhook-cert --from-literal=tls.crt= >/dev/null
+deploy_overlay() { # with the kubelet played
+    in_background "deploy-$1" make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 OVERLAY="$1" \
+        IMAGE=localhost/propeller:v1 deploy
+    wait_for 600 "make deploy to end" ended "deploy-$1" app.kubernetes.io/part-of=propeller
+    expect_eq "exit status of make deploy: $(tail -n 3 "$LOGS/deploy-$1.log")" 0 "$(<"$PART/deploy-$1.exit")"
+}
+deploy_overlay default
+deploy_overlay namespaced
+expect_match "what make deploy says of the other overlay" 'not of this overlay: .*"propeller-webhook" deleted' \
+    "$(tr '\n' ' ' <"$LOGS/deploy-namespaced.log")"
+expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-edit clusterrole.rbac.authorization.k8s.io/propeller-view deployment.apps/propeller-controller service/propeller-controller-metrics" \
+    "$(ks get clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,clusterroles \
+        --selector app.kubernetes.io/part-of=propeller --output name | sort | xargs)"
+ks create deployment broker --image=registry.example.com/broker:1 >/dev/null
+expect_failure "what others have in the namespace" \
+    "the namespace '$SYSTEM_NS' would go with deployment.apps/broker: remove these first, or FORCE=1" make_it undeploy OVERLAY=namespaced
+expect_eq "a Task after that" ours "$(k --namespace default get tasks -o json | jq -r '.items[].metadata.name')"
+ks delete deployment broker >/dev/null
 said=$(make_it undeploy OVERLAY=namespaced) || fail "make undeploy for single namespaces: $said"
 expect_match "what it says of the kinds" 'the kinds stay: other namespaces have objects of them' "$said"
 expect_eq "Tasks that are left" "$NS/theirs" "$(k get tasks --all-namespaces -o json | jq -r '.items[].metadata | "\(.namespace)/\(.name)"')"

@@ -7,7 +7,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
-case_needs_process "other accounts, by kubeconfigs"
 # Accounts of its own, which no ClusterRole knows, in a namespace beside the ones that are watched.
 HOME_NS=$NS-home SECOND_NS=$NS-second THIRD_NS=$NS-third
 at_home() { sed "s/propeller-system/$HOME_NS/" "$1"; }
@@ -17,6 +16,9 @@ k create namespace "$SECOND_NS" >/dev/null
 k create namespace "$THIRD_NS" >/dev/null
 rights_in "$NS"
 rights_in "$SECOND_NS"
+
+# Pods have the account of the namespace that they are in.
+! operator_in_pods || SYSTEM_NS=$HOME_NS
 
 same_rules() { # same_rules ROLE
     expect_eq "rules of Role and ClusterRole '$1'" "$(k get clusterrole "$1" -o json | jq -cS .rules)" \

@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
-case_needs_process "the times of its end are measured"
+case_needs_process "its end is looked at while the API server, which tells it of pods, stands still"
 COUNT=${CRASH_TASKS:-150}
 crash_controllers() {
     replica_start a --last-seen-threshold 60s # a broker that is stopped makes nobody Offline here
@@ -58,7 +58,7 @@ kill -STOP "$(in_cluster pid_of apiserver)"
 replica_signal a TERM
 ended_orderly 0
 kill -CONT "$(in_cluster pid_of apiserver)"
-wait_for 60 "the API server" api /readyz
+apiserver_back
 again
 
 # The second one while the first is being obeyed: it ends at once, without giving the lease back.

@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
-case_needs_process "its process is looked at"
+case_needs_process "its log is read while the API server, which has it of pods, stands still"
 broker_prepare device-1
 printf 'log_type all\n' >>"$BROKER/mosquitto.conf"
 broker_start
@@ -55,4 +55,4 @@ wait_for 60 "it to give up" replica_ended b 1
 kill -CONT "$(in_cluster pid_of apiserver)"
 grep -q 'leadership ended: the lease could not be renewed' "$LOGS/replica-b.log" ||
     fail "it ended for another reason: $(tail -n 2 "$LOGS/replica-b.log")"
-wait_for 60 "the API server" api /readyz
+apiserver_back

@@ -46,12 +46,12 @@ expect_alive "without the broker"
 broker_start
 wait_for 60 "the leader to be content again" says "$leader" 200
 
-in_cluster crash apiserver
+apiserver_crash
 wait_for 90 "the leader to miss everything" says "$leader" 503 caches lease mqtt
 wait_for 60 "the standby to miss the API server" says "$standby" 503 caches lease
 expect_alive "without the API server"
-in_cluster cluster_apiserver
-wait_for 90 "the API server" api /readyz
+apiserver_begin
+apiserver_back
 wait_for 90 "the leader to be content once more" says "$leader" 200
 wait_for 90 "the standby to be content once more" says "$standby" 200
 

@@ -161,6 +161,21 @@ wait_condition proplets "$sample" Ready '^False PodsNotReady'
 expect_failure "a Secret that is no Proplet's" 'proplet-controller writes Secrets of Proplets only' \
     kn --as "system:serviceaccount:$SYSTEM_NS:proplet-controller" create secret generic other --from-literal=a=b
 
+as_controller() { kn --as "system:serviceaccount:$SYSTEM_NS:$1-controller" "${@:2}"; }
+own='the controllers write and delete what Tasks, Proplets and their like control, and nothing else'
+kn create configmap other --from-literal=a=b >/dev/null
+kn create deployment other --image=registry.example/other:1 >/dev/null
+kn create job other --image=registry.example/other:1 >/dev/null
+expect_failure "a ConfigMap that is no Task's, made" "$own" as_controller task create configmap another
+expect_failure "... changed" "$own" as_controller task patch configmap other --type=merge -p '{"data":{"a":"c"}}'
+expect_failure "... deleted" "$own" as_controller federatedjob delete configmap other --wait=false
+expect_failure "a Deployment that is no Proplet's, changed" "$own" \
+    as_controller proplet patch deployment other --type=merge -p '{"spec":{"replicas":0}}'
+expect_failure "... deleted" "$own" as_controller proplet delete deployment other --wait=false
+expect_failure "a Job that is no Task's, deleted" "$own" as_controller task delete job other --wait=false
+expect_failure "the Deployment of a Proplet, given away" "$own" as_controller proplet patch deployment alpha-proplet \
+    --type=merge -p '{"metadata":{"ownerReferences":null}}'
+
 # All of it goes with its Proplet.
 kn delete task sum --wait=false >/dev/null
 kn delete proplets --all --wait=false >/dev/null

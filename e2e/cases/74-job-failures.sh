@@ -41,7 +41,7 @@ failed memory 'OOMKilled: out of memory, exit code 137$'
 
 # Longer than it may; the Job sees to that, whoever else sleeps.
 add_image_task late pods '{"spec": {"activeDeadlineSeconds": 1}}'
-pod_of_task late >/dev/null
+kubelet_runs "$(pod_of_task late)"
 failed late 'DeadlineExceeded: '
 
 # An image that is not there: told at once.
@@ -97,6 +97,30 @@ requests=$(audit_requests "$mark")
 expect_le "requests for three Tasks in 10 s: $(xargs <<<"$requests")" "$(grep -c . <<<"$requests" || true)" 12
 kn delete task job-taken >/dev/null
 
+# Somebody's webhook that does not answer: nobody can make a Job. That is said, and passes.
+jq -n --arg name "e2e-$NS" --arg ns "$NS" '{ apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration", metadata: { name: $name },
+    webhooks: [{ name: "away.example.com", admissionReviewVersions: ["v1"], sideEffects: "None", failurePolicy: "Fail",
+        timeoutSeconds: 1, clientConfig: { url: "https://127.0.0.1:1/" },
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": $ns } },
+        rules: [{ apiGroups: ["batch"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["jobs"] }] }] }' |
+    k create -f - >/dev/null
+refused_job() {
+    local said
+    said=$(kn create job probe --image=registry.example/other:1 --dry-run=server 2>&1) || true
+    printf '%s\n' "$said"
+    [[ $said == *'failed calling webhook'* ]]
+}
+wait_for 30 "the API server to ask it" refused_job
+add_image_task unasked pods
+held_up unasked WebhookUnavailable
+k delete validatingwebhookconfiguration "e2e-$NS" >/dev/null
+not_refused_job() { ! refused_job; }
+wait_for 30 "the API server to ask it no more" not_refused_job
+kn annotate task unasked look=again >/dev/null
+kubelet_ended "$(pod_of_task unasked)" 0 1
+wait_task unasked completed
+
 # What waits elsewhere is held up by none of these.
 add_image_task well pods
 kubelet_ended "$(pod_of_task well)" 0 '"fine"'
@@ -109,3 +133,9 @@ failed unpulled 'ImagePullBackOff: '
 failed insecure 'PodSecurity: '
 wait_made_gone jobs unpulled-job
 wait_made_gone jobs insecure-job
+
+# The namespace is being deleted: nothing can be made in it, no event either.
+add_image_task tardy pods '{"spec": {"suspend": true}}'
+wait_condition tasks tardy Scheduled '^False Suspended '
+namespace_ends tardy
+namespace_goes

@@ -39,12 +39,21 @@ kubelet_ended "$pod" 0 7
 wait_task paused completed
 expect_eq "result" 7 "$(task paused .status.results)"
 
-# A deadline may be moved while it runs; the Job has it too.
+# A deadline counts from when the container runs, and may be moved then; the Job, whose own counts from when it was
+# made, has it too, and on top the time that it waited.
 add_image_task timed pods '{"spec": {"activeDeadlineSeconds": 3600}}'
-kubelet_runs "$(pod_of_task timed)"
+pod=$(pod_of_task timed)
+expect_eq "the deadline of a Job that waits" null "$(made jobs timed-job .spec.activeDeadlineSeconds)"
+kubelet_runs "$pod"
 wait_task timed running
+deadline_is() { # deadline_is SECONDS: of the Task
+    local waited
+    waited=$(($(date -d "$(task timed .status.startedAt)" +%s) - $(date -d "$(made jobs timed-job .status.startTime)" +%s)))
+    made_is jobs timed-job .spec.activeDeadlineSeconds $(($1 + (waited > 0 ? waited : 0)))
+}
+wait_for 30 "the deadline of the Job" deadline_is 3600
 change timed '{"spec": {"activeDeadlineSeconds": 7200}}'
-wait_made jobs timed-job .spec.activeDeadlineSeconds 7200
+wait_for 30 "the deadline of the Job" deadline_is 7200
 
 # Deleted while it runs: nothing stays, nothing is waited for.
 add_image_task deleted pods

@@ -12,7 +12,9 @@ k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 broker_prepare device-1
 broker_start
 controller_prepare
-controller_start
+# The right that results in Secrets need, for the identity that the pod of the controller acts with.
+kn apply -f "$ROOT/rbac/job-result-secrets/role.yaml" >/dev/null
+controller_start --job-result-secrets
 broker_for_pods="{\"spec\":{\"connectionConfig\":{\"mqttAddress\":\"tcp://$NODE_MACHINE:$BROKER_PORT\"}}}"
 kn create secret generic keys --from-literal=clientKey="$(secret_of device-1)" >/dev/null
 add_proplet alpha device-1 "$(k8s_json localhost/proplet:1 | jq -c --argjson broker "$broker_for_pods" '. * $broker')"
@@ -50,18 +52,27 @@ pod=$(pod_of_task sum)
 expect_match "its log" "\"task\": \"$(task sum .metadata.uid)\", \"proplet\": \"alpha\"" "$(kn logs "$pod")"
 
 # The other ways.
-for name in by-job by-map by-pod; do job_task "$name" --silent --wait; done
-for name in by-job by-map by-pod; do running_job "$name" >/dev/null; done
+WAYS=(by-job by-map by-secret by-pod)
+for name in "${WAYS[@]}"; do job_task "$name" --silent --wait; done
+for name in "${WAYS[@]}"; do running_job "$name" >/dev/null; done
 kn annotate job by-job-job "$ANNOTATION={\"from\":\"job\"}" >/dev/null
 kn create configmap by-map-job-result --from-literal=result=map >/dev/null
 kn annotate pod "$(pod_of_task by-pod)" "$ANNOTATION=pod" >/dev/null
-for name in by-job by-map by-pod; do go_on "$(pod_of_task "$name")"; done
+kn create secret generic by-secret-job-result --from-literal='result={"from":"secret"}' >/dev/null
+for name in "${WAYS[@]}"; do go_on "$(pod_of_task "$name")"; done
 ended by-job completed
 expect_eq "by the Job" '{"from":"job"}' "$(task by-job '.status.results | tojson')"
 ended by-map completed
 expect_eq "by the ConfigMap" map "$(task by-map .status.results)"
+ended by-secret completed
+expect_eq "by the Secret" '{"from":"secret"}' "$(task by-secret '.status.results | tojson')"
 ended by-pod completed
 expect_eq "by the pod" pod "$(task by-pod .status.results)"
+
+# Of a longer message the kubelet keeps the end, which is not taken for the result.
+job_task long --long
+ended long failed
+expect_eq "why" "ResultTooLarge null" "$(task long '"\(.status.reason) \(.status.results)"')"
 
 # Failures, each by its reason.
 job_task exits --exit 3
@@ -85,7 +96,7 @@ wait_made_gone jobs robbed-job-2 60
 no_pod() { ! has_pod "$GROUP/task=robbed,$GROUP/attempt=2"; }
 wait_for 120 "the pod to be gone" no_pod
 
-# A daemon is up, is started again when it ends, and goes with its Task.
+# A daemon is up, and goes with its Task.
 job_task server --wait -- '{"spec":{"daemon":true}}'
 running_job server >/dev/null
 kn delete tasks --all --wait=false >/dev/null

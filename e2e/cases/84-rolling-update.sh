@@ -49,8 +49,3 @@ disturbed=$(objects tasks | jq -c '.items[] | select(.status.phase != "completed
     or (.status.failures // 0) != 0) | [.metadata.name, .status.phase, .status.attempt, .status.reason]')
 expect_eq "disturbed Tasks" "" "$disturbed"
 printf 'measured: %s Tasks through %s updates of the Deployment\n' "$TOTAL" $((ROUNDS + 3))
-leader=$(operator_leader)
-for pod in $(operator_pods | jq -r .metadata.name); do
-    awk -v role="$([[ $pod == "$leader" ]] && echo leader || echo standby)" \
-        '/^(VmRSS|RssAnon)/ { printf "%s %s KiB ", $1, $2 } END { print role }' "/proc/$(pod_process "$pod")/status"
-done | sort | sed 's/^/measured: /'

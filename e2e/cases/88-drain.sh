@@ -40,12 +40,15 @@ for number in 1 2 3 4; do
         file: $file, functionName: "main", inputs: [10, 32], cliArgs: ["job"]}}')"
 done
 
+# The drain meets the budget of an installation.
+ko apply -f "$ROOT/config/controller/poddisruptionbudget.yaml" >/dev/null
 # The control plane stays; of the other two one is drained, and the other one dies while that goes on.
 mapfile -t others < <(nodes | grep -v control-plane)
 drained=${others[0]} killed=${others[1]}
 wait_for "$CRASH_SECONDS" "some Tasks to end" ended_at_least $((COUNT / 10))
 k drain "$drained" --ignore-daemonsets --delete-emptydir-data --force --timeout=180s >"$LOGS/drain.log" 2>&1 ||
     fail "the node cannot be drained: $(tail -n 5 "$LOGS/drain.log")"
+ko delete poddisruptionbudget propeller-controller >/dev/null
 add_load second "$COUNT"
 in_docker docker kill "$killed" >/dev/null
 left() { operator_pods | jq -r 'select(any(.status.conditions[]?; .type == "Ready" and .status == "True")) | .spec.nodeName' | sort | uniq -c; }

@@ -29,7 +29,7 @@ configMapGenerator:
     literals:
       - PROPELLER_MQTT_ADDRESS=tcp://$NODE_MACHINE:$BROKER_PORT
       - PROPELLER_CLIENT_KEY_FILE=/etc/propeller/mqtt/client-key
-      - PROPELLER_LAST_SEEN_THRESHOLD=5s
+      - PROPELLER_LAST_SEEN_THRESHOLD=5s # pods are heard every second then
 YAML
 operator_logs
 ko create secret generic propeller-mqtt --from-literal=client-key="$(secret_of "$CONTROLLER_USER")" >/dev/null
@@ -60,15 +60,22 @@ done
 kn apply -f "$ROOT/config/samples" >/dev/null
 kinds=$(kn get tasks,proplets,propellerjobs,federatedjobs,trainingrounds -o json | jq -r '.items[].kind' | sort -u | tr '\n' ' ')
 expect_eq "kinds" "FederatedJob PropellerJob Proplet Task TrainingRound " "$kinds"
+# What the API server would refuse of what the samples become.
+samples_look_right() {
+    local wrong
+    wrong=$(kn get tasks,proplets -o json | jq -r '.items[] | [.status.reason // "", (.status.conditions[]? | .reason)] as $told
+        | select($told | any(. == ("WorkloadInvalid", "Refused"))) | .metadata.name')
+    printf 'refused by the API server: %s\n' "${wrong:-none}"
+    [[ -z $wrong ]] && kn get jobs -o json | jq -e 'any(.items[]; .metadata.name == "addition-as-job-job")' >/dev/null
+}
+wait_for 120 "the Job of a sample" samples_look_right
 expect_failure "a sample with a mistake" "minute '60' must be between 0 and 59" \
     kn patch task "$(kn get tasks -o json | jq -r '[.items[] | select(.spec.schedule)][0].metadata.name')" --type=merge -p '{"spec":{"schedule":"60 * * * *"}}'
 add_task endless "$(wasm sleep)" '[-1]' "$(task_on worker)"
 wait_task endless running 60
 
 # ---- nothing is left ----
-memory=$(for pod in $(operator_pods | jq -r .metadata.name); do
-    awk '/^VmRSS/ { printf "%s KiB ", $2 }' "/proc/$(pod_process "$pod")/status"
-done)
+memory=$(operator_memory | grep VmRSS | sort | tr '\n' ' ')
 make_it undeploy >"$LOGS/undeploy.log" 2>&1 || fail "make undeploy: $(tail -n 20 "$LOGS/undeploy.log")"
 left=$(k get crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings --output name |
     grep propeller || true)

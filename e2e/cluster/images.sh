@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Images for the node, made of what is on the machine: no registry, no daemon. Archives are kept in the
-# cache under what they are made of.
+# cache under what they are made of, IMAGES_KEPT of each name: those that were used last.
+
+IMAGES_KEPT=4
 
 # with_libraries ROOT FILE...: what these need to be loaded, at the same paths
 with_libraries() {
@@ -28,7 +30,16 @@ image() {
         mv "$new" "$archive"
         rm -rf "$root"
     fi
+    touch "$archive"
+    images_prune "${name%:*}"
     node_import "$archive"
+}
+
+# images_prune NAME: also what was half made an hour ago, by somebody who was killed
+images_prune() {
+    find "$CACHE/images" -name "$1-*.tar" -printf '%T@ %p\n' | sort -rn | tail -n "+$((IMAGES_KEPT + 1))" |
+        cut -d' ' -f2- | xargs -r rm -f
+    find "$CACHE/images" -name '.new.*' -mmin +60 -delete
 }
 
 fill_pause() {

@@ -20,6 +20,9 @@ KIND_IMAGE=${E2E_KIND_IMAGE:-local/node:$KUBERNETES_VERSION}
 KIND_MACHINE=198.19.0.1
 KIND_NODES=198.19.1.0/24
 KIND_PODS=10.245.0.0/16
+KIND_SERVICES=10.97.0.0/16
+KIND_CONTROL=$KIND_NAME-control-plane
+KIND_MANIFESTS=/etc/kubernetes/manifests
 
 in_docker() { DOCKER_HOST=unix://$KIND_STATE/docker.sock "$@"; }
 kind_is_up() { [[ -e $KIND_STATE/kubeconfig ]]; }
@@ -29,11 +32,14 @@ kind_up() {
     ((EUID == 0)) || die "E2E_CLUSTER=kind needs root"
     ip netns add propeller-kind 2>/dev/null ||
         die "there is a kind cluster already; e2e/tools/kind down ends it"
-    mkdir -p "$KIND_STATE" "$KIND_CACHE"
+    mkdir -p "$KIND_STATE/audit" "$KIND_CACHE"
+    cp "$HERE/manifests/audit-policy.yaml" "$KIND_STATE/audit/policy.yaml"
+    : >"$KIND_STATE/audit/audit.log" # what is there is appended to, also when somebody has emptied it
     node_sysctls >"$KIND_STATE/sysctls"
     kind_network
     kind_docker >>"$1" 2>&1 || die "the Docker daemon did not start; see $1"
     kind_image >>"$1" 2>&1 || die "no node image; see $1"
+    cgroup_weight propeller-kind 10
     kind_create >>"$1" 2>&1 || die "kind made no cluster; see $1"
     kind_routes >>"$1" 2>&1
     wait_for 180 "all nodes to be ready" kind_nodes_ready
@@ -47,6 +53,13 @@ kind_take() {
     fi
     E2E_KUBECONFIG=$KIND_STATE/kubeconfig
     node_variables
+    : >"$KIND_STATE/audit/audit.log"
+    ln -s "$KIND_STATE/audit/audit.log" "$CLUSTER/audit.log"
+    : >"$CLUSTER/apiserver-starts"
+    kind_kubectl config view --raw -o 'jsonpath={.clusters[0].cluster.certificate-authority-data}' | base64 -d >"$CLUSTER/ca.crt"
+    kind_kubectl --namespace default create serviceaccount e2e-nobody --dry-run=client -o json | kind_kubectl apply -f - >/dev/null
+    printf '%s=%s\n' APISERVER_URL https://198.19.0.2:6443 \
+        USELESS_TOKEN "$(kind_kubectl --namespace default create token e2e-nobody --duration 24h)" >"$CLUSTER/ports"
 }
 
 kind_network() {
@@ -59,6 +72,7 @@ kind_network() {
     ip -n propeller-kind route add default via "$KIND_MACHINE"
     ip route replace "$KIND_NODES" via 198.19.0.2
     ip route replace "$KIND_PODS" via 198.19.0.2
+    ip route replace "$KIND_SERVICES" via 198.19.0.2
 }
 
 kind_docker() {
@@ -97,8 +111,11 @@ networking:
   disableDefaultCNI: true
   kubeProxyMode: nftables
   podSubnet: $KIND_PODS
-  serviceSubnet: 10.97.0.0/16
-nodes: [{role: control-plane}, {role: worker}, {role: worker}]
+  serviceSubnet: $KIND_SERVICES
+nodes:
+  - {role: control-plane, extraMounts: [{hostPath: $KIND_STATE/audit, containerPath: /audit}]}
+  - {role: worker}
+  - {role: worker}
 kubeadmConfigPatches:
   - |
     kind: KubeletConfiguration
@@ -109,8 +126,17 @@ kubeadmConfigPatches:
   - |
     kind: ClusterConfiguration
     etcd: {local: {extraArgs: {unsafe-no-fsync: "true"}}}
-    apiServer: {extraArgs: {default-not-ready-toleration-seconds: "5", default-unreachable-toleration-seconds: "5"}}
-    controllerManager: {extraArgs: {node-monitor-grace-period: 20s, kube-api-qps: "200", kube-api-burst: "400"}}
+    apiServer:
+      extraArgs:
+        default-not-ready-toleration-seconds: "5"
+        default-unreachable-toleration-seconds: "5"
+        audit-policy-file: /audit/policy.yaml
+        audit-log-path: /audit/audit.log
+        audit-log-maxsize: "4000"
+      extraVolumes: [{name: audit, hostPath: /audit, mountPath: /audit, pathType: Directory}]
+    controllerManager:
+      extraArgs: {node-monitor-grace-period: 20s, kube-api-qps: "200", kube-api-burst: "400", leader-elect: "false"}
+    scheduler: {extraArgs: {leader-elect: "false"}}
 YAML
     in_docker "$CONTROL_PLANE_BIN/kind" create cluster --name "$KIND_NAME" --image "$KIND_IMAGE" \
         --config "$KIND_STATE/kind.yaml" --kubeconfig "$KIND_STATE/kubeconfig.new" || return 1
@@ -132,6 +158,7 @@ kind_routes() {
             [[ $other == "$node" ]] || in_docker docker exec "$node" ip route replace "$other_cidr" via "$other_address" </dev/null
         done <"$KIND_STATE/addresses"
     done <"$KIND_STATE/addresses"
+    ip -n propeller-kind route replace "$KIND_SERVICES" via "$(awk -v node="$KIND_CONTROL" '$1 == node { print $3 }' "$KIND_STATE/addresses")"
 }
 kind_has_addresses() {
     kind_kubectl get nodes --output json | jq -r '.items[] | [.metadata.name, .spec.podCIDR // "none",
@@ -145,6 +172,42 @@ kind_nodes_ready() {
         any(.status.conditions[]; .type == "Ready" and .status == "True"))] | length') || return 1
     printf '%s of 3 nodes are ready\n' "$ready"
     ((ready == 3))
+}
+
+# kind_services: every node reaches Services. A kube-proxy was seen once that had lost the addresses of all of
+# them (nftables 1.0.6 on Linux 6.18), which is not what a case is about: it is started anew, and that is said.
+kind_services() {
+    local node
+    for node in $(nodes); do
+        ! kind_node_serves "$node" || continue
+        printf 'measured: kube-proxy of %s had lost its Services\n' "$node"
+        k --namespace kube-system delete pods --selector k8s-app=kube-proxy --field-selector "spec.nodeName=$node" >/dev/null
+        wait_for 120 "$node to reach Services" kind_node_serves "$node"
+    done
+}
+kind_node_serves() { on_node "$1" curl -sSkf --max-time 10 -o /dev/null "https://${KIND_SERVICES%0/16}1/readyz" 2>&1; }
+
+# The API server is a pod of its node's kubelet, which starts it again until its manifest is away.
+kind_apiserver() {
+    local process
+    for process in $(pgrep -x kube-apiserver); do
+        ! grep -q /propeller-kind/ "/proc/$process/cgroup" 2>/dev/null || printf '%s\n' "$process"
+    done
+}
+# Killed as often as the kubelet starts it, until that has understood.
+kind_apiserver_gone() {
+    local process
+    for process in $(kind_apiserver); do kill -KILL "$process" 2>/dev/null; done
+    ! in_docker docker exec "$KIND_CONTROL" sh -c 'ls -d /var/lib/kubelet/pods/*/containers/kube-apiserver' 2>/dev/null
+}
+kind_apiserver_crash() {
+    in_docker docker exec "$KIND_CONTROL" mv "$KIND_MANIFESTS/kube-apiserver.yaml" /etc/kubernetes/
+    wait_for 60 "the API server to be gone" kind_apiserver_gone
+}
+kind_apiserver_begin() { # also where it was never stopped
+    date +%s.%N >>"$CLUSTER/apiserver-starts"
+    in_docker docker exec "$KIND_CONTROL" sh -c \
+        "! [ -e /etc/kubernetes/kube-apiserver.yaml ] || mv /etc/kubernetes/kube-apiserver.yaml $KIND_MANIFESTS/"
 }
 
 # kind_import FILE: an image archive, to every node

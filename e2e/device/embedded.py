@@ -12,17 +12,21 @@ import binascii
 import json
 import os
 import signal
+import urllib.request
 
 import paho.mqtt.client as mqtt
 import wasmtime
 from device import Journal, read_passwords
 from loop import Loop
+from training import version_of
 
 PAYLOAD_MAX = 1023  # a longer one is cut, and its rest blocks the input for good
 IDENT_MAX = 63
 IMAGE_MAX = 255
 BASE64_MAX = 1023
 INPUTS_MAX = 16
+REPLY_MAX = 4095  # of an HTTP server
+HTTP_SECONDS = 30
 METRICS_INTERVAL = 30
 HOUSEKEEPING = 1
 # What happens to stand in a buffer that nobody filled: no UTF-8, and a control character.
@@ -82,12 +86,26 @@ def run_module(binary, inputs):
     return ",".join(texts)
 
 
+def fetch_model(env):
+    """It keeps what it fetched, and has no way to give it to the module."""
+    uri = env.get("MODEL_URI", "")
+    registry = env.get("MODEL_REGISTRY_URL", "http://model-registry:8081")
+    if not uri or not registry.startswith("http://127."):  # it resolves no names, and knows no TLS
+        return None
+    try:
+        with urllib.request.urlopen(f"{registry}/models/{version_of(uri)}", timeout=HTTP_SECONDS) as reply:
+            return reply.read(REPLY_MAX).decode(errors="replace")
+    except (OSError, ValueError):
+        return None
+
+
 class Microcontroller:
     def __init__(self, loop, journal, options, secret):
         self.loop, self.journal, self.options = loop, journal, options
         self.identity = options.identity
         self.prefix = f"m/{options.domain}/c/{options.channel}/"
         self.waiting = None  # (id, inputs) of the last start: whatever module comes is run for it
+        self.env = {}  # of that start; with ROUND_ID it is training
         self.results = {}  # message number -> id
         self.is_deaf = False
         journal.write(self.identity, "boot")
@@ -129,10 +147,10 @@ class Microcontroller:
         self.loop.after(METRICS_INTERVAL, self._metrics)
 
     def _publish(self, suffix, message):
-        return self._send(suffix, json.dumps(message, separators=(",", ":")).encode())
+        return self._send(self.prefix + suffix, json.dumps(message, separators=(",", ":")).encode())
 
-    def _send(self, suffix, payload):
-        number = self.client.publish(self.prefix + suffix, payload, qos=1).mid
+    def _send(self, topic, payload):
+        number = self.client.publish(topic, payload, qos=1).mid
         while self.is_deaf and self.client.socket() and self.client.want_write():
             self.client.loop_write()
         return number
@@ -185,6 +203,10 @@ class Microcontroller:
         text_of(message, "name", IDENT_MAX)
         inputs = [input_of(value) for value in (message.get("inputs") or [])[:INPUTS_MAX]]
         self.waiting = ident, inputs
+        self.env = message.get("env") or {}
+        if "ROUND_ID" in self.env:
+            model = fetch_model(self.env)
+            self.journal.write(self.identity, "model", task=ident, text=model)
         if message.get("file"):
             self._run(ident, inputs, text_of(message, "file", BASE64_MAX + 1))
         else:
@@ -217,11 +239,29 @@ class Microcontroller:
         except Failed as failure:
             results, sent, error = "", failure.sent, failure.read
         self.journal.write(self.identity, "computed", task=ident)
+        if "ROUND_ID" in self.env:
+            self._hand_over(ident, results, sent)
+            return
         self.journal.write(self.identity, "result", task=ident, results=results, error=error)
         # Built by hand, as it does: no proplet_id, no error on success, nothing is escaped.
         parts = [b'{"task_id":"', ident.encode(), b'","results":"', results.encode(), b'"']
         parts += [b"}"] if sent is None else [b',"error":"', sent, b'"}']
-        self.results[self._send("control/proplet/results", b"".join(parts))] = ident
+        self.results[self._send(self.prefix + "control/proplet/results", b"".join(parts))] = ident
+
+    def _hand_over(self, ident, results, sent):
+        """On the topic of its round, and nowhere else. Its JSON reader takes the first number of
+        "7,-1" and forgets the rest; a number has no members, so nothing is added to it."""
+        if sent is None:
+            value, _ = json.JSONDecoder().raw_decode(results)
+            payload = json.dumps(value, separators=(",", ":")).encode()
+        else:
+            known = ("round_id", self.env["ROUND_ID"]), ("proplet_id", self.identity)
+            members = [*known, ("base_model_uri", self.env.get("MODEL_URI", ""))]
+            parts = "".join(f'"{name}":"{text}",' for name, text in members)
+            payload = f'{{{parts}"num_samples":0,"metrics":{{}},"update":{{}},"error":"'.encode()
+            payload += sent + b'"}'
+        self.journal.write(self.identity, "update", task=ident, how="topic", text=payload.decode(errors="replace"))
+        self._send(f"fl/rounds/{self.env['ROUND_ID']}/updates/{self.identity}", payload)
 
     def _acknowledged(self, _client, _userdata, number, _reason, _properties):
         ident = self.results.pop(number, None)

@@ -2,7 +2,7 @@
 """The container of a Task that runs as a Job: computes the module that is mounted, with the function
 and inputs of its environment, and writes the result to the termination log.
 
-    job.py [--wait] [--silent] [--exit CODE] [--grow]
+    job.py [--wait] [--silent] [--long] [--exit CODE] [--grow]
 """
 
 import argparse
@@ -30,6 +30,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--wait", action="store_true", help=f"until there is {GO}")
     parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--long", action="store_true", help="more than a kubelet takes as a message")
     parser.add_argument("--exit", type=int, default=0)
     parser.add_argument("--grow", action="store_true")
     options = parser.parse_args()
@@ -50,7 +51,7 @@ def main():
             print(error, file=sys.stderr)
             sys.exit(1)
         with open(TERMINATION_LOG, "w", encoding="utf-8") as file:
-            file.write(result)
+            file.write(result + " " * 5000 * options.long + "7" * options.long)
 
 
 if __name__ == "__main__":

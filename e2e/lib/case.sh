@@ -2,12 +2,30 @@
 # One case: a namespace and a part of its own, and if it likes more namespaces whose names begin with
 # "$NS-"; nothing of it is left behind.
 
+# chosen_cases [NAME...]: the files of these cases, by name or number; of all
+chosen_cases() {
+    local name file found
+    if (($# == 0)); then
+        printf '%s\n' "$HERE"/cases/[0-9]*.sh
+        return
+    fi
+    for name in "$@"; do
+        found=
+        for file in "$HERE"/cases/"$name".sh "$HERE"/cases/"$name"-*.sh; do
+            [[ -e $file ]] && found=$file
+        done
+        [[ -n $found ]] || die "no case '$name' in e2e/cases"
+        printf '%s\n' "$found"
+    done
+}
+
 case_begin() {
     CASE=$(basename "$0" .sh)
     cluster_join
     part_begin "$CASE"
     NS=e2e-$CASE-$RANDOM
     trap case_end EXIT
+    ! has_kind || kind_services
     k create namespace "$NS" >/dev/null
     # Their pods cannot be made before.
     ! has_node || wait_for 30 "the account of the pods" kn get serviceaccount default
@@ -15,8 +33,8 @@ case_begin() {
 
 # For cases that need powers over the cluster that an existing one does not give.
 case_needs_own_cluster() {
-    owns_cluster && return
-    say "does not apply to an existing cluster" >"$PART/not-applicable"
+    cluster_is_ours && return
+    say "needs powers that an existing cluster does not give" >"$PART/not-applicable"
     exit 0
 }
 
@@ -26,9 +44,9 @@ case_needs_node() {
     say "needs pods that run: E2E_CLUSTER=local or kind" >"$PART/not-applicable"
     exit 0
 }
-case_needs_no_node() {
+case_needs_no_node() { # case_needs_no_node [WHY]
     has_node || return 0
-    say "speaks for the pods itself, which run in this cluster" >"$PART/not-applicable"
+    say "${1:-speaks for the pods itself, and in this cluster they run}" >"$PART/not-applicable"
     exit 0
 }
 
@@ -45,7 +63,7 @@ case_uninstalls() { : >"$PART/uninstalls"; }
 case_install_again() {
     [[ -e $PART/uninstalls ]] || return 0
     k delete mutatingwebhookconfiguration,validatingwebhookconfiguration "$WEBHOOK" --ignore-not-found
-    ko delete --ignore-not-found "deployment/$WEBHOOK" "deployment/$OPERATOR"
+    k delete namespace "$SYSTEM_NS" --ignore-not-found --timeout=300s # gone already if the case did what it should
     cluster_prepare
     ! owns_cluster || identity_kubeconfig "$CLUSTER/controller.kubeconfig" "$SYSTEM_NS" propeller-controller
 }
@@ -59,12 +77,13 @@ case_end() {
     ((status == 0)) || pkill -TERM -P $$ # what it waited for when its time was over
     ((status == 0)) || case_revive_cluster
     case_tells_no_secret || status=1
+    ! operator_in_pods || operator_memory >>"$WORK/memory" 2>/dev/null
     ((status == 0)) || case_evidence
     webhook_unregister
     case_install_again >/dev/null 2>&1
     case_clear_processes
     own_cluster_end
-    wait_for 90 "the case to be cleared away" case_clear_objects || status=1
+    wait_for 300 "the case to be cleared away" case_clear_objects || status=1
     ((status == 0)) && rm -rf "$LOGS"
     exit "$status"
 }
@@ -96,6 +115,7 @@ case_tells_no_secret() {
 # What a case stopped of the control plane and, since it failed, did not bring back.
 case_revive_cluster() {
     local name
+    ! has_kind || kind_apiserver_begin
     owns_cluster || return 0
     for name in etcd apiserver manager; do
         if in_cluster is_running "$name"; then
@@ -104,7 +124,7 @@ case_revive_cluster() {
             in_cluster "cluster_$name"
         fi
     done
-    wait_for 90 "the API server" api /readyz
+    apiserver_back
 }
 
 case_namespaces() { k get namespaces -o name | sed -nE "s#^namespace/($NS(-.*)?)\$#\\1#p"; }
@@ -124,7 +144,7 @@ case_clear_namespace() {
     # First: what a controller that was killed has asked for may still be under way.
     k delete namespace "$NS" --wait=false >/dev/null 2>&1
     for kind in federatedjobs trainingrounds propellerjobs tasks proplets; do
-        api "/apis/$API/namespaces/$NS/$kind" -X DELETE >/dev/null || return 1
+        api "/apis/$API/namespaces/$NS/$kind" -X DELETE --max-time 120 >/dev/null || return 1
         left=$(object_addresses "$kind") || return 1
         xargs -r curl -sS --max-time 60 --unix-socket "$CLUSTER/api" -X PATCH \
             -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"finalizers":null}}' \

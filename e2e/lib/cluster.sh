@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2100 # used by those who source it; a name with a hyphen is no sum
 # A real control plane: etcd, kube-apiserver, kube-controller-manager, RBAC on, audit log.
-# E2E_CLUSTER=local adds a node to it (cluster/local.sh). With kind (cluster/kind.sh) or existing, of which
+# E2E_CLUSTER=local adds a node to it (cluster/local.sh), standalone has none of it (cluster/standalone.sh). With kind (cluster/kind.sh) or existing, of which
 # E2E_KUBECONFIG is the kubeconfig, there is another one, and what needs to kill parts of it or to read its
 # audit log says that it does not apply.
 
@@ -14,15 +14,18 @@ API=$GROUP/v1
 SYSTEM_NS=propeller-system
 USELESS_TOKEN=token-without-rights
 
-owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]] && ! has_kind; }
+# Its parts are processes of this run; or it is kind's, with the same powers over it.
+owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]] && ! has_kind && ! has_standalone; }
+
+cluster_is_ours() { owns_cluster || { has_kind && operator_in_pods; }; }
 
 # cluster_check: whether E2E_CLUSTER and E2E_OPERATOR are something that can be had
 cluster_check() {
     [[ -z ${E2E_KUBECONFIG:-} ]] || : "${E2E_CLUSTER:=existing}"
     case ${E2E_CLUSTER:=control-plane} in
-    control-plane | local | kind) [[ -z ${E2E_KUBECONFIG:-} ]] || die "E2E_KUBECONFIG is for E2E_CLUSTER=existing" ;;
+    control-plane | local | kind | standalone) [[ -z ${E2E_KUBECONFIG:-} ]] || die "E2E_KUBECONFIG is for E2E_CLUSTER=existing" ;;
     existing) [[ -r ${E2E_KUBECONFIG:-} ]] || die "E2E_CLUSTER=existing needs E2E_KUBECONFIG, a file" ;;
-    *) die "E2E_CLUSTER is '$E2E_CLUSTER', it must be control-plane, local, kind or existing" ;;
+    *) die "E2E_CLUSTER is '$E2E_CLUSTER', it must be control-plane, local, kind, standalone or existing" ;;
     esac
     if has_node; then : "${E2E_OPERATOR:=pods}"; fi
     case ${E2E_OPERATOR:=process} in
@@ -46,8 +49,11 @@ cluster_start() {
         ! has_local_node || node_keys
         cluster_etcd
         cluster_apiserver
-        wait_for 60 "the API server" apiserver_ready
+        wait_for 120 "the API server" apiserver_ready
         cluster_manager
+    elif has_standalone; then
+        standalone_prepare
+        standalone_start --controller=false
     else
         ! has_kind || kind_take
         cp "$E2E_KUBECONFIG" "$CLUSTER/admin.kubeconfig"
@@ -65,7 +71,7 @@ cluster_start() {
 cluster_join() {
     [[ -d ${CLUSTER:-} ]] || die "no cluster: start me as e2e/run.sh $(basename "$0" .sh)"
     ! has_node || node_variables
-    owns_cluster || return 0
+    [[ -e $CLUSTER/ports ]] || return 0
     # shellcheck source=/dev/null
     source "$CLUSTER/ports"
 }
@@ -116,7 +122,7 @@ cluster_ports() {
 
 # kubeconfig FILE CA-FILE USER-FIELDS [SERVER]
 kubeconfig() {
-    local server=${4:-https://127.0.0.1:$APISERVER_PORT}
+    local server=${4:-${APISERVER_URL:-https://127.0.0.1:$APISERVER_PORT}}
     cat >"$1" <<YAML
 apiVersion: v1
 kind: Config
@@ -186,6 +192,18 @@ cluster_manager() {
         --controllers "$(has_local_node && printf '*' || printf '%s' "$MANAGER_CONTROLLERS")" --kube-api-qps 500 --kube-api-burst 1000
 }
 
+# Killed and started again by the cases, wherever it runs.
+apiserver_crash() { if has_kind; then kind_apiserver_crash; else in_cluster crash apiserver; fi; }
+apiserver_begin() { if has_kind; then kind_apiserver_begin; else in_cluster cluster_apiserver; fi; }
+
+# apiserver_back: until it serves again. One that could not begin within its own 30 s, on a busy machine, ends:
+# it is started again, as by a kubelet.
+apiserver_back() { wait_for 300 "the API server" apiserver_answers; }
+apiserver_answers() {
+    ! owns_cluster || in_cluster is_running apiserver || in_cluster cluster_apiserver
+    api /readyz
+}
+
 # A socket that answers without TLS and log-in: polls cost a curl instead of a kubectl.
 cluster_proxy() {
     spawn proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"
@@ -210,6 +228,7 @@ api() {
 }
 
 cluster_prepare() {
+    ! has_standalone || return 0 # it knows its kinds and has no RBAC
     k apply --server-side -f "$ROOT/crds/"
     k wait --for=condition=Established --timeout=30s -f "$ROOT/crds/"
     k apply --server-side -f "$ROOT/rbac/base/" -f "$ROOT/rbac/cluster/"
@@ -218,7 +237,7 @@ cluster_prepare() {
 # ---- audit log ----
 
 audit_mark() {
-    owns_cluster || die "the audit log of an existing cluster cannot be read"
+    cluster_is_ours || die "the audit log of an existing cluster cannot be read"
     wc -l <"$CLUSTER/audit.log"
 }
 

@@ -70,3 +70,28 @@ embedded_start() {
         --identity "$identity" --alive-interval 1 "$@"
     wait_for 30 "a connection of $identity" more_connections "$identity" "$before"
 }
+
+# registry_start: answers requests for modules as the proxy does: the last part of the name is that of
+# one in wasm/. Other names wait for registry_send.
+registry_start() {
+    # shellcheck disable=SC2016 # expanded by the other shell
+    spawn registry bash -c '
+        mosquitto_sub -h 127.0.0.1 -p "$1" -u "$2" -P "$3" -q 1 -t "m/+/c/+/registry/proplet" -F "%t %p" |
+            while read -r topic request; do
+                printf "%s %s\n" "$topic" "$request"
+                module=$4/$(jq -r ".app_name | split(\"/\") | last" <<<"$request")
+                [[ -e $module ]] || continue
+                mosquitto_pub -h 127.0.0.1 -p "$1" -u "$2" -P "$3" -q 1 -t "${topic%proplet}server" -m "$(jq -c \
+                    --rawfile data "$module" "{app_name, chunk_idx: 0, total_chunks: 1, data: \$data}" <<<"$request")"
+            done' registry "$BROKER_PORT" "$OBSERVER" "$(secret_of "$OBSERVER")" "$WORK/wasm"
+    wait_for 60 "the registry to listen" registry_listens
+}
+registry_listens() {
+    publish registry/proplet '{"app_name":"probe"}'
+    grep -q probe "$LOGS/registry.log"
+}
+# registry_send NAME MODULE: on $CHANNEL
+registry_send() {
+    publish registry/server "$(jq -nc --arg name "$1" --arg data "$(wasm "$2")" \
+        '{app_name: $name, chunk_idx: 0, total_chunks: 1, data: $data}')"
+}

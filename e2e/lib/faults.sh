@@ -80,9 +80,9 @@ kill_device() { # kill_device GROUP OPTION...: killed and started again
     device_start "$@"
 }
 kill_apiserver() {
-    killing apiserver in_cluster crash apiserver
-    in_cluster cluster_apiserver
-    wait_for 90 "the API server" api /readyz
+    killing apiserver apiserver_crash
+    apiserver_begin
+    apiserver_back
     wait_for 60 "the controller to go on" controller_goes_on
 }
 # Where the API server is away for longer than four durations of the lease, which takes no more than a

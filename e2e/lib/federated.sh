@@ -13,10 +13,18 @@ federated_world() {
     controller_prepare
     COORDINATOR_PORT=$(free_port)
     COORDINATOR_URL=http://127.0.0.1:$COORDINATOR_PORT
+    local address=127.0.0.1
+    if operator_in_pods; then
+        # Only the leader serves, and a Service does not know who that is.
+        # shellcheck disable=SC2034 # operator.sh reads it
+        OPERATOR_REPLICAS=1 address=0.0.0.0
+        coordinator_service
+    fi
     [[ ${COORDINATOR:-on} == off ]] || CONTROLLER_OPTIONS+=(
-        --coordinator-bind-address "127.0.0.1:$COORDINATOR_PORT" --coordinator-url "$COORDINATOR_URL")
+        --coordinator-bind-address "$address:$COORDINATOR_PORT" --coordinator-url "$COORDINATOR_URL")
     CONTROLLER_OPTIONS+=("$@")
     controller_start
+    [[ ${COORDINATOR:-on} == off ]] || wait_for 60 "the coordinator to serve" coordinator_serves nobody
     module_server
     proplet_json worker-NUMBER device-NUMBER | add_numbered "$count"
     for device in "${devices[@]}"; do
@@ -25,14 +33,25 @@ federated_world() {
     wait_for 60 "all Proplets to run" phase_count_is proplets Running "$count"
 }
 
+# The pods' coordinator at one address, also for this machine.
+coordinator_service() {
+    jq -n --arg app "$OPERATOR" --argjson port "$COORDINATOR_PORT" '
+        { apiVersion: "v1", kind: "Service", metadata: { name: "propeller-coordinator" },
+          spec: { selector: { "app.kubernetes.io/name": $app }, ports: [{ port: $port }] } }' |
+        ko replace --force -f - >/dev/null
+    COORDINATOR_URL=http://$(ko get service propeller-coordinator -o 'jsonpath={.spec.clusterIP}'):$COORDINATOR_PORT
+}
+
 # trainer_start IDENTITY [OPTION...]
 trainer_start() { device_start "$1" --identity "$1" --external-runtime "${@:2}"; }
 
 module_server() {
-    local port
+    local port module
     port=$(free_port)
     mkdir -p "$PART/modules"
-    wasm train | base64 -d >"$PART/modules/train.wasm"
+    for module in train scalar; do
+        wasm "$module" | base64 -d >"$PART/modules/$module.wasm"
+    done
     spawn modules "$PYTHON_HOME/bin/python" -m http.server --bind 127.0.0.1 \
         --directory "$PART/modules" "$port"
     MODULE_URL=http://127.0.0.1:$port/train.wasm
@@ -56,7 +75,12 @@ wait_federated() { wait_for "${3:-240}" "FederatedJob $1 to be $2" field_is fede
 wait_round() { wait_for "${3:-120}" "TrainingRound $1 to be $2" field_is trainingrounds "$1" .status.phase "$2"; }
 
 # A controller that was killed serves again when it leads.
-coordinator_serves() { [[ $(http_status GET "/j/$1/models/1") != 503 ]]; }
+coordinator_serves() { # coordinator_serves JOB-UID
+    local status
+    status=$(http_status GET "/j/$1/models/1") || true
+    printf 'status %s\n' "$status"
+    [[ $status == 200 || $status == 404 ]]
+}
 
 # federated_verify JOB [OPTION...]: every model, recomputed with NumPy
 federated_verify() {
@@ -80,6 +104,12 @@ rejected_at_least() {
     count=$(rejected "$1")
     printf '%s rejected for %s\n' "$count" "$1"
     ((count >= $2))
+}
+rejected_is() {
+    local count
+    count=$(rejected "$1")
+    printf '%s rejected for %s\n' "$count" "$1"
+    ((count == $2))
 }
 
 # http_status METHOD PATH [BODY]: of the coordinator

@@ -64,13 +64,13 @@ operator_keys() {
     ko create secret generic "$OPERATOR-keys" "${files[@]}" --dry-run=client --output json | ko apply -f - >/dev/null
 }
 
-# operator_deployment OPTION...: that of config/, with these options and REPLICAS (3) of them
+# operator_deployment OPTION...: that of config/, with these options and OPERATOR_REPLICAS (3) of them
 operator_deployment() {
     operator_arguments "$@" | jq -Rsc 'split("\n") | .[:-1]' >"$PART/operator-arguments"
     k create --dry-run=client --output json -f "$ROOT/config/controller/deployment.yaml" |
-        jq --arg image "$OPERATOR_IMAGE" --arg keys "$OPERATOR-keys" --argjson replicas "${REPLICAS:-3}" \
+        jq --arg ns "$SYSTEM_NS" --arg image "$OPERATOR_IMAGE" --arg keys "$OPERATOR-keys" --argjson replicas "${OPERATOR_REPLICAS:-3}" \
             --slurpfile arguments "$PART/operator-arguments" '
-            .spec.replicas = $replicas | .spec.template.spec |= (
+            .metadata.namespace = $ns | .spec.replicas = $replicas | .spec.template.spec |= (
                 (.volumes[] | select(.name == "mqtt") | .secret.secretName) = $keys
                 | .containers[0] |= (.image = $image | .imagePullPolicy = "Never" | .args = $arguments[0]
                     | .readinessProbe.periodSeconds = 1 | del(.envFrom)))'
@@ -101,21 +101,36 @@ operator_ready() {
     }
 }
 
+# remembered NAME COMMAND...: what it says, and while the API server is away what it said last
+remembered() {
+    local file=$PART/remembered-$1 said
+    shift
+    if said=$("$@" 2>/dev/null) && [[ -n $said ]]; then
+        printf '%s\n' "$said" | tee "$file"
+    elif ! api /readyz >/dev/null 2>&1; then
+        cat "$file"
+    else
+        return 1
+    fi
+}
+
 # The pod whose name the Lease bears.
-operator_leader() {
-    local holder
-    holder=$(lease_holder)
-    [[ -n $holder ]] && printf '%s\n' "${holder%_*}"
-}
-pod_address() {
-    api "/api/v1/namespaces/$SYSTEM_NS/pods/$1" | jq -er '.status.podIP'
-}
+operator_leader() { remembered leader lease_pod; }
+lease_pod() { lease_holder | sed 's/_[^_]*$//'; }
+pod_address() { remembered "address-$1" pod_address_now "$1"; }
+pod_address_now() { api "/api/v1/namespaces/$SYSTEM_NS/pods/$1" | jq -er '.status.podIP'; }
 # operator_url health|metrics [POD]: of the one that leads, or of this
 operator_url() {
     local pod=${2:-} address
     [[ -n $pod ]] || pod=$(operator_leader) || return 1
     address=$(pod_address "$pod") || return 1
     printf 'http://%s:%s\n' "$address" "$([[ $1 == health ]] && printf 8081 || printf 8080)"
+}
+
+operator_readyz() { # of one of them, whichever leads
+    local address
+    address=$(operator_pods | jq -r '.status.podIP // empty' | head -n 1) || return 1
+    curl -sS --max-time 5 "http://$address:8081/readyz?verbose"
 }
 
 # ---- what a process could be told, and pods cannot ----
@@ -133,22 +148,40 @@ pod_process() {
     return 1
 }
 
+# operator_memory: of each pod that is not going, "leader VmRSS 17408" in KiB, and RssAnon the same
+operator_memory() {
+    local pod leader
+    leader=$(operator_leader) || true
+    for pod in $(operator_pods | jq -r .metadata.name); do
+        awk -v role="$([[ $pod == "$leader" ]] && echo leader || echo standby)" \
+            '/^(VmRSS|RssAnon):/ { sub(":", "", $1); print role, $1, $2 }' "/proc/$(pod_process "$pod")/status"
+    done
+}
+
 operator_going() { [[ -z $(operator_pods) ]]; }
 operator_gone() {
     api "/api/v1/namespaces/$SYSTEM_NS/pods?labelSelector=$OPERATOR_LABEL" | jq -e '.items | length == 0'
 }
 
-# Stopped first, so that no one of them says a last word when they are told to go.
-operator_crash() {
-    local pod
-    local -a processes=()
-    for pod in $(operator_pods | jq -r .metadata.name); do
-        processes+=("$(pod_process "$pod")") || true
+# operator_signal SIGNAL: to all of this cluster, whether its API server answers or not
+operator_signal() {
+    local process
+    for process in $(pgrep -x propeller-contr); do
+        ! grep -q "/$NODE_CGROUP/" "/proc/$process/cgroup" 2>/dev/null || kill "-$1" "$process" 2>/dev/null || true
     done
-    kill -STOP "${processes[@]}"
+}
+
+# Stopped first, so that no one of them says a last word when they are told to go. Without the API server
+# nobody can be told that they shall not come back: the kubelet starts them again.
+operator_crash() {
+    if ! api /readyz >/dev/null 2>&1; then
+        operator_signal KILL
+        return
+    fi
+    operator_signal STOP
     ko scale "deployment/$OPERATOR" --replicas=0 >/dev/null
     wait_for 60 "the pods of the controller to be given up" operator_going
-    kill -KILL "${processes[@]}"
+    operator_signal KILL
     ko delete pods --selector "$OPERATOR_LABEL" --grace-period=0 --force >/dev/null 2>&1
 }
 
@@ -158,7 +191,7 @@ operator_stop() {
 }
 
 operator_clear() {
-    ko delete "deployment/$OPERATOR" "secret/$OPERATOR-keys" --ignore-not-found --wait=false >/dev/null 2>&1
+    ko delete "deployment/$OPERATOR" "secret/$OPERATOR-keys" service/propeller-coordinator --ignore-not-found --wait=false >/dev/null 2>&1
     ko delete pods --selector "part-of=e2e-operator" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
     ko delete pods --selector "$OPERATOR_LABEL" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
     wait_for 60 "the pods of the controller to be gone" operator_gone >/dev/null 2>&1
@@ -173,6 +206,7 @@ replica_pod_start() { # replica_pod_start LETTER [OPTION...]
     operator_logs
     operator_keys "${options[@]}"
     ko delete pod "replica-$letter" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
+    rm -f "$PART/remembered-address-replica-$letter"
     operator_deployment "${options[@]}" | jq --arg pod "replica-$letter" '
         { apiVersion: "v1", kind: "Pod", # of one that a case stops nobody shall ask whether it lives
           spec: (.spec.template.spec + { restartPolicy: "Never" } | del(.containers[].livenessProbe)),

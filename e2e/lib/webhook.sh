@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # propeller-webhook, registered in the API server by config/webhook's own configurations. The Service
-# alone is another: an ExternalName, which leads the API server to this machine. It still asks for
-# the name of the Service in the certificate.
+# alone is another, which leads the API server to this machine: an ExternalName, or with nodes one whose
+# endpoint is told by hand. It still asks for the name of the Service in the certificate.
 
 WEBHOOK_BIN=${WEBHOOK_BIN:-$ROOT/build/bin/propeller-webhook}
 WEBHOOK=propeller-webhook
@@ -108,17 +108,30 @@ webhook_configurations() {
 # webhook_register [CA-FILE]: without a file the controller is to put the caBundle in
 webhook_register() {
     : >"$PART/webhook-registered"
-    k --namespace "$WEBHOOK_NS" create service externalname "$WEBHOOK" --external-name localhost \
-        --tcp "$WEBHOOK_PORT" >/dev/null
+    webhook_service
     webhook_configurations "$@" | k apply --server-side --force-conflicts -f - >/dev/null
     [[ -z ${1:-} ]] || wait_for 30 "the API server to ask the webhook" webhook_is_asked
+}
+
+webhook_service() {
+    if ! has_node; then
+        k --namespace "$WEBHOOK_NS" create service externalname "$WEBHOOK" --external-name localhost \
+            --tcp "$WEBHOOK_PORT" >/dev/null
+        return
+    fi
+    jq -n --arg name "$WEBHOOK" --arg address "$NODE_MACHINE" --argjson port "$WEBHOOK_PORT" '
+        { apiVersion: "v1", kind: "Service", metadata: { name: $name }, spec: { ports: [{ port: $port }] } },
+        { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4",
+          metadata: { name: $name, labels: { "kubernetes.io/service-name": $name } },
+          ports: [{ port: $port }], endpoints: [{ addresses: [$address] }] }' |
+        k --namespace "$WEBHOOK_NS" create -f - >/dev/null
 }
 
 webhook_unregister() {
     [[ -e $PART/webhook-registered ]] || return 0
     rm "$PART/webhook-registered"
     k delete mutatingwebhookconfiguration,validatingwebhookconfiguration "$WEBHOOK" >/dev/null
-    k --namespace "$WEBHOOK_NS" delete --ignore-not-found service/"$WEBHOOK" secret/"$WEBHOOK"-{ca,cert} >/dev/null
+    k --namespace "$WEBHOOK_NS" delete --ignore-not-found service/"$WEBHOOK" endpointslice/"$WEBHOOK" secret/"$WEBHOOK"-{ca,cert} >/dev/null
     [[ ! -e $PART/webhook-in-pods ]] ||
         k delete --ignore-not-found -f "$ROOT"/config/webhook/deployment.yaml -f "$ROOT"/config/webhook/networkpolicy.yaml \
             -f "$ROOT"/config/webhook/poddisruptionbudget.yaml >/dev/null

@@ -49,6 +49,26 @@ pods_run() {
     done
 }
 
+# namespace_ends TASK: nothing can be made in the namespace any more, and what is in it stays; then the Task,
+# which was suspended, goes on and is told so. namespace_goes: what is in it goes. Needs the cluster's manager.
+namespace_ends() {
+    kill -STOP "$(in_cluster pid_of manager)"
+    k delete namespace "$NS" --wait=false >/dev/null
+    kn patch task "$1" --type=merge -p '{"spec":{"suspend":false}}' >/dev/null
+    wait_condition tasks "$1" Started '^False NamespaceTerminating ' 60
+    expect_eq "phase and reason of $1" "scheduled NamespaceTerminating" "$(task "$1" '"\(.status.phase) \(.status.reason)"')"
+}
+namespace_goes() {
+    kill -CONT "$(in_cluster pid_of manager)"
+    wait_for 180 "the namespace to be gone" namespace_gone
+}
+namespace_gone() {
+    local seen
+    seen=$(k get namespace "$NS" --ignore-not-found -o json | jq -c '[.status.conditions[]? | select(.status == "True") | .message]')
+    printf '%s\n' "$seen"
+    [[ -z $seen ]]
+}
+
 # k8s_json IMAGE [JSON merged into spec.k8s]: for proplet_json; the key is in the Secret "keys"
 k8s_json() {
     jq -nc --arg image "$1" --argjson more "${2:-{\}}" '

@@ -39,8 +39,15 @@ controller/task       common/base/ common/json/ common/api/ common/kube/ common/
 controller/process    common/ certs/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/ controller/proplet/ controller/task/
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
+standalone/store       common/base/ common/runtime/thread.h
+standalone/schema      common/base/ common/json/ common/api/ common/kube/object.h common/kube/kinds.h
+standalone/patch       common/base/ common/json/ common/api/ common/kube/object.h standalone/schema/
+standalone/api         common/base/ common/json/ common/api/ common/kube/ common/runtime/thread.h common/runtime/metrics.h standalone/store/ standalone/schema/ standalone/patch/
+standalone/server      common/base/ common/json/ common/kube/ common/net/ common/runtime/ standalone/api/
+standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/
+standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
-bench                 common/ controller/ webhook/
+bench                 common/ controller/ webhook/ standalone/store/kv.h
 '
 
 # Outside libraries: what names them in a source, and the only files that may (tests are free).
@@ -48,6 +55,7 @@ readonly LIBRARIES='
 #include.<curl/                        common/kube/curl_setup\.h|common/net/http_client\.c|bench/load\.c
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
+#include.<sqlite3\.h>                  standalone/store/[a-z_]*\.[ch]
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]|bench/fleet/links\.c
 #include.<yaml\.h>                     common/json/yaml\.c
 #include.<openssl/                     common/base/(certificate|digest)\.c|common/net/mqtt_(connect|serve|tls)\.c|certs/.*
@@ -61,7 +69,7 @@ readonly UNFINISHED='\b(TOD[O]|FIXM[E]|XX[X]|HAC[K]|WI[P])\b|\b([Pp]lacehol[d]er
 readonly SLEEPS='\b(sleep|usleep|nanosleep|clock_nanosleep|thrd_sleep)[ ]*\('
 
 # Of the folders that exist so far.
-sources() { { find bench common controller webhook certs -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
+sources() { { find bench common controller webhook certs standalone -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
 scripts() { find . -path ./build -prune -o \( -name '*.sh' -o -path ./.ci/run \) -print | LC_ALL=C sort; }
 texts() {
     find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o \

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Holds the objects of an installation against each other: manifests.py [--programs DIR] < List as JSON
+"""Holds the objects of an installation against each other: manifests.py [--programs DIR] [--rights FILE] < List as JSON
 
 What an API server takes one by one can still be wrong together: a selector that selects nothing, a
 ServiceAccount that is not there, a flag that the program does not know. A line for each finding, exit
-status 1 if there are any. --programs: each container's program is asked whether it takes its flags.
+status 1 if there are any. --programs: each container's program is asked whether it takes its flags. --rights: the
+table of identities in that file says what the rules say.
 """
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -151,6 +154,49 @@ def check_pods(objects):
             expect(container.get("livenessProbe") and container.get("readinessProbe"), f"{where}: probes")
 
 
+def check_drains(objects):
+    """A node can be drained whatever state its pods are in; other pods than restricted ones are not admitted."""
+    for name, namespace, template in pods(objects):
+        budgets = [item for item in objects.of("PodDisruptionBudget") if item["metadata"]["namespace"] == namespace
+                   and selects(at(item, "spec", "selector", "matchLabels"), at(template, "metadata", "labels"))]
+        expect(len(budgets) == 1, f"{name}: {len(budgets)} PodDisruptionBudgets")
+        for budget in budgets:
+            expect(at(budget, "spec", "maxUnavailable") == 1 and "minAvailable" not in budget["spec"],
+                   f"{objects.name(budget)}: keeps a last pod on its node")
+            expect(at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow",
+                   f"{objects.name(budget)}: pods that are not ready keep their node from being drained")
+    for item in objects.of("Namespace"):
+        expect(at(item, "metadata", "labels", "pod-security.kubernetes.io/enforce") == "restricted",
+               f"{objects.name(item)}: Pod Security is not enforced")
+
+
+def rules_of(objects):
+    """{identity: {(resource, verb)}}, as the bindings have it"""
+    found = {}
+    for binding in objects.of("RoleBinding") + objects.of("ClusterRoleBinding"):
+        role = binding["roleRef"]
+        for item in objects.of(role["kind"]):
+            if item["metadata"]["name"] == role["name"]:
+                for subject in binding["subjects"]:
+                    found.setdefault(subject["name"], set()).update(
+                        (resource, verb) for rule in item["rules"] for resource in rule["resources"] for verb in rule["verbs"])
+    return found
+
+
+def check_documented(objects, path):
+    """A row of the table is "RESOURCE, ...: VERB, ... (explanation); ...", up to its first full stop."""
+    documented = {}
+    with open(path, encoding="utf-8") as file:
+        for name, text in re.findall(r"^\| `([a-z-]+-controller)`[^|]*\| ([^|]*) \|$", file.read(), re.MULTILINE):
+            text = re.sub(r" \([^)]*\)", "", text).split(".")[0]
+            documented[name] = {(resource, verb) for clause in text.split("; ")
+                                for resource in clause.split(": ")[0].split(", ")
+                                for verb in clause.split(": ")[1].split(", ")}
+    for name, rules in rules_of(objects).items():
+        for what, wrong in ("does not say", rules - documented.get(name, set())), ("makes up", documented.get(name, set()) - rules):
+            expect(not wrong, f"{os.path.basename(path)} {what} of {name}: {sorted(wrong)}")
+
+
 def check_flags(objects, programs):
     for name, namespace, template in pods(objects):
         for container in template["spec"]["containers"]:
@@ -168,11 +214,14 @@ def check_flags(objects, programs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", metavar="DIR")
+    parser.add_argument("--rights", metavar="FILE")
     args = parser.parse_args()
     objects = Objects(json.load(sys.stdin)["items"])
     expect(pods(objects), "there is no Deployment")
-    for check in check_selectors, check_monitors, check_references, check_rights, check_pods:
+    for check in check_selectors, check_monitors, check_references, check_rights, check_pods, check_drains:
         check(objects)
+    if args.rights:
+        check_documented(objects, args.rights)
     if args.programs:
         check_flags(objects, args.programs)
     for finding in FINDINGS:

@@ -116,9 +116,20 @@ class Audit(unittest.TestCase):
     def test_refusal_of_a_starting_api_server_is_none(self):
         starts = self.folder / "apiserver-starts"
         starts.write_text(f"{audit.time_of('2026-01-01T00:00:00Z')}\n")
-        self.log.append(request("task-controller", "get", "tasks", code=403, second=5))
+        self.log = [request("task-controller", "get", "tasks", code=403, second=50),
+                    request("task-controller", "get", "tasks", second=51)]
         self.assertEqual(self.judge(), [])
-        self.log.append(request("task-controller", "get", "tasks", code=403, second=50))
+
+    def test_refusal_of_what_was_granted_since_the_start_is_found(self):
+        starts = self.folder / "apiserver-starts"
+        starts.write_text(f"{audit.time_of('2026-01-01T00:00:00Z')}\n")
+        self.log.append(request("task-controller", "get", "tasks", code=403, second=5))
+        self.assertEqual(len(self.judge()), 1)
+
+    def test_refusal_by_a_starting_api_server_of_what_is_never_granted_is_found(self):
+        starts = self.folder / "apiserver-starts"
+        starts.write_text(f"{audit.time_of('2026-01-01T00:00:00Z')}\n")
+        self.log = [request("task-controller", "get", "tasks", code=403, second=5)]
         self.assertEqual(len(self.judge()), 1)
 
     def test_look_at_a_namespace_that_is_away_may_be_refused_but_no_write(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests and replays the fuzz corpora of one flavour: unit.sh build/<flavour>
+# Runs the unit tests and replays the fuzz corpora of one flavour: unit.sh build/<flavour> PROGRAM...
 #
 # A line a program, its whole output only when it failed, and the sum at the end. With TEST_TALLY
 # set, "<suite> <passed> <failed>" is appended to the file it names.
@@ -78,17 +78,12 @@ if [[ ${1:-} == --one ]]; then
     exit 0
 fi
 
-out=${1:?usage: unit.sh build/<flavour>}
+out=${1:?usage: unit.sh build/<flavour> PROGRAM...}
 flavour=$(basename "$out")
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
-# From the sources, so that a program whose source is gone is not run, and none is forgotten.
-shopt -s nullglob
-programs=()
-for source in */tests/test_*.c */tests/fuzz/fuzz_*.c; do
-    programs+=("$out/${source%.c}")
-done
+programs=("${@:2}")
 
 printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$PARALLEL" --process-slot-var=TEST_SLOT "$0" --one "$results"
 

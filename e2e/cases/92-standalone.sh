@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# propeller-standalone with the stock kubectl: what users do with a cluster they do with it, a Task is
+# computed, and everything is there again after kill -9.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+case_needs_no_node "has a server of its own"
+
+# Its own server: from here on k, kn and api mean it.
+mkdir -p "$PART/server"
+THEIRS=$CLUSTER
+CLUSTER=$PART/server
+E2E_CLUSTER=standalone
+trap 'CLUSTER=$THEIRS; case_end' EXIT
+
+standalone_prepare
+broker_prepare device-1
+broker_start
+controller_prepare
+serve() {
+    standalone_start "${CONTROLLER_OPTIONS[@]}"
+    wait_for 60 "its controller" curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz"
+}
+serve
+spawn standalone-proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"
+wait_for 30 "the API proxy" api /readyz
+
+k create namespace "$NS" >/dev/null
+expect_eq "namespace" Active "$(k get namespace "$NS" -o 'jsonpath={.status.phase}')"
+device_start device --identity device-1
+add_proplet worker device-1
+wait_proplet worker Running
+kn wait --for=condition=Ready proplet/worker --timeout=60s >/dev/null
+add_task sum "$ADDITION" '[10, 32]' "$(task_on worker)"
+wait_task sum completed
+expect_eq "result" 42 "$(kn get task sum -o 'jsonpath={.status.results}')"
+expect_match "columns" 'NAME +PHASE +MODE +PROPLET' "$(kn get tasks)"
+expect_match "described" 'completed on Proplet' "$(kn describe task sum)"
+expect_match "explained" 'FIELD: priority <integer>' "$(k explain task.spec.priority)"
+expect_match "kinds" 'propellerjobs' "$(k api-resources --api-group "$GROUP")"
+expect_eq "may" yes "$(k auth can-i create tasks)"
+
+# What is wrong is refused in the API server's words, before anything is written.
+said=$(task_json bad "$ADDITION" '[]' '{"spec": {"priority": 101}}' | kn apply -f - 2>&1) && fail "accepted"
+expect_match "a priority above 100" 'The Task "bad" is invalid: spec.priority' "$said"
+said=$(task_json bad "$ADDITION" '[]' '{"spec": {"priorty": 1}}' | kn apply -f - 2>&1) && fail "accepted"
+expect_match "a misspelt field" 'unknown field "spec.priorty"' "$said"
+
+# Applied twice, by two managers, labelled, selected, patched, compared.
+proplet_json other device-2 >"$PART/other.json"
+expect_match "applied" created "$(kn apply -f "$PART/other.json")"
+expect_match "again" unchanged "$(kn apply -f "$PART/other.json")"
+kn diff -f "$PART/other.json" || fail "differs from what was applied"
+expect_match "dry run" 'server dry run' "$(kn apply --server-side --dry-run=server --force-conflicts -f "$PART/other.json")"
+said=$(jq '.spec.connectionConfig.domainId = "elsewhere"' "$PART/other.json" |
+    kn apply --server-side --field-manager=somebody -f - 2>&1) && fail "no conflict"
+expect_match "a conflict" 'Apply failed with .* conflict' "$said"
+kn label proplet other site=lab >/dev/null
+expect_eq "selected" proplet.$GROUP/other "$(kn get proplets -l site=lab -o name)"
+kn patch proplet other --type=json -p '[{"op": "add", "path": "/metadata/annotations/a", "value": "b"}]' >/dev/null
+expect_eq "annotated" b "$(kn get proplet other -o 'jsonpath={.metadata.annotations.a}')"
+
+# Killed in the middle: what was acknowledged is there, the device is found again.
+for i in $(seq 20); do kn create configmap "c$i" --from-literal="n=$i" >/dev/null; done
+crash standalone
+serve
+expect_eq "after kill -9" 20 "$(kn get configmaps -o name | wc -l)"
+wait_proplet worker Running
+add_task again "$ADDITION" '[20, 3]' "$(task_on worker)"
+wait_task again completed
+expect_eq "result" 23 "$(kn get task again -o 'jsonpath={.status.results}')"
+
+# Owners take their dependents with them, a namespace everything.
+kn create configmap owner >/dev/null
+uid=$(kn get configmap owner -o 'jsonpath={.metadata.uid}')
+jq -n --arg uid "$uid" '{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "dependent", ownerReferences: [
+    {apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: $uid, blockOwnerDeletion: true}]}}' | create
+kn delete configmap owner --cascade=foreground --timeout=60s >/dev/null
+expect_eq "dependents" "" "$(kn get configmap dependent --ignore-not-found -o name)"
+k delete namespace "$NS" --timeout=120s >/dev/null
+expect_eq "what was in the namespace" 0 "$(k get tasks,proplets --all-namespaces -o json | jq '.items | length')"
+
+# Who has no token stays outside, who may only look changes nothing.
+expect_eq "without a token" 401 "$(curl -s -o /dev/null -w '%{http_code}' --cacert "$CLUSTER/data/ca/ca.crt" \
+    "https://127.0.0.1:$APISERVER_PORT/api/v1/secrets")"
+"$STANDALONE_BIN" add-user "${STANDALONE_OPTIONS[@]}" --name looker --role view >"$PART/looker.kubeconfig"
+stop standalone TERM
+serve
+said=$("$KUBECTL" --kubeconfig "$PART/looker.kubeconfig" get secrets -A 2>&1) && fail "sees Secrets"
+expect_match "a view" 'User "looker" cannot list resource "secrets"' "$said"
+"$KUBECTL" --kubeconfig "$PART/looker.kubeconfig" get tasks -A >/dev/null
+stop standalone TERM
