@@ -2,8 +2,8 @@
 # What the scenarios share: figures, the operator that is measured, its memory and processor time.
 #
 # A scenario is bench/scenarios/NAME.sh, a program of its own that run.sh starts with BENCH_WHO=ours, and again
-# with BENCH_WHO=peer if there is a peer. It brings up what it needs on run.sh's control plane in a namespace of
-# its own, and says what it measured with `figure`. Nothing is asserted: times depend on the machine.
+# with BENCH_WHO=peer if there is a peer. It brings up what it needs on a control plane that run.sh made for it, in
+# a namespace, and says what it measured with `figure`. Nothing is asserted: times depend on the machine.
 
 BENCH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=e2e/lib.sh
@@ -28,6 +28,17 @@ figures() {
     done
 }
 
+# point SERIES X VALUE [BUDGET]: a figure of something that grows with X; bench/growth.py draws the series
+point() {
+    jq -nc --arg scenario "$SCENARIO" --arg who "$BENCH_WHO" --arg series "$1" --argjson x "$2" --argjson value "$3" \
+        --arg budget "${4:-}" '{$scenario, $who, what: "\($x) \($series)", $value, $budget, $series, $x}' >>"$BENCH_FIGURES"
+}
+
+# lines: how straight the series of this scenario are
+lines() {
+    "$PYTHON_HOME/bin/python" "$BENCH/growth.py" --figures "$BENCH_FIGURES" --scenario "$SCENARIO" --who "$BENCH_WHO" | figures
+}
+
 # ratio A B [DIGITS]: A / B
 ratio() { awk -v a="$1" -v b="$2" -v digits="${3:-2}" 'BEGIN { printf "%.*f\n", digits, b ? a / b : 0 }'; }
 
@@ -45,10 +56,8 @@ scenario_end() {
     local status=$?
     trap - EXIT
     set +e
-    ((status == 0)) || readyz
-    case_clear_objects
-    case_clear_processes
-    k delete namespace "$NS" --wait=false >/dev/null 2>&1
+    ((status == 0)) || [[ -z ${HEALTH_PORT:-} ]] || readyz
+    case_clear_processes # the objects go with the control plane
     exit "$status"
 }
 
@@ -88,6 +97,11 @@ cpu_ms() {
     awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / hz) }' "/proc/$(pid_of controller)/stat"
 }
 
+# From now on VmHWM is the most since now.
+peak_reset() { printf '5\n' >"/proc/$(pid_of controller)/clear_refs"; }
+
+settled() { [[ $(metrics | awk '/^workqueue_depth/ { sum += $2 } END { print sum + 0 }') == 0 ]]; }
+
 # memory_figures WHAT [RSS-BUDGET] [ANON-BUDGET]
 memory_figures() {
     figure "$1: VmRSS (KiB)" "$(memory VmRSS)" "${2:-}"
@@ -101,6 +115,20 @@ tasks_py() { # tasks_py MODE COUNT [OPTION...]
     shift 2
     "$PYTHON_HOME/bin/python" "$BENCH/tasks.py" "$mode" --count "$count" --socket "$CLUSTER/api" \
         --namespace "$NS" --module "$ADDITION" "$@"
+}
+
+# tasks_counted STATE COUNT: for wait_for; STATE is a phase or a reason, or empty for all of them
+tasks_counted() {
+    local count
+    count=$(tasks_py count 0 --state "$1")
+    printf '%s of %s\n' "$count" "$2"
+    ((count == $2))
+}
+
+# tasks_drop PREFIX COUNT: those of `tasks_py many`, until all Tasks of the namespace are gone
+tasks_drop() {
+    tasks_py drop "$2" --prefix "$1"
+    wait_for 3600 "no Task to be left" tasks_counted "" 0
 }
 
 # add_proplets COUNT [OPTION...]: worker-1 ... of the devices device-1 ...

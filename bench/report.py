@@ -28,9 +28,10 @@ def merge(lines):
     for line in lines:
         key = (line["scenario"], line["what"])
         entry = entries.setdefault(key, {"budget": line["budget"], "ours": [], "peer": []})
+        entry["point"] = {name: line[name] for name in ("series", "x") if name in line}
         entry[line["who"]].append(line["value"])
     return [
-        {"scenario": scenario, "what": what, **summary(entry)}
+        {"scenario": scenario, "what": what, **entry["point"], **summary(entry)}
         for (scenario, what), entry in entries.items()
     ]
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# run.sh [SCENARIO...]: measures (all of bench/scenarios without arguments) on one real control plane, prints a
+# run.sh [SCENARIO...]: measures (all of bench/scenarios without arguments) on a real control plane, prints a
 # table a scenario, and writes everything to build/bench/figures.json. Nothing is asserted: times depend on the
 # machine, so the table has the budget beside each figure, and ratios are taken within one run.
 #
 # BENCH_REPEATS=N         each scenario so often: the table has the median and the spread
-# BENCH_PEER="COMMAND..." another operator of the same API group, measured in turn on the same control plane; in
+# BENCH_PEER="COMMAND..." another operator of the same API group, measured in turn; in
 #                         it KUBECONFIG, BROKER (host:port), USER, KEYFILE (of the MQTT user), HEALTH and METRICS
 #                         (host:port to listen on) are replaced; it is ready when GET /readyz of HEALTH says 200
 set -euo pipefail
@@ -30,11 +30,24 @@ scenario_files() {
 
 report() { "$PYTHON_HOME/bin/python" "$BENCH/report.py" --figures "$BENCH_FIGURES" "$@"; }
 
+# Every run has a control plane of its own: 100,000 objects of one would be the next one's load.
+cluster_end() {
+    local file
+    for file in "$CLUSTER"/pids/*; do
+        signal_noted KILL "$file"
+    done
+    rm -rf "$CLUSTER"
+}
+
 run_scenario() { # FILE WHO
-    local name log
+    local name log status=0
     name=$(basename "$1" .sh)
     log=$OUT/$name.$2.log
-    BENCH_WHO=$2 bash "$1" >"$log" 2>&1 </dev/null && return
+    cluster_start "cluster-$((++runs))" >>"$OUT/cluster.log" 2>&1 ||
+        die "the control plane did not start; log: $OUT/cluster.log"
+    BENCH_WHO=$2 bash "$1" >"$log" 2>&1 </dev/null || status=1
+    cluster_end
+    ((status)) || return 0
     failed+=("$name ($2)")
     printf '%s of %s FAILED; log: %s\n' "$name" "$2" "$log"
     tail -n 20 "$log" | sed 's/^/    /'
@@ -43,7 +56,7 @@ run_scenario() { # FILE WHO
 main() {
     local file who repeat
     local -a files
-    failed=()
+    failed=() runs=0
     mapfile -t files < <(scenario_files "$@")
     ((${#files[@]})) || exit 1
     [[ $REPEATS =~ ^[1-9][0-9]*$ ]] || die "BENCH_REPEATS is '$REPEATS', must be a number of at least 1"
@@ -55,7 +68,6 @@ main() {
     : >"$BENCH_FIGURES"
     work_begin
     wasm_build
-    cluster_start >"$OUT/cluster.log" 2>&1 || die "the control plane did not start; log: $OUT/cluster.log"
     for file in "${files[@]}"; do
         for ((repeat = 0; repeat < REPEATS; repeat++)); do
             for who in ours ${BENCH_PEER:+peer}; do
@@ -65,6 +77,7 @@ main() {
         report --scenario "$(basename "$file" .sh)"
     done
     report --json "$OUT/figures.json"
+    "$PYTHON_HOME/bin/python" "$BENCH/growth.py" --figures "$BENCH_FIGURES" --svg "$OUT"
     printf 'figures: %s\n' "${OUT#"$ROOT"/}/figures.json"
     ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"
 }

@@ -1,5 +1,6 @@
-"""Creates Tasks: one at a time, telling how long it takes until a device has been told to start,
-or many at once. Creates Proplets, many at once, and deletes them.
+"""Creates Tasks: one at a time, telling how long it takes until a device has been told to start and
+from its result to the status, or many at once; deletes and counts them. Creates Proplets, many at
+once, and deletes them. Tells from a journal at what rate the answers came.
 
 Clock: one machine, wall-clock. Printed as `what|value|budget` lines.
 """
@@ -8,6 +9,7 @@ import argparse
 import http.client
 import json
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +17,7 @@ API = "propeller.propeller.abstractmachines.fr/v1"
 PAUSE = 0.05  # between two Tasks, so that each one meets an idle controller
 PATIENCE = 60
 WRITERS = 4
+PAGE = 500
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -30,7 +33,8 @@ class UnixConnection(http.client.HTTPConnection):
 def send(connection, method, path, body, content="application/json"):
     """Returns the answer's object, and the times before the request and after the answer."""
     before = time.time()
-    connection.request(method, path, json.dumps(body), {"Content-Type": content})
+    text = None if body is None else json.dumps(body)
+    connection.request(method, path, text, {"Content-Type": content})
     reply = connection.getresponse()
     answer = json.loads(reply.read())
     after = time.time()
@@ -67,15 +71,42 @@ def create_proplet(connection, options, number):
     send(connection, "POST", path_of(options, "proplets"), proplet)
 
 
-def started_at(journal):
-    times = {}
+def entries_of(journal, skipped=0):
+    """The last line may not be whole yet."""
     with open(journal, encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):
-                entry = json.loads(line)
-                if entry["event"] == "start":
-                    times.setdefault(entry["task"], entry["time"])
+        for number, line in enumerate(file):
+            if number >= skipped and line.endswith("\n"):
+                yield json.loads(line)
+
+
+def times_of(journal, event):
+    times = {}
+    for entry in entries_of(journal):
+        if entry["event"] == event:
+            times.setdefault(entry["task"], entry["time"])
     return times
+
+
+class Completions(threading.Thread):
+    """When a watch told that each Task, by its uid, is completed."""
+
+    def __init__(self, options):
+        super().__init__(daemon=True)
+        connection = UnixConnection(options.socket)
+        path = path_of(options, "tasks")
+        answer, _, _ = send(connection, "GET", f"{path}?limit=1", None)
+        version = answer["metadata"]["resourceVersion"]
+        connection.request("GET", f"{path}?watch=1&resourceVersion={version}")
+        self.stream = connection.getresponse()
+        self.times = {}
+        self.start()
+
+    def run(self):
+        for line in self.stream:
+            now = time.time()
+            task = json.loads(line)["object"]
+            if task.get("status", {}).get("phase") == "completed":
+                self.times.setdefault(task["metadata"]["uid"], now)
 
 
 def percentile(values, part):
@@ -110,6 +141,36 @@ def drop_proplets(options):
     in_parts(options, lambda to, number: drop_proplet(to, options, number))
 
 
+def drop_tasks(options):
+    path = path_of(options, f"tasks/{options.prefix}-")
+    in_parts(options, lambda to, number: send(to, "DELETE", f"{path}{number}", {}))
+
+
+def count_tasks(options):
+    """In pages: one answer with all of them may be larger than this machine's patience."""
+    connection = UnixConnection(options.socket)
+    path = f"{path_of(options, 'tasks')}?limit={PAGE}"
+    counted = 0
+    more = ""
+    while True:
+        answer, _, _ = send(connection, "GET", path + more, None)
+        statuses = [item.get("status", {}) for item in answer["items"]]
+        counted += sum(options.state in (s.get("phase"), s.get("reason"), "") for s in statuses)
+        if not answer["metadata"].get("continue"):
+            break
+        more = f"&continue={answer['metadata']['continue']}"
+    print(counted)
+
+
+def tell_rate(options):
+    """Without the first and the last tenth: not all places are taken yet, or any more."""
+    entries = entries_of(options.journal, options.first)
+    times = sorted(entry["time"] for entry in entries if entry["event"] == "result")
+    times = times[: options.count]
+    tenth = len(times) // 10
+    print(f"{(len(times) - 2 * tenth - 1) / (times[-1 - tenth] - times[tenth]):.2f}")
+
+
 def create_many(options):
     name = options.prefix + "-{}"
     took = in_parts(options, lambda to, number: create_task(to, options, name.format(number)))
@@ -120,29 +181,42 @@ def create_proplets(options):
     in_parts(options, lambda to, number: create_proplet(to, options, number))
 
 
+def wait_until(is_there, what):
+    deadline = time.monotonic() + PATIENCE
+    while not is_there():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"not within {PATIENCE} s: {what}")
+        time.sleep(PAUSE)
+
+
 def measure_latency(options):
     connection = UnixConnection(options.socket)
+    completions = Completions(options)
     created = []
     for number in range(options.count):
         created.append(create_task(connection, options, f"latency-{number}"))
         time.sleep(PAUSE)
-    deadline = time.monotonic() + PATIENCE
-    times = started_at(options.journal)
-    while any(uid not in times for uid, _, _ in created) and time.monotonic() < deadline:
-        time.sleep(PAUSE)
-        times = started_at(options.journal)
-    late = [uid for uid, _, _ in created if uid not in times]
-    if late:
-        raise SystemExit(f"{len(late)} Tasks did not start within {PATIENCE} s")
-    answers = [after - before for _, before, after in created]
-    starts = [times[uid] - after for uid, _, after in created]
-    print_percentiles("API server's answer to a create", answers)
-    print_percentiles("created -> start on the device", starts, (15, 50))
+    uids = {uid for uid, _, _ in created}
+    wait_until(lambda: uids <= times_of(options.journal, "start").keys(), "all Tasks to start")
+    wait_until(lambda: uids <= completions.times.keys(), "all Tasks to be completed")
+    starts = times_of(options.journal, "start")
+    results = times_of(options.journal, "result")
+    print_percentiles("API server's answer to a create", [after - at for _, at, after in created])
+    print_percentiles(
+        "created -> start on the device", [starts[uid] - after for uid, _, after in created], (15, 50)
+    )
+    print_percentiles(
+        "result of the device -> status told by a watch",
+        [completions.times[uid] - results[uid] for uid in uids],
+    )
 
 
 MODES = {
     "latency": measure_latency,
     "many": create_many,
+    "drop": drop_tasks,
+    "count": count_tasks,
+    "rate": tell_rate,
     "proplets": create_proplets,
     "drop-proplets": drop_proplets,
 }
@@ -156,8 +230,9 @@ def main():
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--prefix", default="many", help="of the Tasks' names")
     parser.add_argument("--inline-bytes", type=int, default=0, help="added to the module")
-    parser.add_argument("--journal", help="of the devices; for latency")
+    parser.add_argument("--journal", help="of the devices; for latency and rate")
     parser.add_argument("--from", type=int, default=0, dest="first", help="so many are there")
+    parser.add_argument("--state", default="", help="phase or reason of those that are counted")
     parser.add_argument("--suspend", action="store_true", help="Tasks that do not begin")
     parser.add_argument("--daemon", action="store_true", help="Tasks that keep their places")
     for name in ("broker", "domain", "channel"):

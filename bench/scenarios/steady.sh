@@ -39,8 +39,9 @@ measure() { # measure COUNT
         "<= $(($(refreshes "$count") + $(refreshes "$count") / 10 + 1))"
     figure "$count Proplets: writes that are no refresh" \
         "$(writes "$mark" '.objectRef.resource != "proplets" or .objectRef.subresource != "status"')" "<= 0"
-    figure "$count Proplets: processor (% of a core)" "$(ratio $((($(cpu_ms) - before) / 10)) "$SPAN")"
-    memory_figures "$count Proplets"
+    point "heartbeating Proplets: processor time a minute (ms)" "$count" "$(ratio $((($(cpu_ms) - before) * 60)) "$SPAN")"
+    point "heartbeating Proplets: RssAnon (KiB)" "$count" "$(memory RssAnon)"
+    figure "$count Proplets: VmRSS (KiB)" "$(memory VmRSS)"
     stop fleet TERM
 }
 
@@ -55,6 +56,7 @@ main() {
         measure "$count"
         tasks_py drop-proplets "$count"
     done
+    lines
 }
 
 main "$@"
