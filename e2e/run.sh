@@ -58,6 +58,7 @@ report_case() { # VERDICT NAME SECONDS LOG
         cp "$4" "$ROOT/build/e2e/$2/output.log"
         sed 's/^/    /' "$4" | tail -n 40
         printf '    logs: %s; it followed on %s\n' "$ROOT/build/e2e/$2" "$BEFORE"
+        test_failure "e2e $2, after $BEFORE" "$(tail -n 12 "$4")"
         ;;
     esac
 }
@@ -117,6 +118,7 @@ check_identities() {
     else
         printf '%-28s FAILED\n' identities
         sed 's/^/    /' "$report"
+        test_failure "e2e identities" "$(tail -n 12 "$report")"
     fi
 }
 
@@ -151,7 +153,10 @@ main() {
     # Two controllers in one cluster would look after each other's objects.
     owns_cluster || lanes=1
     ((lanes <= ${#cases[@]})) || lanes=${#cases[@]}
-    run_lanes "$lanes" || printf 'FAILED lane\n' >>"$WORK/verdicts"
+    run_lanes "$lanes" || {
+        printf 'FAILED lane\n' >>"$WORK/verdicts"
+        test_failure "e2e" "a lane did not go on to the end"
+    }
     [[ ! -s $WORK/queue ]] || printf 'FAILED queue: %s cases did not run\n' "$(wc -l <"$WORK/queue")" |
         tee -a "$WORK/verdicts"
     check_identities $#

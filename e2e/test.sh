@@ -8,7 +8,9 @@ cd "$ROOT"
 mkdir -p build/test
 NODES_BEFORE=${NODES_BEFORE:-2100} # seconds; in CI alone: building a kubelet and its cases take a quarter of an hour
 TALLIES=build/test/tallies
+export TEST_FAILURES=$ROOT/build/test/failures # a few lines of each failure, by those that count
 : >"$TALLIES"
+: >"$TEST_FAILURES"
 
 # suite NAME COMMAND...: those that count write to $TEST_TALLY; the others are one check
 suite() {
@@ -27,7 +29,13 @@ suite() {
 
 table() {
     awk 'BEGIN { printf "\n%-20s %7s %7s %8s\n", "suite", "passed", "failed", "seconds" }
-         { printf "%-20s %7d %7d %8s\n", $1, $2, $3, $4; passed += $2; failed += $3 }
+         { printf "%-20s %7d %7d %8s\n", $1, $2, $3, $4 }' "$TALLIES"
+    # Who sees the end of a long output only sees this.
+    if [[ -s $TEST_FAILURES ]]; then
+        printf '\nwhat failed first:\n'
+        head -n 60 "$TEST_FAILURES"
+    fi
+    awk '{ passed += $2; failed += $3 }
          END { printf "\n%d passed, %d failed\n", passed, failed; exit failed > 0 }' "$TALLIES"
 }
 

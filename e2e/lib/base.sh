@@ -14,6 +14,11 @@ die() {
     exit 1
 }
 
+# test_failure WHAT WHY: a few lines for the end of `make test`, which names the file in TEST_FAILURES
+test_failure() {
+    [[ -z ${TEST_FAILURES:-} ]] || printf '%s:\n%s\n' "$1" "$(cut -c1-200 <<<"$2" | sed 's/^/    /')" >>"$TEST_FAILURES"
+}
+
 now_ms() { date +%s%3N; }
 
 # A part is a set of processes that start and end together: the cluster, one case, the demo.

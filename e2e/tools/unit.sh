@@ -70,6 +70,8 @@ run_one() {
         # one write, so that the outputs of two programs do not mix
         printf '  %-32s %5d checks, %d failures (exit status %d)\n%s\n' "$name" \
             $((passed + failed)) "$failed" "$status" "$(sed 's/^/    /' "$output")"
+        [[ -z ${TEST_FAILURES:-} ]] || printf 'unit-%s %s, exit status %s:\n%s\n' "$(cut -d/ -f2 <<<"$program")" "$name" "$status" \
+            "$(grep -E ':[FE]:|^SUMMARY|runtime error|Assertion' "$output" | head -n 8 | cut -c1-300)" >>"$TEST_FAILURES"
     fi
 }
 
