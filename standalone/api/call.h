@@ -29,6 +29,9 @@ struct api_call {
     struct format format;
     const struct resource *resource; /* of ROUTE_OBJECTS */
     size_t warning_count;
+    /* Of what is created in a namespace: the namespace, as it was when it was found to be there and to
+     * stay. key NULL: none is needed. */
+    struct kv_guard place;
 };
 
 /*

@@ -55,8 +55,9 @@ int write_check_namespace(struct api_call *call)
 
     if (!call->resource->kind.namespaced)
         return 0;
-    int r = kv_get(call->api->kv, call->arena,
-                   arena_printf(call->arena, "/registry/core/namespaces/%s", ns), 0, &value, &err);
+
+    const char *key = arena_printf(call->arena, "/registry/core/namespaces/%s", ns);
+    int r = kv_get(call->api->kv, call->arena, key, 0, &value, &err);
     if (r == -ERROR_NOT_FOUND) {
         call->resource = resources_find(call->api->resources, "", "v1", "namespaces");
         return call_fail_not_found(call, ns);
@@ -71,6 +72,7 @@ int write_check_namespace(struct api_call *call)
             "%s \"%s\" is forbidden: unable to create new content in namespace %s "
             "because it is being terminated",
             call_resource_name(call), call->route.name, ns);
+    call->place = (struct kv_guard){ key, value.revision };
     return 0;
 }
 
@@ -103,13 +105,36 @@ static int put(struct write *write, uint64_t *ret, struct error *err)
     size_t len;
     const char *text = stored_text(call->arena, call->resource, copy, &len);
 
-    return kv_put(call->api->kv, key_of(write), text, len, write->revision, ret, err);
+    if (write->live || !call->place.key)
+        return kv_put(call->api->kv, key_of(write), text, len, write->revision, ret, err);
+    return kv_put_guarded(call->api->kv, key_of(write), text, len, 0, &call->place, ret, err);
+}
+
+/* The namespace has changed while the object was made: it may be labelled, or on its way out. What is
+ * written when it is being deleted would not be seen by who empties it. */
+static int put_in_namespace(struct write *write, uint64_t *ret, struct error *err,
+                            bool *ret_refused)
+{
+    int r = put(write, ret, err);
+
+    for (int i = 1; r == -ERROR_GONE && i < API_MAX_TRIES; i++) {
+        if (write_check_namespace(write->call) < 0) {
+            *ret_refused = true;
+            return r;
+        }
+        r = put(write, ret, err);
+    }
+    if (r == -ERROR_GONE)
+        return error_set(err, ERROR_UNAVAILABLE, "namespace '%s' changes too often",
+                         write->call->route.ns);
+    return r;
 }
 
 int write_store(struct write *write, int code)
 {
     struct api_call *call = write->call;
     uint64_t revision = 0;
+    bool is_refused = false;
     struct error err;
     int r;
 
@@ -123,7 +148,9 @@ int write_store(struct write *write, int code)
     else if (write->live && json_equal(write->live, write->object))
         return reply_with(write, 0, code); /* nothing changed: the version stays */
     else
-        r = put(write, &revision, &err);
+        r = put_in_namespace(write, &revision, &err, &is_refused);
+    if (is_refused)
+        return -1;
     if (r == -ERROR_EXISTS)
         return call_fail_named(call, 409, "AlreadyExists", text_of(write->object, "name"),
                                "%s \"%s\" already exists", call_resource_name(call),

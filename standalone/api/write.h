@@ -27,7 +27,7 @@ int write_admit(struct write *write);
 /* 1: it has changed meanwhile, nothing was written. Else the reply is made, with this code. */
 int write_store(struct write *write, int code);
 
-/* The namespace must be there, and must not be going. */
+/* The namespace must be there, and must not be going: now, and when the object is created. */
 int write_check_namespace(struct api_call *call);
 /* The object's name and namespace: those of the path, which fill in what is left out. */
 int write_check_names(struct write *write);

@@ -67,6 +67,22 @@ void namespace_fill(struct arena *arena, cJSON *object, const cJSON *old)
         json_set_string(member_of(metadata, "labels"), NAMESPACE_LABEL, text_at(metadata, "name"));
 }
 
+/* Always: without it the namespace would go before what is in it. */
+static void add_namespace_finalizer(cJSON *spec)
+{
+    cJSON *finalizers = (cJSON *)(uintptr_t)json_get(spec, "finalizers");
+
+    json_for_each (finalizer, finalizers) {
+        if (str_equal(json_string(finalizer, ""), "kubernetes"))
+            return;
+    }
+    if (!cJSON_IsArray(finalizers)) {
+        json_remove(spec, "finalizers");
+        finalizers = json_set_array(spec, "finalizers");
+    }
+    json_add_string(finalizers, "kubernetes");
+}
+
 void namespace_prepare(struct arena *arena, cJSON *object, const cJSON *old)
 {
     cJSON *spec = member_of(object, "spec");
@@ -77,8 +93,7 @@ void namespace_prepare(struct arena *arena, cJSON *object, const cJSON *old)
 
         json_set_string(status, "phase", "Active");
         json_set(object, "status", status);
-        if (!json_get(spec, "finalizers"))
-            json_add_string(json_set_array(spec, "finalizers"), "kubernetes");
+        add_namespace_finalizer(spec);
         return;
     }
     json_set_copy(object, "status", json_get(old, "status"));

@@ -106,6 +106,15 @@ size_t kv_count(struct kv *kv, const char *prefix); /* now; 0 if it cannot be re
  */
 int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
            uint64_t *ret_revision, struct error *err) MUST_CHECK;
+/* A key that must be at this revision in the moment of a write of another one. */
+struct kv_guard {
+    const char *key;
+    uint64_t revision;
+};
+/* As kv_put, in one transaction with a look at the guard: ERROR_GONE if it is not so. */
+int kv_put_guarded(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
+                   const struct kv_guard *guard, uint64_t *ret_revision,
+                   struct error *err) MUST_CHECK;
 /* As kv_put; ERROR_NOT_FOUND also with KV_ANY. */
 int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
               struct error *err) MUST_CHECK;

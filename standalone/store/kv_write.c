@@ -16,7 +16,8 @@ struct kv_write { /* on the stack of who waits for it */
     const char *text; /* NULL: delete */
     size_t len;
     uint64_t expected;
-    uint64_t revision; /* its own, when it was written */
+    const struct kv_guard *guard; /* NULL: none */
+    uint64_t revision;            /* its own, when it was written */
     int r;
     struct error err;
     bool done;
@@ -87,6 +88,16 @@ int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_
            uint64_t *ret_revision, struct error *err)
 {
     struct kv_write write = { .key = key, .text = text, .len = len, .expected = expected };
+
+    return submit(kv, &write, ret_revision, err);
+}
+
+int kv_put_guarded(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
+                   const struct kv_guard *guard, uint64_t *ret_revision, struct error *err)
+{
+    struct kv_write write = {
+        .key = key, .text = text, .len = len, .expected = expected, .guard = guard
+    };
 
     return submit(kv, &write, ret_revision, err);
 }
@@ -178,6 +189,23 @@ static int find_present(struct kv *kv, const char *key, uint64_t *ret, struct er
     return 0;
 }
 
+/* What the transaction has written so far counts. 0: as it must be, or write->r says that it is not. */
+static int check_guard(struct kv *kv, struct kv_write *write, struct error *err)
+{
+    const struct kv_guard *guard = write->guard;
+    uint64_t present = 0;
+
+    if (!guard)
+        return 0;
+    int r = find_present(kv, guard->key, &present, err);
+    if (r == 0 && present != guard->revision)
+        write->r = error_set(&write->err, ERROR_GONE,
+                             "'%s' was written under '%s' at revision %" PRIu64
+                             ", which is at %" PRIu64 " now",
+                             write->key, guard->key, guard->revision, present);
+    return r;
+}
+
 /* 0: written, or refused for what is there (write->r); less: the transaction cannot go on. */
 static int apply(struct kv *kv, struct group *group, struct kv_write *write, struct error *err)
 {
@@ -185,9 +213,12 @@ static int apply(struct kv *kv, struct group *group, struct kv_write *write, str
     struct kv_row old = { 0 };
 
     int r = find_present(kv, write->key, &old.revision, err);
+    if (r == 0)
+        r = check_guard(kv, write, err);
     if (r < 0)
         return r;
-    write->r = check_expected(write, old.revision, &write->err);
+    if (write->r == 0)
+        write->r = check_expected(write, old.revision, &write->err);
     if (write->r < 0)
         return 0;
     if (old.revision) {

@@ -1,9 +1,12 @@
 #include "standalone/tests/api_fixture.h"
 
 #include <check.h>
+#include <sched.h>
 #include <string.h>
 
 #include "common/base/str.h"
+
+#define PATIENCE_MS 60000
 
 struct kv_fixture api_store;
 struct api *api;
@@ -120,4 +123,30 @@ const char *watch_next(struct api_watch *watch)
         return arena_printf(test_arena, "ERROR %d", (int)json_int(json_get(object, "code"), 0));
     return arena_printf(test_arena, "%s %s@%s", type, meta(object, "name"),
                         meta(object, "resourceVersion"));
+}
+
+void api_collect(void)
+{
+    struct error err;
+
+    ck_assert_int_eq(api_start_collector(api, &err), 0);
+}
+
+void await_gone(const char *path)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+    const struct api_request request = {
+        .method = "GET", .path = path, .query = "", .body = "", .user = &api_user
+    };
+
+    do {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        struct api_reply reply;
+
+        api_handle(api, arena, &request, &reply);
+        if (reply.status == 404)
+            return;
+        (void)sched_yield();
+    } while (clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms);
+    ck_abort_msg("%s is still there", path);
 }

@@ -28,6 +28,9 @@ const char *task_text(const char *name, const char *more_metadata, const char *m
 /* A string of metadata, "" without. */
 const char *meta(const cJSON *object, const char *field);
 
+void api_collect(void); /* from now on there is a garbage collector */
+void await_gone(const char *path);
+
 struct api_watch *watch_open(const char *path);
 /* "ADDED name@version", "BOOKMARK @7", "ERROR 410"; "." nothing now; "END". */
 const char *watch_next(struct api_watch *watch);

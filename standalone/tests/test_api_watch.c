@@ -139,25 +139,6 @@ END_TEST
 
 /* --- the garbage collector -------------------------------------------------------------------- */
 
-static void await_gone(const char *path)
-{
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-    const struct api_request request = {
-        .method = "GET", .path = path, .query = "", .body = "", .user = &api_user
-    };
-
-    do {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        struct api_reply reply;
-
-        api_handle(api, arena, &request, &reply);
-        if (reply.status == 404)
-            return;
-        (void)sched_yield();
-    } while (clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms);
-    ck_abort_msg("%s is still there", path);
-}
-
 /* A ConfigMap that the one of that name and uid owns. */
 static void put_owned(const char *name, const char *owner, const char *uid)
 {
@@ -171,16 +152,9 @@ static void put_owned(const char *name, const char *owner, const char *uid)
         201);
 }
 
-static void start_collector(void)
-{
-    struct error err;
-
-    ck_assert_int_eq(api_start_collector(api, &err), 0);
-}
-
 START_TEST(who_has_no_owner_any_more_is_deleted)
 {
-    start_collector();
+    api_collect();
     put("owner", "");
     put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
     put_owned("lost", "owner", "of-another-one");
@@ -202,7 +176,7 @@ START_TEST(in_the_foreground_the_owner_goes_last)
     struct api_watch *watch = watch_open(arena_printf(
         test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", meta(list, "resourceVersion")));
 
-    start_collector(); /* it finds what was begun before */
+    api_collect(); /* it finds what was begun before */
     await_gone(CONFIGMAPS "/owner");
 
     const char *order = "";
@@ -218,7 +192,7 @@ END_TEST
 
 START_TEST(orphans_stay_and_have_no_owner)
 {
-    start_collector();
+    api_collect();
     put("owner", "");
     put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
     (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Orphan", NULL, 200);
@@ -230,7 +204,7 @@ END_TEST
 
 START_TEST(a_namespace_goes_when_all_that_is_in_it_has_gone)
 {
-    start_collector();
+    api_collect();
     put("a", "");
     (void)ask("POST", TASKS, task_text("t", "", ""), 201);
     (void)ask("DELETE", "/api/v1/namespaces/default", NULL, 200);

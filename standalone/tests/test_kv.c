@@ -43,6 +43,29 @@ START_TEST(each_write_has_the_next_revision)
 }
 END_TEST
 
+static int put_under(const char *key, uint64_t guard_revision)
+{
+    const struct kv_guard guard = { "/guard", guard_revision };
+    uint64_t revision;
+
+    return kv_put_guarded(fixture.kv, key, "x", 1, 0, &guard, &revision, &fixture.err);
+}
+
+START_TEST(a_guarded_write_is_made_while_its_guard_is_as_it_was)
+{
+    uint64_t guard = kv_fixture_put(&fixture, "/guard", "1", 0);
+
+    ck_assert_int_eq(put_under("/a", guard), 0);
+    ck_assert_int_eq(put_under("/a", guard), -ERROR_EXISTS);
+    kv_fixture_put(&fixture, "/guard", "2", guard);
+    ck_assert_int_eq(put_under("/b", guard), -ERROR_GONE);
+    ck_assert_int_eq(put_under("/b", guard + 2), 0);
+    kv_fixture_delete(&fixture, "/guard", KV_ANY);
+    ck_assert_int_eq(put_under("/c", guard + 2), -ERROR_GONE);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=x /b=x");
+}
+END_TEST
+
 START_TEST(a_value_knows_when_it_was_created_and_changed)
 {
     struct kv_value value;
@@ -229,6 +252,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, an_empty_store_is_at_revision_one);
     tcase_add_test(tcase, each_write_has_the_next_revision);
+    tcase_add_test(tcase, a_guarded_write_is_made_while_its_guard_is_as_it_was);
     tcase_add_test(tcase, a_value_knows_when_it_was_created_and_changed);
     tcase_add_test(tcase, a_write_needs_the_revision_that_it_expects);
     tcase_add_test(tcase, a_past_revision_reads_as_it_was);

@@ -1,0 +1,209 @@
+/* Objects that are created while their namespace goes: none is left behind in one that is gone. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/tests/api_fixture.h"
+
+#define NS "/api/v1/namespaces/passing"
+#define APPLY "?fieldManager=tester"
+#define WRITERS 6
+#define ROUNDS 12
+/* Until the namespace is deleted, of each round. */
+#define BEFORE 20
+
+static const char NAMESPACE[] = "{\"metadata\":{\"name\":\"passing\"}}";
+static const char OBJECT[] =
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"late\"}}";
+
+/* --- between the look at the namespace and the write, the API asks what time it is ------------- */
+
+static void (*meanwhile)(void);
+static pthread_t asking;
+static int64_t (*fake_wall_us)(void *ctx);
+
+static int64_t wall_us(void *ctx)
+{
+    if (meanwhile && pthread_equal(pthread_self(), asking)) {
+        void (*now)(void) = meanwhile;
+
+        meanwhile = NULL;
+        now();
+    }
+    return fake_wall_us(ctx);
+}
+
+static void setup(void)
+{
+    api_setup();
+    asking = pthread_self();
+    fake_wall_us = api_store.clock.clock.wall_us;
+    api_store.clock.clock.wall_us = wall_us;
+    (void)ask("POST", "/api/v1/namespaces", NAMESPACE, 201);
+}
+
+static void teardown(void)
+{
+    meanwhile = NULL;
+    api_teardown();
+}
+
+static void delete_it(void)
+{
+    (void)ask("DELETE", NS, NULL, 200);
+}
+
+static void delete_it_and_wait(void)
+{
+    delete_it();
+    await_gone(NS);
+}
+
+static void replace_it(void)
+{
+    delete_it_and_wait();
+    (void)ask("POST", "/api/v1/namespaces", NAMESPACE, 201);
+}
+
+static void label_it(void)
+{
+    (void)ask_patch(NS, "merge-patch+json", "{\"metadata\":{\"labels\":{\"k\":\"v\"}}}", 200);
+}
+
+static size_t left_behind(void)
+{
+    return kv_count(api_store.kv, "/registry/core/configmaps/passing/");
+}
+
+START_TEST(a_create_that_was_let_in_before_its_namespace_went_is_refused)
+{
+    api_collect();
+    meanwhile = delete_it_and_wait;
+    ck_assert_str_eq(refusal("POST", NS "/configmaps", OBJECT, 404),
+                     "NotFound: namespaces \"passing\" not found");
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+START_TEST(so_is_an_apply)
+{
+    api_collect();
+    meanwhile = delete_it_and_wait;
+    (void)ask_patch(NS "/configmaps/late" APPLY, "apply-patch+yaml", OBJECT, 404);
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+START_TEST(a_namespace_that_is_going_takes_nothing_new)
+{
+    meanwhile = delete_it;
+    ck_assert(str_has_prefix(refusal("POST", NS "/configmaps", OBJECT, 403), "Forbidden: "));
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+START_TEST(a_namespace_that_only_changed_is_in_nobodys_way)
+{
+    api_collect();
+    meanwhile = label_it;
+    (void)ask("POST", NS "/configmaps", OBJECT, 201);
+    (void)ask("DELETE", NS "/configmaps/late", NULL, 200);
+    meanwhile = replace_it;
+    (void)ask("POST", NS "/configmaps", OBJECT, 201);
+    ck_assert_uint_eq(left_behind(), 1);
+}
+END_TEST
+
+START_TEST(a_namespace_made_without_its_finalizer_has_it_all_the_same)
+{
+    const cJSON *made =
+        ask("POST", "/api/v1/namespaces",
+            "{\"metadata\":{\"name\":\"other\"},\"spec\":{\"finalizers\":[]}}", 201);
+
+    ck_assert_str_eq(json_string(json_first(json_path(made, "spec", "finalizers", NULL)), ""),
+                     "kubernetes");
+}
+END_TEST
+
+/* --- many at once ----------------------------------------------------------------------------- */
+
+static atomic_int created;
+static atomic_bool refused;
+
+/* Until the namespace is not there any more. */
+static void *write_on(void *ctx)
+{
+    for (int i = 0;; i++) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        const char *body =
+            arena_printf(arena, "{\"metadata\":{\"name\":\"w%d-%d\"}}", *(int *)ctx, i);
+        const struct api_request request = { .method = "POST",
+                                             .path = NS "/configmaps",
+                                             .query = "",
+                                             .content_type = "application/json",
+                                             .body = body,
+                                             .body_len = strlen(body),
+                                             .user = &api_user };
+        struct api_reply reply;
+
+        api_handle(api, arena, &request, &reply);
+        if (reply.status == 404)
+            return NULL;
+        if (reply.status == 201)
+            atomic_fetch_add(&created, 1);
+        else if (reply.status == 403)
+            atomic_store(&refused, true);
+        else
+            ck_abort_msg("%d: %s", reply.status, reply.body);
+    }
+}
+
+static void write_while_it_goes(void)
+{
+    pthread_t threads[WRITERS];
+    int numbers[WRITERS];
+
+    atomic_store(&created, 0);
+    for (int i = 0; i < WRITERS; i++) {
+        numbers[i] = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_on, &numbers[i]), 0);
+    }
+    while (atomic_load(&created) < BEFORE)
+        (void)sched_yield();
+    delete_it_and_wait();
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(left_behind(), 0);
+}
+
+START_TEST(whoever_writes_while_it_goes_leaves_nothing_behind)
+{
+    api_collect();
+    for (int i = 0; i < ROUNDS; i++) {
+        if (i > 0)
+            (void)ask("POST", "/api/v1/namespaces", NAMESPACE, 201);
+        write_while_it_goes();
+    }
+    ck_assert(atomic_load(&refused));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api namespaces");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 300);
+    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_test(all, a_create_that_was_let_in_before_its_namespace_went_is_refused);
+    tcase_add_test(all, so_is_an_apply);
+    tcase_add_test(all, a_namespace_that_is_going_takes_nothing_new);
+    tcase_add_test(all, a_namespace_that_only_changed_is_in_nobodys_way);
+    tcase_add_test(all, a_namespace_made_without_its_finalizer_has_it_all_the_same);
+    tcase_add_test(all, whoever_writes_while_it_goes_leaves_nothing_behind);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
