@@ -16,6 +16,9 @@
 #define BOOKMARK_MS 60000
 /* Of one line: an object, or its row with the object. */
 #define MAX_LINE ((size_t)16 << 20)
+/* Initial events are read by pages: what a watcher that is slow has in memory. One text may be larger. */
+#define PAGE 500
+#define PAGE_BYTES ((size_t)256 << 10)
 
 enum watch_state {
     WATCH_STARTING, /* initial events are told */
@@ -42,9 +45,11 @@ struct api_watch {
     struct table_options table;
     struct kv_watch *events;
     enum watch_state state;
-    struct kv_page initial; /* with STARTING */
-    size_t told;            /* of these */
-    bool tells_end;         /* sendInitialEvents: a bookmark says that these were all */
+    struct kv_range initial;  /* with STARTING: what is still to be read, at one revision */
+    struct kv_page page;      /* of it */
+    struct arena *page_arena; /* NULL: there is none */
+    size_t told;              /* of the page */
+    bool tells_end;           /* sendInitialEvents: a bookmark says that these were all */
     bool bookmarks;
     uint64_t revision; /* everything up to it was told */
     int64_t next_bookmark_ms, end_ms;
@@ -74,7 +79,9 @@ void api_watch_close(struct api_watch *watch)
     if (!watch)
         return;
     kv_watch_close(watch->events);
+    arena_destroy(watch->page_arena);
     arena_destroy(watch->arena);
+    free((void *)(uintptr_t)watch->initial.after);
     free(watch);
 }
 
@@ -185,19 +192,90 @@ static int tell_gone(struct api_watch *watch, struct arena *arena, const char **
 
 /* --- what is next ----------------------------------------------------------------------------- */
 
+/* The page after this one, which is let go. */
+static int read_page(struct api_watch *watch, struct error *err)
+{
+    struct kv_range *range = &watch->initial;
+    struct arena *arena = arena_create();
+    struct kv_page page;
+
+    int r = kv_list(watch->api->kv, arena, range, &page, err);
+    if (r < 0) {
+        arena_destroy(arena);
+        return r;
+    }
+    free((void *)(uintptr_t)range->after);
+    range->after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
+    range->revision = page.revision;
+    arena_destroy(watch->page_arena);
+    watch->page_arena = arena;
+    watch->page = page;
+    watch->told = 0;
+    return 0;
+}
+
+static void end_initial(struct api_watch *watch)
+{
+    arena_destroy(watch->page_arena);
+    watch->page_arena = NULL;
+    watch->page = (struct kv_page){ 0 };
+    watch->told = 0;
+    watch->state = WATCH_RUNNING;
+}
+
+/* 1: one that is there; 0: that were all; else the error of the store. */
+static int take_initial(struct api_watch *watch, const struct kv_value **ret, struct error *err)
+{
+    while (watch->told == watch->page.len) {
+        if (!watch->page.remaining)
+            return 0;
+
+        int r = read_page(watch, err);
+        if (r < 0)
+            return r;
+    }
+    *ret = &watch->page.items[watch->told++];
+    return 1;
+}
+
+/* A watcher whose first page is older than the history cannot be told the rest of it. Other errors of the
+ * store end the watch: its client begins again. */
+static int end_early(struct api_watch *watch, struct arena *arena, int r, const char **ret,
+                     size_t *ret_len)
+{
+    end_initial(watch);
+    if (r == -ERROR_GONE)
+        return tell_gone(watch, arena, ret, ret_len);
+    watch->state = WATCH_ENDED;
+    return 0;
+}
+
+/* What it takes to say one line, or that there is none to say, is let go at once: many objects may be
+ * read before one is selected. */
+static int keep_line(struct arena *arena, const char **ret, size_t ret_len)
+{
+    *ret = arena_strndup(arena, *ret, ret_len);
+    return 1;
+}
+
 static int next_initial(struct api_watch *watch, struct arena *arena, const char **ret,
                         size_t *ret_len)
 {
-    while (watch->told < watch->initial.len) {
-        const struct kv_value *value = &watch->initial.items[watch->told++];
-        cJSON *tree = NULL;
-        struct error err;
+    const struct kv_value *value;
+    struct error err;
+    int r;
 
-        if (selection_takes(&watch->selection, arena, value, 0, &tree, &err) == 1 &&
-            tell(watch, arena, "ADDED", tree, value, 0, ret, ret_len))
-            return 1;
+    while ((r = take_initial(watch, &value, &err)) > 0) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        cJSON *tree = NULL;
+
+        if (selection_takes(&watch->selection, scratch, value, 0, &tree, &err) == 1 &&
+            tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
+            return keep_line(arena, ret, *ret_len);
     }
-    watch->state = WATCH_RUNNING;
+    if (r < 0)
+        return end_early(watch, arena, r, ret, ret_len);
+    end_initial(watch);
     return watch->tells_end ? tell_bookmark(watch, arena, true, ret, ret_len) : 0;
 }
 
@@ -231,13 +309,16 @@ static int tell_event(struct api_watch *watch, struct arena *arena, const struct
 static int next_event(struct api_watch *watch, struct arena *arena, const char **ret,
                       size_t *ret_len)
 {
-    struct kv_event event;
-    struct error err;
-    int r;
+    int r = 1;
 
-    while ((r = kv_watch_next(watch->events, arena, &event, &err)) == 1) {
-        if (tell_event(watch, arena, &event, ret, ret_len))
-            return 1;
+    while (r > 0) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        struct kv_event event;
+        struct error err;
+
+        r = kv_watch_next(watch->events, scratch, &event, &err);
+        if (r > 0 && tell_event(watch, scratch, &event, ret, ret_len))
+            return keep_line(arena, ret, *ret_len);
     }
     if (r == -ERROR_GONE)
         return tell_gone(watch, arena, ret, ret_len);
@@ -302,9 +383,10 @@ static int open_events(struct api_call *call, struct api_watch *watch, bool init
     int r = 0;
 
     if (initial) {
-        const struct kv_range range = { .prefix = prefix };
-
-        r = kv_list(call->api->kv, watch->arena, &range, &watch->initial, &err);
+        watch->initial = (struct kv_range){
+            .prefix = prefix, .limit = PAGE, .max_bytes = PAGE_BYTES, .uncounted = true
+        };
+        r = read_page(watch, &err);
         watch->revision = watch->initial.revision;
         watch->state = WATCH_STARTING;
     }

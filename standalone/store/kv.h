@@ -80,6 +80,7 @@ struct kv_range {
     const char *prefix;
     const char *after; /* keys behind this one; NULL: from the first */
     size_t limit;      /* 0: all */
+    size_t max_bytes;  /* of texts: the page ends with the first that reaches it; 0: no limit */
     uint64_t revision; /* 0: the newest; pages after the first give the first one's */
     bool uncounted;    /* remaining is 1 for any number: to count costs as much as a page of 500 for
                         * every 20,000 keys */

@@ -257,12 +257,18 @@ static struct kv_value *page_add(struct arena *arena, struct kv_page *page, size
     return &page->items[page->len];
 }
 
+static bool is_full(const struct kv_range *range, const struct kv_page *page, size_t bytes)
+{
+    return (range->limit && page->len == range->limit) ||
+           (range->max_bytes && bytes >= range->max_bytes);
+}
+
 static int list_keys(struct kv_connection *connection, struct arena *arena,
-                     const struct kv_bounds *bounds, size_t limit, struct kv_page *page,
-                     struct error *err)
+                     const struct kv_bounds *bounds, const struct kv_range *range,
+                     struct kv_page *page, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *keys = NULL;
-    size_t room = 0;
+    size_t room = 0, bytes = 0;
 
     int r = kv_prepare(connection, KV_KEYS, &keys, err);
     if (r < 0)
@@ -272,13 +278,13 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
     while ((r = kv_step(connection, keys, "list", err)) > 0) {
         if (sqlite3_column_int(keys, 1))
             continue;
-        if (limit && page->len == limit)
+        if (is_full(range, page, bytes))
             return 1;
         r = read_value(connection, arena, kv_column_number(keys, 0), page_add(arena, page, &room),
                        err);
         if (r < 0)
             return r;
-        page->len++;
+        bytes += page->items[page->len++].len;
     }
     return r;
 }
@@ -292,7 +298,7 @@ static int list_at(const struct kv_snapshot *snapshot, struct arena *arena,
     int r = choose_revision(snapshot, range->revision, &page.revision, err);
     if (r < 0)
         return r;
-    r = list_keys(snapshot->connection, arena, &bounds, range->limit, &page, err);
+    r = list_keys(snapshot->connection, arena, &bounds, range, &page, err);
     if (r < 0)
         return r;
     page.remaining = r > 0;

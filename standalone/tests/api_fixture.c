@@ -9,6 +9,7 @@
 #define PATIENCE_MS 60000
 
 struct kv_fixture api_store;
+uint64_t api_history;
 struct api *api;
 struct user api_user;
 struct api_reply api_answer;
@@ -17,6 +18,7 @@ void api_setup(void)
 {
     resources_setup();
     kv_fixture_begin(&api_store);
+    api_store.options.history_revisions = api_history;
     kv_fixture_open(&api_store);
 
     const struct api_options options = { .kv = api_store.kv,

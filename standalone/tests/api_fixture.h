@@ -6,6 +6,7 @@
 #include "standalone/tests/resources_fixture.h"
 
 extern struct kv_fixture api_store;
+extern uint64_t api_history; /* revisions that the store keeps, of the next setup; 0: many */
 extern struct api *api;
 extern struct user api_user;        /* an admin; may be changed */
 extern struct api_reply api_answer; /* of the last request */
