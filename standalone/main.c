@@ -1,8 +1,11 @@
 /* propeller-standalone */
+#include <stdlib.h>
+
 #include "common/base/alloc.h"
 #include "common/json/json.h"
 #include "common/runtime/program.h"
 #include "standalone/process/init.h"
+#include "standalone/process/move.h"
 #include "standalone/process/serve.h"
 
 #define NAME "propeller-standalone"
@@ -25,12 +28,25 @@ static int run(struct arena *arena, int argc, char **argv, struct error *err)
     case COMMAND_ADD_USER:
         r = init_add_user(arena, &settings, err);
         break;
+    case COMMAND_EXPORT:
+        r = move_export(arena, &settings, err);
+        break;
+    case COMMAND_IMPORT:
+        r = move_import(arena, &settings, err);
+        break;
+    case COMMAND_BACKUP:
+        r = move_backup(arena, &settings, err);
+        break;
     default:
         r = serve_run(arena, &settings, rest_len, rest, err);
         break;
     }
-    if (r > 0 || (r < 0 && command != COMMAND_SERVE))
-        return program_end_of_options(NAME, r, err);
+    if (r > 0 || (r < 0 && command != COMMAND_SERVE)) {
+        int status = program_end_of_options(NAME, r, err);
+
+        /* 2 is for a command line that is wrong; these have gone some of their way. */
+        return r < 0 && command >= COMMAND_EXPORT ? EXIT_FAILURE : status;
+    }
     return program_end(NAME, r, err);
 }
 

@@ -15,12 +15,23 @@
 struct level {
     cJSON *container;
     const char *key; /* of the value that comes next in an object; NULL: its key comes next */
+    bool is_list;    /* "items" of a document that is handed over in parts */
+};
+
+/* What a stream hands over as it goes. */
+struct hand_over {
+    yaml_take_fn *take;
+    void *ctx;
+    FILE *file;
+    struct yaml_place place;
+    size_t bytes; /* read since the last one */
 };
 
 struct reader {
     struct arena *arena;
     cJSON *documents; /* array */
     struct error *err;
+    struct hand_over *out;     /* NULL: all stays in documents */
     const yaml_event_t *event; /* being looked at */
     size_t depth;
     struct level levels[JSON_MAX_DEPTH];
@@ -213,9 +224,11 @@ static int open_level(struct reader *reader, bool object, const yaml_char_t *tag
         return refuse(reader, "unknown tag");
 
     cJSON *container = object ? cJSON_CreateObject() : cJSON_CreateArray();
+    bool is_list =
+        reader->out && !object && reader->depth == 1 && str_equal(reader->levels[0].key, "items");
 
     attach(reader, container);
-    reader->levels[reader->depth++] = (struct level){ .container = container };
+    reader->levels[reader->depth++] = (struct level){ .container = container, .is_list = is_list };
     return 0;
 }
 
@@ -253,20 +266,99 @@ static int read_event(struct reader *reader)
     }
 }
 
+/* --- parts of a stream --- */
+
+/* What has just come to its end and is handed over in this depth, taken out; NULL: nothing. */
+static cJSON *take_out(const struct reader *reader)
+{
+    cJSON *from = NULL;
+
+    if (reader->depth == 0)
+        from = reader->documents;
+    else if (reader->depth == 2 && reader->levels[1].is_list)
+        from = reader->levels[1].container;
+    return from && from->child ? cJSON_DetachItemViaPointer(from, from->child) : NULL;
+}
+
+static void note_place(struct reader *reader)
+{
+    struct yaml_place *place = &reader->out->place;
+
+    if (reader->event->type == YAML_DOCUMENT_START_EVENT) {
+        place->document++;
+        place->item = 0;
+    }
+    if (reader->depth == 0 || (reader->depth == 2 && reader->levels[1].is_list))
+        place->line = reader->event->start_mark.line + 1; /* until something is opened here */
+}
+
+static int hand_over(struct reader *reader)
+{
+    struct hand_over *out = reader->out;
+    cJSON *object = take_out(reader);
+
+    if (!object)
+        return 0;
+
+    struct yaml_place place = out->place;
+
+    place.item = reader->depth ? ++out->place.item : 0;
+    out->bytes = 0;
+    int r = out->take(out->ctx, &place, object, reader->err);
+    json_free(object);
+    /* Nothing in it is needed any more: keys wait in there for their values. */
+    arena_destroy(reader->arena);
+    reader->arena = arena_create();
+    return r;
+}
+
+static int read_part(struct reader *reader)
+{
+    if (!reader->out)
+        return read_event(reader);
+
+    note_place(reader);
+    int r = read_event(reader);
+    return r < 0 ? r : hand_over(reader);
+}
+
+/* Of yaml_parser_set_input. */
+static int read_file(void *ctx, unsigned char *buffer, size_t size, size_t *ret_len)
+{
+    struct hand_over *out = ctx;
+
+    if (out->bytes > MAX_TEXT)
+        return 0;
+    *ret_len = fread(buffer, 1, size, out->file);
+    out->bytes += *ret_len;
+    return !ferror(out->file);
+}
+
+/* --- all of it --- */
+
+static int refuse_text(const struct reader *reader, const yaml_parser_t *parser)
+{
+    if (reader->out && reader->out->bytes > MAX_TEXT)
+        return error_set(reader->err, ERROR_TOO_LARGE,
+                         "document %zu has more than 16 MiB in one object",
+                         reader->out->place.document);
+    return error_set(reader->err, ERROR_INVALID, "invalid YAML at line %zu: %s",
+                     parser->problem_mark.line + 1,
+                     parser->problem ? parser->problem : "not readable");
+}
+
 static int read_stream(struct reader *reader, yaml_parser_t *parser)
 {
     for (;;) {
         yaml_event_t event;
 
         if (!yaml_parser_parse(parser, &event))
-            return error_set(reader->err, ERROR_INVALID, "invalid YAML at line %zu: %s",
-                             parser->problem_mark.line + 1,
-                             parser->problem ? parser->problem : "not readable");
+            return refuse_text(reader, parser);
 
         yaml_event_type_t type = event.type;
 
         reader->event = &event;
-        int r = read_event(reader);
+        int r = read_part(reader);
         reader->event = NULL;
         yaml_event_delete(&event);
         if (r < 0 || type == YAML_STREAM_END_EVENT)
@@ -308,4 +400,24 @@ int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **
                          json_len(documents));
     *ret = documents->child;
     return 0;
+}
+
+int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct hand_over out = { .take = take, .ctx = ctx, .file = file };
+    struct reader reader = {
+        .arena = arena_create(), .documents = json_array(arena), .err = err, .out = &out
+    };
+    yaml_parser_t parser;
+
+    if (!yaml_parser_initialize(&parser)) {
+        arena_destroy(reader.arena);
+        return error_set(err, ERROR_INTERNAL, "YAML parser not initialized");
+    }
+    yaml_parser_set_input(&parser, read_file, &out);
+    int r = read_stream(&reader, &parser);
+    yaml_parser_delete(&parser);
+    arena_destroy(reader.arena);
+    return r;
 }

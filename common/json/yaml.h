@@ -1,6 +1,8 @@
 /* YAML 1.2 core as JSON, through libyaml: kubeconfigs, and manifests in tests. */
 #pragma once
 
+#include <stdio.h>
+
 #include "common/json/json.h"
 
 /*
@@ -13,3 +15,19 @@ int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **
 /* All documents of a stream as one JSON array; empty ones are left out. */
 int yaml_parse_all(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                    struct error *err) MUST_CHECK;
+
+/* Where an object stands in a stream; all count from 1. */
+struct yaml_place {
+    size_t document;
+    size_t item; /* of the list "items" at the top of the document; 0: the document itself */
+    size_t line;
+};
+/* object lives until it returns; less than 0 ends the reading with that error. */
+typedef int yaml_take_fn(void *ctx, const struct yaml_place *place, cJSON *object,
+                         struct error *err);
+/*
+ * A stream of any length: each document is handed over when it was read, and so is each item of the
+ * list "items" of a document (kubectl's List), which is empty in the document itself, that comes after
+ * them. So one of them is in memory, of at most 16 MiB. Empty documents count, and are not handed over.
+ */
+int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err) MUST_CHECK;

@@ -44,7 +44,8 @@ standalone/schema      common/base/ common/json/ common/api/ common/kube/object.
 standalone/patch       common/base/ common/json/ common/api/ common/kube/object.h standalone/schema/
 standalone/api         common/base/ common/json/ common/api/ common/kube/ common/runtime/thread.h common/runtime/metrics.h standalone/store/ standalone/schema/ standalone/patch/
 standalone/server      common/base/ common/json/ common/kube/ common/net/ common/runtime/ standalone/api/
-standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/
+standalone/moving      common/base/ common/json/ common/api/task.h common/kube/ standalone/store/kv.h standalone/schema/resource.h standalone/api/
+standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/ standalone/moving/
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h

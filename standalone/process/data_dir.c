@@ -72,8 +72,7 @@ static int write_all(int fd, const char *text)
     return fsync(fd);
 }
 
-/* The folder that has the name in it: a rename is on the disk when the folder is. */
-static int sync_folder(struct arena *arena, const char *path)
+int data_dir_sync_folder(struct arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *folder = slash ? arena_strndup(arena, path, (size_t)(slash - path)) : ".";
@@ -100,7 +99,7 @@ int data_dir_write(struct arena *arena, const char *path, const char *text, stru
     int problem = errno;
 
     close(fd);
-    if (r == 0 && (rename(new, path) < 0 || sync_folder(arena, path) < 0)) {
+    if (r == 0 && (rename(new, path) < 0 || data_dir_sync_folder(arena, path) < 0)) {
         problem = errno;
         r = -1;
     }

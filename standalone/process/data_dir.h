@@ -32,6 +32,8 @@ int data_dir_read(struct arena *arena, const char *path, const char **ret,
 /* Whole or not at all, for the owner alone, on the disk when this returns 0. */
 int data_dir_write(struct arena *arena, const char *path, const char *text,
                    struct error *err) MUST_CHECK;
+/* The folder that has the name in it: a rename is on the disk when the folder is. -1 with errno. */
+int data_dir_sync_folder(struct arena *arena, const char *path) MUST_CHECK;
 /* Makes it and its parents, for the owner alone. */
 int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST_CHECK;
 

@@ -50,6 +50,28 @@ static const struct option USER_OPTIONS[] = {
     { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
       .help = "what the user may do" },
 };
+static const struct option EXPORT_OPTIONS[] = {
+    DATA_DIR,
+    { OPTION("namespace", OPTION_STRING, ns, NULL), .value_name = "NAME",
+      .help = "this namespace and what is in it; else everything" },
+    { OPTION("output", OPTION_STRING, output, "-"), .value_name = "FILE",
+      .help = "where it is written, whole or not at all (-o); \"-\" is the standard output" },
+    { OPTION("status", OPTION_BOOL, status, "false"),
+      .help = "finished Tasks, jobs and rounds, too, with their status: for import, which keeps "
+              "them finished" },
+    { OPTION("all", OPTION_BOOL, all, "false"),
+      .help = "finished Tasks, jobs and rounds, too, without their status: they run again" },
+};
+static const struct option IMPORT_OPTIONS[] = {
+    DATA_DIR,
+    { OPTION("file", OPTION_STRING, file, NULL), .value_name = "FILE",
+      .help = "manifests, of export or of kubectl get -o yaml (-f); \"-\" is the standard input" },
+};
+static const struct option BACKUP_OPTIONS[] = {
+    DATA_DIR,
+    { OPTION("to", OPTION_STRING, to, NULL), .value_name = "FILE",
+      .help = "the copy of the store, which must not be there" },
+};
 
 static const struct {
     const char *name;
@@ -68,6 +90,15 @@ static const struct {
                            "Makes a token for a user and prints a kubeconfig with it; a running "
                            "server knows him after a restart.",
                            USER_OPTIONS, ARRAY_LEN(USER_OPTIONS) },
+    [COMMAND_EXPORT] = { "export",
+                         "Writes everything that users made as YAML, for kubectl apply or import; "
+                         "the server may run.",
+                         EXPORT_OPTIONS, ARRAY_LEN(EXPORT_OPTIONS) },
+    [COMMAND_IMPORT] = { "import",
+                         "Makes the objects of a file, through the API of the server if it runs.",
+                         IMPORT_OPTIONS, ARRAY_LEN(IMPORT_OPTIONS) },
+    [COMMAND_BACKUP] = { "backup", "Copies the store, while the server runs or not.",
+                         BACKUP_OPTIONS, ARRAY_LEN(BACKUP_OPTIONS) },
 };
 
 static void print_commands(void)
@@ -96,7 +127,8 @@ static int find_command(const char *name, enum standalone_command *ret, struct e
         return 1;
     }
     return error_set(err, ERROR_INVALID,
-                     "the first argument must be a command: init, serve, add-user");
+                     "the first argument must be a command: init, serve, add-user, export, import, "
+                     "backup");
 }
 
 static const struct option *find_option(size_t command, const char *arg)
@@ -156,7 +188,28 @@ static int check(enum standalone_command command, const struct standalone_settin
 {
     if (command == COMMAND_ADD_USER && str_is_empty(settings->name))
         return error_set(err, ERROR_INVALID, "--name: must not be empty");
+    if (command == COMMAND_IMPORT && str_is_empty(settings->file))
+        return error_set(err, ERROR_INVALID, "--file: must not be empty");
+    if (command == COMMAND_BACKUP && str_is_empty(settings->to))
+        return error_set(err, ERROR_INVALID, "--to: must not be empty");
+    if (command == COMMAND_EXPORT && settings->status && settings->all)
+        return error_set(err, ERROR_INVALID, "--status and --all: one of them");
     return 0;
+}
+
+/* The letters that kubectl has. */
+static char **spell_out(struct arena *arena, int argc, char *const *argv)
+{
+    char **ret = arena_array(arena, char *, (size_t)argc + 1);
+
+    for (int i = 0; i < argc; i++) {
+        ret[i] = argv[i];
+        if (str_equal(argv[i], "-o"))
+            ret[i] = arena_strdup(arena, "--output");
+        else if (str_equal(argv[i], "-f"))
+            ret[i] = arena_strdup(arena, "--file");
+    }
+    return ret;
 }
 
 int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
@@ -167,7 +220,7 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
     if (r != 0)
         return r;
 
-    struct split split = { .own = (char **)(uintptr_t)(argv + 1), .own_len = argc - 1 };
+    struct split split = { .own = spell_out(arena, argc - 1, argv + 1), .own_len = argc - 1 };
 
     if (*ret_command == COMMAND_SERVE)
         split = split_arguments(arena, argc, argv);

@@ -10,12 +10,26 @@ struct standalone_settings {
     bool controller;
     const char *name; /* add-user */
     const char *role;
+    const char *ns; /* export */
+    const char *output;
+    bool status;
+    bool all;
+    const char *file; /* import */
+    const char *to;   /* backup */
 };
 
-enum standalone_command { COMMAND_INIT, COMMAND_SERVE, COMMAND_ADD_USER, COMMANDS };
+enum standalone_command {
+    COMMAND_INIT,
+    COMMAND_SERVE,
+    COMMAND_ADD_USER,
+    COMMAND_EXPORT,
+    COMMAND_IMPORT,
+    COMMAND_BACKUP,
+    COMMANDS
+};
 
 /*
- * argv[1] is the command. Of serve the flags that are not this table's are the controller's:
+ * argv[1] is the command. -f and -o are short for --file and --output. Of serve the flags that are not this table's are the controller's:
  * *ret_rest, with the program's name first and ended by NULL. As options_parse: 1 after --help and
  * --version.
  */

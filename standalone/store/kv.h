@@ -59,6 +59,7 @@ struct kv_options {
  * this program's or one of a newer version; it was left as it is, and the message says what to do.
  * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
  */
+#define KV_IN_USE "is in use by another process" /* how the message ends */
 int kv_open(const struct kv_options *options, struct kv **ret, struct error *err) MUST_CHECK;
 void kv_close(struct kv *kv); /* NULL is fine */
 DEFINE_CLEANUP(struct kv *, kv_close)
@@ -150,9 +151,30 @@ void kv_watch_close(struct kv_watch *watch);
 uint64_t kv_revision(struct kv *kv);  /* the newest */
 uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
 
-/* A copy of one revision into a new file, synced, while others read and write. ERROR_EXISTS: the file
- * is there already. It is opened with kv_open like any other. */
+/*
+ * A copy of one revision into a new file, while others read and write: made under the name with ".new",
+ * looked through as kv_open does, synced and renamed, so what has the name is whole. It is opened with
+ * kv_open like any other. Reading one revision in one transaction, it never has to begin anew because
+ * somebody wrote, as sqlite3_backup_step would; meanwhile the log grows. ERROR_EXISTS: the file is
+ * there already.
+ */
 int kv_backup(struct kv *kv, const char *path, struct error *err) MUST_CHECK;
 /* The same of a store that another process may have open, which is not disturbed. ERROR_NOT_FOUND: there
  * is no such store. */
 int kv_backup_of(const char *store, const char *path, struct error *err) MUST_CHECK;
+
+/*
+ * One revision of a store that another process may have open, which is not disturbed: writers go on, and
+ * their log grows as long as the reader is open. One thread. ERROR_NOT_FOUND: there is no such store;
+ * else as kv_open, but what is damaged is found when it is read.
+ */
+struct kv_reader;
+int kv_reader_open(const char *path, struct kv_reader **ret, struct error *err) MUST_CHECK;
+void kv_reader_close(struct kv_reader *reader); /* NULL is fine */
+DEFINE_CLEANUP(struct kv_reader *, kv_reader_close)
+uint64_t kv_reader_revision(const struct kv_reader *reader);
+/* As kv_get and kv_list; the revision asked for must be 0. */
+int kv_reader_get(struct kv_reader *reader, struct arena *arena, const char *key,
+                  struct kv_value *ret, struct error *err) MUST_CHECK;
+int kv_reader_list(struct kv_reader *reader, struct arena *arena, const struct kv_range *range,
+                   struct kv_page *ret, struct error *err) MUST_CHECK;

@@ -40,6 +40,22 @@ static int copy_into(const char *store, const char *path, struct error *err)
     return r;
 }
 
+/* A disk may have given back what it was not given; and a damaged row is copied as it is. */
+static int check_copy(const char *path, struct error *err)
+{
+    struct kv_connect_options options = { .path = path,
+                                          .read_only = true,
+                                          .cache_kib = KV_READER_CACHE_KIB };
+    struct kv_connection connection = { 0 };
+
+    int r = kv_connect(&options, &connection, err);
+    if (r < 0)
+        return r;
+    r = kv_check(&connection, err);
+    kv_disconnect(&connection);
+    return r < 0 ? error_wrap(err, "the copy is not sound") : 0;
+}
+
 static int make_backup(const char *store, const char *path, const char *new_path, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -53,6 +69,8 @@ static int make_backup(const char *store, const char *path, const char *new_path
     int r = copy_into(store, new_path, err);
     if (r == 0)
         r = sync_path(new_path, 0, err);
+    if (r == 0)
+        r = check_copy(new_path, err);
     if (r < 0)
         return r;
     if (rename(new_path, path) < 0)
@@ -64,13 +82,17 @@ static int back_up(const char *store, const char *path, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *new_path = arena_printf(arena, "%s.new", path);
+    const char *journal = arena_printf(arena, "%s-journal", new_path);
     struct stat status;
 
     if (lstat(path, &status) == 0)
         return error_set(err, ERROR_EXISTS, "backup '%s' exists already", path);
+    (void)unlink(journal); /* of one that was killed: it would be played back into this one */
     int r = make_backup(store, path, new_path, err);
-    if (r < 0)
+    if (r < 0) {
         (void)unlink(new_path);
+        (void)unlink(journal);
+    }
     return r;
 }
 

@@ -55,6 +55,15 @@ struct kv_snapshot {
 int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err) MUST_CHECK;
 void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot);
 
+/* Of a connection that is not of the pool; it has the snapshot until its transaction ends. */
+int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err) MUST_CHECK;
+/* As kv_get and kv_list. */
+int kv_snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
+                    uint64_t revision, struct kv_value *ret, struct error *err) MUST_CHECK;
+int kv_snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
+                     const struct kv_range *range, struct kv_page *ret,
+                     struct error *err) MUST_CHECK;
+
 /* The keys of a prefix: from <= key < end, but not `except`. */
 struct kv_bounds {
     const char *from;
@@ -161,3 +170,7 @@ struct kv {
 
 void *kv_writer_run(void *ctx); /* the struct kv */
 int kv_check(struct kv_connection *connection, struct error *err) MUST_CHECK;
+/* Whether the file is a store of this version; 1: it is empty, and could become one. */
+int kv_check_identity(const struct kv_connection *writer, struct error *err) MUST_CHECK;
+/* What kv_check and others say of a file that SQLite cannot use, as ERROR_INVALID with what to do. */
+int kv_refuse_damaged(const char *path, int r, struct error *err);

@@ -58,8 +58,7 @@ static int lock_file(const char *path, int *ret, struct error *err)
         int reason = errno;
         (void)close(fd);
         if (reason == EWOULDBLOCK)
-            return error_set(err, ERROR_UNAVAILABLE, "store '%s' is in use by another process",
-                             path);
+            return error_set(err, ERROR_UNAVAILABLE, "store '%s' " KV_IN_USE, path);
         return error_set(err, ERROR_UNAVAILABLE, "lock '%s': %s", lock_path, strerror(reason));
     }
     *ret = fd;
@@ -94,8 +93,7 @@ static int make_file(const char *path, struct error *err)
 
 /* --- what is in it --- */
 
-/* What SQLite says of a file that it cannot use. */
-static int refuse_unless_readable(const char *path, int r, struct error *err)
+int kv_refuse_damaged(const char *path, int r, struct error *err)
 {
     char inner[sizeof(err->message)];
 
@@ -107,7 +105,7 @@ static int refuse_unless_readable(const char *path, int r, struct error *err)
                      inner);
 }
 
-static int read_identity(const struct kv_connection *writer, struct error *err)
+int kv_check_identity(const struct kv_connection *writer, struct error *err)
 {
     int64_t application = 0, version = 0, tables = 0;
 
@@ -182,7 +180,7 @@ static int open_writer(struct kv *kv, struct error *err)
     int r = kv_connect(&options, &kv->writer, err);
     if (r < 0)
         return r;
-    r = read_identity(&kv->writer, err);
+    r = kv_check_identity(&kv->writer, err);
     if (r < 0)
         return r;
     bool is_new = r > 0;
@@ -236,7 +234,7 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
         r = make_file(kv->path, err);
     if (r < 0)
         return r;
-    r = refuse_unless_readable(kv->path, open_writer(kv, err), err);
+    r = kv_refuse_damaged(kv->path, open_writer(kv, err), err);
     if (r < 0)
         return r;
     kv_ring_init(&kv->ring, kv->history.head.revision,

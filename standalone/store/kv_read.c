@@ -66,20 +66,12 @@ static void pool_give(struct kv_pool *pool, struct kv_connection *connection)
 
 /* --- snapshots --- */
 
-static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct error *err)
+int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err)
 {
     struct kv_connection *connection = snapshot->connection;
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    int r = 0;
-    if (!connection->db) {
-        struct kv_connect_options options = {
-            .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
-        };
-        r = kv_connect(&options, connection, err);
-    }
-    if (r == 0)
-        r = kv_run(connection, KV_BEGIN_READ, err);
+    int r = kv_run(connection, KV_BEGIN_READ, err);
     if (r == 0)
         r = kv_prepare(connection, KV_STATE, &statement, err);
     if (r == 0)
@@ -92,6 +84,19 @@ static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct err
     if (snapshot->revision < snapshot->compacted)
         snapshot->revision = snapshot->compacted; /* no rows yet */
     return 0;
+}
+
+static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct error *err)
+{
+    int r = 0;
+
+    if (!snapshot->connection->db) {
+        struct kv_connect_options options = {
+            .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
+        };
+        r = kv_connect(&options, snapshot->connection, err);
+    }
+    return r < 0 ? r : kv_snapshot_take(snapshot, err);
 }
 
 int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err)
@@ -190,8 +195,8 @@ static int read_value(struct kv_connection *connection, struct arena *arena, uin
     return 0;
 }
 
-static int get_at(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
-                  uint64_t revision, struct kv_value *ret, struct error *err)
+int kv_snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
+                    uint64_t revision, struct kv_value *ret, struct error *err)
 {
     struct kv_connection *connection = snapshot->connection;
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
@@ -220,7 +225,7 @@ int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revisio
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = get_at(&snapshot, arena, key, revision, ret, err);
+    r = kv_snapshot_get(&snapshot, arena, key, revision, ret, err);
     kv_snapshot_end(kv, &snapshot);
     return r;
 }
@@ -289,8 +294,8 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
     return r;
 }
 
-static int list_at(const struct kv_snapshot *snapshot, struct arena *arena,
-                   const struct kv_range *range, struct kv_page *ret, struct error *err)
+int kv_snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
+                     const struct kv_range *range, struct kv_page *ret, struct error *err)
 {
     struct kv_bounds bounds = kv_bounds_of(arena, range->prefix, range->after);
     struct kv_page page = { 0 };
@@ -320,7 +325,7 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = list_at(&snapshot, arena, range, ret, err);
+    r = kv_snapshot_list(&snapshot, arena, range, ret, err);
     kv_snapshot_end(kv, &snapshot);
     return r;
 }

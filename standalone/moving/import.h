@@ -1,0 +1,45 @@
+/* Objects of a file, made on a server: each goes through the admission of every other write. */
+#pragma once
+
+#include <stdio.h>
+
+#include "common/kube/transport.h"
+#include "standalone/moving/manifest.h"
+#include "standalone/schema/resource.h"
+
+/*
+ * Takes what export_write wrote, and what `kubectl get -o yaml` or -o json of any cluster gives: what is
+ * the server's is dropped, children of controllers and the like are left out (manifest.h).
+ *
+ *  - What is not there is created; a namespace that is missing, too.
+ *  - What is there and the same stays: an import that was interrupted, or in which something was refused,
+ *    is simply run again. What is there and differs is refused; nothing is ever overwritten.
+ *  - What had finished is finished: it is made suspended and with the annotation below, gets its status,
+ *    and is resumed, so that no controller runs it in between. Whatever else has a status begins anew.
+ *  - A field that the kind does not know refuses the object; nothing is dropped in silence.
+ */
+#define IMPORT_ANNOTATION "propeller.propeller.abstractmachines.fr/importing"
+
+struct import_options {
+    http_roundtrip_fn *roundtrip; /* to the API */
+    void *ctx;
+    const struct resources *resources;
+    const char *source; /* of messages: the file's name */
+    bool live;          /* controllers act on what is made */
+    /* Told of each object that is refused: "FILE: document 2, line 7: Task default/a: …". */
+    void (*refused)(void *ctx, const char *text);
+    void *refused_ctx;
+};
+
+struct import_counts {
+    size_t created;
+    size_t unchanged;
+    size_t refused;
+    size_t left_out[MANIFEST_VERDICTS];
+    size_t without_owners;
+};
+
+/* Refused objects are counted, and no error. An error ends it where it is; *ret is set all the same:
+ * the file cannot be read further, or the server does not answer or has no room. */
+int import_read(FILE *file, const struct import_options *options, struct import_counts *ret,
+                struct error *err) MUST_CHECK;

@@ -1,0 +1,276 @@
+#include "standalone/moving/manifest.h"
+
+#include <string.h>
+
+#include "common/api/task.h"
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
+#include "common/kube/kinds.h"
+
+#define NAMESPACE_LABEL "kubernetes.io/metadata.name"
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+
+const char *const MANIFEST_WORDS[MANIFEST_VERDICTS + 1] = {
+    [MANIFEST_OPEN] = "taken",
+    [MANIFEST_FINISHED] = "finished",
+    [MANIFEST_CHILD] = "made by controllers",
+    [MANIFEST_DELETED] = "being deleted",
+    [MANIFEST_OF_CLUSTER] = "of the cluster itself",
+};
+
+static bool is_kind(const struct kube_kind *kind, const char *group, const char *name)
+{
+    return str_equal(kind->group, group) && str_equal(kind->kind, name);
+}
+
+static const char *text_of(const cJSON *object, const char *field)
+{
+    return json_string(json_path(object, "metadata", field, NULL), "");
+}
+
+/* --- whether it goes along --- */
+
+static bool is_in(const char *text, const char *const *list)
+{
+    for (; *list; list++) {
+        if (str_equal(text, *list))
+            return true;
+    }
+    return false;
+}
+
+/* "default" goes along when somebody has said something about it. */
+static bool is_plain_default(const cJSON *object)
+{
+    const cJSON *labels = json_path(object, "metadata", "labels", NULL);
+    size_t given = json_len(labels) - (json_get(labels, NAMESPACE_LABEL) ? 1 : 0);
+    const cJSON *annotations = json_path(object, "metadata", "annotations", NULL);
+
+    given += json_len(annotations) - (json_get(annotations, LAST_APPLIED) ? 1 : 0);
+    return str_equal(text_of(object, "name"), "default") && !given;
+}
+
+static bool is_of_cluster(const struct kube_kind *kind, const cJSON *object)
+{
+    static const char *const SPACES[] = { "kube-system", "kube-public", "kube-node-lease", NULL };
+    const char *name = text_of(object, "name");
+
+    if (str_equal(kind->kind, "Lease") || str_equal(kind->kind, "Event"))
+        return true;
+    if (is_kind(kind, "", "Namespace"))
+        return is_in(name, SPACES) || is_plain_default(object);
+    if (is_in(text_of(object, "namespace"), SPACES))
+        return true;
+    if (is_kind(kind, "", "ConfigMap"))
+        return str_equal(name, "kube-root-ca.crt");
+    if (is_kind(kind, "", "ServiceAccount"))
+        return str_equal(name, "default");
+    return is_kind(kind, "", "Secret") && str_equal(json_string(json_get(object, "type"), ""),
+                                                    "kubernetes.io/service-account-token");
+}
+
+static bool has_controller(const cJSON *object)
+{
+    json_for_each (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
+        if (json_bool(json_get(owner, "controller"), false))
+            return true;
+    }
+    return false;
+}
+
+/* A failure with retries left is none, and a recurring Task waits for its next run. */
+static bool is_finished_task(const cJSON *object)
+{
+    const cJSON *status = json_get(object, "status");
+    const char *phase = json_string(json_get(status, "phase"), "");
+
+    if (json_bool(json_path(object, "spec", "isRecurring", NULL), false))
+        return false;
+    if (str_equal(phase, TASK_PHASE_NAMES[TASK_FAILED]))
+        return !condition_is(json_get(status, "conditions"), "Failed", CONDITION_FALSE);
+    return str_equal(phase, TASK_PHASE_NAMES[TASK_COMPLETED]) ||
+           str_equal(phase, TASK_PHASE_NAMES[TASK_SKIPPED]);
+}
+
+static bool is_finished(const struct kube_kind *kind, const cJSON *object)
+{
+    const char *phase = json_string(json_path(object, "status", "phase", NULL), "");
+
+    if (!str_equal(kind->group, PROPELLER_GROUP) || is_kind(kind, PROPELLER_GROUP, "Proplet"))
+        return false;
+    if (is_kind(kind, PROPELLER_GROUP, "Task"))
+        return is_finished_task(object);
+    return str_equal(phase, "Completed") || str_equal(phase, "Failed");
+}
+
+enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *object)
+{
+    if (is_of_cluster(kind, object))
+        return MANIFEST_OF_CLUSTER;
+    if (json_path(object, "metadata", "deletionTimestamp", NULL))
+        return MANIFEST_DELETED;
+    if (has_controller(object))
+        return MANIFEST_CHILD;
+    return is_finished(kind, object) ? MANIFEST_FINISHED : MANIFEST_OPEN;
+}
+
+bool manifest_loses_owners(const cJSON *object)
+{
+    return json_len(json_path(object, "metadata", "ownerReferences", NULL)) &&
+           !has_controller(object);
+}
+
+/* --- what of it --- */
+
+static cJSON *member(cJSON *object, const char *key)
+{
+    return (cJSON *)(uintptr_t)json_get(object, key);
+}
+
+static void remove_if_empty(cJSON *object, const char *key)
+{
+    const cJSON *value = json_get(object, key);
+
+    if (cJSON_IsNull(value) || (value && !value->child && !cJSON_IsString(value)))
+        json_remove(object, key);
+}
+
+/* Those of this project's controllers and of the garbage collector: whoever puts them on there does it
+ * anew. */
+static bool is_own_finalizer(const char *name)
+{
+    return str_has_prefix(name, PROPELLER_GROUP "/") || str_equal(name, "foregroundDeletion") ||
+           str_equal(name, "orphan") || str_equal(name, "kubernetes");
+}
+
+static void clean_finalizers(cJSON *object)
+{
+    cJSON *finalizers = member(object, "finalizers");
+
+    for (cJSON *item = finalizers ? finalizers->child : NULL, *next; item; item = next) {
+        next = item->next;
+        if (is_own_finalizer(json_string(item, "")))
+            json_free(cJSON_DetachItemViaPointer(finalizers, item));
+    }
+    remove_if_empty(object, "finalizers");
+}
+
+static void clean_metadata(const struct kube_kind *kind, cJSON *metadata)
+{
+    static const char *const SERVERS[] = {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+        "selfLink",
+        "ownerReferences",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(SERVERS); i++)
+        json_remove(metadata, SERVERS[i]);
+    if (!kind->namespaced)
+        json_remove(metadata, "namespace");
+    else if (!*json_string(json_get(metadata, "namespace"), ""))
+        json_set_string(metadata, "namespace", "default");
+    if (json_get(metadata, "annotations"))
+        json_remove(member(metadata, "annotations"), LAST_APPLIED);
+    if (is_kind(kind, "", "Namespace") && json_get(metadata, "labels"))
+        json_remove(member(metadata, "labels"), NAMESPACE_LABEL);
+    clean_finalizers(metadata);
+    remove_if_empty(metadata, "annotations");
+    remove_if_empty(metadata, "labels");
+}
+
+/* Generations are counted anew. */
+static void clean_status(cJSON *status)
+{
+    cJSON *conditions = member(status, "conditions");
+
+    json_remove(status, "observedGeneration");
+    for (cJSON *item = conditions ? conditions->child : NULL; item; item = item->next) {
+        if (cJSON_IsObject(item))
+            json_remove(item, "observedGeneration");
+    }
+}
+
+cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSON *object,
+                   bool with_status)
+{
+    cJSON *manifest = arena_own(arena, json_copy(object), json_free);
+    cJSON *status = member(manifest, "status");
+
+    if (cJSON_IsObject(json_get(manifest, "metadata")))
+        clean_metadata(kind, member(manifest, "metadata"));
+    if (with_status && cJSON_IsObject(status) && manifest_judge(kind, object) == MANIFEST_FINISHED)
+        clean_status(status);
+    else
+        json_remove(manifest, "status");
+    if (is_kind(kind, "", "Namespace") && json_get(manifest, "spec")) {
+        clean_finalizers(member(manifest, "spec"));
+        remove_if_empty(manifest, "spec");
+    }
+    return manifest;
+}
+
+/* --- differences --- */
+
+static const char *differ(struct arena *arena, const cJSON *one, const cJSON *other,
+                          const char *path);
+
+static const char *differ_in_items(struct arena *arena, const cJSON *one, const cJSON *other,
+                                   const char *path)
+{
+    const cJSON *item = json_first(one), *against = json_first(other);
+
+    for (size_t i = 0; item || against; i++) {
+        const char *at = arena_printf(arena, "%s[%zu]", path, i);
+        const char *found;
+
+        if (!item || !against)
+            return at;
+        found = differ(arena, item, against, at);
+        if (found)
+            return found;
+        item = item->next;
+        against = against->next;
+    }
+    return path;
+}
+
+static const char *differ_in_members(struct arena *arena, const cJSON *one, const cJSON *other,
+                                     const char *path)
+{
+    const char *dot = *path ? "." : "";
+
+    json_for_each (value, one) {
+        const char *found = differ(arena, value, json_get(other, value->string),
+                                   arena_printf(arena, "%s%s%s", path, dot, value->string));
+        if (found)
+            return found;
+    }
+    json_for_each (value, other) {
+        if (!json_get(one, value->string))
+            return arena_printf(arena, "%s%s%s", path, dot, value->string);
+    }
+    return path;
+}
+
+static const char *differ(struct arena *arena, const cJSON *one, const cJSON *other,
+                          const char *path)
+{
+    if (json_equal(one, other))
+        return NULL;
+    if (cJSON_IsObject(one) && cJSON_IsObject(other))
+        return differ_in_members(arena, one, other, path);
+    if (cJSON_IsArray(one) && cJSON_IsArray(other))
+        return differ_in_items(arena, one, other, path);
+    return path;
+}
+
+const char *manifest_difference(struct arena *arena, const cJSON *one, const cJSON *other)
+{
+    return differ(arena, one, other, "");
+}

@@ -1,0 +1,41 @@
+/* Exports of the store of api_fixture.h, and imports into it and into a second one. */
+#pragma once
+
+#include "standalone/moving/api_roundtrip.h"
+#include "standalone/moving/export.h"
+#include "standalone/moving/import.h"
+#include "standalone/tests/api_fixture.h"
+
+/* The store that things are moved to; empty. */
+extern struct kv_fixture second_store;
+extern struct api *second_api;
+
+void moving_setup(void); /* and api_setup's */
+void moving_teardown(void);
+
+extern struct export_counts exported;
+/* Of a store's file. */
+const char *export_of(const struct kv_fixture *store, const struct export_options *options);
+
+extern struct import_counts imported;
+extern const char *import_refusals; /* a line each */
+/* options: of their roundtrip and live; the rest is filled in. What the API is asked goes to roundtrip. */
+int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, bool live,
+               struct error *err);
+/* Into the API, without errors. */
+void import_into(struct api *target, const char *text);
+
+#define GROUP "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/"
+#define API "\"apiVersion\":\"propeller.propeller.abstractmachines.fr/v1\""
+
+/* Through the API; more_…: JSON members behind those of the same. */
+void make_task(const char *name, const char *more_metadata, const char *more_spec);
+void make_configmap(const char *name, const char *more_metadata, const char *data);
+void make_job(const char *name);
+void set_status(const char *plural, const char *name, const char *status);
+/* Tasks done, failed, again (with a retry left), nightly (recurring), running, needs (on done), and a
+ * finished job. */
+void make_finished(void);
+
+/* "Kind name, Kind name" of an export. */
+const char *names_in(const char *yaml);

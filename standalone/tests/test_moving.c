@@ -1,0 +1,334 @@
+/* What is exported, what of it, and that it arrives as it was. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/json/yaml.h"
+#include "standalone/tests/moving_fixture.h"
+
+static const struct export_options PLAIN = { .ns = NULL };
+static const struct export_options WITH_STATUS = { .status = true };
+static const struct export_options ALL = { .all = true };
+
+static const char *left_out(void)
+{
+    return arena_printf(test_arena, "%zu finished, %zu children, %zu deleted, %zu of the cluster",
+                        exported.left_out[MANIFEST_FINISHED], exported.left_out[MANIFEST_CHILD],
+                        exported.left_out[MANIFEST_DELETED],
+                        exported.left_out[MANIFEST_OF_CLUSTER]);
+}
+
+START_TEST(what_the_server_and_controllers_set_is_not_exported)
+{
+    make_configmap(
+        "c",
+        ",\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\"},"
+        "\"labels\":{\"a\":\"on\"},\"finalizers\":[\"example.com/mine\"],"
+        "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\","
+        "\"uid\":\"u\"}]",
+        "{\"on\":\"0x1f\",\"text\":\"a\\nb\\n\"}");
+    ck_assert_str_eq(export_of(&api_store, &PLAIN), "---\n"
+                                                    "apiVersion: v1\n"
+                                                    "data:\n"
+                                                    "  \"on\": \"0x1f\"\n"
+                                                    "  text: |\n"
+                                                    "    a\n"
+                                                    "    b\n"
+                                                    "kind: ConfigMap\n"
+                                                    "metadata:\n"
+                                                    "  finalizers:\n"
+                                                    "  - example.com/mine\n"
+                                                    "  labels:\n"
+                                                    "    a: \"on\"\n"
+                                                    "  name: c\n"
+                                                    "  namespace: default\n");
+    ck_assert_uint_eq(exported.written, 1);
+    ck_assert_uint_eq(exported.without_owners, 1);
+    ck_assert_str_eq(left_out(), "0 finished, 0 children, 0 deleted, 1 of the cluster");
+    make_task("t", "", "");
+    const char *task = strstr(export_of(&api_store, &PLAIN), "kind: Task\n");
+    ck_assert_str_eq(task, "kind: Task\n"
+                           "metadata:\n"
+                           "  name: t\n"
+                           "  namespace: default\n"
+                           "spec:\n"
+                           "  file: AGFzbQEAAAA=\n"
+                           "  functionName: main\n"
+                           "  kind: standard\n"
+                           "  name: t\n"
+                           "  preferredPropletType: any\n"
+                           "  priority: 50\n");
+}
+END_TEST
+
+START_TEST(namespaces_come_first_and_tasks_last)
+{
+    make_task("b", "", "");
+    make_task("a", "", "");
+    make_job("j");
+    (void)ask(
+        "POST", GROUP "proplets",
+        "{" API ",\"kind\":\"Proplet\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"type\":"
+        "\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://b:1883\",\"domainId\":\"d\","
+        "\"channelId\":\"c\",\"clientId\":\"i\",\"clientKey\":\"k\"}}}",
+        201);
+    make_configmap("c", "", "{}");
+    (void)ask("POST", "/api/v1/namespaces/default/secrets",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}", 201);
+    (void)ask("POST", "/api/v1/namespaces",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}", 201);
+    ck_assert_str_eq(
+        names_in(export_of(&api_store, &PLAIN)),
+        "Namespace n, Secret s, ConfigMap c, Proplet p, PropellerJob j, Task a, Task b");
+}
+END_TEST
+
+START_TEST(children_and_what_is_the_clusters_stay_behind)
+{
+    make_task("child",
+              ",\"ownerReferences\":[{" API
+              ",\"kind\":\"PropellerJob\",\"name\":\"j\",\"uid\":\"u\","
+              "\"controller\":true}]",
+              "");
+    make_task("going", ",\"finalizers\":[\"example.com/mine\"]", "");
+    (void)ask("DELETE", TASKS "/going", NULL, 200);
+    make_task("stays", "", "");
+    make_configmap("kube-root-ca.crt", "", "{}");
+    (void)ask(
+        "POST", "/api/v1/namespaces",
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"kube-system\"}}",
+        201);
+    (void)ask("POST", "/api/v1/namespaces/kube-system/secrets",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}", 201);
+    (void)ask(
+        "POST", "/api/v1/namespaces/default/serviceaccounts",
+        "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"default\"}}",
+        201);
+    (void)ask(
+        "POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+        "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":"
+        "\"l\"}}",
+        201);
+    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "Task stays");
+    ck_assert_str_eq(left_out(), "0 finished, 1 children, 1 deleted, 5 of the cluster");
+    (void)ask_patch("/api/v1/namespaces/default", "merge-patch+json",
+                    "{\"metadata\":{\"labels\":{\"mine\":\"y\"}}}", 200);
+    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "Namespace default, Task stays");
+}
+END_TEST
+
+START_TEST(what_has_finished_goes_along_only_when_asked_for)
+{
+    make_finished();
+    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)),
+                     "Task again, Task needs, Task nightly, Task running");
+    ck_assert_ptr_null(strstr(export_of(&api_store, &PLAIN), "\nstatus:"));
+    ck_assert_str_eq(left_out(), "3 finished, 0 children, 0 deleted, 1 of the cluster");
+    ck_assert_uint_eq(exported.stranded, 1);
+    ck_assert_str_eq(exported.stranded_example, "default/needs needs 'done'");
+
+    static const char EVERYTHING[] = "PropellerJob j, Task again, Task done, Task failed, Task "
+                                     "needs, Task nightly, Task running";
+    ck_assert_str_eq(names_in(export_of(&api_store, &ALL)), EVERYTHING);
+    ck_assert_uint_eq(exported.stranded, 0);
+    ck_assert_ptr_null(strstr(export_of(&api_store, &ALL), "\nstatus:"));
+    const char *text = export_of(&api_store, &WITH_STATUS);
+    ck_assert_str_eq(names_in(text), EVERYTHING);
+    ck_assert_ptr_nonnull(strstr(text, "status:\n"
+                                       "  conditions:\n"
+                                       "  - status: \"True\"\n"
+                                       "    type: Completed\n"
+                                       "  phase: completed\n"
+                                       "  results: 42\n"));
+    ck_assert_ptr_null(strstr(text, "phase: running"));
+    ck_assert_ptr_null(strstr(text, "observedGeneration"));
+}
+END_TEST
+
+START_TEST(one_namespace_is_itself_and_what_is_in_it)
+{
+    const struct export_options one = { .ns = "n" }, none = { .ns = "nowhere" };
+    struct kv_reader *reader = NULL;
+    struct error err = { 0 };
+
+    (void)ask("POST", "/api/v1/namespaces",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}", 201);
+    (void)ask("POST", "/api/v1/namespaces",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n-2\"}}",
+              201);
+    for (int i = 0; i < 40; i++)
+        (void)ask("POST",
+                  i % 2 ? "/api/v1/namespaces/n/configmaps" : "/api/v1/namespaces/n-2/configmaps",
+                  arena_printf(test_arena,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                               "\"name\":\"c%02d\"}}",
+                               i),
+                  201);
+    const char *names = names_in(export_of(&api_store, &one));
+    ck_assert(str_has_prefix(names, "Namespace n, ConfigMap c01, ConfigMap c03, "));
+    ck_assert(str_has_suffix(names, "ConfigMap c37, ConfigMap c39"));
+    ck_assert_uint_eq(exported.written, 21);
+    (void)export_of(&api_store, &PLAIN);
+    ck_assert_uint_eq(exported.written, 42);
+
+    ck_assert_int_eq(kv_reader_open(api_store.options.path, &reader, &err), 0);
+    ck_assert_int_eq(
+        export_write(test_arena, reader, test_resources, &none, stdout, &exported, &err),
+        -ERROR_NOT_FOUND);
+    ck_assert_str_eq(err.message, "there is no namespace 'nowhere'");
+    kv_reader_close(reader);
+}
+END_TEST
+
+/* --- there and back --- */
+
+START_TEST(an_export_that_is_imported_exports_the_same_bytes)
+{
+    make_finished();
+    make_configmap("c", ",\"annotations\":{\"a/b\":\"1e3\"}",
+                   "{\"on\":\"~\",\"t\":\"\\u0085 \\u2028\\ufeff\\t\\r\\n\",\"x\":\"- a: |\\n\"}");
+    (void)ask(
+        "POST", "/api/v1/namespaces",
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\",\"labels\":"
+        "{\"1\":\"2\"}}}",
+        201);
+    make_task("inputs", "",
+              ",\"inputs\":[1.50,9007199254740993,\"1e3\",\"\"],\"metadata\":{\"b\":"
+              "[{}],\"a\":null}");
+
+    const char *first = export_of(&api_store, &WITH_STATUS);
+    size_t written = exported.written;
+    import_into(second_api, first);
+    ck_assert_str_eq(import_refusals, "");
+    ck_assert_uint_eq(imported.created, written);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
+    import_into(second_api, first);
+    ck_assert_uint_eq(imported.unchanged, written);
+    ck_assert_uint_eq(imported.created + imported.refused, 0);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
+}
+END_TEST
+
+/* As kubectl get tasks,… -A -o yaml gives it. */
+START_TEST(a_list_with_all_that_a_server_sets_is_imported)
+{
+    static const char *const PATHS[] = { CONFIGMAPS, GROUP "propellerjobs", TASKS };
+    cJSON *list = json_object(test_arena), *items;
+
+    make_finished();
+    make_configmap("c", "", "{\"a\":\"b\"}");
+    make_task("child",
+              ",\"ownerReferences\":[{" API
+              ",\"kind\":\"PropellerJob\",\"name\":\"j\",\"uid\":\"u\","
+              "\"controller\":true}]",
+              "");
+    json_set_string(list, "apiVersion", "v1");
+    json_set_string(list, "kind", "List");
+    items = json_set_array(list, "items");
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
+        json_for_each (item, json_get(ask("GET", PATHS[i], NULL, 200), "items"))
+            json_add(items, json_copy(item));
+    }
+    import_into(second_api, json_text(test_arena, list, NULL));
+    ck_assert_str_eq(import_refusals, "");
+    ck_assert_uint_eq(imported.created, 8);
+    ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&api_store, &WITH_STATUS));
+}
+END_TEST
+
+/* --- while others write --- */
+
+#define WRITERS 8
+#define EXPORTS 20
+
+static atomic_bool writers_stop;
+
+static void write_value(const char *name, size_t writer, int n)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *text = arena_printf(arena,
+                                    "{\"metadata\":{\"name\":\"%s%zu\",\"namespace\":\"default\"},"
+                                    "\"apiVersion\":\"v1\",\"kind\":"
+                                    "\"ConfigMap\",\"data\":{\"n\":\"%d\"}}",
+                                    name, writer, n);
+    struct error err;
+    int r = kv_put(api_store.kv,
+                   arena_printf(arena, "/registry/core/configmaps/default/%s%zu", name, writer),
+                   text, strlen(text), KV_ANY, NULL, &err);
+
+    if (r < 0)
+        abort();
+}
+
+/* z first: who reads several revisions would read a before z, and find z newer. */
+static void *write_pairs(void *ctx)
+{
+    size_t writer = (size_t)(uintptr_t)ctx;
+
+    for (int n = 1; !atomic_load(&writers_stop); n++) {
+        write_value("z", writer, n);
+        write_value("a", writer, n);
+    }
+    return NULL;
+}
+
+static int number_in(const cJSON *documents, const char *name)
+{
+    json_for_each (document, documents) {
+        int64_t n;
+
+        if (str_equal(meta(document, "name"), name) &&
+            str_to_int64(json_string(json_path(document, "data", "n", NULL), ""), &n))
+            return (int)n;
+    }
+    return 0;
+}
+
+START_TEST(an_export_shows_one_revision_while_eight_write)
+{
+    pthread_t threads[WRITERS];
+    int newest = 0;
+
+    atomic_store(&writers_stop, false);
+    for (size_t i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_pairs, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < EXPORTS || newest < EXPORTS; i++) {
+        const char *text = export_of(&api_store, &PLAIN);
+        const cJSON *documents;
+
+        ck_assert_int_eq(yaml_parse_all(test_arena, text, strlen(text), &documents, NULL), 0);
+        for (size_t k = 0; k < WRITERS; k++) {
+            int a = number_in(documents, arena_printf(test_arena, "a%zu", k));
+            int z = number_in(documents, arena_printf(test_arena, "z%zu", k));
+
+            ck_assert_msg(z == a || z == a + 1, "a%zu is %d and z%zu %d", k, a, k, z);
+            newest = z > newest ? z : newest;
+        }
+    }
+    atomic_store(&writers_stop, true);
+    for (size_t i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("moving");
+    TCase *c = tcase_create("all");
+
+    tcase_set_timeout(c, 300);
+    tcase_add_checked_fixture(c, moving_setup, moving_teardown);
+    tcase_add_test(c, what_the_server_and_controllers_set_is_not_exported);
+    tcase_add_test(c, namespaces_come_first_and_tasks_last);
+    tcase_add_test(c, children_and_what_is_the_clusters_stay_behind);
+    tcase_add_test(c, what_has_finished_goes_along_only_when_asked_for);
+    tcase_add_test(c, one_namespace_is_itself_and_what_is_in_it);
+    tcase_add_test(c, an_export_that_is_imported_exports_the_same_bytes);
+    tcase_add_test(c, a_list_with_all_that_a_server_sets_is_imported);
+    tcase_add_test(c, an_export_shows_one_revision_while_eight_write);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}

@@ -1,0 +1,200 @@
+/* What an import takes, refuses and leaves as it is. */
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/tests/moving_fixture.h"
+
+static const struct export_options PLAIN = { .ns = NULL };
+static const struct export_options WITH_STATUS = { .status = true };
+static const struct export_options ALL = { .all = true };
+
+START_TEST(refusals_name_place_and_field_and_the_rest_is_made)
+{
+    static const char TEXT[] =
+        "---\n---\n" /* the first is empty */
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}\n"
+        "- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {x: 1}}\n"
+        "---\n{" API ", kind: Task, metadata: {name: t, namespace: new}, spec: {name: t, file: "
+        "AGFzbQEAAAA=, priority: 101}}\n"
+        "---\n{" API ", kind: Task, metadata: {name: u, namespace: new}, spec: {name: t, file: "
+        "AGFzbQEAAAA=, priorty: 1}}\n"
+        "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}\n"
+        "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d, ownerReferences: "
+        "[{controller: true}]}}\n"
+        "---\njust a text\n"
+        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {}}\n"
+        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new}}\n";
+
+    import_into(second_api, TEXT);
+    ck_assert_str_eq(
+        import_refusals,
+        "f.yaml: document 2, item 2, line 7: ConfigMap b: ConfigMap in version \"v1\" cannot be "
+        "handled "
+        "as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type "
+        "string\n"
+        "f.yaml: document 3, line 9: Task new/t: Task.propeller.propeller.abstractmachines.fr "
+        "\"t\" is "
+        "invalid: spec.priority: Invalid value: 101: spec.priority in body should be less than or "
+        "equal "
+        "to 100\n"
+        "f.yaml: document 4, line 11: Task new/u: Task in version \"v1\" cannot be handled as a "
+        "Task: "
+        "strict decoding error: unknown field \"spec.priorty\"\n"
+        "f.yaml: document 5, line 13: Deployment d: apps/v1 Deployment is not served here\n"
+        "f.yaml: document 7, line 17: object without a name: not an object of the Kubernetes API\n"
+        "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n");
+    ck_assert_uint_eq(imported.created, 2);
+    ck_assert_uint_eq(imported.refused, 6);
+    ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
+    ck_assert_str_eq(names_in(export_of(&second_store, &PLAIN)),
+                     "Namespace new, ConfigMap a, ConfigMap c");
+}
+END_TEST
+
+START_TEST(what_is_there_is_never_overwritten)
+{
+    make_task("t", "", ",\"priority\":7");
+    make_task("done", "", "");
+    const char *text = export_of(&api_store, &ALL);
+
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"spec\":{\"priority\":8}}", 200);
+    (void)ask_patch(TASKS "/done", "merge-patch+json", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+                    200);
+    import_into(api, text);
+    ck_assert_str_eq(import_refusals, "f.yaml: document 1, line 2: Task default/done: it is there "
+                                      "already, and differs in metadata.labels\n"
+                                      "f.yaml: document 2, line 15: Task default/t: it is there "
+                                      "already, and differs in spec.priority\n");
+    ck_assert_uint_eq(imported.refused, 2);
+    ck_assert_int_eq(
+        json_int(json_path(ask("GET", TASKS "/t", NULL, 200), "spec", "priority", NULL), 0), 8);
+
+    /* One that has run meanwhile is still the one that was brought. */
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"spec\":{\"priority\":7}}", 200);
+    set_status("tasks", "t", "{\"phase\":\"completed\"}");
+    import_into(api, text);
+    ck_assert_uint_eq(imported.unchanged, 1);
+}
+END_TEST
+
+/* --- what had finished --- */
+
+/* Whoever acts on Tasks sees it suspended until it is finished. */
+START_TEST(nobody_sees_a_finished_task_that_could_be_started)
+{
+    make_finished();
+    const char *text = export_of(&api_store, &WITH_STATUS);
+    struct kv_watch *watch = kv_fixture_watch(
+        &second_store, "/registry/propeller.propeller.abstractmachines.fr/tasks/", 1);
+    struct kv_event event;
+    int of_done = 0, suspended = 0, finished = 0;
+
+    import_into(second_api, text);
+    ck_assert_str_eq(import_refusals, "");
+    while (kv_watch_next(watch, test_arena, &event, &second_store.err) > 0) {
+        const cJSON *task = parsed(test_arena, event.value.text);
+
+        if (!str_equal(meta(task, "name"), "done"))
+            continue;
+        of_done++;
+        bool is_suspended = json_bool(json_path(task, "spec", "suspend", NULL), false);
+        bool is_finished = json_path(task, "status", "phase", NULL) != NULL;
+        ck_assert(is_suspended || is_finished);
+        suspended += is_suspended;
+        finished += is_finished;
+    }
+    kv_watch_close(watch);
+    ck_assert_int_eq(of_done, 3);
+    ck_assert_int_eq(suspended, 2);
+    ck_assert_int_eq(finished, 2);
+
+    struct kv_value value;
+    ck_assert_int_eq(kv_get(second_store.kv, test_arena,
+                            "/registry/propeller.propeller.abstractmachines.fr/tasks/default/done",
+                            0, &value, &second_store.err),
+                     0);
+    const cJSON *task = parsed(test_arena, value.text);
+    ck_assert_int_eq(json_int(json_path(task, "status", "observedGeneration", NULL), 0),
+                     json_int(json_path(task, "metadata", "generation", NULL), -1));
+    ck_assert_ptr_null(json_path(task, "metadata", "annotations", NULL));
+    ck_assert_ptr_null(json_path(task, "spec", "suspend", NULL));
+}
+END_TEST
+
+/* The server goes away after so many requests; the last one is answered or not. */
+static int requests_left;
+static bool is_answered;
+
+static int breaking_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                              struct http_response *ret, struct error *err)
+{
+    if (requests_left-- > 0)
+        return api_roundtrip(ctx, arena, request, ret, err);
+    if (requests_left == -1 && is_answered)
+        (void)api_roundtrip(ctx, arena, request, ret, err);
+    return error_set(err, ERROR_TIMEOUT, "no answer");
+}
+
+START_TEST(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again)
+{
+    struct error err = { 0 };
+
+    make_finished();
+    (void)ask("POST", "/api/v1/namespaces",
+              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}", 201);
+    const char *text = export_of(&api_store, &WITH_STATUS);
+    int breaks = 0;
+
+    is_answered = _i != 0;
+    for (int r = -1; r < 0; breaks++) {
+        requests_left = breaks;
+        r = try_import(text, breaking_roundtrip, second_api, true, &err);
+        ck_assert_str_eq(import_refusals, "");
+        ck_assert_msg(r == 0 || strstr(err.message, "no answer"), "%s", err.message);
+        ck_assert_int_lt(breaks, 100);
+    }
+    ck_assert_int_gt(breaks, 15);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
+}
+END_TEST
+
+START_TEST(a_finished_round_waits_until_the_server_is_stopped)
+{
+    struct error err = { 0 };
+
+    (void)ask("POST", GROUP "trainingrounds",
+              "{" API
+              ",\"kind\":\"TrainingRound\",\"metadata\":{\"name\":\"r\"},\"spec\":{\"roundId\":"
+              "\"r\",\"federatedJobRef\":{\"name\":\"j\"},\"taskWasmImage\":\"i\",\"participants\":"
+              "[\"p\"],\"kOfN\":1}}",
+              201);
+    set_status("trainingrounds", "r", "{\"phase\":\"Failed\"}");
+    const char *text = export_of(&api_store, &WITH_STATUS);
+    ck_assert_uint_eq(exported.written, 1);
+    ck_assert_int_eq(try_import(text, api_roundtrip, second_api, true, &err), 0);
+    ck_assert_str_eq(
+        import_refusals,
+        "f.yaml: document 1, line 2: TrainingRound default/r: a finished TrainingRound "
+        "cannot be brought in while the server runs\n");
+    import_into(second_api, text);
+    ck_assert_uint_eq(imported.created, 1);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("moving_import");
+    TCase *c = tcase_create("all");
+
+    tcase_set_timeout(c, 300);
+    tcase_add_checked_fixture(c, moving_setup, moving_teardown);
+    tcase_add_test(c, refusals_name_place_and_field_and_the_rest_is_made);
+    tcase_add_test(c, what_is_there_is_never_overwritten);
+    tcase_add_test(c, nobody_sees_a_finished_task_that_could_be_started);
+    tcase_add_loop_test(c, an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 0, 2);
+    tcase_add_test(c, a_finished_round_waits_until_the_server_is_stopped);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}
