@@ -2,7 +2,8 @@
 # run.sh [CASE...]: the end-to-end cases (all without arguments; a name or its number is enough)
 # against real control planes: E2E_LANES of them (3; 2 with nodes or little memory), each taking the next
 # case when it is free with one. E2E_CLUSTER=local adds a node whose pods run, kind are three of them, existing with
-# E2E_KUBECONFIG=FILE is somebody's cluster; E2E_OPERATOR=pods|process says what the operator is there.
+# E2E_KUBECONFIG=FILE is somebody's cluster; E2E_OPERATOR=pods|process|embedded says what
+# the operator is there.
 # CONTROLLER_BIN=FILE is a controller built elsewhere, E2E_SHUFFLE=SEED another order of the cases.
 set -euo pipefail
 
@@ -80,7 +81,11 @@ lane() { # PART
 lanes_here() {
     local free_kib
     free_kib=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
-    if [[ ${E2E_CLUSTER:-control-plane} == control-plane ]] && ((free_kib >= 4 << 20)); then echo 3; else echo 2; fi
+    if has_standalone || { [[ ${E2E_CLUSTER:-control-plane} == control-plane ]] && ((free_kib >= 4 << 20)); }; then
+        echo 3
+    else
+        echo 2
+    fi
 }
 
 # run_lanes COUNT: fails if one of them could not go on to the end
@@ -108,7 +113,7 @@ count() { grep -c "^$1 " "$WORK/verdicts" || true; }
 check_identities() {
     local report=$ROOT/build/e2e/identities.txt verdict=ok
     local -a complete=()
-    cluster_is_ours || return 0
+    cluster_is_ours && ! has_standalone || return 0
     [[ -e $WORK/controller-was-started ]] || return 0
     (($(count FAILED) > 0 || $1 > 0)) || complete=(--complete)
     audit_identities "${complete[@]}" "$WORK"/cluster-*/ >"$report" 2>&1 || verdict=FAILED
@@ -141,7 +146,7 @@ main() {
     ((${#cases[@]})) || exit 1
     cluster_check
     printf 'e2e: E2E_CLUSTER=%s, the operator as %s\n' "$E2E_CLUSTER" "$E2E_OPERATOR"
-    "$HERE/setup.sh" build run
+    if has_standalone; then "$HERE/setup.sh" build device; else "$HERE/setup.sh" build run; fi
     ! has_local_node || "$HERE/setup.sh" node
     ! has_kind || "$HERE/setup.sh" kind
     [[ $CONTROLLER_BIN != "$ROOT"/* ]] || make -C "$ROOT" --no-print-directory all load
@@ -151,7 +156,7 @@ main() {
     : >"$WORK/verdicts"
     printf '%s\n' "${cases[@]}" | in_order >"$WORK/queue"
     # Two controllers in one cluster would look after each other's objects.
-    owns_cluster || lanes=1
+    owns_cluster || has_standalone || lanes=1
     ((lanes <= ${#cases[@]})) || lanes=${#cases[@]}
     run_lanes "$lanes" || {
         printf 'FAILED lane\n' >>"$WORK/verdicts"

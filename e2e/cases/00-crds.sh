@@ -78,7 +78,8 @@ must_not_patch() { # KIND NAME PATCH PIECE-OF-MESSAGE
 
 # ---- installation ----
 
-said=$(k apply --server-side --dry-run=server --warnings-as-errors -f "$ROOT/crds" 2>&1) || fail "$said"
+# Standalone has the kinds in itself.
+has_standalone || said=$(k apply --server-side --dry-run=server --warnings-as-errors -f "$ROOT/crds" 2>&1) || fail "$said"
 expect_eq "kinds of the category" 5 "$(k api-resources --categories=propeller -o name | wc -l)"
 kn get ptask,pl,pjob,fljob,round >/dev/null
 
@@ -160,6 +161,8 @@ TABLE
 # ---- refused ----
 
 while IFS=$'\t' read -r kind piece filter; do
+    # A string with a NUL standalone cannot read: 400, whatever field it is.
+    [[ $filter != *u0000* ]] || ! has_standalone || continue
     refused "$kind" "$filter" "$piece"
 done < <(sed -E 's/ {2,}/\t/g' <<'TABLE'
 tasks  spec.name: Required value  del(.spec.name)

@@ -6,6 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "takes kinds and rights away"
 case_needs_process "it is started with mistakes, and its exit status read"
 broker_prepare d
 controller_prepare

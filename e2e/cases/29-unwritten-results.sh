@@ -6,6 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_apart "the API server is away while the controller listens"
 COUNT=12
 crash_world 3 4
 controller_stop

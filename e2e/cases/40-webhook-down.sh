@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "asks a webhook"
 # A Task that was there before the webhook: its finalizer is the controller's to add.
 add_task early "$(wasm sleep)" '[-1]' "$(task_on worker)"
 webhook_prepare

@@ -5,6 +5,7 @@ set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
+case_needs_kubernetes "makes Deployments"
 
 # The manifests with this case's namespace, as a stream of objects.
 manifests() {

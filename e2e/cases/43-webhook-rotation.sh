@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "asks a webhook"
 ROTATIONS=4
 REPLICAS="webhook-a webhook-b"
 

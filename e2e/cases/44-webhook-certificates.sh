@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "asks a webhook"
 ROTATIONS=3
 REPLICAS="webhook-a webhook-b"
 LIFE=36 # a third of it is the time to renew it in

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "has ServiceAccounts and roles"
 COUNT=40
 world_start device-1 device-2 device-3
 proplet_json worker-NUMBER device-NUMBER | add_numbered 3

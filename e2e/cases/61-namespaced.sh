@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "has Roles"
 # Accounts of its own, which no ClusterRole knows, in a namespace beside the ones that are watched.
 HOME_NS=$NS-home SECOND_NS=$NS-second THIRD_NS=$NS-third
 at_home() { sed "s/propeller-system/$HOME_NS/" "$1"; }

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_apart "has replicas"
 COUNT=${CRASH_TASKS:-80}
 crash_controllers() {
     local letter

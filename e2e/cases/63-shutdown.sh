@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_apart "has replicas"
 case_needs_process "its end is looked at while the API server, which tells it of pods, stands still"
 COUNT=${CRASH_TASKS:-150}
 crash_controllers() {

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_apart "the API server stands still"
 case_needs_process "its log is read while the API server, which has it of pods, stands still"
 broker_prepare device-1
 printf 'log_type all\n' >>"$BROKER/mosquitto.conf"

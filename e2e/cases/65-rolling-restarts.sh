@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_apart "has replicas"
 COUNT=${CRASH_TASKS:-24} ROUNDS=${ROLLING_ROUNDS:-2}
 # Every lease is given back here, and no device is away: a slow machine must look like neither.
 replica_begin() {

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_kubernetes "asks a webhook"
 COUNT=40 # more than the broker's window of 20
 HOOK=$NS-fails
 world_start device-1 device-2

@@ -9,6 +9,7 @@ source "$HERE/chaos/chaos.sh"
 case_begin
 
 case_needs_own_cluster
+case_needs_apart "has replicas"
 case_needs_process "the judge kills processes"
 options=()
 [[ -z ${CHAOS_FAULTS:-} ]] || options+=(--faults "$CHAOS_FAULTS")

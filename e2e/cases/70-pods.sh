@@ -5,6 +5,7 @@ set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
+case_needs_kubernetes "has pods"
 
 case_needs_own_cluster # pods are spoken for
 case_needs_no_node

@@ -6,6 +6,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 case_needs_own_cluster
+case_needs_kubernetes "has pods"
 case_needs_no_node
 
 broker_prepare pods

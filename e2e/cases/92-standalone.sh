@@ -5,15 +5,7 @@ set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
-case_needs_no_node "has a server of its own"
-
-# Its own server: from here on k, kn and api mean it.
-mkdir -p "$PART/server"
-THEIRS=$CLUSTER
-CLUSTER=$PART/server
-E2E_CLUSTER=standalone
-trap 'CLUSTER=$THEIRS; case_end' EXIT
-
+own_server
 standalone_prepare
 broker_prepare device-1
 broker_start

@@ -128,11 +128,17 @@ is_gone() { ! is_running "$1"; }
 
 # stop NAME [SIGNAL]: waits until it has ended; fails if it had to be killed
 stop() {
-    local name=$1 signal=${2:-TERM} status=0
+    local name=$1 signal=${2:-TERM}
     if is_in_pods "$name"; then
         if [[ $signal == KILL ]]; then operator_crash; else operator_stop; fi
-        return
+    elif [[ $name == controller ]] && operator_embedded; then
+        standalone_disembed "$signal"
+    else
+        stop_process "$name" "$signal"
     fi
+}
+stop_process() { # NAME SIGNAL
+    local name=$1 signal=$2 status=0
     [[ -e $PIDS/$name ]] || return 0
     signal_noted "$signal" "$PIDS/$name"
     wait_for "$STOP_SECONDS" "$name to end" is_gone "$name" || status=1

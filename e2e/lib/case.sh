@@ -50,6 +50,9 @@ case_needs_no_node() { # case_needs_no_node [WHY]
     exit 0
 }
 
+# Of standalone only what goes through a recorder can be counted.
+case_reads_audit_log() { grep -qE '(audit_mark|start_was_read)' "$0"; }
+
 # world_start IDENTITY...: broker with these devices' accounts, and the controller
 world_start() {
     broker_prepare "$@"
@@ -116,6 +119,7 @@ case_tells_no_secret() {
 case_revive_cluster() {
     local name
     ! has_kind || kind_apiserver_begin
+    ! has_standalone || standalone_revive
     owns_cluster || return 0
     for name in etcd apiserver manager; do
         if in_cluster is_running "$name"; then
@@ -162,6 +166,7 @@ object_addresses() {
 # The lease of a leader that is killed here holds for as long as it liked: not for the next case.
 case_clear_processes() {
     local file
+    ! operator_embedded || stop controller KILL
     for file in "$PIDS"/*; do
         [[ -e $file ]] && signal_noted KILL "$file"
     done

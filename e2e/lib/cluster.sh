@@ -17,7 +17,7 @@ USELESS_TOKEN=token-without-rights
 # Its parts are processes of this run; or it is kind's, with the same powers over it.
 owns_cluster() { [[ -z ${E2E_KUBECONFIG:-} ]] && ! has_kind && ! has_standalone; }
 
-cluster_is_ours() { owns_cluster || { has_kind && operator_in_pods; }; }
+cluster_is_ours() { owns_cluster || has_standalone || { has_kind && operator_in_pods; }; }
 
 # cluster_check: whether E2E_CLUSTER and E2E_OPERATOR are something that can be had
 cluster_check() {
@@ -28,10 +28,12 @@ cluster_check() {
     *) die "E2E_CLUSTER is '$E2E_CLUSTER', it must be control-plane, local, kind, standalone or existing" ;;
     esac
     if has_node; then : "${E2E_OPERATOR:=pods}"; fi
+    if has_standalone; then : "${E2E_OPERATOR:=embedded}"; fi
     case ${E2E_OPERATOR:=process} in
     process) ;;
     pods) has_node || die "E2E_OPERATOR=pods needs E2E_CLUSTER=local or kind" ;;
-    *) die "E2E_OPERATOR is '$E2E_OPERATOR', it must be pods or process" ;;
+    embedded) has_standalone || die "E2E_OPERATOR=embedded needs E2E_CLUSTER=standalone" ;;
+    *) die "E2E_OPERATOR is '$E2E_OPERATOR', it must be pods, process or embedded" ;;
     esac
     export E2E_CLUSTER E2E_OPERATOR
 }
@@ -52,8 +54,7 @@ cluster_start() {
         wait_for 120 "the API server" apiserver_ready
         cluster_manager
     elif has_standalone; then
-        standalone_prepare
-        standalone_start --controller=false
+        standalone_cluster
     else
         ! has_kind || kind_take
         cp "$E2E_KUBECONFIG" "$CLUSTER/admin.kubeconfig"
@@ -74,6 +75,7 @@ cluster_join() {
     [[ -e $CLUSTER/ports ]] || return 0
     # shellcheck source=/dev/null
     source "$CLUSTER/ports"
+    ! has_standalone || standalone_options
 }
 
 in_cluster() { # in_cluster COMMAND...: with the cluster's pids and logs instead of the case's
@@ -163,6 +165,10 @@ cluster_etcd() {
 
 cluster_apiserver() {
     local -a for_node=()
+    if has_standalone; then
+        standalone_alone
+        return
+    fi
     ! has_local_node || for_node=(--bind-address 0.0.0.0 --authorization-mode Node --allow-privileged=true
         --advertise-address "$NODE_MACHINE" --endpoint-reconciler-type lease
         --service-cluster-ip-range "$NODE_SERVICES"
@@ -194,7 +200,15 @@ cluster_manager() {
 
 # Killed and started again by the cases, wherever it runs.
 apiserver_crash() { if has_kind; then kind_apiserver_crash; else in_cluster crash apiserver; fi; }
-apiserver_begin() { if has_kind; then kind_apiserver_begin; else in_cluster cluster_apiserver; fi; }
+apiserver_begin() {
+    if has_kind; then
+        kind_apiserver_begin
+    elif has_standalone; then
+        standalone_begin
+    else
+        in_cluster cluster_apiserver
+    fi
+}
 
 # apiserver_back: until it serves again. One that could not begin within its own 30 s, on a busy machine, ends:
 # it is started again, as by a kubelet.
@@ -236,6 +250,9 @@ cluster_prepare() {
 
 # ---- audit log ----
 
+# The names of the controller's identities begin so; standalone knows one, that of its kubeconfig.
+audit_identities_prefix() { if has_standalone; then printf 'standalone:'; else printf 'system:serviceaccount:%s:' "$SYSTEM_NS"; fi; }
+
 audit_mark() {
     cluster_is_ours || die "the audit log of an existing cluster cannot be read"
     wc -l <"$CLUSTER/audit.log"
@@ -244,7 +261,7 @@ audit_mark() {
 # audit_writes MARK [JQ-CONDITION]: requests of the controller's identities that change something since MARK
 audit_writes() {
     tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | jq -c --arg ns "${NS:-}" '
-        select((.user.username | startswith("system:serviceaccount:'"$SYSTEM_NS"':"))
+        select((.user.username | startswith("'"$(audit_identities_prefix)"'"))
             and (.verb | IN("create", "update", "patch", "delete", "deletecollection"))
             and .objectRef.resource != "leases" and .objectRef.namespace == $ns)
         | select('"${2:-true}"')
@@ -256,7 +273,7 @@ audit_writes() {
 # case's namespace since MARK, watches apart
 audit_requests() {
     tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | jq -r --arg ns "${NS:-}" '
-        select((.user.username | startswith("system:serviceaccount:'"$SYSTEM_NS"':"))
+        select((.user.username | startswith("'"$(audit_identities_prefix)"'"))
             and .verb != "watch" and .objectRef.resource != "leases" and .objectRef.namespace == $ns)
         | "\(.verb) \(.objectRef.resource) \(.objectRef.name // "")"'
 }

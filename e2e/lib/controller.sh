@@ -19,7 +19,10 @@ controller_prepare() {
         --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
     # Nodes take a part of a slow machine: that must not look like a leader that stands still.
     ! operator_in_pods || CONTROLLER_OPTIONS+=(--leader-elect-lease-duration 15s --leader-elect-renew-deadline 10s)
-    if owns_cluster || operator_in_pods; then
+    if has_standalone; then # one identity, in this lane nobody else's
+        CONTROLLER_OPTIONS+=(--leader-election-namespace "$SYSTEM_NS")
+        ! case_reads_audit_log || CONTROLLER_OPTIONS+=(--kubeconfig "$CLUSTER/audited.kubeconfig")
+    elif owns_cluster || operator_in_pods; then
         CONTROLLER_OPTIONS+=(--use-service-account-credentials)
     else # one identity, which may be anybody's; another controller may hold the usual Lease
         CONTROLLER_OPTIONS+=(--leader-election-namespace "$NS")
@@ -30,6 +33,10 @@ controller_spawn() {
     [[ -n ${LANE_CLUSTER:-} ]] || : >"$WORK/controller-was-started"
     if operator_in_pods; then
         operator_start "$@"
+        return
+    fi
+    if operator_embedded; then
+        standalone_embed "$@"
         return
     fi
     spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"

@@ -98,7 +98,7 @@ controller_goes_on() {
 # start_was_read MARK: since audit_mark a worker has read what a start sends; for wait_for
 start_was_read() {
     tail -n "+$(($1 + 1))" "$CLUSTER/audit.log" | grep '"verb":"get"' |
-        grep "\"system:serviceaccount:$SYSTEM_NS:task-controller\""
+        grep -E "\"$(audit_identities_prefix)(task-)?controller\""
 }
 
 # oracle_judge [OPTION...]: counts go to the output, as measured

@@ -5,6 +5,7 @@
 own_cluster() {
     local part=$PART pids=$PIDS logs=$LOGS
     case_needs_own_cluster
+    case_needs_kubernetes "installs into a control plane of its own"
     case_needs_no_node "has a control plane of its own, without a node"
     LANE_CLUSTER=$CLUSTER
     part_begin "$CASE-control-plane"

@@ -47,9 +47,9 @@ class FaultyServer:
         self.towards.set_alpn_protocols(["http/1.1"])
         self.port = None
 
-    async def open(self):
+    async def open(self, port=0):
         server = await asyncio.start_server(
-            self._accept, "127.0.0.1", 0, ssl=self.context, limit=HEAD_BYTES
+            self._accept, "127.0.0.1", port, ssl=self.context, limit=HEAD_BYTES
         )
         self.port = server.sockets[0].getsockname()[1]
 
@@ -71,7 +71,7 @@ class FaultyServer:
 
     async def _accept(self, reader, writer):
         try:
-            await Exchange(self, reader, writer).run()
+            await self.exchange(self, reader, writer).run()
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # the client sees a connection that ends
         finally:
@@ -124,11 +124,18 @@ class Exchange:
         self.upstream.write(request)
         await self.upstream.drain()
 
+    def _saw(self, data):
+        """Of an answer, before it is passed on."""
+
     async def _answers(self, reader):
         try:
             while (data := await reader.read(CHUNK)) and not self.is_lost:
+                self._saw(data)
                 self.writer.write(data)
                 await self.writer.drain()
         except OSError:
             pass
         self.writer.transport.abort()
+
+
+FaultyServer.exchange = Exchange

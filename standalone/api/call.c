@@ -151,8 +151,7 @@ int call_fail_too_large_version(struct api_call *call, uint64_t wanted, uint64_t
 int call_fail_store(struct api_call *call, const struct error *err)
 {
     switch (err->code) {
-    case ERROR_UNAVAILABLE:
-        call->reply->retry_after_s = 1;
+    case ERROR_UNAVAILABLE: /* no Retry-After: kubectl would say nothing for ten seconds */
         return call_fail(call, 503, "ServiceUnavailable", "%s", err->message);
     case ERROR_TIMEOUT:
         return call_fail(call, 504, "Timeout", "%s", err->message);
