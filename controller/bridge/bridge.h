@@ -68,7 +68,7 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
  * in the mailbox or dealt with: a marker that was sent after it has come back on the events
  * connection. Otherwise one is sent, if none is on its way, and the Task is woken when one is back
  * or a connection ended. The broker may swallow markers: who waits asks again after
- * FENCE_TIMEOUT_MS without being woken, and the next one goes by another channel; see
+ * FENCE_RETRY_MS without being woken, and the next one goes by another channel; see
  * bridge_fence.h. Worker thread; may block like a publish.
  */
 bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms,

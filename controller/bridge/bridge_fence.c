@@ -53,7 +53,10 @@ bool fence_returned(struct fence *fence, const char *text, size_t len)
 
     memcpy(copy, text, len);
     copy[len] = '\0';
-    if (!str_to_int64(copy + nonce_len + 1, &sent_ms) || sent_ms <= fence->returned_ms)
+    if (!str_to_int64(copy + nonce_len + 1, &sent_ms) || sent_ms < fence->returned_ms)
+        return false;
+    /* Another one may have been sent in the millisecond in which one came back. */
+    if (sent_ms == fence->returned_ms && sent_ms != fence->sent_ms)
         return false;
 
     fence->returned_ms = sent_ms;

@@ -23,6 +23,8 @@ struct fence {
 
 /* One that does not come back within this time is taken for lost. */
 #define FENCE_TIMEOUT_MS 30000
+/* Who waits for one asks again after this time: its look at the clock was earlier than the sending. */
+#define FENCE_RETRY_MS (FENCE_TIMEOUT_MS + 1000)
 #define FENCE_TEXT_LEN (UUID_LEN + 24)
 
 void fence_init(struct fence *fence);
@@ -34,5 +36,5 @@ bool fence_is_due(const struct fence *fence, int64_t now_ms);
 bool fence_send(struct fence *fence, int64_t now_ms, char ret_text[static FENCE_TEXT_LEN]);
 /* It could not be published, or a connection ended: the next fence_send sends. */
 void fence_forget(struct fence *fence);
-/* true: ours, and newer than those before. */
+/* true: ours, and newer than those before, or the one on its way. */
 bool fence_returned(struct fence *fence, const char *text, size_t len);

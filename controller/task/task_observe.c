@@ -236,7 +236,7 @@ static void observe_deafness(int64_t due_ms, struct task_observed *ret)
     ret->answer_awaited = waits && ret->backlog_drained;
     ret->marker_overdue = !waits;
     if (waits)
-        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+        ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
 }
 
 /* due_ms: see task_end_due_ms. Also a connection that is newer has the broker's queue behind it. */
@@ -259,7 +259,7 @@ static void observe_answer(struct shared *shared, struct reconcile *rc, int64_t 
     ret->answer_awaited = !bridge_fence_passed(shared->bridge, since_ms, &rc->name) &&
                           (!bridge_marker_overdue(shared->bridge) || is_patient(ret, since_ms));
     if (ret->answer_awaited)
-        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+        ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
 }
 
 static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t due_ms,
@@ -281,7 +281,7 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t
         if (ret->start_from_ms < ret->now_ms + SUBSCRIBED_RETRY_MS)
             ret->start_from_ms = ret->now_ms + SUBSCRIBED_RETRY_MS;
     } else if (!ret->backlog_drained || !ret->may_start) {
-        ret->marker_due_ms = ret->now_ms + FENCE_TIMEOUT_MS;
+        ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
         ret->marker_overdue = bridge_marker_overdue(shared->bridge);
     }
     observe_answer(shared, rc, due_ms, ret);

@@ -75,6 +75,23 @@ START_TEST(marker_of_a_connection_that_ended_is_sent_again)
 }
 END_TEST
 
+/* Who became due in the millisecond in which another's marker came and went. */
+START_TEST(two_markers_in_one_millisecond_are_two)
+{
+    char first[FENCE_TEXT_LEN];
+
+    ck_assert(fence_send(&fence, 1000, first));
+    ck_assert(come_back(first));
+    ck_assert(!fence_passed(&fence, 1000));
+    ck_assert(fence_send(&fence, 1000, text));
+    ck_assert(come_back(text));
+    ck_assert(fence_send(&fence, 1001, text)); /* none is on its way */
+    ck_assert(come_back(text));
+    ck_assert(fence_passed(&fence, 1000));
+    ck_assert_uint_eq(fence.lost, 0);
+}
+END_TEST
+
 START_TEST(doubled_marker_is_no_news)
 {
     ck_assert(fence_send(&fence, 1000, text));
@@ -115,6 +132,7 @@ int main(void)
     tcase_add_test(tcase, however_many_wait_one_marker_is_on_its_way);
     tcase_add_test(tcase, marker_that_is_lost_is_sent_again);
     tcase_add_test(tcase, marker_of_a_connection_that_ended_is_sent_again);
+    tcase_add_test(tcase, two_markers_in_one_millisecond_are_two);
     tcase_add_test(tcase, doubled_marker_is_no_news);
     tcase_add_test(tcase, marker_of_anybody_else_is_nothing);
     suite_add_tcase(suite, tcase);

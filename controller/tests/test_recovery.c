@@ -58,18 +58,18 @@ START_TEST(start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_wait
     stage_put_task("{" SPEC "}");
     stage_run();
     expect_task("scheduled", "alpha");
-    stage_wait_ms(FENCE_TIMEOUT_MS);
+    stage_wait_ms(FENCE_RETRY_MS);
     stage_run();
     ck_assert_uint_eq(outside.starts, 0);
     ck_assert_str_eq(stage_task_string("reason"), "BacklogUnknown");
 
     while (outside.lose_markers) {
         unsigned left = outside.lose_markers;
-        stage_wait_ms(FENCE_TIMEOUT_MS);
+        stage_wait_ms(FENCE_RETRY_MS);
         stage_run();
         ck_assert_uint_eq(outside.lose_markers, left - 1);
     }
-    stage_wait_ms(FENCE_TIMEOUT_MS);
+    stage_wait_ms(FENCE_RETRY_MS);
     stage_run();
     expect_task("running", "alpha");
     ck_assert_str_eq(stage_task_string("reason"), "");
