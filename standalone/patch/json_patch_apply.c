@@ -1,6 +1,8 @@
 #include "standalone/patch/json_patch_apply.h"
 
 #include "common/base/str.h"
+#include "standalone/patch/child_index.h"
+#include "standalone/schema/members.h"
 
 /* The rules and words of github.com/evanphx/json-patch v4, as the API server is built with it. */
 
@@ -8,6 +10,9 @@ struct patching {
     struct arena *arena;
     struct error *err;
     cJSON *document;
+    struct child_index *index;
+    size_t copied;  /* bytes of JSON */
+    size_t visited; /* values below what was moved */
 };
 
 /* container[token], and what stands there now; item NULL: nothing. */
@@ -15,9 +20,13 @@ struct place {
     cJSON *container;
     cJSON *item;
     const char *token;
+    size_t depth; /* of the container; the document is at 1 */
 };
 
 #define MISSING_PATH "Unable to access nonexistent path"
+
+/* Of all values that one patch moves, to find how deep they are. */
+#define MAX_VISITED 10000000u
 
 static int unfit(const struct patching *patching, const char *operation, const char *path,
                  const char *why)
@@ -25,6 +34,12 @@ static int unfit(const struct patching *patching, const char *operation, const c
     return error_set(patching->err, ERROR_CONFLICT,
                      "%s operation does not apply: doc is missing %s: %s: missing value", operation,
                      why, path);
+}
+
+static int missing(const struct patching *patching, const char *operation, const char *path)
+{
+    return error_set(patching->err, ERROR_CONFLICT,
+                     "%s operation does not apply: " MISSING_PATH ": %s", operation, path);
 }
 
 /* --- pointers --------------------------------------------------------------------------------- */
@@ -44,9 +59,9 @@ static const char *unescaped(struct arena *arena, const char *token, size_t len)
 }
 
 /* An index into an array; negative ones count from its end, as that library has it. false: none. */
-static bool index_of(const cJSON *array, const char *token, int64_t *ret)
+static bool index_of(const struct patching *patching, cJSON *array, const char *token, int64_t *ret)
 {
-    int64_t index, len = (int64_t)json_len(array);
+    int64_t index, len = (int64_t)child_index_len(patching->index, array);
 
     if (!str_to_int64(token, &index) || index < -len)
         return false;
@@ -54,28 +69,15 @@ static bool index_of(const cJSON *array, const char *token, int64_t *ret)
     return true;
 }
 
-static cJSON *item_at(cJSON *array, int64_t index)
-{
-    cJSON *item = array->child;
-
-    while (item && index-- > 0)
-        item = item->next;
-    return item;
-}
-
-static cJSON *child_of(cJSON *container, const char *token)
+static cJSON *child_of(const struct patching *patching, cJSON *container, const char *token)
 {
     int64_t index;
 
-    if (cJSON_IsArray(container))
-        return index_of(container, token, &index) ? item_at(container, index) : NULL;
-    if (!cJSON_IsObject(container))
+    if (cJSON_IsObject(container))
+        return child_index_member(patching->index, container, token);
+    if (!cJSON_IsArray(container) || !index_of(patching, container, token, &index))
         return NULL;
-    for (cJSON *item = container->child; item; item = item->next) {
-        if (str_equal(item->string, token))
-            return item;
-    }
-    return NULL;
+    return child_index_item(patching->index, container, (size_t)index);
 }
 
 /* false: something on the way is not there, or has no members. */
@@ -83,119 +85,177 @@ static bool find_place(const struct patching *patching, const char *path, struct
 {
     cJSON *container = NULL, *item = patching->document;
     const char *token = "";
+    size_t depth = 0;
 
-    for (const char *at = path; *at == '/';) {
+    for (const char *at = path; *at == '/'; depth++) {
         size_t len = strcspn(at + 1, "/");
 
         container = item;
         if (!cJSON_IsArray(container) && !cJSON_IsObject(container))
             return false;
         token = unescaped(patching->arena, at + 1, len);
-        item = child_of(container, token);
+        item = child_of(patching, container, token);
         at += 1 + len;
     }
-    *ret = (struct place){ .container = container, .item = item, .token = token };
+    *ret = (struct place){ .container = container, .item = item, .token = token, .depth = depth };
     return container != NULL;
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static void insert_at(cJSON *array, int64_t index, cJSON *value)
+/* Nothing that is deeper could be read again. */
+static int check_depth(const struct patching *patching, const struct place *place,
+                       const cJSON *value)
 {
-    int64_t behind = (int64_t)json_len(array) - index;
-
-    json_add(array, value);
-    while (behind-- > 0)
-        json_add(array, cJSON_DetachItemFromArray(array, (int)index));
+    if (place->depth <= JSON_MAX_DEPTH &&
+        place->depth + value_depth(value, JSON_MAX_DEPTH) <= JSON_MAX_DEPTH)
+        return 0;
+    return error_set(patching->err, ERROR_CONFLICT, "exceeded max depth");
 }
 
+/* Takes value, which nothing owns, also when it fails. */
 static int add_value(const struct patching *patching, const char *operation, const char *path,
-                     const cJSON *value)
+                     cJSON *value)
 {
     int64_t len, index;
     struct place place;
+    int r = 0;
 
     if (!find_place(patching, path, &place))
-        return unfit(patching, operation, path, "path");
-    if (cJSON_IsObject(place.container)) {
-        json_set_copy(place.container, place.token, value);
+        r = unfit(patching, operation, path, "path");
+    else
+        r = check_depth(patching, &place, value);
+    if (r == 0 && cJSON_IsObject(place.container)) {
+        child_index_set(patching->index, place.container, place.token, value);
         return 0;
     }
-    len = index = (int64_t)json_len(place.container);
-    if (!str_equal(place.token, "-") && !index_of(place.container, place.token, &index))
-        return error_set(patching->err, ERROR_CONFLICT, "invalid array index '%s'", place.token);
-    if (index > len)
-        return error_set(patching->err, ERROR_CONFLICT, "invalid index referenced: '%s'",
-                         place.token);
-    insert_at(place.container, index, json_copy(value));
+    if (r == 0) {
+        len = index = (int64_t)child_index_len(patching->index, place.container);
+        if (!str_equal(place.token, "-") &&
+            !index_of(patching, place.container, place.token, &index))
+            r = error_set(patching->err, ERROR_CONFLICT, "invalid array index '%s'", place.token);
+        else if (index > len)
+            r = error_set(patching->err, ERROR_CONFLICT, "invalid index referenced: '%s'",
+                          place.token);
+    }
+    if (r < 0) {
+        arena_own(patching->arena, value, json_free); /* the index may know it */
+        return r;
+    }
+    child_index_insert(patching->index, place.container, (size_t)index, value);
     return 0;
 }
 
+/* *ret is nobody's. */
 static int remove_value(const struct patching *patching, const char *operation, const char *path,
                         cJSON **ret)
 {
     struct place place;
+    int64_t index = 0;
 
     if (!find_place(patching, path, &place))
         return unfit(patching, operation, path, "path");
     if (!place.item)
-        return error_set(patching->err, ERROR_CONFLICT,
-                         "%s operation does not apply: " MISSING_PATH ": %s", operation, path);
-    *ret = arena_own(patching->arena, cJSON_DetachItemViaPointer(place.container, place.item),
-                     json_free);
+        return missing(patching, operation, path);
+    if (cJSON_IsObject(place.container))
+        *ret = child_index_take(patching->index, place.container, place.token);
+    else if (index_of(patching, place.container, place.token, &index))
+        *ret = child_index_take_item(patching->index, place.container, (size_t)index);
     return 0;
 }
 
-static int apply_add(const struct patching *patching, const cJSON *operation, const char *path)
+static int apply_add(struct patching *patching, const cJSON *operation, const char *path)
 {
-    return add_value(patching, "add", path, json_get(operation, "value"));
+    return add_value(patching, "add", path, json_copy(json_get(operation, "value")));
 }
 
-static int apply_remove(const struct patching *patching, const cJSON *operation, const char *path)
+static int apply_remove(struct patching *patching, const cJSON *operation, const char *path)
 {
-    cJSON *removed;
+    cJSON *removed = NULL;
 
     (void)operation;
-    return remove_value(patching, "remove", path, &removed);
+    int r = remove_value(patching, "remove", path, &removed);
+    if (r == 0)
+        arena_own(patching->arena, removed, json_free);
+    return r;
 }
 
-static int apply_replace(const struct patching *patching, const cJSON *operation, const char *path)
+static int apply_replace(struct patching *patching, const cJSON *operation, const char *path)
 {
+    const cJSON *value = json_get(operation, "value");
     struct place place;
+    int64_t index = 0;
 
     if (!find_place(patching, path, &place))
         return unfit(patching, "replace", path, "path");
     if (!place.item)
         return unfit(patching, "replace", path, "key");
-    cJSON *value = json_copy(json_get(operation, "value"));
+    int r = check_depth(patching, &place, value);
+    if (r < 0)
+        return r;
     if (cJSON_IsObject(place.container))
-        json_set(place.container, place.token, value);
-    else
-        cJSON_ReplaceItemViaPointer(place.container, place.item, value);
+        child_index_set(patching->index, place.container, place.token, json_copy(value));
+    else if (index_of(patching, place.container, place.token, &index))
+        child_index_set_item(patching->index, place.container, (size_t)index, json_copy(value));
     return 0;
 }
 
-static int apply_move(const struct patching *patching, const cJSON *operation, const char *path)
+static size_t count_below(const cJSON *value, size_t max)
 {
-    const char *from = json_string(json_get(operation, "from"), "");
-    cJSON *moved;
+    size_t count = 0;
 
-    int r = remove_value(patching, "move", from, &moved);
-    return r < 0 ? r : add_value(patching, "move", path, moved);
+    if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
+        return 0;
+    json_for_each (item, value) {
+        count += 1 + count_below(item, max - count);
+        if (count >= max)
+            return max;
+    }
+    return count;
 }
 
-static int apply_copy(const struct patching *patching, const cJSON *operation, const char *path)
+static int apply_move(struct patching *patching, const cJSON *operation, const char *path)
+{
+    const char *from = json_string(json_get(operation, "from"), "");
+    cJSON *moved = NULL;
+
+    int r = remove_value(patching, "move", from, &moved);
+    if (r < 0)
+        return r;
+    patching->visited += count_below(moved, MAX_VISITED);
+    if (patching->visited < MAX_VISITED)
+        return add_value(patching, "move", path, moved);
+    arena_own(patching->arena, moved, json_free);
+    return error_set(patching->err, ERROR_CONFLICT, "more is moved than one patch may");
+}
+
+static int count_copy(struct patching *patching, const cJSON *value)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t len;
+
+    (void)json_text(arena, value, &len);
+    patching->copied += len;
+    if (patching->copied <= JSON_PATCH_MAX_COPIED)
+        return 0;
+    return error_set(patching->err, ERROR_CONFLICT,
+                     "Unable to complete the copy, the accumulated size increase of copy is %zu, "
+                     "exceeding the limit %u",
+                     patching->copied, JSON_PATCH_MAX_COPIED);
+}
+
+static int apply_copy(struct patching *patching, const cJSON *operation, const char *path)
 {
     const char *from = json_string(json_get(operation, "from"), "");
     struct place place;
 
     if (!find_place(patching, from, &place) || !place.item)
         return unfit(patching, "copy", from, "from path");
-    return add_value(patching, "copy", path,
-                     arena_own(patching->arena, json_copy(place.item), json_free));
+    int r = count_copy(patching, place.item);
+    return r < 0 ? r : add_value(patching, "copy", path, json_copy(place.item));
 }
 
-static int apply_test(const struct patching *patching, const cJSON *operation, const char *path)
+static int apply_test(struct patching *patching, const cJSON *operation, const char *path)
 {
     const cJSON *value = json_get(operation, "value");
     struct place place = { .item = patching->document };
@@ -211,7 +271,7 @@ static int apply_test(const struct patching *patching, const cJSON *operation, c
 
 static const struct {
     const char *name;
-    int (*apply)(const struct patching *patching, const cJSON *operation, const char *path);
+    int (*apply)(struct patching *patching, const cJSON *operation, const char *path);
     bool has_value;
     bool has_from;
 } OPERATIONS[] = {
@@ -220,7 +280,7 @@ static const struct {
     { "copy", apply_copy, false, true },       { "test", apply_test, true, false },
 };
 
-static int apply(const struct patching *patching, const cJSON *operation)
+static int apply(struct patching *patching, const cJSON *operation)
 {
     const char *name = json_string(json_get(operation, "op"), "");
     const char *path = json_string(json_get(operation, "path"), NULL);
@@ -270,7 +330,7 @@ int json_patch_apply(struct arena *arena, const cJSON *document, const cJSON *op
     if (r < 0)
         return r;
 
-    struct patching patching = { .arena = arena, .err = err };
+    struct patching patching = { .arena = arena, .err = err, .index = child_index_create(arena) };
     patching.document = arena_own(arena, json_copy(document), json_free);
     json_for_each (operation, operations) {
         r = apply(&patching, operation);

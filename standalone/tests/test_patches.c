@@ -82,6 +82,139 @@ START_TEST(what_is_no_json_patch_is_invalid)
 }
 END_TEST
 
+/* 1 MiB of text below "a", and operations that copy it until more than 3 MiB are copied. */
+START_TEST(what_a_json_patch_copies_is_limited)
+{
+    struct error err = { 0 };
+    cJSON *document = json_object(test_arena), *patched = NULL,
+          *operations = json_array(test_arena);
+    char *text = arena_alloc(test_arena, (1u << 20) + 1, 1);
+
+    memset(text, 'x', (1u << 20) - 2);
+    json_set_string(document, "a", text);
+    for (int i = 0; i < 4; i++) {
+        cJSON *copy = json_add_object(operations);
+
+        json_set_string(copy, "op", "copy");
+        json_set_string(copy, "from", "/a");
+        json_set_string(copy, "path", arena_printf(test_arena, "/b%d", i));
+        if (i == 2)
+            ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err), 0);
+    }
+    ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err),
+                     -ERROR_CONFLICT);
+    ck_assert_str_eq(err.message, "Unable to complete the copy, the accumulated size increase of "
+                                  "copy is 4194304, exceeding the limit 3145728");
+}
+END_TEST
+
+/* Each doubles what is there. */
+START_TEST(copies_of_copies_end_at_the_limit)
+{
+    struct error err = { 0 };
+    cJSON *patched = NULL, *operations = json_array(test_arena);
+
+    for (int i = 0; i < 40; i++) {
+        cJSON *copy = json_add_object(operations);
+
+        json_set_string(copy, "op", "copy");
+        json_set_string(copy, "from", "/a");
+        json_set_string(copy, "path", "/a/-");
+    }
+    ck_assert_int_eq(json_patch_apply(test_arena, tree("{\"a\":[1]}"), operations, &patched, &err),
+                     -ERROR_CONFLICT);
+    ck_assert(str_has_prefix(err.message, "Unable to complete the copy, "));
+}
+END_TEST
+
+/* `{"a":{"a":…{}…}}` of so many levels. */
+static cJSON *nested(size_t levels)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    while (--levels) {
+        cJSON *outer = cJSON_CreateObject();
+
+        json_set(outer, "a", object);
+        object = outer;
+    }
+    return arena_own(test_arena, object, json_free);
+}
+
+static cJSON *operation_of(cJSON *operations, const char *name, const char *from, const char *path)
+{
+    cJSON *operation = json_add_object(operations);
+
+    json_set_string(operation, "op", name);
+    json_set_string(operation, "from", from);
+    json_set_string(operation, "path", path);
+    return operation;
+}
+
+START_TEST(no_json_patch_nests_deeper_than_can_be_read)
+{
+    static const char *const NAMES[] = { "add", "replace", "move", "copy" };
+    struct error err = { 0 };
+    cJSON *patched = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        for (size_t levels = JSON_MAX_DEPTH - 2; levels <= JSON_MAX_DEPTH - 1; levels++) {
+            cJSON *document = tree("{\"b\":{\"c\":1}}"), *operations = json_array(test_arena);
+            cJSON *operation = operation_of(operations, NAMES[i], "/d", "/b/c");
+
+            json_set_copy(document, "d", nested(levels));
+            json_set_copy(operation, "value", nested(levels));
+            ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err),
+                             levels == JSON_MAX_DEPTH - 2 ? 0 : -ERROR_CONFLICT);
+        }
+    }
+    ck_assert_str_eq(err.message, "exceeded max depth");
+}
+END_TEST
+
+/* More children than are looked at one by one. */
+START_TEST(large_lists_and_maps_are_patched_as_small_ones)
+{
+    struct error err = { 0 };
+    cJSON *document = tree("{\"m\":{},\"n\":{}}"), *list = json_set_array(document, "l");
+    cJSON *map = (cJSON *)(uintptr_t)json_get(document, "m"), *patched = NULL;
+    const cJSON *item;
+    int64_t expected = -1;
+
+    for (int i = 0; i < 100; i++) {
+        json_add(list, cJSON_CreateNumber(i));
+        json_set_int(map, arena_printf(test_arena, "k%d", i), i);
+    }
+
+    const cJSON *operations = parsed(
+        test_arena,
+        "[{\"op\":\"add\",\"path\":\"/l/0\",\"value\":-1},{\"op\":\"remove\",\"path\":\"/l/50\"},"
+        "{\"op\":\"test\",\"path\":\"/l/50\",\"value\":50},"
+        "{\"op\":\"add\",\"path\":\"/l/50\",\"value\":0},"
+        "{\"op\":\"replace\",\"path\":\"/l/50\",\"value\":49},"
+        "{\"op\":\"add\",\"path\":\"/l/-\",\"value\":100},"
+        "{\"op\":\"test\",\"path\":\"/l/-1\",\"value\":100},"
+        "{\"op\":\"move\",\"from\":\"/m/k5\",\"path\":\"/n/k5\"},"
+        "{\"op\":\"add\",\"path\":\"/m/k5\",\"value\":6},"
+        "{\"op\":\"replace\",\"path\":\"/m/k5\",\"value\":7},"
+        "{\"op\":\"move\",\"from\":\"/m\",\"path\":\"/n/m\"},"
+        "{\"op\":\"remove\",\"path\":\"/n/m/k99\"},"
+        "{\"op\":\"test\",\"path\":\"/n/m/k5\",\"value\":7},"
+        "{\"op\":\"test\",\"path\":\"/n/k5\",\"value\":5}]");
+
+    ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err), 0);
+    ck_assert_uint_eq(json_len(json_get(patched, "l")), 102);
+    json_for_each (number, json_get(patched, "l"))
+        ck_assert_int_eq(json_int(number, -2), expected++);
+    ck_assert_uint_eq(json_len(json_path(patched, "n", "m", NULL)), 99);
+    item = json_path(patched, "n", "m", NULL);
+    ck_assert_int_eq(json_int(json_get(item, "k98"), 0), 98);
+    ck_assert_ptr_null(json_get(item, "k99"));
+    ck_assert_uint_eq(json_len(document), 3); /* stays as it is */
+    ck_assert_uint_eq(json_len(list), 100);
+}
+END_TEST
+
 #define ACCOUNT "{\"secrets\":[{\"name\":\"a\",\"kind\":\"K\"},{\"name\":\"b\"},{\"name\":\"c\"}]}"
 
 static const struct {
@@ -135,6 +268,10 @@ int main(void)
     tcase_add_loop_test(tc, merge_patches_are_those_of_the_rfc, 0, (int)ARRAY_LEN(MERGES));
     tcase_add_loop_test(tc, json_patches_are_those_of_the_rfc, 0, (int)ARRAY_LEN(OPERATIONS));
     tcase_add_test(tc, what_is_no_json_patch_is_invalid);
+    tcase_add_test(tc, what_a_json_patch_copies_is_limited);
+    tcase_add_test(tc, copies_of_copies_end_at_the_limit);
+    tcase_add_test(tc, no_json_patch_nests_deeper_than_can_be_read);
+    tcase_add_test(tc, large_lists_and_maps_are_patched_as_small_ones);
     tcase_add_loop_test(tc, strategic_patches_merge_lists_by_their_keys, 0,
                         (int)ARRAY_LEN(STRATEGIC));
     suite_add_tcase(suite, tc);
