@@ -22,15 +22,18 @@ static struct field_set *with_named(const struct applying *applying, const struc
 /* All fields that anybody holds. */
 static struct field_set *held(const struct applying *applying)
 {
-    struct field_set *all = field_set_create(applying->writing->arena);
+    struct arena *arena = applying->writing->arena;
+    const struct field_set **sets =
+        arena_array(arena, const struct field_set *, applying->managers.len + 1);
+    size_t len = 0;
 
     for (size_t i = 0; i < applying->managers.len; i++) {
         const struct manager *manager = &applying->managers.items[i];
 
         if (str_equal(manager->version, applying->writing->version))
-            all = field_set_union(applying->writing->arena, all, manager->set);
+            sets[len++] = manager->set;
     }
-    return all;
+    return field_set_union_of(arena, sets, len);
 }
 
 /* Without what was applied before, is not any more, and nobody else holds. */

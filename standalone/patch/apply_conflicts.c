@@ -2,7 +2,7 @@
 
 #include "common/base/buf.h"
 
-/* All conflicts of one apply in words. */
+/* All conflicts of one apply in words; those that do not fit are counted only. */
 #define MAX_CONFLICTS_TEXT (64u << 10)
 
 struct conflicts {
@@ -14,18 +14,23 @@ struct conflicts {
     bool cut;
 };
 
-static void add_conflict(void *ctx, const struct field_path *path, const char *text)
+static bool add_conflict(void *ctx, const struct field_path *path)
 {
     struct conflicts *conflicts = ctx;
+    const char *text = field_path_text(conflicts->arena, path);
+
+    conflicts->only = text;
+    conflicts->cut = conflicts->cut || !buf_printf(&conflicts->lines, "\n- %s", text);
+    if (conflicts->cut)
+        return false;
+
     cJSON *cause = json_add_object(conflicts->causes);
 
-    (void)path;
     json_set_string(cause, "reason", "FieldManagerConflict");
     json_set_string(cause, "message",
                     arena_printf(conflicts->arena, "conflict with %s", conflicts->manager));
     json_set_string(cause, "field", text);
-    conflicts->only = text;
-    conflicts->cut = conflicts->cut || !buf_printf(&conflicts->lines, "\n- %s", text);
+    return true;
 }
 
 static int compare_managers(const void *a, const void *b)
@@ -33,10 +38,8 @@ static int compare_managers(const void *a, const void *b)
     return manager_compare(a, b);
 }
 
-static const char *message_of(struct conflicts *conflicts)
+static const char *message_of(struct conflicts *conflicts, size_t count)
 {
-    size_t count = json_len(conflicts->causes);
-
     if (count == 1)
         return arena_printf(conflicts->arena, "Apply failed with 1 conflict: conflict with %s: %s",
                             conflicts->manager, conflicts->only);
@@ -50,6 +53,7 @@ const cJSON *apply_conflicts(struct arena *arena, struct managers *managers)
                                    .causes = json_array(arena),
                                    .lines = BUF_INIT(MAX_CONFLICTS_TEXT) };
     cJSON *status = json_object(arena);
+    size_t count = 0;
 
     qsort(managers->items, managers->len, sizeof(*managers->items), compare_managers);
     for (size_t i = 0; i < managers->len; i++) {
@@ -57,13 +61,14 @@ const cJSON *apply_conflicts(struct arena *arena, struct managers *managers)
         conflicts.cut =
             conflicts.cut ||
             !buf_printf(&conflicts.lines, "%sconflicts with %s:", i ? "\n" : "", conflicts.manager);
-        field_set_each(arena, managers->items[i].set, add_conflict, &conflicts);
+        field_set_each(managers->items[i].set, add_conflict, &conflicts);
+        count += field_set_count(managers->items[i].set);
     }
     json_set_string(status, "kind", "Status");
     json_set_string(status, "apiVersion", "v1");
     json_set_object(status, "metadata");
     json_set_string(status, "status", "Failure");
-    json_set_string(status, "message", message_of(&conflicts));
+    json_set_string(status, "message", message_of(&conflicts, count));
     json_set_string(status, "reason", "Conflict");
     json_set_copy(json_set_object(status, "details"), "causes", conflicts.causes);
     json_set_int(status, "code", 409);

@@ -3,6 +3,7 @@
 #include "common/api/field_errors.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "standalone/schema/members.h"
 
 /* A name or key in a message; longer ones are cut. */
 #define MAX_ELEMENT_TEXT 4096
@@ -111,25 +112,41 @@ const char *field_element_text(struct arena *arena, const struct field_element *
     return arena_printf(arena, "[%s%s]", buf_string(&buf), fits ? "" : "...");
 }
 
-/* --- FieldsV1 --------------------------------------------------------------------------------- */
-
-static int compare_members(const void *a, const void *b)
+/* false: there is no room for more. */
+static bool append_path(struct arena *arena, struct buf *text, const struct field_path *path)
 {
-    return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
+    const char *element;
+    size_t room;
+
+    if (!path)
+        return true;
+    if (!append_path(arena, text, path->parent))
+        return false;
+    element = field_element_text(arena, &path->element);
+    room = text->max - text->len;
+    return buf_append(text, element, str_utf8_cut(element, strlen(element), room)) &&
+           strlen(element) <= room;
 }
+
+const char *field_path_text(struct arena *arena, const struct field_path *path)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(FIELD_PATH_TEXT_MAX);
+
+    (void)append_path(arena, &text, path);
+    return arena_strdup(arena, buf_string(&text));
+}
+
+/* --- FieldsV1 --------------------------------------------------------------------------------- */
 
 /* Keys are compared member by member, so these stand in order. */
 static const cJSON *sorted_key(struct arena *arena, const cJSON *key)
 {
-    const cJSON **members = arena_array(arena, const cJSON *, json_len(key) + 1);
+    size_t len;
+    const cJSON **members = members_in_order(arena, key, &len);
     cJSON *sorted = json_object(arena);
-    size_t len = 0;
 
-    json_for_each (member, key)
-        members[len++] = member;
-    qsort(members, len, sizeof(const cJSON *), compare_members);
-    for (size_t i = 0; i < len; i++)
-        json_set_copy(sorted, members[i]->string, members[i]);
+    for (size_t i = 0; i < len && cJSON_IsObject(key); i++)
+        members_append(sorted, members[i]->string, json_copy(members[i]));
     return sorted;
 }
 
@@ -162,33 +179,69 @@ static enum reading read_element(struct arena *arena, const char *text, struct f
     }
 }
 
-/* Fills set; *ret_member: the field itself belongs to the set above. */
-static bool read_set(struct arena *arena, const cJSON *fields, struct field_set *set,
-                     bool *ret_member)
+/* One member of FieldsV1. */
+struct entry {
+    struct field_element element;
+    size_t index; /* in the document */
+    const cJSON *fields;
+};
+
+static int compare_entries(const void *a, const void *b)
 {
-    *ret_member = !json_first(fields);
-    if (!cJSON_IsObject(fields))
-        return false;
+    const struct entry *one = a, *other = b;
+    int order = field_element_compare(&one->element, &other->element);
+
+    return order ? order : one->index < other->index ? -1 : 1;
+}
+
+/* In the order of the set, which is not that of the names. */
+static bool read_entries(struct arena *arena, const cJSON *fields, struct entry **ret,
+                         size_t *ret_len, bool *ret_member)
+{
+    struct entry *entries = arena_array(arena, struct entry, json_len(fields) + 1);
+    size_t len = 0;
+
     json_for_each (member, fields) {
-        struct field_element element;
-        bool is_member = false;
+        struct entry *entry = &entries[len];
 
         if (str_equal(member->string, ".")) {
             *ret_member = true;
             continue;
         }
-        enum reading reading = read_element(arena, member->string, &element);
+        enum reading reading = read_element(arena, member->string, &entry->element);
         if (reading == READ_WRONG)
             return false;
         if (reading == READ_OTHER)
             continue;
+        entry->fields = member;
+        entry->index = len++;
+    }
+    qsort(entries, len, sizeof(*entries), compare_entries);
+    *ret = entries;
+    *ret_len = len;
+    return true;
+}
+
+/* Fills set; *ret_member: the field itself belongs to the set above. */
+static bool read_set(struct arena *arena, const cJSON *fields, struct field_set *set,
+                     bool *ret_member)
+{
+    struct entry *entries;
+    size_t len;
+
+    *ret_member = !json_first(fields);
+    if (!cJSON_IsObject(fields) || !read_entries(arena, fields, &entries, &len, ret_member))
+        return false;
+    for (size_t i = 0; i < len; i++) {
         struct field_set *inner = field_set_create(arena);
-        if (!read_set(arena, member, inner, &is_member))
+        bool is_member = false;
+
+        if (!read_set(arena, entries[i].fields, inner, &is_member))
             return false;
         if (is_member)
-            field_set_insert_element(arena, set, &element);
+            field_set_insert_element(arena, set, &entries[i].element);
         if (!field_set_is_empty(inner))
-            *field_set_descend(arena, set, &element) = *inner;
+            *field_set_descend(arena, set, &entries[i].element) = *inner;
     }
     return true;
 }
@@ -232,15 +285,16 @@ static cJSON *write_set(struct arena *arena, const struct field_set *set, bool i
 
         for (; m < set->members_len && field_element_compare(&set->members[m], &child->element) < 0;
              m++)
-            json_set(fields, element_key(arena, &set->members[m]), cJSON_CreateObject());
+            members_append(fields, element_key(arena, &set->members[m]), cJSON_CreateObject());
 
         bool both =
             m < set->members_len && field_element_compare(&set->members[m], &child->element) == 0;
-        json_set(fields, element_key(arena, &child->element), write_set(arena, child->set, both));
+        members_append(fields, element_key(arena, &child->element),
+                       write_set(arena, child->set, both));
         m += both;
     }
     for (; m < set->members_len; m++)
-        json_set(fields, element_key(arena, &set->members[m]), cJSON_CreateObject());
+        members_append(fields, element_key(arena, &set->members[m]), cJSON_CreateObject());
     return fields;
 }
 

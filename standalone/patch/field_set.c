@@ -158,28 +158,58 @@ const struct field_set *field_set_below(const struct field_set *set,
 
 /* --- operations ------------------------------------------------------------------------------- */
 
+static void merge_members(struct arena *arena, struct field_set *sum, const struct field_set *a,
+                          const struct field_set *b)
+{
+    size_t i = 0, j = 0;
+
+    while (i < a->members_len || j < b->members_len) {
+        int order = i == a->members_len   ? 1
+                    : j == b->members_len ? -1
+                                          : field_element_compare(&a->members[i], &b->members[j]);
+
+        append_member(arena, sum, order <= 0 ? &a->members[i] : &b->members[j]);
+        i += order <= 0;
+        j += order >= 0;
+    }
+}
+
 struct field_set *field_set_union(struct arena *arena, const struct field_set *a,
                                   const struct field_set *b)
 {
     struct field_set *sum = field_set_create(arena);
+    size_t i = 0, j = 0;
 
-    for (size_t i = 0; i < a->members_len; i++)
-        append_member(arena, sum, &a->members[i]);
-    for (size_t i = 0; i < b->members_len; i++)
-        field_set_insert_element(arena, sum, &b->members[i]);
-    for (size_t i = 0; i < a->children_len; i++)
-        append_child(arena, sum, &a->children[i].element, a->children[i].set);
-    for (size_t i = 0; i < b->children_len; i++) {
-        const struct field_child *child = &b->children[i];
-        const struct field_set *known = field_set_below(sum, &child->element);
-        bool found;
+    merge_members(arena, sum, a, b);
+    while (i < a->children_len || j < b->children_len) {
+        const struct field_child *one = i < a->children_len ? &a->children[i] : NULL;
+        const struct field_child *other = j < b->children_len ? &b->children[j] : NULL;
+        int order = !one ? 1 : !other ? -1 : field_element_compare(&one->element, &other->element);
 
-        if (!known)
-            field_set_descend(arena, sum, &child->element);
-        sum->children[child_at(sum, &child->element, &found)].set =
-            known ? field_set_union(arena, known, child->set) : child->set;
+        if (order == 0)
+            append_child(arena, sum, &one->element, field_set_union(arena, one->set, other->set));
+        else
+            append_child(arena, sum, order < 0 ? &one->element : &other->element,
+                         order < 0 ? one->set : other->set);
+        i += order <= 0;
+        j += order >= 0;
     }
     return sum;
+}
+
+/* By halves: a thousand small sets are not each copied together with a large one. */
+struct field_set *field_set_union_of(struct arena *arena, const struct field_set *const *sets,
+                                     size_t len)
+{
+    const struct field_set *left, *right;
+
+    if (!len)
+        return field_set_create(arena);
+    left = len > 2 ? field_set_union_of(arena, sets, len / 2) : sets[0];
+    right = len > 2   ? field_set_union_of(arena, sets + len / 2, len - len / 2)
+            : len > 1 ? sets[1]
+                      : field_set_create(arena);
+    return field_set_union(arena, left, right);
 }
 
 struct field_set *field_set_intersection(struct arena *arena, const struct field_set *a,
@@ -243,43 +273,51 @@ struct field_set *field_set_with_named(struct arena *arena, const struct field_s
                                        const struct schema *schema)
 {
     struct field_set *all = field_set_create(arena);
+    struct field_set named = { 0 };
 
-    for (size_t i = 0; i < set->members_len; i++)
-        append_member(arena, all, &set->members[i]);
     for (size_t i = 0; i < set->children_len; i++) {
         const struct field_child *child = &set->children[i];
 
         if (schema && typed_is_named(schema, &child->element))
-            field_set_insert_element(arena, all, &child->element);
+            append_member(arena, &named, &child->element);
         append_child(arena, all, &child->element,
                      field_set_with_named(arena, child->set,
                                           schema ? typed_at(schema, &child->element) : NULL));
     }
+    merge_members(arena, all, set, &named);
     return all;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static void each(struct arena *arena, const struct field_set *set, const struct field_path *parent,
-                 const char *text, field_set_visit_fn *visit, void *ctx)
+static bool each(const struct field_set *set, const struct field_path *parent,
+                 field_set_visit_fn *visit, void *ctx)
 {
-    for (size_t i = 0; i < set->members_len; i++) {
+    bool more = true;
+
+    for (size_t i = 0; more && i < set->members_len; i++) {
         struct field_path path = { .parent = parent, .element = set->members[i] };
 
-        visit(ctx, &path,
-              arena_printf(arena, "%s%s", text, field_element_text(arena, &path.element)));
+        more = visit(ctx, &path);
     }
-    for (size_t i = 0; i < set->children_len; i++) {
+    for (size_t i = 0; more && i < set->children_len; i++) {
         struct field_path path = { .parent = parent, .element = set->children[i].element };
 
-        each(arena, set->children[i].set, &path,
-             arena_printf(arena, "%s%s", text, field_element_text(arena, &path.element)), visit,
-             ctx);
+        more = each(set->children[i].set, &path, visit, ctx);
     }
+    return more;
 }
 
-void field_set_each(struct arena *arena, const struct field_set *set, field_set_visit_fn *visit,
-                    void *ctx)
+void field_set_each(const struct field_set *set, field_set_visit_fn *visit, void *ctx)
 {
-    each(arena, set, NULL, "", visit, ctx);
+    (void)each(set, NULL, visit, ctx);
+}
+
+size_t field_set_count(const struct field_set *set)
+{
+    size_t count = set->members_len;
+
+    for (size_t i = 0; i < set->children_len; i++)
+        count += field_set_count(set->children[i].set);
+    return count;
 }

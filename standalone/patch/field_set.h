@@ -24,13 +24,17 @@ struct field_path {
     const struct field_path *parent;
     struct field_element element;
 };
+/* ".spec.tasks[name=\"a\"]", cut when it is longer; NULL gives "". */
+#define FIELD_PATH_TEXT_MAX 4096
+const char *field_path_text(struct arena *arena, const struct field_path *path);
 
 struct field_child {
     struct field_element element;
     struct field_set *set;
 };
 
-/* Members of the set, and below which fields there are more; both sorted. Zero is the empty set. */
+/* Members of the set, and below which fields there are more; both sorted, so that whoever inserts many
+ * does it in their order: one that is not behind the last moves those behind it. Zero is the empty set. */
 struct field_set {
     struct field_element *members;
     size_t members_len, members_cap;
@@ -54,6 +58,8 @@ const struct field_set *field_set_below(const struct field_set *set,
 /* New sets; their parts are shared. */
 struct field_set *field_set_union(struct arena *arena, const struct field_set *a,
                                   const struct field_set *b);
+struct field_set *field_set_union_of(struct arena *arena, const struct field_set *const *sets,
+                                     size_t len);
 struct field_set *field_set_intersection(struct arena *arena, const struct field_set *a,
                                          const struct field_set *b);
 struct field_set *field_set_difference(struct arena *arena, const struct field_set *a,
@@ -65,10 +71,10 @@ struct field_set *field_set_without(struct arena *arena, const struct field_set 
 struct field_set *field_set_with_named(struct arena *arena, const struct field_set *set,
                                        const struct schema *schema);
 
-/* Calls visit for each member, with its path as text (".spec.tasks[name=\"a\"]"). */
-typedef void field_set_visit_fn(void *ctx, const struct field_path *path, const char *text);
-void field_set_each(struct arena *arena, const struct field_set *set, field_set_visit_fn *visit,
-                    void *ctx);
+/* Calls visit for each member, until it returns false. */
+typedef bool field_set_visit_fn(void *ctx, const struct field_path *path);
+void field_set_each(const struct field_set *set, field_set_visit_fn *visit, void *ctx);
+size_t field_set_count(const struct field_set *set);
 
 /* FieldsV1. Reading: false if it is none; elements of kinds to come are skipped. */
 bool field_set_read(struct arena *arena, const cJSON *fields, struct field_set **ret);

@@ -1,62 +1,92 @@
 #include "standalone/patch/go_text.h"
 
-const char *go_text(struct arena *arena, const cJSON *value)
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "standalone/schema/members.h"
+
+/* How Go writes what has members. */
+struct style {
+    const char *map, *list, *between, *map_end, *list_end, *null;
+    bool quoted;
+};
+
+static const struct style PLAIN = { "map[", "[", " ", "]", "]", "<nil>", false };
+static const struct style SOURCE = {
+    "map[string]interface {}{", "[]interface {}{", ", ", "}", "}", "interface {}(nil)", true
+};
+
+static bool append_part(struct buf *text, const char *part)
+{
+    size_t len = strlen(part), cut = str_utf8_cut(part, len, text->max - text->len);
+
+    return buf_append(text, part, cut) && cut == len;
+}
+
+static bool append_name(struct buf *text, const struct style *style, const char *name)
+{
+    const char *quote = style->quoted ? "\"" : "";
+
+    return append_part(text, quote) && append_part(text, name) && append_part(text, quote) &&
+           append_part(text, ":");
+}
+
+/* false: there is no room for more. */
+static bool append_value(struct arena *arena, struct buf *text, const struct style *style,
+                         const cJSON *value)
 {
     bool map = cJSON_IsObject(value);
-    const char *all = map ? "map[" : "[";
+    const char *string = json_string(value, NULL), *quote = style->quoted ? "\"" : "";
 
-    if (cJSON_IsString(value))
-        return json_string(value, "");
+    if (string)
+        return append_part(text, quote) && append_part(text, string) && append_part(text, quote);
     if (cJSON_IsNull(value))
-        return "<nil>";
+        return append_part(text, style->null);
     if (!map && !cJSON_IsArray(value))
-        return json_text(arena, value, NULL);
-    json_for_each (item, value)
-        all = arena_printf(arena, "%s%s%s%s%s", all, map ? item->string : "", map ? ":" : "",
-                           go_text(arena, item), item->next ? " " : "");
-    return arena_printf(arena, "%s]", all);
+        return append_part(text, json_text(arena, value, NULL));
+    if (!append_part(text, map ? style->map : style->list))
+        return false;
+    json_for_each (item, value) {
+        if ((map && !append_name(text, style, item->string)) ||
+            !append_value(arena, text, style, item) ||
+            (item->next && !append_part(text, style->between)))
+            return false;
+    }
+    return append_part(text, map ? style->map_end : style->list_end);
+}
+
+static const char *text_in(struct arena *arena, const struct style *style, const cJSON *value)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(GO_TEXT_MAX);
+
+    (void)append_value(arena, &text, style, value);
+    return arena_strdup(arena, buf_string(&text));
+}
+
+const char *go_text(struct arena *arena, const cJSON *value)
+{
+    return text_in(arena, &PLAIN, value);
 }
 
 const char *go_source(struct arena *arena, const cJSON *value)
 {
-    bool map = cJSON_IsObject(value);
-    const char *all = map ? "map[string]interface {}{" : "[]interface {}{";
-
-    if (cJSON_IsString(value))
-        return arena_printf(arena, "\"%s\"", json_string(value, ""));
-    if (cJSON_IsNull(value))
-        return "interface {}(nil)";
-    if (!map && !cJSON_IsArray(value))
-        return json_text(arena, value, NULL);
-    json_for_each (item, value)
-        all = arena_printf(arena, "%s%s%s%s", all,
-                           map ? arena_printf(arena, "\"%s\":", item->string) : "",
-                           go_source(arena, item), item->next ? ", " : "");
-    return arena_printf(arena, "%s}", all);
-}
-
-static int compare_members(const void *a, const void *b)
-{
-    return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+    return text_in(arena, &SOURCE, value);
 }
 
 /* The caller's. */
 static cJSON *sorted(struct arena *arena, const cJSON *json)
 {
-    const cJSON **members = arena_array(arena, const cJSON *, json_len(json) + 1);
+    size_t len;
     cJSON *copy;
-    size_t len = 0;
 
     if (!cJSON_IsObject(json) && !cJSON_IsArray(json))
         return json_copy(json);
+
+    const cJSON **members = members_in_order(arena, json, &len);
+
     copy = cJSON_IsObject(json) ? cJSON_CreateObject() : cJSON_CreateArray();
-    json_for_each (member, json)
-        members[len++] = member;
-    if (cJSON_IsObject(json))
-        qsort(members, len, sizeof(const cJSON *), compare_members);
     for (size_t i = 0; i < len; i++) {
         if (cJSON_IsObject(json))
-            json_set(copy, members[i]->string, sorted(arena, members[i]));
+            members_append(copy, members[i]->string, sorted(arena, members[i]));
         else
             json_add(copy, sorted(arena, members[i]));
     }

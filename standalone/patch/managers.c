@@ -155,40 +155,73 @@ static int compare_ages(const void *a, const void *b)
     return manager_compare(one, other);
 }
 
+/* The managers of one version that are joined; the first of them is the bucket. */
+struct bucket {
+    struct manager *first;
+    const struct field_set **sets;
+    size_t len;
+};
+
 /* Into the bucket of its version; the first of a version is the bucket, until a second comes. */
-static bool join(struct arena *arena, struct manager *manager, struct manager **firsts,
-                 size_t firsts_len)
+static bool join(struct manager *manager, struct bucket *buckets, size_t buckets_len)
 {
-    for (size_t i = 0; i < firsts_len; i++) {
-        if (!str_equal(firsts[i]->version, manager->version))
+    for (size_t i = 0; i < buckets_len; i++) {
+        struct manager *first = buckets[i].first;
+
+        if (!str_equal(first->version, manager->version))
             continue;
-        firsts[i]->name = BUCKET;
-        firsts[i]->subresource = "";
-        firsts[i]->time = manager->time;
-        firsts[i]->set = field_set_union(arena, firsts[i]->set, manager->set);
-        manager->set = field_set_create(arena);
+        first->name = BUCKET;
+        first->subresource = "";
+        first->time = manager->time;
+        buckets[i].sets[buckets[i].len++] = manager->set;
+        manager->set = NULL;
         return true;
     }
     return false;
 }
 
+/* All updaters of a bucket but the first have no set any more. */
+static void fill_buckets(struct arena *arena, struct managers *managers,
+                         const struct bucket *buckets, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        buckets[i].first->set = field_set_union_of(arena, buckets[i].sets, buckets[i].len);
+    for (size_t i = 0; i < managers->len; i++) {
+        if (!managers->items[i].set)
+            managers->items[i].set = field_set_create(arena);
+    }
+}
+
 void managers_cap(struct arena *arena, struct managers *managers, size_t max)
 {
     struct manager **updaters = arena_array(arena, struct manager *, managers->len + 1);
-    struct manager **firsts = arena_array(arena, struct manager *, managers->len + 1);
-    size_t len = 0, firsts_len = 0;
+    size_t len = 0, buckets_len = 0;
 
     for (size_t i = 0; i < managers->len; i++) {
         if (!managers->items[i].applies)
             updaters[len++] = &managers->items[i];
     }
+    if (len <= max) {
+        managers_drop_empty(managers);
+        return;
+    }
+
+    struct bucket *buckets = arena_array(arena, struct bucket, len);
+
     qsort(updaters, len, sizeof(struct manager *), compare_ages);
     for (size_t i = 0, left = len; i < len && left > max; i++) {
-        if (join(arena, updaters[i], firsts, firsts_len))
+        if (join(updaters[i], buckets, buckets_len)) {
             left--;
-        else
-            firsts[firsts_len++] = updaters[i];
+            continue;
+        }
+
+        struct bucket *bucket = &buckets[buckets_len++];
+
+        bucket->first = updaters[i];
+        bucket->sets = arena_array(arena, const struct field_set *, len);
+        bucket->sets[bucket->len++] = updaters[i]->set;
     }
+    fill_buckets(arena, managers, buckets, buckets_len);
     managers_drop_empty(managers);
 }
 

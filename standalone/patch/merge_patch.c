@@ -1,5 +1,7 @@
 #include "standalone/patch/merge_patch.h"
 
+#include "standalone/schema/members.h"
+
 /* What a patch adds has no nulls, in lists too; items of lists may be null. The caller's. */
 static cJSON *without_nulls(const cJSON *value)
 {
@@ -12,13 +14,13 @@ static cJSON *without_nulls(const cJSON *value)
         if (cJSON_IsArray(value))
             json_add(copy, without_nulls(member));
         else if (!cJSON_IsNull(member))
-            json_set(copy, member->string, without_nulls(member));
+            members_append(copy, member->string, without_nulls(member));
     }
     return copy;
 }
 
 /* Takes document; returns what it becomes. json_parse bounds the depth of both. */
-static cJSON *merged(cJSON *document, const cJSON *patch)
+static cJSON *merged(struct arena *arena, cJSON *document, const cJSON *patch)
 {
     if (!cJSON_IsObject(patch)) {
         json_free(document);
@@ -28,18 +30,23 @@ static cJSON *merged(cJSON *document, const cJSON *patch)
         json_free(document);
         document = cJSON_CreateObject();
     }
-    json_for_each (member, patch) {
-        cJSON *old = cJSON_DetachItemFromObjectCaseSensitive(document, member->string);
 
+    const struct members members = members_of(arena, document);
+
+    json_for_each (member, patch) {
+        cJSON *old = members_get(&members, member->string); /* once: a patch has no name twice */
+
+        if (old)
+            old = cJSON_DetachItemViaPointer(document, old);
         if (cJSON_IsNull(member))
             json_free(old);
         else
-            json_set(document, member->string, merged(old, member));
+            members_append(document, member->string, merged(arena, old, member));
     }
     return document;
 }
 
 cJSON *merge_patch_apply(struct arena *arena, const cJSON *document, const cJSON *patch)
 {
-    return arena_own(arena, merged(json_copy(document), patch), json_free);
+    return arena_own(arena, merged(arena, json_copy(document), patch), json_free);
 }

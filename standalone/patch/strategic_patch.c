@@ -1,7 +1,10 @@
 #include "standalone/patch/strategic_patch.h"
 
+#include "common/base/map.h"
 #include "common/base/str.h"
+#include "standalone/patch/child_index.h"
 #include "standalone/patch/go_text.h"
+#include "standalone/schema/members.h"
 #include "standalone/schema/nodes.h"
 
 /* k8s.io/apimachinery/pkg/util/strategicpatch. */
@@ -51,7 +54,7 @@ static cJSON *added(const cJSON *value)
         if (cJSON_IsArray(value))
             json_add(copy, added(member));
         else if (!is_directive(member->string) && !cJSON_IsNull(member))
-            json_set(copy, member->string, added(member));
+            members_append(copy, member->string, added(member));
     }
     return copy;
 }
@@ -69,54 +72,96 @@ static const cJSON *identity(const struct list_kind *kind, const cJSON *item)
     return kind->key ? json_get(item, kind->key) : item;
 }
 
-/* -1: not there */
-static int64_t index_in(const struct list_kind *kind, const cJSON *list, const cJSON *item)
+/* The first item of each identity. */
+struct identities {
+    struct arena *arena;
+    const struct list_kind *kind;
+    struct map *places; /* value_key of the identity -> struct place */
+};
+
+struct place {
+    const cJSON *item;
+    size_t index;
+};
+
+static void release_places(void *places)
 {
-    const cJSON *wanted = identity(kind, item);
-    int64_t index = 0;
-
-    json_for_each (other, list) {
-        const cJSON *id = identity(kind, other);
-
-        if (wanted && id && json_equal(wanted, id))
-            return index;
-        index++;
-    }
-    return -1;
+    map_destroy(places);
 }
 
-static const cJSON *item_in(const struct list_kind *kind, const cJSON *list, const cJSON *item)
+static struct identities no_identities(struct arena *arena, const struct list_kind *kind)
 {
-    int64_t index = index_in(kind, list, item);
-    const cJSON *found = json_first(list);
+    return (struct identities){
+        .arena = arena,
+        .kind = kind,
+        .places = arena_own(arena, map_create(NULL), release_places),
+    };
+}
 
-    while (found && index-- > 0)
-        found = found->next;
-    return index_in(kind, list, item) < 0 ? NULL : found;
+/* NULL: no item has that identity, or this one has none. */
+static const struct place *place_of(const struct identities *identities, const cJSON *item)
+{
+    const cJSON *id = identity(identities->kind, item);
+
+    return id ? map_get(identities->places, value_key(identities->arena, id)) : NULL;
+}
+
+/* false: there is one of that identity. */
+static bool add_identity(const struct identities *identities, const cJSON *item, size_t index)
+{
+    const cJSON *id = identity(identities->kind, item);
+    const char *key = id ? value_key(identities->arena, id) : NULL;
+    struct place *place;
+
+    if (!key)
+        return true;
+    if (map_get(identities->places, key))
+        return false;
+    place = arena_new(identities->arena, struct place);
+    *place = (struct place){ .item = item, .index = index };
+    map_set(identities->places, key, place);
+    return true;
+}
+
+static struct identities identities_of(struct arena *arena, const struct list_kind *kind,
+                                       const cJSON *list)
+{
+    struct identities identities = no_identities(arena, kind);
+    size_t index = 0;
+
+    json_for_each (item, list)
+        add_identity(&identities, item, index++);
+    return identities;
 }
 
 /* Those of order come in its order, the others keep their places among them as server has them. */
-static cJSON *in_order(const struct list_kind *kind, cJSON *merged, const cJSON *order,
-                       const cJSON *server)
+static cJSON *in_order(struct arena *arena, const struct list_kind *kind, cJSON *merged,
+                       const cJSON *order, const cJSON *server)
 {
+    const struct identities of_merged = identities_of(arena, kind, merged);
+    const struct identities of_order = identities_of(arena, kind, order);
+    const struct identities of_server = identities_of(arena, kind, server);
+    const struct identities of_named = no_identities(arena, kind);
     cJSON *named = cJSON_CreateArray(), *sorted = cJSON_CreateArray();
 
     json_for_each (entry, order) {
-        const cJSON *item = item_in(kind, merged, entry);
+        const struct place *place = place_of(&of_merged, entry);
 
-        if (item && index_in(kind, named, item) < 0)
-            json_add(named, json_copy(item));
+        if (place && add_identity(&of_named, place->item, 0))
+            json_add(named, json_copy(place->item));
     }
     const cJSON *next = json_first(named);
+    const struct place *there = place_of(&of_server, next);
     json_for_each (item, merged) {
-        if (index_in(kind, order, item) >= 0)
+        if (place_of(&of_order, item))
             continue;
-        for (; next; next = next->next) {
-            int64_t here = index_in(kind, server, item), there = index_in(kind, server, next);
 
-            if (here >= 0 && there >= 0 && here < there)
-                break;
+        const struct place *here = place_of(&of_server, item);
+
+        while (next && !(here && there && here->index < there->index)) {
             json_add(sorted, json_copy(next));
+            next = next->next;
+            there = place_of(&of_server, next);
         }
         json_add(sorted, json_copy(item));
     }
@@ -127,14 +172,16 @@ static cJSON *in_order(const struct list_kind *kind, cJSON *merged, const cJSON 
     return sorted;
 }
 
-static cJSON *merge_scalars(const struct list_kind *kind, const cJSON *original, const cJSON *patch)
+static cJSON *merge_scalars(struct arena *arena, const struct list_kind *kind,
+                            const cJSON *original, const cJSON *patch)
 {
+    const struct identities seen = no_identities(arena, kind);
     const cJSON *lists[] = { original, patch };
     cJSON *merged = cJSON_CreateArray();
 
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         json_for_each (item, lists[i]) {
-            if (index_in(kind, merged, item) < 0)
+            if (add_identity(&seen, item, 0))
                 json_add(merged, json_copy(item));
         }
     }
@@ -156,15 +203,16 @@ static bool replaces(const cJSON *patch)
     return false;
 }
 
-static const cJSON *deleted_by(const struct list_kind *kind, const cJSON *patch, const cJSON *item)
+static struct identities deleted_by(struct arena *arena, const struct list_kind *kind,
+                                    const cJSON *patch)
 {
-    json_for_each (other, patch) {
-        const cJSON *id = identity(kind, other);
+    struct identities deleted = no_identities(arena, kind);
 
-        if (str_equal(directive_of(other), "delete") && id && json_equal(id, identity(kind, item)))
-            return other;
+    json_for_each (item, patch) {
+        if (str_equal(directive_of(item), "delete"))
+            add_identity(&deleted, item, 0);
     }
-    return NULL;
+    return deleted;
 }
 
 static bool check_items(struct patching *patching, const struct list_kind *kind, const cJSON *patch)
@@ -186,21 +234,27 @@ static bool check_items(struct patching *patching, const struct list_kind *kind,
 static cJSON *merge_objects(struct patching *patching, const struct list_kind *kind,
                             const cJSON *original, const cJSON *patch)
 {
+    const struct identities of_patch = identities_of(patching->arena, kind, patch);
+    const struct identities deleted = deleted_by(patching->arena, kind, patch);
+    const struct identities kept = no_identities(patching->arena, kind);
     cJSON *merged = cJSON_CreateArray();
+    bool nothing_stays = replaces(patch);
 
     if (!check_items(patching, kind, patch))
         return merged;
     json_for_each (item, original) {
-        const cJSON *change = item_in(kind, patch, item);
+        const struct place *change = place_of(&of_patch, item);
 
-        if (replaces(patch) || deleted_by(kind, patch, item))
+        if (nothing_stays || place_of(&deleted, item))
             continue;
-        json_add(merged, change ? merge_map(patching, kind->items, item, change) : json_copy(item));
+        add_identity(&kept, item, 0);
+        json_add(merged,
+                 change ? merge_map(patching, kind->items, item, change->item) : json_copy(item));
     }
     json_for_each (item, patch) {
         bool plain = !*directive_of(item) || str_equal(directive_of(item), "merge");
 
-        if (plain && index_in(kind, merged, item) < 0)
+        if (plain && add_identity(&kept, item, 0))
             json_add(merged, added(item));
     }
     return merged;
@@ -211,9 +265,9 @@ static cJSON *merge_list(struct patching *patching, const struct schema *schema,
 {
     const struct list_kind kind = { .items = schema->items, .key = schema->merge_key };
     cJSON *merged = kind.key ? merge_objects(patching, &kind, original, patch)
-                             : merge_scalars(&kind, original, patch);
+                             : merge_scalars(patching->arena, &kind, original, patch);
 
-    return in_order(&kind, merged, patch, original);
+    return in_order(patching->arena, &kind, merged, patch, original);
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */
@@ -239,60 +293,74 @@ static cJSON *merge_value(struct patching *patching, const struct schema *schema
     return merged;
 }
 
-static void delete_from(cJSON *map, const char *name, const cJSON *values)
+/* A map that is being merged. */
+struct merging {
+    struct patching *patching;
+    const struct schema *schema;
+    const cJSON *original;
+    cJSON *map;
+    struct child_index *index;
+};
+
+static void delete_from(struct merging *merging, const char *name, const cJSON *values)
 {
     static const struct list_kind SCALARS = { 0 };
-    cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(map, name);
+    const struct identities deleted = identities_of(merging->patching->arena, &SCALARS, values);
+    const cJSON *list = child_index_member(merging->index, merging->map, name);
     cJSON *kept = cJSON_CreateArray();
 
     json_for_each (item, list) {
-        if (index_in(&SCALARS, values, item) < 0)
+        if (!place_of(&deleted, item))
             json_add(kept, json_copy(item));
     }
-    json_free(list);
-    json_set(map, name, kept);
+    child_index_set(merging->index, merging->map, name, kept);
 }
 
-static void set_order(const struct schema *schema, cJSON *map, const char *name, const cJSON *order,
-                      const cJSON *original)
+static void set_order(struct merging *merging, const char *name, const cJSON *order)
 {
-    const struct schema *member = member_of(schema, name);
+    const struct schema *member = member_of(merging->schema, name);
     const struct list_kind kind = { .items = member ? member->items : NULL,
                                     .key = member ? member->merge_key : NULL };
-    cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(map, name);
+    const cJSON *list = child_index_member(merging->index, merging->map, name);
 
-    if (list)
-        json_set(map, name, in_order(&kind, list, order, json_get(original, name)));
+    if (cJSON_IsArray(list))
+        child_index_set(merging->index, merging->map, name,
+                        in_order(merging->patching->arena, &kind, json_copy(list), order,
+                                 json_get(merging->original, name)));
 }
 
-static void retain_keys(cJSON *map, const cJSON *keys)
+static void retain_keys(struct merging *merging, const cJSON *keys)
 {
-    for (cJSON *member = map->child, *next; member; member = next) {
-        bool kept = false;
+    const struct list_kind texts = { 0 };
+    const struct identities kept = identities_of(merging->patching->arena, &texts, keys);
+    size_t len;
+    const cJSON **members = members_in_order(merging->patching->arena, merging->map, &len);
 
-        next = member->next;
-        json_for_each (key, keys)
-            kept = kept || str_equal(json_string(key, NULL), member->string);
-        if (!kept)
-            json_free(cJSON_DetachItemViaPointer(map, member));
+    for (size_t i = 0; i < len; i++) {
+        cJSON *name = cJSON_CreateString(members[i]->string);
+
+        if (!place_of(&kept, name))
+            json_free(child_index_take(merging->index, merging->map, members[i]->string));
+        json_free(name);
     }
 }
 
-static void merge_members(struct patching *patching, const struct schema *schema, cJSON *merged,
-                          const cJSON *patch)
+static void merge_members(struct merging *merging, const cJSON *patch)
 {
     json_for_each (member, patch) {
         const char *name = member->string;
 
         if (str_has_prefix(name, DELETE_FROM)) {
-            delete_from(merged, name + strlen(DELETE_FROM), member);
+            delete_from(merging, name + strlen(DELETE_FROM), member);
         } else if (!is_directive(name)) {
-            cJSON *old = cJSON_DetachItemFromObjectCaseSensitive(merged, name);
+            cJSON *old = child_index_take(merging->index, merging->map, name);
 
             if (cJSON_IsNull(member))
                 json_free(old);
             else
-                json_set(merged, name, merge_value(patching, member_of(schema, name), old, member));
+                child_index_set(
+                    merging->index, merging->map, name,
+                    merge_value(merging->patching, member_of(merging->schema, name), old, member));
         }
     }
 }
@@ -302,7 +370,7 @@ static cJSON *merge_map(struct patching *patching, const struct schema *schema,
                         const cJSON *original, const cJSON *patch)
 {
     const char *directive = directive_of(patch);
-    cJSON *merged;
+    struct merging merging = { .patching = patching, .schema = schema, .original = original };
 
     if (str_equal(directive, "replace"))
         return added(patch);
@@ -310,15 +378,16 @@ static cJSON *merge_map(struct patching *patching, const struct schema *schema,
         return cJSON_CreateObject();
     if (*directive && !str_equal(directive, "merge"))
         unknown_directive(patching, patch);
-    merged = json_copy(original);
+    merging.map = json_copy(original);
+    merging.index = child_index_create(patching->arena);
     if (json_get(patch, RETAIN_KEYS))
-        retain_keys(merged, json_get(patch, RETAIN_KEYS));
-    merge_members(patching, schema, merged, patch);
+        retain_keys(&merging, json_get(patch, RETAIN_KEYS));
+    merge_members(&merging, patch);
     json_for_each (member, patch) {
         if (str_has_prefix(member->string, ELEMENT_ORDER))
-            set_order(schema, merged, member->string + strlen(ELEMENT_ORDER), member, original);
+            set_order(&merging, member->string + strlen(ELEMENT_ORDER), member);
     }
-    return merged;
+    return merging.map;
 }
 
 int strategic_patch_apply(struct arena *arena, const struct schema *schema, const cJSON *document,

@@ -1,5 +1,7 @@
 #include "standalone/patch/typed.h"
 
+#include <stdlib.h>
+
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "standalone/patch/go_text.h"
@@ -124,6 +126,44 @@ int typed_item_element(struct arena *arena, const struct schema *schema, const c
     return 0;
 }
 
+static int compare_items(const void *a, const void *b)
+{
+    const struct typed_item *one = a, *other = b;
+    int order = field_element_compare(&one->element, &other->element);
+
+    return order ? order : one->index < other->index ? -1 : 1;
+}
+
+struct typed_item *typed_sorted_items(struct arena *arena, const struct schema *schema,
+                                      const cJSON *list, size_t *ret_len)
+{
+    struct typed_item *items = arena_array(arena, struct typed_item, json_len(list) + 1);
+    size_t len = 0, index = 0;
+
+    json_for_each (value, list) {
+        struct typed_item *item = &items[len];
+
+        if (typed_item_element(arena, schema, value, &item->element, NULL) == 0) {
+            item->value = value;
+            item->index = index;
+            len++;
+        }
+        index++;
+    }
+    qsort(items, len, sizeof(*items), compare_items);
+    *ret_len = len;
+    return items;
+}
+
+size_t typed_same_items(const struct typed_item *items, size_t len)
+{
+    size_t same = 1;
+
+    while (same < len && field_element_compare(&items[0].element, &items[same].element) == 0)
+        same++;
+    return same;
+}
+
 /* --- checking --------------------------------------------------------------------------------- */
 
 struct checking {
@@ -132,14 +172,15 @@ struct checking {
     bool duplicates;
 };
 
-static int check(const struct checking *checking, const struct schema *schema, const char *path,
-                 const cJSON *value);
+static int check(const struct checking *checking, const struct schema *schema,
+                 const struct field_path *path, const cJSON *value);
 
-static int wrong(const struct checking *checking, const char *path, const char *why)
+static int wrong(const struct checking *checking, const struct field_path *path, const char *why)
 {
-    if (!*path)
+    if (!path)
         return error_set(checking->err, ERROR_INVALID, "%s", why);
-    return error_set(checking->err, ERROR_INVALID, "%s: %s", path, why);
+    return error_set(checking->err, ERROR_INVALID, "%s: %s", field_path_text(checking->arena, path),
+                     why);
 }
 
 static const char *shown(struct arena *arena, const cJSON *value)
@@ -163,7 +204,7 @@ static bool is_text(const struct schema *schema)
 }
 
 static int check_scalar(const struct checking *checking, const struct schema *schema,
-                        const char *path, const cJSON *value)
+                        const struct field_path *path, const cJSON *value)
 {
     struct arena *arena = checking->arena;
     bool number = schema->type == SCHEMA_INTEGER || schema->type == SCHEMA_NUMBER;
@@ -188,7 +229,7 @@ static int check_scalar(const struct checking *checking, const struct schema *sc
 }
 
 static int item_element(const struct checking *checking, const struct schema *schema,
-                        const char *path, const cJSON *item, size_t index,
+                        const struct field_path *path, const cJSON *item, size_t index,
                         struct field_element *ret)
 {
     struct error why;
@@ -201,10 +242,29 @@ static int item_element(const struct checking *checking, const struct schema *sc
                  arena_printf(checking->arena, "element %zu: %s", index, why.message));
 }
 
-static int check_list(const struct checking *checking, const struct schema *schema,
-                      const char *path, const cJSON *list)
+/* By index: it was in the list before. NULL: none is, or nobody minds. */
+static const bool *find_duplicates(const struct checking *checking, const struct schema *schema,
+                                   const cJSON *list)
 {
-    struct field_set *seen = field_set_create(checking->arena);
+    struct typed_item *items;
+    size_t len, same;
+    bool *twice;
+
+    if (checking->duplicates || typed_is_atomic_list(schema))
+        return NULL;
+    items = typed_sorted_items(checking->arena, schema, list, &len);
+    twice = arena_array(checking->arena, bool, json_len(list) + 1);
+    for (size_t i = 0; i < len; i += same) {
+        same = typed_same_items(&items[i], len - i);
+        for (size_t k = 1; k < same; k++)
+            twice[items[i + k].index] = true;
+    }
+    return twice;
+}
+
+static int check_list(const struct checking *checking, const struct schema *schema,
+                      const struct field_path *path, const cJSON *list)
+{
     size_t index = 0;
 
     if (cJSON_IsNull(list))
@@ -213,27 +273,27 @@ static int check_list(const struct checking *checking, const struct schema *sche
         return wrong(
             checking, path,
             arena_printf(checking->arena, "expected list, got %s", shown(checking->arena, list)));
-    json_for_each (item, list) {
-        struct field_element element;
-        int r = item_element(checking, schema, path, item, index++, &element);
-        if (r < 0)
-            return r;
-        const char *text = field_element_text(checking->arena, &element);
 
-        if (!checking->duplicates && field_set_has(seen, &element))
-            return wrong(checking, path,
-                         arena_printf(checking->arena, "duplicate entries for key %s", text));
-        field_set_insert_element(checking->arena, seen, &element);
-        r = check(checking, typed_items(schema), arena_printf(checking->arena, "%s%s", path, text),
-                  item);
+    const bool *twice = find_duplicates(checking, schema, list);
+
+    json_for_each (item, list) {
+        struct field_path inner = { .parent = path };
+        int r = item_element(checking, schema, path, item, index, &inner.element);
+        if (r == 0 && twice && twice[index])
+            r = wrong(checking, path,
+                      arena_printf(checking->arena, "duplicate entries for key %s",
+                                   field_element_text(checking->arena, &inner.element)));
+        if (r == 0)
+            r = check(checking, typed_items(schema), &inner, item);
         if (r < 0)
             return r;
+        index++;
     }
     return 0;
 }
 
-static int check_map(const struct checking *checking, const struct schema *schema, const char *path,
-                     const cJSON *map)
+static int check_map(const struct checking *checking, const struct schema *schema,
+                     const struct field_path *path, const cJSON *map)
 {
     if (cJSON_IsNull(map))
         return 0;
@@ -243,19 +303,21 @@ static int check_map(const struct checking *checking, const struct schema *schem
             arena_printf(checking->arena, "expected map, got %s", shown(checking->arena, map)));
     json_for_each (member, map) {
         const struct schema *inner = typed_member(schema, member->string);
-        const char *inner_path = arena_printf(checking->arena, "%s.%s", path, member->string);
+        const struct field_path inner_path = {
+            .parent = path, .element = { .kind = ELEMENT_FIELD, .name = member->string }
+        };
 
         if (!inner)
-            return wrong(checking, inner_path, "field not declared in schema");
-        int r = check(checking, inner, inner_path, member);
+            return wrong(checking, &inner_path, "field not declared in schema");
+        int r = check(checking, inner, &inner_path, member);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-static int check(const struct checking *checking, const struct schema *schema, const char *path,
-                 const cJSON *value)
+static int check(const struct checking *checking, const struct schema *schema,
+                 const struct field_path *path, const cJSON *value)
 {
     struct typed_atom atom = typed_atom(schema, value);
 
@@ -271,5 +333,5 @@ int typed_check(struct arena *arena, const struct schema *schema, const cJSON *o
 {
     const struct checking checking = { .arena = arena, .err = err, .duplicates = duplicates };
 
-    return check(&checking, schema, "", object);
+    return check(&checking, schema, NULL, object);
 }

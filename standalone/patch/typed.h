@@ -26,6 +26,19 @@ bool typed_is_named(const struct schema *schema, const struct field_element *ele
 int typed_item_element(struct arena *arena, const struct schema *schema, const cJSON *item,
                        struct field_element *ret, struct error *err) MUST_CHECK;
 
+/* One item of a list that is a map or a set. */
+struct typed_item {
+    struct field_element element;
+    const cJSON *value;
+    size_t index; /* in the list */
+};
+/* In the order of their elements, equal ones in that of the list; without those that have none. In the
+ * arena. */
+struct typed_item *typed_sorted_items(struct arena *arena, const struct schema *schema,
+                                      const cJSON *list, size_t *ret_len);
+/* How many from items[0] on have the element of items[0]; len of them are left. */
+size_t typed_same_items(const struct typed_item *items, size_t len);
+
 /* ERROR_INVALID in structured-merge-diff's words; what an object that is applied must keep. */
 int typed_check(struct arena *arena, const struct schema *schema, const cJSON *object,
                 bool duplicates, struct error *err) MUST_CHECK;

@@ -1,5 +1,6 @@
 #include "common/base/str.h"
 #include "standalone/patch/typed.h"
+#include "standalone/schema/members.h"
 
 struct comparing {
     struct arena *arena;
@@ -55,104 +56,93 @@ static bool compare_maps(struct comparing *comparing, const struct pair *pair)
         compare_leaf(comparing, pair);
         return true;
     }
-    json_for_each (member, old)
-        compare_member(comparing, pair, member->string, member, json_get(new, member->string));
-    json_for_each (member, new) {
-        if (!json_get(old, member->string))
-            compare_member(comparing, pair, member->string, NULL, member);
+
+    size_t old_len, new_len, i = 0, j = 0;
+    const cJSON **olds = members_in_order(comparing->arena, old, &old_len);
+    const cJSON **news = members_in_order(comparing->arena, new, &new_len);
+
+    while (i < old_len || j < new_len) {
+        int order = i == old_len ? 1 : j == new_len ? -1 : strcmp(olds[i]->string, news[j]->string);
+        const cJSON *one = order <= 0 ? olds[i++] : NULL, *other = order >= 0 ? news[j++] : NULL;
+
+        compare_member(comparing, pair, one ? one->string : other->string, one, other);
     }
     return false;
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* The items of a list with one element. */
+/* The items of both lists that have one element. */
 struct same_items {
-    const cJSON *first;
-    size_t count;
+    const struct typed_item *old, *new;
+    size_t old_len, new_len;
 };
 
-static struct same_items items_at(struct comparing *comparing, const struct schema *schema,
-                                  const cJSON *list, const struct field_element *element)
-{
-    struct same_items items = { 0 };
-
-    json_for_each (item, list) {
-        struct field_element other;
-
-        if (typed_item_element(comparing->arena, schema, item, &other, NULL) < 0 ||
-            field_element_compare(&other, element) != 0)
-            continue;
-        if (!items.count++)
-            items.first = item;
-    }
-    return items;
-}
-
 /* Items that share their element are as one value. */
-static bool same_duplicates(struct comparing *comparing, const struct pair *pair,
-                            const struct field_element *element)
+static bool same_duplicates(const struct same_items *items)
 {
-    cJSON *olds = json_array(comparing->arena), *news = json_array(comparing->arena);
-    const cJSON *lists[] = { pair->old, pair->new };
-
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        json_for_each (item, lists[i]) {
-            struct field_element other;
-
-            if (typed_item_element(comparing->arena, pair->schema, item, &other, NULL) == 0 &&
-                field_element_compare(&other, element) == 0)
-                json_add(i ? news : olds, json_copy(item));
-        }
+    if (items->old_len != items->new_len)
+        return false;
+    for (size_t i = 0; i < items->old_len; i++) {
+        if (!json_equal(items->old[i].value, items->new[i].value))
+            return false;
     }
-    return json_equal(olds, news);
+    return true;
 }
 
-static void compare_item(struct comparing *comparing, const struct pair *pair,
-                         const struct field_path *path)
+static void compare_items(struct comparing *comparing, const struct pair *pair,
+                          const struct same_items *items)
 {
-    struct same_items old = items_at(comparing, pair->schema, pair->old, &path->element);
-    struct same_items new = items_at(comparing, pair->schema, pair->new, &path->element);
-    struct pair inner = { .schema = typed_items(pair->schema), .path = path };
+    const struct field_path path = {
+        .parent = pair->path,
+        .element = items->old_len ? items->old[0].element : items->new[0].element,
+    };
+    const struct pair inner = { .schema = typed_items(pair->schema),
+                                .path = &path,
+                                .old = items->old_len == 1 ? items->old[0].value : NULL,
+                                .new = items->new_len == 1 ? items->new[0].value : NULL };
 
-    if (old.count >= 2 && new.count >= 2) {
-        if (!same_duplicates(comparing, pair, &path->element))
-            insert(comparing, comparing->result.modified, path);
+    if (items->old_len >= 2 && items->new_len >= 2) {
+        if (!same_duplicates(items))
+            insert(comparing, comparing->result.modified, &path);
         return;
     }
-    inner.old = old.count >= 2 ? NULL : old.first;
-    inner.new = new.count >= 2 ? NULL : new.first;
     if (inner.old || inner.new)
         compare(comparing, &inner);
-    if (old.count >= 2)
-        insert(comparing, comparing->result.removed, path);
-    if (new.count >= 2)
-        insert(comparing, comparing->result.added, path);
+    if (items->old_len >= 2)
+        insert(comparing, comparing->result.removed, &path);
+    if (items->new_len >= 2)
+        insert(comparing, comparing->result.added, &path);
 }
 
+/* In the order of the elements, which is that of the sets. */
 static bool compare_lists(struct comparing *comparing, const struct pair *pair)
 {
-    const cJSON *lists[] = { cJSON_IsArray(pair->old) ? pair->old : NULL,
-                             cJSON_IsArray(pair->new) ? pair->new : NULL };
-    struct field_set *seen = field_set_create(comparing->arena);
-    struct pair both = *pair;
+    const cJSON *old = cJSON_IsArray(pair->old) ? pair->old : NULL;
+    const cJSON *new = cJSON_IsArray(pair->new) ? pair->new : NULL;
+    size_t old_len, new_len, i = 0, j = 0;
 
-    if (typed_is_atomic_list(pair->schema) || (!json_first(lists[0]) && !json_first(lists[1]))) {
+    if (typed_is_atomic_list(pair->schema) || (!json_first(old) && !json_first(new))) {
         compare_leaf(comparing, pair);
         return true;
     }
-    both.old = lists[0];
-    both.new = lists[1];
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        json_for_each (item, lists[i]) {
-            struct field_path path = { .parent = pair->path };
 
-            if (typed_item_element(comparing->arena, pair->schema, item, &path.element, NULL) < 0 ||
-                field_set_has(seen, &path.element))
-                continue;
-            field_set_insert_element(comparing->arena, seen, &path.element);
-            compare_item(comparing, &both, &path);
-        }
+    const struct typed_item *olds =
+        typed_sorted_items(comparing->arena, pair->schema, old, &old_len);
+    const struct typed_item *news =
+        typed_sorted_items(comparing->arena, pair->schema, new, &new_len);
+
+    while (i < old_len || j < new_len) {
+        struct same_items items = { .old = &olds[i], .new = &news[j] };
+        int order = i == old_len   ? 1
+                    : j == new_len ? -1
+                                   : field_element_compare(&olds[i].element, &news[j].element);
+
+        items.old_len = order <= 0 ? typed_same_items(items.old, old_len - i) : 0;
+        items.new_len = order >= 0 ? typed_same_items(items.new, new_len - j) : 0;
+        compare_items(comparing, pair, &items);
+        i += items.old_len;
+        j += items.new_len;
     }
     return false;
 }

@@ -1,5 +1,7 @@
 #include "standalone/patch/typed.h"
 
+#include "standalone/schema/members.h"
+
 struct merging {
     struct arena *arena;
     struct error *err;
@@ -32,18 +34,20 @@ static cJSON *merge_maps(struct merging *merging, const struct schema *schema, c
     if (schema->map_atomic || (!json_first(old) && !json_first(new)))
         return leaf(live, applied);
 
+    const struct members olds = members_of(merging->arena, old);
+    const struct members news = members_of(merging->arena, new);
     cJSON *merged = cJSON_CreateObject();
     const cJSON *maps[] = { old, new };
     for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
         json_for_each (member, maps[i]) {
             const struct schema *inner = typed_member(schema, member->string);
 
-            if (i && json_get(old, member->string))
+            if (i && members_get(&olds, member->string))
                 continue;
             cJSON *value = merge(merging, inner ? inner : &SCHEMA_DEDUCED, i ? NULL : member,
-                                 json_get(new, member->string));
+                                 members_get(&news, member->string));
             if (value)
-                json_set(merged, member->string, value);
+                members_append(merged, member->string, value);
         }
     }
     return or_nothing(merged);
@@ -55,44 +59,86 @@ struct items {
     struct field_element *elements;
     const cJSON **values;
     size_t len;
+    const struct typed_item *sorted; /* those with an element: index counts them */
 };
+
+/* The first of items that has the element, among sorted ones; len: none. */
+static size_t find(const struct items *items, const struct field_element *element)
+{
+    size_t low = 0, high = items->len;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (field_element_compare(&items->sorted[middle].element, element) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < items->len && field_element_compare(&items->sorted[low].element, element) == 0)
+        return low;
+    return items->len;
+}
 
 static bool has(const struct items *items, const struct field_element *element, size_t *ret)
 {
-    for (size_t i = 0; i < items->len; i++) {
-        if (field_element_compare(&items->elements[i], element) == 0) {
-            *ret = i;
-            return true;
-        }
-    }
-    return false;
+    size_t at = find(items, element);
+
+    if (at == items->len)
+        return false;
+    *ret = items->sorted[at].index;
+    return true;
 }
 
-static struct items index_items(struct merging *merging, const struct schema *schema,
-                                const cJSON *list, bool duplicates)
+static void refuse_duplicates(struct merging *merging, const struct typed_item *items, size_t len)
 {
-    struct items items = {
-        .elements = arena_array(merging->arena, struct field_element, json_len(list) + 1),
-        .values = arena_array(merging->arena, const cJSON *, json_len(list) + 1)
-    };
-    size_t index = 0, at;
+    for (size_t i = 1; i < len && !merging->failed; i++) {
+        if (field_element_compare(&items[i - 1].element, &items[i].element) == 0)
+            merging->failed = error_set(merging->err, ERROR_INVALID, "duplicate entries for key %s",
+                                        field_element_text(merging->arena, &items[i].element));
+    }
+}
+
+/* Of a list that holds an item without an element. */
+static void refuse_nameless(struct merging *merging, const struct schema *schema, const cJSON *list)
+{
+    size_t index = 0;
 
     json_for_each (item, list) {
         struct field_element element;
         struct error why;
 
-        if (typed_item_element(merging->arena, schema, item, &element, &why) < 0)
+        if (typed_item_element(merging->arena, schema, item, &element, &why) < 0) {
             merging->failed =
                 error_set(merging->err, ERROR_INVALID, "element %zu: %s", index, why.message);
-        else if (!duplicates && has(&items, &element, &at))
-            merging->failed = error_set(merging->err, ERROR_INVALID, "duplicate entries for key %s",
-                                        field_element_text(merging->arena, &element));
-        else {
-            items.elements[items.len] = element;
-            items.values[items.len++] = item;
+            return;
         }
         index++;
     }
+}
+
+static struct items index_items(struct merging *merging, const struct schema *schema,
+                                const cJSON *list, bool duplicates)
+{
+    size_t len = 0;
+    struct typed_item *sorted = typed_sorted_items(merging->arena, schema, list, &len);
+    struct items items = {
+        .elements = arena_array(merging->arena, struct field_element, len + 1),
+        .values = arena_array(merging->arena, const cJSON *, len + 1),
+        .len = len,
+        .sorted = sorted,
+    };
+
+    if (len < json_len(list)) {
+        refuse_nameless(merging, schema, list);
+        return items;
+    }
+    for (size_t i = 0; i < len; i++) {
+        items.elements[sorted[i].index] = sorted[i].element;
+        items.values[sorted[i].index] = sorted[i].value;
+    }
+    if (!duplicates)
+        refuse_duplicates(merging, sorted, len);
     return items;
 }
 
@@ -108,16 +154,12 @@ struct list_merge {
 /* What the live list has under the element; nothing where it is there twice. */
 static const cJSON *live_value(const struct list_merge *list, const struct field_element *element)
 {
-    const cJSON *found = NULL;
+    const struct items *live = &list->live;
+    size_t at = find(live, element);
 
-    for (size_t i = 0; i < list->live.len; i++) {
-        if (field_element_compare(&list->live.elements[i], element) != 0)
-            continue;
-        if (found)
-            return NULL;
-        found = list->live.values[i];
-    }
-    return found;
+    if (at == live->len || typed_same_items(&live->sorted[at], live->len - at) > 1)
+        return NULL;
+    return live->sorted[at].value;
 }
 
 static void take(struct list_merge *list, const cJSON *live, const cJSON *applied)

@@ -1,5 +1,7 @@
 #include "standalone/patch/typed.h"
 
+#include "standalone/schema/members.h"
+
 struct collecting {
     struct arena *arena;
     struct field_set *set;
@@ -12,29 +14,28 @@ static void collect(const struct collecting *collecting, const struct schema *sc
 static void collect_items(const struct collecting *collecting, const struct schema *schema,
                           const struct field_path *parent, const cJSON *list)
 {
-    struct field_set *seen = field_set_create(collecting->arena);
-    struct field_set *twice = field_set_create(collecting->arena);
-    struct field_path path = { .parent = parent };
+    size_t len, same;
+    const struct typed_item *items = typed_sorted_items(collecting->arena, schema, list, &len);
 
-    json_for_each (item, list) {
-        if (typed_item_element(collecting->arena, schema, item, &path.element, NULL) < 0)
-            continue;
-        field_set_insert_element(collecting->arena,
-                                 field_set_has(seen, &path.element) ? twice : seen, &path.element);
-    }
-    json_for_each (item, list) {
-        if (typed_item_element(collecting->arena, schema, item, &path.element, NULL) < 0)
-            continue;
-        if (!field_set_has(twice, &path.element))
-            collect(collecting, typed_items(schema), &path, item);
+    for (size_t i = 0; i < len; i += same) {
+        struct field_path path = { .parent = parent, .element = items[i].element };
+
+        same = typed_same_items(&items[i], len - i);
+        if (same == 1)
+            collect(collecting, typed_items(schema), &path, items[i].value);
         field_set_insert(collecting->arena, collecting->set, &path);
     }
 }
 
+/* In the order of the set. */
 static void collect_members(const struct collecting *collecting, const struct schema *schema,
                             const struct field_path *parent, const cJSON *map)
 {
-    json_for_each (member, map) {
+    size_t len;
+    const cJSON **members = members_in_order(collecting->arena, map, &len);
+
+    for (size_t i = 0; i < len; i++) {
+        const cJSON *member = members[i];
         const struct schema *inner = typed_member(schema, member->string);
         struct field_path path = { .parent = parent,
                                    .element = { .kind = ELEMENT_FIELD, .name = member->string } };
@@ -97,7 +98,7 @@ static cJSON *map_without(struct arena *arena, const struct schema *schema, cons
         cJSON *kept = rest_of(arena, inner ? inner : &SCHEMA_DEDUCED, member, set, &element);
 
         if (kept)
-            json_set(rest, member->string, kept);
+            members_append(rest, member->string, kept);
     }
     return rest;
 }
