@@ -231,7 +231,8 @@ static bool read_entry(struct value *entry, bool base64, cJSON *map)
         else if (!member)
             member = make_text(&value, base64);
     }
-    json_set(map, key, member ? member : cJSON_CreateString(""));
+    /* not json_set, which would look for the key: it is looked at with all the rest at the end */
+    cJSON_AddItemToObject(map, key, member ? member : cJSON_CreateString(""));
     return true;
 }
 
@@ -337,6 +338,20 @@ bool protobuf_is_type(const char *content_type)
     return content_type && str_has_prefix(content_type, "application/vnd.kubernetes.protobuf");
 }
 
+/* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
+static int as_parsed(struct arena *arena, const cJSON *object, cJSON **ret, struct error *err)
+{
+    const cJSON *tree;
+    size_t len;
+    const char *text = json_text(arena, object, &len);
+
+    int r = json_parse(arena, text, len, &tree, err);
+    if (r < 0)
+        return error_wrap(err, "the protobuf message is damaged");
+    *ret = (cJSON *)(uintptr_t)tree; /* nobody else has it */
+    return 0;
+}
+
 int protobuf_read(struct arena *arena, const char *bytes, size_t len, cJSON **ret,
                   struct error *err)
 {
@@ -360,8 +375,7 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, cJSON **re
             continue;
         if (!read_message(&raw, KINDS[i].message, object))
             return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
-        *ret = object;
-        return 0;
+        return as_parsed(arena, object, ret, err);
     }
     return error_set(err, ERROR_INVALID,
                      "objects of kind '%.60s' are taken as JSON only, not as protobuf", kind);

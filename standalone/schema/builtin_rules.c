@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "standalone/schema/builtin.h"
+#include "standalone/schema/members.h"
 #include "standalone/schema/name_rules.h"
 
 /* core.MaxSecretSize: all values of a Secret or ConfigMap together. */
@@ -123,7 +124,8 @@ static size_t decoded_len(const char *text)
 static size_t check_keys(const struct validation *validation, const char *bag, const char *other,
                          bool encoded)
 {
-    const cJSON *theirs = json_get(validation->object, other);
+    const struct members theirs =
+        members_of(validation->arena, json_get(validation->object, other));
     size_t size = 0;
 
     json_for_each (item, json_get(validation->object, bag)) {
@@ -131,7 +133,7 @@ static size_t check_keys(const struct validation *validation, const char *bag, c
         const char *value = json_string(item, "");
 
         check_config_key(validation->errors, path, item->string);
-        if (json_get(theirs, item->string))
+        if (members_get(&theirs, item->string))
             invalid_text(validation->errors, path, item->string,
                          arena_printf(validation->arena, "duplicate of key present in %s", other));
         size += encoded ? decoded_len(value) : strlen(value);
@@ -164,17 +166,29 @@ void configmap_validate(const struct validation *validation)
         check_immutable(validation, BAGS);
 }
 
+/* members: of data, before. */
+static void set_data(struct arena *arena, cJSON *data, const struct members *members,
+                     const cJSON *item)
+{
+    const char *text = json_string(item, "");
+    cJSON *old = members_get(members, item->string);
+    cJSON *value = cJSON_CreateString(base64_encode(arena, text, strlen(text)));
+
+    if (old)
+        members_replace(data, old, value);
+    else
+        members_append(data, item->string, value);
+}
+
 void secret_fill(struct arena *arena, cJSON *object, const cJSON *old)
 {
     (void)old;
     if (json_len(json_get(object, "stringData"))) {
         cJSON *data = member_of(object, "data");
+        const struct members members = members_of(arena, data);
 
-        json_for_each (item, json_get(object, "stringData")) {
-            const char *text = json_string(item, "");
-
-            json_set_string(data, item->string, base64_encode(arena, text, strlen(text)));
-        }
+        json_for_each (item, json_get(object, "stringData"))
+            set_data(arena, data, &members, item);
     }
     json_remove(object, "stringData");
     if (!*text_at(object, "type"))

@@ -1,5 +1,6 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "standalone/schema/members.h"
 #include "standalone/schema/nodes.h"
 #include "standalone/schema/object_meta.h"
 
@@ -154,7 +155,7 @@ static int decode_members(const struct decoding *decoding, const struct field *f
         if (schema_field(field->schema, member->string) && is_left_out(schema, member))
             json_free(cJSON_DetachItemViaPointer(object, member));
         else if (cJSON_IsNull(member) && schema->type == SCHEMA_STRING)
-            json_set_string(object, member->string, "");
+            members_replace(object, member, cJSON_CreateString(""));
     }
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "common/base/buf.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "standalone/schema/name_rules.h"
 
@@ -122,10 +123,22 @@ static void check_owner(const struct meta_check *check, const cJSON *owner)
     }
 }
 
+/* What an error would cut anyway is not printed for each of them. */
+#define MAX_SHOWN_OWNERS 4096
+
+static const cJSON *shown_owners(const struct meta_check *check, const cJSON *owners)
+{
+    size_t len;
+
+    (void)json_text(check->arena, owners, &len);
+    return len <= MAX_SHOWN_OWNERS ? owners : NULL;
+}
+
 static void check_owners(const struct meta_check *check)
 {
-    const cJSON *owners = json_get(check->metadata, "ownerReferences");
+    const cJSON *owners = json_get(check->metadata, "ownerReferences"), *shown = NULL;
     const char *controller = NULL;
+    size_t controllers = 0;
 
     json_for_each (owner, owners) {
         const char *name =
@@ -134,13 +147,16 @@ static void check_owners(const struct meta_check *check)
         check_owner(check, owner);
         if (!json_bool(json_get(owner, "controller"), false))
             continue;
-        if (controller)
-            field_error(check->errors, FIELD_ERROR_INVALID, "metadata.ownerReferences", owners,
-                        "Only one reference can have Controller set to true. Found \"true\" in "
-                        "references for %s and %s",
-                        controller, name);
-        else
+        if (++controllers == 1) {
             controller = name;
+            continue;
+        }
+        if (controllers == 2)
+            shown = shown_owners(check, owners);
+        field_error(check->errors, FIELD_ERROR_INVALID, "metadata.ownerReferences", shown,
+                    "Only one reference can have Controller set to true. Found \"true\" in "
+                    "references for %s and %s",
+                    controller, name);
     }
 }
 
@@ -194,16 +210,26 @@ static bool append_new(struct buf *list, const char *name)
            buf_append_quoted(list, name, strlen(name));
 }
 
+static cJSON *finalizers_of(const cJSON *metadata)
+{
+    return (cJSON *)(uintptr_t)json_first(json_get(metadata, "finalizers"));
+}
+
 static void check_new_finalizers(const struct meta_check *check)
 {
     CLEANUP(buf_releasep) struct buf list = BUF_INIT(MAX_FINALIZERS_TEXT);
 
-    json_for_each (finalizer, json_get(check->metadata, "finalizers")) {
-        const char *name = json_string(finalizer, "");
+    struct map *known = map_create(NULL);
 
-        if (!has_text(json_get(check->old, "finalizers"), name) && !append_new(&list, name))
+    for (cJSON *old = finalizers_of(check->old); old; old = old->next)
+        map_set(known, json_string(old, ""), old);
+    for (cJSON *new = finalizers_of(check->metadata); new; new = new->next) {
+        const char *name = json_string(new, "");
+
+        if (!map_get(known, name) && !append_new(&list, name))
             break;
     }
+    map_destroy(known);
     if (list.len)
         field_error(check->errors, FIELD_ERROR_FORBIDDEN, "metadata.finalizers", NULL,
                     "no new finalizers can be added if the object is being deleted, found new "

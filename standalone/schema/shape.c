@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "common/base/str.h"
 #include "standalone/schema/nodes.h"
 
@@ -6,9 +8,10 @@
 struct pruning {
     struct arena *arena;
     cJSON *unknown; /* NULL: not wanted */
+    size_t count;
 };
 
-static void prune(const struct pruning *pruning, const struct schema *schema, const char *path,
+static void prune(struct pruning *pruning, const struct schema *schema, const char *path,
                   cJSON *value);
 
 static bool is_type_meta(const char *path, const char *name)
@@ -17,8 +20,8 @@ static bool is_type_meta(const char *path, const char *name)
                       str_equal(name, "metadata"));
 }
 
-static void prune_member(const struct pruning *pruning, const struct schema *schema,
-                         const char *path, cJSON *object, cJSON *member)
+static void prune_member(struct pruning *pruning, const struct schema *schema, const char *path,
+                         cJSON *object, cJSON *member)
 {
     const struct schema *inner = schema_member(schema, member->string);
     const char *inner_path = schema_path_member(pruning->arena, path, member->string);
@@ -28,13 +31,13 @@ static void prune_member(const struct pruning *pruning, const struct schema *sch
     if (inner) {
         prune(pruning, inner, inner_path, member);
     } else if (!schema->preserve) {
-        if (pruning->unknown)
+        if (pruning->unknown && pruning->count++ < SCHEMA_MAX_UNKNOWN)
             json_add_string(pruning->unknown, inner_path);
         json_free(cJSON_DetachItemViaPointer(object, member));
     }
 }
 
-static void prune(const struct pruning *pruning, const struct schema *schema, const char *path,
+static void prune(struct pruning *pruning, const struct schema *schema, const char *path,
                   cJSON *value)
 {
     size_t index = 0;
@@ -92,7 +95,7 @@ static void sort_strings(struct arena *arena, cJSON *array)
 void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct pruning pruning = { .arena = arena, .unknown = unknown };
+    struct pruning pruning = { .arena = arena, .unknown = unknown, .count = json_len(unknown) };
 
     prune(&pruning, schema, "", object);
     drop_nulls(schema, "", object);
@@ -115,11 +118,18 @@ static void fill_fields(const struct schema *schema, cJSON *object)
     }
 }
 
+/* It will be refused: what is cheap to send is not made large before. */
+static bool is_too_long(const struct schema *schema, const cJSON *value)
+{
+    return schema->limits.max_items != SCHEMA_NO_LIMIT &&
+           (int64_t)json_len(value) > schema->limits.max_items;
+}
+
 static void fill(const struct schema *schema, cJSON *value)
 {
     if (cJSON_IsObject(value))
         fill_fields(schema, value);
-    else if (!cJSON_IsArray(value))
+    else if (!cJSON_IsArray(value) || is_too_long(schema, value))
         return;
     for (cJSON *item = value->child, *next; item; item = next) {
         const struct schema *inner =

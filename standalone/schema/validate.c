@@ -1,8 +1,10 @@
 #include <math.h>
 
 #include "common/base/buf.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "standalone/schema/formats.h"
+#include "standalone/schema/members.h"
 #include "standalone/schema/nodes.h"
 
 /* One value of the object, with what stood there before. */
@@ -218,37 +220,55 @@ static void too_few(struct check *check, const char *path, int64_t len, int64_t 
                 IN_BODY "should have at least %lld %s", said(check, path), (long long)min, what);
 }
 
-/* What the old list has under the same key; NULL in lists that are one value. */
-static const cJSON *old_item(const struct place *place, const cJSON *item)
+/* What tells an item of such a list from the others. */
+static const char *item_key(struct arena *arena, const struct schema *schema, const cJSON *item)
 {
-    const struct schema *schema = place->schema;
+    const char *key = "";
 
-    if (schema->list != SCHEMA_LIST_MAP || !cJSON_IsArray(place->old))
+    if (schema->list != SCHEMA_LIST_MAP)
+        return value_key(arena, item);
+    for (size_t i = 0; schema->keys[i]; i++)
+        key = arena_printf(arena, "%s%s", key, value_key(arena, json_get(item, schema->keys[i])));
+    return key;
+}
+
+static void release_map(void *map)
+{
+    map_destroy(map);
+}
+
+/* The items of the old list by their keys; NULL in lists that are one value. */
+static struct map *old_items(struct check *check, const struct place *place)
+{
+    struct map *items;
+
+    if (place->schema->list != SCHEMA_LIST_MAP || !cJSON_IsArray(place->old))
         return NULL;
-    json_for_each (old, place->old) {
-        bool same = true;
+    items = arena_own(check->arena, map_create(NULL), release_map);
+    for (cJSON *old = place->old->child; old; old = old->next) {
+        const char *key = item_key(check->arena, place->schema, old);
 
-        for (size_t i = 0; schema->keys[i]; i++)
-            same =
-                same && json_equal(json_get(old, schema->keys[i]), json_get(item, schema->keys[i]));
-        if (same)
-            return old;
+        if (!map_get(items, key))
+            map_set(items, key, old);
     }
-    return NULL;
+    return items;
 }
 
 static void check_array(struct check *check, const struct place *place)
 {
     const struct schema_limits *limits = &place->schema->limits;
     int64_t len = (int64_t)json_len(place->value);
+    const struct map *olds = old_items(check, place);
     size_t index = 0;
 
     if (place->schema->items) {
         json_for_each (item, place->value) {
             struct place inner = { .schema = place->schema->items,
                                    .path = schema_path_item(check->arena, place->path, index++),
-                                   .value = item,
-                                   .old = old_item(place, item) };
+                                   .value = item };
+
+            if (olds)
+                inner.old = map_get(olds, item_key(check->arena, place->schema, item));
             check_place(check, &inner);
         }
     }
@@ -258,17 +278,17 @@ static void check_array(struct check *check, const struct place *place)
         too_many(check, place->path, len, limits->max_items);
 }
 
-static void check_member(struct check *check, const struct place *place, const cJSON *member)
+static void check_member(struct check *check, const struct place *place, const struct members *olds,
+                         const cJSON *member)
 {
     const struct schema *schema = schema_member(place->schema, member->string);
-    const cJSON *old = cJSON_IsObject(place->old) ? json_get(place->old, member->string) : NULL;
 
     if (!schema || (!*place->path && str_equal(member->string, "metadata")))
         return; /* object_meta.h looks at it */
     struct place inner = { .schema = schema,
                            .path = schema_path_member(check->arena, place->path, member->string),
                            .value = member,
-                           .old = old };
+                           .old = members_get(olds, member->string) };
     check_place(check, &inner);
 }
 
@@ -281,8 +301,11 @@ static void check_object(struct check *check, const struct place *place)
         too_few(check, place->path, len, limits->min_properties, "properties");
     if (limits->max_properties != SCHEMA_NO_LIMIT && len > limits->max_properties)
         too_many(check, place->path, len, limits->max_properties);
+
+    const struct members olds = members_of(check->arena, place->old);
+
     json_for_each (member, place->value)
-        check_member(check, place, member);
+        check_member(check, place, &olds, member);
     json_for_each (name, place->schema->required) {
         const char *text = json_string(name, "");
 
@@ -348,21 +371,26 @@ static bool check_items_are_objects(struct check *check, const struct place *pla
 static void check_duplicates(struct check *check, const struct place *place)
 {
     const struct schema *schema = place->schema;
-    cJSON *seen = json_array(check->arena);
+    struct map *seen; /* key -> how often */
     size_t index = 0;
 
     if (schema->list == SCHEMA_LIST_MAP && !check_items_are_objects(check, place))
         return;
+    seen = arena_own(check->arena, map_create(NULL), release_map);
     json_for_each (item, place->value) {
-        cJSON *key = schema->list == SCHEMA_LIST_MAP ? key_of(schema, item) : json_copy(item);
-        size_t times = 0;
+        const char *key = item_key(check->arena, schema, item);
+        size_t *times = map_get(seen, key);
 
-        json_for_each (other, seen)
-            times += json_equal(other, key);
-        json_add(seen, key);
-        if (times == 1)
+        if (!times) {
+            times = arena_new(check->arena, size_t);
+            map_set(seen, key, times);
+        }
+        if (++*times == 2)
             field_error_plain(check->errors, FIELD_ERROR_DUPLICATE,
-                              schema_path_item(check->arena, place->path, index), key);
+                              schema_path_item(check->arena, place->path, index),
+                              schema->list == SCHEMA_LIST_MAP
+                                  ? arena_own(check->arena, key_of(schema, item), json_free)
+                                  : item);
         index++;
     }
 }

@@ -39,25 +39,31 @@ void api_teardown(void)
     resources_teardown();
 }
 
-static const cJSON *ask_as(const char *method, const char *path, const char *type, const char *body,
-                           int status)
+void api_send(const char *method, const char *path, const char *type, const char *body, int status)
 {
     const char *question = strchr(path, '?');
     const struct api_request request = {
         .method = method,
         .path = question ? arena_strndup(test_arena, path, (size_t)(question - path)) : path,
         .query = question ? question + 1 : "",
-        .content_type = type,
+        .content_type = arena_printf(test_arena, "application/%s", type),
         .user_agent = "tester/1.0",
         .body = body ? body : "",
         .body_len = body ? strlen(body) : 0,
         .user = &api_user,
     };
-    const cJSON *tree = NULL;
 
     api_handle(api, test_arena, &request, &api_answer);
     ck_assert_msg(api_answer.status == status, "%s %s: %d and not %d: %s", method, path,
                   api_answer.status, status, api_answer.body ? api_answer.body : "a watch");
+}
+
+static const cJSON *ask_as(const char *method, const char *path, const char *type, const char *body,
+                           int status)
+{
+    const cJSON *tree = NULL;
+
+    api_send(method, path, type, body, status);
     if (api_answer.body && api_answer.body[0] == '{')
         tree = parsed(test_arena, api_answer.body);
     return tree;
@@ -65,12 +71,12 @@ static const cJSON *ask_as(const char *method, const char *path, const char *typ
 
 const cJSON *ask(const char *method, const char *path, const char *body, int status)
 {
-    return ask_as(method, path, "application/json", body, status);
+    return ask_as(method, path, "json", body, status);
 }
 
 const cJSON *ask_patch(const char *path, const char *type, const char *body, int status)
 {
-    return ask_as("PATCH", path, arena_printf(test_arena, "application/%s", type), body, status);
+    return ask_as("PATCH", path, type, body, status);
 }
 
 const char *refusal(const char *method, const char *path, const char *body, int status)

@@ -264,6 +264,7 @@ int main(void)
     Suite *suite = suite_create("patches");
     TCase *tc = tcase_create("patches");
 
+    tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
     tcase_add_loop_test(tc, merge_patches_are_those_of_the_rfc, 0, (int)ARRAY_LEN(MERGES));
     tcase_add_loop_test(tc, json_patches_are_those_of_the_rfc, 0, (int)ARRAY_LEN(OPERATIONS));

@@ -1,0 +1,205 @@
+/* Four times as many entries take about four times as long, whatever is done with them. */
+#include <time.h>
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "standalone/tests/api_fixture.h"
+
+/* Sixteen times as long takes what looks at each entry for each; the rest is for memory that does not fit into
+ * a cache any more, and for whoever else is at work. */
+#define GROWTH 4
+#define MAX_RATIO 8.0
+#define ENTRIES 10000
+#define TIMES 3
+
+/* `count` entries, "#" in each replaced by a number; not in the order of their numbers. */
+static const char *entries(size_t count, const char *entry)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT((size_t)16 << 20);
+    const char *hash = strchr(entry, '#');
+
+    for (size_t i = 0; i < count; i++)
+        ck_assert(buf_printf(&text, "%s%.*s%06zu%s", i ? "," : "", (int)(hash - entry), entry,
+                             i * 7919 % count, hash + 1));
+    return arena_strdup(test_arena, buf_string(&text));
+}
+
+/* "%s" of format is replaced by entries. */
+static const char *with(const char *format, size_t count, const char *entry)
+{
+    const char *hole = strstr(format, "%s");
+
+    return arena_printf(test_arena, "%.*s%s%s", (int)(hole - format), format, entries(count, entry),
+                        hole + 2);
+}
+
+#define CONFIGMAP "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"}"
+#define ACCOUNT "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"a\"}"
+#define ACCOUNTS "/api/v1/namespaces/default/serviceaccounts"
+#define SECRETS "/api/v1/namespaces/default/secrets"
+#define TASK_OF_SPEC                                                                               \
+    "{\"apiVersion\":\"propeller.propeller.abstractmachines.fr/v1\",\"kind\":\"Task\","            \
+    "\"metadata\":{\"name\":\"a\"},\"spec\":{\"name\":\"a\",\"imageUrl\":\"i\","
+#define JOBS "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/propellerjobs"
+#define JOB                                                                                        \
+    "{\"apiVersion\":\"propeller.propeller.abstractmachines.fr/v1\",\"kind\":\"PropellerJob\","    \
+    "\"metadata\":{\"name\":\"a\"},\"spec\":{\"name\":\"a\",\"tasks\":[%s]}}"
+#define APPLY "apply-patch+yaml"
+#define MANAGED                                                                                    \
+    ",\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\",\"operation\":"           \
+    "\"Update\",\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{%s}}"  \
+    "}]}"
+
+/* live: the object that is there, NULL: none; the request is a dry run. */
+static const struct {
+    const char *name, *collection;
+    const char *live, *live_entry;
+    const char *method, *query, *type, *body, *entry;
+    int status;
+} CASES[] = {
+    { "create", CONFIGMAPS, NULL, NULL, "POST", "", "json",
+      CONFIGMAP ",\"binaryData\":{\"x\":\"\"},\"data\":{%s}}", "\"k#\":\"v\"", 201 },
+    { "create with nulls", CONFIGMAPS, NULL, NULL, "POST", "", "json", CONFIGMAP ",\"data\":{%s}}",
+      "\"k#\":null", 201 },
+    { "create with string data", SECRETS, NULL, NULL, "POST", "", "json",
+      "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"a\"},\"stringData\":{%s}"
+      "}",
+      "\"k#\":\"v\"", 201 },
+    { "create with labels", CONFIGMAPS, NULL, NULL, "POST", "", "json",
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"labels\":{%s}}"
+      "}",
+      "\"k#\":\"\"", 201 },
+    { "create with owners", CONFIGMAPS, NULL, NULL, "POST", "", "json",
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\","
+      "\"ownerReferences\":"
+      "[%s]}}",
+      "{\"apiVersion\":\"v1\",\"kind\":\"K\",\"name\":\"n\",\"uid\":\"#\",\"controller\":true}",
+      422 },
+    { "create with managed fields", CONFIGMAPS, NULL, NULL, "POST", "", "json",
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"" MANAGED "}", "\"f:k#\":{}", 201 },
+    { "unknown fields", TASKS, NULL, NULL, "POST", "fieldValidation=Strict&", "json",
+      TASK_OF_SPEC "%s}}", "\"k#\":1", 400 },
+    { "unknown fields, warned of", TASKS, NULL, NULL, "POST", "fieldValidation=Warn&", "json",
+      TASK_OF_SPEC "%s}}", "\"k#\":1", 201 },
+    { "too many items with defaults", JOBS, NULL, NULL, "POST", "", "json", JOB,
+      "{\"name\":\"n#\"}", 422 },
+    { "items that are there twice", JOBS, NULL, NULL, "POST", "", "json", JOB,
+      "{\"name\":\"n\",\"env\":{\"a\":\"#\"}}", 422 },
+    { "update", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PUT", "", "json",
+      CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"w\"", 200 },
+    { "update of a map", TASKS, TASK_OF_SPEC "\"metadata\":{%s}}}", "\"k#\":1", "PATCH", "",
+      "merge-patch+json", "{\"spec\":{\"metadata\":{%s}}}", "\"k#\":2", 200 },
+    { "merge patch", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PATCH", "",
+      "merge-patch+json", "{\"data\":{%s}}", "\"k#\":\"w\"", 200 },
+    { "merge patch of an empty map", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"#\":\"v\"",
+      "PATCH", "", "merge-patch+json", "{\"metadata\":{\"labels\":{%s}}}", "\"k#\":\"w\"", 200 },
+    { "strategic patch", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PATCH", "",
+      "strategic-merge-patch+json", "{\"data\":{%s}}", "\"k#\":\"w\"", 200 },
+    { "strategic patch of keys that stay", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"",
+      "PATCH", "", "strategic-merge-patch+json", "{\"data\":{\"$retainKeys\":[%s]}}", "\"k#\"",
+      200 },
+    { "strategic patch of a list", ACCOUNTS, ACCOUNT ",\"secrets\":[%s]}", "{\"name\":\"n#\"}",
+      "PATCH", "", "strategic-merge-patch+json", "{\"secrets\":[%s]}", "{\"name\":\"m#\"}", 200 },
+    { "strategic patch of an order", ACCOUNTS, ACCOUNT ",\"secrets\":[%s]}", "{\"name\":\"n#\"}",
+      "PATCH", "", "strategic-merge-patch+json", "{\"$setElementOrder/secrets\":[%s]}",
+      "{\"name\":\"n#\"}", 200 },
+    { "strategic patch of values", CONFIGMAPS,
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"finalizers\":[%"
+      "s]}}",
+      "\"a/k#\"", "PATCH", "", "strategic-merge-patch+json",
+      "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[%s]}}", "\"a/k#\"", 200 },
+    { "JSON patch of items", ACCOUNTS, ACCOUNT ",\"secrets\":[%s]}", "{\"name\":\"n#\"}", "PATCH",
+      "", "json-patch+json", "[%s]",
+      "{\"op\":\"replace\",\"path\":\"/secrets/#/name\",\"value\":\"m\"}", 200 },
+    { "JSON patch that adds items", ACCOUNTS, ACCOUNT ",\"secrets\":[%s]}", "{\"name\":\"n#\"}",
+      "PATCH", "", "json-patch+json", "[%s]",
+      "{\"op\":\"add\",\"path\":\"/secrets/#\",\"value\":{\"name\":\"m\"}}", 200 },
+    { "JSON patch of members", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PATCH", "",
+      "json-patch+json", "[%s]", "{\"op\":\"replace\",\"path\":\"/data/k#\",\"value\":\"w\"}",
+      200 },
+    { "JSON patch that moves", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PATCH", "",
+      "json-patch+json", "[%s]", "{\"op\":\"move\",\"from\":\"/data/k#\",\"path\":\"/data/l\"}",
+      200 },
+    { "JSON patch that compares", TASKS, TASK_OF_SPEC "\"metadata\":{%s}}}", "\"k#\":{}", "PATCH",
+      "", "json-patch+json", "[%s]",
+      "{\"op\":\"test\",\"path\":\"/spec/metadata/k#\",\"value\":{}}", 200 },
+    { "apply", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PATCH",
+      "fieldManager=m&force=true&", APPLY, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"w\"", 200 },
+    { "apply to nothing", CONFIGMAPS, NULL, NULL, "PATCH", "fieldManager=m&", APPLY,
+      CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"w\"", 201 },
+    { "apply with conflicts", CONFIGMAPS, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"v\"", "PATCH",
+      "fieldManager=m&", APPLY, CONFIGMAP ",\"data\":{%s}}", "\"k#\":\"w\"", 409 },
+    { "apply of a list", ACCOUNTS, ACCOUNT ",\"secrets\":[%s]}", "{\"name\":\"n#\"}", "PATCH",
+      "fieldManager=m&force=true&", APPLY, ACCOUNT ",\"secrets\":[%s]}", "{\"name\":\"m#\"}", 200 },
+    { "apply of what may be anything", TASKS, TASK_OF_SPEC "\"metadata\":{%s}}}", "\"k#\":1",
+      "PATCH", "fieldManager=m&force=true&", APPLY, TASK_OF_SPEC "\"metadata\":{%s}}}", "\"k#\":2",
+      200 },
+    { "apply of a wrong type", TASKS, NULL, NULL, "PATCH", "fieldManager=m&", APPLY,
+      TASK_OF_SPEC "\"mode\":{%s}}}", "\"k#\":2", 400 },
+};
+
+static double cpu_s(void)
+{
+    struct timespec now;
+
+    ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double seconds_of(int i, const char *body)
+{
+    bool creates = str_equal(CASES[i].method, "POST");
+    const char *path = arena_printf(test_arena, "%s%s?%sdryRun=All", CASES[i].collection,
+                                    creates ? "" : "/a", CASES[i].query);
+    double best = 1e9;
+
+    for (int k = 0; k < TIMES; k++) {
+        double start = cpu_s();
+
+        api_send(CASES[i].method, path, CASES[i].type, body, CASES[i].status);
+
+        double taken = cpu_s() - start;
+        best = taken < best ? taken : best;
+    }
+    return best;
+}
+
+static double seconds_with(int i, size_t count)
+{
+    const char *body = with(CASES[i].body, count, CASES[i].entry);
+    double seconds;
+
+    if (CASES[i].live)
+        (void)ask("POST", CASES[i].collection, with(CASES[i].live, count, CASES[i].live_entry),
+                  201);
+    seconds = seconds_of(i, body);
+    if (CASES[i].live) {
+        const char *path = arena_printf(test_arena, "%s/a", CASES[i].collection);
+
+        (void)ask_patch(path, "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
+        (void)ask("DELETE", path, NULL, 200);
+    }
+    return seconds;
+}
+
+START_TEST(four_times_as_many_entries_take_about_four_times_as_long)
+{
+    double few = seconds_with(_i, ENTRIES / GROWTH), many = seconds_with(_i, ENTRIES);
+
+    ck_assert_msg(many < MAX_RATIO * few, "%s: %.1f ms for %d entries, %.1f ms for %d",
+                  CASES[_i].name, few * 1e3, ENTRIES / GROWTH, many * 1e3, ENTRIES);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("growth");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, api_setup, api_teardown);
+    tcase_add_loop_test(all, four_times_as_many_entries_take_about_four_times_as_long, 0,
+                        (int)ARRAY_LEN(CASES));
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
