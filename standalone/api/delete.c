@@ -18,6 +18,23 @@ static enum delete_outcome outcome_of(int r, enum delete_outcome good)
     return r < 0 ? DELETE_FAILED : good;
 }
 
+static bool is_namespaces(const struct resource *resource)
+{
+    return str_equal(resource->storage, "core/namespaces");
+}
+
+/* As the plugin NamespaceLifecycle has them. */
+static bool is_immortal(const struct resource *resource, const char *name)
+{
+    static const char *const NAMES[] = { "default", "kube-system", "kube-public" };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES) && is_namespaces(resource); i++) {
+        if (str_equal(NAMES[i], name))
+            return true;
+    }
+    return false;
+}
+
 static enum delete_outcome act(struct api *api, struct arena *arena,
                                const struct resource *resource, const struct kv_value *value,
                                const struct delete_options *options, cJSON **object,
@@ -77,6 +94,8 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
         if (*options->resource_version &&
             !str_equal(options->resource_version, metadata_text(object, "resourceVersion")))
             return DELETE_VERSION_DIFFERS;
+        if (is_immortal(resource, name))
+            return DELETE_FORBIDDEN;
 
         enum delete_outcome outcome = act(api, arena, resource, &value, options, ret_object, err);
 
@@ -169,6 +188,10 @@ static int refuse(struct api_call *call, enum delete_outcome outcome, const char
     case DELETE_VERSION_DIFFERS:
         return fail_precondition(call, name, "ResourceVersion", options->resource_version,
                                  metadata_text(object, "resourceVersion"));
+    case DELETE_FORBIDDEN:
+        return call_fail_named(call, 403, "Forbidden", name,
+                               "%s \"%s\" is forbidden: this namespace may not be deleted",
+                               call_resource_name(call), name);
     default:
         return err->code == ERROR_CONFLICT ? call_fail_changed(call, name)
                                            : call_fail_store(call, err);
@@ -234,6 +257,9 @@ int call_delete_collection(struct api_call *call)
         .prefix = stored_key(call->arena, call->resource, call->route.ns, NULL),
     };
 
+    if (is_namespaces(call->resource))
+        return call_fail(call, 405, "MethodNotAllowed",
+                         "the server does not allow this method on the requested resource");
     if (selection_read(call, &selection) < 0 || read_options(call, &options) < 0)
         return -1;
     if (kv_list(call->api->kv, call->arena, &range, &page, &err) < 0)

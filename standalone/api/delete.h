@@ -10,7 +10,8 @@ enum delete_outcome {
     DELETE_NOT_FOUND, /* there is none of that name */
     DELETE_UID_DIFFERS,
     DELETE_VERSION_DIFFERS,
-    DELETE_FAILED, /* err says why */
+    DELETE_FORBIDDEN, /* a namespace that is always there */
+    DELETE_FAILED,    /* err says why */
 };
 
 /* ns "" for cluster-scoped kinds. *ret_object: the object as it was or is; NULL when there is none. */

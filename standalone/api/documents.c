@@ -23,7 +23,7 @@ struct document {
 
 struct api_documents {
     pthread_mutex_t lock;
-    struct map *texts; /* path -> struct document; what is in it stays */
+    struct map *texts; /* document_key -> struct document; what is in it stays */
 };
 
 static void free_document(void *value)
@@ -50,6 +50,16 @@ void api_documents_destroy(struct api_documents *documents)
     map_destroy(documents->texts);
     pthread_mutex_destroy(&documents->lock);
     free(documents);
+}
+
+size_t api_documents_count(struct api_documents *documents)
+{
+    pthread_mutex_lock(&documents->lock);
+
+    size_t count = map_len(documents->texts);
+
+    pthread_mutex_unlock(&documents->lock);
+    return count;
 }
 
 static const struct document *find(struct api_documents *documents, const char *key)
@@ -107,11 +117,21 @@ static cJSON *make_openapi(struct api_call *call)
     }
 }
 
+/* What is meant, however the path is written: there are no more of them than groups and versions. */
+static const char *document_key(const struct api_call *call, bool protobuf)
+{
+    const struct route *route = &call->route;
+    bool of_group = route->type == ROUTE_OPENAPI_V3_GROUP;
+
+    return arena_printf(call->arena, "%d %s %s %s", (int)route->type, protobuf ? "protobuf" : "",
+                        of_group ? route->group : "", of_group ? route->version : "");
+}
+
 static int reply_openapi(struct api_call *call)
 {
     struct api_documents *documents = call->api->documents;
     bool protobuf = call->route.type == ROUTE_OPENAPI_V2 && call->format.type == FORMAT_PROTOBUF;
-    const char *key = protobuf ? "protobuf" : call->request->path;
+    const char *key = document_key(call, protobuf);
     const struct document *document = find(documents, key);
 
     if (!document) {

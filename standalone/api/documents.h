@@ -8,3 +8,4 @@
 struct api_documents;
 struct api_documents *api_documents_create(void);
 void api_documents_destroy(struct api_documents *documents); /* NULL is fine */
+size_t api_documents_count(struct api_documents *documents); /* that are made and kept */

@@ -133,7 +133,8 @@ static int refuse_patch(struct api_call *call, const struct error *err)
         return call_fail(call, 422, "Invalid",
                          "the server rejected our request due to an error in our request");
     if (err->code == ERROR_TOO_LARGE)
-        return call_fail(call, 413, "RequestEntityTooLarge", "%s", err->message);
+        return call_fail(call, 413, "RequestEntityTooLarge", "Request entity too large: %s",
+                         err->message);
     return call_fail(call, 400, "BadRequest", "%s", err->message);
 }
 

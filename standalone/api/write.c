@@ -6,9 +6,13 @@
 #include "common/base/str.h"
 #include "standalone/api/present.h"
 #include "standalone/api/stored.h"
+#include "standalone/schema/members.h"
 
 /* Of a generated name: as in apiserver's names.SimpleNameGenerator. */
 #define SUFFIX_LEN 5
+/* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and
+ * whoever reads them may have the same limit. */
+#define MAX_DEPTH (JSON_MAX_DEPTH - 4)
 
 static const char *text_of(const cJSON *object, const char *field)
 {
@@ -138,6 +142,8 @@ int write_store(struct write *write, int code)
     struct error err;
     int r;
 
+    if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
+        return call_fail(call, 400, "BadRequest", "exceeded max depth");
     json_remove(metadata_of(write->object), "resourceVersion");
     if (write->live)
         stored_set_version(write->object, write->revision);

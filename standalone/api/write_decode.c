@@ -1,10 +1,13 @@
 /* The first half of a write: what the client sent, read as the kind that it must be. */
+#include "common/base/buf.h"
 #include "common/base/str.h"
 #include "standalone/api/write.h"
 #include "standalone/schema/object_meta.h"
 #include "standalone/schema/schema.h"
 
 #define MAX_SHOWN_OBJECT 200
+/* Names of unknown fields in one message; there are at most SCHEMA_MAX_UNKNOWN of them, of any length. */
+#define MAX_UNKNOWN_TEXT 8192
 
 static const char *api_version_of(const struct api_call *call)
 {
@@ -47,15 +50,24 @@ static int check_kind(struct write *write, cJSON *object)
     return 0;
 }
 
+static const char *unknown_text(struct arena *arena, const cJSON *unknown)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_UNKNOWN_TEXT);
+
+    json_for_each (path, unknown) {
+        if (!buf_printf(&text, "%sunknown field \"%s\"", text.len ? ", " : "",
+                        json_string(path, "")))
+            return arena_printf(arena, "%s%s...", buf_string(&text), text.len ? ", " : "");
+    }
+    return arena_strdup(arena, buf_string(&text));
+}
+
 static int refuse_unknown(struct write *write, const cJSON *unknown, bool patched)
 {
     struct api_call *call = write->call;
     const struct kube_kind *kind = &call->resource->kind;
-    const char *all = "";
+    const char *all = unknown_text(call->arena, unknown);
 
-    json_for_each (path, unknown)
-        all = arena_printf(call->arena, "%s%sunknown field \"%s\"", all, *all ? ", " : "",
-                           json_string(path, ""));
     if (!patched)
         return call_fail(
             call, 400, "BadRequest",
@@ -113,6 +125,8 @@ int write_decode(struct write *write, cJSON *object, bool patched)
         (void)json_set_object(object, "metadata");
 
     int r = object_meta_decode(resource->schema, object, unknown, &err);
+    if (r == 0)
+        r = schema_check_numbers(object, &err);
     if (r == 0 && !resource->custom)
         r = schema_decode(resource->schema, resource->kind.kind, object, &err);
     if (r < 0)

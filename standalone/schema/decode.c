@@ -1,3 +1,6 @@
+#include <math.h>
+#include <stdlib.h>
+
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "standalone/schema/members.h"
@@ -52,13 +55,25 @@ static const char *go_type(struct arena *arena, const struct schema *schema)
     }
 }
 
+/* Written as one, and not larger than its type. */
+static bool is_integer(const struct schema *schema, const cJSON *value)
+{
+    int64_t number = json_int(value, 0);
+    bool is_int32 = str_equal(schema->format, "int32");
+
+    if (cJSON_IsRaw(value) ? !str_to_int64(value->valuestring, &number)
+                           : !json_is_number(value) || number != json_int(value, 1))
+        return false;
+    return !is_int32 || (number >= INT32_MIN && number <= INT32_MAX);
+}
+
 static bool fits(const struct schema *schema, const cJSON *value)
 {
     switch (schema->type) {
     case SCHEMA_BOOLEAN:
         return cJSON_IsBool(value);
     case SCHEMA_INTEGER:
-        return json_is_number(value) && json_int(value, 0) == json_int(value, 1);
+        return is_integer(schema, value);
     case SCHEMA_NUMBER:
         return json_is_number(value);
     case SCHEMA_ARRAY:
@@ -191,6 +206,22 @@ static int decode(const struct decoding *decoding, const struct field *field, cJ
     if (cJSON_IsObject(value))
         return decode_members(decoding, field, value);
     return cJSON_IsArray(value) ? decode_items(decoding, field, value) : 0;
+}
+
+int schema_check_numbers(const cJSON *object, struct error *err)
+{
+    if (cJSON_IsRaw(object) && !isfinite(strtod(object->valuestring, NULL)))
+        return error_set(err, ERROR_INVALID,
+                         "json: cannot unmarshal number %s into Go value of type float64",
+                         object->valuestring);
+    if (!cJSON_IsObject(object) && !cJSON_IsArray(object))
+        return 0;
+    json_for_each (item, object) {
+        int r = schema_check_numbers(item, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 int schema_decode(const struct schema *schema, const char *kind, cJSON *object, struct error *err)

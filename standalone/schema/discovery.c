@@ -4,6 +4,9 @@
 
 static const char *const VERBS[] = { "delete", "deletecollection", "get",    "list",
                                      "patch",  "create",           "update", "watch" };
+/* They go one by one. */
+static const char *const NAMESPACE_VERBS[] = { "create", "delete", "get",  "list",
+                                               "patch",  "update", "watch" };
 static const char *const STATUS_VERBS[] = { "get", "patch", "update" };
 
 static void add_strings(cJSON *object, const char *name, const char *const *strings, size_t len)
@@ -12,6 +15,14 @@ static void add_strings(cJSON *object, const char *name, const char *const *stri
 
     for (size_t i = 0; i < len; i++)
         json_add_string(array, strings[i]);
+}
+
+static void add_verbs(cJSON *entry, const struct resource *resource)
+{
+    if (str_equal(resource->storage, "core/namespaces"))
+        add_strings(entry, "verbs", NAMESPACE_VERBS, ARRAY_LEN(NAMESPACE_VERBS));
+    else
+        add_strings(entry, "verbs", VERBS, ARRAY_LEN(VERBS));
 }
 
 static void add_list(cJSON *object, const char *name, const char *const *strings)
@@ -118,7 +129,7 @@ static void add_resource(struct arena *arena, cJSON *list, const struct resource
     json_set_string(entry, "singularName", resource->singular);
     json_set_bool(entry, "namespaced", resource->kind.namespaced);
     json_set_string(entry, "kind", resource->kind.kind);
-    add_strings(entry, "verbs", VERBS, ARRAY_LEN(VERBS));
+    add_verbs(entry, resource);
     add_list(entry, "shortNames", resource->short_names);
     add_list(entry, "categories", resource->categories);
     if (!resource->has_status)
@@ -169,7 +180,7 @@ static void add_discovery(cJSON *list, const struct resource *resource)
     add_response_kind(entry, resource);
     json_set_string(entry, "scope", resource->kind.namespaced ? "Namespaced" : "Cluster");
     json_set_string(entry, "singularResource", resource->singular);
-    add_strings(entry, "verbs", VERBS, ARRAY_LEN(VERBS));
+    add_verbs(entry, resource);
     add_list(entry, "shortNames", resource->short_names);
     add_list(entry, "categories", resource->categories);
     if (!resource->has_status)

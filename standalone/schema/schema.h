@@ -44,6 +44,10 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
 void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
                             struct field_errors *errors);
 
+/* ERROR_INVALID in the words of encoding/json: a number that is none of double precision, 1e400, which hardly
+ * anybody could read again. */
+int schema_check_numbers(const cJSON *object, struct error *err) MUST_CHECK;
+
 /*
  * For built-in kinds, which become Go structs before anything else: nulls and empty maps and lists go,
  * in place. ERROR_INVALID with the words of encoding/json, "json: cannot unmarshal number into Go struct

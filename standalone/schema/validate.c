@@ -41,11 +41,15 @@ static struct field_errors *blocking(struct check *check)
 
 /* --- types ------------------------------------------------------------------------------------ */
 
+/* Up to here a double is sure to be the integer that was written. */
+#define EXACT_INTEGER 9007199254740992.0 /* 2^53 */
+
+/* 64 bits, if it is written as one; else what a double holds exactly. */
 static bool is_integer(const cJSON *value)
 {
-    double number = json_double(value, NAN);
-
-    return json_is_number(value) && isfinite(number) && trunc(number) == number;
+    if (!json_is_number(value) || json_int(value, 0) != json_int(value, 1))
+        return false;
+    return !cJSON_IsNumber(value) || fabs(value->valuedouble) < EXACT_INTEGER;
 }
 
 static const char *type_of(const cJSON *value)

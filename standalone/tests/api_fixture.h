@@ -20,7 +20,8 @@ void api_teardown(void);
 /* path may have a query. The body that came; its status is expected. */
 const cJSON *ask(const char *method, const char *path, const char *body, int status);
 const cJSON *ask_patch(const char *path, const char *type, const char *body, int status);
-/* As ask, of any content type; the body that came is left in api_answer. */
+/* As ask, of any content type; what came is left in api_answer. */
+void api_try(const char *method, const char *path, const char *type, const char *body);
 void api_send(const char *method, const char *path, const char *type, const char *body, int status);
 /* "reason: message" of the refusal that is expected. */
 const char *refusal(const char *method, const char *path, const char *body, int status);

@@ -202,18 +202,24 @@ START_TEST(orphans_stay_and_have_no_owner)
 }
 END_TEST
 
+#define FARM "/api/v1/namespaces/farm"
+#define FARM_TASKS "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/farm/tasks"
+
 START_TEST(a_namespace_goes_when_all_that_is_in_it_has_gone)
 {
     api_collect();
-    put("a", "");
-    (void)ask("POST", TASKS, task_text("t", "", ""), 201);
-    (void)ask("DELETE", "/api/v1/namespaces/default", NULL, 200);
-    ck_assert(str_has_prefix(refusal("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}}", 403),
-                             "Forbidden: "));
-    await_gone(CONFIGMAPS "/a");
-    (void)ask("GET", "/api/v1/namespaces/default", NULL, 200); /* the Task has a finalizer */
-    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
-    await_gone("/api/v1/namespaces/default");
+    (void)ask("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"farm\"}}", 201);
+    (void)ask("POST", FARM "/configmaps", "{\"metadata\":{\"name\":\"a\"}}", 201);
+    (void)ask("POST", FARM_TASKS, task_text("t", "", ""), 201);
+    (void)ask("DELETE", FARM, NULL, 200);
+    ck_assert(
+        str_has_prefix(refusal("POST", FARM "/configmaps", "{\"metadata\":{\"name\":\"b\"}}", 403),
+                       "Forbidden: "));
+    await_gone(FARM "/configmaps/a");
+    (void)ask("GET", FARM, NULL, 200); /* the Task has a finalizer */
+    (void)ask_patch(FARM_TASKS "/t", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}",
+                    200);
+    await_gone(FARM);
 }
 END_TEST
 

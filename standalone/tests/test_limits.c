@@ -1,0 +1,352 @@
+/* What clients may send at most, and what they may not do at all. */
+#include <check.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "standalone/api/call.h"
+#include "standalone/api/documents.h"
+#include "standalone/api/protobuf.h"
+#include "standalone/schema/schema.h"
+#include "standalone/store/kv.h"
+#include "standalone/tests/api_fixture.h"
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+#define NUMBERS                                                                                    \
+    "{\"a\":9007199254740993,\"b\":-0.0,\"c\":1e21,\"d\":1.50,\"e\":9223372036854775807,"          \
+    "\"f\":-9223372036854775808,\"g\":123456789012345678901234567890,\"h\":1E-400,\"i\":0.1}"
+
+static const char *numbers_of(const cJSON *task)
+{
+    return text_of(json_path(task, "spec", "metadata", NULL));
+}
+
+START_TEST(numbers_stay_as_they_were_written)
+{
+    (void)ask("POST", TASKS, task_text("a", "", ",\"metadata\":" NUMBERS), 201);
+    ck_assert_str_eq(numbers_of(ask("GET", TASKS "/a", NULL, 200)), NUMBERS);
+    (void)ask_patch(TASKS "/a", "merge-patch+json", "{\"spec\":{\"priority\":7}}", 200);
+    (void)ask_patch(
+        TASKS "/a", "json-patch+json",
+        "[{\"op\":\"copy\",\"from\":\"/spec/metadata/a\",\"path\":\"/spec/metadata/z\"},"
+        "{\"op\":\"remove\",\"path\":\"/spec/metadata/z\"}]",
+        200);
+    (void)ask_patch(TASKS "/a?fieldManager=m&force=true", "apply-patch+yaml",
+                    task_text("a", "", ",\"metadata\":{\"a\":9007199254740993}"), 200);
+    ck_assert_str_eq(numbers_of(ask("GET", TASKS "/a", NULL, 200)), NUMBERS);
+}
+END_TEST
+
+static const char *const BEYOND[] = { "1e400", "-1e999", "1E+400" };
+
+START_TEST(no_number_is_stored_that_nobody_can_read)
+{
+    const char *task =
+        task_text("a", "", arena_printf(test_arena, ",\"metadata\":{\"x\":[%s]}", BEYOND[_i]));
+
+    ck_assert_str_eq(refusal("POST", TASKS, task, 400),
+                     arena_printf(test_arena,
+                                  "BadRequest: Task in version \"v1\" cannot be handled as a Task: "
+                                  "json: cannot unmarshal number %s into Go value of type float64",
+                                  BEYOND[_i]));
+    (void)ask_patch(TASKS "/a?fieldManager=m", "apply-patch+yaml", task, 400);
+    (void)ask("POST", TASKS, task_text("a", "", ""), 201);
+    (void)ask_patch(TASKS "/a", "merge-patch+json",
+                    arena_printf(test_arena, "{\"spec\":{\"metadata\":{\"x\":%s}}}", BEYOND[_i]),
+                    400);
+    (void)ask_patch(
+        TASKS "/a", "json-patch+json",
+        arena_printf(test_arena,
+                     "[{\"op\":\"add\",\"path\":\"/spec/metadata\",\"value\":{\"x\":%s}}]",
+                     BEYOND[_i]),
+        400);
+    (void)ask("GET", TASKS "/a", NULL, 200);
+}
+END_TEST
+
+static const struct {
+    const char *number;
+    const char *word; /* NULL: it is an integer of at most 100 */
+} INTEGERS[] = {
+    { "7", NULL },
+    { "7.0", NULL },
+    { "7e0", NULL },
+    { "7.5", "number" },
+    { "9223372036854775808", "number" },
+    { "1e17", "number" },
+    { "1e+17", "number" },
+    { "-1e300", "number" },
+};
+
+START_TEST(an_integer_has_64_bits_or_is_exact_in_a_double)
+{
+    const char *task =
+        task_text("a", "", arena_printf(test_arena, ",\"priority\":%s", INTEGERS[_i].number));
+
+    if (!INTEGERS[_i].word)
+        (void)ask("POST", TASKS, task, 201);
+    else
+        ck_assert_ptr_nonnull(strstr(refusal("POST", TASKS, task, 422),
+                                     "spec.priority in body must be of type integer: \"number\""));
+}
+END_TEST
+
+static const char *const LEASE_SECONDS[] = { "2147483648", "1.0", "1e3", "9223372036854775808" };
+
+START_TEST(integers_of_built_in_kinds_are_those_of_go)
+{
+    ck_assert_str_eq(
+        refusal(
+            "POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+            arena_printf(test_arena,
+                         "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
+                         "\"metadata\":{\"name\":\"l\"},\"spec\":{\"leaseDurationSeconds\":%s}}",
+                         LEASE_SECONDS[_i]),
+            400),
+        arena_printf(
+            test_arena,
+            "BadRequest: Lease in version \"v1\" cannot be handled as a Lease: json: cannot "
+            "unmarshal number %s into Go struct field LeaseSpec.spec.leaseDurationSeconds "
+            "of type int32",
+            LEASE_SECONDS[_i]));
+}
+END_TEST
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+/* Every patch that makes an object larger than the store takes. */
+START_TEST(what_is_larger_than_an_object_may_be_is_not_written)
+{
+    char *text = arena_alloc(test_arena, KV_MAX_TEXT / 2 + 1, 1);
+    const char *half = text, *version;
+
+    memset(text, 'x', KV_MAX_TEXT / 2);
+    version =
+        meta(ask("POST", TASKS,
+                 task_text("a", "", arena_printf(test_arena, ",\"metadata\":{\"a\":\"%s\"}", half)),
+                 201),
+             "resourceVersion");
+    (void)ask_patch(TASKS "/a", "merge-patch+json",
+                    arena_printf(test_arena, "{\"spec\":{\"metadata\":{\"b\":\"%s\"}}}", half),
+                    413);
+    (void)ask_patch(
+        TASKS "/a", "json-patch+json",
+        "[{\"op\":\"copy\",\"from\":\"/spec/metadata/a\",\"path\":\"/spec/metadata/b\"}]", 413);
+    (void)ask_patch(
+        TASKS "/a?fieldManager=m", "apply-patch+yaml",
+        task_text("a", "", arena_printf(test_arena, ",\"metadata\":{\"b\":\"%s\"}", half)), 413);
+    ck_assert_str_eq(meta(ask("GET", TASKS "/a", NULL, 200), "resourceVersion"), version);
+}
+END_TEST
+
+/* "[[…]]" of so many levels. */
+static const char *nested(size_t levels)
+{
+    char *text = arena_alloc(test_arena, 2 * levels + 1, 1);
+
+    memset(text, '[', levels);
+    memset(text + levels, ']', levels);
+    return text;
+}
+
+/* `{"a":{"a":…1…}}` */
+static const char *nested_members(size_t levels)
+{
+    const char *text = "1";
+
+    while (levels-- > 0)
+        text = arena_printf(test_arena, "{\"a\":%s}", text);
+    return text;
+}
+
+/* As deep as can be read again, managed fields among it: each level of members is one of theirs, below five. */
+START_TEST(what_was_stored_can_be_read)
+{
+    size_t refused = 0;
+
+    for (size_t levels = JSON_MAX_DEPTH - 14; levels <= JSON_MAX_DEPTH - 4; levels++) {
+        const char *name = arena_printf(test_arena, "t%zu", levels);
+        const char *more = arena_printf(test_arena, ",\"metadata\":%s", nested_members(levels));
+        const char *path = arena_printf(test_arena, TASKS "?dryRun=%s", refused ? "All" : "");
+
+        api_try("POST", path, "json", task_text(name, "", more));
+        if (api_answer.status == 201)
+            (void)ask("GET", arena_printf(test_arena, TASKS "/%s", name), NULL, 200);
+        else
+            refused = refused ? refused : levels;
+    }
+    ck_assert_uint_gt(refused, JSON_MAX_DEPTH - 14);
+    ck_assert_uint_lt(refused, JSON_MAX_DEPTH - 4);
+    ck_assert_int_eq(api_answer.status, 400);
+    (void)ask("GET", TASKS, NULL, 200);
+}
+END_TEST
+
+START_TEST(a_patch_does_not_nest_without_end)
+{
+    const char *deep = nested(JSON_MAX_DEPTH - 3);
+
+    (void)ask("POST", TASKS, task_text("a", "", ",\"metadata\":{\"x\":[],\"y\":[]}"), 201);
+    (void)ask_patch(TASKS "/a", "json-patch+json",
+                    arena_printf(test_arena,
+                                 "[{\"op\":\"add\",\"path\":\"/spec/metadata/x/-\",\"value\":%s}]",
+                                 deep),
+                    422);
+    (void)ask_patch(
+        TASKS "/a", "json-patch+json",
+        arena_printf(test_arena,
+                     "[{\"op\":\"add\",\"path\":\"/z\",\"value\":%s},"
+                     "{\"op\":\"move\",\"from\":\"/z\",\"path\":\"/spec/metadata/x/-\"}]",
+                     deep),
+        422);
+    (void)ask("GET", TASKS, NULL, 200);
+}
+END_TEST
+
+START_TEST(too_many_operations_are_refused)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(4u << 20);
+    const cJSON *answer;
+    bool fits = true;
+
+    (void)ask("POST", TASKS, task_text("a", "", ""), 201);
+    for (int i = 0; i <= 10000; i++)
+        fits =
+            fits && buf_printf(&text, "%s{\"op\":\"test\",\"path\":\"/kind\",\"value\":\"Task\"}",
+                               i ? "," : "[");
+    ck_assert(fits && buf_append_string(&text, "]"));
+    answer = ask_patch(TASKS "/a", "json-patch+json", text.data, 413);
+    ck_assert_str_eq(json_string(json_get(answer, "message"), ""),
+                     "Request entity too large: The allowed maximum operations in a JSON patch is "
+                     "10000, got 10001");
+}
+END_TEST
+
+/* --- unknown fields --------------------------------------------------------------------------- */
+
+static const char *unknown_fields(size_t count, size_t name_len)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(8u << 20);
+    char *name = arena_alloc(test_arena, name_len + 1, 1);
+    bool fits = true;
+
+    memset(name, 'n', name_len);
+    for (size_t i = 0; i < count; i++)
+        fits = fits && buf_printf(&text, ",\"%s%04zu\":1", name, i);
+    ck_assert(fits);
+    return arena_strdup(test_arena, buf_string(&text));
+}
+
+START_TEST(the_names_of_unknown_fields_are_not_told_without_end)
+{
+    const char *message;
+    size_t warnings = 0;
+
+    message = refusal("POST", TASKS "?fieldValidation=Strict",
+                      task_text("a", unknown_fields(500, 1), unknown_fields(500, 1)), 400);
+    ck_assert_ptr_nonnull(strstr(message, "unknown field \"metadata.n0099\""));
+    ck_assert_ptr_null(strstr(message, "n0100"));
+    ck_assert_ptr_null(strstr(message, "spec."));
+    message = refusal("POST", TASKS "?fieldValidation=Strict",
+                      task_text("a", "", unknown_fields(50, 1000)), 400);
+    ck_assert_uint_lt(strlen(message), 9000);
+    ck_assert(str_has_suffix(message, ", ..."));
+
+    const cJSON *made = ask("POST", TASKS, task_text("a", "", unknown_fields(500, 1)), 201);
+
+    while (api_answer.warnings[warnings])
+        warnings++;
+    ck_assert_uint_eq(warnings, ARRAY_LEN(api_answer.warnings) - 1);
+    ck_assert_uint_eq(json_len(json_get(made, "spec")), 6);
+}
+END_TEST
+
+/* --- documents -------------------------------------------------------------------------------- */
+
+START_TEST(a_document_is_kept_once_however_its_path_is_written)
+{
+    static const char *const PATHS[] = {
+        "/openapi/v2",   "/openapi/v2/",       "/openapi/%76%32",
+        "/%6fpenapi/v2", "/openapi/v3",        "/openapi/v3/",
+        "/openapi/v%33", "/openapi/v3/api/v1", "/openapi/v3/api/%761",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
+        (void)ask("GET", PATHS[i], NULL, 200);
+    ck_assert_uint_eq(api_documents_count(api->documents), 3);
+    (void)ask("GET", "/openapi/v3/apis/no.such/v1", NULL, 404);
+    ck_assert_uint_eq(api_documents_count(api->documents), 3);
+    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v2", NULL, 200), "swagger"));
+    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3/api/v1", NULL, 200), "openapi"));
+    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3", NULL, 200), "paths"));
+}
+END_TEST
+
+/* --- namespaces ------------------------------------------------------------------------------- */
+
+START_TEST(some_namespaces_are_always_there)
+{
+    static const char *const NAMES[] = { "default", "kube-system", "kube-public" };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        const char *path = arena_printf(test_arena, "/api/v1/namespaces/%s", NAMES[i]);
+        const char *words =
+            arena_printf(test_arena,
+                         "Forbidden: namespaces \"%s\" is forbidden: this namespace "
+                         "may not be deleted",
+                         NAMES[i]);
+
+        if (i)
+            (void)ask("POST", "/api/v1/namespaces",
+                      arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"}}", NAMES[i]), 201);
+        ck_assert_str_eq(refusal("DELETE", path, NULL, 403), words);
+        ck_assert_str_eq(
+            refusal("DELETE", arena_printf(test_arena, "%s?dryRun=All", path), NULL, 403), words);
+        ck_assert_str_eq(meta(ask("GET", path, NULL, 200), "deletionTimestamp"), "");
+    }
+    (void)ask("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"other\"}}", 201);
+    (void)ask("DELETE", "/api/v1/namespaces/other", NULL, 200);
+    (void)refusal("DELETE", "/api/v1/namespaces", NULL, 405);
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"default\"}}", 201);
+    (void)ask("DELETE", CONFIGMAPS "/default", NULL, 200);
+}
+END_TEST
+
+/* --- protobuf --------------------------------------------------------------------------------- */
+
+START_TEST(a_text_that_is_no_text_is_refused)
+{
+    static const char NAMESPACE[] = "k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01\xff";
+    struct error err;
+    cJSON *object;
+
+    ck_assert_int_eq(protobuf_read(test_arena, NAMESPACE, sizeof(NAMESPACE) - 1, &object, &err),
+                     -ERROR_INVALID);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("limits");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, api_setup, api_teardown);
+    tcase_add_test(all, numbers_stay_as_they_were_written);
+    tcase_add_loop_test(all, no_number_is_stored_that_nobody_can_read, 0, (int)ARRAY_LEN(BEYOND));
+    tcase_add_loop_test(all, an_integer_has_64_bits_or_is_exact_in_a_double, 0,
+                        (int)ARRAY_LEN(INTEGERS));
+    tcase_add_loop_test(all, integers_of_built_in_kinds_are_those_of_go, 0,
+                        (int)ARRAY_LEN(LEASE_SECONDS));
+    tcase_add_test(all, what_is_larger_than_an_object_may_be_is_not_written);
+    tcase_add_test(all, what_was_stored_can_be_read);
+    tcase_add_test(all, a_patch_does_not_nest_without_end);
+    tcase_add_test(all, too_many_operations_are_refused);
+    tcase_add_test(all, the_names_of_unknown_fields_are_not_told_without_end);
+    tcase_add_test(all, a_document_is_kept_once_however_its_path_is_written);
+    tcase_add_test(all, some_namespaces_are_always_there);
+    tcase_add_test(all, a_text_that_is_no_text_is_refused);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
