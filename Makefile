@@ -8,7 +8,7 @@ FLAVOUR ?= plain
 OUT := build/$(FLAVOUR)
 
 CC ?= gcc
-LIBS := libcurl openssl libmicrohttpd libcjson yaml-0.1 libmosquitto
+LIBS := libcurl openssl libmicrohttpd gnutls libcjson yaml-0.1 libmosquitto
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \

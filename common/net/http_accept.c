@@ -31,11 +31,18 @@ size_t http_load(struct http_server *server)
     return load;
 }
 
+bool http_is_full(struct http_server *server)
+{
+    size_t load = http_load(server);
+
+    return load >= server->options.max_connections || http_strangers_are_full(server);
+}
+
 static bool has_room(struct http_server *server)
 {
     pthread_mutex_lock(&server->lock);
 
-    bool room = !server->stopping && http_load(server) < server->options.max_connections;
+    bool room = !server->stopping && !http_is_full(server);
 
     pthread_mutex_unlock(&server->lock);
     return room;
@@ -127,7 +134,7 @@ static int socket_to_poll(struct http_server *server)
 {
     pthread_mutex_lock(&server->lock);
 
-    bool full = http_load(server) >= server->options.max_connections;
+    bool full = http_is_full(server);
     bool useful = !server->stopping && (!full || http_connections_idlest(server));
 
     pthread_mutex_unlock(&server->lock);

@@ -11,6 +11,10 @@
 #include "common/base/clock.h"
 #include "common/net/http_internal.h"
 
+/* A stranger has so long to say who he is before another one may take his place: many clients come at
+ * once when a server begins. */
+#define STRANGER_MS 500
+
 #define CLOSE_WAIT 8 /* TCP_CLOSE_WAIT, which the kernel's headers keep to themselves */
 
 struct seen {
@@ -44,10 +48,21 @@ static void cut(struct http_connection *connection)
     connection->is_cut = true;
 }
 
+bool http_strangers_are_full(struct http_server *server)
+{
+    size_t strangers = server->daemon->pending;
+
+    if (!server->options.max_strangers)
+        return false;
+    for (struct http_connection *c = server->connections; c; c = c->next)
+        strangers += !c->is_known;
+    return strangers >= server->options.max_strangers;
+}
+
 /* Nobody looked at the listening socket: now there is room, or somebody who can make it. */
 static void wake_if_full(struct http_server *server)
 {
-    if (http_load(server) >= server->options.max_connections)
+    if (http_is_full(server))
         (void)eventfd_write(server->wake_fd, 1);
 }
 
@@ -59,7 +74,7 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
     connection->daemon = daemon;
     connection->mhd = mhd;
     connection->fd = fd;
-    connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    connection->accepted_ms = connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = connection->since_ms + server->options.request_timeout_ms;
 
     pthread_mutex_lock(&server->lock);
@@ -70,6 +85,7 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
     daemon->connections++;
     if (daemon->pending)
         daemon->pending--;
+    wake_if_full(server);
     pthread_mutex_unlock(&server->lock);
     return connection;
 }
@@ -194,6 +210,30 @@ static bool is_overdue(const struct http_connection *connection, const struct se
                          earned_ms(server, seen->acked - connection->acked);
 }
 
+void http_connection_set_known(struct MHD_Connection *mhd)
+{
+    struct http_connection *connection = http_connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+
+    pthread_mutex_lock(&server->lock);
+    if (!connection->is_known)
+        wake_if_full(server);
+    connection->is_known = true;
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_connection_hurry(struct MHD_Connection *mhd, uint32_t ms)
+{
+    struct http_connection *connection = http_connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + ms;
+
+    pthread_mutex_lock(&server->lock);
+    if (deadline_ms < connection->deadline_ms)
+        connection->deadline_ms = deadline_ms;
+    pthread_mutex_unlock(&server->lock);
+}
+
 void http_connection_set_read(struct MHD_Connection *mhd)
 {
     struct http_connection *connection = http_connection_of(mhd);
@@ -210,13 +250,21 @@ void http_connection_set_read(struct MHD_Connection *mhd)
 struct http_connection *http_connections_idlest(struct http_server *server)
 {
     struct http_connection *idlest = NULL;
+    bool of_strangers = http_strangers_are_full(server);
+    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
     for (struct http_connection *c = server->connections; c; c = c->next) {
         if (c->is_cut)
             return NULL;
         if (!c->busy && look_at(c->fd).bytes > c->bytes)
             begin(server, c);
-        if (!c->busy && (!idlest || c->since_ms <= idlest->since_ms)) /* the list is newest first */
+        if (of_strangers) {
+            bool had_time = now_ms - c->accepted_ms >= STRANGER_MS;
+
+            idlest = c->is_known || !had_time ? idlest : c; /* the list is newest first */
+            continue;
+        }
+        if (!c->busy && (!idlest || c->since_ms <= idlest->since_ms))
             idlest = c;
     }
     return idlest;

@@ -41,6 +41,10 @@ static void start_mhd(struct http_daemon *daemon, const char *cert_pem, const ch
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
+    struct MHD_OptionItem clients[] = {
+        { MHD_OPTION_HTTPS_MEM_TRUST, 0, daemon->server->client_ca },
+        { MHD_OPTION_END, 0, NULL },
+    };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
 
     daemon->mhd = MHD_start_daemon(
@@ -50,7 +54,8 @@ static void start_mhd(struct http_daemon *daemon, const char *cert_pem, const ch
         http_request_end, daemon, MHD_OPTION_NOTIFY_CONNECTION, http_connection_changed, daemon,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_ARRAY,
         options->threads > 1 && !options->thread_per_connection ? threads : none, MHD_OPTION_ARRAY,
-        cert_pem ? tls : none, MHD_OPTION_END);
+        cert_pem ? tls : none, MHD_OPTION_ARRAY,
+        cert_pem && daemon->server->client_ca ? clients : none, MHD_OPTION_END);
 }
 
 int http_daemon_start(struct http_server *server, const char *cert_pem, const char *key_pem,

@@ -48,7 +48,9 @@ struct http_connection {
     struct http_daemon *daemon;
     int fd;
     bool busy, is_cut;
-    bool is_stream;      /* its answer is one */
+    bool is_stream; /* its answer is one */
+    bool is_known;  /* its client */
+    int64_t accepted_ms;
     int64_t since_ms;    /* when it was accepted, or answered last */
     int64_t deadline_ms; /* INT64_MAX: none */
     uint64_t bytes;      /* received when its last request was complete */
@@ -70,6 +72,7 @@ struct http_server {
     int listen_fd;
     unsigned port;
     int wake_fd;
+    char *client_ca; /* NULL: none */
     pthread_t acceptor;
 
     pthread_mutex_t lock; /* for everything below */
@@ -97,7 +100,8 @@ void http_daemon_stop(struct http_daemon *daemon); /* closes its connections, fr
 
 /* http_accept.c: the server's thread that accepts, cuts what is overdue, and replaces daemons. */
 void *http_accept_thread(void *data);
-size_t http_load(struct http_server *server); /* of all daemons; with the lock */
+size_t http_load(struct http_server *server);  /* of all daemons; with the lock */
+bool http_is_full(struct http_server *server); /* of connections, or of strangers; with the lock */
 
 /* http_connection.c */
 void http_connection_changed(void *ctx, struct MHD_Connection *connection, void **socket_ctx,
@@ -110,10 +114,14 @@ void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends);
 /* Waits for wake_fd, the end of the client or of the server. False: the end. */
 bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t timeout_ms);
 void http_connection_set_idle(struct MHD_Connection *mhd);
-/* Who has been idle longest, so that idle connections cannot lock others out. NULL: none, or the
+bool http_strangers_are_full(struct http_server *server); /* with the lock */
+/* Of too many strangers the oldest; else who has been idle longest, so that idle connections cannot lock others out. NULL: none, or the
  * end of another one that was cut will make room. With the lock. */
 struct http_connection *http_connections_idlest(struct http_server *server);
 void http_connections_make_room(struct http_server *server); /* cuts it */
+void http_connection_set_known(struct MHD_Connection *mhd);
+void http_connection_hurry(struct MHD_Connection *mhd,
+                           uint32_t ms); /* it has no longer than that */
 /* Cuts what is overdue; with stopping what is idle, too. */
 void http_connections_check(struct http_server *server);
 
@@ -132,6 +140,7 @@ struct MHD_Response *http_stream_create(const struct http_stream *stream,
                                         struct MHD_Connection *connection);
 
 /* http_request.c */
+struct MHD_Connection *http_request_connection(struct http_request *request);
 struct http_server *http_request_server(struct http_request *request);
 /* Its room is the caller's to return. NULL: it has none. */
 char *http_request_take_body(struct http_request *request, size_t *ret_len, size_t *ret_counted);

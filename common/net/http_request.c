@@ -11,6 +11,7 @@
 struct http_request {
     struct http_daemon *daemon;
     struct http_server *server;
+    struct MHD_Connection *mhd;
     struct arena *arena;
     const char *path, *query;
     uint64_t id;
@@ -31,7 +32,7 @@ void *http_request_begin(void *ctx, const char *uri, struct MHD_Connection *conn
     size_t path_len = strcspn(uri, "?");
     struct http_server *server = daemon->server;
 
-    (void)connection;
+    request->mhd = connection;
     request->daemon = daemon;
     request->server = server;
     pthread_mutex_lock(&server->lock);
@@ -97,18 +98,6 @@ static enum MHD_Result answer(struct MHD_Connection *connection, struct http_req
     return r;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, struct http_request *request)
-{
-    const char *text = request->refusal == 413   ? "request body too large\n"
-                       : request->refusal == 503 ? "not now\n"
-                                                 : "refused\n";
-    struct http_server_reply reply = { .status = request->refusal,
-                                       .body = text,
-                                       .body_len = strlen(text) };
-
-    return answer(connection, request, &reply);
-}
-
 static struct http_server_request public_of(struct MHD_Connection *connection, const char *method,
                                             struct http_request *request)
 {
@@ -128,10 +117,57 @@ static struct http_server_request public_of(struct MHD_Connection *connection, c
     };
 }
 
+static enum MHD_Result refuse(struct MHD_Connection *connection, const char *method,
+                              struct http_request *request)
+{
+    const struct http_server_options *options = &request->server->options;
+    const struct http_server_request public = public_of(connection, method, request);
+    const char *text = request->refusal == 413   ? "request body too large\n"
+                       : request->refusal == 503 ? "not now\n"
+                                                 : "refused\n";
+    struct http_server_reply reply = { .body = text, .body_len = strlen(text) };
+
+    if (options->refuse)
+        options->refuse(options->ctx, request->arena, &public, request->refusal, &reply);
+    reply.status = request->refusal;
+    return answer(connection, request, &reply);
+}
+
 static bool has_body(struct MHD_Connection *connection, const char *length)
 {
     return length ? !str_equal(length, "0")
                   : header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+}
+
+/* What is announced: its length, or the most that is taken. It is 0, or what it is refused with. */
+static int measure(const char *length, struct http_request *request,
+                   const struct http_server_request *public)
+{
+    const struct http_server_options *options = &request->server->options;
+    size_t limit = options->limit ? options->limit(options->ctx, public) : options->max_body;
+    int64_t announced;
+
+    request->body.max = limit < options->max_body ? limit : options->max_body;
+    announced = (int64_t)request->body.max;
+    if (length && (!str_to_int64(length, &announced) || (uint64_t)announced > request->body.max))
+        return 413;
+    request->body.max = (size_t)announced;
+    return 0;
+}
+
+/* Without waiting for what would only be dropped. */
+static bool is_refused_at_once(struct MHD_Connection *connection, const char *length,
+                               const struct http_request *request, bool by_admission)
+{
+    const char *expect = header(connection, MHD_HTTP_HEADER_EXPECT);
+    int64_t announced = 0;
+
+    if (!request->refusal)
+        return false;
+    if (expect && strcasecmp(expect, "100-continue") == 0)
+        return true;
+    return by_admission && request->server->options.refused_ms &&
+           (!length || !str_to_int64(length, &announced) || announced > HTTP_MAX_DROPPED);
 }
 
 /* Headers are complete. A body that is not welcome is not asked for; one that comes all the same is
@@ -141,21 +177,23 @@ static enum MHD_Result begin_body(struct MHD_Connection *connection, const char 
 {
     const struct http_server_options *options = &request->server->options;
     const char *length = header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *expect = header(connection, MHD_HTTP_HEADER_EXPECT);
     const struct http_server_request public = public_of(connection, method, request);
-    int64_t announced = (int64_t)request->body.max;
+    bool by_admission = false;
 
     request->seen = true;
     http_connection_set_busy(connection, request->id);
-    if (length && (!str_to_int64(length, &announced) || (uint64_t)announced > request->body.max))
-        request->refusal = 413;
-    else
-        request->body.max = (size_t)announced;
+    request->refusal = measure(length, request, &public);
     request->wanted = request->body.max;
-    if (!request->refusal && options->admit && has_body(connection, length))
-        request->refusal = options->admit(options->ctx, request->arena, &public);
-    if (request->refusal && expect && strcasecmp(expect, "100-continue") == 0)
-        return refuse(connection, request);
+    if (options->admit && has_body(connection, length) && (!request->refusal || options->refuse)) {
+        int refusal = options->admit(options->ctx, request->arena, &public);
+
+        by_admission = refusal != 0;
+        request->refusal = refusal ? refusal : request->refusal;
+    }
+    if (is_refused_at_once(connection, length, request, by_admission))
+        return refuse(connection, method, request);
+    if (by_admission && options->refused_ms)
+        http_connection_hurry(connection, options->refused_ms);
     return MHD_YES;
 }
 
@@ -225,6 +263,11 @@ static enum MHD_Result take_bytes(struct MHD_Connection *connection, struct http
     return MHD_YES;
 }
 
+struct MHD_Connection *http_request_connection(struct http_request *request)
+{
+    return request->mhd;
+}
+
 struct http_server *http_request_server(struct http_request *request)
 {
     return request->server;
@@ -259,7 +302,7 @@ static enum MHD_Result handle(struct MHD_Connection *connection, const char *met
     struct http_server_reply reply = { .status = HTTP_LATER };
 
     if (request->refusal)
-        return refuse(connection, request);
+        return refuse(connection, method, request);
     if (!request->is_called)
         return_room(request, request->body.len); /* it may have announced more, or nothing */
     while (reply.status == HTTP_LATER) {
@@ -309,4 +352,48 @@ void http_request_end(void *ctx, struct MHD_Connection *connection, void **reque
     free(request);
     *request_ctx = NULL;
     http_connection_set_idle(connection);
+}
+
+void http_request_set_known(const struct http_server_request *request)
+{
+    if (request->request)
+        http_connection_set_known(request->request->mhd);
+}
+
+struct header_search {
+    struct arena *arena;
+    const char *prefix;
+    struct http_header *items;
+    size_t len, room;
+};
+
+static enum MHD_Result add_header(void *ctx, enum MHD_ValueKind kind UNUSED, const char *name,
+                                  const char *value)
+{
+    struct header_search *search = ctx;
+
+    if (strncasecmp(name, search->prefix, strlen(search->prefix)) != 0)
+        return MHD_YES;
+    if (search->len == search->room) {
+        struct http_header *old = search->items;
+
+        search->room = search->room ? 2 * search->room : 4;
+        search->items = arena_array(search->arena, struct http_header, search->room);
+        if (search->len)
+            memcpy(search->items, old, search->len * sizeof(*old));
+    }
+    search->items[search->len++] = (struct http_header){ name, value ? value : "" };
+    return MHD_YES;
+}
+
+size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
+                            const char *prefix, const struct http_header **ret)
+{
+    struct header_search search = { .arena = arena, .prefix = prefix };
+
+    if (request->request)
+        (void)MHD_get_connection_values(request->request->mhd, MHD_HEADER_KIND, add_header,
+                                        &search);
+    *ret = search.items;
+    return search.len;
 }

@@ -30,7 +30,7 @@ static void fill_defaults(struct http_server_options *options)
         options->max_bodies = options->max_body; /* it would wait for ever */
     if (!options->request_timeout_ms)
         options->request_timeout_ms = DEFAULT_REQUEST_TIMEOUT_MS;
-    options->address = options->cert_pem = options->key_pem = NULL;
+    options->address = options->cert_pem = options->key_pem = options->client_ca_pem = NULL;
 }
 
 static void release(struct http_server *server)
@@ -41,6 +41,7 @@ static void release(struct http_server *server)
         close(server->wake_fd);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
+    free(server->client_ca);
     free(server);
 }
 
@@ -66,6 +67,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
     server->listen_fd = -1;
     server->wake_fd = -1;
     server->options = *options;
+    server->client_ca = options->client_ca_pem ? xstrdup(options->client_ca_pem) : NULL;
     fill_defaults(&server->options);
     pthread_mutex_init(&server->lock, NULL);
     cond_init(&server->changed);

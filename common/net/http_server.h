@@ -36,6 +36,7 @@ struct http_stream {
     void (*close)(void *ctx); /* in any case; notify is not called after it */
 };
 
+#define HTTP_MAX_DROPPED (64u << 10)
 #define HTTP_MAX_HEADERS 12
 struct http_header {
     const char *name, *value;
@@ -63,18 +64,33 @@ typedef void http_handler_fn(void *ctx, struct arena *arena,
 /* Of a request: 0 if it is welcome, otherwise the status that refuses it. */
 typedef int http_admit_fn(void *ctx, struct arena *arena,
                           const struct http_server_request *request);
+/* How large the body of this request may be; max_body is above it. */
+typedef size_t http_limit_fn(void *ctx, const struct http_server_request *request);
+/* Words and headers for what is refused with this status: admit's, 413 or 503. */
+typedef void http_refuse_fn(void *ctx, struct arena *arena,
+                            const struct http_server_request *request, int status,
+                            struct http_server_reply *ret);
 
 struct http_server_options {
     const char *address; /* ":8080" (all, IPv4 and IPv6), "127.0.0.1:0", "[::1]:8081" */
     http_handler_fn *handler;
-    http_admit_fn *admit; /* asked before a body is taken; NULL: all are welcome */
+    http_admit_fn *admit;   /* asked before a body is taken; NULL: all are welcome */
+    http_limit_fn *limit;   /* NULL: max_body */
+    http_refuse_fn *refuse; /* NULL: plain text */
+    /* So long a body that admit refused is read and dropped, so that its client sees the answer; then it
+     * is cut. What announces more than HTTP_MAX_DROPPED, or nothing, is refused at once. 0: any body,
+     * as long as a request */
+    uint32_t refused_ms;
     void *ctx;
     unsigned threads; /* 0: one */
     /* A thread for each connection, in place of these: handlers may wait as long as they need to, and
      * may answer with a stream, whose deadline is for each chunk. HTTP_LATER is not for them. */
     bool thread_per_connection;
     unsigned max_connections; /* 0: 64. One more: the one idle longest is closed, or it waits. */
-    size_t max_body;          /* 413 above; 0: no body taken */
+    /* Connections none of whose requests was called known (http_request_set_known): the oldest of them, once
+     * it has had a moment, is cut for one more, so that strangers are in the way of strangers only. 0: no limit of their own */
+    unsigned max_strangers;
+    size_t max_body; /* 413 above; 0: no body taken */
     /* All bodies in progress, as they announce themselves (max_body if they do not), and those kept;
      * at least max_body. What is above waits its turn, without being read: wait_ms at most, then 503.
      * 0: max_connections × max_body */
@@ -90,6 +106,9 @@ struct http_server_options {
      * longer. */
     uint32_t min_rate;
     const char *cert_pem, *key_pem; /* both: HTTPS, TLS 1.2 and later */
+    /* With them: clients are asked for a certificate by these authorities, and need none
+     * (http_request_peer). NULL: nobody is asked */
+    const char *client_ca_pem;
 };
 
 struct http_server;
@@ -102,6 +121,27 @@ void http_server_stop(struct http_server *server);
 unsigned http_server_port(const struct http_server *server);
 /* Any thread: the handler of this request, which said HTTP_LATER, is called again. Nobody waits: fine. */
 void http_server_wake(struct http_server *server, uint64_t id);
+
+/* --- of a request, while it is handled or admitted --- */
+
+/* Its client has said who it is, and that is true. */
+void http_request_set_known(const struct http_server_request *request);
+/* Headers whose names begin with prefix, in whatever case, as they were sent; in the arena. */
+size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
+                            const char *prefix, const struct http_header **ret);
+
+/* The certificate that the client has the key of. */
+#define HTTP_PEER_GROUPS 32
+struct http_peer {
+    const char *problem; /* why it is not to be trusted: authority, time, purpose; NULL: it is */
+    const char *name;    /* common name, "" without */
+    const char
+        *groups[HTTP_PEER_GROUPS + 1]; /* organizations, ended by NULL; more of them do not count */
+    char hash[65];                     /* SHA-256 of its DER */
+};
+/* Strings in the arena. false: there is none. */
+bool http_request_peer(const struct http_server_request *request, struct arena *arena,
+                       struct http_peer *ret);
 
 /* A body that outlives its request; it counts in max_bodies until it is released, which must be before
  * the server is stopped. */
