@@ -57,6 +57,9 @@ static int fail_forbidden(struct api_call *call, const char *verb)
     const char *resource = *route->group
                                ? arena_printf(call->arena, "%s.%s", route->plural, route->group)
                                : route->plural;
+    const char *acted_on =
+        *route->subresource ? arena_printf(call->arena, "%s/%s", route->plural, route->subresource)
+                            : route->plural;
     const char *named = *route->name ? arena_printf(call->arena, " \"%s\"", route->name) : "";
     const char *place = *route->ns ? arena_printf(call->arena, "in the namespace \"%s\"", route->ns)
                                    : "at the cluster scope";
@@ -64,8 +67,8 @@ static int fail_forbidden(struct api_call *call, const char *verb)
     return call_fail_named(call, 403, "Forbidden", route->name,
                            "%s%s is forbidden: User \"%s\" cannot %s resource \"%s\" in API group "
                            "\"%s\" %s",
-                           resource, named, call->request->user->name, verb, route->plural,
-                           route->group, place);
+                           resource, named, call->request->user->name, verb, acted_on, route->group,
+                           place);
 }
 
 static int fail_method(struct api_call *call)
@@ -97,10 +100,6 @@ static bool is_watch(const struct api_call *call)
 /* GET of one object with ?watch is a watch of the collection with that name. */
 static int handle_verb(struct api_call *call, size_t index)
 {
-    const char *verb = is_watch(call) ? "watch" : VERBS[index].verb;
-
-    if (!user_may(call->request->user, verb, call->route.group, call->route.plural))
-        return fail_forbidden(call, verb);
     if (pods_is_route(&call->route))
         return call_pods(call);
     if (!call->resource)
@@ -115,18 +114,65 @@ static int handle_verb(struct api_call *call, size_t index)
     return is_watch(call) ? call_watch(call) : VERBS[index].function(call);
 }
 
-static int handle_objects(struct api_call *call)
+/* Which verb it is, and whether the user may. -1: it is refused. */
+static int choose_verb(struct api_call *call, size_t *ret)
 {
     const struct route *route = &call->route;
 
-    call->resource =
-        resources_find(call->api->resources, route->group, route->version, route->plural);
     for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
-        if (str_equal(VERBS[i].method, call->request->method) &&
-            VERBS[i].named == (bool)*route->name)
-            return handle_verb(call, i);
+        if (!str_equal(VERBS[i].method, call->request->method) ||
+            VERBS[i].named != (bool)*route->name)
+            continue;
+
+        const char *verb = is_watch(call) ? "watch" : VERBS[i].verb;
+
+        *ret = i;
+        return user_may(call->request->user, verb, route->group, route->plural)
+                   ? 0
+                   : fail_forbidden(call, verb);
     }
     return fail_method(call);
+}
+
+static int handle_objects(struct api_call *call)
+{
+    const struct route *route = &call->route;
+    size_t verb;
+
+    call->resource =
+        resources_find(call->api->resources, route->group, route->version, route->plural);
+    return choose_verb(call, &verb) < 0 ? -1 : handle_verb(call, verb);
+}
+
+bool api_admit(struct api *api, struct arena *arena, const struct api_request *request,
+               struct api_reply *ret)
+{
+    struct api_call call = { .api = api, .arena = arena, .request = request, .reply = ret };
+    size_t verb;
+
+    *ret = (struct api_reply){ 0 };
+    call.route = route_parse(arena, request->path);
+    call.resource =
+        resources_find(api->resources, call.route.group, call.route.version, call.route.plural);
+    return call.route.type != ROUTE_OBJECTS || choose_verb(&call, &verb) == 0;
+}
+
+size_t api_max_body(const char *method, const char *path)
+{
+    bool is_small = str_equal(method, "DELETE") ||
+                    str_has_prefix(path, "/apis/authorization.k8s.io/") ||
+                    str_has_prefix(path, "/apis/authentication.k8s.io/");
+
+    return is_small ? API_MAX_SMALL_BODY : API_MAX_BODY;
+}
+
+void api_refuse(struct arena *arena, int code, const char *reason, const char *message,
+                struct api_reply *ret)
+{
+    struct api_call call = { .arena = arena, .reply = ret };
+
+    *ret = (struct api_reply){ 0 };
+    (void)call_fail(&call, code, reason, "%s", message);
 }
 
 void api_handle(struct api *api, struct arena *arena, const struct api_request *request,

@@ -1,6 +1,7 @@
 /* The Kubernetes API on an embedded store: bytes in, bytes out, no sockets. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/arena.h"
@@ -31,6 +32,8 @@ struct resources; /* standalone/schema/resource.h */
  */
 #define API_MAX_BODY (3u << 20) /* as kube-apiserver */
 #define API_MAX_TRIES 5
+/* Of what has only options, or is never stored: deletions and reviews. */
+#define API_MAX_SMALL_BODY (64u << 10)
 /* A page of a list without a limit of its own is everything, as there. */
 
 struct api;
@@ -71,6 +74,15 @@ struct api_reply {
 /* Any thread. Blocks for reads and writes of the store (a durable write: some milliseconds), never
  * for other requests. Always leaves an answer in *ret. */
 void api_handle(struct api *api, struct arena *arena, const struct api_request *request,
+                struct api_reply *ret);
+
+/* Before the body is there: false, and *ret refuses it, if the user may not do this at all. */
+bool api_admit(struct api *api, struct arena *arena, const struct api_request *request,
+               struct api_reply *ret);
+/* How large its body may be; by method and path alone. */
+size_t api_max_body(const char *method, const char *path);
+/* A Status, for whoever answers before the API is asked. */
+void api_refuse(struct arena *arena, int code, const char *reason, const char *message,
                 struct api_reply *ret);
 
 /*

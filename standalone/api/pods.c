@@ -27,6 +27,15 @@ static const struct resource *find(const struct route *route)
     return NULL;
 }
 
+bool pods_is_kind(const char *group, const char *plural)
+{
+    for (size_t i = 0; i < ARRAY_LEN(PODS); i++) {
+        if (str_equal(PODS[i].kind.group, group) && str_equal(PODS[i].kind.plural, plural))
+            return true;
+    }
+    return false;
+}
+
 bool pods_is_route(const struct route *route)
 {
     return find(route);

@@ -7,6 +7,7 @@
 /* Whether the route is one of them: pods, deployments and statefulsets, jobs. They are in no
  * discovery. */
 bool pods_is_route(const struct route *route);
+bool pods_is_kind(const char *group, const char *plural);
 /* Lists are empty, watches silent (bookmarks apart); what would make one is refused with 403 and the
  * reason. */
 int call_pods(struct api_call *call);

@@ -1,10 +1,14 @@
 #include "standalone/api/user.h"
 
+#include <string.h>
+
 #include "common/base/str.h"
 
 const char *const ROLE_NAMES[ROLES + 1] = { "none", "view", "edit", "admin", NULL };
 
-static const char *const READS[] = { "get", "list", "watch" };
+static const char *const READS[] = { "get", "list", "watch", NULL };
+static const char *const WRITES[] = { "create", "update",           "patch",
+                                      "delete", "deletecollection", NULL };
 
 bool role_parse(const char *name, enum role *ret)
 {
@@ -17,10 +21,24 @@ bool role_parse(const char *name, enum role *ret)
     return false;
 }
 
-static bool is_read(const char *verb)
+enum role role_of_groups(const char *const *groups)
 {
-    for (size_t i = 0; i < sizeof(READS) / sizeof(READS[0]); i++) {
-        if (str_equal(verb, READS[i]))
+    enum role best = ROLE_NONE, role;
+
+    for (size_t i = 0; groups && groups[i]; i++) {
+        if (str_equal(groups[i], "system:masters"))
+            return ROLE_ADMIN;
+        if (str_has_prefix(groups[i], ROLE_GROUP) &&
+            role_parse(groups[i] + strlen(ROLE_GROUP), &role) && role > best)
+            best = role;
+    }
+    return best;
+}
+
+static bool is_one_of(const char *const *verbs, const char *verb)
+{
+    for (size_t i = 0; verbs[i]; i++) {
+        if (str_equal(verb, verbs[i]))
             return true;
     }
     return false;
@@ -35,21 +53,27 @@ static bool is_review(const char *verb, const char *group, const char *plural)
            str_has_prefix(plural, "selfsubject");
 }
 
+/* "*", as in a question about all verbs or all resources, is true for an admin alone: to the others
+ * something is denied. */
 bool user_may(const struct user *user, const char *verb, const char *group, const char *plural)
 {
-    if (user->role == ROLE_NONE)
-        return false;
+    bool reads = is_one_of(READS, verb);
+
     if (user->role == ROLE_ADMIN || is_review(verb, group, plural))
         return true;
+    if (user->role == ROLE_NONE || str_equal(plural, "*") || str_equal(group, "*") ||
+        (!reads && !is_one_of(WRITES, verb)))
+        return false;
     if (str_equal(group, "") && str_equal(plural, "secrets"))
         return user->role == ROLE_EDIT;
     if (str_equal(group, "") && str_equal(plural, "namespaces"))
-        return is_read(verb);
-    return user->role == ROLE_EDIT || is_read(verb);
+        return reads;
+    return user->role == ROLE_EDIT || reads;
 }
 
 bool user_may_read_path(const struct user *user, const char *path)
 {
+    (void)user;
     (void)path; /* what is served besides objects tells nothing about them */
-    return user->role != ROLE_NONE;
+    return true;
 }

@@ -16,13 +16,21 @@ enum role { ROLE_NONE, ROLE_VIEW, ROLE_EDIT, ROLE_ADMIN, ROLES };
 struct user {
     const char *name;
     enum role role;
+    const char *uid; /* NULL: none */
+    const char *const
+        *groups; /* besides system:authenticated, ended by NULL; NULL: that of the role */
 };
 
+#define ROLE_GROUP "propeller:"        /* the group of a role: this and its name */
 extern const char *const ROLE_NAMES[]; /* "none", "view", "edit", "admin" */
 bool role_parse(const char *name, enum role *ret);
+/* The most that one of these groups (ended by NULL; NULL: none) gives: propeller:<role>, and
+ * system:masters, which is admin. */
+enum role role_of_groups(const char *const *groups);
 
 /* verb: as in RBAC ("get", "list", "watch", "create", "update", "patch", "delete",
  * "deletecollection"); group "" for the core group. Pure. */
 bool user_may(const struct user *user, const char *verb, const char *group, const char *plural);
+/* Who is known may ask what he may and who he is, and see what is served, whatever his role. */
 /* GET of a path that is no resource: /version, /openapi/v3, /apis. */
 bool user_may_read_path(const struct user *user, const char *path);

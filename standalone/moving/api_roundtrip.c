@@ -5,7 +5,7 @@
 int api_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                   struct http_response *ret, struct error *err UNUSED)
 {
-    static const struct user SELF = { "propeller-standalone", ROLE_ADMIN };
+    static const struct user SELF = { .name = "propeller-standalone", .role = ROLE_ADMIN };
     const char *question = strchr(request->path, '?');
     const struct api_request inner = {
         .method = request->method,

@@ -9,6 +9,7 @@
  *   propeller.db            the store
  *   users                   who may come in (standalone/server/users.h)
  *   ca/ca.crt, ca/ca.key    the authority
+ *   client-ca/ca.crt, ca.key  the authority of users' certificates: it signs nothing else
  *   tls/tls.crt, tls.key    what is served, renewed at each start when two thirds of its life are over
  *   admin.kubeconfig        for kubectl
  *   controller.kubeconfig   for the controller of the same process
@@ -16,6 +17,7 @@
 #define DATA_DIR_STORE "propeller.db"
 #define DATA_DIR_USERS "users"
 #define DATA_DIR_CA "ca"
+#define DATA_DIR_CLIENT_CA "client-ca"
 #define DATA_DIR_TLS "tls"
 #define DATA_DIR_ADMIN "admin.kubeconfig"
 #define DATA_DIR_CONTROLLER "controller.kubeconfig"
@@ -45,3 +47,22 @@ struct data_dir_names {
 int data_dir_keep_certificates(struct arena *arena, const char *directory,
                                const struct data_dir_names *names, const struct clock *clock,
                                struct error *err) MUST_CHECK;
+
+/* The authority of client certificates: made where there is none yet. */
+struct cert_pair;
+int data_dir_keep_client_ca(struct arena *arena, const char *directory, const struct clock *clock,
+                            struct cert_pair *ret, struct error *err) MUST_CHECK;
+/* A certificate for a user, and the SHA-256 of it (hexadecimal, in the arena). */
+int data_dir_make_client(struct arena *arena, const char *directory, const char *name,
+                         const struct clock *clock, struct cert_pair *ret, const char **ret_hash,
+                         struct error *err) MUST_CHECK;
+
+/*
+ * That nobody but the owner can write what decides who comes in, or read what lets in: ERROR_INVALID names
+ * the file and what to do. What others can read and is of no use to them is only warned of. Files that are
+ * not there are fine.
+ */
+int data_dir_check_modes(struct arena *arena, const char *directory, struct error *err) MUST_CHECK;
+/* One process at a time adds users: waits for the others. What is returned is closed by data_dir_unlock. */
+int data_dir_lock_users(const char *directory, int *ret, struct error *err) MUST_CHECK;
+void data_dir_unlock(int lock);

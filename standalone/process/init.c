@@ -63,8 +63,10 @@ int init_keep_certificates(struct arena *arena, const struct standalone_settings
     return data_dir_keep_certificates(arena, settings->data_dir, &names, &CLOCK_SYSTEM, err);
 }
 
+/* credentials: lines of YAML below a user. */
 static int make_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
-                           const char *user, const char *token, const char **ret, struct error *err)
+                           const char *user, const char *credentials, const char **ret,
+                           struct error *err)
 {
     const char *ca;
     int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
@@ -75,12 +77,12 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
                         "apiVersion: v1\nkind: Config\n"
                         "clusters:\n- name: propeller\n  cluster:\n    server: %s\n"
                         "    certificate-authority-data: %s\n"
-                        "users:\n- name: %s\n  user:\n    token: %s\n"
+                        "users:\n- name: %s\n  user:\n%s"
                         "contexts:\n- name: propeller\n  context:\n    cluster: propeller\n"
                         "    user: %s\n    namespace: default\n"
                         "current-context: propeller\n",
                         url_of(arena, settings->address), base64_encode(arena, ca, strlen(ca)),
-                        user, token, user);
+                        user, credentials, user);
     return 0;
 }
 
@@ -98,12 +100,20 @@ static int read_users(struct arena *arena, const struct standalone_settings *set
     return r;
 }
 
+/* An editor may have left the last line without one. */
+static bool ends_line(const char *text)
+{
+    size_t len = strlen(text);
+
+    return !len || text[len - 1] == '\n';
+}
+
 static bool has_user(const char *users, const char *name)
 {
     size_t len = strlen(name);
 
     for (const char *line = users; *line; line += strcspn(line, "\n") + 1) {
-        if (strncmp(line, name, len) == 0 && line[len] == ' ')
+        if (strncmp(line, name, len) == 0 && (line[len] == ' ' || line[len] == '\t'))
             return true;
         if (!strchr(line, '\n'))
             break;
@@ -111,44 +121,97 @@ static bool has_user(const char *users, const char *name)
     return false;
 }
 
-/* The user's line is written after the kubeconfig: a token that nobody has is of no use. file NULL:
- * printed. */
+/* What a user shows, as YAML, and the line that it is known by. */
+struct new_credentials {
+    const char *yaml, *line;
+};
+
+static int make_token(struct arena *arena, const char *name, enum role role,
+                      struct new_credentials *ret, struct error *err)
+{
+    const char *token = users_make_token(arena);
+
+    ret->yaml = arena_printf(arena, "    token: %s\n", token);
+    return users_line(arena, name, role, token, &ret->line, err);
+}
+
+static int make_certificate(struct arena *arena, const struct standalone_settings *settings,
+                            const char *name, enum role role, struct new_credentials *ret,
+                            struct error *err)
+{
+    struct cert_pair pair;
+    const char *hash;
+
+    int r = users_certificate_line(arena, name, role, "", &ret->line, err); /* the name first */
+    if (r == 0)
+        r = data_dir_make_client(arena, settings->data_dir, name, &CLOCK_SYSTEM, &pair, &hash, err);
+    if (r < 0)
+        return r;
+    ret->yaml = arena_printf(arena, "    client-certificate-data: %s\n    client-key-data: %s\n",
+                             base64_encode(arena, pair.cert, strlen(pair.cert)),
+                             base64_encode(arena, pair.key, strlen(pair.key)));
+    return users_certificate_line(arena, name, role, hash, &ret->line, err);
+}
+
+/* The user's line is written after the kubeconfig: credentials that nobody has are of no use. file NULL:
+ * printed. With the lock. */
 static int add_user(struct arena *arena, const struct standalone_settings *settings,
                     const char *name, enum role role, const char *file, struct error *err)
 {
-    const char *token = users_make_token(arena);
-    const char *users, *line, *kubeconfig = NULL;
+    struct new_credentials credentials;
+    const char *users, *kubeconfig = NULL;
 
     int r = read_users(arena, settings, &users, err);
     if (r == 0 && has_user(users, name))
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
     if (r == 0)
-        r = users_line(arena, name, role, token, &line, err);
+        r = settings->certificate ? make_certificate(arena, settings, name, role, &credentials, err)
+                                  : make_token(arena, name, role, &credentials, err);
     if (r == 0)
-        r = make_kubeconfig(arena, settings, name, token, &kubeconfig, err);
+        r = make_kubeconfig(arena, settings, name, credentials.yaml, &kubeconfig, err);
     if (r == 0 && file)
         r = data_dir_write(arena, data_dir_path(arena, settings->data_dir, file), kubeconfig, err);
     if (r == 0)
-        r = data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
-                           arena_printf(arena, "%s%s", users, line), err);
+        r = data_dir_write(
+            arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
+            arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", credentials.line),
+            err);
     if (r == 0 && !file)
         printf("%s", kubeconfig);
+    return r;
+}
+
+/* Two that add at once would each write the file without the other's. */
+static int add_alone(struct arena *arena, const struct standalone_settings *settings,
+                     const char *name, enum role role, const char *file, struct error *err)
+{
+    int lock;
+
+    int r = data_dir_lock_users(settings->data_dir, &lock, err);
+    if (r < 0)
+        return r;
+    r = add_user(arena, settings, name, role, file, err);
+    data_dir_unlock(lock);
     return r;
 }
 
 static int add_once(struct arena *arena, const struct standalone_settings *settings,
                     const char *name, const char *file, struct error *err)
 {
-    int r = add_user(arena, settings, name, ROLE_ADMIN, file, err);
+    int r = add_alone(arena, settings, name, ROLE_ADMIN, file, err);
 
     return r == -ERROR_EXISTS ? 0 : r;
 }
 
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
+    struct cert_pair client_ca;
+
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
         r = init_keep_certificates(arena, settings, err);
+    if (r == 0)
+        r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
     if (r == 0)
         r = add_once(arena, settings, ADMIN, DATA_DIR_ADMIN, err);
     if (r == 0)
@@ -167,5 +230,5 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
 
     if (!role_parse(settings->role, &role))
         return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
-    return add_user(arena, settings, settings->name, role, NULL, err);
+    return add_alone(arena, settings, settings->name, role, NULL, err);
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "certs/make.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/program.h"
@@ -13,14 +14,14 @@
 #include "standalone/process/init.h"
 #include "standalone/schema/resource.h"
 #include "standalone/server/server.h"
-#include "standalone/server/users.h"
+#include "standalone/server/users_file.h"
 #include "standalone/store/kv.h"
 
 /* What runs below the controller; in the order in which it is made. */
 struct world {
     struct kv *kv;
     struct resources *resources;
-    struct users *users;
+    struct users_file *users;
     struct api *api;
     struct server *server;
 };
@@ -29,7 +30,7 @@ static void world_release(struct world *world)
 {
     server_stop(world->server);
     api_destroy(world->api);
-    users_destroy(world->users);
+    users_file_close(world->users);
     resources_destroy(world->resources);
     kv_close(world->kv);
 }
@@ -62,7 +63,7 @@ static int read_in(struct arena *arena, const struct standalone_settings *settin
 /* Every server has it. */
 static int make_default_namespace(struct api *api, struct error *err)
 {
-    static const struct user SELF = { "propeller-standalone", ROLE_ADMIN };
+    static const struct user SELF = { .name = "propeller-standalone", .role = ROLE_ADMIN };
     static const char BODY[] =
         "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}";
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -91,14 +92,27 @@ static int open_store(struct arena *arena, const struct standalone_settings *set
     };
     const char *users;
 
-    int r = read_in(arena, settings, DATA_DIR_USERS, &users, err);
+    int r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r < 0)
         return r;
-    r = users_parse(users, &world->users, err);
+    r = read_in(arena, settings, DATA_DIR_USERS, &users, err); /* its words when there is none */
+    if (r == 0)
+        r = users_file_open(data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), &world->users,
+                            err);
     if (r < 0)
-        return error_wrap(err, "'%s/" DATA_DIR_USERS "'", settings->data_dir);
+        return r;
     r = resources_create(&world->resources, err);
-    return r < 0 ? r : kv_open(&kv, &world->kv, err);
+    if (r < 0)
+        return r;
+
+    int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+    r = kv_open(&kv, &world->kv, err); /* and looks through all of it */
+    if (r == 0)
+        log_info("the store is sound", "file", kv.path, "revision",
+                 LOG_INT((int64_t)kv_revision(world->kv)), "milliseconds",
+                 LOG_INT(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms), NULL);
+    return r;
 }
 
 static int start_api(struct arena *arena, const struct standalone_settings *settings,
@@ -109,7 +123,11 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
                                          .clock = &CLOCK_SYSTEM };
     struct server_options server = { .address = settings->address, .users = world->users };
 
+    struct cert_pair client_ca;
+
     int r = init_keep_certificates(arena, settings, err);
+    if (r == 0)
+        r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
     if (r == 0)
         r = read_in(arena, settings, DATA_DIR_TLS "/tls.crt", &server.cert_pem, err);
     if (r == 0)
@@ -123,6 +141,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
     if (r < 0)
         return r;
     server.api = world->api;
+    server.client_ca_pem = client_ca.cert;
     return server_start(&server, &world->server, err);
 }
 

@@ -49,6 +49,8 @@ static const struct option USER_OPTIONS[] = {
     { OPTION("name", OPTION_STRING, name, NULL), .value_name = "NAME", .help = "of the new user" },
     { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
       .help = "what the user may do" },
+    { OPTION("certificate", OPTION_BOOL, certificate, "false"),
+      .help = "a client certificate and its key, for three years, in place of a token" },
 };
 static const struct option EXPORT_OPTIONS[] = {
     DATA_DIR,
@@ -87,8 +89,9 @@ static const struct {
                         "unless --address says so.",
                         SERVE_OPTIONS, ARRAY_LEN(SERVE_OPTIONS) },
     [COMMAND_ADD_USER] = { "add-user",
-                           "Makes a token for a user and prints a kubeconfig with it; a running "
-                           "server knows him after a restart.",
+                           "Makes a token or a certificate for a user and prints a kubeconfig with "
+                           "it; "
+                           "a running server knows him at once.",
                            USER_OPTIONS, ARRAY_LEN(USER_OPTIONS) },
     [COMMAND_EXPORT] = { "export",
                          "Writes everything that users made as YAML, for kubectl apply or import; "

@@ -1,53 +1,41 @@
 #include "standalone/server/server.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/alloc.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/net/http_server.h"
 #include "standalone/api/api.h"
-#include "standalone/server/users.h"
+#include "standalone/server/auth.h"
+#include "standalone/server/stream.h"
+#include "standalone/server/users_file.h"
 
 #define REQUEST_TIMEOUT_MS 60000
 #define MAX_CONNECTIONS 512
-/* Bodies of all requests in progress. */
+/* Bodies of all requests in progress, but for the small ones, which are in nobody's way. */
 #define MAX_BODIES ((size_t)64 << 20)
-
-static const char UNAUTHORIZED[] =
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
-    "\"message\":\"Unauthorized\",\"reason\":\"Unauthorized\",\"code\":401}\n";
+#define SMALL_BODY ((size_t)64 << 10)
+/* For a body that is only read so that its sender sees that it is refused. */
+#define REFUSED_MS 2000
+/* Of lines about certificates that are refused: one so often. */
+#define LOG_MS 1000
 
 struct server {
     struct api *api;
-    const struct users *users;
+    struct users_file *users;
     struct http_server *http;
+    struct streams *streams;
+
+    pthread_mutex_t lock; /* of the two below */
+    int64_t logged_ms;    /* when a certificate that is refused was last spoken of */
+    int64_t unlogged;     /* since then */
 };
 
-/* --- watches ---------------------------------------------------------------------------------- */
-
-static int next_chunk(void *ctx, struct arena *arena, const char **ret, size_t *ret_len)
-{
-    return api_watch_next(ctx, arena, ret, ret_len);
-}
-
-static uint32_t wait_ms(void *ctx)
-{
-    return api_watch_wait_ms(ctx);
-}
-
-static void set_notify(void *ctx, void (*notify)(void *notify_ctx), void *notify_ctx)
-{
-    api_watch_set_notify(ctx, notify, notify_ctx);
-}
-
-static void close_watch(void *ctx)
-{
-    api_watch_close(ctx);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- who asks --------------------------------------------------------------------------------- */
 
 static bool is_open_to_all(const char *path)
 {
@@ -55,20 +43,107 @@ static bool is_open_to_all(const char *path)
            str_has_prefix(path, "/livez") || str_has_prefix(path, "/readyz");
 }
 
-/* NULL: nobody that is known. */
-static const struct user *who(const struct server *server,
-                              const struct http_server_request *request)
+/* Whoever knocks with a certificate that is none of ours may do so often. */
+static void log_peer(struct server *server, const struct http_peer *peer)
 {
-    static const struct user ANYBODY = { "system:anonymous", ROLE_VIEW };
-    static const char BEARER[] = "Bearer ";
-    const char *credentials = request->authorization;
-    const struct user *user = NULL;
+    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM), unlogged = 0;
 
-    if (credentials && strncasecmp(credentials, BEARER, strlen(BEARER)) == 0)
-        user = users_find(server->users, credentials + strlen(BEARER));
-    if (!user && !credentials && is_open_to_all(request->path))
-        return &ANYBODY;
-    return user;
+    pthread_mutex_lock(&server->lock);
+
+    bool due = !server->logged_ms || now_ms - server->logged_ms >= LOG_MS;
+
+    if (due) {
+        unlogged = server->unlogged;
+        server->logged_ms = now_ms;
+        server->unlogged = 0;
+    } else {
+        server->unlogged++;
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (due)
+        log_warn("a client certificate is refused", "name", peer->name, "problem",
+                 peer->problem ? peer->problem
+                               : "neither the file of users nor its groups give it a role",
+                 "others-before", unlogged ? LOG_INT(unlogged) : NULL, NULL);
+}
+
+/* Everything about the sender of one request. */
+struct sender {
+    struct credentials credentials;
+    struct identity identity;
+};
+
+/* False: nobody that is known, or somebody who may not be whom he wants to be; then *ret says so. */
+static bool find_sender(struct server *server, struct arena *arena,
+                        const struct http_server_request *request, struct sender *sender,
+                        struct api_reply *ret)
+{
+    static const struct user ANYBODY = { .name = "system:anonymous", .role = ROLE_VIEW };
+    struct credentials *credentials = &sender->credentials;
+
+    credentials_read(request, arena, credentials);
+
+    struct users *users = users_file_get(server->users);
+    bool found = identity_find(users, arena, credentials, &sender->identity);
+
+    users_unref(users);
+    if (found)
+        http_request_set_known(request);
+    else if (credentials->peer)
+        log_peer(server, credentials->peer);
+    if (!found && !credentials->token_hash && !credentials->peer && !credentials->as &&
+        is_open_to_all(request->path)) {
+        sender->identity = (struct identity){ ANYBODY, ANYBODY };
+        return true;
+    }
+    if (!found) {
+        api_refuse(arena, 401, "Unauthorized", "Unauthorized", ret);
+        return false;
+    }
+    return identity_may_be(&sender->identity, credentials, arena, request->path, ret);
+}
+
+static struct api_request request_of(const struct http_server_request *request,
+                                     const struct sender *sender)
+{
+    return (struct api_request){
+        .method = request->method,
+        .path = request->path,
+        .query = request->query,
+        .content_type = request->content_type,
+        .accept = request->accept,
+        .user_agent = request->user_agent,
+        .body = request->body,
+        .body_len = request->body_len,
+        .user = &sender->identity.user,
+    };
+}
+
+/* --- before a body is there ------------------------------------------------------------------- */
+
+static bool is_welcome(struct server *server, struct arena *arena,
+                       const struct http_server_request *request, struct api_reply *ret)
+{
+    struct sender sender;
+
+    if (!find_sender(server, arena, request, &sender, ret))
+        return false;
+
+    const struct api_request asked = request_of(request, &sender);
+
+    return api_admit(server->api, arena, &asked, ret);
+}
+
+static int admit(void *ctx, struct arena *arena, const struct http_server_request *request)
+{
+    struct api_reply reply;
+
+    return is_welcome(ctx, arena, request, &reply) ? 0 : reply.status;
+}
+
+static size_t limit(void *ctx UNUSED, const struct http_server_request *request)
+{
+    return api_max_body(request->method, request->path);
 }
 
 static void add_headers(struct arena *arena, const struct api_reply *reply,
@@ -84,70 +159,102 @@ static void add_headers(struct arena *arena, const struct api_reply *reply,
         ret->headers[len++] = (struct http_header){ "Warning", reply->warnings[i] };
 }
 
+static void answer(struct arena *arena, const struct api_reply *reply,
+                   struct http_server_reply *ret)
+{
+    *ret = (struct http_server_reply){ .status = reply->status,
+                                       .content_type = reply->content_type,
+                                       .body = reply->body,
+                                       .body_len = reply->body_len };
+    add_headers(arena, reply, ret);
+}
+
+static void refuse(void *ctx, struct arena *arena, const struct http_server_request *request,
+                   int status, struct http_server_reply *ret)
+{
+    struct api_reply reply = { 0 };
+
+    if (status == 413) {
+        api_refuse(
+            arena, 413, "RequestEntityTooLarge",
+            arena_printf(arena, "Request entity too large: limit is %zu", limit(ctx, request)),
+            &reply);
+    } else if (status == 503) {
+        api_refuse(arena, 503, "ServiceUnavailable", "too many large bodies at once, try again",
+                   &reply);
+        reply.retry_after_s = 1;
+    } else if (is_welcome(ctx, arena, request, &reply)) { /* meanwhile */
+        api_refuse(arena, status, "Unauthorized", "Unauthorized", &reply);
+    }
+    answer(arena, &reply, ret);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                    struct http_server_reply *ret)
 {
     struct server *server = ctx;
     struct api_reply reply;
-    const struct api_request asked = {
-        .method = request->method,
-        .path = request->path,
-        .query = request->query,
-        .content_type = request->content_type,
-        .accept = request->accept,
-        .user_agent = request->user_agent,
-        .body = request->body,
-        .body_len = request->body_len,
-        .user = who(server, request),
-    };
+    struct sender sender;
 
-    if (!asked.user) {
-        *ret = (struct http_server_reply){ .status = 401,
-                                           .content_type = "application/json",
-                                           .body = UNAUTHORIZED,
-                                           .body_len = strlen(UNAUTHORIZED) };
-        return;
-    }
-    api_handle(server->api, arena, &asked, &reply);
-    *ret = (struct http_server_reply){ .status = reply.status,
-                                       .content_type = reply.content_type,
-                                       .body = reply.body,
-                                       .body_len = reply.body_len };
-    add_headers(arena, &reply, ret);
-    if (reply.watch) {
-        struct http_stream *stream = arena_new(arena, struct http_stream);
+    if (find_sender(server, arena, request, &sender, &reply)) {
+        const struct api_request asked = request_of(request, &sender);
 
-        *stream = (struct http_stream){ .ctx = reply.watch,
-                                        .next = next_chunk,
-                                        .wait_ms = wait_ms,
-                                        .set_notify = set_notify,
-                                        .close = close_watch };
-        ret->stream = stream;
+        api_handle(server->api, arena, &asked, &reply);
     }
+    answer(arena, &reply, ret);
+    if (reply.watch)
+        ret->stream =
+            stream_open(server->streams, arena, reply.watch, &sender.credentials, &sender.identity);
+}
+
+static void on_users_changed(void *ctx)
+{
+    streams_check(ctx);
+}
+
+static void release(struct server *server)
+{
+    users_file_set_changed(server->users, NULL, NULL);
+    streams_destroy(server->streams);
+    pthread_mutex_destroy(&server->lock);
+    free(server);
 }
 
 int server_start(const struct server_options *options, struct server **ret, struct error *err)
 {
     struct server *server = xcalloc(1, sizeof(*server));
+    unsigned connections = options->max_connections ? options->max_connections : MAX_CONNECTIONS;
     const struct http_server_options http = {
         .address = options->address,
         .handler = handle,
+        .admit = admit,
+        .limit = limit,
+        .refuse = refuse,
+        .refused_ms = REFUSED_MS,
         .ctx = server,
         .thread_per_connection = true,
-        .max_connections = options->max_connections ? options->max_connections : MAX_CONNECTIONS,
+        .max_connections = connections,
+        .max_strangers = options->max_strangers ? options->max_strangers : (connections + 1) / 2,
         .max_body = API_MAX_BODY,
         .max_bodies = MAX_BODIES,
+        .small_body = SMALL_BODY,
         .request_timeout_ms = REQUEST_TIMEOUT_MS,
         .cert_pem = options->cert_pem,
         .key_pem = options->key_pem,
+        .client_ca_pem = options->client_ca_pem,
     };
 
     server->api = options->api;
     server->users = options->users;
+    server->streams = streams_create(server->users);
+    pthread_mutex_init(&server->lock, NULL);
+    users_file_set_changed(server->users, on_users_changed, server->streams);
 
     int r = http_server_start(&http, &server->http, err);
     if (r < 0) {
-        free(server);
+        release(server);
         return r;
     }
     *ret = server;
@@ -159,7 +266,7 @@ void server_stop(struct server *server)
     if (!server)
         return;
     http_server_stop(server->http);
-    free(server);
+    release(server);
 }
 
 unsigned server_port(const struct server *server)

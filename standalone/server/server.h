@@ -5,19 +5,26 @@
 
 struct api;
 struct server;
-struct users;
+struct users_file;
 
 struct server_options {
     const char *address; /* "127.0.0.1:6443", as http_server's */
     const char *cert_pem, *key_pem;
+    const char *client_ca_pem; /* authorities of client certificates; NULL: there are none */
     struct api *api;           /* borrowed */
-    const struct users *users; /* borrowed */
+    struct users_file *users;  /* borrowed; its changes are this server's to be told of */
     unsigned max_connections;  /* 0: 512; each has a thread */
+    unsigned max_strangers;    /* of these, whose clients have not said who they are; 0: half */
 };
 
 /*
- * Without a token that users knows: 401 to everything but /healthz, /livez, /readyz and /version. Bodies
- * of at most API_MAX_BODY. A request, and each chunk of a watch, has a minute.
+ *  1. Without a token or a certificate that counts: 401 to everything but /healthz, /livez, /readyz and
+ *     /version. That, and whether the role may do it at all, is decided by the headers: a body is not
+ *     waited for, and takes no room. Of more connections than max_strangers without anybody who is known the
+ *     oldest is closed: they are in nobody else's way.
+ *  2. Bodies of at most api_max_body(). A request, and each chunk of a watch, has a minute.
+ *  3. A watch ends when its user is removed, or gets another role.
+ *  4. An admin may be somebody else (Impersonate-User, -Group, -Uid), others get 403.
  */
 int server_start(const struct server_options *options, struct server **ret,
                  struct error *err) MUST_CHECK;

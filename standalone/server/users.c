@@ -1,5 +1,6 @@
 #include "standalone/server/users.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,23 +10,42 @@
 
 #define BLANKS " \t\r"
 
+#define CERTIFICATE "certificate"
+
 struct entry {
     struct user user;
     char *name;
-    char hash[SHA256_HEX_LEN];
+    bool is_certificate;
+    char hash[SHA256_HEX_LEN]; /* "": any certificate */
 };
 struct users {
+    atomic_uint references;
     struct entry items[USERS_MAX];
     size_t len;
 };
 
-void users_destroy(struct users *users)
+static void destroy(struct users *users)
 {
-    if (!users)
-        return;
     for (size_t i = 0; i < users->len; i++)
         free(users->items[i].name);
     free(users);
+}
+
+struct users *users_ref(struct users *users)
+{
+    atomic_fetch_add(&users->references, 1);
+    return users;
+}
+
+void users_unref(struct users *users)
+{
+    if (users && atomic_fetch_sub(&users->references, 1) == 1)
+        destroy(users);
+}
+
+size_t users_len(const struct users *users)
+{
+    return users->len;
 }
 
 /* The next word of a line; "" at its end. */
@@ -48,13 +68,30 @@ static bool is_hash(const char *text)
            strspn(text, "0123456789abcdef") == SHA256_HEX_LEN - 1;
 }
 
+/* False: it is none of the three forms. */
+static bool read_credentials(struct entry *entry, const char *text)
+{
+    entry->is_certificate = str_has_prefix(text, CERTIFICATE);
+    if (str_equal(text, CERTIFICATE))
+        return true;
+    if (entry->is_certificate) {
+        text += strlen(CERTIFICATE);
+        if (*text++ != ':')
+            return false;
+    }
+    if (!is_hash(text))
+        return false;
+    memcpy(entry->hash, text, SHA256_HEX_LEN);
+    return true;
+}
+
 static int read_line(struct users *users, struct arena *arena, const char *line, size_t len,
                      size_t number, struct error *err)
 {
     const char *at = line, *end = line + len;
     const char *name = next_word(arena, &at, end);
     const char *role = next_word(arena, &at, end);
-    const char *hash = next_word(arena, &at, end);
+    const char *credentials = next_word(arena, &at, end);
 
     if (!*name || *name == '#')
         return 0;
@@ -67,13 +104,12 @@ static int read_line(struct users *users, struct arena *arena, const char *line,
         return error_set(err, ERROR_INVALID,
                          "line %zu: the role of '%.100s' must be admin, edit or view", number,
                          name);
-    if (!is_hash(hash) || *next_word(arena, &at, end))
+    if (!read_credentials(entry, credentials) || *next_word(arena, &at, end))
         return error_set(
             err, ERROR_INVALID,
             "line %zu: behind '%.100s' and the role must be the SHA-256 of the token in "
-            "hexadecimal, and nothing else",
+            "hexadecimal, or certificate:<its SHA-256>, and nothing else",
             number, name);
-    memcpy(entry->hash, hash, SHA256_HEX_LEN);
     entry->name = xstrdup(name);
     entry->user.name = entry->name;
     users->len++;
@@ -85,15 +121,20 @@ int users_parse(const char *text, struct users **ret, struct error *err)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct users *users = xcalloc(1, sizeof(*users));
 
+    atomic_init(&users->references, 1);
     for (size_t number = 1; *text; number++) {
         size_t len = strcspn(text, "\n");
         int r = read_line(users, arena, text, len, number, err);
 
         if (r < 0) {
-            users_destroy(users);
+            destroy(users);
             return r;
         }
         text += len + (text[len] == '\n');
+    }
+    if (!users->len) {
+        destroy(users);
+        return error_set(err, ERROR_INVALID, "there is no user in it");
     }
     *ret = users;
     return 0;
@@ -109,17 +150,48 @@ static bool is_same_hash(const char *a, const char *b)
     return !difference;
 }
 
-const struct user *users_find(const struct users *users, const char *token)
+const struct user *users_find_token(const struct users *users, const char *hash)
 {
     const struct user *found = NULL;
-    char hash[SHA256_HEX_LEN];
 
-    (void)sha256_hex(token, strlen(token), hash);
     for (size_t i = 0; i < users->len; i++) {
-        if (is_same_hash(users->items[i].hash, hash))
+        if (!users->items[i].is_certificate && is_same_hash(users->items[i].hash, hash))
             found = &users->items[i].user;
     }
     return found;
+}
+
+const struct user *users_find_certificate(const struct users *users, const char *name,
+                                          const char *hash)
+{
+    for (size_t i = 0; i < users->len; i++) {
+        const struct entry *entry = &users->items[i];
+
+        if (entry->is_certificate && str_equal(entry->name, name) &&
+            (!*entry->hash || str_equal(entry->hash, hash)))
+            return &entry->user;
+    }
+    return NULL;
+}
+
+const struct user *users_find_name(const struct users *users, const char *name)
+{
+    for (size_t i = 0; i < users->len; i++) {
+        if (str_equal(users->items[i].name, name))
+            return &users->items[i].user;
+    }
+    return NULL;
+}
+
+static int make_line(struct arena *arena, const char *name, enum role role, const char *credentials,
+                     const char **ret, struct error *err)
+{
+    if (!*name || *name == '#' || strlen(name) > USER_NAME_MAX || strpbrk(name, BLANKS "\n"))
+        return error_set(err, ERROR_INVALID,
+                         "a name has 1 to %d characters, no blanks, and does not begin with '#'",
+                         USER_NAME_MAX);
+    *ret = arena_printf(arena, "%s %s %s\n", name, ROLE_NAMES[role], credentials);
+    return 0;
 }
 
 int users_line(struct arena *arena, const char *name, enum role role, const char *token,
@@ -127,13 +199,13 @@ int users_line(struct arena *arena, const char *name, enum role role, const char
 {
     char hash[SHA256_HEX_LEN];
 
-    if (!*name || *name == '#' || strlen(name) > USER_NAME_MAX || strpbrk(name, BLANKS "\n"))
-        return error_set(err, ERROR_INVALID,
-                         "a name has 1 to %d characters, no blanks, and does not begin with '#'",
-                         USER_NAME_MAX);
-    *ret = arena_printf(arena, "%s %s %s\n", name, ROLE_NAMES[role],
-                        sha256_hex(token, strlen(token), hash));
-    return 0;
+    return make_line(arena, name, role, sha256_hex(token, strlen(token), hash), ret, err);
+}
+
+int users_certificate_line(struct arena *arena, const char *name, enum role role, const char *hash,
+                           const char **ret, struct error *err)
+{
+    return make_line(arena, name, role, arena_printf(arena, CERTIFICATE ":%s", hash), ret, err);
 }
 
 char *users_make_token(struct arena *arena)

@@ -26,7 +26,7 @@ void api_setup(void)
                                          .clock = &api_store.clock.clock };
 
     api = api_create(&options);
-    api_user = (struct user){ "tester", ROLE_ADMIN };
+    api_user = (struct user){ .name = "tester", .role = ROLE_ADMIN };
     (void)ask("POST", "/api/v1/namespaces",
               "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}",
               201);

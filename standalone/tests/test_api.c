@@ -292,7 +292,7 @@ END_TEST
 START_TEST(roles_may_what_their_names_say)
 {
     (void)ask("POST", "/api/v1/namespaces/default/secrets", "{\"metadata\":{\"name\":\"s\"}}", 201);
-    api_user = (struct user){ "eve", ROLE_VIEW };
+    api_user = (struct user){ .name = "eve", .role = ROLE_VIEW };
     (void)ask("GET", TASKS, NULL, 200);
     ck_assert_str_eq(refusal("GET", "/api/v1/namespaces/default/secrets/s", NULL, 403),
                      "Forbidden: secrets \"s\" is forbidden: User \"eve\" cannot get resource "
@@ -306,7 +306,7 @@ START_TEST(roles_may_what_their_names_say)
     (void)refusal("DELETE", "/api/v1/namespaces/default", NULL, 403);
     api_user.role = ROLE_NONE;
     (void)refusal("GET", TASKS, NULL, 403);
-    (void)refusal("GET", "/apis", NULL, 403);
+    (void)ask("GET", "/apis", NULL, 200);
 }
 END_TEST
 

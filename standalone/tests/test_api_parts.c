@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
@@ -159,6 +160,13 @@ START_TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
 }
 END_TEST
 
+static const struct user *by_token(const struct users *users, const char *token)
+{
+    char hash[SHA256_HEX_LEN];
+
+    return users_find_token(users, sha256_hex(token, strlen(token), hash));
+}
+
 START_TEST(a_token_is_its_users_alone)
 {
     const char *line;
@@ -167,16 +175,89 @@ START_TEST(a_token_is_its_users_alone)
 
     ck_assert_int_eq(users_line(arena, "eve", ROLE_VIEW, "token", &line, &err), 0);
     ck_assert_int_eq(users_parse(arena_printf(arena, "# who\n\n%s", line), &users, &err), 0);
-    ck_assert_str_eq(users_find(users, "token")->name, "eve");
-    ck_assert_int_eq(users_find(users, "token")->role, ROLE_VIEW);
-    ck_assert_ptr_null(users_find(users, "toke"));
-    ck_assert_ptr_null(users_find(users, ""));
+    ck_assert_str_eq(by_token(users, "token")->name, "eve");
+    ck_assert_int_eq(by_token(users, "token")->role, ROLE_VIEW);
+    ck_assert_ptr_null(by_token(users, "toke"));
+    ck_assert_ptr_null(by_token(users, ""));
     ck_assert(!strstr(line, "token"));
-    users_destroy(users);
+    users_unref(users);
     ck_assert_int_lt(users_parse("eve king 00", &users, &err), 0);
     ck_assert_str_eq(err.message, "line 1: the role of 'eve' must be admin, edit or view");
     ck_assert_int_lt(users_parse("\neve view 00", &users, &err), 0);
+    ck_assert_int_lt(users_parse("\n# nobody\n", &users, &err), 0);
     ck_assert_int_lt(users_line(arena, "e ve", ROLE_VIEW, "token", &line, &err), 0);
+}
+END_TEST
+
+START_TEST(a_certificate_is_the_one_of_the_line)
+{
+    char hash[SHA256_HEX_LEN], other[SHA256_HEX_LEN];
+    const char *line;
+    struct users *users;
+    struct error err;
+
+    (void)sha256_hex("one", 3, hash);
+    (void)sha256_hex("other", 5, other);
+    ck_assert_int_eq(users_certificate_line(arena, "eve", ROLE_EDIT, hash, &line, &err), 0);
+    ck_assert_int_eq(
+        users_parse(arena_printf(arena, "%sbob view certificate\n", line), &users, &err), 0);
+    ck_assert_int_eq(users_find_certificate(users, "eve", hash)->role, ROLE_EDIT);
+    ck_assert_ptr_null(users_find_certificate(users, "eve", other));
+    ck_assert_ptr_null(users_find_certificate(users, "mallory", hash));
+    ck_assert_ptr_null(users_find_token(users, hash)); /* it is no secret */
+    ck_assert_int_eq(users_find_certificate(users, "bob", other)->role, ROLE_VIEW);
+    users_unref(users);
+    ck_assert_int_lt(users_parse("eve view certificate:00", &users, &err), 0);
+    ck_assert_int_lt(users_parse("eve view certificates", &users, &err), 0);
+}
+END_TEST
+
+static const struct {
+    const char *groups[3];
+    enum role role;
+} GROUPS[] = {
+    { { NULL }, ROLE_NONE },
+    { { "system:authenticated", NULL }, ROLE_NONE },
+    { { "propeller:view", NULL }, ROLE_VIEW },
+    { { "propeller:edit", "propeller:view", NULL }, ROLE_EDIT },
+    { { "propeller:king", "edit", NULL }, ROLE_NONE },
+    { { "propeller:view", "system:masters", NULL }, ROLE_ADMIN },
+};
+
+START_TEST(a_group_may_give_a_role)
+{
+    ck_assert_int_eq(role_of_groups(GROUPS[_i].groups), GROUPS[_i].role);
+}
+END_TEST
+
+static const struct {
+    enum role role;
+    const char *verb, *group, *plural;
+    bool may;
+} DECISIONS[] = {
+    { ROLE_ADMIN, "*", "*", "*", true },
+    { ROLE_ADMIN, "impersonate", "", "users", true },
+    { ROLE_EDIT, "*", "*", "*", false },
+    { ROLE_EDIT, "*", "", "configmaps", false },
+    { ROLE_EDIT, "get", "", "*", false },
+    { ROLE_EDIT, "impersonate", "", "users", false },
+    { ROLE_EDIT, "get", "", "secrets", true },
+    { ROLE_EDIT, "delete", "", "namespaces", false },
+    { ROLE_EDIT, "deletecollection", "", "configmaps", true },
+    { ROLE_VIEW, "list", "", "configmaps", true },
+    { ROLE_VIEW, "list", "*", "*", false },
+    { ROLE_VIEW, "get", "", "secrets", false },
+    { ROLE_VIEW, "patch", "", "configmaps", false },
+    { ROLE_NONE, "get", "", "configmaps", false },
+    { ROLE_NONE, "create", "authorization.k8s.io", "selfsubjectaccessreviews", true },
+};
+
+START_TEST(a_role_may_what_it_says)
+{
+    const struct user user = { .name = "u", .role = DECISIONS[_i].role };
+
+    ck_assert(user_may(&user, DECISIONS[_i].verb, DECISIONS[_i].group, DECISIONS[_i].plural) ==
+              DECISIONS[_i].may);
 }
 END_TEST
 
@@ -194,6 +275,9 @@ int main(void)
     tcase_add_test(all, protobuf_of_kubectl_is_read);
     tcase_add_test(all, damaged_protobuf_is_refused_wherever_it_is_cut);
     tcase_add_test(all, a_token_is_its_users_alone);
+    tcase_add_test(all, a_certificate_is_the_one_of_the_line);
+    tcase_add_loop_test(all, a_group_may_give_a_role, 0, (int)ARRAY_LEN(GROUPS));
+    tcase_add_loop_test(all, a_role_may_what_it_says, 0, (int)ARRAY_LEN(DECISIONS));
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -1,0 +1,20 @@
+/* Watches as HTTP streams, which end when their users may not have them any more. */
+#pragma once
+
+#include "common/net/http_server.h"
+#include "standalone/server/auth.h"
+
+struct api_watch;
+struct streams;
+struct users_file;
+
+struct streams *streams_create(struct users_file *users); /* borrowed */
+void streams_destroy(struct streams *streams);            /* none is open; NULL is fine */
+/* The users have changed: those whose identity is not what it was are ended. Any thread. */
+void streams_check(struct streams *streams);
+
+/* Takes the watch. The answer is in the arena, the stream lives until its close. */
+const struct http_stream *stream_open(struct streams *streams, struct arena *arena,
+                                      struct api_watch *watch,
+                                      const struct credentials *credentials,
+                                      const struct identity *identity);

@@ -1,0 +1,204 @@
+/* The data directory: who else can get at it, and users that are added. */
+#include <check.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include "certs/make.h"
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+#include "standalone/process/data_dir.h"
+#include "standalone/process/init.h"
+#include "standalone/server/users.h"
+
+#define ADDERS 8
+
+static struct arena *arena;
+static struct standalone_settings settings;
+static int stdout_before;
+
+static void setup(void)
+{
+    int null = open("/dev/null", O_WRONLY);
+    struct error err = { 0 };
+
+    arena = arena_create();
+    settings = (struct standalone_settings){
+        .data_dir = arena_printf(arena, "%s/data", temp_dir(arena)),
+        .address = "127.0.0.1:6443",
+        .role = "view",
+    };
+    (void)fflush(stdout);
+    stdout_before = dup(STDOUT_FILENO); /* kubeconfigs are printed */
+    (void)dup2(null, STDOUT_FILENO);
+    close(null);
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+}
+
+static void teardown(void)
+{
+    (void)fflush(stdout);
+    (void)dup2(stdout_before, STDOUT_FILENO);
+    close(stdout_before);
+    arena_destroy(arena);
+}
+
+static const char *path_of(const char *name)
+{
+    return data_dir_path(arena, settings.data_dir, name);
+}
+
+static const char *text_of(const char *name)
+{
+    struct error err = { 0 };
+    const char *text;
+
+    ck_assert_msg(data_dir_read(arena, path_of(name), &text, &err) == 0, "%s", err.message);
+    return text;
+}
+
+static const struct {
+    const char *name;
+    mode_t mode;
+    const char *message; /* NULL: it is served */
+} MODES[] = {
+    { "users", 0600, NULL },
+    { "users", 0644, NULL },
+    { "users", 0660, "'%s' can be written by others than its owner: chmod go-rwx it" },
+    { "admin.kubeconfig", 0644, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { "controller.kubeconfig", 0640, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { "ca/ca.key", 0604, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { "ca/ca.crt", 0644, NULL },
+    { "ca/ca.crt", 0666, "'%s' can be written by others than its owner: chmod go-rwx it" },
+    { "client-ca/ca.key", 0640, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { "client-ca/ca.crt", 0622, "'%s' can be written by others than its owner: chmod go-rwx it" },
+    { "tls/tls.key", 0640, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { ".", 0755, NULL },
+    { ".", 0757, "everybody can put files into '%s': chmod go-rwx it" },
+};
+
+START_TEST(what_others_could_use_is_not_served)
+{
+    const char *path = MODES[_i].name[0] == '.' ? settings.data_dir : path_of(MODES[_i].name);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(data_dir_check_modes(arena, settings.data_dir, &err), 0);
+    ck_assert_int_eq(chmod(path, MODES[_i].mode), 0);
+
+    int r = data_dir_check_modes(arena, settings.data_dir, &err);
+
+    ck_assert_int_eq(r, MODES[_i].message ? -ERROR_INVALID : 0);
+    if (!MODES[_i].message)
+        return;
+
+    const char *placeholder = strstr(MODES[_i].message, "%s");
+
+    ck_assert_str_eq(err.message,
+                     arena_printf(arena, "%.*s%s%s", (int)(placeholder - MODES[_i].message),
+                                  MODES[_i].message, path, placeholder + 2));
+}
+END_TEST
+
+START_TEST(what_is_made_is_its_owners_alone)
+{
+    static const char *const NAMES[] = { "users",      "admin.kubeconfig", "controller.kubeconfig",
+                                         "ca/ca.key",  "client-ca/ca.key", "client-ca/ca.crt",
+                                         "tls/tls.key" };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        struct stat status;
+
+        ck_assert_int_eq(stat(path_of(NAMES[i]), &status), 0);
+        ck_assert_msg((status.st_mode & 07777) == 0600, "%s: %o", NAMES[i],
+                      (unsigned)status.st_mode);
+    }
+}
+END_TEST
+
+static void *add(void *ctx)
+{
+    struct standalone_settings own = settings;
+    CLEANUP(arena_destroyp) struct arena *mine = arena_create();
+    struct error err = { 0 };
+
+    own.name = ctx;
+    ck_assert_msg(init_add_user(mine, &own, &err) == 0, "%s", err.message);
+    return NULL;
+}
+
+START_TEST(who_is_added_at_the_same_time_is_there)
+{
+    char names[ADDERS][8];
+    pthread_t threads[ADDERS];
+    struct users *users;
+    struct error err;
+
+    for (int i = 0; i < ADDERS; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "u%d", i);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, add, names[i]), 0);
+    }
+    for (int i = 0; i < ADDERS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
+    ck_assert_uint_eq(users_len(users), ADDERS + 2);
+    for (int i = 0; i < ADDERS; i++)
+        ck_assert_ptr_nonnull(users_find_name(users, names[i]));
+    users_unref(users);
+}
+END_TEST
+
+START_TEST(a_file_without_its_last_newline_is_added_to)
+{
+    const char *text = text_of("users");
+    struct users *users;
+    struct error err;
+
+    ck_assert_int_eq(
+        data_dir_write(arena, path_of("users"), arena_strndup(arena, text, strlen(text) - 1), &err),
+        0);
+    (void)add(arena_strdup(arena, "eve"));
+    ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
+    ck_assert_uint_eq(users_len(users), 3);
+    users_unref(users);
+}
+END_TEST
+
+START_TEST(a_user_with_a_certificate_has_no_token)
+{
+    settings.certificate = true;
+    settings.name = "eve";
+
+    struct error err = { 0 };
+    const char *users;
+
+    ck_assert_msg(init_add_user(arena, &settings, &err) == 0, "%s", err.message);
+    users = text_of("users");
+    ck_assert_ptr_nonnull(strstr(users, "\neve view certificate:"));
+    settings.name = "e ve";
+    ck_assert_int_eq(init_add_user(arena, &settings, &err), -ERROR_INVALID);
+    settings.name = "eve";
+    ck_assert_int_eq(init_add_user(arena, &settings, &err), -ERROR_EXISTS);
+    ck_assert_str_eq(text_of("users"), users);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("process");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_loop_test(all, what_others_could_use_is_not_served, 0, (int)ARRAY_LEN(MODES));
+    tcase_add_test(all, what_is_made_is_its_owners_alone);
+    tcase_add_test(all, who_is_added_at_the_same_time_is_there);
+    tcase_add_test(all, a_file_without_its_last_newline_is_added_to);
+    tcase_add_test(all, a_user_with_a_certificate_has_no_token);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

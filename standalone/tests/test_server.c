@@ -1,0 +1,348 @@
+/* The server in front of the API: strangers in nobody's way, limits, one user as another, users that come
+ * and go. */
+#include <check.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/socket.h>
+
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+#include "standalone/tests/server_fixture.h"
+
+#define PATIENCE_MS 20000
+/* More than the room for bodies has: 64 MiB. */
+#define SLOW 30
+#define LARGE "3145728"
+/* Of an answer in chunks. */
+#define THE_END "0\r\n\r\n"
+#define ME "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+#define MAY "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+static const char OBJECT[] = "{\"metadata\":{\"name\":\"a\"}}";
+
+/* A ConfigMap of so many bytes. */
+static const char *large_object(const char *name, size_t bytes)
+{
+    char *data = arena_alloc(test_arena, bytes + 1, 1);
+
+    memset(data, 'x', bytes);
+    return arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"},\"data\":{\"d\":\"%s\"}}",
+                        name, data);
+}
+
+static void serve(void)
+{
+    server_serve((struct server_options){ .max_connections = 0 });
+}
+
+/* --- who is not let in ------------------------------------------------------------------------ */
+
+START_TEST(strangers_with_large_slow_bodies_are_sent_away_at_once)
+{
+    char text[HTTP_TALK_MAX];
+    int fds[SLOW];
+
+    serve();
+    for (int i = 0; i < SLOW; i++) {
+        fds[i] = server_dial();
+        server_say(fds[i], i % 2 ? "nobody" : "",
+                   "POST " CONFIGMAPS " HTTP/1.1\r\nContent-Length: " LARGE "\r\n", "x");
+    }
+    ck_assert_int_eq(
+        status_of(server_ask("admin", "POST", CONFIGMAPS, "", large_object("b", 200000))), 201);
+    for (int i = 0; i < SLOW; i++) {
+        (void)hear(fds[i], text, "\"code\":401}");
+        ck_assert_int_eq(status_of(text), 401);
+        close(fds[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_body_without_a_length_is_no_way_round_it)
+{
+    char text[HTTP_TALK_MAX];
+    int fd;
+
+    serve();
+    fd = server_dial();
+    server_say(fd, "", "POST " CONFIGMAPS " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n",
+               "1\r\nx\r\n");
+    (void)hear(fd, text, "\"code\":401}");
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_small_body_of_a_stranger_is_waited_for_a_moment_only)
+{
+    int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    char text[HTTP_TALK_MAX];
+    int fd;
+
+    serve();
+    fd = server_dial();
+    server_say(fd, "", "POST " CONFIGMAPS " HTTP/1.1\r\nContent-Length: 1000\r\n", "x");
+    (void)hear(fd, text, NULL); /* until it is closed */
+    ck_assert_int_lt((int)(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms), PATIENCE_MS);
+    close(fd);
+
+    /* Who sends all of it hears why. */
+    ck_assert_int_eq(status_of(server_ask("", "POST", CONFIGMAPS, "", large_object("a", 10000))),
+                     401);
+}
+END_TEST
+
+START_TEST(known_clients_go_on_while_strangers_take_all_they_can)
+{
+    char text[HTTP_TALK_MAX];
+    int known, fds[40];
+
+    server_serve((struct server_options){ .max_connections = 16, .max_strangers = 4 });
+    known = server_dial();
+    server_say(known, "viewer", "GET " CONFIGMAPS "/x HTTP/1.1\r\n", "");
+    (void)hear(known, text, "\"code\":404");
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = server_dial();
+        say(fds[i], "GET /api HTTP/1.1\r\n"); /* and nothing more */
+    }
+    ck_assert_int_eq(status_of(server_ask("admin", "POST", CONFIGMAPS, "", OBJECT)), 201);
+    server_say(known, "viewer", "GET " CONFIGMAPS "/a HTTP/1.1\r\n", "");
+    (void)hear(known, text, "\"name\":\"a\"");
+    close(known);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
+START_TEST(who_may_not_write_is_told_before_he_does)
+{
+    char text[HTTP_TALK_MAX];
+    int fd;
+
+    serve();
+    fd = server_dial();
+    server_say(fd, "viewer", "POST " CONFIGMAPS " HTTP/1.1\r\nContent-Length: " LARGE "\r\n", "x");
+    (void)hear(fd, text, NULL);
+    ck_assert_str_eq(message_of(text),
+                     "configmaps is forbidden: User \"viewer\" cannot create resource "
+                     "\"configmaps\" in API group \"\" in the namespace \"default\"");
+    close(fd);
+}
+END_TEST
+
+static const struct {
+    const char *method, *path, *length, *message;
+} LIMITS[] = {
+    { "POST", CONFIGMAPS, "3145729", "Request entity too large: limit is 3145728" },
+    { "DELETE", CONFIGMAPS "/a", "65537", "Request entity too large: limit is 65536" },
+    { "POST", MAY, "65537", "Request entity too large: limit is 65536" },
+};
+
+START_TEST(a_body_has_the_limit_of_its_verb)
+{
+    const char *answer;
+
+    serve();
+    answer = server_ask("admin", LIMITS[_i].method, LIMITS[_i].path,
+                        arena_printf(test_arena, "Expect: 100-continue\r\nContent-Length: %s\r\n",
+                                     LIMITS[_i].length),
+                        "");
+    ck_assert_int_eq(status_of(answer), 413);
+    ck_assert_str_eq(message_of(answer), LIMITS[_i].message);
+}
+END_TEST
+
+/* --- one as another --------------------------------------------------------------------------- */
+
+static const struct {
+    const char *user, *method, *path, *lines, *body;
+    int status;
+    const char *says; /* in the answer */
+} AS[] = {
+    { "admin", "POST", ME, "Impersonate-User: viewer\r\n", "{}", 201, "\"username\":\"viewer\"" },
+    { "admin", "GET", CONFIGMAPS, "Impersonate-User: viewer\r\n", "", 200, "ConfigMapList" },
+    { "admin", "POST", CONFIGMAPS, "Impersonate-User: viewer\r\n", OBJECT, 403,
+      "User \\\"viewer\\\" cannot create resource \\\"configmaps\\\"" },
+    { "admin", "POST", CONFIGMAPS, "Impersonate-User: editor\r\n", OBJECT, 201, "\"uid\"" },
+    { "admin", "GET", CONFIGMAPS, "Impersonate-User: nobody\r\n", "", 403,
+      "User \\\"nobody\\\" cannot list resource \\\"configmaps\\\"" },
+    { "admin", "GET", CONFIGMAPS,
+      "Impersonate-User: nobody\r\nImpersonate-Group: propeller:view\r\n", "", 200,
+      "ConfigMapList" },
+    { "admin", "POST", CONFIGMAPS,
+      "impersonate-user: nobody\r\nImpersonate-Group: a\r\nImpersonate-Group: system:masters\r\n",
+      OBJECT, 201, "\"uid\"" },
+    { "admin", "POST", ME,
+      "Impersonate-User: nobody\r\nImpersonate-Group: a\r\nImpersonate-Group: b\r\n"
+      "Impersonate-Uid: 7\r\n",
+      "{}", 201,
+      "\"userInfo\":{\"username\":\"nobody\",\"uid\":\"7\",\"groups\":[\"a\",\"b\","
+      "\"system:authenticated\"]}" },
+    { "editor", "GET", CONFIGMAPS, "Impersonate-User: admin\r\n", "", 403,
+      "users \\\"admin\\\" is forbidden: User \\\"editor\\\" cannot impersonate resource "
+      "\\\"users\\\" in API group \\\"\\\" at the cluster scope" },
+    { "viewer", "GET", CONFIGMAPS, "Impersonate-User: system:serviceaccount:ns:sa\r\n", "", 403,
+      "serviceaccounts \\\"sa\\\" is forbidden: User \\\"viewer\\\" cannot impersonate resource "
+      "\\\"serviceaccounts\\\" in API group \\\"\\\" in the namespace \\\"ns\\\"" },
+    { "viewer", "GET", "/version", "Impersonate-User: admin\r\n", "", 403, "cannot impersonate" },
+    { "admin", "GET", CONFIGMAPS, "Impersonate-Group: system:masters\r\n", "", 500,
+      "without impersonating a user" },
+    { "admin", "GET", CONFIGMAPS, "Impersonate-User: viewer\r\nImpersonate-Extra-Scopes: x\r\n", "",
+      403, "\\\"userextras/Scopes\\\"" },
+    { "", "GET", CONFIGMAPS, "Impersonate-User: admin\r\n", "", 401, "Unauthorized" },
+    { "", "GET", "/version", "Impersonate-User: admin\r\n", "", 401, "Unauthorized" },
+    { "", "GET", "/version", "", "", 200, "gitVersion" },
+};
+
+START_TEST(only_an_admin_may_be_somebody_else)
+{
+    const char *answer;
+
+    serve();
+    answer = server_ask(AS[_i].user, AS[_i].method, AS[_i].path, AS[_i].lines, AS[_i].body);
+    ck_assert_int_eq(status_of(answer), AS[_i].status);
+    ck_assert_msg(strstr(answer, AS[_i].says), "'%s' is not in %s", AS[_i].says, answer);
+}
+END_TEST
+
+#define ATTRIBUTES(verb, group, resource)                                                          \
+    "{\"spec\":{\"resourceAttributes\":{\"verb\":\"" verb "\",\"group\":\"" group                  \
+    "\",\"resource\":\"" resource "\"}}}"
+
+static const struct {
+    const char *user, *body;
+    int status;
+    const char *says;
+} QUESTIONS[] = {
+    { "admin", ATTRIBUTES("*", "*", "*"), 201, "\"allowed\":true" },
+    { "editor", ATTRIBUTES("*", "*", "*"), 201, "\"allowed\":false" },
+    { "editor", ATTRIBUTES("create", "", "configmaps"), 201, "\"allowed\":true" },
+    { "editor", ATTRIBUTES("create", "rbac.authorization.k8s.io", "roles"), 201,
+      "\"allowed\":false" },
+    { "editor", ATTRIBUTES("impersonate", "", "users"), 201, "\"allowed\":false" },
+    { "viewer", ATTRIBUTES("get", "", "secrets"), 201, "\"allowed\":false" },
+    { "viewer", ATTRIBUTES("watch", "", "configmaps"), 201, "\"allowed\":true" },
+    { "viewer", "{\"spec\":{\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/apis\"}}}", 201,
+      "\"allowed\":true" },
+    { "viewer", "{\"spec\":{\"nonResourceAttributes\":{\"verb\":\"post\",\"path\":\"/apis\"}}}",
+      201, "\"allowed\":false" },
+    { "viewer", "{\"spec\":{}}", 422,
+      "exactly one of nonResourceAttributes or resourceAttributes" },
+};
+
+START_TEST(what_is_answered_is_what_may_be_done)
+{
+    const char *answer;
+
+    serve();
+    answer = server_ask(QUESTIONS[_i].user, "POST", MAY, "", QUESTIONS[_i].body);
+    ck_assert_int_eq(status_of(answer), QUESTIONS[_i].status);
+    ck_assert_msg(strstr(answer, QUESTIONS[_i].says), "'%s' is not in %s", QUESTIONS[_i].says,
+                  answer);
+}
+END_TEST
+
+/* --- users that come and go ------------------------------------------------------------------- */
+
+static int asked_by(const char *user)
+{
+    return status_of(server_ask(user, "GET", CONFIGMAPS, "", ""));
+}
+
+START_TEST(who_is_added_or_removed_is_so_with_the_next_request)
+{
+    serve();
+    ck_assert_int_eq(asked_by("eve"), 401);
+    for (int i = 0; i < 20; i++) {
+        write_users(ALL_USERS " eve:view");
+        ck_assert_int_eq(asked_by("eve"), 200);
+        write_users(ALL_USERS);
+        ck_assert_int_eq(asked_by("eve"), 401);
+    }
+    write_users(ALL_USERS " eve:view");
+    ck_assert_int_eq(status_of(server_ask("eve", "POST", CONFIGMAPS, "", OBJECT)), 403);
+    write_users(ALL_USERS " eve:edit");
+    ck_assert_int_eq(status_of(server_ask("eve", "POST", CONFIGMAPS, "", OBJECT)), 201);
+}
+END_TEST
+
+static const char *const DAMAGE[] = { "", "# nobody\n", "eve king 00\n", "admin admin 0123", NULL };
+
+START_TEST(a_damaged_file_changes_nothing)
+{
+    serve();
+    if (DAMAGE[_i])
+        (void)temp_file(
+            test_arena,
+            arena_strndup(test_arena, users_path(), strlen(users_path()) - strlen("/users")),
+            "users", DAMAGE[_i]);
+    else
+        ck_assert_int_eq(unlink(users_path()), 0);
+    ck_assert_int_eq(asked_by("viewer"), 200);
+    ck_assert_int_eq(asked_by("eve"), 401);
+    write_users("eve:view");
+    ck_assert_int_eq(asked_by("viewer"), 401);
+    ck_assert_int_eq(asked_by("eve"), 200);
+}
+END_TEST
+
+static int watch_as(const char *user, const char *lines)
+{
+    char text[HTTP_TALK_MAX];
+    int fd = server_dial();
+
+    server_say(fd, user,
+               arena_printf(test_arena, "GET " CONFIGMAPS "?watch=1 HTTP/1.1\r\n%s", lines), "");
+    (void)hear(fd, text, "\r\n\r\n");
+    return fd;
+}
+
+START_TEST(the_watches_of_who_is_removed_end_and_no_others)
+{
+    char text[HTTP_TALK_MAX];
+    int removed, demoted, posed, stays;
+
+    serve();
+    write_users(ALL_USERS " eve:view bob:edit");
+    removed = watch_as("eve", "");
+    demoted = watch_as("bob", "");
+    posed = watch_as("admin", "Impersonate-User: eve\r\n");
+    stays = watch_as("viewer", "");
+    write_users(ALL_USERS " bob:view");
+    (void)hear(removed, text, THE_END); /* to its end, without any request */
+    (void)hear(demoted, text, THE_END);
+    (void)hear(posed, text, THE_END);
+    ck_assert(is_silent(stays));
+    (void)ask("POST", CONFIGMAPS, OBJECT, 201); /* it is still told */
+    (void)hear(stays, text, "\"ADDED\"");
+    close(removed);
+    close(demoted);
+    close(posed);
+    close(stays);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("server");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, server_setup, server_teardown);
+    tcase_add_test(all, strangers_with_large_slow_bodies_are_sent_away_at_once);
+    tcase_add_test(all, a_body_without_a_length_is_no_way_round_it);
+    tcase_add_test(all, a_small_body_of_a_stranger_is_waited_for_a_moment_only);
+    tcase_add_test(all, known_clients_go_on_while_strangers_take_all_they_can);
+    tcase_add_test(all, who_may_not_write_is_told_before_he_does);
+    tcase_add_loop_test(all, a_body_has_the_limit_of_its_verb, 0, (int)ARRAY_LEN(LIMITS));
+    tcase_add_loop_test(all, only_an_admin_may_be_somebody_else, 0, (int)ARRAY_LEN(AS));
+    tcase_add_loop_test(all, what_is_answered_is_what_may_be_done, 0, (int)ARRAY_LEN(QUESTIONS));
+    tcase_add_test(all, who_is_added_or_removed_is_so_with_the_next_request);
+    tcase_add_loop_test(all, a_damaged_file_changes_nothing, 0, (int)ARRAY_LEN(DAMAGE));
+    tcase_add_test(all, the_watches_of_who_is_removed_end_and_no_others);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
