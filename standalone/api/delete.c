@@ -4,11 +4,7 @@
 #include "standalone/api/present.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
-
-static const char *metadata_text(const cJSON *object, const char *field)
-{
-    return json_string(json_path(object, "metadata", field, NULL), "");
-}
+#include "standalone/schema/object_meta.h"
 
 /* r of a write: DELETE_FAILED with a conflict is tried again by the caller. */
 static enum delete_outcome outcome_of(int r, enum delete_outcome good)
@@ -89,10 +85,10 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
         if (r < 0)
             return outcome_of(r, DELETE_DONE);
         *ret_object = object;
-        if (*options->uid && !str_equal(options->uid, metadata_text(object, "uid")))
+        if (*options->uid && !str_equal(options->uid, object_meta_text(object, "uid")))
             return DELETE_UID_DIFFERS;
         if (*options->resource_version &&
-            !str_equal(options->resource_version, metadata_text(object, "resourceVersion")))
+            !str_equal(options->resource_version, object_meta_text(object, "resourceVersion")))
             return DELETE_VERSION_DIFFERS;
         if (is_immortal(resource, name))
             return DELETE_FORBIDDEN;
@@ -160,7 +156,7 @@ static int reply_deleted(struct api_call *call, const cJSON *object)
     if (*kind->group)
         json_set_string(details, "group", kind->group);
     json_set_string(details, "kind", kind->plural);
-    json_set_string(details, "uid", metadata_text(object, "uid"));
+    json_set_string(details, "uid", object_meta_text(object, "uid"));
     return call_reply(call, 200, status);
 }
 
@@ -184,10 +180,10 @@ static int refuse(struct api_call *call, enum delete_outcome outcome, const char
     case DELETE_NOT_FOUND:
         return call_fail_not_found(call, name);
     case DELETE_UID_DIFFERS:
-        return fail_precondition(call, name, "UID", options->uid, metadata_text(object, "uid"));
+        return fail_precondition(call, name, "UID", options->uid, object_meta_text(object, "uid"));
     case DELETE_VERSION_DIFFERS:
         return fail_precondition(call, name, "ResourceVersion", options->resource_version,
-                                 metadata_text(object, "resourceVersion"));
+                                 object_meta_text(object, "resourceVersion"));
     case DELETE_FORBIDDEN:
         return call_fail_named(call, 403, "Forbidden", name,
                                "%s \"%s\" is forbidden: this namespace may not be deleted",
@@ -232,10 +228,10 @@ static int delete_page(struct api_call *call, const struct selection *selection,
         if (!selection_matches(selection, object))
             continue;
 
-        const char *name = metadata_text(object, "name");
+        const char *name = object_meta_text(object, "name");
         enum delete_outcome outcome =
             delete_object(call->api, call->arena, call->resource,
-                          metadata_text(object, "namespace"), name, options, &object, &err);
+                          object_meta_text(object, "namespace"), name, options, &object, &err);
 
         if (outcome == DELETE_NOT_FOUND)
             continue;

@@ -114,14 +114,6 @@ static bool append_item(struct api_call *call, const struct listed *item, struct
     return stored_append(call->arena, call->resource, item->value, 0, text, err) == 0;
 }
 
-static const char *api_version(const struct api_call *call)
-{
-    const struct kube_kind *kind = &call->resource->kind;
-
-    return *kind->group ? arena_printf(call->arena, "%s/%s", kind->group, kind->version)
-                        : kind->version;
-}
-
 int present_list(struct api_call *call, const struct listed *items, size_t len,
                  const struct list_end *end)
 {
@@ -135,7 +127,7 @@ int present_list(struct api_call *call, const struct listed *items, size_t len,
 
     bool fits =
         buf_printf(&text, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%s,\"items\":[",
-                   call->resource->list_kind, api_version(call),
+                   call->resource->list_kind, resource_api_version(call->arena, call->resource),
                    json_text(call->arena, make_meta(call, end), NULL));
 
     for (size_t i = 0; fits && i < len; i++)

@@ -8,14 +8,10 @@
 #include "standalone/patch/managed_fields.h"
 #include "standalone/patch/merge_patch.h"
 #include "standalone/patch/strategic_patch.h"
+#include "standalone/schema/object_meta.h"
 
 /* Makes write->object from write->live and the request. */
 typedef int change_fn(struct write *write);
-
-static const char *metadata_text(const cJSON *object, const char *field)
-{
-    return json_string(json_path(object, "metadata", field, NULL), "");
-}
 
 /* 1: it is not there. */
 static int load(struct write *write)
@@ -49,7 +45,7 @@ static int check_version_given(struct write *write)
     struct api_call *call = write->call;
     bool is_update = str_equal(call->request->method, "PUT");
 
-    if (!is_update || *metadata_text(write->object, "resourceVersion") ||
+    if (!is_update || *object_meta_text(write->object, "resourceVersion") ||
         may_be_unconditional(call->resource))
         return 0;
 
@@ -66,9 +62,9 @@ static int check_version_given(struct write *write)
 static int check_preconditions(struct write *write)
 {
     struct api_call *call = write->call;
-    const char *version = metadata_text(write->object, "resourceVersion");
-    const char *uid = metadata_text(write->object, "uid");
-    const char *live_uid = metadata_text(write->live, "uid");
+    const char *version = object_meta_text(write->object, "resourceVersion");
+    const char *uid = object_meta_text(write->object, "uid");
+    const char *live_uid = object_meta_text(write->live, "uid");
 
     if (*uid && !str_equal(uid, live_uid))
         return call_fail_conflict(
@@ -76,7 +72,7 @@ static int check_preconditions(struct write *write)
             arena_printf(call->arena,
                          "Precondition failed: UID in precondition: %s, UID in object meta: %s",
                          uid, live_uid));
-    if (*version && !str_equal(version, metadata_text(write->live, "resourceVersion")))
+    if (*version && !str_equal(version, object_meta_text(write->live, "resourceVersion")))
         return call_fail_changed(call, call->route.name);
     return 0;
 }

@@ -139,20 +139,13 @@ static int tell(struct api_watch *watch, struct arena *arena, const char *type, 
     return make_line(arena, type, object, len, ret, ret_len);
 }
 
-static const char *api_version(const struct api_watch *watch, struct arena *arena)
-{
-    const struct kube_kind *kind = &watch->resource->kind;
-
-    return *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version) : kind->version;
-}
-
 static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial,
                          const char **ret, size_t *ret_len)
 {
     cJSON *object = json_object(arena);
 
     json_set_string(object, "kind", watch->resource->kind.kind);
-    json_set_string(object, "apiVersion", api_version(watch, arena));
+    json_set_string(object, "apiVersion", resource_api_version(arena, watch->resource));
 
     cJSON *metadata = json_set_object(object, "metadata");
 

@@ -7,6 +7,7 @@
 #include "standalone/api/present.h"
 #include "standalone/api/stored.h"
 #include "standalone/schema/members.h"
+#include "standalone/schema/object_meta.h"
 
 /* Of a generated name: as in apiserver's names.SimpleNameGenerator. */
 #define SUFFIX_LEN 5
@@ -14,22 +15,12 @@
  * whoever reads them may have the same limit. */
 #define MAX_DEPTH (JSON_MAX_DEPTH - 4)
 
-static const char *text_of(const cJSON *object, const char *field)
-{
-    return json_string(json_path(object, "metadata", field, NULL), "");
-}
-
-static cJSON *metadata_of(cJSON *object)
-{
-    return (cJSON *)(uintptr_t)json_get(object, "metadata");
-}
-
 int write_check_names(struct write *write)
 {
     struct api_call *call = write->call;
-    cJSON *metadata = metadata_of(write->object);
-    const char *name = text_of(write->object, "name");
-    const char *ns = text_of(write->object, "namespace");
+    cJSON *metadata = object_meta_of(write->object);
+    const char *name = object_meta_text(write->object, "name");
+    const char *ns = object_meta_text(write->object, "namespace");
 
     if (*call->route.name && *name && !str_equal(name, call->route.name))
         return call_fail(call, 400, "BadRequest",
@@ -98,7 +89,8 @@ static bool is_finished(const cJSON *object)
 static const char *key_of(const struct write *write)
 {
     return stored_key(write->call->arena, write->call->resource,
-                      text_of(write->object, "namespace"), text_of(write->object, "name"));
+                      object_meta_text(write->object, "namespace"),
+                      object_meta_text(write->object, "name"));
 }
 
 /* stored_text changes what it is given. */
@@ -144,7 +136,7 @@ int write_store(struct write *write, int code)
 
     if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
         return call_fail(call, 400, "BadRequest", "exceeded max depth");
-    json_remove(metadata_of(write->object), "resourceVersion");
+    json_remove(object_meta_of(write->object), "resourceVersion");
     if (write->live)
         stored_set_version(write->object, write->revision);
     if (call->query.dry_run)
@@ -158,9 +150,9 @@ int write_store(struct write *write, int code)
     if (is_refused)
         return -1;
     if (r == -ERROR_EXISTS)
-        return call_fail_named(call, 409, "AlreadyExists", text_of(write->object, "name"),
+        return call_fail_named(call, 409, "AlreadyExists", object_meta_text(write->object, "name"),
                                "%s \"%s\" already exists", call_resource_name(call),
-                               text_of(write->object, "name"));
+                               object_meta_text(write->object, "name"));
     if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
         return 1;
     return r < 0 ? call_fail_store(call, &err) : reply_with(write, revision, code);
@@ -170,8 +162,8 @@ static void generate_name(struct write *write)
 {
     static const char LETTERS[] = "bcdfghjklmnpqrstvwxz2456789";
     static const char DIGITS[] = "0123456789abcdef";
-    cJSON *metadata = metadata_of(write->object);
-    const char *prefix = text_of(write->object, "generateName");
+    cJSON *metadata = object_meta_of(write->object);
+    const char *prefix = object_meta_text(write->object, "generateName");
     char random[UUID_LEN], suffix[SUFFIX_LEN + 1] = "";
 
     (void)uuid_random(random);
@@ -190,10 +182,11 @@ static void generate_name(struct write *write)
 int write_create(struct write *write)
 {
     struct api_call *call = write->call;
-    bool generated = !*text_of(write->object, "name") && *text_of(write->object, "generateName");
+    bool generated = !*object_meta_text(write->object, "name") &&
+                     *object_meta_text(write->object, "generateName");
 
-    if (*text_of(write->object, "resourceVersion") &&
-        !str_equal(text_of(write->object, "resourceVersion"), "0"))
+    if (*object_meta_text(write->object, "resourceVersion") &&
+        !str_equal(object_meta_text(write->object, "resourceVersion"), "0"))
         return call_fail(call, 500, NULL,
                          "resourceVersion should not be set on objects to be created");
     if (generated)

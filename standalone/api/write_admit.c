@@ -19,14 +19,9 @@ static bool is_status(const struct write *write)
     return str_equal(write->subresource, "status");
 }
 
-static cJSON *metadata_of(cJSON *object)
-{
-    return (cJSON *)(uintptr_t)json_get(object, "metadata");
-}
-
 static void take_metadata(struct write *write)
 {
-    cJSON *metadata = metadata_of(write->object);
+    cJSON *metadata = object_meta_of(write->object);
     const cJSON *live = json_get(write->live, "metadata");
 
     for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++) {
@@ -92,7 +87,7 @@ static bool spec_differs(const cJSON *one, const cJSON *other)
 
 static void set_generation(struct write *write)
 {
-    cJSON *metadata = metadata_of(write->object);
+    cJSON *metadata = object_meta_of(write->object);
     int64_t generation = json_int(json_path(write->live, "metadata", "generation", NULL), 0);
 
     if (!write->call->resource->counts_generation || is_status(write))
@@ -106,7 +101,7 @@ static void set_generation(struct write *write)
 static void prepare_create(struct write *write)
 {
     struct api_call *call = write->call;
-    cJSON *metadata = metadata_of(write->object);
+    cJSON *metadata = object_meta_of(write->object);
     char uid[UUID_LEN], now[RFC3339_LEN];
 
     for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++)
@@ -128,9 +123,9 @@ static void prepare_status(struct write *write)
     json_remove(object, "status");
     if (status)
         json_set_copy(object, "status", status);
-    json_remove(metadata_of(object), "managedFields");
+    json_remove(object_meta_of(object), "managedFields");
     if (managed)
-        json_set_copy(metadata_of(object), "managedFields", managed);
+        json_set_copy(object_meta_of(object), "managedFields", managed);
     write->object = object;
 }
 

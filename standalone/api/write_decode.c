@@ -9,19 +9,11 @@
 /* Names of unknown fields in one message; there are at most SCHEMA_MAX_UNKNOWN of them, of any length. */
 #define MAX_UNKNOWN_TEXT 8192
 
-static const char *api_version_of(const struct api_call *call)
-{
-    const struct kube_kind *kind = &call->resource->kind;
-
-    return *kind->group ? arena_printf(call->arena, "%s/%s", kind->group, kind->version)
-                        : kind->version;
-}
-
 static int check_kind(struct write *write, cJSON *object)
 {
     struct api_call *call = write->call;
     const struct kube_kind *kind = &call->resource->kind;
-    const char *expected = api_version_of(call);
+    const char *expected = resource_api_version(call->arena, call->resource);
     const char *said = json_string(json_get(object, "kind"), "");
     const char *version = json_string(json_get(object, "apiVersion"), "");
 

@@ -34,14 +34,12 @@ static struct field_set *meta_fields(struct arena *arena)
 
 struct writing writing_of(struct arena *arena, const struct managed_fields_write *write)
 {
-    const struct kube_kind *kind = &write->resource->kind;
     char now[RFC3339_LEN];
     struct writing writing = {
         .arena = arena,
         .write = write,
         .schema = write->resource->schema,
-        .version =
-            *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version) : kind->version,
+        .version = resource_api_version(arena, write->resource),
         .now = arena_strdup(arena, rfc3339_format(write->now_us, now)),
         .ignored = field_set_create(arena),
         .meta = meta_fields(arena),

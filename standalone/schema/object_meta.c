@@ -11,6 +11,16 @@
 #define MAX_MANAGER 128
 #define MAX_FINALIZERS_TEXT 4096
 
+const char *object_meta_text(const cJSON *object, const char *field)
+{
+    return json_string(json_path(object, "metadata", field, NULL), "");
+}
+
+cJSON *object_meta_of(cJSON *object)
+{
+    return (cJSON *)(uintptr_t)json_get(object, "metadata");
+}
+
 struct meta_check {
     struct arena *arena;
     struct field_errors *errors;

@@ -5,6 +5,11 @@
 
 struct schema;
 
+/* A text of metadata; "" without. */
+const char *object_meta_text(const cJSON *object, const char *field);
+/* metadata of a tree that may be changed; it has one. */
+cJSON *object_meta_of(cJSON *object);
+
 /*
  * Brings metadata into the form of ObjectMeta: members that are unknown or empty go, the paths of the
  * unknown ones into unknown (as in schema_prune). In place. schema: of the resource.

@@ -283,3 +283,10 @@ const struct resource *resources_at(const struct resources *resources, size_t in
 {
     return &resources->items[index];
 }
+
+const char *resource_api_version(struct arena *arena, const struct resource *resource)
+{
+    const struct kube_kind *kind = &resource->kind;
+
+    return *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version) : kind->version;
+}

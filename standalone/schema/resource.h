@@ -86,6 +86,9 @@ const struct resource *resources_find_kind(const struct resources *resources, co
 /* OpenAPI definitions by name: of the built-in kinds and of what every object has. */
 const cJSON *resources_definitions(const struct resources *resources);
 
+/* "v1", or with its group "coordination.k8s.io/v1"; as it is or in the arena. */
+const char *resource_api_version(struct arena *arena, const struct resource *resource);
+
 /* In the order of discovery: core first, groups and plurals by name. */
 size_t resources_len(const struct resources *resources);
 const struct resource *resources_at(const struct resources *resources, size_t index);
