@@ -124,6 +124,10 @@ $(PATHS): $(OUT)/bench/paths.o $(addprefix $(OUT)/,libcontroller.a libwebhook.a 
 WRITES := $(OUT)/bench/writes
 $(WRITES): $(OUT)/bench/writes.o $(OUT)/libcommon.a
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+# What users of an API server see of its speed.
+APISERVER := $(OUT)/bench/apiserver
+$(APISERVER): $(OUT)/bench/apiserver.o $(OUT)/libcommon.a
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 # Aggregates updates, for bench/ and for `make aggregators`.
 AGGREGATE := $(OUT)/bench/aggregate
 $(AGGREGATE): $(OUT)/bench/aggregate.o $(addprefix $(OUT)/,libcontroller.a libcerts.a libcommon.a)
@@ -136,12 +140,12 @@ $(KV): $(OUT)/bench/kv.o $(addprefix $(OUT)/,libstandalone.a libcommon.a)
 .PHONY: load benchmarks
 load: $(LOAD)
 	@:
-benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE) $(KV) $(WRITES)
+benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE) $(KV) $(WRITES) $(APISERVER)
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
                             $(STANDALONE_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c standalone/main.c \
-                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/writes.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
+                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/writes.c bench/apiserver.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
