@@ -10,7 +10,7 @@ S3_ACCESS_KEY=AKIDEXAMPLE
 s3_start() {
     mkdir -p "$PART/s3/$S3_BUCKET"
     spawn s3 "$PYTHON_HOME/bin/rclone" serve s3 --config /dev/null \
-        --auth-key "$S3_ACCESS_KEY,$(secret_of s3)" --addr 127.0.0.1:0 "$PART/s3"
+        --auth-key "$S3_ACCESS_KEY,$(secret_of s3)" --addr "$(has_node && printf 0.0.0.0 || printf 127.0.0.1):0" "$PART/s3"
     wait_for 120 "the S3 server" s3_listens
     S3_ENDPOINT=$(s3_listens)
     printf '[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n' \
@@ -19,7 +19,7 @@ s3_start() {
         --s3-credentials-file "$PART/s3.credentials")
 }
 s3_listens() {
-    sed -n 's/.*Starting s3 server on \[\(http:[^]]*[0-9]\)\/*\].*/\1/p' "$LOGS/s3.log" | grep . ||
+    sed -n 's#.*Starting s3 server on \[http://.*:\([0-9]*\)/*\]$#http://127.0.0.1:\1#p' "$LOGS/s3.log" | grep . ||
         ! tail -n 3 "$LOGS/s3.log"
 }
 

@@ -89,7 +89,7 @@ def resource_of(ref):
     return f"{name}/{ref['subresource']}" if ref.get("subresource") else name
 
 
-Request = collections.namedtuple("Request", "account group resource verb name ns code seconds")
+Request = collections.namedtuple("Request", "account group resource verb name ns code seconds user")
 
 
 def code_of(answer):
@@ -115,7 +115,7 @@ def read_log(paths, namespaces):
                 yield Request(match[2], ref.get("apiGroup", ""), resource_of(ref), event["verb"],
                               ref.get("name", ""), ref.get("namespace", ""),
                               code_of(event.get("responseStatus", {})),
-                              time_of(event["requestReceivedTimestamp"]))
+                              time_of(event["requestReceivedTimestamp"]), user)
 
 
 def accounts_of(binding, namespace):
@@ -176,6 +176,8 @@ def is_starting(seconds, starts, granted):
 
 
 def refused(requests, starts, absent):
+    """A line a right, with the first request: whose it was and when says in which case to look."""
+    found = {}
     granted = collections.defaultdict(list)
     for request in requests:
         if request.code and request.code != 403:
@@ -184,7 +186,11 @@ def refused(requests, starts, absent):
         starting = is_starting(request.seconds, starts, granted[request[:4]])
         looking = request.verb in READS and request.ns in absent
         if request.code == 403 and not starting and not looking:
-            yield f"refused: {name_right(*request[:5])}"
+            found.setdefault(name_right(*request[:5]), []).append(request)
+    for right, those in found.items():
+        first = min(those, key=lambda request: request.seconds)
+        at = datetime.datetime.fromtimestamp(first.seconds, datetime.timezone.utc).isoformat()
+        yield f"refused: {right}, {len(those)} times, at first {at} in {first.ns or 'all namespaces'} to {first.user}"
 
 
 def misplaced(requests, accounts):
