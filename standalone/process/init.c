@@ -139,7 +139,7 @@ static int make_certificate(struct arena *arena, const struct standalone_setting
                             const char *name, enum role role, struct new_credentials *ret,
                             struct error *err)
 {
-    struct cert_pair pair;
+    struct cert_pair pair = { NULL, NULL };
     const char *hash;
 
     int r = users_certificate_line(arena, name, role, "", &ret->line, err); /* the name first */
@@ -205,7 +205,7 @@ static int add_once(struct arena *arena, const struct standalone_settings *setti
 
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
-    struct cert_pair client_ca;
+    struct cert_pair client_ca = { NULL, NULL };
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)

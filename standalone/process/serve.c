@@ -123,7 +123,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
                                          .clock = &CLOCK_SYSTEM };
     struct server_options server = { .address = settings->address, .users = world->users };
 
-    struct cert_pair client_ca;
+    struct cert_pair client_ca = { NULL, NULL };
 
     int r = init_keep_certificates(arena, settings, err);
     if (r == 0)

@@ -96,11 +96,10 @@ START_TEST(what_others_could_use_is_not_served)
     if (!MODES[_i].message)
         return;
 
-    const char *placeholder = strstr(MODES[_i].message, "%s");
+    const char *mark = strstr(MODES[_i].message, "%s");
 
-    ck_assert_str_eq(err.message,
-                     arena_printf(arena, "%.*s%s%s", (int)(placeholder - MODES[_i].message),
-                                  MODES[_i].message, path, placeholder + 2));
+    ck_assert_str_eq(err.message, arena_printf(arena, "%.*s%s%s", (int)(mark - MODES[_i].message),
+                                               MODES[_i].message, path, mark + 2));
 }
 END_TEST
 
