@@ -6,6 +6,7 @@ whole: one with a unit is ignored, and the default stays.
 """
 
 import os
+import ssl
 import sys
 import urllib.parse
 
@@ -40,8 +41,13 @@ def main():
     passwords = "/tmp/passwords"
     with open(passwords, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         file.write(f"{identity}:{key}\n")
+    tls = broker.scheme in ("ssl", "tls", "mqtts")
+    ca = os.environ.get("PROPLET_MQTT_TLS_CA_CERT") or ssl.get_default_verify_paths().cafile
+    if tls and not ca:
+        sys.exit("there are no roots to check the broker's certificate with")
     become("device.py", [
-        "--broker", f"{broker.hostname}:{broker.port or 1883}",
+        "--broker", f"{broker.hostname}:{broker.port or (8883 if tls else 1883)}",
+        *(["--tls-ca", ca] if tls else []),
         "--domain", domain, "--channel", channel, "--identity", identity, "--passwords", passwords,
         "--namespace", os.environ.get("PROPLET_MANAGER_K8S_NAMESPACE") or "default",
         "--qos", str(number("PROPLET_MQTT_QOS", 2)),
