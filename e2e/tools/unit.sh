@@ -6,7 +6,8 @@
 set -euo pipefail
 
 readonly TIME_LIMIT_S=600
-readonly PARALLEL=2
+PARALLEL=$(nproc)
+readonly PARALLEL=$((PARALLEL < 3 ? PARALLEL + 1 : 4)) # many wait; at most as many as have ports of their own (process_free_port)
 
 # A report of a sanitizer ends the program.
 export ASAN_OPTIONS=halt_on_error=1:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
