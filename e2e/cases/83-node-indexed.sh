@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # On a real node: the pods of a Proplet with indexedClientIds connect with a client id each and share
-# the Tasks; one that is deleted comes back as the same device; scaled down and to zero and back.
+# the Tasks; one that is deleted comes back as the same device; a new image is rolled out under load, one pod after
+# the other; scaled down and to zero and back.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -52,6 +53,30 @@ wait_for 60 "another pod" new_pod
 wait_proplet pool Running 120
 heard "2 of 2"
 add_sums second
+
+# Another image, under load: one pod after the other, nothing is written twice, and no Task is lost.
+image proplet:2 fill_proplet "$HERE"/device/*.py
+rolled_out() {
+    made statefulsets pool-proplet | jq -c '[.spec.replicas, .status.updatedReplicas, .status.readyReplicas, .status.currentRevision == .status.updateRevision]' |
+        tee /dev/stderr | grep -qx '\[2,2,2,true\]'
+}
+generation=$(made statefulsets pool-proplet .metadata.generation)
+mark=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+task_json "roll-NUMBER" "$(wasm nap)" '["100", "NUMBER"]' "$(task_on pool)" | add_numbered 12
+begun() { objects tasks | jq -e 'any(.items[]; (.metadata.name | startswith("roll-")) and .status.startedAt != null)'; }
+wait_for 60 "one of them to begin" begun
+kn patch proplet pool --type=merge -p '{"spec":{"k8s":{"image":"localhost/proplet:2"}}}' >/dev/null
+wait_made statefulsets pool-proplet '.spec.template.spec.containers[0].image' localhost/proplet:2
+wait_for 120 "the roll-out" rolled_out
+for number in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    wait_task "roll-$number" completed 120
+    expect_eq "result of roll-$number" "$number" "$(task "roll-$number" .status.results)"
+done
+expect_eq "images and ages of the pods" "localhost/proplet:2 true" "$(api "/api/v1/namespaces/$NS/pods" |
+    jq -r --arg mark "$mark" '.items[] | "\(.spec.containers[0].image) \(.metadata.creationTimestamp >= $mark)"' | sort -u)"
+expect_eq "writes of the StatefulSet's spec" 1 $(($(made statefulsets pool-proplet .metadata.generation) - generation))
+heard "2 of 2"
+printf 'measured: %s of 12 Tasks with a second attempt\n' "$(objects tasks | jq '[.items[] | select(.status.attempt > 1 and (.metadata.name | startswith("roll-")))] | length')"
 
 # Down by one, to zero, and back.
 scale 1

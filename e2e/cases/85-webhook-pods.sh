@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The webhook as pods of config/webhook: the API server reaches it through its Service with the caBundle that
-# the controller puts in; its Secrets and its pods are deleted, and it heals.
+# the controller puts in; its Secrets and its pods are deleted, and it heals. Evictions that would leave nobody
+# who could be asked are refused.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -69,6 +70,23 @@ served_after "$serial"
 serial=$(secret_serial)
 ko delete secret "$WEBHOOK-ca" "$WEBHOOK-cert" >/dev/null
 served_after "$serial"
+
+# ---- its budget: one at a time, and the second one when another is ready ----
+mapfile -t pair < <(webhook_pods | jq -r .metadata.name)
+expect_eq "pods of the webhook" 2 "${#pair[@]}"
+for node in $(nodes); do k cordon "$node" >/dev/null; done # so that nobody takes its place yet
+expect_eq "the first eviction" 201 "$(evict "$SYSTEM_NS" "${pair[0]}")"
+one_is_left() { [[ $(webhook_pods | jq -r 'select(.spec.nodeName != null) | .metadata.name') == "${pair[1]}" ]]; }
+wait_for 60 "one to be left" one_is_left
+for _ in 1 2 3; do
+    expect_match "the eviction of the last one" "^429 .*disruption budget" "$(evict "$SYSTEM_NS" "${pair[1]}")"
+done
+wait_for 60 "the API server to ask the webhook" webhook_is_asked
+for node in $(nodes); do k uncordon "$node" >/dev/null; done
+is_evicted() { [[ $(evict "$SYSTEM_NS" "$1" | tee /dev/stderr) == 201 ]]; }
+wait_for 120 "the eviction of the other one" is_evicted "${pair[1]}"
+wait_for 180 "two pods of the webhook" webhook_pods_ready
+wait_for 60 "the API server to ask the webhook" webhook_is_asked
 
 # ---- its pods, and the caBundle ----
 before=$(webhook_pods | jq -r .metadata.name)

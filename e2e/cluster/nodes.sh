@@ -66,6 +66,17 @@ node_begin() {
     fi
 }
 
+# nodes_revive: what a case that failed left cordoned, stopped or dead
+nodes_revive() {
+    local node
+    for node in $(nodes); do
+        ! has_kind || in_docker docker start "$node" >/dev/null
+        node_begin "$node"
+        k uncordon "$node" >/dev/null
+    done
+    ! has_kind || kind_routes
+}
+
 # node_reboot NODE: everything on it ends at once, and begins anew
 node_reboot() {
     if has_kind; then

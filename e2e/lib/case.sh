@@ -118,7 +118,7 @@ case_tells_no_secret() {
 # What a case stopped of the control plane and, since it failed, did not bring back.
 case_revive_cluster() {
     local name
-    ! has_kind || kind_apiserver_begin
+    ! has_kind || { kind_apiserver_begin && apiserver_back && nodes_revive; }
     ! has_standalone || standalone_revive
     owns_cluster || return 0
     for name in etcd apiserver manager; do
@@ -129,6 +129,7 @@ case_revive_cluster() {
         fi
     done
     apiserver_back
+    ! has_local_node || nodes_revive
 }
 
 case_namespaces() { k get namespaces -o name | sed -nE "s#^namespace/($NS(-.*)?)\$#\\1#p"; }

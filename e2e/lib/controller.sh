@@ -2,6 +2,9 @@
 # The controller under test.
 
 CONTROLLER_BIN=${CONTROLLER_BIN:-$ROOT/build/bin/propeller-controller}
+# shellcheck disable=SC2034 # for cases: those of an installation
+CONTROLLER_LEASE=(--leader-elect-lease-duration 15s --leader-elect-renew-deadline 10s
+    --leader-elect-retry-period 2s)
 # Short times, so that waiting for a lease or a lost device does not make the run long.
 CONTROLLER_TIMES=(--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s
     --leader-elect-retry-period 500ms --last-seen-threshold 3s)

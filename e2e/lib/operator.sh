@@ -40,6 +40,15 @@ operator_pods() { # those that are not going
         jq -c '.items[] | select(.metadata.deletionTimestamp == null)'
 }
 
+# evict NAMESPACE POD: as a drain does; "201" where the budget allows it, "429 WHY" where it does not
+evict() {
+    local answer
+    answer=$(jq -nc --arg ns "$1" --arg pod "$2" '{apiVersion: "policy/v1", kind: "Eviction", metadata: {name: $pod, namespace: $ns}}' |
+        curl -sS --max-time 20 --unix-socket "$CLUSTER/api" -H 'Content-Type: application/json' --data-binary @- \
+            "http://localhost/api/v1/namespaces/$1/pods/$2/eviction")
+    jq -r 'if .status == "Success" then "201" else "\(.code) \(.message)" end' <<<"$answer"
+}
+
 # operator_arguments OPTION...: as pods need them, one a line
 operator_arguments() {
     while (($#)); do
