@@ -316,4 +316,5 @@ def main():
             server.ask("DELETE", path + "/" + name)
 
 
-main()
+if __name__ == "__main__":
+    main()
