@@ -71,15 +71,45 @@ static int fail_forbidden(struct api_call *call, const char *verb)
                            place);
 }
 
-static int fail_method(struct api_call *call)
+static int fail_method(struct api_call *call, const char *verb)
 {
-    return call_fail(call, 405, "MethodNotAllowed",
-                     "the server does not allow this method on the requested resource");
+    if (!call->resource || !call->resource->custom)
+        return call_fail_path(call, 405);
+    return call_fail_named(call, 405, "MethodNotAllowed", "",
+                           "%s is not supported on resources of kind \"%s\"", verb,
+                           call_resource_name(call));
+}
+
+/* Of the kinds that are built in: their paths are known one by one. */
+static bool is_builtin_group(const struct api_call *call)
+{
+    const struct resources *resources = call->api->resources;
+
+    for (size_t i = 0; i < resources_len(resources); i++) {
+        const struct resource *resource = resources_at(resources, i);
+
+        if (!resource->custom && str_equal(resource->kind.group, call->route.group))
+            return true;
+    }
+    return false;
 }
 
 static int fail_unknown(struct api_call *call)
 {
-    return call_fail(call, 404, "NotFound", "the server could not find the requested resource");
+    return is_builtin_group(call) ? call_fail_path(call, 404) : call_fail_no_page(call);
+}
+
+static bool has_subresource(const struct api_call *call)
+{
+    const char *subresource = call->route.subresource;
+
+    return !*subresource || (str_equal(subresource, "status") && call->resource->has_status);
+}
+
+/* Namespaces have their finalizers and their content: each is deleted by name. */
+static bool has_verb(const struct api_call *call, const char *verb)
+{
+    return !str_equal(verb, "deletecollection") || call->resource->kind.namespaced;
 }
 
 /* Namespaced objects have a namespace, others none; all namespaces can only be listed and watched. */
@@ -89,7 +119,8 @@ static bool has_right_place(const struct api_call *call)
 
     if (!call->resource->kind.namespaced)
         return !*route->ns;
-    return *route->ns || (!*route->name && str_equal(call->request->method, "GET"));
+    return *route->ns || (!*route->name && (str_equal(call->request->method, "GET") ||
+                                            str_equal(call->request->method, "HEAD")));
 }
 
 static bool is_watch(const struct api_call *call)
@@ -100,18 +131,34 @@ static bool is_watch(const struct api_call *call)
 /* GET of one object with ?watch is a watch of the collection with that name. */
 static int handle_verb(struct api_call *call, size_t index)
 {
+    const char *verb = VERBS[index].verb;
+
     if (pods_is_route(&call->route))
         return call_pods(call);
-    if (!call->resource)
-        return call_review(call);
+    if (!call->resource) {
+        int r = call_review(call);
+
+        return r > 0 ? fail_unknown(call) : r;
+    }
     if (!has_right_place(call))
-        return fail_method(call);
-    if (*call->route.subresource &&
-        (!str_equal(call->route.subresource, "status") || !call->resource->has_status))
+        return call->resource->custom ? fail_unknown(call) : fail_method(call, verb);
+    if (!has_verb(call, verb))
+        return fail_method(call, verb);
+    if (!has_subresource(call))
         return fail_unknown(call);
     if (*call->route.subresource && str_equal(call->request->method, "DELETE"))
-        return fail_method(call);
+        return fail_method(call, verb);
     return is_watch(call) ? call_watch(call) : VERBS[index].function(call);
+}
+
+/* What a method that does not fit the path would be. */
+static const char *verb_of(const struct api_call *call)
+{
+    for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
+        if (str_equal(VERBS[i].method, call->request->method))
+            return VERBS[i].verb;
+    }
+    return "";
 }
 
 /* Which verb it is, and whether the user may. -1: it is refused. */
@@ -131,7 +178,8 @@ static int choose_verb(struct api_call *call, size_t *ret)
                    ? 0
                    : fail_forbidden(call, verb);
     }
-    return fail_method(call);
+    return call->resource && has_subresource(call) ? fail_method(call, verb_of(call))
+                                                   : fail_unknown(call);
 }
 
 static int handle_objects(struct api_call *call)

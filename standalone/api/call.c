@@ -93,6 +93,47 @@ int call_fail_named(struct api_call *call, int code, const char *reason, const c
     return call_fail_status(call, status);
 }
 
+int call_fail_kind(struct api_call *call, int code, const char *reason, const char *kind,
+                   const char *name, const char *message)
+{
+    cJSON *status = make_status(call->arena, code, reason, message);
+
+    json_set_string(set_details(call, status, name), "kind", kind);
+    return call_fail_status(call, status);
+}
+
+int call_fail_path(struct api_call *call, int code)
+{
+    static const struct {
+        int code;
+        const char *reason, *message;
+    } ANSWERS[] = {
+        { 404, "NotFound", "the server could not find the requested resource" },
+        { 405, "MethodNotAllowed",
+          "the server does not allow this method on the requested resource" },
+        { 415, "UnsupportedMediaType", "415: Unsupported Media Type" },
+        { 422, "Invalid", "the server rejected our request due to an error in our request" },
+    };
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(ANSWERS) - 1 && ANSWERS[i].code != code)
+        i++;
+
+    cJSON *status =
+        make_status(call->arena, ANSWERS[i].code, ANSWERS[i].reason, ANSWERS[i].message);
+
+    json_set_object(status, "details");
+    return call_fail_status(call, status);
+}
+
+int call_fail_no_page(struct api_call *call)
+{
+    static const char TEXT[] = "404 page not found\n";
+
+    (void)call_reply_text(call, 404, "text/plain; charset=utf-8", TEXT, strlen(TEXT));
+    return -1;
+}
+
 const char *call_resource_name(const struct api_call *call)
 {
     const struct kube_kind *kind = &call->resource->kind;
@@ -105,6 +146,24 @@ int call_fail_not_found(struct api_call *call, const char *name)
 {
     return call_fail_named(call, 404, "NotFound", name, "%s \"%s\" not found",
                            call_resource_name(call), name);
+}
+
+int call_fail_terminating(struct api_call *call, const char *name)
+{
+    const char *ns = call->route.ns;
+    cJSON *status =
+        make_status(call->arena, 403, "Forbidden",
+                    arena_printf(call->arena,
+                                 "%s \"%s\" is forbidden: unable to create new content in "
+                                 "namespace %s because it is being terminated",
+                                 call_resource_name(call), name, ns));
+    cJSON *cause = json_add_object(json_set_array(set_details(call, status, name), "causes"));
+
+    json_set_string(cause, "reason", "NamespaceTerminating");
+    json_set_string(cause, "message",
+                    arena_printf(call->arena, "namespace %s is being terminated", ns));
+    json_set_string(cause, "field", "metadata.namespace");
+    return call_fail_status(call, status);
 }
 
 int call_fail_conflict(struct api_call *call, const char *name, const char *why)
@@ -192,6 +251,22 @@ static bool is_yaml(const char *content_type)
                             str_has_prefix(content_type, "application/apply-patch+yaml"));
 }
 
+/* Of bodies that are objects; patches have types of their own. */
+static bool is_readable(const struct api_request *request)
+{
+    static const char *const TYPES[] = { "application/json", "application/yaml",
+                                         "application/vnd.kubernetes.protobuf" };
+    const char *type = request->content_type;
+
+    if (str_is_empty(type) || str_equal(request->method, "PATCH"))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
+        if (str_has_prefix(type, TYPES[i]) && strchr("; ", type[strlen(TYPES[i])]))
+            return true;
+    }
+    return false;
+}
+
 int call_body(struct api_call *call, cJSON **ret)
 {
     const struct api_request *request = call->request;
@@ -199,6 +274,11 @@ int call_body(struct api_call *call, cJSON **ret)
     const cJSON *tree;
     struct error err;
 
+    if (!is_readable(request))
+        return call_fail(call, 415, "UnsupportedMediaType",
+                         "the body of the request was in an unknown format - accepted media types "
+                         "include: application/json, application/yaml, "
+                         "application/vnd.kubernetes.protobuf");
     if (protobuf_is_type(request->content_type)) {
         if (protobuf_read(call->arena, request->body, request->body_len, ret, &err) < 0)
             return call_fail(call, 415, "UnsupportedMediaType", "%s", err.message);

@@ -43,7 +43,15 @@ int call_fail(struct api_call *call, int code, const char *reason, const char *f
 /* "<plural>.<group> "<name>" …": with details. */
 int call_fail_named(struct api_call *call, int code, const char *reason, const char *name,
                     const char *format, ...) PRINTF_LIKE(5, 6);
+/* The same where the details name a kind, and the message is whole. */
+int call_fail_kind(struct api_call *call, int code, const char *reason, const char *kind,
+                   const char *name, const char *message);
+/* With empty details: what the API server refuses before it looks for a resource. */
+int call_fail_path(struct api_call *call, int code);
+int call_fail_no_page(struct api_call *call); /* "404 page not found" */
 int call_fail_not_found(struct api_call *call, const char *name);
+/* Its namespace is going. */
+int call_fail_terminating(struct api_call *call, const char *name);
 int call_fail_conflict(struct api_call *call, const char *name, const char *why);
 int call_fail_changed(struct api_call *call,
                       const char *name); /* "the object has been modified…" */
@@ -77,5 +85,5 @@ int call_update(struct api_call *call);
 int call_patch(struct api_call *call);
 int call_delete(struct api_call *call);
 int call_delete_collection(struct api_call *call);
-int call_review(struct api_call *call);   /* selfsubject…reviews */
+int call_review(struct api_call *call);   /* selfsubject…reviews; 1: it is none of them */
 int call_document(struct api_call *call); /* everything that is no object */

@@ -1,6 +1,7 @@
 #include "standalone/api/delete.h"
 
 #include "common/base/str.h"
+#include "standalone/api/options.h"
 #include "standalone/api/present.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
@@ -39,21 +40,22 @@ static enum delete_outcome act(struct api *api, struct arena *arena,
     cJSON *marked = NULL;
     uint64_t revision = value->revision;
     size_t len;
+    int r;
 
     switch (delete_plan(arena, *object, options, clock_wall_us(api->clock), &marked)) {
     case DELETE_NOW:
         if (options->dry_run)
             return DELETE_DONE;
-        return outcome_of(kv_delete(api->kv, value->key, value->revision, &revision, err),
-                          DELETE_DONE);
+        r = kv_delete(api->kv, value->key, value->revision, &revision, err);
+        stored_set_version(*object, revision);
+        return outcome_of(r, DELETE_DONE);
     case DELETE_NOTHING:
         return DELETE_PENDING;
     case DELETE_MARK:
         break;
     }
 
-    int r = 0;
-
+    r = 0;
     if (!options->dry_run) {
         cJSON *copy = arena_own(arena, json_copy(marked), json_free);
         const char *text = stored_text(arena, resource, copy, &len);
@@ -103,48 +105,13 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static int read_options(struct api_call *call, struct delete_options *ret)
-{
-    const struct query *query = &call->query;
-    cJSON *body = NULL;
-
-    if (call->request->body_len && call_body(call, &body) < 0)
-        return -1;
-
-    const cJSON *preconditions = json_get(body, "preconditions");
-    const cJSON *orphan = json_get(body, "orphanDependents");
-
-    *ret = (struct delete_options){
-        .uid = json_string(json_get(preconditions, "uid"), ""),
-        .resource_version = json_string(json_get(preconditions, "resourceVersion"), ""),
-        .propagation_policy =
-            json_string(json_get(body, "propagationPolicy"), query->propagation_policy),
-        .orphan_dependents =
-            cJSON_IsBool(orphan) ? json_bool(orphan, false) : query->orphan_dependents,
-        .dry_run = query->dry_run || json_len(json_get(body, "dryRun")),
-    };
-    if (*ret->propagation_policy && ret->orphan_dependents >= 0)
-        return call_fail(
-            call, 422, "Invalid",
-            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: "
-            "\"%s\": orphanDependents and deletionPropagation cannot be both set",
-            ret->propagation_policy);
-    if (*ret->propagation_policy && !str_equal(ret->propagation_policy, "Orphan") &&
-        !str_equal(ret->propagation_policy, "Background") &&
-        !str_equal(ret->propagation_policy, "Foreground"))
-        return call_fail(
-            call, 422, "Invalid",
-            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported "
-            "value: \"%s\": supported values: \"Background\", \"Foreground\", \"Orphan\"",
-            ret->propagation_policy);
-    return 0;
-}
-
-static int reply_deleted(struct api_call *call, const cJSON *object)
+static int reply_deleted(struct api_call *call, cJSON *object)
 {
     cJSON *status = json_object(call->arena);
     const struct kube_kind *kind = &call->resource->kind;
 
+    if (call->resource->returns_deleted)
+        return present_object(call, 200, object);
     json_set_string(status, "kind", "Status");
     json_set_string(status, "apiVersion", "v1");
     json_set_object(status, "metadata");
@@ -160,15 +127,20 @@ static int reply_deleted(struct api_call *call, const cJSON *object)
     return call_reply(call, 200, status);
 }
 
+/* rest.BeforeDelete, which names the kind instead of the resource. */
 static int fail_precondition(struct api_call *call, const char *name, const char *what,
-                             const char *wanted, const char *is)
+                             const char *wanted, const char *is, const char *meaning)
 {
-    return call_fail_conflict(
-        call, name,
-        arena_printf(call->arena,
-                     "Precondition failed: %s in precondition: %s, %s in object "
-                     "meta: %s",
-                     what, wanted, what, is));
+    const struct kube_kind *kind = &call->resource->kind;
+    const char *resource =
+        *kind->group ? arena_printf(call->arena, "%s.%s", kind->kind, kind->group) : kind->kind;
+    const char *message = arena_printf(
+        call->arena,
+        "Operation cannot be fulfilled on %s \"%s\": the %s in the precondition (%s) does not "
+        "match the %s in record (%s). The object might have been %s",
+        resource, name, what, wanted, what, is, meaning);
+
+    return call_fail_kind(call, 409, "Conflict", kind->kind, name, message);
 }
 
 /* Whatever is not a deletion. */
@@ -180,10 +152,11 @@ static int refuse(struct api_call *call, enum delete_outcome outcome, const char
     case DELETE_NOT_FOUND:
         return call_fail_not_found(call, name);
     case DELETE_UID_DIFFERS:
-        return fail_precondition(call, name, "UID", options->uid, object_meta_text(object, "uid"));
+        return fail_precondition(call, name, "UID", options->uid, object_meta_text(object, "uid"),
+                                 "deleted and then recreated");
     case DELETE_VERSION_DIFFERS:
         return fail_precondition(call, name, "ResourceVersion", options->resource_version,
-                                 object_meta_text(object, "resourceVersion"));
+                                 object_meta_text(object, "resourceVersion"), "modified");
     case DELETE_FORBIDDEN:
         return call_fail_named(call, 403, "Forbidden", name,
                                "%s \"%s\" is forbidden: this namespace may not be deleted",
@@ -200,7 +173,7 @@ int call_delete(struct api_call *call)
     struct error err = { 0 };
     cJSON *object;
 
-    if (read_options(call, &options) < 0)
+    if (options_read_delete(call, &options) < 0)
         return -1;
 
     enum delete_outcome outcome =
@@ -214,30 +187,30 @@ int call_delete(struct api_call *call)
     return refuse(call, outcome, call->route.name, &options, object, &err);
 }
 
-/* Deletes what is selected of a page; *len counts what is in items. */
+/* Deletes what is selected of a page; *len counts what is in items, as it was before. */
 static int delete_page(struct api_call *call, const struct selection *selection,
                        const struct delete_options *options, const struct kv_page *page,
                        struct listed *items, size_t *len)
 {
     for (size_t i = 0; i < page->len; i++) {
         struct error err = { 0 };
-        cJSON *object;
+        cJSON *listed, *object;
 
-        if (stored_tree(call->arena, call->resource, &page->items[i], 0, &object, &err) < 0)
+        if (stored_tree(call->arena, call->resource, &page->items[i], 0, &listed, &err) < 0)
             return call_fail_store(call, &err);
-        if (!selection_matches(selection, object))
+        if (!selection_matches(selection, listed))
             continue;
 
-        const char *name = object_meta_text(object, "name");
+        const char *name = object_meta_text(listed, "name");
         enum delete_outcome outcome =
             delete_object(call->api, call->arena, call->resource,
-                          object_meta_text(object, "namespace"), name, options, &object, &err);
+                          object_meta_text(listed, "namespace"), name, options, &object, &err);
 
         if (outcome == DELETE_NOT_FOUND)
             continue;
         if (outcome != DELETE_DONE && outcome != DELETE_PENDING)
             return refuse(call, outcome, name, options, object, &err);
-        items[(*len)++] = (struct listed){ .tree = object };
+        items[(*len)++] = (struct listed){ .tree = listed };
     }
     return 0;
 }
@@ -253,10 +226,7 @@ int call_delete_collection(struct api_call *call)
         .prefix = stored_key(call->arena, call->resource, call->route.ns, NULL),
     };
 
-    if (is_namespaces(call->resource))
-        return call_fail(call, 405, "MethodNotAllowed",
-                         "the server does not allow this method on the requested resource");
-    if (selection_read(call, &selection) < 0 || read_options(call, &options) < 0)
+    if (selection_read(call, &selection) < 0 || options_read_delete(call, &options) < 0)
         return -1;
     if (kv_list(call->api->kv, call->arena, &range, &page, &err) < 0)
         return call_fail_store(call, &err);

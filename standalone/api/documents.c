@@ -94,14 +94,6 @@ static const struct document *keep(struct api_documents *documents, const char *
     return found ? found : document;
 }
 
-static int fail_unknown_path(struct api_call *call)
-{
-    static const char TEXT[] = "404 page not found\n";
-
-    (void)call_reply_text(call, 404, "text/plain; charset=utf-8", TEXT, strlen(TEXT));
-    return -1;
-}
-
 /* NULL: not served. */
 static cJSON *make_openapi(struct api_call *call)
 {
@@ -139,7 +131,7 @@ static int reply_openapi(struct api_call *call)
         size_t len;
 
         if (!tree)
-            return fail_unknown_path(call);
+            return call_fail_no_page(call);
 
         const char *body = protobuf ? openapi_v2_protobuf(call->arena, tree, &len)
                                     : json_text(call->arena, tree, &len);
@@ -178,7 +170,7 @@ static int reply_discovery(struct api_call *call)
         document = discovery_group(call->arena, resources, route->group);
     else
         document = discovery_resources(call->arena, resources, route->group, route->version);
-    return document ? call_reply(call, 200, document) : fail_unknown_path(call);
+    return document ? call_reply(call, 200, document) : call_fail_no_page(call);
 }
 
 /* The version whose words and behaviour are followed; clients choose by it what they ask for. */
@@ -201,8 +193,7 @@ static cJSON *make_version(struct arena *arena)
 int call_document(struct api_call *call)
 {
     if (!str_equal(call->request->method, "GET") && !str_equal(call->request->method, "HEAD"))
-        return call_fail(call, 405, "MethodNotAllowed",
-                         "the server does not allow this method on the requested resource");
+        return call_fail_path(call, 405);
     switch (call->route.type) {
     case ROUTE_CORE:
     case ROUTE_GROUPS:
@@ -218,6 +209,6 @@ int call_document(struct api_call *call)
     case ROUTE_HEALTH:
         return call_reply_text(call, 200, "text/plain; charset=utf-8", "ok", 2);
     default:
-        return fail_unknown_path(call);
+        return call_fail_no_page(call);
     }
 }

@@ -51,6 +51,21 @@ static bool is_known(const struct kube_kind *kind, const char *field)
     return false;
 }
 
+/* Kinds with fields of their own have other words for it, and so have custom ones. */
+static int refuse_field(const struct kube_kind *kind, const char *field, struct error *err)
+{
+    bool has_fields = strchr(kind->group, '.') && !strstr(kind->group, ".k8s.io");
+
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++)
+        has_fields = has_fields || str_equal(FIELDS[i].plural, kind->plural);
+    if (has_fields)
+        return error_set(err, ERROR_INVALID, "field label not supported: %.100s", field);
+    return error_set(err, ERROR_INVALID,
+                     "\"%.100s\" is not a known field selector: only \"metadata.name\", "
+                     "\"metadata.namespace\"",
+                     field);
+}
+
 /* Up to the comma that ends the term; removes the escapes of the value. */
 static const char *read_value(struct arena *arena, const char **at)
 {
@@ -98,7 +113,7 @@ int field_selector_parse(struct arena *arena, const struct kube_kind *kind, cons
             return r;
 
         if (!is_known(kind, term->field))
-            return error_set(err, ERROR_INVALID, "field label not supported: %.100s", term->field);
+            return refuse_field(kind, term->field, err);
         text += *text == ',';
     }
     *ret = selector;

@@ -7,6 +7,7 @@
 enum operation { EXISTS, NOT_EXISTS, IN, NOT_IN, GREATER, LESS };
 
 #define MAX_VALUES 64
+#define MAX_TOKEN 40
 
 struct requirement {
     const char *key;
@@ -52,28 +53,46 @@ static bool take(struct parser *parser, const char *text)
     return true;
 }
 
+/* The token that stands there, as the lexer of labels.Parse has it. */
+static size_t token_len(const char *at)
+{
+    static const char *const SIGNS[] = { "!=", "==", "=", "!", "<", ">", "(", ")", "," };
+
+    for (size_t i = 0; i < ARRAY_LEN(SIGNS); i++) {
+        if (str_has_prefix(at, SIGNS[i]))
+            return strlen(SIGNS[i]);
+    }
+    return str_utf8_cut(at, strcspn(at, ",()=!<> \t\r\n"), MAX_TOKEN);
+}
+
 static int refuse(struct parser *parser, const char *expected)
 {
-    size_t len = str_utf8_cut(parser->at, strlen(parser->at), 40);
+    return error_set(parser->err, ERROR_INVALID, "unable to parse requirement: found '%.*s'%s",
+                     (int)token_len(parser->at), parser->at, expected);
+}
 
+/* Between requirements there is no requirement. */
+static int refuse_start(struct parser *parser)
+{
     return error_set(parser->err, ERROR_INVALID,
-                     "unable to parse requirement: found '%.*s', expected: %s", (int)len,
-                     parser->at, expected);
+                     "found '%.*s', expected: !, identifier, or 'end of string'",
+                     (int)token_len(parser->at), parser->at);
 }
 
 static int read_list(struct parser *parser, struct requirement *ret)
 {
     skip_blanks(parser);
     if (!take(parser, "("))
-        return refuse(parser, "'('");
+        return refuse(parser, " expected: '('");
     for (;;) {
         if (ret->values_len == MAX_VALUES)
-            return refuse(parser, "no more values");
+            return refuse(parser, ", expected: no more values");
         ret->values[ret->values_len++] = read_word(parser);
         if (take(parser, ")"))
             return 0;
         if (!take(parser, ","))
-            return refuse(parser, "',' or ')'");
+            return refuse(parser, *parser->at ? ", expected: ',' or ')'"
+                                              : ", expected: ',', ')' or identifier");
     }
 }
 
@@ -107,7 +126,7 @@ static int read_operator(struct parser *parser, struct requirement *ret)
         ret->operation = IN;
         return read_list(parser, ret);
     }
-    return refuse(parser, "in, notin, =, ==, !=, gt, lt");
+    return refuse(parser, ", expected: in, notin, =, ==, !=, gt, lt");
 }
 
 static int check_numbers(struct parser *parser, const struct requirement *requirement)
@@ -117,9 +136,9 @@ static int check_numbers(struct parser *parser, const struct requirement *requir
     if ((requirement->operation == GREATER || requirement->operation == LESS) &&
         !str_to_int64(requirement->values[0], &number))
         return error_set(parser->err, ERROR_INVALID,
-                         "values[0][%s]: Invalid value: \"%.60s\": for 'Gt', 'Lt' operators, the "
-                         "value must be an integer",
-                         requirement->key, requirement->values[0]);
+                         "unable to parse requirement: values[0]: Invalid value: \"%.60s\": for "
+                         "'Gt', 'Lt' operators, the value must be an integer",
+                         requirement->values[0]);
     return 0;
 }
 
@@ -131,7 +150,7 @@ static int read_requirement(struct parser *parser, struct requirement *ret)
 
     ret->key = read_word(parser);
     if (!*ret->key)
-        return refuse(parser, "'!', identifier, or 'end of string'");
+        return refuse_start(parser);
     if (negated) {
         ret->operation = NOT_EXISTS;
         return 0;
@@ -150,7 +169,7 @@ int label_selector_parse(struct arena *arena, const char *text, const struct lab
     skip_blanks(&parser);
     while (*parser.at) {
         if (selector->len == SELECTOR_MAX_REQUIREMENTS)
-            return refuse(&parser, "no more requirements");
+            return refuse(&parser, ", expected: no more requirements");
 
         int r = read_requirement(&parser, &selector->items[selector->len++]);
         if (r < 0)
@@ -158,7 +177,10 @@ int label_selector_parse(struct arena *arena, const char *text, const struct lab
 
         skip_blanks(&parser);
         if (*parser.at && !take(&parser, ","))
-            return refuse(&parser, "',' or 'end of string'");
+            return refuse(&parser, ", expected: ',' or 'end of string'");
+        skip_blanks(&parser);
+        if (!*parser.at && parser.at[-1] == ',')
+            return error_set(err, ERROR_INVALID, "found '', expected: identifier after ','");
     }
     *ret = selector;
     return 0;

@@ -10,7 +10,8 @@
 
 static int read_table_options(struct api_call *call, struct table_options *ret)
 {
-    *ret = (struct table_options){ .now_us = clock_wall_us(call->api->clock) };
+    *ret = (struct table_options){ .now_us = clock_wall_us(call->api->clock),
+                                   .version = call->format.version };
     if (table_include_parse(call->query.include_object, &ret->include))
         return 0;
     return call_fail(call, 400, "BadRequest", "unrecognized includeObject value: \"%s\"",
@@ -44,7 +45,8 @@ static cJSON *make_meta(struct api_call *call, const struct list_end *end)
     cJSON *meta = json_object(call->arena);
 
     json_set_string(meta, "resourceVersion", arena_printf(call->arena, "%" PRIu64, end->revision));
-    if (*end->continue_token)
+    /* A list of custom objects, and only it, has the member always. */
+    if (*end->continue_token || (call->resource->custom && call->format.type == FORMAT_OBJECT))
         json_set_string(meta, "continue", end->continue_token);
     if (end->remaining >= 0)
         json_set_int(meta, "remainingItemCount", end->remaining);
@@ -95,6 +97,9 @@ static int present_metadata(struct api_call *call, const struct listed *items, s
     json_set_copy(list, "metadata", make_meta(call, end));
 
     cJSON *array = json_set_array(list, "items");
+
+    if (!len) /* a slice of Go that nobody made */
+        json_set(list, "items", cJSON_CreateNull());
 
     for (size_t i = 0; i < len; i++) {
         cJSON *tree;

@@ -29,7 +29,7 @@ static const struct {
     { "force", BOOLEAN, offsetof(struct query, force) },
     { "propagationPolicy", TEXT, offsetof(struct query, propagation_policy) },
     { "orphanDependents", ORPHAN, offsetof(struct query, orphan_dependents) },
-    { "gracePeriodSeconds", NUMBER, offsetof(struct query, grace_s) },
+    { "gracePeriodSeconds", TEXT, offsetof(struct query, grace_period) },
     { "includeObject", TEXT, offsetof(struct query, include_object) },
 };
 
@@ -54,9 +54,7 @@ static int read_value(struct query *query, size_t index, const char *value, stru
         *(int *)field = read_bool(value);
         return 0;
     case DRY_RUN:
-        if (*value && !str_equal(value, "All"))
-            return error_set(err, ERROR_INVALID,
-                             "dryRun: Unsupported value: '%s': supported values: \"All\"", value);
+        query->dry_run_value = value;
         *(bool *)field = str_equal(value, "All");
         return 0;
     case NUMBER:
@@ -68,8 +66,9 @@ static int read_value(struct query *query, size_t index, const char *value, stru
     return 0;
 }
 
+/* read: a bit a parameter; of one that comes again the first counts. */
 static int read_parameter(struct arena *arena, struct query *query, const char *text, size_t len,
-                          struct error *err)
+                          uint32_t *read, struct error *err)
 {
     size_t name_len = strcspn(text, "=&");
 
@@ -85,8 +84,13 @@ static int read_parameter(struct arena *arena, struct query *query, const char *
     for (size_t i = 0; i < ARRAY_LEN(PARAMETERS); i++) {
         if (!str_equal(PARAMETERS[i].name, name))
             continue;
+        if (*read & 1u << i)
+            return 0;
+        *read |= 1u << i;
         if (str_equal(name, "sendInitialEvents"))
             query->send_initial_events_set = true;
+        if (str_equal(name, "force"))
+            query->force_set = true;
         return read_value(query, i, value, err);
     }
     return 0;
@@ -104,10 +108,12 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
                            .propagation_policy = "",
                            .include_object = "",
                            .orphan_dependents = -1,
-                           .grace_s = -1 };
+                           .grace_period = "" };
+    uint32_t read = 0;
+
     while (*text) {
         size_t len = strcspn(text, "&");
-        int r = len ? read_parameter(arena, ret, text, len, err) : 0;
+        int r = len ? read_parameter(arena, ret, text, len, &read, err) : 0;
 
         if (r < 0)
             return r;

@@ -18,12 +18,13 @@ struct query {
     const char *continue_token;
     int64_t timeout_s; /* 0: not set */
     bool dry_run;
+    const char *dry_run_value; /* NULL: not set */
     const char *field_manager;
     const char *field_validation;
-    bool force;
+    bool force, force_set;
     const char *propagation_policy;
-    int orphan_dependents; /* -1: not set */
-    int64_t grace_s;       /* -1: not set */
+    int orphan_dependents;    /* -1: not set */
+    const char *grace_period; /* nothing has one: read only to refuse what is no number */
     const char *include_object;
 };
 

@@ -4,6 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "standalone/api/options.h"
 #include "standalone/api/present.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
@@ -22,15 +23,27 @@ static bool is_not_of_the_future(struct api_call *call, uint64_t wanted)
     return false;
 }
 
+/* Of one object it is the storage that cannot read it, which is an error of the server. */
+static int fail_version(struct api_call *call)
+{
+    const char *version = call->query.resource_version;
+    const char *why = arena_printf(call->arena,
+                                   "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: "
+                                   "parsing \"%s\": invalid syntax",
+                                   version, version);
+
+    if (*call->route.name && !str_equal(call->resource->storage, "core/events"))
+        return call_fail(call, 500, NULL, "%s", why);
+    return call_fail(call, 400, "BadRequest", "invalid resource version: %s", why);
+}
+
 static int read_version(struct api_call *call, uint64_t *ret)
 {
     int64_t version = 0;
 
     if (*call->query.resource_version &&
         (!str_to_int64(call->query.resource_version, &version) || version < 0))
-        return call_fail(call, 400, "BadRequest",
-                         "Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax",
-                         call->query.resource_version, call->query.resource_version);
+        return fail_version(call);
     *ret = (uint64_t)version;
     return 0;
 }
@@ -94,7 +107,8 @@ static int read_token(struct listing *listing, const char *text)
     if (!json || json_parse(call->arena, json, len, &token, &err) < 0 ||
         json_int(json_get(token, "rv"), 0) <= 0 ||
         str_is_empty(json_string(json_get(token, "start"), "")))
-        return call_fail(call, 400, "BadRequest", "continue key is not valid");
+        return call_fail(call, 400, "BadRequest",
+                         "invalid continue token: continue key is not valid: it cannot be read");
     listing->range.revision = (uint64_t)json_int(json_get(token, "rv"), 0);
     listing->range.after = arena_printf(call->arena, "%s%s", listing->range.prefix,
                                         json_string(json_get(token, "start"), ""));
@@ -116,11 +130,6 @@ static int choose_revision(struct listing *listing)
                              "specifying resource version is not allowed when using continue");
         return read_token(listing, query->continue_token);
     }
-    if (*query->resource_version_match && !*query->resource_version)
-        return call_fail(
-            call, 422, "Invalid",
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
-            "resourceVersionMatch is forbidden unless resourceVersion is provided");
     if (!is_not_of_the_future(call, version))
         return -1;
 

@@ -166,8 +166,7 @@ int call_review(struct api_call *call)
             *route->name)
             continue;
         if (!str_equal(call->request->method, "POST"))
-            return call_fail(call, 405, "MethodNotAllowed",
-                             "the server does not allow this method on the requested resource");
+            return call_fail_path(call, 405);
         if (call_body(call, &review) < 0)
             return -1;
         if (!cJSON_IsObject(review))
@@ -177,5 +176,5 @@ int call_review(struct api_call *call)
         json_set_string(review, "apiVersion", arena_printf(call->arena, "%s/v1", route->group));
         return REVIEWS[i].answer(call, review) < 0 ? -1 : call_reply(call, 201, review);
     }
-    return call_fail(call, 404, "NotFound", "the server could not find the requested resource");
+    return 1;
 }

@@ -1,6 +1,7 @@
 #include "standalone/api/selection.h"
 
 #include "common/base/str.h"
+#include "standalone/api/options.h"
 #include "standalone/api/stored.h"
 
 int selection_read(struct api_call *call, struct selection *ret)
@@ -10,7 +11,11 @@ int selection_read(struct api_call *call, struct selection *ret)
     ret->resource = call->resource;
     ret->name = call->route.name;
 
+    bool reads = !str_equal(call->request->method, "DELETE");
     int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &err);
+
+    if (r == 0 && reads && options_check_list(call, call->query.watch) < 0)
+        return -1;
     if (r == 0)
         r = field_selector_parse(call->arena, &call->resource->kind, call->query.field_selector,
                                  &ret->fields, &err);

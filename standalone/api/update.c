@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "common/base/str.h"
+#include "standalone/api/options.h"
 #include "standalone/api/stored.h"
 #include "standalone/api/write.h"
 #include "standalone/patch/json_patch_apply.h"
@@ -45,7 +46,9 @@ static int check_version_given(struct write *write)
     struct api_call *call = write->call;
     bool is_update = str_equal(call->request->method, "PUT");
 
-    if (!is_update || *object_meta_text(write->object, "resourceVersion") ||
+    const char *version = object_meta_text(write->object, "resourceVersion");
+
+    if (!is_update || (*version && !str_equal(version, "0")) ||
         may_be_unconditional(call->resource))
         return 0;
 
@@ -54,8 +57,22 @@ static int check_version_given(struct write *write)
     field_error(errors, FIELD_ERROR_INVALID, "metadata.resourceVersion",
                 arena_own(call->arena, cJSON_CreateNumber(0), json_free),
                 "must be specified for an update");
-    return call_fail_status(call,
-                            field_errors_status(errors, &call->resource->kind, call->route.name));
+
+    struct kube_kind by_resource = call->resource->kind;
+
+    by_resource.kind = by_resource.plural;
+    return call_fail_status(call, field_errors_status(errors, &by_resource, call->route.name));
+}
+
+static int check_version_syntax(struct write *write)
+{
+    const char *version = object_meta_text(write->object, "resourceVersion");
+    int64_t number;
+
+    if (!*version || str_to_int64(version, &number))
+        return 0;
+    return call_fail(write->call, 500, NULL, "strconv.ParseUint: parsing \"%s\": invalid syntax",
+                     version);
 }
 
 /* A version or a uid that the client names must be the live object's. */
@@ -65,14 +82,16 @@ static int check_preconditions(struct write *write)
     const char *version = object_meta_text(write->object, "resourceVersion");
     const char *uid = object_meta_text(write->object, "uid");
     const char *live_uid = object_meta_text(write->live, "uid");
+    bool is_update = str_equal(call->request->method, "PUT");
 
-    if (*uid && !str_equal(uid, live_uid))
+    if (is_update && *uid && !str_equal(uid, live_uid))
         return call_fail_conflict(
             call, call->route.name,
             arena_printf(call->arena,
                          "Precondition failed: UID in precondition: %s, UID in object meta: %s",
                          uid, live_uid));
-    if (*version && !str_equal(version, object_meta_text(write->live, "resourceVersion")))
+    if (*version && !str_equal(version, "0") &&
+        !str_equal(version, object_meta_text(write->live, "resourceVersion")))
         return call_fail_changed(call, call->route.name);
     return 0;
 }
@@ -80,8 +99,8 @@ static int check_preconditions(struct write *write)
 /* 1: somebody else was faster. */
 static int try_change(struct write *write, change_fn *change, int code)
 {
-    if (change(write) < 0 || write_check_names(write) < 0 || check_version_given(write) < 0 ||
-        check_preconditions(write) < 0 || write_admit(write) < 0)
+    if (change(write) < 0 || write_check_names(write) < 0 || check_version_syntax(write) < 0 ||
+        check_version_given(write) < 0 || check_preconditions(write) < 0 || write_admit(write) < 0)
         return -1;
     return write_store(write, code);
 }
@@ -105,20 +124,35 @@ static int make_change(struct write *write, change_fn *change)
 
 /* --- update ----------------------------------------------------------------------------------- */
 
-static int take_body(struct write *write)
+/* The object of the body, once more. */
+static int take_sent(struct write *write)
 {
-    cJSON *object;
+    write->object = arena_own(write->call->arena, json_copy(write->sent), json_free);
+    return 0;
+}
 
-    if (call_body(write->call, &object) < 0)
+static int create_instead(struct write *write)
+{
+    if (take_sent(write) < 0 || check_version_syntax(write) < 0 ||
+        write_check_namespace(write->call, write->call->route.name) < 0)
         return -1;
-    return write_decode(write, object, false);
+    return write_create(write);
 }
 
 int call_update(struct api_call *call)
 {
     struct write write = { .call = call, .subresource = call->route.subresource };
+    cJSON *object;
 
-    return make_change(&write, take_body);
+    if (options_check_write(call, "UpdateOptions") < 0 || call_body(call, &object) < 0 ||
+        write_decode(&write, object, false) < 0 || write_check_names(&write) < 0)
+        return -1;
+    write.sent = write.object;
+
+    int r = call->resource->creates_on_update ? load(&write) : 0;
+    if (r < 0)
+        return -1;
+    return r > 0 ? create_instead(&write) : make_change(&write, take_sent);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */
@@ -126,8 +160,7 @@ int call_update(struct api_call *call)
 static int refuse_patch(struct api_call *call, const struct error *err)
 {
     if (err->code == ERROR_CONFLICT)
-        return call_fail(call, 422, "Invalid",
-                         "the server rejected our request due to an error in our request");
+        return call_fail_path(call, 422);
     if (err->code == ERROR_TOO_LARGE)
         return call_fail(call, 413, "RequestEntityTooLarge", "Request entity too large: %s",
                          err->message);
@@ -189,6 +222,8 @@ static int change_by_apply(struct write *write)
                                  &object, &status, &err);
     if (r == -ERROR_CONFLICT)
         return call_fail_status(call, status);
+    if (r == -ERROR_INTERNAL)
+        return call_fail(call, 500, NULL, "%s", err.message);
     if (r < 0)
         return call_fail(call, 400, "BadRequest", "%s", err.message);
     write->managed = true;
@@ -198,11 +233,6 @@ static int change_by_apply(struct write *write)
 /* An apply makes what is not there; whoever is faster than it has made it. */
 static int apply(struct api_call *call)
 {
-    if (!*call->query.field_manager)
-        return call_fail(
-            call, 422, "Invalid",
-            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is "
-            "required for apply patch");
     for (int i = 0; i < API_MAX_TRIES; i++) {
         struct write write = { .call = call, .subresource = call->route.subresource };
         int r = load(&write);
@@ -217,34 +247,53 @@ static int apply(struct api_call *call)
         }
         if (*write.subresource)
             return call_fail_not_found(call, call->route.name);
-        if (write_check_namespace(call) < 0 || change_by_apply(&write) < 0 ||
-            write_check_names(&write) < 0)
+        if (write_check_namespace(call, call->route.name) < 0 || change_by_apply(&write) < 0)
+            return -1;
+        if (!*object_meta_text(write.object, "name"))
+            return call_fail(call, 400, "BadRequest",
+                             "the name of the object (%s based on URL) was undeterminable: name "
+                             "must be provided",
+                             call->route.name);
+        if (*object_meta_text(write.object, "uid"))
+            return call_fail_conflict(
+                call, call->route.name,
+                arena_printf(call->arena,
+                             "uid mismatch: the provided object specified uid %s, and no existing "
+                             "object was found",
+                             object_meta_text(write.object, "uid")));
+        if (write_check_names(&write) < 0)
             return -1;
         return write_create(&write);
     }
     return call_fail_changed(call, call->route.name);
 }
 
+static change_fn *change_of(const struct api_call *call, const char *type)
+{
+    if (str_has_prefix(type, "application/json-patch+json"))
+        return change_by_json_patch;
+    if (str_has_prefix(type, "application/merge-patch+json"))
+        return change_by_merge_patch;
+    if (str_has_prefix(type, "application/strategic-merge-patch+json") && !call->resource->custom)
+        return change_by_strategic_patch;
+    return NULL;
+}
+
 int call_patch(struct api_call *call)
 {
     const char *type = call->request->content_type ? call->request->content_type : "";
     struct write write = { .call = call, .subresource = call->route.subresource };
+    bool applies = str_has_prefix(type, "application/apply-patch+yaml");
+    change_fn *change = change_of(call, type);
 
-    if (str_has_prefix(type, "application/apply-patch+yaml"))
-        return apply(call);
-    if (call->query.force)
-        return call_fail(call, 422, "Invalid",
-                         "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
-                         "specified for non-apply patch");
-    if (str_has_prefix(type, "application/json-patch+json"))
-        return make_change(&write, change_by_json_patch);
-    if (str_has_prefix(type, "application/merge-patch+json"))
-        return make_change(&write, change_by_merge_patch);
-    if (str_has_prefix(type, "application/strategic-merge-patch+json") && !call->resource->custom)
-        return make_change(&write, change_by_strategic_patch);
-    return call_fail(call, 415, "UnsupportedMediaType",
-                     "the body of the request was in an unknown format - accepted media types "
-                     "include: application/json-patch+json, application/merge-patch+json, %s"
-                     "application/apply-patch+yaml",
-                     call->resource->custom ? "" : "application/strategic-merge-patch+json, ");
+    if (!applies && !change && !call->resource->custom)
+        return call_fail_path(call, 415);
+    if (!applies && !change)
+        return call_fail(call, 415, "UnsupportedMediaType",
+                         "the body of the request was in an unknown format - accepted media types "
+                         "include: application/json-patch+json, application/merge-patch+json, "
+                         "application/apply-patch+yaml");
+    if (options_check_patch(call, applies) < 0)
+        return -1;
+    return applies ? apply(call) : make_change(&write, change);
 }

@@ -146,6 +146,7 @@ static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends
 
     json_set_string(object, "kind", watch->resource->kind.kind);
     json_set_string(object, "apiVersion", resource_api_version(arena, watch->resource));
+    watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
 
     cJSON *metadata = json_set_object(object, "metadata");
 
@@ -153,12 +154,7 @@ static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends
     if (ends_initial)
         json_set_string(json_set_object(metadata, "annotations"), "k8s.io/initial-events-end",
                         "true");
-    watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
-
-    size_t len;
-    const char *text = json_text(arena, object, &len);
-
-    return make_line(arena, "BOOKMARK", text, len, ret, ret_len);
+    return tell(watch, arena, "BOOKMARK", object, NULL, 0, ret, ret_len);
 }
 
 static int tell_gone(struct api_watch *watch, struct arena *arena, const char **ret,
@@ -350,25 +346,6 @@ uint32_t api_watch_wait_ms(const struct api_watch *watch)
 
 /* --- its beginning ---------------------------------------------------------------------------- */
 
-static int check_initial_events(struct api_call *call)
-{
-    const struct query *query = &call->query;
-    const char *why = NULL;
-
-    if (query->send_initial_events_set && !*query->resource_version_match)
-        why = "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
-              "resourceVersionMatch to NotOlderThan";
-    else if (!query->send_initial_events_set && *query->resource_version_match)
-        why = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless "
-              "sendInitialEvents is provided";
-    else if (query->send_initial_events && !query->allow_bookmarks)
-        why = "allowWatchBookmarks: Forbidden: sendInitialEvents requires setting "
-              "allowWatchBookmarks to true";
-    if (!why)
-        return 0;
-    return call_fail(call, 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: %s", why);
-}
-
 static int open_events(struct api_call *call, struct api_watch *watch, bool initial)
 {
     const char *prefix = stored_key(watch->arena, call->resource, call->route.ns, NULL);
@@ -423,9 +400,6 @@ int call_watch(struct api_call *call)
         return call_fail(call, 400, "BadRequest",
                          "Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax",
                          call->query.resource_version, call->query.resource_version);
-    if (check_initial_events(call) < 0)
-        return -1;
-
     struct api_watch *watch = make_watch(call);
     struct api_call own = *call; /* what it keeps of the query lives in its arena */
     bool initial =
@@ -435,8 +409,8 @@ int call_watch(struct api_call *call)
     own.query.label_selector = arena_strdup(watch->arena, call->query.label_selector);
     own.query.field_selector = arena_strdup(watch->arena, call->query.field_selector);
     own.route.name = arena_strdup(watch->arena, call->route.name);
-    watch->revision = (uint64_t)version;
-    watch->tells_end = call->query.send_initial_events;
+    watch->revision = version || initial ? (uint64_t)version : kv_revision(call->api->kv);
+    watch->tells_end = initial && call->query.allow_bookmarks;
     if (!table_include_parse(call->query.include_object, &watch->table.include) ||
         selection_read(&own, &watch->selection) < 0 || open_events(&own, watch, initial) < 0) {
         if (own.reply->body) /* it dies with the watch */

@@ -4,6 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "standalone/api/options.h"
 #include "standalone/api/present.h"
 #include "standalone/api/stored.h"
 #include "standalone/schema/members.h"
@@ -22,6 +23,12 @@ int write_check_names(struct write *write)
     const char *name = object_meta_text(write->object, "name");
     const char *ns = object_meta_text(write->object, "namespace");
 
+    if (!*name && str_equal(call->request->method, "PUT"))
+        return call_fail(
+            call, 400, "BadRequest",
+            "the name of the object (%s based on URL) was undeterminable: name must be "
+            "provided",
+            call->route.name);
     if (*call->route.name && *name && !str_equal(name, call->route.name))
         return call_fail(call, 400, "BadRequest",
                          "the name of the object (%s) does not match the name on the URL (%s)",
@@ -41,7 +48,7 @@ int write_check_names(struct write *write)
     return 0;
 }
 
-int write_check_namespace(struct api_call *call)
+int write_check_namespace(struct api_call *call, const char *name)
 {
     const char *ns = call->route.ns;
     const cJSON *tree = NULL;
@@ -62,13 +69,16 @@ int write_check_namespace(struct api_call *call)
     if (r < 0)
         return call_fail_store(call, &err);
     if (json_path(tree, "metadata", "deletionTimestamp", NULL))
-        return call_fail_named(
-            call, 403, "Forbidden", call->route.name,
-            "%s \"%s\" is forbidden: unable to create new content in namespace %s "
-            "because it is being terminated",
-            call_resource_name(call), call->route.name, ns);
+        return call_fail_terminating(call, name);
     call->place = (struct kv_guard){ key, value.revision };
     return 0;
+}
+
+static const char *name_or_prefix(const cJSON *object)
+{
+    const char *name = object_meta_text(object, "name");
+
+    return *name ? name : object_meta_text(object, "generateName");
 }
 
 /* The reply: the object as it is now. */
@@ -114,7 +124,7 @@ static int put_in_namespace(struct write *write, uint64_t *ret, struct error *er
     int r = put(write, ret, err);
 
     for (int i = 1; r == -ERROR_GONE && i < API_MAX_TRIES; i++) {
-        if (write_check_namespace(write->call) < 0) {
+        if (write_check_namespace(write->call, object_meta_text(write->object, "name")) < 0) {
             *ret_refused = true;
             return r;
         }
@@ -124,6 +134,36 @@ static int put_in_namespace(struct write *write, uint64_t *ret, struct error *er
         return error_set(err, ERROR_UNAVAILABLE, "namespace '%s' changes too often",
                          write->call->route.ns);
     return r;
+}
+
+static int fail_exists(struct write *write)
+{
+    struct api_call *call = write->call;
+    const char *name = object_meta_text(write->object, "name");
+    const char *state = "";
+    const cJSON *tree = NULL;
+    struct kv_value value;
+    struct error err;
+
+    if (kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) == 0 &&
+        json_parse(call->arena, value.text, value.len, &tree, &err) == 0 &&
+        json_path(tree, "metadata", "deletionTimestamp", NULL))
+        state = "object is being deleted: ";
+    return call_fail_named(call, 409, "AlreadyExists", name, "%s%s \"%s\" already exists", state,
+                           call_resource_name(call), name);
+}
+
+/* A creation that is tried only: whether the name is free. */
+static int try_only(struct write *write, int code)
+{
+    struct api_call *call = write->call;
+    struct kv_value value;
+    struct error err;
+
+    if (!write->live &&
+        kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) != -ERROR_NOT_FOUND)
+        return fail_exists(write);
+    return reply_with(write, 0, code);
 }
 
 int write_store(struct write *write, int code)
@@ -140,7 +180,7 @@ int write_store(struct write *write, int code)
     if (write->live)
         stored_set_version(write->object, write->revision);
     if (call->query.dry_run)
-        return reply_with(write, 0, code);
+        return try_only(write, code);
     if (write->live && is_finished(write->object))
         r = kv_delete(call->api->kv, key_of(write), write->revision, &revision, &err);
     else if (write->live && json_equal(write->live, write->object))
@@ -150,9 +190,7 @@ int write_store(struct write *write, int code)
     if (is_refused)
         return -1;
     if (r == -ERROR_EXISTS)
-        return call_fail_named(call, 409, "AlreadyExists", object_meta_text(write->object, "name"),
-                               "%s \"%s\" already exists", call_resource_name(call),
-                               object_meta_text(write->object, "name"));
+        return fail_exists(write);
     if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
         return 1;
     return r < 0 ? call_fail_store(call, &err) : reply_with(write, revision, code);
@@ -201,8 +239,9 @@ int call_create(struct api_call *call)
     struct write write = { .call = call, .subresource = "" };
     cJSON *object;
 
-    if (write_check_namespace(call) < 0 || call_body(call, &object) < 0 ||
-        write_decode(&write, object, false) < 0 || write_check_names(&write) < 0)
+    if (options_check_write(call, "CreateOptions") < 0 || call_body(call, &object) < 0 ||
+        write_decode(&write, object, false) < 0 || write_check_names(&write) < 0 ||
+        write_check_namespace(call, name_or_prefix(write.object)) < 0)
         return -1;
     return write_create(&write);
 }

@@ -15,6 +15,7 @@ struct write {
     const char *subresource; /* "" or "status" */
     const cJSON *live;       /* NULL: it is created */
     uint64_t revision;       /* of live in the store */
+    const cJSON *sent;       /* of an update: the object as it was decoded */
     cJSON *object;
     bool managed; /* managedFields are set: server-side apply */
 };
@@ -28,7 +29,7 @@ int write_admit(struct write *write);
 int write_store(struct write *write, int code);
 
 /* The namespace must be there, and must not be going: now, and when the object is created. */
-int write_check_namespace(struct api_call *call);
+int write_check_namespace(struct api_call *call, const char *name);
 /* The object's name and namespace: those of the path, which fill in what is left out. */
 int write_check_names(struct write *write);
 

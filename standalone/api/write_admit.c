@@ -152,9 +152,15 @@ static int check_errors(struct write *write, const struct field_errors *errors)
         call_warn(call, json_string(warning, ""));
     if (!field_errors_count(errors))
         return 0;
+
+    /* An Event is checked as the core group has it, whichever it came by. */
+    struct kube_kind kind = call->resource->kind;
+
+    if (str_equal(call->resource->storage, "core/events"))
+        kind.group = "";
     return call_fail_status(
         call,
-        field_errors_status(errors, &call->resource->kind,
+        field_errors_status(errors, &kind,
                             json_string(json_path(write->object, "metadata", "name", NULL), "")));
 }
 
@@ -168,14 +174,14 @@ static int validate(struct write *write)
     object_meta_validate(&resource->kind, write->object, write->live, errors);
     if (resource->custom)
         schema_validate(resource->schema, write->object, write->live, errors);
-    if (check_errors(write, errors) < 0)
+    if (resource->custom && check_errors(write, errors) < 0)
         return -1;
 
     const struct validation validation = {
         .arena = call->arena,
         .object = write->object,
         .old = write->live,
-        .errors = field_errors_create(call->arena),
+        .errors = resource->custom ? field_errors_create(call->arena) : errors,
     };
     validate_fn *function = is_status(write) ? resource->validate_status : resource->validate;
 

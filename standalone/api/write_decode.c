@@ -42,6 +42,7 @@ static int check_kind(struct write *write, cJSON *object)
     return 0;
 }
 
+/* "unknown field" of each, as long as it may be. */
 static const char *unknown_text(struct arena *arena, const cJSON *unknown)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_UNKNOWN_TEXT);
@@ -54,48 +55,47 @@ static const char *unknown_text(struct arena *arena, const cJSON *unknown)
     return arena_strdup(arena, buf_string(&text));
 }
 
-static int refuse_unknown(struct write *write, const cJSON *unknown, bool patched)
+/* A patch that makes what is no object of the kind: its text, and why. Nothing of a Secret. */
+static int refuse_patched(struct write *write, const char *why)
 {
     struct api_call *call = write->call;
-    const struct kube_kind *kind = &call->resource->kind;
-    const char *all = unknown_text(call->arena, unknown);
-
-    if (!patched)
-        return call_fail(
-            call, 400, "BadRequest",
-            "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s", kind->kind,
-            kind->version, kind->kind, all);
-
     struct field_errors *errors = field_errors_create(call->arena);
     size_t len = str_utf8_cut(call->request->body, call->request->body_len, MAX_SHOWN_OBJECT);
-    bool secret = !call->resource->custom && str_equal(kind->plural, "secrets");
-    cJSON *shown =
-        secret ? NULL
-               : arena_own(call->arena,
-                           cJSON_CreateString(arena_strndup(call->arena, call->request->body, len)),
-                           json_free);
+    const char *text = arena_strndup(call->arena, call->request->body, len);
+    bool secret = !call->resource->custom && str_equal(call->resource->kind.plural, "secrets");
+    const struct kube_kind none = { "", "", "", "", false };
 
-    field_error(errors, FIELD_ERROR_INVALID, "patch", shown, "strict decoding error: %.300s", all);
-    return call_fail_status(call, field_errors_status(errors, kind, call->route.name));
+    field_error(errors, FIELD_ERROR_INVALID, "patch",
+                secret ? NULL : arena_own(call->arena, cJSON_CreateString(text), json_free),
+                "%.300s", why);
+    return call_fail_status(call, field_errors_status(errors, &none, ""));
+}
+
+static int refuse(struct write *write, const char *why, bool patched)
+{
+    const struct kube_kind *kind = &write->call->resource->kind;
+
+    if (patched)
+        return refuse_patched(write, why);
+    return call_fail(write->call, 400, "BadRequest",
+                     "%s in version \"%s\" cannot be handled as a %s: %s", kind->kind,
+                     kind->version, kind->kind, why);
 }
 
 static int check_unknown(struct write *write, const cJSON *unknown, bool patched)
 {
-    const char *validation = write->call->query.field_validation;
+    struct api_call *call = write->call;
+    const char *validation = call->query.field_validation;
 
-    if (*validation && !str_equal(validation, "Ignore") && !str_equal(validation, "Warn") &&
-        !str_equal(validation, "Strict"))
-        return call_fail(write->call, 422, "Invalid",
-                         "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported "
-                         "value: \"%s\": supported values: \"Ignore\", \"Strict\", \"Warn\"",
-                         validation);
     if (!json_len(unknown) || str_equal(validation, "Ignore"))
         return 0;
     if (str_equal(validation, "Strict"))
-        return refuse_unknown(write, unknown, patched);
+        return refuse(write,
+                      arena_printf(call->arena, "strict decoding error: %s",
+                                   unknown_text(call->arena, unknown)),
+                      patched);
     json_for_each (path, unknown)
-        call_warn(write->call,
-                  arena_printf(write->call->arena, "unknown field \"%s\"", json_string(path, "")));
+        call_warn(call, arena_printf(call->arena, "unknown field \"%s\"", json_string(path, "")));
     return 0;
 }
 
@@ -117,15 +117,23 @@ int write_decode(struct write *write, cJSON *object, bool patched)
         (void)json_set_object(object, "metadata");
 
     int r = object_meta_decode(resource->schema, object, unknown, &err);
-    if (r == 0)
-        r = schema_check_numbers(object, &err);
+    if (r == 0 && schema_check_numbers(object, &err) < 0)
+        return refuse(write, err.message, false);
     if (r == 0 && !resource->custom)
         r = schema_decode(resource->schema, resource->kind.kind, object, &err);
     if (r < 0)
-        return call_fail(call, 400, "BadRequest",
-                         "%s in version \"%s\" cannot be handled as a %s: %s", resource->kind.kind,
-                         resource->kind.version, resource->kind.kind, err.message);
-    schema_prune(resource->schema, object, unknown);
+        return refuse(write, err.message, patched);
+
+    cJSON *pruned = json_array(call->arena);
+
+    if (resource->custom)
+        schema_prune(resource->schema, object, pruned);
+    else
+        schema_prune_in_order(resource->schema, object, pruned);
+    json_for_each (path, pruned) {
+        if (json_len(unknown) < SCHEMA_MAX_UNKNOWN)
+            json_add_string(unknown, json_string(path, ""));
+    }
     if (check_unknown(write, unknown, patched) < 0)
         return -1;
     if (resource->custom)

@@ -175,7 +175,8 @@ static int check_applied(const struct writing *writing, const cJSON *applied, st
     const char *name = json_string(json_get(applied, "kind"), "");
 
     if (!str_equal(version, writing->version) || !str_equal(name, kind->kind))
-        return error_set(err, ERROR_INVALID, "invalid object type: %s, Kind=%s", version, name);
+        return error_set(err, ERROR_INVALID, "invalid object type: %s%s, Kind=%s",
+                         strchr(version, '/') ? "" : "/", version, name);
     if (json_path(applied, "metadata", "managedFields", NULL))
         return error_set(err, ERROR_INVALID, "metadata.managedFields must be nil");
 

@@ -164,9 +164,17 @@ static int remove_value(const struct patching *patching, const char *operation, 
     return 0;
 }
 
+/* Without a value it is null. */
+static const cJSON *value_of(struct patching *patching, const cJSON *operation)
+{
+    const cJSON *value = json_get(operation, "value");
+
+    return value ? value : arena_own(patching->arena, cJSON_CreateNull(), json_free);
+}
+
 static int apply_add(struct patching *patching, const cJSON *operation, const char *path)
 {
-    return add_value(patching, "add", path, json_copy(json_get(operation, "value")));
+    return add_value(patching, "add", path, json_copy(value_of(patching, operation)));
 }
 
 static int apply_remove(struct patching *patching, const cJSON *operation, const char *path)
@@ -182,7 +190,7 @@ static int apply_remove(struct patching *patching, const cJSON *operation, const
 
 static int apply_replace(struct patching *patching, const cJSON *operation, const char *path)
 {
-    const cJSON *value = json_get(operation, "value");
+    const cJSON *value = value_of(patching, operation);
     struct place place;
     int64_t index = 0;
 
@@ -272,12 +280,11 @@ static int apply_test(struct patching *patching, const cJSON *operation, const c
 static const struct {
     const char *name;
     int (*apply)(struct patching *patching, const cJSON *operation, const char *path);
-    bool has_value;
     bool has_from;
 } OPERATIONS[] = {
-    { "add", apply_add, true, false },         { "remove", apply_remove, false, false },
-    { "replace", apply_replace, true, false }, { "move", apply_move, false, true },
-    { "copy", apply_copy, false, true },       { "test", apply_test, true, false },
+    { "add", apply_add, false },         { "remove", apply_remove, false },
+    { "replace", apply_replace, false }, { "move", apply_move, true },
+    { "copy", apply_copy, true },        { "test", apply_test, false },
 };
 
 static int apply(struct patching *patching, const cJSON *operation)
@@ -290,9 +297,6 @@ static int apply(struct patching *patching, const cJSON *operation)
             continue;
         if (!path)
             return error_set(patching->err, ERROR_CONFLICT, "%s operation has no path", name);
-        if (OPERATIONS[i].has_value && !json_get(operation, "value"))
-            return error_set(patching->err, ERROR_CONFLICT, "%s operation of '%s' has no value",
-                             name, path);
         if (OPERATIONS[i].has_from && !json_string(json_get(operation, "from"), NULL))
             return error_set(patching->err, ERROR_CONFLICT, "%s operation of '%s' has no from",
                              name, path);

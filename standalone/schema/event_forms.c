@@ -54,6 +54,8 @@ void event_fill(struct arena *arena, cJSON *object, const cJSON *old)
     bool core = str_equal(json_string(json_get(object, "apiVersion"), ""), "v1");
 
     (void)old;
+    if (!*json_string(json_get(object, core ? "message" : "note"), "?"))
+        json_remove(object, core ? "message" : "note");
     ensure_members(arena, object, core ? EVENT_ALWAYS : EVENT_V1_ALWAYS);
 }
 

@@ -47,6 +47,8 @@ struct resource {
     const char *storage;
     bool custom;                 /* of crds/: merge patch, no strategic one; pruned */
     bool has_status;             /* the subresource */
+    bool creates_on_update;      /* PUT of what is not there makes it */
+    bool returns_deleted;        /* the answer to a deletion is the object */
     bool counts_generation;      /* metadata.generation grows with all but metadata and status */
     const struct schema *schema; /* of the whole object, with metadata */
     const cJSON *crd;            /* custom kinds: the manifest */

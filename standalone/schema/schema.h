@@ -26,6 +26,8 @@ const cJSON *schema_document(const struct schema *schema);
  */
 #define SCHEMA_MAX_UNKNOWN 100 /* as sigs.k8s.io/json keeps errors */
 void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown);
+/* The same with the paths as they come in the object: what a built-in kind is told. */
+void schema_prune_in_order(const struct schema *schema, cJSON *object, cJSON *unknown);
 
 /* Sets defaults where a member is absent, or null and not nullable; not in lists of more than maxItems, which
  * schema_validate refuses. In place. */

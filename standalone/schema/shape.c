@@ -92,13 +92,20 @@ static void sort_strings(struct arena *arena, cJSON *array)
         json_add(array, items[i]);
 }
 
-void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown)
+void schema_prune_in_order(const struct schema *schema, cJSON *object, cJSON *unknown)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct pruning pruning = { .arena = arena, .unknown = unknown, .count = json_len(unknown) };
 
     prune(&pruning, schema, "", object);
     drop_nulls(schema, "", object);
+}
+
+void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    schema_prune_in_order(schema, object, unknown);
     if (unknown)
         sort_strings(arena, unknown);
 }

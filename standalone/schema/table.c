@@ -104,7 +104,7 @@ static cJSON *cell_of(struct arena *arena, const struct resource_column *column,
     const cJSON *value = value_at(arena, object, column->path);
 
     if (!value)
-        return cJSON_CreateNull();
+        return str_equal(column->format, "name") ? cJSON_CreateString("") : cJSON_CreateNull();
     if (str_equal(column->type, "date"))
         return date_cell(arena, value, now_us);
     if (str_equal(column->type, "integer"))
@@ -114,6 +114,11 @@ static cJSON *cell_of(struct arena *arena, const struct resource_column *column,
     if (str_equal(column->type, "boolean"))
         return cJSON_IsBool(value) ? json_copy(value) : cJSON_CreateNull();
     return text_cell(arena, value);
+}
+
+static const char *version_of(const struct table_options *options)
+{
+    return str_equal(options->version, "v1beta1") ? "v1beta1" : "v1";
 }
 
 /* --- the document ----------------------------------------------------------------------------- */
@@ -140,7 +145,8 @@ cJSON *table_create(struct arena *arena, const struct resource *resource,
     cJSON *table = json_object(arena);
 
     json_set_string(table, "kind", "Table");
-    json_set_string(table, "apiVersion", "meta.k8s.io/v1");
+    json_set_string(table, "apiVersion",
+                    arena_printf(arena, "meta.k8s.io/%s", version_of(options)));
     if (list_meta)
         json_set_copy(table, "metadata", list_meta);
     else
@@ -176,7 +182,7 @@ void table_add(struct arena *arena, cJSON *table, const struct resource *resourc
     if (options->include == TABLE_OBJECT)
         json_set_copy(row, "object", object);
     else if (options->include == TABLE_METADATA)
-        json_set_copy(row, "object", partial_metadata(arena, object, "v1"));
+        json_set_copy(row, "object", partial_metadata(arena, object, version_of(options)));
     else
         json_set(row, "object", cJSON_CreateNull());
     json_add(rows, row);

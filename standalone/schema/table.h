@@ -9,6 +9,7 @@ enum table_include { TABLE_METADATA, TABLE_NONE, TABLE_OBJECT };
 bool table_include_parse(const char *text, enum table_include *ret);
 
 struct table_options {
+    const char *version; /* of meta.k8s.io; NULL: v1 */
     enum table_include include;
     bool without_columns; /* a watch sends columnDefinitions with its first event only */
     int64_t now_us;       /* wall clock; ages of built-in kinds are counted from it */

@@ -63,7 +63,7 @@ START_TEST(refusals_have_the_words_of_the_api_server)
         refusal("PUT", TASKS "/a", task_text("b", "", ""), 400),
         "BadRequest: the name of the object (b) does not match the name on the URL (a)");
     ck_assert_str_eq(refusal("PUT", TASKS "/a", task_text("a", "", ""), 422),
-                     "Invalid: Task." GROUP " \"a\" is invalid: metadata.resourceVersion: Invalid "
+                     "Invalid: tasks." GROUP " \"a\" is invalid: metadata.resourceVersion: Invalid "
                      "value: 0: must be specified for an update");
     ck_assert_str_eq(
         refusal("PUT", TASKS "/a", task_text("a", ",\"resourceVersion\":\"1\"", ""), 409),
@@ -74,9 +74,9 @@ START_TEST(refusals_have_the_words_of_the_api_server)
         refusal("POST", "/api/v1/namespaces/x/configmaps", "{\"metadata\":{\"name\":\"a\"}}", 404),
         "NotFound: namespaces \"x\" not found");
     ck_assert_str_eq(refusal("PATCH", TASKS, NULL, 405),
-                     "MethodNotAllowed: the server does not allow this method on the requested "
-                     "resource");
-    ck_assert_str_eq(refusal("GET", "/apis/example.org/v1/things", NULL, 404),
+                     "MethodNotAllowed: patch is not supported on resources of kind \"tasks." GROUP
+                     "\"");
+    ck_assert_str_eq(refusal("GET", "/api/v1/things", NULL, 404),
                      "NotFound: the server could not find the requested resource");
 }
 END_TEST
@@ -177,13 +177,38 @@ START_TEST(who_has_finalizers_goes_when_the_last_one_is_taken_off)
 }
 END_TEST
 
+/* What a client could do harm with if it were otherwise than on a cluster. */
+START_TEST(tries_collections_and_updates_of_nothing_go_as_on_a_cluster)
+{
+    static const char LEASE[] = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a";
+
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    ck_assert_str_eq(
+        refusal("POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}", 409),
+        "AlreadyExists: configmaps \"a\" already exists");
+    ck_assert_str_eq(refusal("POST", CONFIGMAPS "?dryRun=Some", "{}", 422),
+                     "Invalid: CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported "
+                     "value: [\"Some\"]: supported values: \"All\"");
+    ck_assert_str_eq(refusal("DELETE", "/api/v1/namespaces", NULL, 405),
+                     "MethodNotAllowed: the server does not allow this method on the requested "
+                     "resource");
+    (void)ask("GET", "/api/v1/namespaces/default", NULL, 200);
+    (void)ask("PUT", LEASE, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"holderIdentity\":\"x\"}}",
+              201);
+    ck_assert_str_eq(refusal("PUT", CONFIGMAPS "/b", "{\"metadata\":{\"name\":\"b\"}}", 404),
+                     "NotFound: configmaps \"b\" not found");
+    (void)ask("DELETE", LEASE, "{\"dryRun\":[\"All\"]}", 200);
+    (void)ask("GET", LEASE, NULL, 200);
+}
+END_TEST
+
 START_TEST(a_deletion_bound_to_another_object_is_refused)
 {
     (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
     ck_assert(str_has_prefix(
         refusal("DELETE", CONFIGMAPS "/a", "{\"preconditions\":{\"uid\":\"other\"}}", 409),
-        "Conflict: Operation cannot be fulfilled on configmaps \"a\": "
-        "Precondition failed: UID in precondition: other, UID in object meta: "));
+        "Conflict: Operation cannot be fulfilled on ConfigMap \"a\": the UID in the precondition "
+        "(other) does not match the UID in record ("));
     ck_assert(str_has_prefix(
         refusal("DELETE", CONFIGMAPS "/a", "{\"preconditions\":{\"resourceVersion\":\"1\"}}", 409),
         "Conflict: "));
@@ -248,8 +273,10 @@ START_TEST(selectors_choose_and_fill_pages)
                      "c0 c2");
     ck_assert_str_eq(names(ask("GET", CONFIGMAPS "?fieldSelector=metadata.name%3Dc3", NULL, 200)),
                      "c3");
-    ck_assert_str_eq(refusal("GET", CONFIGMAPS "?fieldSelector=data.a%3Db", NULL, 400),
-                     "BadRequest: field label not supported: data.a");
+    ck_assert_str_eq(
+        refusal("GET", CONFIGMAPS "?fieldSelector=data.a%3Db", NULL, 400),
+        "BadRequest: \"data.a\" is not a known field selector: only \"metadata.name\", "
+        "\"metadata.namespace\"");
     (void)ask("DELETE", CONFIGMAPS "?labelSelector=k%3Dy", NULL, 200);
     ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "c0 c2 c4");
 }
@@ -356,6 +383,7 @@ int main(void)
     tcase_add_test(all, roles_may_what_their_names_say);
     tcase_add_test(all, what_would_make_pods_is_refused_and_looks_empty);
     tcase_add_test(all, secrets_are_in_no_message);
+    tcase_add_test(all, tries_collections_and_updates_of_nothing_go_as_on_a_cluster);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -135,7 +135,7 @@ static const struct {
       "PATCH", "fieldManager=m&force=true&", APPLY, TASK_OF_SPEC "\"metadata\":{%s}}}", "\"k#\":2",
       200 },
     { "apply of a wrong type", TASKS, NULL, NULL, "PATCH", "fieldManager=m&", APPLY,
-      TASK_OF_SPEC "\"mode\":{%s}}}", "\"k#\":2", 400 },
+      TASK_OF_SPEC "\"mode\":{%s}}}", "\"k#\":2", 500 },
 };
 
 static double cpu_s(void)

@@ -45,7 +45,7 @@ def federated(rng):
 def training_round(rng):
     spec = {"roundId": "r", "federatedJobRef": {"name": "f"}, "modelRef": "http://h/m",
             "taskWasmImage": "registry.example/a",
-            "participants": [{"propletId": p} for p in rng.sample(["p", "q"], rng.randint(1, 2))]}
+            "participants": rng.sample(["p", "q"], rng.randint(1, 2))}
     if rng.random() < 0.5:
         spec["kOfN"] = rng.choice([1, 2, 5, 0])
     return {"apiVersion": GROUP, "kind": "TrainingRound", "metadata": record_writes.metadata(rng), "spec": spec}
@@ -97,6 +97,19 @@ KINDS = [
     Kind("events", "Event", "events.k8s.io/v1", no_owners(new_event), core=True),
 ]
 BY_PLURAL = {kind.plural: kind for kind in reversed(KINDS)}
+
+
+# What nobody refuses.
+GOOD = {
+    "tasks": {"spec": {"name": "t", "imageUrl": "i"}},
+    "proplets": {"spec": {"type": "external", "external": {"deviceType": "pi"}, "connectionConfig": {
+        "mqttAddress": "tcp://b:1883", "domainId": "d", "channelId": "c", "clientId": "i", "clientKey": "k"}}},
+    "propellerjobs": {"spec": {"name": "j", "tasks": [{"name": "t", "imageUrl": "i"}]}},
+    "federatedjobs": {"spec": {"experimentId": "e", "taskWasmImage": "i", "participants": [{"propletId": "p"}],
+                               "rounds": {"total": 1}}},
+    "trainingrounds": {"spec": {"roundId": "r", "federatedJobRef": {"name": "f"}, "taskWasmImage": "i", "modelRef": "http://h/m",
+                                "participants": ["p"]}},
+}
 
 
 def named(rng, kind, name):

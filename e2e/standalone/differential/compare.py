@@ -8,7 +8,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 GENERATED = re.compile(r"\b(gen\d+-|g{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 AGE = re.compile(r"^(\d+[smhdy])+$")
-VERSIONS = re.compile(r"((?:ResourceVersion in [a-z ]+|[Rr]esource version|current|resourceVersion): \"?)(\d+)( \(\d+\))?")
+VERSIONS = re.compile(r"((?:ResourceVersion in (?:the )?[a-z ]+|[Rr]esource version|current|resourceVersion)(?::| (?=\()) ?[\"(]?)(\d+)(\)?(?: \(\d+\))?)")
 NEAR_S = 7200
 SHOWN = 400
 
@@ -39,7 +39,7 @@ class Seen:
 
     def tree(self, value, key=None, parent=None):
         if isinstance(value, dict):
-            made = {k: self.tree(value[k], k, value) for k in sorted(value)}
+            made = {self.text(k): self.tree(value[k], k, value) for k in sorted(value)}
             if key == "metadata" and "name" not in value and "uid" not in value and "resourceVersion" in value:
                 made["resourceVersion"] = "<of the list>"
             if "managedFields" in made and isinstance(made["managedFields"], list):
@@ -95,7 +95,10 @@ def differences(real, ours, place=""):
 
 
 def status_of(body):
-    """A refusal in one text."""
+    """A refusal in one text; that something is said twice does not count."""
+    causes = (body.get("details") or {}).get("causes")
+    if causes:
+        body["details"]["causes"] = [c for i, c in enumerate(causes) if c not in causes[:i]]
     reason = " " + body["reason"] if "reason" in body else ""
     details = " " + json.dumps(body["details"], sort_keys=True) if "details" in body else ""
     others = {k: v for k, v in body.items() if k not in ("reason", "details", "message", "code", "status", "kind", "apiVersion")}
@@ -109,6 +112,7 @@ def normal(answer, seen, method):
             "retry": answer.headers.get("Retry-After"), "allow": answer.headers.get("Allow")}
     if method != "HEAD":
         made["body"] = seen.tree(answer.body)
+    made["success"] = answer.code < 300
     if method != "HEAD" and isinstance(made["body"], dict) and made["body"].get("status") == "Failure":
         made["status"] = status_of(made.pop("body"))
         if made["code"] == answer.body.get("code"):
@@ -118,6 +122,7 @@ def normal(answer, seen, method):
 
 def answer_differences(real, ours):
     """Of two normal answers; a refusal and an object differ as a whole."""
+    real, ours = ({k: v for k, v in n.items() if k != "success"} for n in (real, ours))
     if ("status" in real) != ("status" in ours):
         return [("status", *[shown(n.get("status") or "%s %s" % (n["code"], shown(n.get("body")))) for n in (real, ours)])]
     return differences(real, ours)

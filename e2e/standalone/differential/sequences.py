@@ -1,7 +1,6 @@
 """Random sequences of calls. A sequence of a seed is always the same; what only a server knows stands in it as
 @{rv:KEY}, @{first:KEY} (its first resourceVersion), @{uid:KEY}, @{name:KEY}, @{list} (the resourceVersion of the
 last list), @{continue}; @NS is the namespace of the sequence. KEY is <plural>/<name>."""
-import copy
 import random
 
 import bodies
@@ -415,9 +414,7 @@ def owners(rng):
     """An owner, what depends on it, and a deletion that takes its time."""
     kinds = rng.sample([k for k in KINDS if k.plural != "events"], 2)
     owner = kinds[0].plural + "/a"
-    good = {"tasks": {"spec": {"name": "t", "imageUrl": "i"}}, "leases": {"spec": {}}}
-    tree = good.get(kinds[0].plural) or kinds[0].make(random.Random(5))
-    tree = dict(copy.deepcopy(tree), apiVersion=kinds[0].version, kind=kinds[0].kind, metadata={"name": "a"})
+    tree = dict(bodies.GOOD.get(kinds[0].plural, {}), apiVersion=kinds[0].version, kind=kinds[0].kind, metadata={"name": "a"})
     steps = [call("POST", kinds[0].path(), tree, key=owner)]
     policy = rng.choice(["Foreground", "Background", "Orphan"])
     dependents = []

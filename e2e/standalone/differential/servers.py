@@ -9,7 +9,7 @@ import tempfile
 import threading
 import urllib.parse
 
-PATIENCE_S = 60
+PATIENCE_S = 240
 
 
 class Answer:
