@@ -125,7 +125,11 @@ links_of() {
 
 chaos_controllers() {
     local letter token
-    token=$(k create token propeller-controller --namespace "$SYSTEM_NS" --duration 24h)
+    if has_standalone; then
+        token=$(standalone_token)
+    else
+        token=$(k create token propeller-controller --namespace "$SYSTEM_NS" --duration 24h)
+    fi
     for letter in "${CHAOS_REPLICAS[@]}"; do
         kubeconfig "$PART/$letter.kubeconfig" "$CLUSTER/ca.crt" "token: $token" \
             "https://127.0.0.1:${LINK_PORT[$letter-api]}"

@@ -74,18 +74,20 @@ own_server_end() {
 
 standalone_alone() { in_cluster standalone_start_as apiserver --controller=false; }
 
+standalone_token() { sed -n 's/^ *token: //p' "$CLUSTER/controller.kubeconfig"; }
+
 # The namespace of the Lease, and who keeps the audit log that cases ask for.
 standalone_cluster() {
     local token
     standalone_prepare
     standalone_alone
     k create namespace "$SYSTEM_NS"
-    certificate audit /CN=audit IP:127.0.0.1
-    token=$(sed -n 's/^ *token: //p' "$CLUSTER/controller.kubeconfig")
+    certificate apiserver /CN=kube-apiserver IP:127.0.0.1 # for what stands in front of it
+    token=$(standalone_token)
     kubeconfig "$CLUSTER/audited.kubeconfig" "$CLUSTER/ca.crt" "token: $token" "https://127.0.0.1:$AUDIT_PORT"
     : >"$CLUSTER/audit.log"
     spawn audit "$PYTHON_HOME/bin/python" -B "$HERE/proxy/audit.py" --listen "$AUDIT_PORT" --server "127.0.0.1:$APISERVER_PORT" \
-        --certificate "$CLUSTER/audit.crt" --key "$CLUSTER/audit.key" --authority "$CLUSTER/ca.crt" \
+        --certificate "$CLUSTER/apiserver.crt" --key "$CLUSTER/apiserver.key" --authority "$CLUSTER/ca.crt" \
         --user "$(audit_identities_prefix)controller" --log "$CLUSTER/audit.log"
 }
 

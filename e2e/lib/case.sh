@@ -172,6 +172,6 @@ case_clear_processes() {
         [[ -e $file ]] && signal_noted KILL "$file"
     done
     ! operator_in_pods || operator_clear
-    owns_cluster || operator_in_pods || return 0
+    owns_cluster || has_standalone || operator_in_pods || return 0
     k delete lease propeller-controller --namespace "$SYSTEM_NS" --ignore-not-found >/dev/null 2>&1
 }
