@@ -202,6 +202,11 @@ static int finish(const struct import_object *object, const cJSON *live, const c
 
 /* --- what is there already --- */
 
+static void set_phase(cJSON *manifest, const cJSON *status)
+{
+    json_set_copy(json_set_object(manifest, "status"), "phase", json_get(status, "phase"));
+}
+
 /* The path of what would be another, as the server has it and as it would have what came. */
 static int compare(const struct import_object *object, const cJSON *live, const char **ret_why,
                    struct error *err)
@@ -222,11 +227,14 @@ static int compare(const struct import_object *object, const cJSON *live, const 
         return 0;
     }
 
-    const cJSON *there = manifest_of(object->arena, kind, live, object->status != NULL);
+    /* Of a status the phase alone: controllers go on writing the rest. */
+    cJSON *there = manifest_of(object->arena, kind, live, false);
     cJSON *wanted = manifest_of(object->arena, kind, answer.body, false);
 
-    if (object->status)
-        json_set_copy(wanted, "status", object->status);
+    if (object->status) {
+        set_phase(there, json_get(live, "status"));
+        set_phase(wanted, object->status);
+    }
     const char *path = manifest_difference(object->arena, wanted, there);
     if (path)
         *ret_why = arena_printf(object->arena, "it is there already, and differs in %.200s", path);

@@ -292,6 +292,9 @@ START_TEST(an_export_shows_one_revision_while_eight_write)
     pthread_t threads[WRITERS];
     int newest = 0;
 
+    /* Between a and z, so that they are on different pages. */
+    for (size_t i = 0; i < 40; i++)
+        write_value("m", i, 0);
     atomic_store(&writers_stop, false);
     for (size_t i = 0; i < WRITERS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, write_pairs, (void *)(uintptr_t)i), 0);

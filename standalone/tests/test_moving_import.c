@@ -78,6 +78,30 @@ START_TEST(what_is_there_is_never_overwritten)
 }
 END_TEST
 
+/* Of what had finished the phase counts: its controller may have said more about it. */
+START_TEST(a_finished_task_must_have_ended_the_same_way)
+{
+    make_task("t", "", "");
+    set_status("tasks", "t", "{\"phase\":\"completed\",\"results\":42}");
+    const char *text = export_of(&api_store, &WITH_STATUS);
+
+    import_into(api, text);
+    ck_assert_uint_eq(imported.unchanged, 1);
+    set_status("tasks", "t", "{\"createdAt\":\"2026-01-01T00:00:00Z\"}");
+    import_into(api, text);
+    ck_assert_uint_eq(imported.unchanged, 1);
+    ck_assert_str_eq(import_refusals, "");
+
+    (void)ask("DELETE", TASKS "/t", NULL, 200);
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
+    make_task("t", "", "");
+    import_into(api, text);
+    ck_assert_str_eq(import_refusals, "f.yaml: document 1, line 2: Task default/t: it is there "
+                                      "already, and differs in status.phase\n");
+    ck_assert_uint_eq(imported.refused, 1);
+}
+END_TEST
+
 /* --- what had finished --- */
 
 /* Whoever acts on Tasks sees it suspended until it is finished. */
@@ -192,6 +216,7 @@ int main(void)
     tcase_add_checked_fixture(c, moving_setup, moving_teardown);
     tcase_add_test(c, refusals_name_place_and_field_and_the_rest_is_made);
     tcase_add_test(c, what_is_there_is_never_overwritten);
+    tcase_add_test(c, a_finished_task_must_have_ended_the_same_way);
     tcase_add_test(c, nobody_sees_a_finished_task_that_could_be_started);
     tcase_add_loop_test(c, an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 0, 2);
     tcase_add_test(c, a_finished_round_waits_until_the_server_is_stopped);

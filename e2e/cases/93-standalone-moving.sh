@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# From propeller-standalone to a real cluster and back: the same objects, the same bytes; while eight write;
+# what has finished is not run again; backups.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+case_needs_no_node "has servers of its own"
+
+# k and kn mean the cluster, s and sn the standalone server of the folder $SERVER.
+SERVER=$PART/first
+THEIR_PORT=${APISERVER_PORT:-}
+of_server() {
+    local CLUSTER=$SERVER E2E_CLUSTER=standalone
+    "$@"
+}
+s() { of_server k "$@"; }
+sn() { of_server kn "$@"; }
+server_prepare() {
+    mkdir -p "$SERVER"
+    of_server standalone_prepare
+    APISERVER_PORT=$THEIR_PORT
+}
+moves() { # moves COMMAND [OPTION...]: export, import, backup of $SERVER
+    local command=$1
+    shift
+    "$STANDALONE_BIN" "$command" --data-dir "$SERVER/data" "$@"
+}
+
+server_prepare
+of_server standalone_start --controller=false
+s create namespace "$NS" >/dev/null
+s create namespace "$NS-busy" >/dev/null
+
+# ---- what there is to move: every sample, and what a careless writer of YAML would spoil ----
+
+sn apply -f "$ROOT/config/samples/" >/dev/null
+printf 'first\n  second\n\nthird' >"$PART/lines"
+printf '\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xe2\x80\xa8 end\t\r\n \n' >"$PART/signs"
+head -c 100000 /dev/urandom >"$PART/bytes"
+sn create configmap tricky --from-literal=on=on --from-literal=number=1e3 --from-literal=hex=0x1f \
+    --from-literal=null='~' --from-literal=empty= --from-literal=colon='a: b #c' --from-literal=time=12:30:45 \
+    --from-file="$PART/lines" --from-file="$PART/signs" --from-file="$PART/bytes" >/dev/null
+sn create secret generic gateway-key --from-literal=clientKey="$(secret_of device-1)" --from-file="$PART/bytes" >/dev/null
+sn label configmap tricky on=off n=0x1f >/dev/null
+sn annotate configmap tricky 'example.com/text=- a: |' >/dev/null
+
+# ---- exports while eight write pairs, z before a ----
+
+: >"$PART/writing"
+busy() { # busy NUMBER: until the file is gone
+    local n=0 token name
+    token=$(sed -n 's/^ *token: //p' "$SERVER/data/admin.kubeconfig")
+    while [[ -e $PART/writing ]]; do
+        n=$((n + 1))
+        for name in "z$1" "a$1"; do
+            curl -sS -o /dev/null --fail-with-body --cacert "$SERVER/data/ca/ca.crt" -X PATCH \
+                --config <(printf 'header = "Authorization: Bearer %s"\n' "$token") \
+                -H 'Content-Type: application/apply-patch+yaml' --data \
+                '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"'"$name"'"},"data":{"n":"'$n'"}}' \
+                "$(s config view --minify -o 'jsonpath={.clusters[0].cluster.server}')/api/v1/namespaces/$NS-busy/configmaps/$name?fieldManager=busy&force=true" || return 1
+        done
+    done
+    printf '%s\n' "$n" >"$PART/wrote-$1"
+}
+writers=()
+for i in $(seq 8); do
+    busy "$i" &
+    writers+=($!)
+done
+written() { [[ $(s get configmaps --namespace "$NS-busy" -o name | wc -l) == 16 ]]; }
+wait_for 60 "all writers to write" written
+
+# pairs FILE: "z a" of each writer, as kubectl reads the file
+pairs() {
+    s create --dry-run=client -o json -f "$1" | jq -rs --arg ns "$NS-busy" '
+        [.[] | (.items // [.])[] | select(.kind == "ConfigMap" and .metadata.namespace == $ns)]
+        | map({(.metadata.name): (.data.n | tonumber)}) | add // {}
+        | . as $all | keys[] | select(startswith("a")) | "\($all["z" + .[1:]]) \($all[.])"'
+}
+for i in $(seq 3); do
+    moves export -o "$PART/busy-$i.yaml"
+    pairs "$PART/busy-$i.yaml" >"$PART/pairs"
+    expect_eq "pairs in an export" 8 "$(wc -l <"$PART/pairs")"
+    while read -r z a; do
+        ((z == a || z == a + 1)) || fail "an export shows z at $z and a at $a: not one revision"
+    done <"$PART/pairs"
+done
+moves export --namespace "$NS" -o "$PART/first.yaml"
+moves backup --to "$PART/backup.db" >/dev/null
+rm "$PART/writing"
+for pid in "${writers[@]}"; do wait "$pid" || fail "a writer was refused"; done
+say "measured: $(cat "$PART"/wrote-* | paste -sd+ | bc) pairs were written meanwhile"
+expect_eq "an export of what did not change" "" "$(moves export --namespace "$NS" 2>/dev/null | diff - "$PART/first.yaml")"
+
+# ---- to the cluster ----
+
+KINDS=secrets,configmaps,proplets,federatedjobs,propellerjobs,trainingrounds,tasks
+# comparable: less what a server sets
+comparable() {
+    jq -S '[.items[] | select(.metadata.name != "kube-root-ca.crt")
+        | del(.status, .metadata.uid, .metadata.resourceVersion, .metadata.generation, .metadata.creationTimestamp,
+            .metadata.managedFields, .metadata.finalizers,
+            .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"])
+        | if .metadata.annotations == {} then del(.metadata.annotations) else . end]
+        | sort_by(.kind, .metadata.name)'
+}
+k delete namespace "$NS" --timeout=60s >/dev/null # made again by what is applied
+k apply -f "$PART/first.yaml" >"$PART/applied"
+expect_eq "objects that were not created" "" "$(grep -v ' created$' "$PART/applied" || true)"
+kn get "$KINDS" -o json | comparable >"$PART/theirs.json"
+sn get "$KINDS" -o json | comparable >"$PART/ours.json"
+expect_le "objects" 27 "$(jq length "$PART/ours.json")"
+expect_eq "objects that differ" "" "$(diff "$PART/ours.json" "$PART/theirs.json")"
+expect_eq "applied again" "" "$(k apply -f "$PART/first.yaml" | grep -v ' unchanged$' || true)"
+k apply --server-side --force-conflicts -f "$PART/first.yaml" >/dev/null
+expect_eq "generations that an apply by the server raised" "" \
+    "$(kn get "$KINDS" -o json | jq -r '.items[] | select((.metadata.generation // 1) != 1) | .metadata.name')"
+
+# ---- and back, into another folder: byte for byte ----
+
+k get namespace "$NS" -o yaml >"$PART/theirs.yaml"
+printf -- '---\n' >>"$PART/theirs.yaml"
+kn get "$KINDS" -o yaml >>"$PART/theirs.yaml"
+FIRST=$SERVER
+SERVER=$PART/second
+server_prepare
+count=$(($(jq length "$PART/ours.json") + 1))
+expect_eq "imported" "created $count, unchanged 0, refused 0" "$(moves import -f "$PART/theirs.yaml")"
+moves export --namespace "$NS" -o "$PART/second.yaml"
+cmp "$PART/first.yaml" "$PART/second.yaml" || fail "there and back is not the same: $(diff "$PART/first.yaml" "$PART/second.yaml" | head -n 20)"
+expect_eq "imported again" "created 0, unchanged $count, refused 0" "$(moves import -f - <"$PART/theirs.yaml")"
+
+# ---- what has finished, into a server whose controller runs ----
+
+SERVER=$FIRST
+sn patch task addition --subresource=status --type=merge -p '{"status": {"phase": "completed", "results": "42"}}' >/dev/null
+sn patch propellerjob diamond --subresource=status --type=merge -p '{"status": {"phase": "Completed"}}' >/dev/null
+sn delete traininground round-1-digits >/dev/null # the FederatedJob makes one of that name
+expect_eq "finished ones" 0 "$(moves export --namespace "$NS" 2>"$PART/said" | grep -cE '^  name: (addition|diamond)$' || true)"
+expect_match "finished ones" 'left out: 2 finished' "$(<"$PART/said")"
+moves export --namespace "$NS" --status -o "$PART/finished.yaml"
+
+# Neither is run: by the time the controller has said why the others wait, it has seen these, too.
+stop standalone TERM
+SERVER=$PART/third
+server_prepare
+of_server standalone_start --health-probe-bind-address "127.0.0.1:$(free_port)" \
+    --metrics-bind-address "127.0.0.1:$(free_port)"
+expect_match "imported while it runs" '^created [0-9]+, unchanged 0, refused 0$' "$(moves import -f "$PART/finished.yaml")"
+waits() { [[ -n $(sn get task "$1" -o 'jsonpath={.status.conditions[?(@.type=="Scheduled")].reason}') ]]; }
+for task in first pipeline-fetch; do wait_for 60 "the controller to look at $task" waits "$task"; done
+expect_match "a finished Task, never tried" '^completed 42 0?$' "$(sn get task addition -o 'jsonpath={.status.phase} {.status.results} {.status.attempt}')"
+expect_eq "suspended" "" "$(sn get task addition -o 'jsonpath={.spec.suspend}{.metadata.annotations}')"
+expect_eq "a finished job" Completed "$(sn get propellerjob diamond -o 'jsonpath={.status.phase}')"
+expect_eq "Tasks of a finished job" "" "$(sn get tasks -o name | grep /diamond- || true)"
+expect_eq "children of a running job are not exported" "" \
+    "$(moves export 2>"$PART/said" | grep -E '^  name: pipeline-' || true)"
+expect_match "children" 'left out: [0-9]+ made by controllers' "$(<"$PART/said")"
+expect_match "imported again" '^created 0, unchanged [0-9]+, refused 0$' "$(moves import -f "$PART/finished.yaml")"
+said=$(sed 's/priority: 50/priority: 500/' "$PART/first.yaml" | moves import -f - 2>&1) && fail "accepted"
+expect_match "what is refused" 'refused: stdin: document [0-9]+, line [0-9]+: Task .*: spec.priority: Invalid value: 500' "$said"
+stop standalone TERM
+
+# ---- a backup, made while eight wrote, in the place of a store ----
+
+SERVER=$PART/fourth
+server_prepare
+mv "$PART/backup.db" "$SERVER/data/propeller.db"
+expect_eq "what a backup has" "" "$(moves export --namespace "$NS" 2>/dev/null | diff - "$PART/first.yaml")"
+of_server standalone_start --controller=false
+expect_eq "what a restored server has" "$(jq length "$PART/ours.json")" "$(sn get "$KINDS" -o name | wc -l)"
+stop standalone TERM
