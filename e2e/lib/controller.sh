@@ -23,7 +23,7 @@ controller_prepare() {
     # Nodes take a part of a slow machine: that must not look like a leader that stands still.
     ! operator_in_pods || CONTROLLER_OPTIONS+=(--leader-elect-lease-duration 15s --leader-elect-renew-deadline 10s)
     if has_standalone; then # one identity, in this lane nobody else's
-        CONTROLLER_OPTIONS+=(--leader-election-namespace "$SYSTEM_NS")
+        CONTROLLER_OPTIONS+=(--leader-election-namespace "$SYSTEM_NS" --manage-webhook-certificates=false)
         ! case_reads_audit_log || CONTROLLER_OPTIONS+=(--kubeconfig "$CLUSTER/audited.kubeconfig")
     elif owns_cluster || operator_in_pods; then
         CONTROLLER_OPTIONS+=(--use-service-account-credentials)
