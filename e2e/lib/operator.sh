@@ -201,6 +201,9 @@ operator_stop() {
 
 operator_clear() {
     ko delete "deployment/$OPERATOR" "secret/$OPERATOR-keys" service/propeller-coordinator --ignore-not-found --wait=false >/dev/null 2>&1
+    # Not left to the garbage collector, which after a death of the API server may take its time: they would make
+    # pods again, whose controllers would hold the Lease of the next case.
+    ko delete replicasets --selector "$OPERATOR_LABEL" --ignore-not-found --wait=false >/dev/null 2>&1
     ko delete pods --selector "part-of=e2e-operator" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
     ko delete pods --selector "$OPERATOR_LABEL" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
     wait_for 60 "the pods of the controller to be gone" operator_gone >/dev/null 2>&1
