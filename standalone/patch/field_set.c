@@ -184,13 +184,16 @@ struct field_set *field_set_union(struct arena *arena, const struct field_set *a
     while (i < a->children_len || j < b->children_len) {
         const struct field_child *one = i < a->children_len ? &a->children[i] : NULL;
         const struct field_child *other = j < b->children_len ? &b->children[j] : NULL;
-        int order = !one ? 1 : !other ? -1 : field_element_compare(&one->element, &other->element);
+        int order = one && other ? field_element_compare(&one->element, &other->element)
+                    : one        ? -1
+                                 : 1;
 
-        if (order == 0)
+        if (one && other && order == 0)
             append_child(arena, sum, &one->element, field_set_union(arena, one->set, other->set));
-        else
-            append_child(arena, sum, order < 0 ? &one->element : &other->element,
-                         order < 0 ? one->set : other->set);
+        else if (one && order < 0)
+            append_child(arena, sum, &one->element, one->set);
+        else if (other)
+            append_child(arena, sum, &other->element, other->set);
         i += order <= 0;
         j += order >= 0;
     }

@@ -30,6 +30,21 @@ static bool append_name(struct buf *text, const struct style *style, const char 
            append_part(text, ":");
 }
 
+static bool append_value(struct arena *arena, struct buf *text, const struct style *style,
+                         const cJSON *value);
+
+static bool append_children(struct arena *arena, struct buf *text, const struct style *style,
+                            const cJSON *container)
+{
+    json_for_each (item, container) {
+        if ((cJSON_IsObject(container) && !append_name(text, style, item->string)) ||
+            !append_value(arena, text, style, item) ||
+            (item->next && !append_part(text, style->between)))
+            return false;
+    }
+    return true;
+}
+
 /* false: there is no room for more. */
 static bool append_value(struct arena *arena, struct buf *text, const struct style *style,
                          const cJSON *value)
@@ -43,15 +58,9 @@ static bool append_value(struct arena *arena, struct buf *text, const struct sty
         return append_part(text, style->null);
     if (!map && !cJSON_IsArray(value))
         return append_part(text, json_text(arena, value, NULL));
-    if (!append_part(text, map ? style->map : style->list))
-        return false;
-    json_for_each (item, value) {
-        if ((map && !append_name(text, style, item->string)) ||
-            !append_value(arena, text, style, item) ||
-            (item->next && !append_part(text, style->between)))
-            return false;
-    }
-    return append_part(text, map ? style->map_end : style->list_end);
+    return append_part(text, map ? style->map : style->list) &&
+           append_children(arena, text, style, value) &&
+           append_part(text, map ? style->map_end : style->list_end);
 }
 
 static const char *text_in(struct arena *arena, const struct style *style, const cJSON *value)

@@ -63,9 +63,12 @@ static bool compare_maps(struct comparing *comparing, const struct pair *pair)
 
     while (i < old_len || j < new_len) {
         int order = i == old_len ? 1 : j == new_len ? -1 : strcmp(olds[i]->string, news[j]->string);
-        const cJSON *one = order <= 0 ? olds[i++] : NULL, *other = order >= 0 ? news[j++] : NULL;
+        const char *name = order <= 0 ? olds[i]->string : news[j]->string;
 
-        compare_member(comparing, pair, one ? one->string : other->string, one, other);
+        compare_member(comparing, pair, name, order <= 0 ? olds[i] : NULL,
+                       order >= 0 ? news[j] : NULL);
+        i += order <= 0;
+        j += order >= 0;
     }
     return false;
 }

@@ -249,7 +249,7 @@ static struct map *old_items(struct check *check, const struct place *place)
     if (place->schema->list != SCHEMA_LIST_MAP || !cJSON_IsArray(place->old))
         return NULL;
     items = arena_own(check->arena, map_create(NULL), release_map);
-    for (cJSON *old = place->old->child; old; old = old->next) {
+    for (cJSON *old = (cJSON *)(uintptr_t)json_first(place->old); old; old = old->next) {
         const char *key = item_key(check->arena, place->schema, old);
 
         if (!map_get(items, key))

@@ -46,10 +46,14 @@ static void write_once(struct arena *arena, const struct resource *resource, con
     cJSON *copy = arena_own(arena, json_copy(object), json_free), *applied, *again;
     const cJSON *conflict = NULL;
     struct error err = { 0 };
+    int r;
 
     object_meta_validate(&resource->kind, object, live, errors);
     schema_validate(resource->schema, object, live, errors);
     managed_fields_update(arena, &write, live, copy);
+    r = managed_fields_apply(arena, &write, live, object, false, &applied, &conflict, &err);
+    if (r == -ERROR_CONFLICT && !json_len(json_path(conflict, "details", "causes", NULL)))
+        abort();
     if (managed_fields_apply(arena, &write, live, object, true, &applied, &conflict, &err) < 0) {
         if (!err.message[0])
             abort();

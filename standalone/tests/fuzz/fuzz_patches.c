@@ -1,4 +1,5 @@
-/* {"document":…,"patch":…}: no patch breaks anything; what a merge patch made, it makes again. */
+/* {"document":…,"patch":…}: no patch breaks anything; what it makes can be read again; what a merge patch made,
+ * it makes again. */
 #include <stdlib.h>
 
 #include "common/tests/fuzz/target.h"
@@ -16,6 +17,16 @@ static const struct schema *account_schema(void)
     return resources_find(resources, "", "v1", "serviceaccounts")->schema;
 }
 
+static void expect_readable(struct arena *arena, const cJSON *patched)
+{
+    const cJSON *again = NULL;
+    size_t len;
+    const char *text = json_text(arena, patched, &len);
+
+    if (json_parse(arena, text, len, &again, NULL) < 0 || !json_equal(patched, again))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -30,14 +41,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     const cJSON *document = json_get(input, "document"), *patch = json_get(input, "patch");
     if (!document || !patch)
         return 0;
-    if (json_patch_apply(arena, document, patch, &patched, &err) < 0 && !err.message[0])
+    if (json_patch_apply(arena, document, patch, &patched, &err) == 0)
+        expect_readable(arena, patched);
+    else if (!err.message[0])
         abort();
     patched = merge_patch_apply(arena, document, patch);
     again = merge_patch_apply(arena, patched, patch);
     if (!json_equal(patched, again))
         abort();
-    if (strategic_patch_apply(arena, account_schema(), document, patch, &patched, &err) < 0 &&
-        !err.message[0])
+    expect_readable(arena, patched);
+    if (strategic_patch_apply(arena, account_schema(), document, patch, &patched, &err) == 0)
+        expect_readable(arena, patched);
+    else if (!err.message[0])
         abort();
     return 0;
 }
