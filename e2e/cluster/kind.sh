@@ -181,6 +181,10 @@ kind_services() {
     for node in $(nodes); do
         ! kind_node_serves "$node" || continue
         printf 'measured: kube-proxy of %s had lost its Services\n' "$node"
+        {
+            k --namespace kube-system logs --selector k8s-app=kube-proxy --prefix --tail 100
+            on_node "$node" nft list ruleset
+        } >"$LOGS/kube-proxy-$node.log" 2>&1 || true
         k --namespace kube-system delete pods --selector k8s-app=kube-proxy --field-selector "spec.nodeName=$node" >/dev/null
         wait_for 120 "$node to reach Services" kind_node_serves "$node"
     done
