@@ -9,7 +9,7 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 mkdir -p build/test
-NODES_BEFORE=${NODES_BEFORE:-2700} # seconds; in CI alone, which ends after an hour: the cases with a node take a few minutes
+NODES_BEFORE=${NODES_BEFORE:-2100} # seconds; in CI alone, which ends after an hour
 TALLIES=build/test/tallies
 export TEST_FAILURES=$ROOT/build/test/failures # a few lines of each failure, by those that count
 : >"$TALLIES"
