@@ -132,7 +132,7 @@ static void *add(void *ctx)
 
 START_TEST(who_is_added_at_the_same_time_is_there)
 {
-    char names[ADDERS][8];
+    char names[ADDERS][16];
     pthread_t threads[ADDERS];
     struct users *users;
     struct error err;
