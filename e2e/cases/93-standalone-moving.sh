@@ -6,6 +6,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 case_needs_no_node "has servers of its own"
+case_needs_kubernetes "moves to it and back"
 
 # k and kn mean the cluster, s and sn the standalone server of the folder $SERVER.
 SERVER=$PART/first
