@@ -51,7 +51,8 @@ run_one() {
     local program=$1 results=$2 name output status=0 passed failed started=$SECONDS
     local -a inputs=()
     name=$(basename "$program")
-    output=$results/$name.output
+    # By its path: two folders may have a test of the same name.
+    output=$results/${program//\//-}.output
 
     if [[ $name == fuzz_* ]]; then
         shopt -s nullglob
@@ -64,7 +65,7 @@ run_one() {
     else
         read -r passed failed < <(count_checks "$output" "$status")
     fi
-    echo "$passed $failed" >"$results/$name.result"
+    echo "$passed $failed" >"${output%.output}.result"
     if [[ $failed -eq 0 ]]; then
         printf '  %-32s %5d checks, 0 failures %5d s\n' "$name" "$passed" $((SECONDS - started))
     else
@@ -93,7 +94,7 @@ printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$PARALLEL" --process-slot-var
 passed=0
 failed=0
 for program in "${programs[@]}"; do
-    if read -r p f 2>/dev/null <"$results/$(basename "$program").result"; then
+    if read -r p f 2>/dev/null <"$results/${program//\//-}.result"; then
         passed=$((passed + p))
         failed=$((failed + f))
     else
