@@ -250,7 +250,7 @@ static int keep_line(struct arena *arena, const char **ret, size_t ret_len)
 static int next_initial(struct api_watch *watch, struct arena *arena, const char **ret,
                         size_t *ret_len)
 {
-    const struct kv_value *value;
+    const struct kv_value *value = NULL;
     struct error err;
     int r;
 
