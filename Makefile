@@ -211,6 +211,11 @@ KILLS ?= 200
 kills: $(OUT)/bin/propeller-standalone ## kill -9 of propeller-standalone under 16 writers, KILLS (200) times, then everything looked at
 	@e2e/standalone/kill.sh $< $(KILLS) $(SEED)
 
+SEQUENCES ?= 300
+.PHONY: differential
+differential: $(BINARIES) ## random calls to kube-apiserver and to propeller-standalone (SEQUENCES=5000 SEED=7 ONLY=12)
+	@e2e/standalone/differential.sh $(SEQUENCES) $(SEED) $(ONLY)
+
 .PHONY: test
 test: ## everything: set-up, lint, check, demo, e2e
 	@e2e/test.sh

@@ -75,6 +75,26 @@ static int check_version_syntax(struct write *write)
                      version);
 }
 
+/* Of an update a uid is a condition; a patch that has another one would change it. */
+static int refuse_uid(struct write *write, const char *uid, const char *live_uid)
+{
+    struct api_call *call = write->call;
+
+    if (str_equal(call->request->method, "PUT"))
+        return call_fail_conflict(
+            call, call->route.name,
+            arena_printf(call->arena,
+                         "Precondition failed: UID in precondition: %s, UID in object meta: %s",
+                         uid, live_uid));
+
+    struct field_errors *errors = field_errors_create(call->arena);
+
+    field_error(errors, FIELD_ERROR_INVALID, "metadata.uid",
+                arena_own(call->arena, cJSON_CreateString(uid), json_free), "field is immutable");
+    return call_fail_status(call,
+                            field_errors_status(errors, &call->resource->kind, call->route.name));
+}
+
 /* A version or a uid that the client names must be the live object's. */
 static int check_preconditions(struct write *write)
 {
@@ -82,14 +102,9 @@ static int check_preconditions(struct write *write)
     const char *version = object_meta_text(write->object, "resourceVersion");
     const char *uid = object_meta_text(write->object, "uid");
     const char *live_uid = object_meta_text(write->live, "uid");
-    bool is_update = str_equal(call->request->method, "PUT");
 
-    if (is_update && *uid && !str_equal(uid, live_uid))
-        return call_fail_conflict(
-            call, call->route.name,
-            arena_printf(call->arena,
-                         "Precondition failed: UID in precondition: %s, UID in object meta: %s",
-                         uid, live_uid));
+    if (*uid && !str_equal(uid, live_uid))
+        return refuse_uid(write, uid, live_uid);
     if (*version && !str_equal(version, "0") &&
         !str_equal(version, object_meta_text(write->live, "resourceVersion")))
         return call_fail_changed(call, call->route.name);

@@ -197,6 +197,7 @@ START_TEST(tries_collections_and_updates_of_nothing_go_as_on_a_cluster)
               201);
     ck_assert_str_eq(refusal("PUT", CONFIGMAPS "/b", "{\"metadata\":{\"name\":\"b\"}}", 404),
                      "NotFound: configmaps \"b\" not found");
+    (void)ask_patch(CONFIGMAPS "/a", "merge-patch+json", "{\"metadata\":{\"uid\":\"u\"}}", 422);
     (void)ask("DELETE", LEASE, "{\"dryRun\":[\"All\"]}", 200);
     (void)ask("GET", LEASE, NULL, 200);
 }

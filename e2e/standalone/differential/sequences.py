@@ -86,6 +86,11 @@ class Maker:
         fresh = kind.make(rng)
         part = rng.choice([k for k in fresh if k not in ("apiVersion", "kind", "metadata")] or ["data"])
         made = []
+
+        def wrong(place, values):
+            key, value = rng.choice(values)
+            return [[place, key] if place else [key], value]
+
         for _ in range(rng.choice([0, 1, 1, 1, 2])):
             made.append(rng.choice([
                 [[part], fresh.get(part)],
@@ -98,8 +103,7 @@ class Maker:
                 [["metadata", "managedFields"], rng.choice([None, [], [{}]])],
                 [["status"], {"phase": "running"}],
                 [["unknwon"], 1],
-                [["metadata"] + [w for w in wrong[:1]], wrong[1]] if (wrong := rng.choice(bodies.WRONG_METADATA)) else None,
-                [[wrong[0]], wrong[1]] if (wrong := rng.choice(bodies.WRONG_HEADS)) else None,
+                wrong("metadata", bodies.WRONG_METADATA), wrong(None, bodies.WRONG_HEADS),
             ]))
         return made
 
@@ -225,10 +229,9 @@ class Maker:
                 {"uid": "@{uid:%s}" % key, "resourceVersion": "1"}, {}])
         if rng.random() < 0.08:
             options["orphanDependents"] = False
-        if rng.random() < 0.08:
-            options["dryRun"] = rng.choice([["All"], ["All"], [], ["Nonsense"]])
-        if rng.random() < 0.1:
-            options["unknwon"] = 1
+        for key, chance, values in (("dryRun", 0.08, [["All"], ["All"], [], ["Nonsense"]]), ("unknwon", 0.1, [1])):
+            if rng.random() < chance:
+                options[key] = rng.choice(values)
         if rng.random() < 0.15:
             options.update(rng.choice([{"kind": "DeleteOptions", "apiVersion": "v1"}, {"kind": "Nonsense"},
                                        {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}, {"apiVersion": "v9"},
@@ -298,7 +301,7 @@ class Maker:
             step["query"].append(["includeObject", rng.choice(["None", "Object", "Metadata"])])
         if rng.random() < 0.06:
             step["path"] = kind.path(space=None)
-            step["query"] = [q for q in query if q[0] not in ("limit", "continue", "resourceVersion")]
+            step["query"] = [q for q in query if q[0] not in ("limit", "continue", "resourceVersion", "fieldSelector")]
             step["query"].append(["fieldSelector", "metadata.namespace=@NS"])
         return step
 
@@ -399,8 +402,7 @@ def ordinary(rng):
     for _ in range(rng.randint(3, 12)):
         steps.append(rng.choices([s for s, _ in STEPS], [w for _, w in STEPS])[0](made))
         if watches and rng.random() < 0.15:
-            steps += [made.list(), made.watch()]
-            watches -= 1
+            steps, watches = steps + [made.list(), made.watch()], watches - 1
     return steps
 
 
