@@ -10,6 +10,7 @@
 
 struct kv_fixture api_store;
 uint64_t api_history;
+int64_t (*api_wall_us)(void *ctx);
 struct api *api;
 struct user api_user;
 struct api_reply api_answer;
@@ -19,6 +20,8 @@ void api_setup(void)
     resources_setup();
     kv_fixture_begin(&api_store);
     api_store.options.history_revisions = api_history;
+    if (api_wall_us)
+        api_store.clock.clock.wall_us = api_wall_us;
     kv_fixture_open(&api_store);
 
     const struct api_options options = { .kv = api_store.kv,

@@ -7,6 +7,8 @@
 
 extern struct kv_fixture api_store;
 extern uint64_t api_history; /* revisions that the store keeps, of the next setup; 0: many */
+extern int64_t (*api_wall_us)(
+    void *ctx); /* of the clock, with its own ctx; NULL: the fake clock's */
 extern struct api *api;
 extern struct user api_user;        /* an admin; may be changed */
 extern struct api_reply api_answer; /* of the last request */

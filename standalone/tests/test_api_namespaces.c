@@ -27,7 +27,8 @@ static int64_t (*fake_wall_us)(void *ctx);
 
 static int64_t wall_us(void *ctx)
 {
-    if (meanwhile && pthread_equal(pthread_self(), asking)) {
+    /* the store's thread asks, too */
+    if (pthread_equal(pthread_self(), asking) && meanwhile) {
         void (*now)(void) = meanwhile;
 
         meanwhile = NULL;
@@ -38,17 +39,20 @@ static int64_t wall_us(void *ctx)
 
 static void setup(void)
 {
-    api_setup();
+    struct fake_clock clock;
+
+    fake_clock_init(&clock);
+    fake_wall_us = clock.clock.wall_us;
     asking = pthread_self();
-    fake_wall_us = api_store.clock.clock.wall_us;
-    api_store.clock.clock.wall_us = wall_us;
+    api_wall_us = wall_us;
+    api_setup();
     (void)ask("POST", "/api/v1/namespaces", NAMESPACE, 201);
 }
 
 static void teardown(void)
 {
-    meanwhile = NULL;
     api_teardown();
+    meanwhile = NULL;
 }
 
 static void delete_it(void)
