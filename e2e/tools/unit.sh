@@ -5,7 +5,7 @@
 # set, "<suite> <passed> <failed>" is appended to the file it names.
 set -euo pipefail
 
-readonly TIME_LIMIT_S=600
+readonly TIME_LIMIT_S=1200
 PARALLEL=$(nproc)
 readonly PARALLEL=$((PARALLEL < 3 ? PARALLEL + 1 : 4)) # many wait; at most as many as have ports of their own (process_free_port)
 
