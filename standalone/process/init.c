@@ -145,7 +145,7 @@ static int make_certificate(struct arena *arena, const struct standalone_setting
     int r = users_certificate_line(arena, name, role, "", &ret->line, err); /* the name first */
     if (r == 0)
         r = data_dir_make_client(arena, settings->data_dir, name, &CLOCK_SYSTEM, &pair, &hash, err);
-    if (r < 0)
+    if (r != 0)
         return r;
     ret->yaml = arena_printf(arena, "    client-certificate-data: %s\n    client-key-data: %s\n",
                              base64_encode(arena, pair.cert, strlen(pair.cert)),

@@ -10,7 +10,7 @@ extern struct server *api_server;
 /* Their tokens are their names. */
 #define ALL_USERS "admin:admin editor:edit viewer:view"
 
-void write_users(const char *users); /* "name:role name:role", renamed over the old file */
+void write_users(const char *text); /* "name:role name:role", renamed over the old file */
 const char *users_path(void);
 void server_setup(void); /* ALL_USERS; nothing is served yet */
 void server_serve(struct server_options options);
