@@ -309,19 +309,18 @@ void json_remove(cJSON *object, const char *key)
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
 }
 
-char *json_text(struct arena *arena, const cJSON *item, size_t *ret_len)
+void json_remove_path(cJSON *object, const char *path)
 {
-    char *text = arena_own(arena, item ? cJSON_PrintUnformatted(item) : xstrdup("null"), free);
+    const char *dot;
+    char key[64];
 
-    assert(text); /* a tree that no function of this file builds */
-    if (ret_len)
-        *ret_len = strlen(text);
-    return text;
-}
-
-cJSON *json_copy(const cJSON *item)
-{
-    return cJSON_Duplicate(item, true);
+    for (; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
+        assert((size_t)(dot - path) < sizeof(key)); /* paths are constants */
+        memcpy(key, path, (size_t)(dot - path));
+        key[dot - path] = '\0';
+        object = (cJSON *)(uintptr_t)json_get(object, key);
+    }
+    json_remove(object, path);
 }
 
 void json_free(void *item)

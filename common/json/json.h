@@ -26,6 +26,15 @@ void json_init(void);
 int json_parse(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                struct error *err) MUST_CHECK;
 
+/*
+ * The same without members that nobody reads: unread has paths of object members ("spec.file"), at most
+ * JSON_MAX_UNREAD and NULL behind them. They must be JSON as everything, but are not built, so nothing
+ * says whether they have a key twice. A member whose key is written with escape sequences is built.
+ */
+#define JSON_MAX_UNREAD 16
+int json_parse_without(struct arena *arena, const char *text, size_t len, const char *const *unread,
+                       const cJSON **ret, struct error *err) MUST_CHECK;
+
 /* All reading functions take NULL for "absent". Keys are compared exactly. */
 const cJSON *json_get(const cJSON *object, const char *key);
 const cJSON *json_path(const cJSON *object, const char *key, ...) NULL_TERMINATED;
@@ -58,9 +67,13 @@ cJSON *json_set_array(cJSON *object, const char *key);
 void json_add(cJSON *array, cJSON *value); /* takes value, which no arena may own */
 void json_add_string(cJSON *array, const char *value);
 cJSON *json_add_object(cJSON *array);
-void json_remove(cJSON *object, const char *key); /* not there is fine */
+void json_remove(cJSON *object, const char *key);       /* not there is fine */
+void json_remove_path(cJSON *object, const char *path); /* "spec.file"; not there is fine */
+void json_rename(cJSON *item, const char *key);         /* a key for an item, or another one */
 
 /* Compact text, "null" for NULL. json_text is owned by the arena; *ret_len may be NULL. */
 char *json_text(struct arena *arena, const cJSON *item, size_t *ret_len);
-cJSON *json_copy(const cJSON *item); /* owned by the caller; Raw numbers stay Raw */
-void json_free(void *item);          /* for arena_own and for json_copy */
+char *json_print(const cJSON *item, size_t *ret_len); /* the same, the caller frees it */
+cJSON *
+json_copy(const cJSON *item); /* owned by the caller; NULL gives NULL; Raw numbers stay Raw */
+void json_free(void *item);   /* for arena_own and for json_copy */

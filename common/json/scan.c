@@ -74,30 +74,11 @@ size_t json_number_len(const char *text, size_t len)
     return at;
 }
 
-/* The quote that ends the string, or the end. */
-static const char *end_of_string(const char *s, const char *end)
+const char *json_end_of_string(const char *s, const char *end)
 {
     while (s < end && *s != '"')
         s += *s == '\\' && s + 1 < end ? 2 : 1;
     return s;
-}
-
-size_t json_next_number(const char **at, const char *end, const char **ret_token)
-{
-    const char *s = *at;
-
-    while (s < end && *s != '-' && !is_digit(*s)) {
-        if (*s == '"')
-            s = end_of_string(s + 1, end);
-        if (s < end)
-            s++;
-    }
-    *ret_token = s;
-
-    size_t len = json_number_len(s, (size_t)(end - s));
-
-    *at = s + len;
-    return len;
 }
 
 /* Four hexadecimal digits; moves on. */
@@ -151,12 +132,11 @@ static bool scan_escape(struct scan *scan)
 /* Almost every byte of almost every string. */
 static void skip_plain(struct scan *scan)
 {
-    while (scan->at < scan->len) {
-        char c = scan->text[scan->at];
-        if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
-            return;
-        scan->at++;
-    }
+    const char *at = scan->text + scan->at, *end = scan->text + scan->len;
+
+    while (at < end && *at >= 0x20 && *at <= 0x7e && *at != '"' && *at != '\\')
+        at++;
+    scan->at = (size_t)(at - scan->text);
 }
 
 static bool scan_string(struct scan *scan)
@@ -166,7 +146,7 @@ static bool scan_string(struct scan *scan)
     scan->at++;
     for (skip_plain(scan); scan->at < scan->len; skip_plain(scan)) {
         char c = scan->text[scan->at];
-        size_t step = str_utf8_char(scan->text + scan->at, scan->len - scan->at);
+        size_t step = c == '"' ? 1 : str_utf8_char(scan->text + scan->at, scan->len - scan->at);
 
         if (!step)
             return fail(scan, "UTF-8");

@@ -13,11 +13,8 @@ int json_scan(const char *text, size_t len, struct error *err) MUST_CHECK;
 /* Length of the JSON number that text starts with; 0: none. */
 size_t json_number_len(const char *text, size_t len);
 
-/* The next number outside strings of a scanned text; moves *at behind it and returns its length. */
-size_t json_next_number(const char **at, const char *end, const char **ret_token);
-
-/* Makes a number node keep the digits of its token: Raw where cJSON would print others. */
-void json_keep_digits(cJSON *number, const char *token, size_t len);
+/* The quote that ends the string whose first byte s is, or end. */
+const char *json_end_of_string(const char *s, const char *end);
 
 /* A key that the object has twice, or NULL. */
 const char *json_duplicate_key(const cJSON *object);

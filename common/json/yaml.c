@@ -6,6 +6,7 @@
 #include <yaml.h>
 
 #include "common/base/str.h"
+#include "common/json/node.h"
 #include "common/json/scan.h"
 
 #define MAX_TEXT ((size_t)16 << 20)
@@ -45,10 +46,7 @@ static int refuse(struct reader *reader, const char *why)
 
 static cJSON *create_number(const char *digits)
 {
-    cJSON *number = cJSON_CreateNumber(strtod(digits, NULL));
-
-    json_keep_digits(number, digits, strlen(digits));
-    return number;
+    return json_node_of_number(digits, strlen(digits), false, 0);
 }
 
 /* 0x1f and 0o17 of at most 64 bits. */
