@@ -39,6 +39,17 @@ bool buf_append(struct buf *buf, const void *bytes, size_t len)
     return true;
 }
 
+bool buf_prepend(struct buf *buf, const void *bytes, size_t len)
+{
+    if (!reserve(buf, len))
+        return false;
+    memmove(buf->data + len, buf->data, buf->len);
+    memcpy(buf->data, bytes, len);
+    buf->len += len;
+    buf->data[buf->len] = '\0';
+    return true;
+}
+
 bool buf_append_string(struct buf *buf, const char *s)
 {
     return buf_append(buf, s, strlen(s));

@@ -8,7 +8,7 @@
 
 /*
  * Invariants: len <= max; data[len] is NUL once anything was appended, so data is a C string if the
- * bytes are. An append that would go over max appends nothing and returns false.
+ * bytes are. What would go over max changes nothing and returns false.
  */
 struct buf {
     char *data;
@@ -24,6 +24,7 @@ struct buf {
 
 bool buf_append(struct buf *buf, const void *bytes, size_t len) MUST_CHECK;
 bool buf_append_string(struct buf *buf, const char *s) MUST_CHECK;
+bool buf_prepend(struct buf *buf, const void *bytes, size_t len) MUST_CHECK;
 bool buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
 const char *buf_string(const struct buf *buf); /* "" if nothing was appended */
 void buf_consume(struct buf *buf, size_t len); /* drops the first len bytes */

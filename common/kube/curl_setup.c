@@ -7,6 +7,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 
 /* Kept with each handle; 64 KiB if nothing is said. A large body goes out in several pieces. */
 #define UPLOAD_BUFFER (16L << 10)
@@ -144,7 +145,7 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_S);
     curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "propeller-controller/" PROPELLER_VERSION);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, version_user_agent());
     return easy;
 }
 

@@ -69,14 +69,14 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
         return error_set(err, ERROR_INVALID, "name or namespace of object '%.64s' is too long",
                          name);
 
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     size_t text_len;
-    const char *text = json_text(arena, json, &text_len);
-    if (text_len > UINT32_MAX)
+    char *text = json_print(json, &text_len);
+    if (text_len > UINT32_MAX) {
+        free(text);
         return error_set(err, ERROR_TOO_LARGE, "object '%s' has %zu bytes", name, text_len);
+    }
 
-    char *packed = arena_alloc(arena, text_len + 1, 1);
-    size_t packed_len = json_pack(text, text_len, packed);
+    size_t packed_len = json_pack(text, text_len, text);
     size_t uid_len = strlen(uid), version_len = strlen(version);
     struct object_block *block =
         xmalloc(sizeof(*block) + uid_len + version_len + packed_len + 3 /* their NULs */);
@@ -86,12 +86,13 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
     block->object = (struct kube_object){
         .uid = put_string(&position, uid, uid_len),
         .resource_version = put_string(&position, version, version_len),
-        .packed = put_string(&position, packed, packed_len),
+        .packed = put_string(&position, text, packed_len),
         .packed_len = (uint32_t)packed_len,
         .name = key,
         .generation = json_int(json_get(metadata, "generation"), 0),
         .deleting = json_string(json_get(metadata, "deletionTimestamp"), NULL) != NULL,
     };
+    free(text);
     *ret = &block->object;
     return 0;
 }

@@ -1,7 +1,9 @@
 #include "common/kube/packing.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "common/base/compiler.h"
@@ -84,6 +86,23 @@ static const struct phrase *phrase_of(char byte)
     return value >= NO_UTF8 ? &PHRASES[value - NO_UTF8 + CONTROLS] : NULL;
 }
 
+/* Phrases whose second byte is the same, as a chain: the first of them by that byte, and the next one of
+ * each. Numbers begin at 1, 0 is none. */
+static struct {
+    uint8_t first[UINT8_MAX + 1];
+    uint8_t next[ARRAY_LEN(PHRASES) + 1];
+} chains;
+static pthread_once_t chained = PTHREAD_ONCE_INIT;
+
+static void chain_phrases(void)
+{
+    for (size_t i = ARRAY_LEN(PHRASES); i; i--) {
+        unsigned char second = (unsigned char)PHRASES[i - 1].text[1];
+        chains.next[i] = chains.first[second];
+        chains.first[second] = (uint8_t)i;
+    }
+}
+
 /* The longest phrase that the text begins with; 0: none. */
 static size_t find(const char *text, size_t len, size_t *ret_phrase)
 {
@@ -91,13 +110,13 @@ static size_t find(const char *text, size_t len, size_t *ret_phrase)
 
     if (len < 2)
         return 0;
-    for (size_t i = 0; i < ARRAY_LEN(PHRASES); i++) {
-        const struct phrase *phrase = &PHRASES[i];
-        if (phrase->text[1] != text[1] || phrase->len <= longest || phrase->len > len ||
+    for (uint8_t i = chains.first[(unsigned char)text[1]]; i; i = chains.next[i]) {
+        const struct phrase *phrase = &PHRASES[i - 1];
+        if (phrase->len <= longest || phrase->len > len ||
             memcmp(text, phrase->text, phrase->len) != 0)
             continue;
         longest = phrase->len;
-        *ret_phrase = i;
+        *ret_phrase = i - 1U;
     }
     return longest;
 }
@@ -105,13 +124,19 @@ static size_t find(const char *text, size_t len, size_t *ret_phrase)
 size_t json_pack(const char *text, size_t len, char *ret)
 {
     size_t used = 0;
-    size_t phrase = 0;
+    size_t phrase = 0, size;
 
+    (void)pthread_once(&chained, chain_phrases);
     for (size_t at = 0; at < len;) {
-        assert(!phrase_of(text[at])); /* no JSON that json_text printed */
-        size_t size = text[at] == '"' ? find(text + at, len - at, &phrase) : 0;
-        ret[used++] = size ? byte_of(phrase) : text[at];
-        at += size ? size : 1;
+        if (text[at] == '"' && (size = find(text + at, len - at, &phrase)) > 0) {
+            ret[used++] = byte_of(phrase);
+            at += size;
+            continue;
+        }
+        do {                              /* up to the next quote */
+            assert(!phrase_of(text[at])); /* no JSON that json_text printed */
+            ret[used++] = text[at++];
+        } while (at < len && text[at] != '"');
     }
     return used;
 }

@@ -12,7 +12,7 @@
  * The phrases may change at any time: nothing that is packed leaves the process.
  */
 
-/* text: as json_text prints it. ret has room for len bytes, of which so many are used. */
+/* text: as json_text prints it. ret has room for len bytes, of which so many are used; it may be text. */
 size_t json_pack(const char *text, size_t len, char *ret);
 size_t json_unpacked_len(const char *packed, size_t len);
 /* ret: room for json_unpacked_len bytes. */

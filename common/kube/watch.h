@@ -55,8 +55,11 @@ struct watch_options {
     const char *label_selector; /* NULL: none; copied */
     const char *name;           /* only the object of this name; NULL: all; copied */
     watch_project_fn *project;  /* may be NULL */
-    uint32_t page_size;         /* 0: 500 */
-    uint32_t watch_timeout_s;   /* 0: 290, asked of the server */
+    /* Paths of json_parse_without that project removes anyway: no tree is built for them. At most
+     * JSON_MAX_UNREAD - 1, NULL behind them; NULL: none. */
+    const char *const *unread;
+    uint32_t page_size;       /* 0: 500 */
+    uint32_t watch_timeout_s; /* 0: 290, asked of the server */
 };
 
 #define WATCH_MAX_ITEM (4u << 20)

@@ -2,6 +2,7 @@
  * watch_reply.c reads replies. */
 #pragma once
 
+#include "common/base/buf.h"
 #include "common/kube/json_splitter.h"
 #include "common/kube/watch.h"
 
@@ -27,6 +28,9 @@ struct watch_machine {
     char *label_selector;
     char *field_selector;
     char *resource;
+    struct buf paths; /* what the lists below point into */
+    const char *unread_of_event[JSON_MAX_UNREAD + 1];
+    const char *unread_of_item[JSON_MAX_UNREAD + 1];
     watch_sink_fn *sink;
     void *ctx;
     struct json_splitter *splitter;

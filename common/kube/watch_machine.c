@@ -26,6 +26,29 @@ void watch_set_string(char **string, const char *value)
     *string = copy;
 }
 
+/* In an event the object is a member. */
+#define EVENT_MEMBER "object."
+#define MAX_PATHS 4096
+
+/* What is not built of items and of events: what nobody ever reads, and what the options say. */
+static void set_unread(struct watch_machine *machine)
+{
+    const char *const *more = machine->options.unread;
+    size_t ends[JSON_MAX_UNREAD], count = 0;
+    bool fits = buf_append_string(&machine->paths, EVENT_MEMBER "metadata.managedFields");
+
+    for (ends[count++] = machine->paths.len; more && *more; ends[count++] = machine->paths.len) {
+        assert(count < JSON_MAX_UNREAD); /* lists are constants */
+        fits = fits && buf_append(&machine->paths, "", 1) &&
+               buf_printf(&machine->paths, EVENT_MEMBER "%s", *more++);
+    }
+    assert(fits);
+    for (size_t i = 0; i < count; i++) {
+        machine->unread_of_event[i] = machine->paths.data + (i ? ends[i - 1] + 1 : 0);
+        machine->unread_of_item[i] = machine->unread_of_event[i] + strlen(EVENT_MEMBER);
+    }
+}
+
 struct watch_machine *watch_machine_create(const struct watch_options *options, watch_sink_fn *sink,
                                            void *ctx)
 {
@@ -54,6 +77,8 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
             buf_printf(&resource, " of namespace '%s'", machine->ns));
     assert(fits); /* kinds are constants, names are short */
     machine->resource = resource.data;
+    machine->paths = (struct buf)BUF_INIT(MAX_PATHS);
+    set_unread(machine);
     return machine;
 }
 
@@ -66,6 +91,7 @@ void watch_machine_destroy(struct watch_machine *machine)
     free(machine->label_selector);
     free(machine->field_selector);
     free(machine->resource);
+    buf_release(&machine->paths);
     free(machine->page);
     free(machine->set_version);
     free(machine->version);

@@ -59,7 +59,8 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
                  LOG_INT((int64_t)len), "limit", LOG_INT(WATCH_MAX_ITEM), NULL);
         return 0;
     }
-    if (json_parse(arena, text, len, &tree, &why) < 0 || keep(machine, tree, &object, &why) < 0) {
+    if (json_parse_without(arena, text, len, machine->unread_of_item, &tree, &why) < 0 ||
+        keep(machine, tree, &object, &why) < 0) {
         log_warn("item not readable, left out", "resource", machine->resource, "error", why.message,
                  NULL);
         return 0;
@@ -175,7 +176,7 @@ static int on_document(struct watch_machine *machine, struct arena *arena, const
         return error_set(err, ERROR_TOO_LARGE, "an event of %zu bytes is over the limit of %u", len,
                          WATCH_MAX_ITEM);
 
-    int r = json_parse(arena, text, len, &event, &why);
+    int r = json_parse_without(arena, text, len, machine->unread_of_event, &event, &why);
     if (r == 0 && str_equal(json_string(json_get(event, "type"), ""), "ERROR"))
         return on_refusal(json_get(event, "object"), err);
     if (r == 0)

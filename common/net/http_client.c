@@ -10,6 +10,7 @@
 #include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 /* Handles that wait for the next request, each with the connections that it has. */
@@ -140,7 +141,7 @@ static void set_request(CURL *easy, const struct http_client_request *request,
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "propeller-controller/" PROPELLER_VERSION);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, version_user_agent());
 }
 
 /* "https://host:port" of the URL: a query may hold what is secret. */

@@ -74,6 +74,7 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
     connection->daemon = daemon;
     connection->mhd = mhd;
     connection->fd = fd;
+    connection->thread = pthread_self();
     connection->accepted_ms = connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = connection->since_ms + server->options.request_timeout_ms;
 
@@ -184,6 +185,24 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* The time of a handler is the server's, for all who are served by its thread. */
+void http_connection_set_handled(struct MHD_Connection *mhd, bool handled)
+{
+    struct http_connection *connection = http_connection_of(mhd);
+    struct http_server *server = connection->daemon->server;
+    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+    pthread_mutex_lock(&server->lock);
+    for (struct http_connection *c = server->connections; c; c = c->next) {
+        if (!pthread_equal(c->thread, connection->thread))
+            continue;
+        if (c->handled_ms && c->deadline_ms != INT64_MAX)
+            c->deadline_ms += now_ms - c->handled_ms;
+        c->handled_ms = handled ? now_ms : 0;
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
 /* What moves extends the deadline. */
 static int64_t earned_ms(const struct http_server *server, uint64_t bytes)
 {
@@ -204,6 +223,8 @@ static bool is_overdue(const struct http_connection *connection, const struct se
 {
     const struct http_server *server = connection->daemon->server;
 
+    if (connection->handled_ms)
+        return false;
     if (connection->deadline_ms == INT64_MAX || !connection->busy)
         return now_ms >= connection->deadline_ms;
     return now_ms >= connection->deadline_ms + received_ms(connection, seen) +

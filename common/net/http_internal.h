@@ -47,12 +47,14 @@ struct http_connection {
     struct http_connection *next, *previous;
     struct http_daemon *daemon;
     int fd;
+    pthread_t thread; /* that serves it */
     bool busy, is_cut;
     bool is_stream; /* its answer is one */
     bool is_known;  /* its client */
     int64_t accepted_ms;
     int64_t since_ms;    /* when it was accepted, or answered last */
     int64_t deadline_ms; /* INT64_MAX: none */
+    int64_t handled_ms;  /* since when a handler keeps its thread; 0: none does */
     uint64_t bytes;      /* received when its last request was complete */
     uint64_t acked;      /* bytes that its client had when its last request was answered */
 
@@ -114,6 +116,8 @@ void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends);
 /* Waits for wake_fd, the end of the client or of the server. False: the end. */
 bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t timeout_ms);
 void http_connection_set_idle(struct MHD_Connection *mhd);
+/* Its handler is called, or has returned. */
+void http_connection_set_handled(struct MHD_Connection *mhd, bool handled);
 bool http_strangers_are_full(struct http_server *server); /* with the lock */
 /* Of too many strangers the oldest; else who has been idle longest, so that idle connections cannot lock others out. NULL: none, or the
  * end of another one that was cut will make room. With the lock. */

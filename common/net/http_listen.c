@@ -11,23 +11,21 @@
 #include "common/base/str.h"
 
 #define BACKLOG 511
-#define MAX_HOST 256
 
-/* Host in brackets or without colons; "" for all addresses. */
-static int split(const char *address, char host[static MAX_HOST], int64_t *ret_port,
-                 struct error *err)
+int http_address_parse(const char *address, struct http_address *ret, struct error *err)
 {
     const char *colon = strrchr(address, ':');
     size_t len = colon ? (size_t)(colon - address) : 0;
     bool brackets = len >= 2 && address[0] == '[' && address[len - 1] == ']';
+    int64_t port = -1;
 
-    if (!colon || len >= MAX_HOST || !str_to_int64(colon + 1, ret_port) || *ret_port < 0 ||
-        *ret_port > 65535 || (!brackets && memchr(address, ':', len)))
+    if (!colon || len >= sizeof(ret->host) || !str_to_int64(colon + 1, &port) || port < 0 ||
+        port > 65535 || (!brackets && memchr(address, ':', len)))
         return error_set(err, ERROR_INVALID, "address '%s' is not HOST:PORT, [IPV6]:PORT or :PORT",
                          address);
 
-    memcpy(host, address + brackets, len - 2 * (size_t)brackets);
-    host[len - 2 * (size_t)brackets] = '\0';
+    *ret = (struct http_address){ .port = (unsigned)port };
+    memcpy(ret->host, address + brackets, len - 2 * (size_t)brackets);
     return 0;
 }
 
@@ -87,23 +85,22 @@ static int bind_any(const struct addrinfo *list, bool all)
 
 int http_listen(const char *address, int *ret_fd, unsigned *ret_port, struct error *err)
 {
-    char host[MAX_HOST];
+    struct http_address parsed;
     char service[8];
-    int64_t port;
     struct addrinfo *list;
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
                                     .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
 
-    int r = split(address, host, &port, err);
+    int r = http_address_parse(address, &parsed, err);
     if (r < 0)
         return r;
 
-    snprintf(service, sizeof(service), "%u", (unsigned)port);
-    r = getaddrinfo(*host ? host : NULL, service, &hints, &list);
+    snprintf(service, sizeof(service), "%u", parsed.port);
+    r = getaddrinfo(*parsed.host ? parsed.host : NULL, service, &hints, &list);
     if (r != 0)
         return error_set(err, ERROR_INVALID, "address '%s': %s", address, gai_strerror(r));
 
-    int fd = bind_any(list, !*host);
+    int fd = bind_any(list, !*parsed.host);
     freeaddrinfo(list);
     if (fd < 0)
         return error_set(err, ERROR_UNAVAILABLE, "listen on '%s': %s", address, strerror(errno));

@@ -308,7 +308,9 @@ static enum MHD_Result handle(struct MHD_Connection *connection, const char *met
     while (reply.status == HTTP_LATER) {
         const struct http_server_request public = public_of(connection, method, request);
 
+        http_connection_set_handled(connection, true);
         options->handler(options->ctx, request->arena, &public, &reply);
+        http_connection_set_handled(connection, false);
         assert(reply.status != HTTP_LATER || !request->is_called);
         request->is_called = true;
         if (reply.status == HTTP_LATER && wait_for_answer(connection, request))

@@ -55,8 +55,8 @@ struct http_server_reply {
     /* In place of a body: with thread_per_connection only. The struct is copied. */
     const struct http_stream *stream;
 };
-/* A server thread. While it waits, the other connections of that thread wait, too: one that does I/O
- * has threads to spare, and a limit below request_timeout_ms. */
+/* A server thread. While it waits, the other connections of that thread wait, too, and so does the stop of the
+ * server: one that does I/O has threads to spare, and a limit. */
 typedef void http_handler_fn(void *ctx, struct arena *arena,
                              const struct http_server_request *request,
                              struct http_server_reply *ret);
@@ -100,7 +100,7 @@ struct http_server_options {
     size_t small_body;
     uint32_t wait_ms; /* for room, and again for an answer that comes later. 0: nothing waits */
     /* A whole request, from its first byte (of a new connection: from its accept) to the last one
-     * of the answer, without what it waited; then it is cut. 0: 10 s */
+     * of the answer, without what it waited and what a handler took; then it is cut. 0: 10 s */
     uint32_t request_timeout_ms;
     /* Bytes a second of body and answer: so much longer it may take, as long as they do move. 0: not
      * longer. */

@@ -17,7 +17,8 @@ struct streaming {
     int wake_fd;
     struct arena *arena; /* of the chunk */
     const char *chunk;
-    size_t len;
+    size_t len; /* of it, that is not sent yet */
+    bool has_ended;
 };
 
 static void on_notify(void *ctx)
@@ -36,41 +37,57 @@ static void release(void *ctx)
     free(self);
 }
 
-/* 1: there is a chunk; -1: the end. */
-static int next_chunk(struct streaming *self)
+/* As the stream's next; nothing is asked of one that has ended. */
+static int take_chunk(struct streaming *self)
 {
-    for (;;) {
+    int r = -1;
+
+    if (!self->has_ended) {
         arena_destroy(self->arena);
         self->arena = arena_create();
+        r = self->stream.next(self->stream.ctx, self->arena, &self->chunk, &self->len);
+    }
+    self->has_ended = r < 0;
+    return r;
+}
 
-        int r = self->stream.next(self->stream.ctx, self->arena, &self->chunk, &self->len);
-        if (r != 0)
-            return r;
+/* 1: there is a chunk; -1: the end. */
+static int await_chunk(struct streaming *self)
+{
+    int r;
 
+    while ((r = take_chunk(self)) == 0) {
         http_connection_set_streaming(self->connection, false);
         if (!http_connection_wait(self->connection, self->wake_fd,
                                   self->stream.wait_ms(self->stream.ctx)))
             return -1;
     }
+    return r;
 }
 
+/* The first chunk is waited for; what is there behind it goes along: who is behind needs fewer records, system
+ * calls and turns of its thread. */
 static ssize_t read_stream(void *ctx, uint64_t position, char *ret, size_t max)
 {
     struct streaming *self = ctx;
+    size_t filled = 0;
 
     (void)position;
-    while (!self->len) {
-        if (next_chunk(self) < 0)
-            return MHD_CONTENT_READER_END_OF_STREAM;
+    while (filled < max) {
+        if (!self->len && (filled ? take_chunk(self) : await_chunk(self)) <= 0)
+            break;
+
+        size_t len = self->len < max - filled ? self->len : max - filled;
+
+        memcpy(ret + filled, self->chunk, len);
+        self->chunk += len;
+        self->len -= len;
+        filled += len;
     }
-
-    size_t len = self->len < max ? self->len : max;
-
-    memcpy(ret, self->chunk, len);
-    self->chunk += len;
-    self->len -= len;
+    if (!filled)
+        return MHD_CONTENT_READER_END_OF_STREAM;
     http_connection_set_streaming(self->connection, true);
-    return (ssize_t)len;
+    return (ssize_t)filled;
 }
 
 struct MHD_Response *http_stream_create(const struct http_stream *stream,

@@ -320,6 +320,17 @@ static const char *over_because(struct elector *elector, int result)
     return gives_up ? "the lease could not be renewed" : NULL;
 }
 
+/* Not past the end of a Lease that is not renewed any more: that would add to every crash. */
+static uint32_t standby_pause(const struct elector *elector)
+{
+    const struct lease_view *view = &elector->view;
+    uint32_t pause_ms =
+        jitter_ms(elector->options.retry_period_ms, STANDBY_LOW_PERCENT, STANDBY_HIGH_PERCENT);
+    int64_t left_ms = view->observed_ms + view->duration_ms - clock_boot_ms(elector->clock);
+
+    return view->exists && left_ms > 0 && left_ms < pause_ms ? (uint32_t)left_ms : pause_ms;
+}
+
 uint32_t elector_step(struct elector *elector)
 {
     const struct elector_options *options = &elector->options;
@@ -343,7 +354,7 @@ uint32_t elector_step(struct elector *elector)
     }
     tell(elector, r < 0, &err);
     if (!elector->led)
-        return jitter_ms(options->retry_period_ms, STANDBY_LOW_PERCENT, STANDBY_HIGH_PERCENT);
+        return standby_pause(elector);
 
     int64_t took_ms = clock_boot_ms(elector->clock) - began_ms;
     return took_ms < options->retry_period_ms ? options->retry_period_ms - (uint32_t)took_ms : 0;

@@ -176,7 +176,7 @@ static int start_group(struct manager *manager, enum run_group group, struct err
         if (runnable->group != group)
             continue;
         atomic_store(&manager->waiting_for, runnable->name);
-        int r = runnable->start(runnable->self, err);
+        int r = runnable->start ? runnable->start(runnable->self, err) : 0;
         if (r < 0)
             return error_wrap(err, "start '%s'", runnable->name);
 

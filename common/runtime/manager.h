@@ -13,7 +13,7 @@ struct runnable {
     const char *name;
     enum run_group group;
     void *self;
-    int (*start)(void *self, struct error *err);
+    int (*start)(void *self, struct error *err); /* may be NULL */
     /* Called again and again (20 ms … 1 s, or after manager_wake) until 1; 0: not yet; < 0: gives
      * up. NULL: ready when started. */
     int (*ready)(void *self, struct error *err);

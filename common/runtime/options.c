@@ -5,6 +5,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "common/runtime/options_help.h"
 
 #define ENVIRONMENT_PREFIX "PROPELLER_"
@@ -382,7 +383,7 @@ int options_parse(struct arena *arena, const char *program, const char *about,
             return 1;
         }
         if (str_equal(arg, "--version")) {
-            (void)printf("%s %s\n", program, PROPELLER_VERSION);
+            (void)printf("%s %s\n", program, version_name());
             return 1;
         }
         if (arg[0] != '-' || str_equal(arg, "-") || str_equal(arg, "--"))

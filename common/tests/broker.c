@@ -19,7 +19,7 @@
 #define MAX_CONFIG 65536
 
 /* Tries 10 ms apart until it must be there: a loaded machine under sanitizers is slow. */
-#define START_TRIES 3000
+#define START_TRIES 12000
 
 struct broker {
     char *dir;
@@ -140,6 +140,20 @@ void broker_freeze(struct broker *broker)
 void broker_thaw(struct broker *broker)
 {
     ck_assert_int_eq(kill(broker->pid, SIGCONT), 0);
+}
+
+void broker_wait_logged(const struct broker *broker, const char *line)
+{
+    for (int i = 0;; i++) {
+        char *log = temp_file_read(broker->dir, "log");
+        bool found = strstr(log, line);
+
+        ck_assert_msg(found || i < START_TRIES, "'%s' is not in %s", line, log);
+        free(log);
+        if (found)
+            return;
+        poll(NULL, 0, 10);
+    }
 }
 
 const char *broker_dir(const struct broker *broker)

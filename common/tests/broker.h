@@ -26,5 +26,8 @@ void broker_kill(struct broker *broker);   /* SIGKILL */
 void broker_freeze(struct broker *broker); /* SIGSTOP: alive for TCP, silent for MQTT */
 void broker_thaw(struct broker *broker);
 
+/* Its log has this, soon. */
+void broker_wait_logged(const struct broker *broker, const char *line);
+
 const char *broker_dir(const struct broker *broker); /* for files that the configuration names */
 uint16_t broker_port(const struct broker *broker);

@@ -74,7 +74,7 @@ void lease_put(const char *holder, int64_t transitions, const char *more)
                      "\"spec\":{\"holderIdentity\":\"%s\",\"leaseTransitions\":%d%s}}",
                      holder, (int)transitions, more);
 
-    fake_api_put(bench.api, &KIND_LEASE, parse_json(bench.arena, text));
+    fake_api_put(bench.api, &KIND_LEASE, parsed(bench.arena, text));
 }
 
 size_t lease_requests(void)

@@ -9,7 +9,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define LEASE_MS 15000

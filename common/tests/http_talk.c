@@ -2,11 +2,13 @@
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 #define SILENCE_MS 100
 
 int http_dial(unsigned port)
@@ -38,7 +40,7 @@ void say_many(int fd, size_t count)
     say_bytes(fd, many, count);
 }
 
-const char *hear(int fd, char ret[static HTTP_TALK_MAX], const char *enough)
+bool hears(int fd, char ret[static HTTP_TALK_MAX], const char *enough)
 {
     size_t len = 0;
 
@@ -47,14 +49,38 @@ const char *hear(int fd, char ret[static HTTP_TALK_MAX], const char *enough)
         struct pollfd wait = { .fd = fd, .events = POLLIN };
         ck_assert_msg(poll(&wait, 1, PATIENCE_MS) == 1, "no answer; so far: %s", ret);
         ssize_t n = recv(fd, ret + len, HTTP_TALK_MAX - 1 - len, 0);
-        if (n <= 0) {
-            ck_assert_msg(!enough, "closed before '%s'; so far: %s", enough, ret);
-            return ret;
-        }
+        if (n <= 0)
+            return !enough;
         len += (size_t)n;
         ret[len] = '\0';
         if (enough && strstr(ret, enough))
-            return ret;
+            return true;
+    }
+}
+
+const char *hear(int fd, char ret[static HTTP_TALK_MAX], const char *enough)
+{
+    ck_assert_msg(hears(fd, ret, enough), "closed before '%s'; so far: %s", enough ? enough : "",
+                  ret);
+    return ret;
+}
+
+bool is_open(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+void outlast_a_request(unsigned port)
+{
+    char text[HTTP_TALK_MAX];
+
+    for (int i = 0; i < 2; i++) {
+        int fd = http_dial(port);
+
+        ck_assert_str_eq(hear(fd, text, NULL), "");
+        close(fd);
     }
 }
 

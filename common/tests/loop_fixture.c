@@ -1,6 +1,7 @@
 #include "common/tests/loop_fixture.h"
 
 #include "common/base/log.h"
+#include "common/tests/process.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 
@@ -26,7 +27,7 @@ void loop_set_up(void)
     arena = arena_create();
     dir = temp_dir(arena);
     loop_write_token("first-token\n");
-    server = tiny_server_start(0);
+    server = tiny_server_start(process_free_port()); /* which nobody else takes while it is away */
 
     const char *text =
         arena_printf(arena,

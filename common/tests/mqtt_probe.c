@@ -182,6 +182,15 @@ void probe_start(struct probe *probe)
     probe_wait_connected(probe);
 }
 
+struct probe *probe_connect(const struct broker *broker, const char *client_id)
+{
+    struct mqtt_options options = probe_options(broker, client_id);
+    struct probe *probe = probe_create(&options, false);
+
+    probe_start(probe);
+    return probe;
+}
+
 /* Sets one of the probe's flags, and lets those who wait look again. */
 static void set_flag(struct probe *probe, bool *flag, bool value)
 {

@@ -24,6 +24,7 @@ struct probe *probe_create(const struct mqtt_options *options, bool with_settle)
 void probe_destroy(struct probe *probe);
 struct mqtt *probe_mqtt(struct probe *probe);
 void probe_start(struct probe *probe); /* and waits for the connection */
+struct probe *probe_connect(const struct broker *broker, const char *client_id); /* all of these */
 
 void probe_set_may_act(struct probe *probe, bool yes);
 void probe_wait_asked_to_act(struct probe *probe, size_t times); /* since the beginning */

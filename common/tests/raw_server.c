@@ -23,6 +23,7 @@ const char RAW_SILENT[] = "silent";
 struct connection {
     int fd;
     struct buf request;
+    size_t wanted; /* bytes of it; 0: not known before its headers are there */
 };
 
 struct raw_server {
@@ -51,10 +52,10 @@ static void send_all(int fd, const char *bytes)
     }
 }
 
-/* Bytes of the first whole request; 0: it is not there yet. */
-static size_t request_len(const struct buf *buf)
+/* Bytes of a request that begins like this; 0: its headers do not end here. */
+static size_t request_len(const char *text)
 {
-    const char *text = buf_string(buf), *end = strstr(text, "\r\n\r\n");
+    const char *end = strstr(text, "\r\n\r\n");
     const char *length = strcasestr(text, "\r\nContent-Length:");
     long long body = 0;
 
@@ -62,9 +63,25 @@ static size_t request_len(const struct buf *buf)
         return 0;
     if (length && length < end)
         body = strtoll(length + strlen("\r\nContent-Length:"), NULL, 10);
+    return (size_t)(end + 4 - text) + (size_t)body;
+}
 
-    size_t len = (size_t)(end + 4 - text) + (size_t)body;
-    return len <= buf->len ? len : 0;
+/* The first request, if all of it is there. Each byte is looked at a few times at most: a body of megabytes comes
+ * in many pieces. */
+static char *take_request(struct connection *connection)
+{
+    struct buf *buf = &connection->request;
+
+    if (!connection->wanted)
+        connection->wanted = request_len(buf_string(buf));
+    if (!connection->wanted || buf->len < connection->wanted)
+        return NULL;
+
+    char *request = xstrndup(buf->data, connection->wanted);
+
+    buf_consume(buf, connection->wanted);
+    connection->wanted = 0;
+    return request;
 }
 
 /* false: the connection is over. */
@@ -76,9 +93,7 @@ static bool serve(struct raw_server *server, struct connection *connection)
     if (n <= 0 || !buf_append(&connection->request, chunk, (size_t)n))
         return false;
 
-    for (size_t len; (len = request_len(&connection->request)) > 0;) {
-        char *request = xstrndup(connection->request.data, len);
-        buf_consume(&connection->request, len);
+    for (char *request; (request = take_request(connection));) {
         const char *reply =
             server->handler(server->ctx, atomic_fetch_add(&server->requests, 1), request);
         free(request);

@@ -78,6 +78,19 @@ START_TEST(every_byte_comes_out_of_a_long_one)
 }
 END_TEST
 
+START_TEST(what_is_prepended_comes_first)
+{
+    struct buf buf = BUF_INIT(6);
+
+    ck_assert(buf_prepend(&buf, "ef", 2));
+    ck_assert(buf_prepend(&buf, "abcd", 4));
+    ck_assert_str_eq(buf_string(&buf), "abcdef");
+    ck_assert(!buf_prepend(&buf, "x", 1));
+    ck_assert_str_eq(buf_string(&buf), "abcdef");
+    buf_release(&buf);
+}
+END_TEST
+
 START_TEST(consume_drops_from_the_front)
 {
     struct buf buf = BUF_INIT(10);
@@ -123,6 +136,7 @@ int main(void)
     tcase_add_test(tcase, more_than_the_maximum_appends_nothing);
     tcase_add_test(tcase, it_takes_no_more_memory_than_the_maximum);
     tcase_add_test(tcase, every_byte_comes_out_of_a_long_one);
+    tcase_add_test(tcase, what_is_prepended_comes_first);
     tcase_add_test(tcase, consume_drops_from_the_front);
     tcase_add_test(tcase, cleared_or_released_it_can_be_used_again);
     suite_add_tcase(suite, tcase);

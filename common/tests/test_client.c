@@ -3,7 +3,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define TASKS "/apis/" PROPELLER_GROUP "/v1/namespaces/ns/tasks"
@@ -70,8 +70,8 @@ static void check_asked(const char *method, const char *path, const char *conten
 
 START_TEST(each_verb_asks_for_what_it_says)
 {
-    const cJSON *object = parse_json(arena, OBJECT);
-    const cJSON *patch = parse_json(arena, "{\"a\":1}");
+    const cJSON *object = parsed(arena, OBJECT);
+    const cJSON *patch = parsed(arena, "{\"a\":1}");
 
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), 0);
     check_asked("GET", TASKS "/a", NULL, NULL);
@@ -176,7 +176,7 @@ START_TEST(refusals_become_typed_errors_that_name_the_request)
     answer(REFUSALS[_i].status, body);
 
     ck_assert_int_eq(kube_patch(client, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE,
-                                parse_json(arena, "{}"), &object, &err),
+                                parsed(arena, "{}"), &object, &err),
                      -(int)REFUSALS[_i].code);
     ck_assert_int_eq(err.code, REFUSALS[_i].code);
     ck_assert_str_eq(err.message,
@@ -202,7 +202,7 @@ START_TEST(a_refused_secret_is_not_quoted)
 {
     struct error err = { 0 };
     answer(400, STATUS("BadRequest", "illegal base64 in |hunter2|"));
-    ck_assert_int_eq(kube_create(client, &KIND_SECRET, parse_json(arena, OBJECT), NULL, &err),
+    ck_assert_int_eq(kube_create(client, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 400");
 }
@@ -242,7 +242,7 @@ static bool guard(void *ctx)
 START_TEST(the_guard_stops_writes_and_no_reads)
 {
     struct error err = { 0 };
-    const cJSON *object = parse_json(arena, OBJECT);
+    const cJSON *object = parsed(arena, OBJECT);
     may_write = false;
     kube_client_set_guard(client, guard, &may_write);
 
@@ -297,9 +297,9 @@ START_TEST(written_objects_are_read_back)
     struct fake_api *api = fake_api_create();
     struct kube_client *other = kube_client_create_with(fake_api_roundtrip, api);
     CLEANUP(kube_object_unrefp) struct kube_object *created = NULL, *read = NULL;
-    const cJSON *object = parse_json(arena, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
-                                            "\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"},"
-                                            "\"data\":{\"k\":\"v\"}}");
+    const cJSON *object = parsed(arena, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                        "\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"},"
+                                        "\"data\":{\"k\":\"v\"}}");
 
     ck_assert_int_eq(kube_create(other, &KIND_CONFIGMAP, object, &created, NULL), 0);
     ck_assert_int_eq(kube_get(other, &KIND_CONFIGMAP, &NAME, &read, NULL), 0);

@@ -1,4 +1,5 @@
 #include "common/json/codec.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 enum colour { RED, GREEN, BLUE };
@@ -68,19 +69,11 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
-static const cJSON *parsed(const char *text)
-{
-    const cJSON *json = NULL;
-
-    ck_assert_int_eq(json_parse(arena, text, strlen(text), &json, NULL), 0);
-    return json;
-}
-
 static struct all decoded(const char *text)
 {
     struct all all = { 0 };
     struct error err = { 0 };
-    int r = json_decode(arena, &ALL, parsed(text), &all, &err);
+    int r = json_decode(arena, &ALL, parsed(arena, text), &all, &err);
 
     ck_assert_msg(r == 0, "%s", err.message);
     return all;
@@ -191,7 +184,7 @@ START_TEST(a_wrong_type_is_refused_with_its_path)
     struct all all = { 0 };
     struct error err = { 0 };
 
-    ck_assert_int_eq(json_decode(arena, &ALL, parsed(REFUSED[_i].text), &all, &err),
+    ck_assert_int_eq(json_decode(arena, &ALL, parsed(arena, REFUSED[_i].text), &all, &err),
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, REFUSED[_i].message);
 }
@@ -203,7 +196,7 @@ START_TEST(a_path_of_any_length_fits_the_message)
     struct error err = { 0 };
     const char *text = arena_printf(arena, "{\"map\":{\"%0500d\":1}}", 7);
 
-    ck_assert_int_eq(json_decode(arena, &ALL, parsed(text), &all, &err), -ERROR_INVALID);
+    ck_assert_int_eq(json_decode(arena, &ALL, parsed(arena, text), &all, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, "map...: must be a string");
     ck_assert_int_eq(json_decode(arena, &ALL, NULL, &all, &err), -ERROR_INVALID);
 }

@@ -1,7 +1,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define T0 INT64_C(1795255200000000) /* 2026-11-21T10:00:00Z */
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(a_condition_of_others_without_optional_fields_is_completed)
 {
-    conditions = parse_json(arena, "{\"c\":[{\"type\":\"Ready\",\"status\":\"True\"}]}")->child;
+    conditions = parsed(arena, "{\"c\":[{\"type\":\"Ready\",\"status\":\"True\"}]}")->child;
     struct condition condition = ready(CONDITION_TRUE);
 
     ck_assert(condition_set(conditions, &condition, T0));

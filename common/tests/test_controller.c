@@ -9,7 +9,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 
@@ -361,7 +361,7 @@ static void observe(const char *name, int version)
                                     "\"uid\":\"u-%s\",\"resourceVersion\":\"%d\"}}",
                                     name, name, version);
 
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, &err), 0);
     informer_observed(informer, object);
 }
 
@@ -428,7 +428,7 @@ START_TEST(map_self_takes_the_name_of_what_was_deleted)
 
     create(NULL, 0, 1);
     ck_assert_int_eq(
-        kube_object_create(parse_json(arena, "{\"metadata\":{\"name\":\"gone\"}}"), &old, &err), 0);
+        kube_object_create(parsed(arena, "{\"metadata\":{\"name\":\"gone\"}}"), &old, &err), 0);
     map_self(NULL, old, NULL, controller_queue(controller));
     ck_assert(workqueue_get(controller_queue(controller), &got));
     ck_assert_str_eq(got.name, "gone");

@@ -106,13 +106,24 @@ START_TEST(standbys_look_within_a_period_and_not_in_step)
 }
 END_TEST
 
+START_TEST(a_standby_looks_when_the_lease_ends_and_not_later)
+{
+    lease_put("you", 3, ",\"leaseDurationSeconds\":15");
+    (void)elector_step(bench.elector);
+    fake_clock_advance(&bench.clock, LEASE_MS - RETRY_MS / 5);
+    ck_assert_uint_eq(elector_step(bench.elector), RETRY_MS / 5);
+    fake_clock_advance(&bench.clock, RETRY_MS / 5);
+    elector_lead();
+}
+END_TEST
+
 START_TEST(what_others_keep_in_the_lease_stays)
 {
     static const char KEPT[] =
         "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"propeller-controller\","
         "\"labels\":{\"team\":\"a\"}},\"spec\":{\"strategy\":\"OldestEmulationVersion\"}}";
 
-    fake_api_put(bench.api, &KIND_LEASE, parse_json(bench.arena, KEPT));
+    fake_api_put(bench.api, &KIND_LEASE, parsed(bench.arena, KEPT));
     elector_lead();
     (void)elector_step(bench.elector);
     const cJSON *lease = fake_api_get(bench.api, bench.arena, &KIND_LEASE, &ELECTOR_OPTIONS.lease);
@@ -258,6 +269,7 @@ int main(void)
     tcase_add_test(lease, the_leader_renews_with_one_request_each);
     tcase_add_test(lease, the_time_of_a_renewal_counts_towards_the_period);
     tcase_add_test(lease, standbys_look_within_a_period_and_not_in_step);
+    tcase_add_test(lease, a_standby_looks_when_the_lease_ends_and_not_later);
     tcase_add_test(lease, what_others_keep_in_the_lease_stays);
     tcase_add_test(lease, a_lease_that_changes_is_not_taken_however_old_its_times_are);
     tcase_add_test(lease, a_lease_that_stays_as_it_is_is_taken_after_its_duration);

@@ -8,7 +8,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct fake_api *api;
@@ -42,7 +42,7 @@ static struct kube_object *make_task(const char *ns, const char *name)
                                     "\"uid\":\"u-%s\",\"resourceVersion\":\"7\"}}",
                                     ns, name, name);
 
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &made, &err), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &made, &err), 0);
     return made;
 }
 

@@ -5,7 +5,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/apply_patch.h"
 #include "common/tests/fake_store.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct arena *arena;
@@ -30,12 +30,12 @@ static void teardown(void)
 
 static const cJSON *task(const char *name, const char *extra)
 {
-    return parse_json(arena,
-                      arena_printf(arena,
-                                   "{\"apiVersion\":\"" PROPELLER_GROUP "/v1\",\"kind\":\"Task\","
-                                   "\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"%s},"
-                                   "\"spec\":{\"n\":1}}",
-                                   name, extra));
+    return parsed(arena,
+                  arena_printf(arena,
+                               "{\"apiVersion\":\"" PROPELLER_GROUP "/v1\",\"kind\":\"Task\","
+                               "\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"%s},"
+                               "\"spec\":{\"n\":1}}",
+                               name, extra));
 }
 
 static void create(const char *name, const char *extra)
@@ -60,7 +60,7 @@ static const char *text_at(const cJSON *json, const char *first, const char *sec
 
 static int patch(enum kube_subresource subresource, enum kube_patch_type type, const char *text)
 {
-    return kube_patch(client, &KIND_TASK, &NAME, subresource, type, parse_json(arena, text), NULL,
+    return kube_patch(client, &KIND_TASK, &NAME, subresource, type, parsed(arena, text), NULL,
                       NULL);
 }
 
@@ -68,8 +68,8 @@ START_TEST(a_new_object_gets_what_the_server_gives)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     const cJSON *body =
-        parse_json(arena, "{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":{\"name\":\"a\","
-                          "\"namespace\":\"ns\"},\"spec\":{},\"status\":{\"phase\":\"x\"}}");
+        parsed(arena, "{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":{\"name\":\"a\","
+                      "\"namespace\":\"ns\"},\"spec\":{},\"status\":{\"phase\":\"x\"}}");
 
     ck_assert_int_eq(kube_create(client, &KIND_TASK, body, &object, NULL), 0);
     ck_assert_str_eq(object->resource_version, "1");
@@ -279,8 +279,8 @@ static const struct {
 START_TEST(json_patches_follow_the_standard)
 {
     const char *problem = NULL;
-    cJSON *result = apply_json_patch(json_copy(parse_json(arena, PATCHES[_i].document)),
-                                     parse_json(arena, PATCHES[_i].operations), &problem);
+    cJSON *result = apply_json_patch(json_copy(parsed(arena, PATCHES[_i].document)),
+                                     parsed(arena, PATCHES[_i].operations), &problem);
     if (PATCHES[_i].result) {
         ck_assert_ptr_nonnull(result);
         ck_assert_str_eq(json_text(arena, result, NULL), PATCHES[_i].result);
@@ -308,8 +308,8 @@ static const char *const MERGES[][3] = {
 
 START_TEST(merge_patches_follow_the_standard)
 {
-    cJSON *result = apply_merge_patch(json_copy(parse_json(arena, MERGES[_i][0])),
-                                      parse_json(arena, MERGES[_i][1]));
+    cJSON *result =
+        apply_merge_patch(json_copy(parsed(arena, MERGES[_i][0])), parsed(arena, MERGES[_i][1]));
     ck_assert_str_eq(json_text(arena, result, NULL), MERGES[_i][2]);
     json_free(result);
 }

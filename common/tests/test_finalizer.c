@@ -3,7 +3,7 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define OURS PROPELLER_GROUP "/task-finalizer"
@@ -31,12 +31,11 @@ static void teardown(void)
 /* The object as stored, with these finalizers ("" for no list at all). */
 static const cJSON *put(const char *finalizers)
 {
-    fake_api_put(
-        api, &KIND_TASK,
-        parse_json(arena, arena_printf(arena,
-                                       "{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":"
-                                       "{\"name\":\"a\",\"namespace\":\"ns\"%s%s}}",
-                                       *finalizers ? ",\"finalizers\":" : "", finalizers)));
+    fake_api_put(api, &KIND_TASK,
+                 parsed(arena, arena_printf(arena,
+                                            "{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":"
+                                            "{\"name\":\"a\",\"namespace\":\"ns\"%s%s}}",
+                                            *finalizers ? ",\"finalizers\":" : "", finalizers)));
     return fake_api_get(api, arena, &KIND_TASK, &NAME);
 }
 
@@ -119,7 +118,7 @@ END_TEST
 
 START_TEST(an_object_that_was_never_stored_is_refused)
 {
-    const cJSON *object = parse_json(arena, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
+    const cJSON *object = parsed(arena, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
     ck_assert_int_eq(finalizer_add(client, &KIND_TASK, object, OURS, NULL, NULL), -ERROR_INVALID);
     ck_assert_uint_eq(requests(), 0);
 }

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +12,12 @@
 #include <unistd.h>
 
 #include "common/tests/http_talk.h"
+#include "common/tests/patience.h"
 #include "common/tests/suite.h"
 
 #define MAX_BODY 1000
+/* In which every request of a test ends. */
+#define PATIENCE_MS 120000
 
 static struct http_server *server;
 
@@ -56,7 +60,7 @@ START_TEST(a_request_reaches_the_handler_whole)
 {
     char text[HTTP_TALK_MAX];
 
-    serve(10000);
+    serve(PATIENCE_MS);
     int fd = dial();
     say(fd, "POST /a/b?c=d HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
             "Content-Length: 5\r\n\r\nhel");
@@ -74,7 +78,7 @@ START_TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
 {
     char text[HTTP_TALK_MAX];
 
-    serve(10000);
+    serve(PATIENCE_MS);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n");
     hear(fd, text, NULL);
@@ -91,7 +95,7 @@ START_TEST(a_body_that_grows_too_large_is_refused)
     memset(chunk, 'x', sizeof(chunk));
     memcpy(chunk, "2a0\r\n", 5);
     memcpy(chunk + 5 + 0x2a0, "\r\n", 3);
-    serve(10000);
+    serve(PATIENCE_MS);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     say(fd, chunk);
@@ -139,28 +143,84 @@ START_TEST(a_client_that_trickles_is_cut)
 }
 END_TEST
 
-START_TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
+static sem_t handler_entered, handler_may_go;
+
+static void wait_and_echo(void *ctx, struct arena *arena, const struct http_server_request *request,
+                          struct http_server_reply *ret)
+{
+    if (strcmp(request->path, "/slow") == 0) {
+        sem_post(&handler_entered);
+        sem_wait(&handler_may_go);
+    }
+    echo(ctx, arena, request, ret);
+}
+
+static bool handler_takes_time(uint32_t ms)
+{
+    struct http_server *clock = NULL;
+    struct error err = { 0 };
+    struct http_server_options options = { .address = "127.0.0.1:0",
+                                           .handler = wait_and_echo,
+                                           .max_connections = 8,
+                                           .request_timeout_ms = ms };
+    char text[HTTP_TALK_MAX];
+
+    tear_down();
+    sem_init(&handler_entered, 0, 0);
+    sem_init(&handler_may_go, 0, 0);
+    ck_assert_msg(http_server_start(&options, &server, &err) == 0, "%s", err.message);
+    ck_assert_msg(http_server_start(&options, &clock, &err) == 0, "%s", err.message);
+
+    int behind = dial(), slow = dial();
+    say(behind, "GET /before HTTP/1.1\r\nHost: x\r\n\r\n");
+    bool in_time = hears(behind, text, "GET /before");
+    say(slow, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (sem_trywait(&handler_entered) < 0 && is_open(slow))
+        poll(NULL, 0, 1); /* it may be cut before */
+    say(behind, "GET /behind HTTP/1.1\r\nHost: x\r\n\r\n");
+    outlast_a_request(http_server_port(clock));
+    sem_post(&handler_may_go);
+    in_time = hears(slow, text, "GET /slow") && in_time;
+    in_time = hears(behind, text, "GET /behind") && in_time;
+    close(behind);
+    close(slow);
+    http_server_stop(clock);
+    return in_time;
+}
+
+/* Nor is it that of those whom its thread serves, too. */
+START_TEST(the_time_that_a_handler_takes_is_not_its_clients)
+{
+    ck_timed(handler_takes_time, 100);
+}
+END_TEST
+
+static bool may_be_idle(uint32_t ms)
 {
     char text[HTTP_TALK_MAX];
 
-    serve(100);
+    tear_down();
+    serve(ms);
     int kept = dial();
     say(kept, "GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
-    hear(kept, text, "GET /first");
-
-    int slow = dial(); /* its end shows that the time of a request has passed, more than once */
-    hear(slow, text, NULL);
-    close(slow);
-    slow = dial();
-    hear(slow, text, NULL);
-    close(slow);
-
-    say(kept, "GET /second HTTP/1.1\r\nHost: x\r\n\r\n");
-    hear(kept, text, "GET /second");
-    say(kept, "GET /third HT"); /* and then the time counts again */
-    hear(kept, text, NULL);
-    ck_assert_str_eq(text, "");
+    bool in_time = hears(kept, text, "GET /first");
+    if (in_time) {
+        outlast_a_request(http_server_port(server));
+        ck_assert(is_open(kept));
+        say(kept, "GET /second HTTP/1.1\r\nHost: x\r\n\r\n");
+        in_time = hears(kept, text, "GET /second");
+    }
+    if (in_time) {
+        say(kept, "GET /third HT"); /* and then the time counts again */
+        ck_assert_str_eq(hear(kept, text, NULL), "");
+    }
     close(kept);
+    return in_time;
+}
+
+START_TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
+{
+    ck_timed(may_be_idle, 100);
 }
 END_TEST
 
@@ -169,7 +229,7 @@ START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
     char text[HTTP_TALK_MAX];
     int idle[8];
 
-    serve(10000);
+    serve(PATIENCE_MS);
     for (int i = 0; i < 8; i++) {
         idle[i] = dial();
         say(idle[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -191,7 +251,7 @@ START_TEST(one_more_than_may_be_busy_waits_for_its_turn)
     char text[HTTP_TALK_MAX];
     int busy[8];
 
-    serve(10000);
+    serve(PATIENCE_MS);
     for (int i = 0; i < 8; i++) {
         busy[i] = dial();
         say(busy[i], "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel");
@@ -238,7 +298,7 @@ START_TEST(an_odd_request_is_answered_or_refused_and_the_next_one_works)
 {
     char text[HTTP_TALK_MAX];
 
-    serve(10000);
+    serve(10000); /* for what looks like a beginning */
     int fd = dial();
     say(fd, ODD[_i].request);
     shutdown(fd, SHUT_WR);
@@ -279,7 +339,7 @@ START_TEST(a_large_body_that_was_not_announced_is_answered_all_the_same)
     char text[HTTP_TALK_MAX];
     static char body[LARGE];
 
-    serve(10000);
+    serve(PATIENCE_MS);
     int fd = dial();
     say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n");
     for (size_t sent = 0; sent < LARGE;) {
@@ -312,7 +372,7 @@ START_TEST(stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle)
     struct stopper stopper;
     char text[HTTP_TALK_MAX];
 
-    serve(10000);
+    serve(PATIENCE_MS);
     int idle = dial();
     say(idle, "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n");
     hear(idle, text, "GET /idle");
@@ -359,7 +419,7 @@ static const struct {
     { "::1:80", -ERROR_INVALID },
     { "127.0.0.1:65536", -ERROR_INVALID },
     { "127.0.0.1:-1", -ERROR_INVALID },
-    { "no.such.host.invalid:0", -ERROR_INVALID },
+    { NO_HOST ":0", -ERROR_INVALID },
     { "198.51.100.1:0", -ERROR_UNAVAILABLE },
     { "127.0.0.1:0", 0 },
     { "[::1]:0", 0 },
@@ -402,6 +462,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_request_that_takes_too_long_is_cut_however_busy_its_client_looks,
                         0, (int)ARRAY_LEN(SLOW));
     tcase_add_test(tcase, a_client_that_trickles_is_cut);
+    tcase_add_test(tcase, the_time_that_a_handler_takes_is_not_its_clients);
     tcase_add_test(tcase, a_kept_connection_may_be_idle_for_longer_than_a_request_may_take);
     tcase_add_test(tcase, who_is_idle_longest_makes_room_when_it_is_full);
     tcase_add_test(tcase, one_more_than_may_be_busy_waits_for_its_turn);

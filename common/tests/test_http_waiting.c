@@ -10,9 +10,12 @@
 
 #include "common/base/alloc.h"
 #include "common/tests/http_talk.h"
+#include "common/tests/patience.h"
 #include "common/tests/suite.h"
 
 #define MAX_BODY 1000
+/* In which every request of a test ends, and what waits has its turn. */
+#define PATIENCE_MS 120000
 #define LARGE_ANSWER ((size_t)32 << 20)
 
 static struct http_server *server;
@@ -35,6 +38,8 @@ static void serve_with(struct http_server_options options)
     options.address = "127.0.0.1:0";
     options.max_connections = 8;
     options.max_body = MAX_BODY;
+    if (!options.request_timeout_ms)
+        options.request_timeout_ms = PATIENCE_MS;
     if (!options.handler)
         options.handler = echo;
     ck_assert_msg(http_server_start(&options, &server, &err) == 0, "%s", err.message);
@@ -51,6 +56,9 @@ static int dial(void)
     return http_dial(http_server_port(server));
 }
 
+#define HUNDRED                                                                                    \
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" \
+    "xxxxxxxx"
 #define POST(path, len) "POST " path " HTTP/1.1\r\nHost: x\r\nContent-Length: " #len "\r\n\r\n"
 
 /* When it is answered, what others said before has been read: one thread, in order. */
@@ -92,7 +100,7 @@ START_TEST(bodies_that_do_not_fit_wait_their_turn_in_order)
     char text[HTTP_TALK_MAX];
     int fd[4];
 
-    serve_with((struct http_server_options){ .max_bodies = MAX_BODY, .wait_ms = 20000 });
+    serve_with((struct http_server_options){ .max_bodies = MAX_BODY, .wait_ms = PATIENCE_MS });
     for (int i = 0; i < 4; i++) {
         fd[i] = dial();
         say(fd[i], i < 3 ? POST("/large", 600) "x" : POST("/small", 100) "x");
@@ -116,7 +124,7 @@ START_TEST(a_small_body_waits_for_no_large_one)
     char text[HTTP_TALK_MAX];
 
     serve_with((struct http_server_options){
-        .max_bodies = MAX_BODY, .small_body = 100, .wait_ms = 20000 });
+        .max_bodies = MAX_BODY, .small_body = 100, .wait_ms = PATIENCE_MS });
     int slow = dial(), waiting = dial(), small = dial();
     say(slow, POST("/slow", 1000) "x");
     probe();
@@ -144,10 +152,9 @@ START_TEST(who_waits_for_room_is_told_when_its_time_is_over)
     serve_with((struct http_server_options){ .max_bodies = MAX_BODY, .wait_ms = 100 });
     int first = dial();
     int second = dial();
-    say(first, POST("/first", 600) "x");
+    say(first, POST("/first", 1000) "x");
     probe();
-    say(second, POST("/second", 600));
-    say_many(second, 600);
+    say(second, POST("/second", 100) HUNDRED); /* at once: it may be closed at any time */
     hear(second, text, NULL);
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 503"));
     close(first);
@@ -159,7 +166,7 @@ START_TEST(who_goes_while_it_waits_takes_no_room)
 {
     char text[HTTP_TALK_MAX];
 
-    serve_with((struct http_server_options){ .max_bodies = MAX_BODY, .wait_ms = 20000 });
+    serve_with((struct http_server_options){ .max_bodies = MAX_BODY, .wait_ms = PATIENCE_MS });
     int first = dial(), gone = dial(), last = dial();
     say(first, POST("/first", 600) "x");
     probe();
@@ -252,7 +259,7 @@ START_TEST(an_answer_may_come_later_and_holds_up_nobody)
 {
     char text[HTTP_TALK_MAX];
 
-    serve_later(20000);
+    serve_later(PATIENCE_MS);
     int first = dial(), second = dial();
     say(first, POST("/first", 5) "hello");
     probe();
@@ -292,7 +299,7 @@ START_TEST(a_body_that_is_kept_takes_room_until_it_is_released)
 {
     char text[HTTP_TALK_MAX];
 
-    serve_later(20000);
+    serve_later(PATIENCE_MS);
     int first = dial(), second = dial();
     say(first, POST("/first", 600));
     say_many(first, 600);
@@ -316,7 +323,7 @@ START_TEST(stop_calls_those_again_that_wait_for_their_answer)
 {
     char text[HTTP_TALK_MAX];
 
-    serve_later(60000);
+    serve_later(PATIENCE_MS);
     int fd = dial();
     say(fd, POST("/answer", 5) "hello");
     probe();
@@ -329,60 +336,65 @@ START_TEST(stop_calls_those_again_that_wait_for_their_answer)
 }
 END_TEST
 
-START_TEST(stop_refuses_those_that_wait_for_room)
+/* false: the first was cut before, and so there was room. */
+static bool is_refused_by_stop(uint32_t ms)
 {
     char text[HTTP_TALK_MAX];
 
+    tear_down();
     serve_with((struct http_server_options){
-        .max_bodies = MAX_BODY, .wait_ms = 60000, .request_timeout_ms = 1000 });
+        .max_bodies = MAX_BODY, .wait_ms = PATIENCE_MS, .request_timeout_ms = ms });
     int first = dial(), second = dial();
-    say(first, POST("/first", 600) "x");
+    say(first, POST("/first", 1000) "x");
     probe();
-    say(second, POST("/second", 600));
-    say_many(second, 600);
+    say(second, POST("/second", 100) HUNDRED);
     probe();
-    http_server_stop(server);
-    server = NULL;
-    ck_assert_ptr_nonnull(strstr(hear(second, text, NULL), "HTTP/1.1 503"));
+    tear_down();
+    hear(second, text, NULL);
     close(first);
     close(second);
+    return strstr(text, "HTTP/1.1 503");
+}
+
+START_TEST(stop_refuses_those_that_wait_for_room)
+{
+    ck_timed(is_refused_by_stop, 1000);
 }
 END_TEST
-
-/* So that more than the time of a request has passed: one that says nothing is cut, twice. */
-static void outlast_a_request(void)
-{
-    char text[HTTP_TALK_MAX];
-
-    for (int i = 0; i < 2; i++) {
-        int fd = dial();
-        ck_assert_str_eq(hear(fd, text, NULL), "");
-        close(fd);
-    }
-}
 
 static const struct {
     uint32_t min_rate;
     bool is_let; /* it goes on */
 } RATES[] = { { 0, false }, { 1u << 30, false }, { 1, true } };
 
-START_TEST(a_body_may_take_its_time_as_long_as_it_moves)
+static int rate; /* of these */
+
+static bool is_body_in_time(uint32_t ms)
 {
     char text[HTTP_TALK_MAX];
+    bool is_let = RATES[rate].is_let;
 
+    tear_down();
     serve_with(
-        (struct http_server_options){ .request_timeout_ms = 100, .min_rate = RATES[_i].min_rate });
+        (struct http_server_options){ .request_timeout_ms = ms, .min_rate = RATES[rate].min_rate });
     int fd = dial();
-    say(fd, POST("/slow", 1000));
-    say_many(fd, 400);
-    outlast_a_request();
-    if (RATES[_i].is_let) {
-        say_many(fd, 600);
+    say(fd, POST("/slow", 1000) HUNDRED HUNDRED);
+    outlast_a_request(http_server_port(server));
+    bool went_on = is_let && is_open(fd);
+    if (went_on) {
+        say_many(fd, 800);
         hear(fd, text, "POST /slow? - 1000");
     } else {
         ck_assert_str_eq(hear(fd, text, NULL), "");
     }
     close(fd);
+    return went_on == is_let;
+}
+
+START_TEST(a_body_may_take_its_time_as_long_as_it_moves)
+{
+    rate = _i;
+    ck_timed(is_body_in_time, 100);
 }
 END_TEST
 
@@ -411,15 +423,24 @@ static size_t hear_all(int fd)
     return len;
 }
 
-START_TEST(an_answer_may_take_its_time_as_long_as_it_moves)
+static bool is_answer_in_time(uint32_t ms)
 {
+    tear_down();
     serve_with((struct http_server_options){
-        .handler = answer_much, .request_timeout_ms = 100, .min_rate = RATES[_i].min_rate });
+        .handler = answer_much, .request_timeout_ms = ms, .min_rate = RATES[rate].min_rate });
     int fd = dial();
     say(fd, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    outlast_a_request();
-    ck_assert_int_eq(hear_all(fd) > LARGE_ANSWER, RATES[_i].is_let);
+    outlast_a_request(http_server_port(server));
+    bool is_whole = hear_all(fd) > LARGE_ANSWER;
     close(fd);
+    ck_assert(!is_whole || RATES[rate].is_let);
+    return is_whole == RATES[rate].is_let;
+}
+
+START_TEST(an_answer_may_take_its_time_as_long_as_it_moves)
+{
+    rate = _i;
+    ck_timed(is_answer_in_time, 100);
 }
 END_TEST
 

@@ -7,10 +7,10 @@
 #include "common/base/str.h"
 #include "common/runtime/informer.h"
 #include "common/tests/loop_fixture.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 
 #define OBJECT(name, version)                                                                      \
     "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"" version   \
@@ -96,7 +96,7 @@ static void observe(const char *text)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
 
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, NULL), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, NULL), 0);
     informer_observed(informer, object);
 }
 

@@ -3,6 +3,7 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct arena *arena;
@@ -16,16 +17,6 @@ static void setup(void)
 static void teardown(void)
 {
     arena_destroy(arena);
-}
-
-static const cJSON *parsed(const char *text)
-{
-    const cJSON *json = NULL;
-    struct error err = { 0 };
-    int r = json_parse(arena, text, strlen(text), &json, &err);
-
-    ck_assert_msg(r == 0, "%s: %s", text, err.message);
-    return json;
 }
 
 static const char *printed(const cJSON *item)
@@ -68,8 +59,9 @@ static const char *const KEPT[] = {
 
 START_TEST(every_digit_and_byte_is_kept)
 {
-    ck_assert_str_eq(printed(parsed(KEPT[_i])), KEPT[_i]);
-    ck_assert_str_eq(printed(arena_own(arena, json_copy(parsed(KEPT[_i])), json_free)), KEPT[_i]);
+    ck_assert_str_eq(printed(parsed(arena, KEPT[_i])), KEPT[_i]);
+    ck_assert_str_eq(printed(arena_own(arena, json_copy(parsed(arena, KEPT[_i])), json_free)),
+                     KEPT[_i]);
 }
 END_TEST
 
@@ -178,7 +170,7 @@ START_TEST(white_space_around_is_fine_and_bytes_behind_len_are_not_read)
 {
     const cJSON *json;
 
-    ck_assert_str_eq(printed(parsed(" \t\r\n{ \"a\" : [ 1 , 2 ] } \n")), "{\"a\":[1,2]}");
+    ck_assert_str_eq(printed(parsed(arena, " \t\r\n{ \"a\" : [ 1 , 2 ] } \n")), "{\"a\":[1,2]}");
     ck_assert_int_eq(json_parse(arena, "[1]]]]", 3, &json, NULL), 0);
 
     char *exact = malloc(2); /* the address sanitizer watches its end */
@@ -242,7 +234,7 @@ END_TEST
 
 START_TEST(keys_are_compared_exactly)
 {
-    const cJSON *json = parsed("{\"SPEC\":{\"x\":1},\"spec\":{\"y\":{\"z\":\"deep\"}}}");
+    const cJSON *json = parsed(arena, "{\"SPEC\":{\"x\":1},\"spec\":{\"y\":{\"z\":\"deep\"}}}");
 
     ck_assert_ptr_null(json_get(json, "Spec"));
     ck_assert_ptr_null(json_path(json, "spec", "x", NULL));
@@ -250,14 +242,14 @@ START_TEST(keys_are_compared_exactly)
     ck_assert_ptr_null(json_path(json, "spec", "y", "z", "more", NULL));
     ck_assert_ptr_null(json_get(NULL, "a"));
     ck_assert_ptr_null(json_path(NULL, "a", "b", NULL));
-    ck_assert_ptr_null(json_get(parsed("[1]"), "a"));
+    ck_assert_ptr_null(json_get(parsed(arena, "[1]"), "a"));
 }
 END_TEST
 
 START_TEST(absent_and_other_types_give_the_fallback)
 {
-    const cJSON *text = parsed("\"7\"");
-    const cJSON *number = parsed("7");
+    const cJSON *text = parsed(arena, "\"7\"");
+    const cJSON *number = parsed(arena, "7");
 
     ck_assert_str_eq(json_string(NULL, "x"), "x");
     ck_assert_str_eq(json_string(number, "x"), "x");
@@ -266,8 +258,8 @@ START_TEST(absent_and_other_types_give_the_fallback)
     ck_assert_int_eq(json_int(text, -1), -1);
     ck_assert(json_bool(NULL, true));
     ck_assert(json_bool(number, true));
-    ck_assert(!json_bool(parsed("false"), true));
-    ck_assert(json_bool(parsed("true"), false));
+    ck_assert(!json_bool(parsed(arena, "false"), true));
+    ck_assert(json_bool(parsed(arena, "true"), false));
     ck_assert_double_eq(json_double(NULL, 0.5), 0.5);
     ck_assert_double_eq(json_double(text, 0.5), 0.5);
     ck_assert_double_eq(json_double(number, 0.5), 7);
@@ -275,7 +267,7 @@ START_TEST(absent_and_other_types_give_the_fallback)
     ck_assert(!json_is_number(text));
     ck_assert_uint_eq(json_len(NULL), 0);
     ck_assert_uint_eq(json_len(text), 0);
-    ck_assert_uint_eq(json_len(parsed("[1,2]")), 2);
+    ck_assert_uint_eq(json_len(parsed(arena, "[1,2]")), 2);
 }
 END_TEST
 
@@ -302,7 +294,7 @@ static const struct {
 
 START_TEST(a_number_is_read_as_integer_only_if_it_is_one)
 {
-    const cJSON *number = parsed(NUMBERS[_i].text);
+    const cJSON *number = parsed(arena, NUMBERS[_i].text);
 
     ck_assert(json_is_number(number));
     ck_assert_int_eq(json_int(number, NO_INT), NUMBERS[_i].as_int);
@@ -312,8 +304,8 @@ END_TEST
 
 START_TEST(a_number_too_large_for_double_is_no_infinity)
 {
-    ck_assert_double_eq(json_double(parsed("1e400"), 5), 5);
-    ck_assert_int_eq(json_int(parsed("1e400"), 5), 5);
+    ck_assert_double_eq(json_double(parsed(arena, "1e400"), 5), 5);
+    ck_assert_int_eq(json_int(parsed(arena, "1e400"), 5), 5);
 }
 END_TEST
 
@@ -351,8 +343,8 @@ static const struct {
 
 START_TEST(equality_is_by_value)
 {
-    const cJSON *a = parsed(PAIRS[_i].a);
-    const cJSON *b = parsed(PAIRS[_i].b);
+    const cJSON *a = parsed(arena, PAIRS[_i].a);
+    const cJSON *b = parsed(arena, PAIRS[_i].b);
 
     ck_assert(json_equal(a, a) && json_equal(b, b));
     ck_assert_int_eq(json_equal(a, b), PAIRS[_i].equal);
@@ -414,7 +406,7 @@ START_TEST(text_says_its_length)
 {
     size_t len;
 
-    ck_assert_str_eq(json_text(arena, parsed("[1, 2]"), &len), "[1,2]");
+    ck_assert_str_eq(json_text(arena, parsed(arena, "[1, 2]"), &len), "[1,2]");
     ck_assert_uint_eq(len, 5);
     ck_assert_str_eq(json_text(arena, NULL, &len), "null");
     ck_assert_uint_eq(len, 4);
@@ -426,7 +418,7 @@ START_TEST(a_walk_visits_items_in_order)
     int64_t sum = 0;
     int64_t place = 1;
 
-    json_for_each (item, parsed("[1,2,3]")) {
+    json_for_each (item, parsed(arena, "[1,2,3]")) {
         sum += place * json_int(item, 0);
         place *= 10;
     }

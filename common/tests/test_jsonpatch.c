@@ -1,5 +1,6 @@
 #include "common/base/str.h"
 #include "common/json/jsonpatch.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct arena *arena;
@@ -15,17 +16,9 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
-static const cJSON *parsed(const char *text)
-{
-    const cJSON *json = NULL;
-
-    ck_assert_msg(json_parse(arena, text, strlen(text), &json, NULL) == 0, "%s", text);
-    return json;
-}
-
 static cJSON *value_of(const char *text)
 {
-    return json_copy(parsed(text));
+    return json_copy(parsed(arena, text));
 }
 
 static const char *operations(const struct json_patch *patch)
@@ -103,7 +96,7 @@ static const struct {
 
 START_TEST(only_what_differs_becomes_an_operation)
 {
-    struct json_patch *patch = json_patch_create(arena, parsed(CASES[_i].document));
+    struct json_patch *patch = json_patch_create(arena, parsed(arena, CASES[_i].document));
 
     if (CASES[_i].verb == SET)
         json_patch_set(patch, CASES[_i].pointer, value_of(CASES[_i].value));
@@ -138,7 +131,7 @@ END_TEST
 
 START_TEST(the_document_stays_as_it_is)
 {
-    const cJSON *document = parsed("{\"a\":{\"b\":1},\"c\":[1]}");
+    const cJSON *document = parsed(arena, "{\"a\":{\"b\":1},\"c\":[1]}");
     struct json_patch *patch = json_patch_create(arena, document);
 
     json_patch_set(patch, "/a/b", value_of("2"));
@@ -161,7 +154,7 @@ END_TEST
 
 START_TEST(a_test_alone_changes_nothing_and_else_stands_where_it_was_made)
 {
-    struct json_patch *patch = json_patch_create(arena, parsed("{\"f\":[\"x\",\"y\"]}"));
+    struct json_patch *patch = json_patch_create(arena, parsed(arena, "{\"f\":[\"x\",\"y\"]}"));
 
     json_patch_test(patch, "/f/0", value_of("\"x\""));
     ck_assert_ptr_null(json_patch_operations(patch));
@@ -180,17 +173,17 @@ END_TEST
 
 START_TEST(members_are_brought_over_and_those_gone_are_removed)
 {
-    struct json_patch *patch =
-        json_patch_create(arena, parsed("{\"status\":{\"a\":1,\"b/c\":2,\"other\":3,\"d\":4}}"));
+    struct json_patch *patch = json_patch_create(
+        arena, parsed(arena, "{\"status\":{\"a\":1,\"b/c\":2,\"other\":3,\"d\":4}}"));
 
-    json_patch_members(patch, "/status", parsed("{\"a\":1,\"b/c\":2,\"never\":0,\"d\":4}"),
-                       parsed("{\"a\":1,\"d\":5,\"e~\":6}"));
+    json_patch_members(patch, "/status", parsed(arena, "{\"a\":1,\"b/c\":2,\"never\":0,\"d\":4}"),
+                       parsed(arena, "{\"a\":1,\"d\":5,\"e~\":6}"));
     ck_assert_str_eq(operations(patch), "[{\"op\":\"replace\",\"path\":\"/status/d\",\"value\":5},"
                                         "{\"op\":\"add\",\"path\":\"/status/e~0\",\"value\":6},"
                                         "{\"op\":\"remove\",\"path\":\"/status/b~1c\"}]");
-    patch = json_patch_create(arena, parsed("{}"));
+    patch = json_patch_create(arena, parsed(arena, "{}"));
     json_patch_members(patch, "/status", NULL, NULL);
-    json_patch_members(patch, "/status", parsed("{\"a\":1}"), NULL);
+    json_patch_members(patch, "/status", parsed(arena, "{\"a\":1}"), NULL);
     ck_assert_ptr_null(json_patch_operations(patch));
 }
 END_TEST

@@ -5,7 +5,7 @@
 #include "common/kube/kinds.h"
 #include "common/kube/watch.h"
 #include "common/tests/fake_api.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct arena *arena;
@@ -44,11 +44,11 @@ static void fill(struct fake_api *api, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         fake_api_put(api, &KIND_TASK,
-                     parse_json(arena, arena_printf(arena,
-                                                    "{\"apiVersion\":\"v1\",\"kind\":\"Task\","
-                                                    "\"metadata\":{\"name\":\"t%05u\","
-                                                    "\"namespace\":\"ns\"},\"spec\":{}}",
-                                                    i)));
+                     parsed(arena, arena_printf(arena,
+                                                "{\"apiVersion\":\"v1\",\"kind\":\"Task\","
+                                                "\"metadata\":{\"name\":\"t%05u\","
+                                                "\"namespace\":\"ns\"},\"spec\":{}}",
+                                                i)));
 }
 
 static const struct {

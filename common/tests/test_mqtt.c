@@ -10,7 +10,7 @@
 
 #include <sys/socket.h>
 
-#include "common/base/clock.h"
+#include "common/net/mqtt_internal.h"
 #include "common/tests/mqtt_probe.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
@@ -34,15 +34,6 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
-static struct probe *connect_as(const char *client_id)
-{
-    struct mqtt_options options = probe_options(broker, client_id);
-    struct probe *probe = probe_create(&options, false);
-
-    probe_start(probe);
-    return probe;
-}
-
 static int publish(struct probe *probe, const char *payload, uint32_t timeout_ms, struct error *err)
 {
     return mqtt_publish(probe_mqtt(probe), "topic", payload, strlen(payload), 1, timeout_ms, err);
@@ -53,8 +44,8 @@ START_TEST(a_message_arrives_with_its_bytes_at_every_qos)
     static const char PAYLOAD[] = "a\0b";
     struct error err = { 0 };
 
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
+    receiver = probe_connect(broker, "receiver");
+    sender = probe_connect(broker, "sender");
     probe_subscribe(receiver, "a/+/c", _i);
     for (int qos = 0; qos <= 2; qos++) {
         int r = mqtt_publish(probe_mqtt(sender), "a/b/c", PAYLOAD, 3, qos, PATIENCE_MS, &err);
@@ -76,7 +67,7 @@ START_TEST(a_topic_that_cannot_be_published_to_is_invalid)
     static const char *const TOPICS[] = { "", "a/+", "a/#", "\xff" };
     struct error err = { 0 };
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), TOPICS[_i], "", 0, 1, PATIENCE_MS, &err),
                      -ERROR_INVALID);
 }
@@ -86,7 +77,7 @@ START_TEST(a_payload_over_the_protocols_limit_is_too_large)
 {
     struct error err = { 0 };
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), "a", "", 268435455, 1, PATIENCE_MS, &err),
                      -ERROR_TOO_LARGE);
 }
@@ -119,8 +110,8 @@ END_TEST
 
 START_TEST(everything_works_again_after_a_restart_of_the_broker)
 {
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
+    receiver = probe_connect(broker, "receiver");
+    sender = probe_connect(broker, "sender");
     probe_subscribe(receiver, "topic", 1);
     broker_stop(broker);
     probe_wait_disconnected(receiver);
@@ -136,8 +127,8 @@ END_TEST
 
 START_TEST(it_can_be_stopped_and_started_again)
 {
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
+    receiver = probe_connect(broker, "receiver");
+    sender = probe_connect(broker, "sender");
     probe_subscribe(receiver, "topic", 1);
     mqtt_stop(probe_mqtt(receiver));
     mqtt_stop(probe_mqtt(receiver));
@@ -184,14 +175,32 @@ static int join(struct publisher *publisher)
     return publisher->result;
 }
 
+static bool is_in_flight(struct mqtt *mqtt)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&mqtt->lock);
+    for (size_t i = 0; i < ARRAY_LEN(mqtt->flights); i++)
+        found |= mqtt->flights[i].publish != NULL;
+    pthread_mutex_unlock(&mqtt->lock);
+    return found;
+}
+
+/* What the sender's one publisher publishes has been handed to the library. */
+static void wait_in_flight(void)
+{
+    while (!is_in_flight(probe_mqtt(sender)))
+        (void)poll(NULL, 0, 1);
+}
+
 START_TEST(sixteen_threads_publish_at_once_and_each_message_arrives_once)
 {
     enum { THREADS = 16, EACH = 100 };
     static struct publisher publishers[THREADS];
     static int seen[THREADS * EACH];
 
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
+    receiver = probe_connect(broker, "receiver");
+    sender = probe_connect(broker, "sender");
     probe_subscribe(receiver, "topic", 1);
     for (int i = 0; i < THREADS; i++)
         start_publisher(&publishers[i], i * EACH, (i + 1) * EACH, PATIENCE_MS);
@@ -209,9 +218,11 @@ START_TEST(a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_wo
 {
     struct error err = { 0 };
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     broker_freeze(broker);
-    ck_assert_int_eq(publish(sender, "lost?", 50, &err), -ERROR_TIMEOUT);
+    while (publish(sender, "lost?", 50, &err) == -ERROR_UNAVAILABLE)
+        ; /* this process had no time to send it */
+    ck_assert_int_eq(err.code, ERROR_TIMEOUT);
     broker_thaw(broker);
     ck_assert_msg(publish(sender, "", PATIENCE_MS, &err) == 0, "%s", err.message);
 }
@@ -220,18 +231,14 @@ END_TEST
 START_TEST(a_publish_in_flight_fails_when_the_connection_does)
 {
     struct publisher publisher;
-    struct error err = { 0 };
-    int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     broker_freeze(broker);
-    start_publisher(&publisher, 0, 1, PATIENCE_MS);
-    /* The queue is in order: when this one may have been sent, so may the first. */
-    while (publish(sender, "", 10, &err) != -ERROR_TIMEOUT)
-        ck_assert_int_eq(err.code, ERROR_UNAVAILABLE);
+    start_publisher(&publisher, 0, 1,
+                    UINT32_MAX); /* it waits for the connection to end, and no longer */
+    wait_in_flight();
     broker_kill(broker);
     ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
-    ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, PATIENCE_MS);
 }
 END_TEST
 
@@ -241,7 +248,7 @@ START_TEST(beyond_the_window_a_publish_was_surely_not_sent)
     static struct publisher publishers[WINDOW];
     struct error err = { 0 };
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     broker_freeze(broker);
     for (int sent = 0; sent < WINDOW;)
         sent += publish(sender, "", 20, &err) == -ERROR_TIMEOUT;
@@ -260,7 +267,7 @@ START_TEST(more_publishers_than_may_wait_are_refused)
     static struct publisher publishers[WAITING + TOO_MANY];
     int refused = 0;
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     broker_freeze(broker);
     for (int i = 0; i < WAITING + TOO_MANY; i++)
         start_publisher(&publishers[i], 0, 1, PATIENCE_MS);
@@ -283,12 +290,10 @@ START_TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
     struct publisher publisher;
     struct error err = { 0 };
 
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     broker_freeze(broker);
-    start_publisher(&publisher, 0, 1, PATIENCE_MS);
-    while (publish(sender, "", 1000, &err) !=
-           -ERROR_TIMEOUT) /* the other thread is in it by then */
-        ;
+    start_publisher(&publisher, 0, 1, UINT32_MAX);
+    wait_in_flight();
     mqtt_stop(probe_mqtt(sender));
     ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
     ck_assert_int_eq(publish(sender, "", 10, &err), -ERROR_CANCELED);
@@ -298,7 +303,7 @@ END_TEST
 START_TEST(a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer)
 {
     static struct publisher publishers[40]; /* half of them beyond the window of the library */
-    sender = connect_as("sender");
+    sender = probe_connect(broker, "sender");
     broker_freeze(broker);
     for (int i = 0; i < 40; i++)
         start_publisher(&publishers[i], 0, 1, UINT32_MAX);
@@ -315,8 +320,8 @@ START_TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
 {
     struct error err = { 0 };
 
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
+    receiver = probe_connect(broker, "receiver");
+    sender = probe_connect(broker, "sender");
     probe_subscribe(receiver, "topic", 1);
     probe_set_may_act(sender, false);
     ck_assert_int_lt(publish(sender, "forbidden", PATIENCE_MS, &err), 0);
@@ -335,9 +340,7 @@ START_TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
     ck_assert_ptr_null(strstr(log, "Received DISCONNECT from sender"));
     free(log);
     mqtt_stop(probe_mqtt(sender));
-    log = temp_file_read(broker_dir(broker), "log");
-    ck_assert_ptr_nonnull(strstr(log, "Received DISCONNECT from sender"));
-    free(log);
+    broker_wait_logged(broker, "Received DISCONNECT from sender");
 }
 END_TEST
 
@@ -349,7 +352,7 @@ START_TEST(who_may_not_act_does_not_connect)
     sender = probe_create(&options, false);
     probe_set_may_act(sender, false);
     ck_assert_int_eq(mqtt_start(probe_mqtt(sender), &err), 0);
-    receiver = connect_as("receiver"); /* there was time enough */
+    receiver = probe_connect(broker, "receiver"); /* there was time enough */
     ck_assert_uint_eq(probe_connections(sender), 0);
     probe_set_may_act(sender, true);
     probe_wait_connected(sender);
@@ -401,73 +404,6 @@ START_TEST(who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_l
 }
 END_TEST
 
-START_TEST(filters_beyond_one_packet_are_all_subscribed)
-{
-    enum { FILTERS = 200 };
-    char filter[32];
-
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
-    for (int i = 0; i < FILTERS; i++) {
-        (void)snprintf(filter, sizeof(filter), "f/%d", i);
-        mqtt_subscribe(probe_mqtt(receiver), filter, i % 2);
-    }
-    for (int i = 0; i < FILTERS; i++) {
-        (void)snprintf(filter, sizeof(filter), "f/%d", i);
-        ck_assert_int_eq(probe_granted(receiver, filter), i % 2);
-        probe_publish(sender, filter, filter);
-    }
-    probe_wait_messages(receiver, FILTERS);
-}
-END_TEST
-
-START_TEST(a_filter_that_was_left_gets_nothing_more)
-{
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
-    probe_subscribe(receiver, "left", 1);
-    probe_subscribe(receiver, "kept", 1);
-    mqtt_unsubscribe(probe_mqtt(receiver), "left");
-    probe_subscribe(receiver, "later", 1); /* asked for after the UNSUBSCRIBE */
-    probe_publish(sender, "left", "no");
-    probe_publish(sender, "kept", "yes");
-    probe_wait_messages(receiver, 1);
-    ck_assert_str_eq(probe_message(receiver, 0).payload, "yes");
-
-    mqtt_unsubscribe(probe_mqtt(receiver), "left"); /* unknown by now */
-    probe_subscribe(receiver, "left", 0);
-    probe_publish(sender, "left", "again");
-    probe_wait_messages(receiver, 2);
-}
-END_TEST
-
-START_TEST(a_changed_mind_wins_whatever_is_under_way)
-{
-    receiver = connect_as("receiver");
-    sender = connect_as("sender");
-    for (int i = 0; i < 20; i++) {
-        mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
-        mqtt_unsubscribe(probe_mqtt(receiver), "topic");
-    }
-    mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
-    probe_subscribe(receiver, "last", 1);
-    probe_publish(sender, "topic", "hello");
-    probe_wait_messages(receiver, 1);
-}
-END_TEST
-
-START_TEST(a_filter_that_mqtt_does_not_know_is_told_as_refused)
-{
-    receiver = connect_as("receiver");
-    mqtt_subscribe(probe_mqtt(receiver), "a/#/b", 1);
-    mqtt_subscribe(probe_mqtt(receiver), "good", 1);
-    ck_assert_int_eq(probe_granted(receiver, "a/#/b"), -1);
-    ck_assert_int_eq(probe_granted(receiver, "good"), 1);
-    mqtt_unsubscribe(probe_mqtt(receiver), "a/#/b");
-    probe_subscribe(receiver, "still alive", 1);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("mqtt");
@@ -491,10 +427,6 @@ int main(void)
     tcase_add_test(tcase, who_may_not_act_publishes_nothing_and_leaves_without_a_word);
     tcase_add_test(tcase, who_may_not_act_does_not_connect);
     tcase_add_test(tcase, who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late);
-    tcase_add_test(tcase, filters_beyond_one_packet_are_all_subscribed);
-    tcase_add_test(tcase, a_filter_that_was_left_gets_nothing_more);
-    tcase_add_test(tcase, a_changed_mind_wins_whatever_is_under_way);
-    tcase_add_test(tcase, a_filter_that_mqtt_does_not_know_is_told_as_refused);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -41,14 +41,6 @@ static void make_session(void)
     ck_assert_int_eq(probe_granted(events, "results"), 1);
 }
 
-static void connect_sender(void)
-{
-    struct mqtt_options options = probe_options(broker, "sender");
-
-    sender = probe_create(&options, false);
-    probe_start(sender);
-}
-
 static void set_up(void)
 {
     broker = broker_create();
@@ -85,7 +77,7 @@ static void check_numbers(size_t from, int first, int end, bool duplicate)
 START_TEST(unsettled_messages_come_again_to_the_next_process)
 {
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     have_five_unsettled();
     check_numbers(0, 0, 5, false);
     probe_destroy(events); /* settle() is false: nothing is acknowledged on the way out */
@@ -154,7 +146,7 @@ START_TEST(messages_of_a_process_that_was_killed_come_again)
 
     pid_t pid = fork_events(&from_child);
 
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     probe_publish_numbers(sender, "results", 0, 5);
     ck_assert_int_eq(read(from_child, &byte, 1), 1);
     (void)process_end(pid, SIGKILL);
@@ -169,7 +161,7 @@ END_TEST
 START_TEST(settled_messages_do_not_come_again)
 {
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     have_five_unsettled();
     probe_set_settled(events, true);
     probe_destroy(events);
@@ -185,7 +177,7 @@ END_TEST
 START_TEST(nothing_more_is_read_until_it_is_settled)
 {
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     probe_publish(sender, "results", "0");
     probe_wait_asked_to_settle(events, 1);
     probe_publish_numbers(sender, "results", 1, 100);
@@ -204,7 +196,7 @@ START_TEST(messages_that_need_no_acknowledgement_are_settled_in_bounded_batches)
     struct error err;
 
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     probe_hold(events, true);
     for (int i = 0; i < 300; i++)
         ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), "results", "", 0, 0, 60000, &err), 0);
@@ -226,7 +218,7 @@ START_TEST(who_cannot_settle_loses_the_connection_and_gets_everything_again_when
     mqtt_subscribe(probe_mqtt(events), "results", 1);
     probe_start(events);
     ck_assert_int_eq(probe_granted(events, "results"), 1);
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     have_five_unsettled();
     probe_wait_disconnected(events); /* by the broker: no ping came */
 
@@ -245,7 +237,7 @@ END_TEST
 START_TEST(a_broker_that_goes_while_unsettled_is_noticed)
 {
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     have_five_unsettled();
     broker_stop(broker);
     probe_wait_disconnected(events);
@@ -258,7 +250,7 @@ END_TEST
 START_TEST(who_may_not_act_acknowledges_nothing)
 {
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     have_five_unsettled();
     probe_set_may_act(events, false); /* the write has come through, the lease has not */
     probe_set_settled(events, true);
@@ -281,7 +273,7 @@ START_TEST(a_message_over_the_limit_is_told_and_acknowledged_and_does_not_block)
     mqtt_subscribe(probe_mqtt(events), "results", 1);
     probe_start(events);
     ck_assert_int_eq(probe_granted(events, "results"), 1);
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     probe_publish(sender, "results", large);
     probe_publish(sender, "results", "small");
     probe_wait_messages(events, 1);
@@ -306,7 +298,7 @@ END_TEST
 START_TEST(a_filter_left_while_disconnected_is_left_in_the_session_too)
 {
     make_session();
-    connect_sender();
+    sender = probe_connect(broker, "sender");
     probe_subscribe(events, "other", 1);
     probe_set_settled(events, true);
     broker_stop(broker);

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/tests/certs.h"
 #include "common/tests/mqtt_probe.h"
+#include "common/tests/patience.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
 
@@ -284,8 +285,8 @@ END_TEST
 START_TEST(an_unknown_host_and_a_closed_port_are_told)
 {
     if (_i)
-        options.host = "host.invalid";
-    expect_why(_i ? "connect to 'host.invalid:" : "Connection refused");
+        options.host = NO_HOST;
+    expect_why(_i ? "connect to '" NO_HOST ":" : "Connection refused");
 }
 END_TEST
 
@@ -295,8 +296,9 @@ static int listen_instead(void)
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_port = htons(broker_port(broker)),
                                    .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(fd, 8), 0);
     return fd;
@@ -324,10 +326,14 @@ START_TEST(the_name_is_sent_to_the_server_and_an_address_is_not)
 }
 END_TEST
 
-START_TEST(stop_does_not_wait_for_a_broker_that_says_nothing)
+/* An attempt has this long, and ends by itself. */
+#define ATTEMPT_MS 10000
+
+static bool stops_in_the_attempt(uint32_t ms UNUSED)
 {
     struct error err = { 0 };
     int listener = listen_instead();
+    int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
     probe = probe_create(&options, false);
     ck_assert_int_eq(mqtt_start(probe_mqtt(probe), &err), 0);
@@ -337,12 +343,16 @@ START_TEST(stop_does_not_wait_for_a_broker_that_says_nothing)
 
     ck_assert_int_eq(read(peer, &byte, 1), 1); /* of its CONNECT */
 
-    int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
-
     mqtt_stop(probe_mqtt(probe));
-    ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, 9000);
     close(peer);
     close(listener);
+    probe_destroy(TAKE(probe));
+    return clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms < ATTEMPT_MS;
+}
+
+START_TEST(stop_does_not_wait_for_a_broker_that_says_nothing)
+{
+    ck_timed(stops_in_the_attempt, 1000);
 }
 END_TEST
 

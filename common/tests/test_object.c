@@ -4,7 +4,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/object.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct arena *arena;
@@ -27,7 +27,7 @@ static const char OBJECT[] =
 START_TEST(an_object_has_its_header_and_its_whole_text)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    ck_assert_int_eq(kube_object_create(parse_json(arena, OBJECT), &object, NULL), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, OBJECT), &object, NULL), 0);
 
     ck_assert_str_eq(object->name.ns, "ns");
     ck_assert_str_eq(object->name.name, "a");
@@ -38,7 +38,7 @@ START_TEST(an_object_has_its_header_and_its_whole_text)
     size_t len;
     ck_assert_str_eq(kube_object_text(arena, object, &len), OBJECT);
     ck_assert_uint_eq(len, strlen(OBJECT));
-    ck_assert(json_equal(kube_object_json(arena, object), parse_json(arena, OBJECT)));
+    ck_assert(json_equal(kube_object_json(arena, object), parsed(arena, OBJECT)));
 }
 END_TEST
 
@@ -46,7 +46,7 @@ START_TEST(an_object_needs_only_a_name)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     ck_assert_int_eq(
-        kube_object_create(parse_json(arena, "{\"metadata\":{\"name\":\"a\"}}"), &object, NULL), 0);
+        kube_object_create(parsed(arena, "{\"metadata\":{\"name\":\"a\"}}"), &object, NULL), 0);
     ck_assert_str_eq(object->name.ns, "");
     ck_assert_str_eq(object->uid, "");
     ck_assert_str_eq(object->resource_version, "");
@@ -59,7 +59,7 @@ START_TEST(a_deletion_timestamp_makes_it_deleting)
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     const char *text =
         "{\"metadata\":{\"name\":\"a\",\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}";
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, NULL), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, NULL), 0);
     ck_assert(object->deleting);
 }
 END_TEST
@@ -79,7 +79,7 @@ START_TEST(what_has_no_name_is_no_object)
 {
     struct kube_object *object = NULL;
     struct error err = { 0 };
-    ck_assert_int_eq(kube_object_create(parse_json(arena, NAMELESS[_i]), &object, &err),
+    ck_assert_int_eq(kube_object_create(parsed(arena, NAMELESS[_i]), &object, &err),
                      -ERROR_INVALID);
     ck_assert_ptr_null(object);
     ck_assert_ptr_nonnull(strstr(err.message, "'metadata.name'"));
@@ -107,7 +107,7 @@ START_TEST(names_over_the_limit_are_refused)
     struct kube_object *object = NULL;
     struct error err = { 0 };
     const char *text = arena_printf(arena, "{\"metadata\":{\"name\":\"%s\"}}", longest);
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), -ERROR_INVALID);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, &err), -ERROR_INVALID);
 }
 END_TEST
 
@@ -139,7 +139,7 @@ static void *take_and_drop(void *object)
 START_TEST(references_may_be_taken_and_dropped_by_many_threads)
 {
     struct kube_object *object = NULL;
-    ck_assert_int_eq(kube_object_create(parse_json(arena, OBJECT), &object, NULL), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, OBJECT), &object, NULL), 0);
     pthread_t threads[4];
     for (size_t i = 0; i < ARRAY_LEN(threads); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_drop, kube_object_ref(object)),
@@ -184,14 +184,14 @@ END_TEST
 START_TEST(the_controller_is_the_owner_that_says_so)
 {
     ck_assert_str_eq(
-        kube_controller_uid(parse_json(arena, "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"},"
-                                              "{\"uid\":\"b\",\"controller\":false},"
-                                              "{\"uid\":\"c\",\"controller\":true}]}}")),
+        kube_controller_uid(parsed(arena, "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"},"
+                                          "{\"uid\":\"b\",\"controller\":false},"
+                                          "{\"uid\":\"c\",\"controller\":true}]}}")),
         "c");
     ck_assert_ptr_null(kube_controller_uid(
-        parse_json(arena, "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"}]}}")));
+        parsed(arena, "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"}]}}")));
     ck_assert_ptr_null(
-        kube_controller_uid(parse_json(arena, "{\"metadata\":{\"ownerReferences\":7}}")));
+        kube_controller_uid(parsed(arena, "{\"metadata\":{\"ownerReferences\":7}}")));
     ck_assert_ptr_null(kube_controller_uid(NULL));
 }
 END_TEST

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 
@@ -31,6 +31,10 @@ static size_t packed_len(const char *text)
     char *back = arena_alloc(arena, len + 1, 1);
     json_unpack(packed, used, back);
     ck_assert_str_eq(back, text);
+
+    char *in_place = arena_strdup(arena, text);
+    ck_assert_uint_eq(json_pack(in_place, len, in_place), used);
+    ck_assert_int_eq(memcmp(in_place, packed, used), 0);
     return used;
 }
 

@@ -9,7 +9,7 @@
 #include "common/json/json.h"
 #include "common/runtime/token_plan.h"
 #include "common/tests/fake_clock.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define THREADS 8
@@ -115,7 +115,7 @@ START_TEST(a_token_is_asked_for_once_and_kept)
     ck_assert_uint_eq(requests, 1);
     ck_assert_str_eq(last_path,
                      "/api/v1/namespaces/propeller-system/serviceaccounts/task-controller/token");
-    const cJSON *body = parse_json(arena, last_body);
+    const cJSON *body = parsed(arena, last_body);
     ck_assert_str_eq(json_string(json_get(body, "kind"), ""), "TokenRequest");
     ck_assert_int_eq(json_int(json_path(body, "spec", "expirationSeconds", NULL), 0), 3600);
 }

@@ -183,7 +183,10 @@ START_TEST(what_nobody_reads_is_removed_before_an_object_is_kept)
     "{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}],"                       \
     "\"resourceVersion\":\"11\"},\"spec\":{\"file\":\"x\"},\"status\":{}}"
     static const char kept[] = "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"11\"}";
-    struct watch_options options = { .kind = &KIND_GADGET, .project = _i ? drop_spec : NULL };
+    static const char *const UNREAD[] = { "spec.other", "spec", NULL };
+    struct watch_options options = { .kind = &KIND_GADGET,
+                                     .project = _i == 1 ? drop_spec : NULL,
+                                     .unread = _i == 2 ? UNREAD : NULL };
     const char *rest = _i ? ",\"status\":{}}" : ",\"spec\":{\"file\":\"x\"},\"status\":{}}";
     struct buf expected = BUF_INIT(4096);
 
@@ -406,7 +409,7 @@ static void add_unreadable(TCase *tcase)
     tcase_add_loop_test(tcase, a_reply_that_is_no_list_is_an_error_and_no_set, 0, 7);
     tcase_add_test(tcase, versions_and_tokens_beyond_reason_are_refused);
     tcase_add_test(tcase, an_unknown_type_of_event_is_ignored);
-    tcase_add_loop_test(tcase, what_nobody_reads_is_removed_before_an_object_is_kept, 0, 2);
+    tcase_add_loop_test(tcase, what_nobody_reads_is_removed_before_an_object_is_kept, 0, 3);
 }
 
 static void add_failures(TCase *tcase)

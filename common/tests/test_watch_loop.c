@@ -6,7 +6,7 @@
 #include "common/tests/loop_fixture.h"
 #include "common/tests/suite.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 #define MANY 20
 
 #define ITEM(name, version)                                                                        \
@@ -261,35 +261,56 @@ START_TEST(a_new_token_is_used_without_a_restart)
 }
 END_TEST
 
-/* Otherwise it would be half a minute and more; this allows for a busy machine. */
-static void check_stop(void)
+/* Otherwise it would be 15 s at the least, each time; a machine may be busy for so long once. */
+#define STOP_MS 14000
+#define STOPS 4
+static bool stops_at_once(void)
 {
     int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
     watch_loop_stop(loop);
-    ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms, PATIENCE_MS);
+    return clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms < STOP_MS;
 }
 
-START_TEST(stop_does_not_wait_for_streams_or_lists)
+static void check_stop(void (*begin)(void))
+{
+    begin();
+    for (int i = 1; !stops_at_once(); i++) {
+        ck_assert_int_lt(i, STOPS);
+        tear_down();
+        set_up();
+        begin();
+    }
+}
+
+static void wait_for_streams_and_lists(void)
 {
     answer_both("10");
     tiny_server_answer_in_part(server, "/widgets?limit", "{\"items\":[");
     loop_start();
     tiny_server_wait(server, "/gadgets?watch", 1);
     tiny_server_wait(server, "/widgets?limit", 1);
-    check_stop();
+}
+
+START_TEST(stop_does_not_wait_for_streams_or_lists)
+{
+    check_stop(wait_for_streams_and_lists);
     watch_loop_stop(loop);
     wait_for_problem(NULL);
 }
 END_TEST
 
-START_TEST(stop_does_not_wait_for_a_back_off)
+static void wait_for_a_back_off(void)
 {
     tiny_server_answer(server, "/", 429, "{\"details\":{\"retryAfterSeconds\":30}}");
     loop_start();
     wait_for_problem("list gadgets.example.org: Unavailable: HTTP 429");
     tiny_server_wait(server, "/widgets?", 1);
-    check_stop();
+}
+
+START_TEST(stop_does_not_wait_for_a_back_off)
+{
+    check_stop(wait_for_a_back_off);
 }
 END_TEST
 

@@ -16,7 +16,7 @@
 #define MAX_CONNECTIONS 64
 #define MAX_RULES 64
 #define MAX_REQUESTS 4096
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 
 struct rule {
     char *match;

@@ -1,0 +1,99 @@
+/* Subscriptions of the connection, against a real broker. */
+#include <stdio.h>
+
+#include "common/tests/mqtt_probe.h"
+#include "common/tests/suite.h"
+
+static struct broker *broker;
+static struct probe *sender;
+static struct probe *receiver;
+
+static void set_up(void)
+{
+    broker = broker_create();
+    broker_start(broker);
+    receiver = probe_connect(broker, "receiver");
+    sender = probe_connect(broker, "sender");
+}
+
+static void tear_down(void)
+{
+    probe_destroy(receiver);
+    probe_destroy(sender);
+    broker_destroy(broker);
+}
+
+START_TEST(filters_beyond_one_packet_are_all_subscribed)
+{
+    enum { FILTERS = 200 };
+    char filter[32];
+
+    for (int i = 0; i < FILTERS; i++) {
+        (void)snprintf(filter, sizeof(filter), "f/%d", i);
+        mqtt_subscribe(probe_mqtt(receiver), filter, i % 2);
+    }
+    for (int i = 0; i < FILTERS; i++) {
+        (void)snprintf(filter, sizeof(filter), "f/%d", i);
+        ck_assert_int_eq(probe_granted(receiver, filter), i % 2);
+        probe_publish(sender, filter, filter);
+    }
+    probe_wait_messages(receiver, FILTERS);
+}
+END_TEST
+
+START_TEST(a_filter_that_was_left_gets_nothing_more)
+{
+    probe_subscribe(receiver, "left", 1);
+    probe_subscribe(receiver, "kept", 1);
+    mqtt_unsubscribe(probe_mqtt(receiver), "left");
+    probe_subscribe(receiver, "later", 1); /* asked for after the UNSUBSCRIBE */
+    probe_publish(sender, "left", "no");
+    probe_publish(sender, "kept", "yes");
+    probe_wait_messages(receiver, 1);
+    ck_assert_str_eq(probe_message(receiver, 0).payload, "yes");
+
+    mqtt_unsubscribe(probe_mqtt(receiver), "left"); /* unknown by now */
+    probe_subscribe(receiver, "left", 0);
+    probe_publish(sender, "left", "again");
+    probe_wait_messages(receiver, 2);
+}
+END_TEST
+
+START_TEST(a_changed_mind_wins_whatever_is_under_way)
+{
+    for (int i = 0; i < 20; i++) {
+        mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
+        mqtt_unsubscribe(probe_mqtt(receiver), "topic");
+    }
+    mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
+    probe_subscribe(receiver, "last", 1);
+    probe_publish(sender, "topic", "hello");
+    probe_wait_messages(receiver, 1);
+}
+END_TEST
+
+START_TEST(a_filter_that_mqtt_does_not_know_is_told_as_refused)
+{
+    mqtt_subscribe(probe_mqtt(receiver), "a/#/b", 1);
+    mqtt_subscribe(probe_mqtt(receiver), "good", 1);
+    ck_assert_int_eq(probe_granted(receiver, "a/#/b"), -1);
+    ck_assert_int_eq(probe_granted(receiver, "good"), 1);
+    mqtt_unsubscribe(probe_mqtt(receiver), "a/#/b");
+    probe_subscribe(receiver, "still alive", 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("mqtt_filters");
+    TCase *tcase = tcase_create("filters");
+
+    tcase_set_timeout(tcase, 180);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, filters_beyond_one_packet_are_all_subscribed);
+    tcase_add_test(tcase, a_filter_that_was_left_gets_nothing_more);
+    tcase_add_test(tcase, a_changed_mind_wins_whatever_is_under_way);
+    tcase_add_test(tcase, a_filter_that_mqtt_does_not_know_is_told_as_refused);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
