@@ -137,6 +137,17 @@ remove_extras() {
     done
 }
 
+# set_foreign: FOREIGN, the pattern of what is of kinds that the cluster does not have (any more): cert-manager's, say,
+# when that was removed before. kubectl would end over them.
+set_foreign() {
+    local served kind
+    FOREIGN='^None '
+    served=$(kube api-resources --no-headers | awk '{ print $NF }') || return 0
+    while read -r kind; do
+        grep -qx "$kind" <<<"$served" || FOREIGN+="|^$kind "
+    done < <(sed -n 's/^kind: //p' "$MANIFESTS" | sort -u)
+}
+
 kinds_in_use() {
     local -a SCOPE=("$ALL")
     ((${#PRESENT[@]})) && ! no_object
@@ -148,13 +159,14 @@ main() {
     mapfile -t SCOPE < <(scope)
     ((${#SCOPE[@]})) || die "the overlay '$OVERLAY' has the rights of a controller nowhere: whose objects are meant?"
     refuse_others
+    set_foreign
     documents 'WebhookConfiguration ' | kube delete --ignore-not-found -f - 2>/dev/null | sed 's/^/  /' || true
     remove_objects
     wait_until "$RELEASE_SECONDS" no_children || say "left to the garbage collector: what was made for Proplets and Tasks"
     say "programs"
     documents '^Deployment ' | kube delete --ignore-not-found --cascade=foreground --timeout="${DEPLOY_SECONDS}s" -f - | sed 's/^/  /'
     say "rights"
-    documents -v '^CustomResourceDefinition |^Namespace |^Deployment ' | kube delete --ignore-not-found -f - | sed 's/^/  /'
+    documents -v "^CustomResourceDefinition |^Namespace |^Deployment |$FOREIGN" | kube delete --ignore-not-found -f - | sed 's/^/  /'
     remove_extras
     documents '^Namespace ' | kube delete --ignore-not-found --timeout="${DEPLOY_SECONDS}s" -f - | sed 's/^/  /'
     if kinds_in_use; then

@@ -301,25 +301,23 @@ static void keep_restart(cJSON *metadata)
 }
 
 /* Which kind it is the cache knows. */
-static void project_type(cJSON *object)
+const char *const UNREAD_OF_TASK[] = {
+    "apiVersion",     "kind",           "metadata.labels",      "spec.file",    "spec.env",
+    "status.results", "status.history", "status.latestMetrics", "status.error", NULL
+};
+const char *const UNREAD_OF_PROPLET[] = { "apiVersion", "kind", "metadata.annotations",
+                                          "spec.connectionConfig.clientKey", NULL };
+
+static void remove_unread(cJSON *object, const char *const *unread)
 {
-    json_remove(object, "apiVersion");
-    json_remove(object, "kind");
+    for (; *unread; unread++)
+        json_remove_path(object, *unread);
 }
 
 void project_task(cJSON *object)
 {
-    static const char *const SPEC[] = { "file", "env" };
-    static const char *const STATUS[] = { "results", "history", "latestMetrics", "error" };
-    cJSON *metadata = member(object, "metadata");
-
-    project_type(object);
-    keep_restart(metadata);
-    json_remove(metadata, "labels");
-    for (size_t i = 0; i < ARRAY_LEN(SPEC); i++)
-        json_remove(member(object, "spec"), SPEC[i]);
-    for (size_t i = 0; i < ARRAY_LEN(STATUS); i++)
-        json_remove(member(object, "status"), STATUS[i]);
+    remove_unread(object, UNREAD_OF_TASK);
+    keep_restart(member(object, "metadata"));
     json_for_each (target, json_get(member(object, "status"), "broadcastResults")) {
         json_remove((cJSON *)(uintptr_t)target, "results");
         json_remove((cJSON *)(uintptr_t)target, "error");
@@ -328,7 +326,5 @@ void project_task(cJSON *object)
 
 void project_proplet(cJSON *object)
 {
-    project_type(object);
-    json_remove(member(object, "metadata"), "annotations");
-    json_remove(member(member(object, "spec"), "connectionConfig"), "clientKey");
+    remove_unread(object, UNREAD_OF_PROPLET);
 }

@@ -44,8 +44,10 @@ void indexes_add_proplet(struct store *store);
 /* Without module, environment, results (those of targets too), history, annotations: read again from the API server by
  * whoever needs them. */
 watch_project_fn project_task;
+extern const char *const UNREAD_OF_TASK[]; /* what of it can be left out before there is a tree */
 /* Without the client key and annotations. */
 watch_project_fn project_proplet;
+extern const char *const UNREAD_OF_PROPLET[];
 
 /* Of a Task's tree: calls back for each Proplet that a broadcast still waits for, and which of its
  * devices (NULL: its only). */

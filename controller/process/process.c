@@ -56,7 +56,10 @@ static struct informer *make_informer(struct process *process, const struct kube
     const struct option_strings *namespaces = &process->settings.namespaces;
     const struct watch_options options = { .kind = kind,
                                            .label_selector = selector,
-                                           .project = project };
+                                           .project = project,
+                                           .unread = kind == &KIND_TASK      ? UNREAD_OF_TASK
+                                                     : kind == &KIND_PROPLET ? UNREAD_OF_PROPLET
+                                                                             : NULL };
 
     return informer_create_in(process->watches, &options, namespaces->items, namespaces->len);
 }

@@ -112,11 +112,6 @@ static void join_events(void *self)
     identities_stop(((struct process *)self)->identities);
 }
 
-static int start_nothing(void *self UNUSED, struct error *err UNUSED)
-{
-    return 0;
-}
-
 static int ready_catch_up(void *self, struct error *err)
 {
     return catch_up_ready(((struct process *)self)->catch_up, err);
@@ -235,11 +230,9 @@ void process_add_runnables(struct process *process)
                                      .self = process,
                                      .start = start_events,
                                      .join = join_events };
-    const struct runnable catch_up = { .name = "catch-up",
-                                       .group = RUN_CATCH_UP,
-                                       .self = process,
-                                       .start = start_nothing,
-                                       .ready = ready_catch_up };
+    const struct runnable catch_up = {
+        .name = "catch-up", .group = RUN_CATCH_UP, .self = process, .ready = ready_catch_up
+    };
     const struct runnable bridge = { .name = "mqtt",
                                      .group = RUN_LEADER,
                                      .self = process,

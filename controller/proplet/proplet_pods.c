@@ -9,6 +9,8 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
+#include "controller/shared/refused_pods.h"
+#include "controller/workload/pod_template.h"
 
 /* One turn. */
 struct turn {
@@ -20,6 +22,7 @@ struct turn {
     const struct proplet *proplet;
     struct deployment_observed observed;
     struct workload_trouble trouble; /* why it is not as it should be; reason NULL: it is */
+    const char *left_out;            /* of podTemplate, when it was written */
 };
 
 static const cJSON *cached(const struct turn *turn, struct informer *informer)
@@ -193,6 +196,9 @@ static int write_object(struct turn *turn, const struct deployment_plan *plan, s
              turn->name.name, NULL);
     informer_observed(turn->informer, reply);
     turn->observed.live = kube_object_json(turn->rc->arena, reply);
+    turn->left_out =
+        pod_template_left_out(turn->rc->arena, turn->proplet->spec.k8s->pod_template,
+                              json_path(turn->observed.live, "spec", "template", NULL));
     return 0;
 }
 
@@ -287,6 +293,31 @@ static const char *label_key(struct arena *arena, const char *ns, const char *va
     return arena_printf(arena, "%s/%s", ns, value);
 }
 
+/* Told once: another try may have another name of a pod in its message. Nothing waits on it: without an
+ * answer the pods are awaited as before. */
+static void look_for_refusal(const struct turn *turn, struct proplet_pods *told)
+{
+    struct reconcile *rc = turn->rc;
+    const cJSON *uid = json_path(turn->observed.live, "metadata", "uid", NULL);
+    const char *message = NULL;
+    struct error err = { 0 };
+
+    reconcile_again_after(rc, PODS_EVENT_MS);
+    if (refused_pods_read(rc, json_string(uid, ""), &message, &err) < 0)
+        log_warn("events of a StatefulSet not read, its pods are still awaited", "object",
+                 turn->name.name, "error", err.message, NULL);
+    if (!message)
+        return;
+
+    struct workload_trouble trouble = workload_refusal(rc->arena, "FailedCreate", message);
+    const cJSON *ready = condition_get(turn->proplet->status.conditions, "Ready");
+    told->trouble = true;
+    told->reason = trouble.reason;
+    told->message = was_said(turn->proplet, trouble.reason)
+                        ? json_string(json_get(ready, "message"), "")
+                        : trouble.message;
+}
+
 static struct proplet_pods tell(const struct turn *turn)
 {
     struct arena *arena = turn->rc->arena;
@@ -300,6 +331,9 @@ static struct proplet_pods tell(const struct turn *turn)
 
     struct proplet_pods told = deployment_status(arena, &turn->proplet->spec, turn->observed.hold,
                                                  turn->observed.live, pods, list.len);
+    told.left_out = turn->left_out;
+    if (!turn->trouble.reason && told.podless)
+        look_for_refusal(turn, &told);
     if (!turn->trouble.reason)
         return told;
 

@@ -16,6 +16,8 @@
  * the device is heard is to be told while its pods cannot be changed.
  */
 #define PODS_REFUSED_RETRY_MS 30000
+/* A StatefulSet has too few pods: its events are asked why, and then so often. */
+#define PODS_EVENT_MS 30000
 /* What somebody else changed is put back after so long, and not more often. */
 #define PODS_PUT_BACK_MS 10000
 

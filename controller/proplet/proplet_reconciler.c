@@ -126,6 +126,18 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
                 plan->event_message);
 }
 
+/* Once, when it is written: the pods are as well made as without it. */
+static void announce_left_out(struct reconcile *rc, const struct kube_object *object,
+                              const char *field)
+{
+    if (!field)
+        return;
+    log_warn("the API server left out a field of a podTemplate", "field", field, NULL);
+    events_emit(rc->events, &KIND_PROPLET, object, EVENT_WARNING, "UnknownField",
+                "spec.k8s.podTemplate%s: the API server does not know this field and left it out",
+                field);
+}
+
 /* Whose turn it is when the brake begins or ends to hold says so, for all. */
 static void announce_brake(struct shared *shared, struct reconcile *rc,
                            const struct kube_object *object)
@@ -278,6 +290,7 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
         if (r < 0) /* not acted on */
             observed.generation = observed.proplet.status.observed_generation;
         observed.pods = &pods;
+        announce_left_out(rc, object, pods.left_out);
     }
 
     struct error later = { 0 };

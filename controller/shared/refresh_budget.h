@@ -10,7 +10,8 @@
  * the order of asking one every 1/qps s. News (changed metadata) have slots of their own, so they go
  * before mere refreshes (lastSeen, counts, samples); what they take is missing for the refreshes,
  * which then move on: in all there are never more than qps a second, and after a pause at most one
- * second's worth at once.
+ * second's worth at once. Who is written for another reason gives the slot back, and the next one
+ * takes it: n objects wait for n/qps s at most behind their interval, however often they change.
  *
  * Any thread; one leaf mutex. Times are monotonic. There is one entry for each object that waits,
  * and it goes with refresh_budget_release.

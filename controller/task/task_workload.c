@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
+#include "controller/shared/refused_pods.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_workload_plan.h"
 #include "controller/workload/task_workload_manifest.h"
@@ -144,49 +145,22 @@ static int listed_pods(const struct look *look, struct pods *ret, struct error *
 
 /* ---- why there is no pod ---- */
 
-struct refusal {
-    const struct look *look;
-    const char *time;
-    const char *message;
-};
-
-static int note_event(void *ctx, const cJSON *event, struct error *err UNUSED)
-{
-    struct refusal *refusal = ctx;
-    const char *uid = json_string(json_path(event, "regarding", "uid", NULL), "");
-    const char *time = metadata_of(event, "creationTimestamp");
-
-    if (str_equal(uid, metadata_of(refusal->look->workload, "uid")) &&
-        str_equal(json_string(json_get(event, "reason"), ""), "FailedCreate") &&
-        strcmp(time, refusal->time) >= 0) {
-        refusal->time = arena_strdup(refusal->look->rc->arena, time);
-        refusal->message =
-            arena_strdup(refusal->look->rc->arena, json_string(json_get(event, "note"), ""));
-    }
-    return 0;
-}
-
 /* A Job says only in events that its pod is refused. Nothing waits on it: without an answer the Task
  * waits as it did. */
 static void look_for_refusal(struct look *look, struct task_workload_state *state)
 {
-    struct refusal refusal = { look, "", NULL };
+    const char *message = NULL;
     struct error err = { 0 };
-    const struct kube_list_options options = {
-        .ns = look->rc->name.ns,
-        .field_selector = arena_printf(look->rc->arena, "reason=FailedCreate,regarding.uid=%s",
-                                       metadata_of(look->workload, "uid")),
-    };
 
     if (look->observed->now_ms - look->observed->attempt.first_seen_ms < TASK_WORKLOAD_PODLESS_MS)
         return;
-    if (kube_list(look->rc->client, &KIND_EVENT, &options, note_event, &refusal, &err) < 0) {
+    if (refused_pods_read(look->rc, metadata_of(look->workload, "uid"), &message, &err) < 0) {
         log_warn("events of a Job not read, its pod is still awaited", "uid", look->observed->uid,
                  "error", err.message, NULL);
         return;
     }
-    if (refusal.message) {
-        *state = task_workload_refused_state(look->rc->arena, refusal.message);
+    if (message) {
+        *state = task_workload_refused_state(look->rc->arena, message);
         state->podless = true;
     }
 }

@@ -1,6 +1,6 @@
 #include "controller/tests/bridge_rig.h"
 
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/process.h"
 #include "controller/cache/indexes.h"
 
@@ -23,7 +23,7 @@ void rig_put(struct store *store, const char *text)
     struct kube_object *object;
     struct error err = { 0 };
 
-    ck_assert_int_eq(kube_object_create(parse_json(rig.arena, text), &object, &err), 0);
+    ck_assert_int_eq(kube_object_create(parsed(rig.arena, text), &object, &err), 0);
     ck_assert(store_put(store, object, NULL));
     kube_object_unref(object);
 }

@@ -10,9 +10,9 @@
 #include "common/tests/suite.h"
 #include "controller/bridge/bridge.h"
 
-/* Half a minute, for a busy machine. */
+/* Two minutes, for a busy machine. */
 #define POLL_MS 10
-#define MAX_POLLS 3000
+#define MAX_POLLS 12000
 #define poll_until(condition)                                                                      \
     do {                                                                                           \
         for (int polls = 0; !(condition); polls++) {                                               \

@@ -5,7 +5,7 @@
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
 #include "common/kube/owner.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/outside.h"
 #include "controller/tests/stage.h"
 
@@ -54,7 +54,7 @@ static void put_status(const struct kube_kind *kind, const cJSON *object, const 
     cJSON *copy = copy_of(object);
 
     json_set_string(copy, "kind", kind->kind);
-    json_set_copy(copy, "status", parse_json(stage.arena, status));
+    json_set_copy(copy, "status", parsed(stage.arena, status));
     fake_api_put(stage.api, kind, copy);
 }
 
@@ -186,8 +186,8 @@ void cluster_set_up(void)
         json_set_string(spec, "type", "k8s");
         json_set_string(json_set_object(spec, "k8s"), "image", "registry/proplet:1");
         json_set_copy(proplet, "status",
-                      parse_json(stage.arena, "{\"phase\":\"Running\",\"conditions\":[{\"type\":"
-                                              "\"Ready\",\"status\":\"True\"}]}"));
+                      parsed(stage.arena, "{\"phase\":\"Running\",\"conditions\":[{\"type\":"
+                                          "\"Ready\",\"status\":\"True\"}]}"));
         fake_api_put(stage.api, &KIND_PROPLET, proplet);
     }
 }

@@ -7,7 +7,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
 #include "controller/cache/indexes.h"
 #include "controller/federated/gone_scopes.h"
@@ -299,13 +299,13 @@ static void put(const struct kube_kind *kind, const char *name, const cJSON *spe
 
 void federated_stage_put(const char *spec)
 {
-    put(&KIND_FEDERATEDJOB, "job", parse_json(federated.arena, spec), NULL);
+    put(&KIND_FEDERATEDJOB, "job", parsed(federated.arena, spec), NULL);
 }
 
 void federated_stage_put_proplet(const char *name, const char *phase)
 {
-    put(&KIND_PROPLET, name, parse_json(federated.arena, "{\"type\":\"external\"}"),
-        parse_json(federated.arena, arena_printf(federated.arena, "{\"phase\":\"%s\"}", phase)));
+    put(&KIND_PROPLET, name, parsed(federated.arena, "{\"type\":\"external\"}"),
+        parsed(federated.arena, arena_printf(federated.arena, "{\"phase\":\"%s\"}", phase)));
 }
 
 void federated_stage_delete(const struct kube_kind *kind, const char *name)
@@ -322,7 +322,7 @@ void federated_stage_delete(const struct kube_kind *kind, const char *name)
 
 void federated_stage_set_task(const char *name, const char *status)
 {
-    put(&KIND_TASK, name, NULL, parse_json(federated.arena, status));
+    put(&KIND_TASK, name, NULL, parsed(federated.arena, status));
 }
 
 void federated_stage_end_task(const char *name, const char *update, int samples)
@@ -331,14 +331,14 @@ void federated_stage_end_task(const char *name, const char *update, int samples)
 
     if (!update) {
         put(&KIND_TASK, name, NULL,
-            parse_json(arena, "{\"phase\":\"failed\",\"reason\":\"DeviceError\"}"));
+            parsed(arena, "{\"phase\":\"failed\",\"reason\":\"DeviceError\"}"));
         return;
     }
     put(&KIND_TASK, name, NULL,
-        parse_json(arena, arena_printf(arena,
-                                       "{\"phase\":\"completed\",\"results\":{\"format\":"
-                                       "\"json-f64\",\"numSamples\":%d,\"update_b64\":\"%s\"}}",
-                                       samples, base64_encode(arena, update, strlen(update)))));
+        parsed(arena, arena_printf(arena,
+                                   "{\"phase\":\"completed\",\"results\":{\"format\":"
+                                   "\"json-f64\",\"numSamples\":%d,\"update_b64\":\"%s\"}}",
+                                   samples, base64_encode(arena, update, strlen(update)))));
 }
 
 static void remember(struct kind_queue *kind, const struct kube_name *name, int64_t at_ms)

@@ -2,7 +2,7 @@
 
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/cache/indexes.h"
 
 struct graph_stage graph;
@@ -82,7 +82,7 @@ void graph_put(const char *name, const char *spec)
     int64_t generation = json_int(json_path(old, "metadata", "generation", NULL), 0) + 1;
     const char *text = arena_printf(arena, "{\"name\":\"%s\"%s%s}", name, *spec ? "," : "", spec);
 
-    store(arena, name, generation, parse_json(arena, text), json_get(old, "status"));
+    store(arena, name, generation, parsed(arena, text), json_get(old, "status"));
 }
 
 void graph_remove(const char *name)
@@ -109,7 +109,7 @@ void graph_set(const char *name, const struct graph_status *status)
     json_set_int(json, "observedGeneration", status->observed_generation);
     if (status->backing_off)
         json_set_copy(json, "conditions",
-                      parse_json(arena, "[{\"type\":\"Failed\",\"status\":\"False\"}]"));
+                      parsed(arena, "[{\"type\":\"Failed\",\"status\":\"False\"}]"));
     store(arena, name, json_int(json_path(old, "metadata", "generation", NULL), 0),
           json_get(old, "spec"), json);
 }

@@ -1,6 +1,6 @@
 #include "controller/tests/hub.h"
 
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/cache/indexes.h"
 
 struct hub hub;
@@ -14,7 +14,7 @@ static void put(struct store *store, const char *json)
 {
     struct error err = { 0 };
     struct kube_object *object;
-    int r = kube_object_create(parse_json(hub.arena, json), &object, &err);
+    int r = kube_object_create(parsed(hub.arena, json), &object, &err);
 
     ck_assert_msg(r == 0, "%s", err.message);
     ck_assert(store_put(store, object, NULL));

@@ -6,7 +6,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
 #include "controller/cache/indexes.h"
 
@@ -210,7 +210,7 @@ static void put(const struct kube_kind *kind, const char *name, const cJSON *spe
 
 void job_stage_put(const char *spec)
 {
-    put(&KIND_PROPELLERJOB, "job", parse_json(jobs.arena, spec), NULL);
+    put(&KIND_PROPELLERJOB, "job", parsed(jobs.arena, spec), NULL);
 }
 
 void job_stage_delete(const struct kube_kind *kind, const char *name)
@@ -222,7 +222,7 @@ void job_stage_delete(const struct kube_kind *kind, const char *name)
 
 void job_stage_put_task(const char *name, const char *spec)
 {
-    put(&KIND_TASK, name, parse_json(jobs.arena, spec), NULL);
+    put(&KIND_TASK, name, parsed(jobs.arena, spec), NULL);
 }
 
 void job_stage_end_task(const char *name, enum task_phase phase)

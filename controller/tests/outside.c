@@ -4,7 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/tests/fake_api.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/stage.h"
@@ -179,7 +179,7 @@ static void stop_run(struct run *run)
 /* Ignores an id that runs, runs a finished one again, confirms nothing. */
 static void device(const char *payload, bool start)
 {
-    const cJSON *message = parse_json(stage.arena, payload);
+    const cJSON *message = parsed(stage.arena, payload);
     const char *client = json_string(json_get(message, "proplet_id"), "anybody");
     struct run *run;
 

@@ -2,7 +2,7 @@
 
 #include "common/api/names.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 
 void pods_put_proplet(const char *k8s, const char *key)
 {
@@ -56,15 +56,15 @@ void pods_waiting(const char *reason)
 {
     fake_api_put(
         stage.api, &KIND_POD,
-        parse_json(stage.arena, arena_printf(stage.arena,
-                                             "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
-                                             "\"default\",\"name\":\"pod\",\"labels\":{"
-                                             "\"" LABEL_MANAGED_BY "\":\"" LABEL_MANAGED_BY_VALUE
-                                             "\",\"" LABEL_PROPLET_SELECTOR "\":\"alpha\"}},"
-                                             "\"status\":{\"containerStatuses\":[{\"name\":"
-                                             "\"proplet\",\"image\":\"i\",\"state\":{\"waiting\":{"
-                                             "\"reason\":\"%s\",\"message\":\"m\"}}}]}}",
-                                             reason)));
+        parsed(stage.arena, arena_printf(stage.arena,
+                                         "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
+                                         "\"default\",\"name\":\"pod\",\"labels\":{"
+                                         "\"" LABEL_MANAGED_BY "\":\"" LABEL_MANAGED_BY_VALUE
+                                         "\",\"" LABEL_PROPLET_SELECTOR "\":\"alpha\"}},"
+                                         "\"status\":{\"containerStatuses\":[{\"name\":"
+                                         "\"proplet\",\"image\":\"i\",\"state\":{\"waiting\":{"
+                                         "\"reason\":\"%s\",\"message\":\"m\"}}}]}}",
+                                         reason)));
 }
 
 const char *pods_told(void)

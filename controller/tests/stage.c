@@ -4,7 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/cache/indexes.h"

@@ -1,7 +1,7 @@
 /* What users put into the API server in memory. */
 #include "common/api/names.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/stage.h"
 
 #define MAX_KNOWN 20000
@@ -54,14 +54,14 @@ void stage_put(const struct kube_kind *kind, const char *name, const char *spec)
     cJSON *metadata = json_object(stage.arena);
 
     if (!old) {
-        old = parse_json(stage.arena, fresh);
+        old = parsed(stage.arena, fresh);
         note_known(kind, name);
     }
     json_for_each (member, json_get(old, "metadata"))
         json_set_copy(metadata, member->string, member);
     json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);
     json_set_copy(object, "metadata", metadata);
-    json_set_copy(object, "spec", parse_json(stage.arena, spec));
+    json_set_copy(object, "spec", parsed(stage.arena, spec));
     json_set_copy(object, "status", json_get(old, "status"));
     fake_api_put(stage.api, kind, object);
 }
@@ -79,7 +79,7 @@ void stage_put_fleet(unsigned count)
             "\"clientId\":\"fleet-%u\"}}}",
             i, i);
         note_known(&KIND_PROPLET, arena_printf(stage.arena, "fleet-%u", i));
-        fake_api_put(stage.api, &KIND_PROPLET, parse_json(stage.arena, text));
+        fake_api_put(stage.api, &KIND_PROPLET, parsed(stage.arena, text));
     }
 }
 

@@ -8,13 +8,13 @@
 #include "common/tests/fake_clock.h"
 #include "common/tests/mqtt_probe.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/cache/indexes.h"
 
-/* Polls of 10 ms: half a minute, for a busy machine. */
-#define MAX_POLLS 3000
+/* Polls of 10 ms: two minutes, for a busy machine. */
+#define MAX_POLLS 12000
 
 static struct arena *arena;
 static struct broker *broker;
@@ -113,7 +113,7 @@ static void put_proplet(const char *name, const char *channel)
         "\"channelId\":\"%s\",\"clientId\":\"%s\"}}}",
         name, name, channel, name);
 
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, &err), 0);
     ck_assert(store_put(options.proplets, object, NULL));
     kube_object_unref(object);
 }
@@ -179,7 +179,7 @@ static void put_task(const char *proplet)
         "\"resourceVersion\":\"5\"},\"status\":{\"phase\":\"running\",\"assignedProplet\":\"%s\"}}",
         proplet, proplet, proplet);
 
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, &err), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, &err), 0);
     ck_assert(store_put(options.tasks, object, NULL));
     kube_object_unref(object);
 }

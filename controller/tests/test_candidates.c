@@ -4,7 +4,7 @@
 
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define CONNECTION                                                                                 \
@@ -47,7 +47,7 @@ static void store_only(const char *ns, const char *name, const char *metadata, c
                      strstr(spec, "\"type\"") ? "" : "\"type\":\"external\",", spec, status);
     struct kube_object *object;
 
-    ck_assert_int_eq(kube_object_create(parse_json(arena, text), &object, NULL), 0);
+    ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, NULL), 0);
     ck_assert(store_put(store, object, NULL));
     kube_object_unref(object);
 }

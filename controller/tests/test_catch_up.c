@@ -8,7 +8,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 /* More than two pages of kube_list. */
@@ -67,7 +67,7 @@ static void put(const char *ns, const char *name)
     const char *text =
         arena_printf(arena, "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\"}}", ns, name);
 
-    fake_api_put(api, &KIND_TASK, parse_json(arena, text));
+    fake_api_put(api, &KIND_TASK, parsed(arena, text));
 }
 
 /* The watch tells what the API server holds now. */

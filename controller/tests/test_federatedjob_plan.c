@@ -2,7 +2,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define NOW_US INT64_C(1795255200000000)
@@ -28,7 +28,7 @@ static void tear_down(void)
 static void job(int total, const char *more)
 {
     const struct federatedjob_status status = observed.job.status;
-    const cJSON *object = parse_json(
+    const cJSON *object = parsed(
         arena,
         arena_printf(arena,
                      "{\"spec\":{\"participants\":[{\"propletId\":\"a\"},{\"propletId\":\"b\"}],"
@@ -115,7 +115,7 @@ START_TEST(a_round_that_failed_fails_the_job_with_its_reason)
 
     job(3, "");
     round_is(ROUND_FAILED);
-    observed.round.status.conditions = parse_json(arena, CONDITIONS);
+    observed.round.status.conditions = parsed(arena, CONDITIONS);
     struct federated_plan plan = plan_now();
     ck_assert_int_eq(plan.status.phase, FEDERATED_FAILED);
     ck_assert_str_eq(reason_of(&plan, "Failed"), "True RoundFailed");

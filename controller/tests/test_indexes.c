@@ -4,7 +4,7 @@
 
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/task/plan/task_run_plan.h"
 
@@ -32,7 +32,7 @@ static void put(const char *name, const char *rest)
                                     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\","
                                     "\"uid\":\"uid-%s\",\"resourceVersion\":\"5\"}%s}",
                                     name, name, rest);
-    int r = kube_object_create(parse_json(arena, json), &object, &err);
+    int r = kube_object_create(parsed(arena, json), &object, &err);
 
     ck_assert_msg(r == 0, "%s", err.message);
     ck_assert(store_put(store, object, NULL));
@@ -143,7 +143,7 @@ START_TEST(proplet_is_found_by_channel_and_identity)
     ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i"), PROPLETS[_i].identity != NULL);
     ck_assert_uint_eq(store_count(store, INDEX_EMBEDDED, "d/c"), PROPLETS[_i].embedded);
 
-    const cJSON *json = parse_json(arena, arena_printf(arena, "{\"spec\":%s}", spec));
+    const cJSON *json = parsed(arena, arena_printf(arena, "{\"spec\":%s}", spec));
     ck_assert_int_eq(proplet_channel_of(json, channel), PROPLETS[_i].channel != NULL);
     ck_assert_int_eq(proplet_identity_of(json, NULL, identity), PROPLETS[_i].identity != NULL);
     if (PROPLETS[_i].identity) {
@@ -166,11 +166,17 @@ START_TEST(each_pod_with_a_client_id_of_its_own_is_found_by_it)
 }
 END_TEST
 
+/* Whether what nobody reads was left out before there was a tree, or not. */
 static const char *projected(watch_project_fn *project, const char *text)
 {
-    cJSON *object = arena_own(arena, json_copy(parse_json(arena, text)), json_free);
+    const char *const *unread = project == project_task ? UNREAD_OF_TASK : UNREAD_OF_PROPLET;
+    cJSON *object = arena_own(arena, json_copy(parsed(arena, text)), json_free);
+    const cJSON *without;
 
+    ck_assert_int_eq(json_parse_without(arena, text, strlen(text), unread, &without, NULL), 0);
     project(object);
+    project((cJSON *)(uintptr_t)without);
+    ck_assert_str_eq(json_text(arena, without, NULL), json_text(arena, object, NULL));
     return json_text(arena, object, NULL);
 }
 

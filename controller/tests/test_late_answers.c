@@ -2,7 +2,7 @@
  * nothing is acknowledged: what would end their Tasks waits for them. */
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/tests/fake_bridge.h"
 
@@ -37,15 +37,15 @@ static void be_stopped(void)
     CLEANUP(kube_object_unrefp) struct kube_object *job = NULL;
 
     json_set_copy((cJSON *)json_get(task, "metadata"), "ownerReferences",
-                  parse_json(stage.arena, "[{\"uid\":\"job-uid\",\"controller\":true}]"));
+                  parsed(stage.arena, "[{\"uid\":\"job-uid\",\"controller\":true}]"));
     fake_api_put(stage.api, &KIND_TASK, task);
     ck_assert_int_eq(
-        kube_object_create(parse_json(stage.arena,
-                                      "{\"metadata\":{\"namespace\":\"default\",\"name\":\"job\","
-                                      "\"uid\":\"job-uid\",\"resourceVersion\":\"1\"},\"status\":{"
-                                      "\"phase\":\"Running\",\"conditions\":[{\"type\":"
-                                      "\"Progressing\",\"status\":\"True\",\"reason\":"
-                                      "\"TaskFailed\"}]}}"),
+        kube_object_create(parsed(stage.arena,
+                                  "{\"metadata\":{\"namespace\":\"default\",\"name\":\"job\","
+                                  "\"uid\":\"job-uid\",\"resourceVersion\":\"1\"},\"status\":{"
+                                  "\"phase\":\"Running\",\"conditions\":[{\"type\":"
+                                  "\"Progressing\",\"status\":\"True\",\"reason\":"
+                                  "\"TaskFailed\"}]}}"),
                            &job, NULL),
         0);
     informer_observed(stage.shared.jobs, job);

@@ -2,7 +2,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""

@@ -1,5 +1,5 @@
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/device/payload.h"
 #include "controller/tests/device_model.h"
@@ -25,7 +25,7 @@ static void tear_down(void)
 
 static const cJSON *json(const char *text)
 {
-    return parse_json(arena, text);
+    return parsed(arena, text);
 }
 
 /* Text of the start for a Task with this spec, or NULL and err. */

@@ -13,8 +13,8 @@
 #include "common/tests/temp_dir.h"
 #include "common/tests/tiny_server.h"
 
-/* Polls of 10 ms: half a minute, for a busy machine. */
-#define MAX_POLLS 3000
+/* Polls of 10 ms: two minutes, for a busy machine. */
+#define MAX_POLLS 12000
 #define LEASE                                                                                      \
     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"propeller-controller\",\"uid\":\"u\","    \
     "\"resourceVersion\":\"1\"}}"

@@ -2,7 +2,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/job_text.h"
 
@@ -31,8 +31,8 @@ static void tear_down(void)
 static void job(const char *text, const char *more)
 {
     const struct propellerjob_status status = observed.job.status;
-    const cJSON *object = parse_json(
-        arena, arena_printf(arena, "{\"spec\":{%s%s}}", job_text_tasks(arena, text), more));
+    const cJSON *object =
+        parsed(arena, arena_printf(arena, "{\"spec\":{%s%s}}", job_text_tasks(arena, text), more));
 
     memset(&observed.job, 0, sizeof(observed.job));
     ck_assert_int_eq(propellerjob_decode(arena, object, &observed.job, NULL), 0);

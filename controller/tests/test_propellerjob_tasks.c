@@ -1,6 +1,6 @@
 #include "controller/job/propellerjob_tasks.h"
 
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/job_text.h"
 
@@ -21,8 +21,8 @@ static struct job_tasks tasks_of(const char *mode, const char *text)
 {
     struct propellerjob job = { 0 };
     const cJSON *object =
-        parse_json(arena, arena_printf(arena, "{\"spec\":{\"executionMode\":\"%s\",%s}}", mode,
-                                       job_text_tasks(arena, text)));
+        parsed(arena, arena_printf(arena, "{\"spec\":{\"executionMode\":\"%s\",%s}}", mode,
+                                   job_text_tasks(arena, text)));
 
     ck_assert_int_eq(propellerjob_decode(arena, object, &job, NULL), 0);
     return job_tasks_of(arena, "job", &job.spec);
@@ -117,8 +117,8 @@ START_TEST(each_object_is_looked_at_once)
 {
     struct propellerjob job = { 0 };
     const cJSON *object =
-        parse_json(arena, "{\"spec\":{\"tasks\":[{\"name\":\"one\"},{\"name\":\"Two_2\"}],"
-                          "\"taskRefs\":[\"late\",\"job-one\",\"late\",\"other\"]}}");
+        parsed(arena, "{\"spec\":{\"tasks\":[{\"name\":\"one\"},{\"name\":\"Two_2\"}],"
+                      "\"taskRefs\":[\"late\",\"job-one\",\"late\",\"other\"]}}");
 
     ck_assert_int_eq(propellerjob_decode(arena, object, &job, NULL), 0);
     const struct job_tasks tasks = job_tasks_of(arena, "job", &job.spec);

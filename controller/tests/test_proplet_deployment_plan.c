@@ -2,9 +2,10 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/apply_patch.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/fixture.h"
+#include "controller/workload/pod_template.h"
 #include "controller/workload/proplet_deployment_plan.h"
 
 #define UID "0d1f5a5e-6c1e-4f2e-9a57-0d3f6f1f2a11"
@@ -30,7 +31,7 @@ static void observe(const cJSON *object)
 /* more: further members of spec.k8s; spec: further members of spec. Both end in a comma. */
 static void describe(const char *more, const char *spec)
 {
-    observe(parse_json(
+    observe(parsed(
         arena,
         arena_printf(arena,
                      "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"alpha\",\"uid\":\"" UID
@@ -119,7 +120,7 @@ static const cJSON *read_fixture(const char *name)
 {
     size_t len;
 
-    return parse_json(arena, fixture_read(arena, arena_printf(arena, "pods/%s", name), &len));
+    return parsed(arena, fixture_read(arena, arena_printf(arena, "pods/%s", name), &len));
 }
 
 /* Of the object that a Proplet becomes, as a file beside the Proplet. */
@@ -160,7 +161,7 @@ START_TEST(amounts_that_the_server_writes_otherwise_are_no_change)
     make();
     cJSON *live = arena_own(arena, json_copy(observed.live), json_free);
     workload_set_resources((cJSON *)container_of(live),
-                           parse_json(arena, "{\"cpu\":\"500m\",\"memory\":\"134217728\"}"));
+                           parsed(arena, "{\"cpu\":\"500m\",\"memory\":\"134217728\"}"));
     observed.live = live;
     ck_assert_int_eq(plan().action, DEPLOYMENT_KEEP);
 }
@@ -277,15 +278,15 @@ START_TEST(object_of_another_operator_is_taken_over_without_what_it_had)
     cJSON *spec = (cJSON *)json_get(live, "spec");
     json_remove(metadata, "labels");
     json_set_copy(spec, "selector",
-                  parse_json(arena, "{\"matchLabels\":{\"propeller.absmach.fr/proplet\":\"alpha\","
-                                    "\"app\":\"proplet\"}}"));
+                  parsed(arena, "{\"matchLabels\":{\"propeller.absmach.fr/proplet\":\"alpha\","
+                                "\"app\":\"proplet\"}}"));
     json_set_copy(spec, "strategy",
-                  parse_json(arena, "{\"type\":\"RollingUpdate\",\"rollingUpdate\":{}}"));
-    json_set_copy(
-        spec, "template",
-        parse_json(arena, "{\"metadata\":{\"labels\":{\"propeller.absmach.fr/proplet\":\"alpha\","
-                          "\"app\":\"proplet\"}},\"spec\":{\"containers\":[{\"name\":\"worker\","
-                          "\"env\":[{\"name\":\"PROPLET_CLIENT_KEY\",\"value\":\"open\"}]}]}}"));
+                  parsed(arena, "{\"type\":\"RollingUpdate\",\"rollingUpdate\":{}}"));
+    json_set_copy(spec, "template",
+                  parsed(arena,
+                         "{\"metadata\":{\"labels\":{\"propeller.absmach.fr/proplet\":\"alpha\","
+                         "\"app\":\"proplet\"}},\"spec\":{\"containers\":[{\"name\":\"worker\","
+                         "\"env\":[{\"name\":\"PROPLET_CLIENT_KEY\",\"value\":\"open\"}]}]}}"));
     observed.live = live;
 
     struct deployment_plan taken = plan();
@@ -354,11 +355,36 @@ START_TEST(pod_template_needs_the_flag)
 }
 END_TEST
 
+/* What an API server made of a fragment; the first that is missing. */
+static const struct {
+    const char *fragment, *made, *left_out;
+} LEFT_OUT[] = {
+    { "{\"spec\":{\"a\":1}}", "{\"spec\":{\"a\":1,\"b\":2}}", NULL },
+    { "{\"spec\":{\"a\":\"1000m\"}}", "{\"spec\":{\"a\":\"1\"}}", NULL },
+    { "{\"spec\":{\"b\":2,\"a\":1}}", "{\"spec\":{\"b\":2}}", ".spec.a" },
+    { "{\"a\":false,\"b\":0,\"c\":\"\",\"d\":[],\"e\":{},\"f\":null}", "{}", NULL },
+    { "{\"a\":true}", "{}", ".a" },
+    { "{\"c\":[{\"name\":\"x\",\"v\":1}]}", "{\"c\":[{\"name\":\"w\",\"v\":1},{\"name\":\"x\"}]}",
+      ".c[x].v" },
+    { "{\"c\":[{\"name\":\"x\"}]}", "{\"c\":[{\"name\":\"w\"}]}", ".c[x]" },
+    { "{\"c\":[{\"v\":1}]}", "{\"c\":[{\"w\":1},{\"v\":2}]}", NULL },
+    { "{\"c\":[{\"v\":1,\"u\":1}]}", "{\"c\":[{\"v\":1},{\"u\":1}]}", ".c[].v" },
+};
+
+START_TEST(what_the_api_server_left_out_of_a_template_is_named)
+{
+    const char *left_out = pod_template_left_out(arena, parsed(arena, LEFT_OUT[_i].fragment),
+                                                 parsed(arena, LEFT_OUT[_i].made));
+
+    ck_assert_pstr_eq(left_out, LEFT_OUT[_i].left_out);
+}
+END_TEST
+
 START_TEST(durations_are_whole_seconds_rounded_up)
 {
-    observe(parse_json(arena, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"type\":\"k8s\",\"k8s\":{"
-                              "\"image\":\"i\"},\"connectionConfig\":{\"clientId\":\"a$(B)\","
-                              "\"mqttTimeout\":\"1m1500ms\",\"mqttQos\":0}}}"));
+    observe(parsed(arena, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"type\":\"k8s\",\"k8s\":{"
+                          "\"image\":\"i\"},\"connectionConfig\":{\"clientId\":\"a$(B)\","
+                          "\"mqttTimeout\":\"1m1500ms\",\"mqttQos\":0}}}"));
     const cJSON *object = plan().object;
     ck_assert_str_eq(env(object, "PROPLET_MQTT_TIMEOUT"), "62");
     ck_assert_str_eq(env(object, "PROPLET_MQTT_QOS"), "0");
@@ -405,9 +431,9 @@ START_TEST(readiness_and_trouble_are_mirrored)
     size_t len = STATUSES[_i].pod ? 1 : 0;
 
     describe(STATUSES[_i].k8s, "");
-    const cJSON *live = STATUSES[_i].live ? parse_json(arena, STATUSES[_i].live) : NULL;
+    const cJSON *live = STATUSES[_i].live ? parsed(arena, STATUSES[_i].live) : NULL;
     if (len)
-        pods[0] = parse_json(arena, STATUSES[_i].pod);
+        pods[0] = parsed(arena, STATUSES[_i].pod);
     struct proplet_pods told = deployment_status(arena, &proplet.spec, false, live, pods, len);
     ck_assert_str_eq(
         arena_printf(arena, "%d %d %s: %s", told.ready, told.trouble, told.reason, told.message),
@@ -417,9 +443,9 @@ END_TEST
 
 START_TEST(of_several_pods_in_trouble_the_first_is_told)
 {
-    const cJSON *pods[] = { parse_json(arena, PULLING("b")), parse_json(arena, PULLING("a")),
-                            parse_json(arena, PULLING("c")) };
-    const cJSON *live = parse_json(arena, STATUS(2, 3, 0) "}}");
+    const cJSON *pods[] = { parsed(arena, PULLING("b")), parsed(arena, PULLING("a")),
+                            parsed(arena, PULLING("c")) };
+    const cJSON *live = parsed(arena, STATUS(2, 3, 0) "}}");
 
     ck_assert_str_eq(
         deployment_status(arena, &proplet.spec, false, live, pods, ARRAY_LEN(pods)).message,
@@ -446,6 +472,8 @@ int main(void)
     tcase_add_test(tcase, another_key_starts_new_pods_and_the_same_key_does_not);
     tcase_add_test(tcase, proplet_whose_identity_is_anothers_has_no_pods);
     tcase_add_test(tcase, pod_template_needs_the_flag);
+    tcase_add_loop_test(tcase, what_the_api_server_left_out_of_a_template_is_named, 0,
+                        ARRAY_LEN(LEFT_OUT));
     tcase_add_test(tcase, durations_are_whole_seconds_rounded_up);
     tcase_add_loop_test(tcase, readiness_and_trouble_are_mirrored, 0, ARRAY_LEN(STATUSES));
     tcase_add_test(tcase, of_several_pods_in_trouble_the_first_is_told);

@@ -1,7 +1,7 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/pods_stage.h"
 
@@ -228,10 +228,10 @@ static void fall_silent(void)
 START_TEST(secret_of_somebody_else_is_not_touched)
 {
     fake_api_put(stage.api, &KIND_SECRET,
-                 parse_json(stage.arena,
-                            "{\"kind\":\"Secret\",\"metadata\":{\"namespace\":\"default\",\"name\":"
-                            "\"alpha-client-key\",\"ownerReferences\":[{\"controller\":true,"
-                            "\"uid\":\"other\"}]},\"data\":{\"mine\":\"eA==\"}}"));
+                 parsed(stage.arena,
+                        "{\"kind\":\"Secret\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                        "\"alpha-client-key\",\"ownerReferences\":[{\"controller\":true,"
+                        "\"uid\":\"other\"}]},\"data\":{\"mine\":\"eA==\"}}"));
     stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
     pods_put_proplet(IMAGE("i:1"), PODS_KEY("one"));
     run_and_expect("Initializing False SecretNameTaken");
@@ -249,18 +249,17 @@ END_TEST
 
 static void put_deployment(const char *labels, const char *owner)
 {
-    fake_api_put(
-        stage.api, &KIND_DEPLOYMENT,
-        parse_json(stage.arena,
-                   arena_printf(stage.arena,
-                                "{\"kind\":\"Deployment\",\"metadata\":{\"namespace\":"
-                                "\"default\",\"name\":\"alpha-proplet\",\"labels\":{%s},"
-                                "\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}"
-                                "]},\"spec\":{\"replicas\":7,\"selector\":{\"matchLabels\":{"
-                                "\"" LABEL_PROPLET_SELECTOR "\":\"alpha\"}},"
-                                "\"template\":{\"spec\":{\"containers\":[{\"name\":\"x\","
-                                "\"image\":\"theirs\"}]}}}}",
-                                labels, owner)));
+    fake_api_put(stage.api, &KIND_DEPLOYMENT,
+                 parsed(stage.arena,
+                        arena_printf(stage.arena,
+                                     "{\"kind\":\"Deployment\",\"metadata\":{\"namespace\":"
+                                     "\"default\",\"name\":\"alpha-proplet\",\"labels\":{%s},"
+                                     "\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}"
+                                     "]},\"spec\":{\"replicas\":7,\"selector\":{\"matchLabels\":{"
+                                     "\"" LABEL_PROPLET_SELECTOR "\":\"alpha\"}},"
+                                     "\"template\":{\"spec\":{\"containers\":[{\"name\":\"x\","
+                                     "\"image\":\"theirs\"}]}}}}",
+                                     labels, owner)));
 }
 
 START_TEST(deployment_of_somebody_else_is_left_alone_and_said)

@@ -3,7 +3,7 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/pods_stage.h"
 #include "controller/tests/torture.h"
@@ -98,14 +98,14 @@ static void other_operator_made_it(void)
 
     fake_api_put(
         stage.api, &KIND_DEPLOYMENT,
-        parse_json(stage.arena,
-                   arena_printf(stage.arena,
-                                "{\"kind\":\"Deployment\",\"metadata\":{\"namespace\":\"default\","
-                                "\"name\":\"alpha-proplet\",\"ownerReferences\":[{\"controller\":"
-                                "true,\"uid\":\"%s\"}]},\"spec\":{\"replicas\":1,\"selector\":{"
-                                "\"matchLabels\":{\"app\":\"x\"}},\"template\":{\"spec\":{"
-                                "\"containers\":[{\"name\":\"x\",\"image\":\"theirs\"}]}}}}",
-                                json_string(uid, ""))));
+        parsed(stage.arena,
+               arena_printf(stage.arena,
+                            "{\"kind\":\"Deployment\",\"metadata\":{\"namespace\":\"default\","
+                            "\"name\":\"alpha-proplet\",\"ownerReferences\":[{\"controller\":"
+                            "true,\"uid\":\"%s\"}]},\"spec\":{\"replicas\":1,\"selector\":{"
+                            "\"matchLabels\":{\"app\":\"x\"}},\"template\":{\"spec\":{"
+                            "\"containers\":[{\"name\":\"x\",\"image\":\"theirs\"}]}}}}",
+                            json_string(uid, ""))));
     create();
 }
 

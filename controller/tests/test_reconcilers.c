@@ -2,7 +2,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
@@ -173,8 +173,8 @@ START_TEST(task_whose_attempt_is_another_by_now_is_not_started)
     fake_api_on_change(stage.api, NULL, NULL);
     cJSON *object = arena_own(stage.arena, json_copy(stage_get(&KIND_TASK, "one")), json_free);
     json_set_copy(object, "status",
-                  parse_json(stage.arena, "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\","
-                                          "\"attempt\":2}"));
+                  parsed(stage.arena, "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\","
+                                      "\"attempt\":2}"));
     fake_api_put(stage.api, &KIND_TASK, object);
     for (int i = 0; i < 20 && !stage.errors; i++)
         stage_turns(1);
@@ -325,11 +325,10 @@ START_TEST(task_that_starts_over_keeps_its_history_and_nothing_of_the_run)
     stage_put_task("{" SPEC ",\"suspend\":true}");
     stage_run();
     cJSON *object = arena_own(stage.arena, json_copy(stage_get(&KIND_TASK, "one")), json_free);
-    json_set_copy(
-        object, "status",
-        parse_json(stage.arena,
-                   "{\"phase\":\"interrupted\",\"assignedProplet\":\"alpha\",\"attempt\":4,"
-                   "\"results\":\"old\",\"error\":\"old\",\"history\":[{\"attempt\":1}]}"));
+    json_set_copy(object, "status",
+                  parsed(stage.arena,
+                         "{\"phase\":\"interrupted\",\"assignedProplet\":\"alpha\",\"attempt\":4,"
+                         "\"results\":\"old\",\"error\":\"old\",\"history\":[{\"attempt\":1}]}"));
     fake_api_put(stage.api, &KIND_TASK, object);
     stage_put_task("{" SPEC ",\"suspend\":false}");
     stage_run();

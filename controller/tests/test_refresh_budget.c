@@ -167,6 +167,45 @@ START_TEST(refreshes_keep_within_the_budget)
 }
 END_TEST
 
+/* All of them change again and again, before it is their turn. */
+START_TEST(who_is_written_for_another_reason_gives_the_slot_back)
+{
+    int64_t now_ms = NOW_MS;
+
+    for (int round = 0; round < 50; round++, now_ms += 10000) {
+        int64_t last_ms = 0;
+
+        for (size_t i = 0; i < 1000; i++) {
+            refresh_budget_release(budget, waiting(i));
+            int64_t slot_ms = reserve(waiting(i), i % 3 == 0, now_ms);
+
+            ck_assert_int_ge(slot_ms, now_ms + 60000);
+            last_ms = slot_ms > last_ms ? slot_ms : last_ms;
+        }
+        ck_assert_int_le(last_ms, now_ms + 60000 + 1000 * 100 + 1000);
+    }
+}
+END_TEST
+
+START_TEST(refresh_that_becomes_news_gives_its_slot_back)
+{
+    int64_t slot;
+
+    let_wait(1000);
+    slot = reserve(KEY, false, NOW_MS);
+    reserve(KEY, true, NOW_MS);
+    ck_assert_int_eq(reserve("another", false, NOW_MS), slot);
+}
+END_TEST
+
+START_TEST(news_that_keep_the_slot_of_a_refresh_give_theirs_back)
+{
+    reserve(KEY, false, NOW_MS);
+    reserve(KEY, true, NOW_MS + 30000);
+    ck_assert_int_eq(reserve("news", true, NOW_MS + 30000), NOW_MS + 90000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("refresh budget");
@@ -179,6 +218,9 @@ int main(void)
     tcase_add_test(tcase, refresh_that_becomes_news_moves_forward);
     tcase_add_test(tcase, news_never_come_later_than_the_refresh_would_have);
     tcase_add_test(tcase, news_do_not_raise_the_rate);
+    tcase_add_test(tcase, who_is_written_for_another_reason_gives_the_slot_back);
+    tcase_add_test(tcase, refresh_that_becomes_news_gives_its_slot_back);
+    tcase_add_test(tcase, news_that_keep_the_slot_of_a_refresh_give_theirs_back);
     tcase_add_loop_test(tcase, refreshes_keep_within_the_budget, 0, ARRAY_LEN(BUDGETS));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -3,7 +3,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/random.h"
 #include "controller/task/task_room.h"
 #include "controller/tests/fake_bridge.h"
@@ -163,8 +163,8 @@ START_TEST(later_run_waits_from_its_beginning)
                   { 1, LAST_RUN, "False", INT64_C(1767225600000000) },
                   { 7, LAST_RUN, "False", INT64_C(1767225600000000) } };
     struct task task = { 0 };
-    const cJSON *json = parse_json(stage.arena, arena_printf(stage.arena, FORMAT, CASES[_i].run,
-                                                             CASES[_i].more, CASES[_i].scheduled));
+    const cJSON *json = parsed(stage.arena, arena_printf(stage.arena, FORMAT, CASES[_i].run,
+                                                         CASES[_i].more, CASES[_i].scheduled));
 
     ck_assert_int_eq(task_decode(stage.arena, json, &task, NULL), 0);
     ck_assert_int_eq(task_room_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));

@@ -1,6 +1,6 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/scheduler/scheduler.h"
 
@@ -26,8 +26,8 @@ static struct task_spec task_spec(const char *text)
 {
     struct task task = { 0 };
     struct error err = { 0 };
-    int r = task_decode(arena, parse_json(arena, arena_printf(arena, "{\"spec\":%s}", text)), &task,
-                        &err);
+    int r =
+        task_decode(arena, parsed(arena, arena_printf(arena, "{\"spec\":%s}", text)), &task, &err);
 
     ck_assert_msg(r == 0, "%s: %s", text, err.message);
     return task.spec;
@@ -44,7 +44,7 @@ static struct candidate *candidate(const char *name, const char *labels, const c
                               "{\"metadata\":{\"labels\":%s},\"spec\":{\"type\":\"%s\",%s"
                               "\"connectionConfig\":{}}}",
                               labels, type, spec);
-    const cJSON *tree = parse_json(arena, text);
+    const cJSON *tree = parsed(arena, text);
     int r = proplet_decode(arena, tree, proplet, &err);
 
     ck_assert_msg(r == 0, "%s: %s", text, err.message);

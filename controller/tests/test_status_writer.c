@@ -4,7 +4,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/loop_fixture.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define TASK(spec, status)                                                                         \
@@ -17,7 +17,7 @@ static struct reconcile rc;
 
 static void put(const char *text)
 {
-    fake_api_put(api, &KIND_TASK, parse_json(rc.arena, text));
+    fake_api_put(api, &KIND_TASK, parsed(rc.arena, text));
 }
 
 static void set_up(void)
@@ -61,7 +61,7 @@ static int write_over(const cJSON *base, const char *status, bool *ret_written)
 {
     struct error err = { 0 };
 
-    return status_write(&rc, informer, &KIND_TASK, base, parse_json(rc.arena, status), ret_written,
+    return status_write(&rc, informer, &KIND_TASK, base, parsed(rc.arena, status), ret_written,
                         &err);
 }
 
@@ -129,12 +129,12 @@ END_TEST
 START_TEST(object_of_another_uid_is_left_alone)
 {
     const char *version = json_string(json_path(stored(), "metadata", "resourceVersion", NULL), "");
-    const cJSON *base = parse_json(
-        rc.arena,
-        arena_printf(rc.arena,
-                     "{\"metadata\":{\"uid\":\"the-one-before\",\"resourceVersion\":\"%s\"},"
-                     "\"status\":" PENDING "}",
-                     version));
+    const cJSON *base =
+        parsed(rc.arena,
+               arena_printf(rc.arena,
+                            "{\"metadata\":{\"uid\":\"the-one-before\",\"resourceVersion\":\"%s\"},"
+                            "\"status\":" PENDING "}",
+                            version));
     bool written = true;
 
     ck_assert_int_lt(write_over(base, "{\"phase\":\"scheduled\"}", &written), 0);

@@ -1,7 +1,7 @@
 #include "controller/task/plan/task_dependencies_plan.h"
 
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define MAX_DEPENDENCIES 3
@@ -136,7 +136,7 @@ static const struct {
 
 START_TEST(failed_attempt_with_retries_left_is_no_outcome)
 {
-    enum task_outcome outcome = task_outcome(parse_json(arena, OUTCOMES[_i].task));
+    enum task_outcome outcome = task_outcome(parsed(arena, OUTCOMES[_i].task));
 
     ck_assert_int_eq(outcome, OUTCOMES[_i].outcome);
     ck_assert_int_eq(task_outcome_is_final(outcome), OUTCOMES[_i].is_final);

@@ -2,7 +2,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_workload_plan.h"
 #include "controller/tests/task_world.h"
@@ -93,7 +93,7 @@ START_TEST(what_a_job_left_is_the_result)
 
     (from_running ? running : scheduled)();
     state(WORKLOAD_SUCCEEDED, NULL, NULL);
-    world.observed.workload.results = parse_json(world.arena, "{\"sum\":42}");
+    world.observed.workload.results = parsed(world.arena, "{\"sum\":42}");
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
@@ -119,7 +119,7 @@ START_TEST(a_result_that_is_too_large_fails_with_its_size)
     running();
     state(WORKLOAD_SUCCEEDED, NULL, NULL);
     world.observed.max_result_bytes = 3;
-    world.observed.workload.results = parse_json(world.arena, "12345");
+    world.observed.workload.results = parsed(world.arena, "12345");
     struct task_plan plan = world_plan();
 
     ck_assert_str_eq(plan.status.reason, "ResultTooLarge");
@@ -394,9 +394,9 @@ START_TEST(a_job_has_the_deadline_of_its_task_from_when_its_container_runs)
         (struct json_opt_int){ DEADLINES[_i].wanted != 0, DEADLINES[_i].wanted };
     world.status->phase = DEADLINES[_i].running ? TASK_RUNNING : TASK_SCHEDULED;
     ck_assert(rfc3339_parse(STARTED_AT, &world.status->started_at_us));
-    ck_assert_int_eq(task_workload_deadline_moved(&world.observed.task,
-                                                  parse_json(world.arena, DEADLINES[_i].job)),
-                     DEADLINES[_i].moved);
+    ck_assert_int_eq(
+        task_workload_deadline_moved(&world.observed.task, parsed(world.arena, DEADLINES[_i].job)),
+        DEADLINES[_i].moved);
 }
 END_TEST
 

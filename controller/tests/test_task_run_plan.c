@@ -1,6 +1,6 @@
 #include "controller/task/plan/task_run_plan.h"
 
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/task/plan/task_retry_plan.h"
 #include "controller/tests/task_world.h"
 
@@ -202,7 +202,7 @@ END_TEST
 
 START_TEST(history_of_no_length_is_none)
 {
-    const cJSON *old = parse_json(world.arena, "[{\"run\":1},{\"run\":2}]");
+    const cJSON *old = parsed(world.arena, "[{\"run\":1},{\"run\":2}]");
 
     world_finished(TASK_COMPLETED);
     ck_assert_ptr_null(task_history_add(world.arena, NULL, world.status, 0));

@@ -4,7 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/task/plan/task_schedule.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/fake_bridge.h"

@@ -3,7 +3,7 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/fake_bridge.h"
 
@@ -81,9 +81,9 @@ static const struct {
 /* Somebody else's, who owns it or nobody does. */
 static void put_foreign(int i, const char *metadata)
 {
-    fake_api_put(stage.api, NAMES[i].kind,
-                 parse_json(stage.arena,
-                            arena_printf(stage.arena,
+    fake_api_put(
+        stage.api, NAMES[i].kind,
+        parsed(stage.arena, arena_printf(stage.arena,
                                          "{\"kind\":\"%s\",\"metadata\":{\"namespace\":\"default\","
                                          "\"name\":\"%s\"%s},\"data\":{\"mine\":\"1\"}}",
                                          NAMES[i].kind->kind, NAMES[i].name, metadata)));
@@ -160,13 +160,13 @@ START_TEST(an_event_of_the_job_tells_why_it_has_no_pod)
     for (size_t i = 0; i < ARRAY_LEN(EVENTS); i++)
         fake_api_put(
             stage.api, &KIND_EVENT,
-            parse_json(stage.arena,
-                       arena_printf(stage.arena,
-                                    "{\"kind\":\"Event\",\"metadata\":{\"namespace\":"
-                                    "\"default\",\"name\":\"%s\",\"creationTimestamp\":"
-                                    "\"%s\"},\"regarding\":{\"uid\":\"%s\"},\"reason\":"
-                                    "\"%s\",\"note\":\"%s\"}",
-                                    EVENTS[i][0], EVENTS[i][2], uid, EVENTS[i][1], EVENTS[i][3])));
+            parsed(stage.arena,
+                   arena_printf(stage.arena,
+                                "{\"kind\":\"Event\",\"metadata\":{\"namespace\":"
+                                "\"default\",\"name\":\"%s\",\"creationTimestamp\":"
+                                "\"%s\"},\"regarding\":{\"uid\":\"%s\"},\"reason\":"
+                                "\"%s\",\"note\":\"%s\"}",
+                                EVENTS[i][0], EVENTS[i][2], uid, EVENTS[i][1], EVENTS[i][3])));
     stage_wait_ms(61000);
     stage_run();
     ck_assert_str_eq(started(), "False PodSecurity");
@@ -216,9 +216,9 @@ START_TEST(pod_of_somebody_else_tells_no_result)
     json_set_string(metadata, "name", "a-pod");
     json_remove(metadata, "ownerReferences");
     json_set_copy(pod, "status",
-                  parse_json(stage.arena,
-                             "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{\"terminated\":"
-                             "{\"exitCode\":0,\"message\":\"666\"}}}]}"));
+                  parsed(stage.arena,
+                         "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{\"terminated\":"
+                         "{\"exitCode\":0,\"message\":\"666\"}}}]}"));
     fake_api_put(stage.api, &KIND_POD, pod);
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "running");
@@ -235,11 +235,11 @@ START_TEST(job_of_somebody_else_tells_no_result)
     create();
     stage_delete(&KIND_JOB, "one-job");
     fake_api_put(stage.api, &KIND_JOB,
-                 parse_json(stage.arena,
-                            "{\"kind\":\"Job\",\"metadata\":{\"namespace\":\"default\",\"name\":"
-                            "\"one-job\",\"annotations\":{\"" ANNOTATION_RESULT "\":\"666\"}},"
-                            "\"status\":{\"conditions\":[{\"type\":\"Complete\",\"status\":"
-                            "\"True\"}]}}"));
+                 parsed(stage.arena,
+                        "{\"kind\":\"Job\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                        "\"one-job\",\"annotations\":{\"" ANNOTATION_RESULT "\":\"666\"}},"
+                        "\"status\":{\"conditions\":[{\"type\":\"Complete\",\"status\":"
+                        "\"True\"}]}}"));
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "running");
     const cJSON *status = json_get(stage_get(&KIND_TASK, "one"), "status");
@@ -273,7 +273,7 @@ START_TEST(leftover_that_is_being_deleted_is_not_deleted_again)
     cJSON *metadata = (cJSON *)json_get(job, "metadata");
     json_set_string(metadata, "name", "before");
     json_set_string(metadata, "uid", "before");
-    json_set_copy(metadata, "finalizers", parse_json(stage.arena, "[\"foregroundDeletion\"]"));
+    json_set_copy(metadata, "finalizers", parsed(stage.arena, "[\"foregroundDeletion\"]"));
     json_set_string(metadata, "deletionTimestamp", "2026-01-01T00:00:00Z");
     fake_api_put(stage.api, &KIND_JOB, job);
     stage_put_task("{" SPEC ",\"suspend\":true}");
@@ -296,9 +296,9 @@ static const struct {
 START_TEST(what_a_failed_job_left_elsewhere_is_in_the_error)
 {
     if (LEFT[_i].left)
-        fake_api_put(stage.api, &KIND_CONFIGMAP,
-                     parse_json(stage.arena,
-                                arena_printf(stage.arena,
+        fake_api_put(
+            stage.api, &KIND_CONFIGMAP,
+            parsed(stage.arena, arena_printf(stage.arena,
                                              "{\"kind\":\"ConfigMap\",\"metadata\":{\"namespace\":"
                                              "\"default\",\"name\":\"one-job-result\","
                                              "\"creationTimestamp\":\"2030-01-01T00:00:00Z\"},"
@@ -321,15 +321,15 @@ static void put_ended(const char *state, const char *condition)
 
     json_set_string(pod, "kind", "Pod");
     json_set_string(job, "kind", "Job");
-    json_set_copy(pod, "status",
-                  parse_json(stage.arena,
-                             arena_printf(stage.arena,
-                                          "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{"
-                                          "%s}}]}",
-                                          state)));
+    json_set_copy(
+        pod, "status",
+        parsed(stage.arena, arena_printf(stage.arena,
+                                         "{\"containerStatuses\":[{\"name\":\"task\",\"state\":{"
+                                         "%s}}]}",
+                                         state)));
     json_set_copy(
         job, "status",
-        parse_json(stage.arena, arena_printf(stage.arena, "{\"conditions\":[%s]}", condition)));
+        parsed(stage.arena, arena_printf(stage.arena, "{\"conditions\":[%s]}", condition)));
     fake_api_put(stage.api, &KIND_POD, pod);
     fake_api_put(stage.api, &KIND_JOB, job);
     stage_run();
@@ -358,20 +358,19 @@ START_TEST(pods_of_a_job_that_was_taken_over_say_why_it_waits)
     cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
     const char *uid = json_string(json_path(job, "metadata", "uid", NULL), "");
     json_set_copy((cJSON *)json_get(job, "metadata"), "labels",
-                  parse_json(stage.arena, "{\"app.kubernetes.io/managed-by\":\"propeller\"}"));
+                  parsed(stage.arena, "{\"app.kubernetes.io/managed-by\":\"propeller\"}"));
     json_set_string(job, "kind", "Job"); /* the stage's watch asks for both */
     fake_api_put(stage.api, &KIND_JOB, job);
     fake_api_put(
         stage.api, &KIND_POD,
-        parse_json(
-            stage.arena,
-            arena_printf(stage.arena,
-                         "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"default\",\"name\":"
-                         "\"theirs\",\"labels\":{\"controller-uid\":\"%s\"},"
-                         "\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true}]},"
-                         "\"status\":{\"containerStatuses\":[{\"name\":\"task\",\"image\":\"i\","
-                         "\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}]}}",
-                         uid, uid)));
+        parsed(stage.arena,
+               arena_printf(stage.arena,
+                            "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                            "\"theirs\",\"labels\":{\"controller-uid\":\"%s\"},"
+                            "\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true}]},"
+                            "\"status\":{\"containerStatuses\":[{\"name\":\"task\",\"image\":\"i\","
+                            "\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}]}}",
+                            uid, uid)));
     stage_wait_ms(31000);
     stage_run();
     ck_assert_str_eq(started(), "False ImagePullBackOff");

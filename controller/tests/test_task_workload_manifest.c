@@ -4,7 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/fixture.h"
 
@@ -39,17 +39,17 @@ static int make(const cJSON *task, int64_t attempt, const cJSON *pod_template,
 
 static const cJSON *task_of(const char *name, const char *spec)
 {
-    return parse_json(arena, arena_printf(arena,
-                                          "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"%s\","
-                                          "\"uid\":\"u-1\"},\"spec\":%s}",
-                                          name, spec));
+    return parsed(arena, arena_printf(arena,
+                                      "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"%s\","
+                                      "\"uid\":\"u-1\"},\"spec\":%s}",
+                                      name, spec));
 }
 
 /* A file has the Task, its attempt, the Proplet's podTemplate, and what they become. */
 static void compare(void *ctx UNUSED, const char *name)
 {
     size_t len;
-    const cJSON *file = parse_json(arena, fixture_read(arena, name, &len));
+    const cJSON *file = parsed(arena, fixture_read(arena, name, &len));
     const cJSON *wanted = json_get(file, "becomes");
     struct task_workload_manifest manifest;
     struct error err = { 0 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define RESULT "propeller.propeller.abstractmachines.fr/result"

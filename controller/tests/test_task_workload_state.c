@@ -1,4 +1,4 @@
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/workload/task_workload_state.h"
 
@@ -64,6 +64,10 @@ static const struct {
       "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
     { "{}", WAITING("ImagePullBackOff"),
       "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
+    { "{}", WAITING("RegistryUnavailable"),
+      "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
+    { "{}", WAITING("SignatureValidationFailed"),
+      "waiting stuck ImagePullBackOff: pod 'p': image 'reg/i:1' cannot be pulled" },
     { "{}", WAITING("CreateContainerConfigError"),
       "waiting stuck CreateContainerConfigError: pod 'p': words" },
     { "{}", WAITING("Odd reason!"), "waiting stuck PodWaiting: pod 'p': words" },
@@ -93,6 +97,11 @@ static const struct {
       "evicting" },
     { BACKOFF, "{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low on memory\"}",
       "disrupted PodDisrupted: its pod was taken away: Evicted low on memory" },
+    { BACKOFF, "{\"phase\":\"Failed\",\"reason\":\"OutOfcpu\",\"message\":\"no room\"}",
+      "disrupted PodDisrupted: its pod was taken away: OutOfcpu no room" },
+    { BACKOFF,
+      "{\"phase\":\"Failed\",\"reason\":\"OutOfephemeral-storage\",\"message\":\"no room\"}",
+      "disrupted PodDisrupted: its pod was taken away: OutOfephemeral-storage no room" },
     { BACKOFF,
       "{\"phase\":\"Failed\",\"reason\":\"UnexpectedAdmissionError\",\"message\":\"no device\"}",
       "failed UnexpectedAdmissionError: no device" },
@@ -102,10 +111,10 @@ static const struct {
 /* Both may be projected: only metadata.name and status are looked at. */
 static const cJSON *object(const char *name, const char *made, const char *status)
 {
-    return parse_json(arena, arena_printf(arena,
-                                          "{\"metadata\":{\"name\":\"%s\",\"creationTimestamp\":"
-                                          "\"%s\"},\"status\":%s}",
-                                          name, made, status));
+    return parsed(arena, arena_printf(arena,
+                                      "{\"metadata\":{\"name\":\"%s\",\"creationTimestamp\":"
+                                      "\"%s\"},\"status\":%s}",
+                                      name, made, status));
 }
 
 START_TEST(what_became_of_a_job_is_told_by_its_reason)

@@ -3,7 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/federated/training_task.h"
 #include "controller/tests/federated_stage.h"
 
@@ -72,7 +72,7 @@ static void answer(size_t i, const char *json)
 {
     results[i] = (struct observed_result){
         .sequence = i + 1,
-        .message = { .task_id = "uid-1.2", .results = parse_json(federated.arena, json) },
+        .message = { .task_id = "uid-1.2", .results = parsed(federated.arena, json) },
     };
 }
 

@@ -2,7 +2,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define NOW_US INT64_C(1795255200000000)
@@ -35,7 +35,7 @@ static void round_of(size_t n, int64_t k)
 
     for (size_t i = 0; i < n; i++)
         list = arena_printf(arena, "%s%s\"%c\"", list, i ? "," : "", (char)('a' + i));
-    const cJSON *object = parse_json(
+    const cJSON *object = parsed(
         arena,
         arena_printf(arena, "{\"spec\":{\"participants\":[%s],\"kOfN\":%d,\"timeoutSeconds\":60}}",
                      list, (int)k));

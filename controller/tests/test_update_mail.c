@@ -2,7 +2,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "controller/device/messages.h"
 #include "controller/tests/federated_stage.h"
 
@@ -11,13 +11,13 @@ static const char *round_uid;
 static void put_device(const char *proplet, const char *client_id)
 {
     fake_api_put(federated.api, &KIND_PROPLET,
-                 parse_json(federated.arena,
-                            arena_printf(federated.arena,
-                                         "{\"kind\":\"Proplet\",\"metadata\":{\"namespace\":"
-                                         "\"default\",\"name\":\"%s\"},\"spec\":{\"type\":"
-                                         "\"external\",\"connectionConfig\":{\"clientId\":\"%s\"}},"
-                                         "\"status\":{\"phase\":\"Running\"}}",
-                                         proplet, client_id)));
+                 parsed(federated.arena,
+                        arena_printf(federated.arena,
+                                     "{\"kind\":\"Proplet\",\"metadata\":{\"namespace\":"
+                                     "\"default\",\"name\":\"%s\"},\"spec\":{\"type\":"
+                                     "\"external\",\"connectionConfig\":{\"clientId\":\"%s\"}},"
+                                     "\"status\":{\"phase\":\"Running\"}}",
+                                     proplet, client_id)));
 }
 
 static void put_task(const char *proplet, const char *phase)

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define MINUTE_US (60 * INT64_C(1000000))
@@ -46,7 +46,7 @@ static struct kube_name name_of(const char *ns, const char *name)
 static bool enter_as_of(uint64_t sequence, const char *name, const char *task, int64_t rank)
 {
     const struct kube_name key = name_of("ns", name);
-    const struct wait_seeker seeker = { &key, parse_json(arena, task), rank };
+    const struct wait_seeker seeker = { &key, parsed(arena, task), rank };
 
     return wait_list_enter(list, &seeker, &TOLD, sequence, &release);
 }
@@ -213,7 +213,7 @@ END_TEST
 static bool join(const char *name, const char *task, int64_t rank, uint64_t version)
 {
     const struct kube_name key = name_of("ns", name);
-    const struct wait_seeker seeker = { &key, parse_json(arena, task), rank };
+    const struct wait_seeker seeker = { &key, parsed(arena, task), rank };
     struct schedule_refusal refusal;
 
     if (!wait_list_join(list, &seeker, version, arena, &refusal))
@@ -261,7 +261,7 @@ END_TEST
 START_TEST(who_waited_before_this_process_is_called_and_joined_by_nobody)
 {
     const struct kube_name old = name_of("ns", "old");
-    const struct wait_seeker seeker = { &old, parse_json(arena, ANY), 1 };
+    const struct wait_seeker seeker = { &old, parsed(arena, ANY), 1 };
 
     ck_assert(wait_list_enter(list, &seeker, NULL, wait_list_sequence(list), &release));
     ck_assert(!join("new", ANY, 2, 0));
@@ -302,7 +302,7 @@ START_TEST(namespaces_do_not_know_each_other)
     const struct kube_name other = name_of("other", "one");
     struct kube_name *called;
 
-    const struct wait_seeker seeker = { &other, parse_json(arena, ANY), 1 };
+    const struct wait_seeker seeker = { &other, parsed(arena, ANY), 1 };
     ck_assert(wait_list_enter(list, &seeker, &TOLD, wait_list_sequence(list), &release));
     ck_assert_str_eq(call(), "");
     ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
@@ -371,7 +371,7 @@ static void *work(void *arg)
 
     for (int i = 0; i < TASKS_EACH; i++) {
         const struct kube_name key = name_of("ns", arena_printf(own, "%s-%d", prefix, i));
-        const struct wait_seeker seeker = { &key, parse_json(own, ANY), i };
+        const struct wait_seeker seeker = { &key, parsed(own, ANY), i };
         struct schedule_refusal said;
         while (!wait_list_join(list, &seeker, TOLD.version, own, &said) &&
                !wait_list_enter(list, &seeker, &TOLD, wait_list_sequence(list), &ignored))

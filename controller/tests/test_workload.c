@@ -1,7 +1,7 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/workload/workload.h"
 
@@ -25,8 +25,8 @@ static const char *text(const cJSON *value)
 
 START_TEST(what_is_made_belongs_to_its_owner_and_is_found_by_the_caches)
 {
-    const cJSON *owner = parse_json(
-        arena, "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"alpha\",\"uid\":\"u1\"}}");
+    const cJSON *owner =
+        parsed(arena, "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"alpha\",\"uid\":\"u1\"}}");
     const cJSON *object =
         workload_create(arena, &KIND_DEPLOYMENT, "alpha-proplet", &KIND_PROPLET, owner);
 
@@ -40,7 +40,7 @@ START_TEST(what_is_made_belongs_to_its_owner_and_is_found_by_the_caches)
     ck_assert_str_eq(WORKLOAD_SELECTOR, LABEL_MANAGED_BY "=" LABEL_MANAGED_BY_VALUE);
     ck_assert(workload_is_of(object, "u1"));
     ck_assert(!workload_is_of(object, "u2"));
-    ck_assert(!workload_is_of(parse_json(arena, "{\"metadata\":{}}"), ""));
+    ck_assert(!workload_is_of(parsed(arena, "{\"metadata\":{}}"), ""));
     ck_assert_str_eq(
         json_string(
             json_get(workload_create(arena, &KIND_CONFIGMAP, "c", &KIND_TASK, owner), "apiVersion"),
@@ -71,9 +71,9 @@ START_TEST(requests_are_limits)
 {
     cJSON *container = json_object(arena);
 
-    workload_set_resources(container, parse_json(arena, "{}"));
+    workload_set_resources(container, parsed(arena, "{}"));
     ck_assert_str_eq(text(container), "{}");
-    workload_set_resources(container, parse_json(arena, "{\"cpu\":\"50m\"}"));
+    workload_set_resources(container, parsed(arena, "{\"cpu\":\"50m\"}"));
     ck_assert_str_eq(
         text(container),
         "{\"resources\":{\"limits\":{\"cpu\":\"50m\"},\"requests\":{\"cpu\":\"50m\"}}}");
@@ -117,7 +117,7 @@ static const struct {
 START_TEST(what_the_server_fills_in_is_no_difference)
 {
     ck_assert_int_eq(
-        workload_has(parse_json(arena, COMPARED[_i].live), parse_json(arena, COMPARED[_i].wanted)),
+        workload_has(parsed(arena, COMPARED[_i].live), parsed(arena, COMPARED[_i].wanted)),
         COMPARED[_i].has);
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(trouble_of_a_pod_is_told_by_its_reason)
     cJSON *pod = json_object(arena);
 
     json_set_string(json_set_object(pod, "metadata"), "name", "p");
-    json_set_copy(pod, "status", parse_json(arena, TROUBLES[_i].status));
+    json_set_copy(pod, "status", parsed(arena, TROUBLES[_i].status));
     struct workload_trouble trouble = workload_pod_trouble(arena, pod);
     if (!TROUBLES[_i].reason) {
         ck_assert_ptr_null(trouble.reason);
@@ -198,7 +198,7 @@ END_TEST
 
 START_TEST(pod_in_the_cache_has_owner_labels_status_and_result)
 {
-    cJSON *pod = json_copy(parse_json(
+    cJSON *pod = json_copy(parsed(
         arena,
         "{\"metadata\":{\"name\":\"p\",\"labels\":{\"l\":\"v\"},\"annotations\":{\"x\":\"y\","
         "\"" ANNOTATION_RESULT "\":\"42\"}},\"spec\":{\"nodeName\":\"n\"},"

@@ -3,6 +3,14 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 
+/* The plain flavour proves the ends. Sanitizers, several times slower, look at the ways there: each step fails in
+ * a third of the ways, three steps on end in all of them. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define EVERY 3
+#else
+#define EVERY 1
+#endif
+
 void torture_create(void)
 {
     stage_put_task("{" TORTURE_SPEC "}");
@@ -124,8 +132,8 @@ START_TEST(no_single_failure_changes_the_end_or_does_anything_twice)
     ck_assert_uint_eq(stage.errors, 0);
     ck_assert_uint_gt(steps, 0);
     for (unsigned step = 1; step <= steps; step++) {
-        for (enum fault fault = 0; fault < FAULTS; fault++)
-            play(scenario, step, fault);
+        for (unsigned fault = step % EVERY; fault < FAULTS; fault += EVERY)
+            play(scenario, step, (enum fault)fault);
     }
 }
 END_TEST

@@ -40,6 +40,50 @@ void pod_template_merge(cJSON *into, const cJSON *fragment)
     }
 }
 
+static bool is_void(const cJSON *value)
+{
+    return cJSON_IsNull(value) || cJSON_IsFalse(value) ||
+           (cJSON_IsNumber(value) && json_double(value, 1) == 0) ||
+           (cJSON_IsString(value) && str_is_empty(json_string(value, ""))) ||
+           ((cJSON_IsObject(value) || cJSON_IsArray(value)) && json_len(value) == 0);
+}
+
+/* An item without a name is whole if one of those that are there has all that it has; else it is compared
+ * with the last, as such items were appended. */
+static const char *left_out_of_items(struct arena *arena, const cJSON *fragment, const cJSON *made)
+{
+    json_for_each (item, fragment) {
+        const char *name = json_string(json_get(item, "name"), NULL), *missed = "";
+
+        json_for_each (candidate, made) {
+            if (missed && (!name || str_equal(json_string(json_get(candidate, "name"), ""), name)))
+                missed = pod_template_left_out(arena, item, candidate);
+        }
+        if (missed)
+            return arena_printf(arena, "[%s]%s", name ? name : "", missed);
+    }
+    return NULL;
+}
+
+const char *pod_template_left_out(struct arena *arena, const cJSON *fragment, const cJSON *made)
+{
+    if (cJSON_IsArray(fragment) && cJSON_IsArray(made))
+        return left_out_of_items(arena, fragment, made);
+    if (!cJSON_IsObject(fragment) || !cJSON_IsObject(made))
+        return NULL; /* another value is no missing one */
+
+    json_for_each (member, fragment) {
+        const cJSON *same = json_get(made, member->string);
+        const char *missed = same              ? pod_template_left_out(arena, member, same)
+                             : is_void(member) ? NULL
+                                               : "";
+
+        if (missed)
+            return arena_printf(arena, ".%s%s", member->string, missed);
+    }
+    return NULL;
+}
+
 static void add_number(struct arena *arena, cJSON *env, const char *name, int64_t value)
 {
     workload_add_env(arena, env, name, arena_printf(arena, "%lld", (long long)value));

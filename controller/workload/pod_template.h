@@ -23,3 +23,11 @@ cJSON *pod_template(struct arena *arena, const struct pod_template_options *opti
  * item by that name, other arrays by appending, everything else is replaced.
  */
 void pod_template_merge(cJSON *into, const cJSON *fragment);
+
+/*
+ * The first member of a fragment that what became of it does not have, as ".spec.tolerationz" or
+ * ".spec.containers[proplet].imagePulPolicy"; NULL: all is there. An API server leaves out what its
+ * types do not know (KEP-2885), and says so nowhere that users of the Proplet would look. What is
+ * as good as absent (null, false, 0, empty) is not missed.
+ */
+const char *pod_template_left_out(struct arena *arena, const cJSON *fragment, const cJSON *made);

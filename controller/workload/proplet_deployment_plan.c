@@ -247,6 +247,8 @@ struct proplet_pods deployment_status(struct arena *arena, const struct proplet_
 
     struct workload_trouble trouble = trouble_of(arena, live, pods, len);
     told.trouble = trouble.reason != NULL;
+    told.podless = !told.trouble && spec->k8s->indexed_client_ids && live && is_told(live) &&
+                   json_int(json_get(status, "replicas"), 0) < wanted; /* a Deployment says why */
     told.reason = told.trouble ? trouble.reason : "PodsNotReady";
     told.message = told.trouble ? trouble.message
                                 : arena_printf(arena, "%" PRId64 " of %" PRId64 " pods are ready",

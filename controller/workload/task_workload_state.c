@@ -120,14 +120,16 @@ static struct task_workload_state ended(enum task_workload_step step, const char
     return (struct task_workload_state){ .step = step, .reason = reason, .message = message };
 }
 
-/* Evicted, preempted, drained, its node lost or shut down. */
+/* Evicted, preempted, drained, its node lost or shut down, or without room for it when it came there
+ * (OutOfcpu, OutOfpods, ...). */
 static bool is_disrupted(const cJSON *pod)
 {
     static const char *const REASONS[] = { "Evicted",      "NodeLost",   "NodeShutdown",
                                            "NodeAffinity", "Terminated", NULL };
+    const char *reason = text_of(json_get(pod, "status"), "reason");
 
     return condition_is(conditions_of(pod), "DisruptionTarget", CONDITION_TRUE) ||
-           is_one_of(text_of(json_get(pod, "status"), "reason"), REASONS);
+           str_has_prefix(reason, "OutOf") || is_one_of(reason, REASONS);
 }
 
 static const char *disruption_message(struct arena *arena, const cJSON *pod)

@@ -171,10 +171,17 @@ static const char *text_of(const cJSON *object, const char *key)
     return json_string(json_get(object, key), "");
 }
 
-/* Both are said in turn for the same trouble. */
+/* A kubelet says one of these when it has tried, and ImagePullBackOff until it tries again. */
 static const char *settled_reason(const char *reason)
 {
-    return str_equal(reason, "ErrImagePull") ? "ImagePullBackOff" : reason;
+    static const char *const TRIED[] = { "ErrImagePull", "RegistryUnavailable",
+                                         "SignatureValidationFailed" };
+
+    for (size_t i = 0; i < ARRAY_LEN(TRIED); i++) {
+        if (str_equal(reason, TRIED[i]))
+            return "ImagePullBackOff";
+    }
+    return reason;
 }
 
 static struct workload_trouble ended(struct arena *arena, const char *pod, const char *container,

@@ -10,7 +10,7 @@
 #include "common/base/str.h"
 
 #define MAX_REPLY (8u << 20)
-#define TIMEOUT_S 20L
+#define TIMEOUT_S 120L
 
 struct tls_client {
     CURL *easy;
