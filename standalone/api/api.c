@@ -80,38 +80,6 @@ static int fail_method(struct api_call *call, const char *verb)
                            call_resource_name(call));
 }
 
-/* Of the kinds that are built in: their paths are known one by one. */
-static bool is_builtin_group(const struct api_call *call)
-{
-    const struct resources *resources = call->api->resources;
-
-    for (size_t i = 0; i < resources_len(resources); i++) {
-        const struct resource *resource = resources_at(resources, i);
-
-        if (!resource->custom && str_equal(resource->kind.group, call->route.group))
-            return true;
-    }
-    return false;
-}
-
-static int fail_unknown(struct api_call *call)
-{
-    return is_builtin_group(call) ? call_fail_path(call, 404) : call_fail_no_page(call);
-}
-
-static bool has_subresource(const struct api_call *call)
-{
-    const char *subresource = call->route.subresource;
-
-    return !*subresource || (str_equal(subresource, "status") && call->resource->has_status);
-}
-
-/* Namespaces have their finalizers and their content: each is deleted by name. */
-static bool has_verb(const struct api_call *call, const char *verb)
-{
-    return !str_equal(verb, "deletecollection") || call->resource->kind.namespaced;
-}
-
 /* Namespaced objects have a namespace, others none; all namespaces can only be listed and watched. */
 static bool has_right_place(const struct api_call *call)
 {
@@ -121,6 +89,30 @@ static bool has_right_place(const struct api_call *call)
         return !*route->ns;
     return *route->ns || (!*route->name && (str_equal(call->request->method, "GET") ||
                                             str_equal(call->request->method, "HEAD")));
+}
+
+/* Whether a custom kind has a subresource is asked where the object is looked for. */
+static int fail_unknown(struct api_call *call)
+{
+    if (call->resource && call->resource->custom && *call->route.subresource &&
+        has_right_place(call))
+        return call_fail_not_found(call, call->route.name);
+    return call_fail_no_path(call);
+}
+
+static bool has_subresource(const struct api_call *call)
+{
+    const char *subresource = call->route.subresource;
+
+    if (call->route.deeper)
+        return false;
+    return !*subresource || (str_equal(subresource, "status") && call->resource->has_status);
+}
+
+/* Namespaces have their finalizers and their content: each is deleted by name. */
+static bool has_verb(const struct api_call *call, const char *verb)
+{
+    return !str_equal(verb, "deletecollection") || call->resource->kind.namespaced;
 }
 
 static bool is_watch(const struct api_call *call)
@@ -133,7 +125,9 @@ static int handle_verb(struct api_call *call, size_t index)
 {
     const char *verb = VERBS[index].verb;
 
-    if (pods_is_route(&call->route))
+    if (call->route.deeper)
+        return fail_unknown(call);
+    if (pods_is_request(call))
         return call_pods(call);
     if (!call->resource) {
         int r = call_review(call);

@@ -6,6 +6,7 @@
 #include "common/base/str.h"
 #include "common/json/yaml.h"
 #include "standalone/api/protobuf.h"
+#include "standalone/schema/schema.h"
 
 #define MAX_WARNINGS (ARRAY_LEN(((struct api_reply *)0)->warnings) - 1)
 /* As the API server cuts them. */
@@ -93,12 +94,16 @@ int call_fail_named(struct api_call *call, int code, const char *reason, const c
     return call_fail_status(call, status);
 }
 
-int call_fail_kind(struct api_call *call, int code, const char *reason, const char *kind,
-                   const char *name, const char *message)
+int call_fail_kind(struct api_call *call, int code, const char *reason,
+                   const struct kube_kind *kind, const char *name, const char *message)
 {
     cJSON *status = make_status(call->arena, code, reason, message);
+    cJSON *details = json_set_object(status, "details");
 
-    json_set_string(set_details(call, status, name), "kind", kind);
+    json_set_string(details, "name", name);
+    if (*kind->group)
+        json_set_string(details, "group", kind->group);
+    json_set_string(details, "kind", kind->kind);
     return call_fail_status(call, status);
 }
 
@@ -126,10 +131,37 @@ int call_fail_path(struct api_call *call, int code)
     return call_fail_status(call, status);
 }
 
-int call_fail_no_page(struct api_call *call)
+/* Of the kinds that are built in: their paths are known one by one. */
+static bool is_builtin_group(const struct api_call *call, const char *group, size_t len)
+{
+    const struct resources *resources = call->api->resources;
+
+    for (size_t i = 0; len && i < resources_len(resources); i++) {
+        const struct resource *resource = resources_at(resources, i);
+
+        if (!resource->custom && strlen(resource->kind.group) == len &&
+            strncmp(resource->kind.group, group, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_below_builtin(const struct api_call *call)
+{
+    const char *path = call->request->path, *group = path + strlen("/apis/");
+
+    if (str_has_prefix(path, "/api/") || str_has_prefix(path, "/version/"))
+        return true;
+    return str_has_prefix(path, "/apis/") && is_builtin_group(call, group, strcspn(group, "/")) &&
+           strchr(group, '/');
+}
+
+int call_fail_no_path(struct api_call *call)
 {
     static const char TEXT[] = "404 page not found\n";
 
+    if (is_below_builtin(call))
+        return call_fail_path(call, 404);
     (void)call_reply_text(call, 404, "text/plain; charset=utf-8", TEXT, strlen(TEXT));
     return -1;
 }
@@ -267,6 +299,16 @@ static bool is_readable(const struct api_request *request)
     return false;
 }
 
+int call_check_type(struct api_call *call)
+{
+    if (is_readable(call->request))
+        return 0;
+    return call_fail(call, 415, "UnsupportedMediaType",
+                     "the body of the request was in an unknown format - accepted media types "
+                     "include: application/json, application/yaml, "
+                     "application/vnd.kubernetes.protobuf");
+}
+
 int call_body(struct api_call *call, cJSON **ret)
 {
     const struct api_request *request = call->request;
@@ -274,11 +316,8 @@ int call_body(struct api_call *call, cJSON **ret)
     const cJSON *tree;
     struct error err;
 
-    if (!is_readable(request))
-        return call_fail(call, 415, "UnsupportedMediaType",
-                         "the body of the request was in an unknown format - accepted media types "
-                         "include: application/json, application/yaml, "
-                         "application/vnd.kubernetes.protobuf");
+    if (call_check_type(call) < 0)
+        return -1;
     if (protobuf_is_type(request->content_type)) {
         if (protobuf_read(call->arena, request->body, request->body_len, ret, &err) < 0)
             return call_fail(call, 415, "UnsupportedMediaType", "%s", err.message);
@@ -288,6 +327,8 @@ int call_body(struct api_call *call, cJSON **ret)
     int r = json_parse(call->arena, request->body, request->body_len, &tree, &err);
     if (r < 0 && is_yaml(request->content_type))
         r = yaml_parse(call->arena, request->body, request->body_len, &tree, &err);
+    if (r < 0 && str_equal(request->method, "PATCH"))
+        return call_fail(call, 400, "BadRequest", "error decoding patch: %s", err.message);
     if (r < 0)
         return call_fail(call, 400, "BadRequest",
                          "the object provided is unrecognized (must be of type %s): couldn't get "
@@ -295,4 +336,14 @@ int call_body(struct api_call *call, cJSON **ret)
                          kind, err.message);
     *ret = (cJSON *)(uintptr_t)tree; /* nobody else has it */
     return 0;
+}
+
+const char *call_no_object(struct api_call *call, const cJSON *body)
+{
+    return arena_printf(call->arena,
+                        "couldn't get version/kind; json parse error: json: cannot unmarshal %s "
+                        "into Go value of type struct { APIVersion string "
+                        "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                        "\"json:\\\"kind,omitempty\\\"\" }",
+                        value_word(body));
 }

@@ -43,12 +43,13 @@ int call_fail(struct api_call *call, int code, const char *reason, const char *f
 /* "<plural>.<group> "<name>" …": with details. */
 int call_fail_named(struct api_call *call, int code, const char *reason, const char *name,
                     const char *format, ...) PRINTF_LIKE(5, 6);
-/* The same where the details name a kind, and the message is whole. */
-int call_fail_kind(struct api_call *call, int code, const char *reason, const char *kind,
-                   const char *name, const char *message);
+/* The details name a kind, and the message is whole. */
+int call_fail_kind(struct api_call *call, int code, const char *reason,
+                   const struct kube_kind *kind, const char *name, const char *message);
 /* With empty details: what the API server refuses before it looks for a resource. */
 int call_fail_path(struct api_call *call, int code);
-int call_fail_no_page(struct api_call *call); /* "404 page not found" */
+/* There is nothing at this path: a Status below a group that is built in, else "404 page not found". */
+int call_fail_no_path(struct api_call *call);
 int call_fail_not_found(struct api_call *call, const char *name);
 /* Its namespace is going. */
 int call_fail_terminating(struct api_call *call, const char *name);
@@ -73,8 +74,12 @@ int call_reply(struct api_call *call, int code, const cJSON *document);
 int call_reply_text(struct api_call *call, int code, const char *content_type, const char *body,
                     size_t len);
 
+/* 415 if the body is in a format that is not read. */
+int call_check_type(struct api_call *call);
 /* The tree of the body, JSON or YAML; owned by the arena and free to change. */
 int call_body(struct api_call *call, cJSON **ret);
+/* As the decoder of Go says it of a body, not an object, whose kind it wants to know. */
+const char *call_no_object(struct api_call *call, const cJSON *body);
 
 /* verbs */
 int call_get(struct api_call *call);

@@ -9,13 +9,15 @@
 #include "common/base/str.h"
 #include "common/runtime/thread.h"
 #include "standalone/api/collector_internal.h"
+#include "standalone/api/delete_plan.h"
 
 #define ALL "/registry/"
 #define NAMESPACES "/registry/core/namespaces/"
 /* Of the first look at the store. */
 #define PAGE 500
 
-static char MARK[1]; /* the value of maps that are sets */
+/* Values of maps that are sets; the second one: of a dependent that its owner waits for. */
+static char MARK[1], BLOCKS[1];
 
 static void destroy_set(void *value)
 {
@@ -38,7 +40,7 @@ void collector_note(struct collector *collector, const char *key)
 }
 
 size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
-                            const char *const **ret)
+                            enum collector_dependents which, const char *const **ret)
 {
     struct map *set = map_get(collector->dependents, uid);
     size_t len = 0, position = 0;
@@ -48,12 +50,19 @@ size_t collector_dependents(struct collector *collector, struct arena *arena, co
     if (!set)
         return 0;
 
-    const char **keys = arena_array(arena, const char *, map_len(set) + 1);
+    const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
 
-    while (map_next(set, &position, &key, &value))
-        keys[len++] = arena_strdup(arena, key);
+    while (len < COLLECTOR_BATCH && map_next(set, &position, &key, &value)) {
+        if (which == COLLECTOR_ALL || value == BLOCKS)
+            keys[len++] = arena_strdup(arena, key);
+    }
     *ret = keys;
     return len;
+}
+
+size_t collector_looked_at(const struct collector *collector)
+{
+    return atomic_load(&collector->looked_at);
 }
 
 /* --- what the store tells --------------------------------------------------------------------- */
@@ -69,11 +78,12 @@ static const cJSON *read_if(struct arena *arena, const struct kv_value *value, c
     return tree;
 }
 
-static void index_owners(struct collector *collector, const cJSON *object, const char *key,
+static void index_owners(struct collector *collector, const cJSON *owners, const char *key,
                          bool add)
 {
-    json_for_each (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
+    json_for_each (reference, owners) {
         const char *uid = json_string(json_get(reference, "uid"), "");
+        bool blocks = json_bool(json_get(reference, "blockOwnerDeletion"), false);
         struct map *set = map_get(collector->dependents, uid);
 
         if (!set && add) {
@@ -81,32 +91,52 @@ static void index_owners(struct collector *collector, const cJSON *object, const
             map_set(collector->dependents, uid, set);
         }
         if (set && add)
-            map_set(set, key, MARK);
+            map_set(set, key, blocks ? BLOCKS : MARK);
         else if (set && map_remove(set, key) && !map_len(set))
             map_remove(collector->dependents, uid);
     }
 }
 
-static void note_all(struct collector *collector, struct arena *arena, const char *uid)
+static void note_dependents(struct collector *collector, const char *uid)
 {
-    const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, &keys);
+    struct map *set = map_get(collector->dependents, uid);
+    size_t position = 0;
+    const char *key;
+    void *value;
 
-    for (size_t i = 0; i < len; i++)
-        collector_note(collector, keys[i]);
+    while (set && map_next(set, &position, &key, &value))
+        collector_note(collector, key);
 }
 
-static void see_object(struct collector *collector, struct arena *arena,
-                       const struct kv_value *value, bool had_owners)
+static const cJSON *owners_of(struct arena *arena, const struct kv_value *value)
 {
-    const cJSON *owned = read_if(arena, value, "\"ownerReferences\"");
+    return json_path(read_if(arena, value, "\"ownerReferences\""), "metadata", "ownerReferences",
+                     NULL);
+}
+
+/* Its dependents are to go first. */
+static bool is_waiting(const cJSON *object)
+{
+    return collector_is_deleting(object) && collector_has_finalizer(object, FINALIZER_FOREGROUND);
+}
+
+/* previous: without text when there was none, or nobody knows. */
+static void see_object(struct collector *collector, struct arena *arena,
+                       const struct kv_value *value, const struct kv_value *previous)
+{
+    const cJSON *owners = owners_of(arena, value), *had = owners_of(arena, previous);
     const cJSON *deleting = read_if(arena, value, "\"deletionTimestamp\"");
 
-    index_owners(collector, owned, value->key, true);
-    if ((owned && !had_owners) || collector_is_deleting(deleting))
+    if (!json_equal(owners, had)) {
+        index_owners(collector, had, value->key, false);
+        index_owners(collector, owners, value->key, true);
         collector_note(collector, value->key);
-    if (collector_is_deleting(deleting)) /* in the foreground: its dependents are to go first */
-        note_all(collector, arena, json_string(json_path(deleting, "metadata", "uid", NULL), ""));
+    }
+    if (!collector_is_deleting(deleting))
+        return;
+    collector_note(collector, value->key);
+    if (is_waiting(deleting) && !is_waiting(read_if(arena, previous, "\"deletionTimestamp\"")))
+        note_dependents(collector, json_string(json_path(deleting, "metadata", "uid", NULL), ""));
 }
 
 /* A namespace that is going waits for what is in it, an owner in the foreground for its dependents. */
@@ -127,25 +157,38 @@ static void note_who_waits(struct collector *collector, struct arena *arena, con
 static void see_event(struct collector *collector, struct arena *arena,
                       const struct kv_event *event)
 {
-    const cJSON *previous = read_if(arena, &event->previous, "\"uid\"");
-
     if (event->type == KV_PUT) {
-        see_object(collector, arena, &event->value,
-                   read_if(arena, &event->previous, "\"ownerReferences\""));
+        see_object(collector, arena, &event->value, &event->previous);
         return;
     }
-    index_owners(collector, previous, event->value.key, false);
-    note_all(collector, arena, json_string(json_path(previous, "metadata", "uid", NULL), ""));
+
+    const cJSON *previous = read_if(arena, &event->previous, "\"uid\"");
+    const char *uid = json_string(json_path(previous, "metadata", "uid", NULL), "");
+
+    index_owners(collector, json_path(previous, "metadata", "ownerReferences", NULL),
+                 event->value.key, false);
+    map_remove(collector->sweeps, uid);
+    note_dependents(collector, uid);
     note_who_waits(collector, arena, previous);
+}
+
+static void forget(struct collector *collector)
+{
+    map_destroy(collector->dependents);
+    map_destroy(collector->sweeps);
+    collector->dependents = map_create(destroy_set);
+    collector->sweeps = map_create(collector_sweep_destroy);
 }
 
 /* The whole store, and from then on its events. */
 static int begin(struct collector *collector, struct error *err)
 {
-    struct kv_range range = { .prefix = ALL, .limit = PAGE };
+    struct kv_range range = { .prefix = ALL, .limit = PAGE, .uncounted = true };
+    static const struct kv_value NOTHING;
     struct kv_page page;
     char *after = NULL;
 
+    forget(collector);
     do {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -157,7 +200,7 @@ static int begin(struct collector *collector, struct error *err)
             return r;
         }
         for (size_t i = 0; i < page.len; i++)
-            see_object(collector, arena, &page.items[i], false);
+            see_object(collector, arena, &page.items[i], &NOTHING);
         range.revision = page.revision;
         free(after);
         after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
@@ -212,29 +255,121 @@ static bool is_stopping(struct collector *collector)
     return stopping;
 }
 
-/* What is to be tried again stays. */
-static void work(struct collector *collector)
+static void act(struct collector *collector, const char *key)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    if (is_stopping(collector))
+        return;
+    switch (collector_act(collector, arena, key)) {
+    case COLLECTOR_DONE:
+        break;
+    case COLLECTOR_MORE:
+        collector_note(collector, key);
+        break;
+    case COLLECTOR_OWNER:
+        map_set(collector->owners, key, MARK);
+        break;
+    case COLLECTOR_LATER:
+        if (!map_len(collector->later))
+            collector->later_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + COLLECTOR_RETRY_MS;
+        map_set(collector->later, key, MARK);
+        break;
+    }
+}
+
+static struct map *take_todo(struct collector *collector)
 {
     struct map *todo = collector->todo;
+
+    collector->todo = map_create(NULL);
+    return todo;
+}
+
+/* What was noted since the last time: all of it, or it waits in bulk. */
+static void work_on_todo(struct collector *collector)
+{
+    struct map *todo = take_todo(collector);
+    bool is_bulk = map_len(todo) > COLLECTOR_BATCH;
     size_t position = 0;
     const char *key;
     void *value;
 
-    collector->todo = map_create(NULL);
     while (map_next(todo, &position, &key, &value)) {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-
-        if (is_stopping(collector))
-            break;
-        if (!collector_act(collector, arena, key))
-            collector_note(collector, key);
+        if (is_bulk)
+            map_set(collector->bulk, key, MARK);
+        else
+            act(collector, key);
     }
     map_destroy(todo);
 }
 
+static void work_on_bulk(struct collector *collector)
+{
+    const char *key;
+    void *value;
+
+    for (size_t i = 0; i < COLLECTOR_BATCH; i++) {
+        if (!map_next(collector->going, &collector->position, &key, &value)) {
+            map_destroy(collector->going);
+            collector->going = collector->bulk;
+            collector->bulk = map_create(NULL);
+            collector->position = 0;
+            return;
+        }
+        act(collector, key);
+    }
+}
+
+static bool is_busy(const struct collector *collector)
+{
+    return map_len(collector->todo) || map_len(collector->bulk) || map_len(collector->going);
+}
+
+static void work_on_owners(struct collector *collector)
+{
+    struct map *owners = collector->owners;
+    size_t position = 0;
+    const char *key;
+    void *value;
+
+    if (is_busy(collector) || !map_len(owners))
+        return;
+    collector->owners = map_create(NULL);
+    collector->owners_turn = true;
+    while (map_next(owners, &position, &key, &value))
+        act(collector, key);
+    collector->owners_turn = false;
+    map_destroy(owners);
+}
+
+static void retry(struct collector *collector)
+{
+    size_t position = 0;
+    const char *key;
+    void *value;
+
+    if (!map_len(collector->later) || clock_monotonic_ms(&CLOCK_SYSTEM) < collector->later_ms)
+        return;
+    while (map_next(collector->later, &position, &key, &value))
+        collector_note(collector, key);
+    map_destroy(collector->later);
+    collector->later = map_create(NULL);
+}
+
+/* Whether there is more to do at once. */
+static bool work(struct collector *collector)
+{
+    retry(collector);
+    work_on_todo(collector);
+    work_on_bulk(collector);
+    work_on_owners(collector);
+    return is_busy(collector);
+}
+
 static void wait_for_more(struct collector *collector)
 {
-    bool idle = collector->watch && !map_len(collector->todo);
+    bool idle = collector->watch && !map_len(collector->later);
     struct timespec deadline = cond_deadline(idle ? COLLECTOR_EVENTS_MS : COLLECTOR_RETRY_MS);
 
     pthread_mutex_lock(&collector->lock);
@@ -251,9 +386,12 @@ static void *run(void *ctx)
 
     while (!is_stopping(collector)) {
         take_events(collector);
-        work(collector);
+
+        bool more = work(collector);
+
         collector_expire_events(collector);
-        wait_for_more(collector);
+        if (!more)
+            wait_for_more(collector);
     }
     return NULL;
 }
@@ -261,8 +399,12 @@ static void *run(void *ctx)
 static void release(struct collector *collector)
 {
     kv_watch_close(collector->watch);
-    map_destroy(collector->dependents);
-    map_destroy(collector->todo);
+    struct map *const maps[] = { collector->dependents, collector->sweeps, collector->todo,
+                                 collector->bulk,       collector->going,  collector->owners,
+                                 collector->later };
+
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++)
+        map_destroy(maps[i]);
     pthread_cond_destroy(&collector->changed);
     pthread_mutex_destroy(&collector->lock);
     free(collector);
@@ -273,8 +415,12 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     struct collector *collector = xcalloc(1, sizeof(*collector));
 
     collector->api = api;
-    collector->dependents = map_create(destroy_set);
+    forget(collector);
     collector->todo = map_create(NULL);
+    collector->bulk = map_create(NULL);
+    collector->going = map_create(NULL);
+    collector->owners = map_create(NULL);
+    collector->later = map_create(NULL);
     pthread_mutex_init(&collector->lock, NULL);
     cond_init(&collector->changed);
 

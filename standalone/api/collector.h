@@ -2,16 +2,22 @@
  * namespaces, Events that are over. */
 #pragma once
 
+#include <stddef.h>
+
 #include "common/base/error.h"
 
 struct api;
 struct collector;
 
 /*
- * Watches the whole store. In memory is the key of each object that has an owner. What cannot be done
- * now (a conflict, a full disk) is tried again every COLLECTOR_RETRY_MS.
+ * Watches the whole store. In memory is the key of each object that has an owner, and of each that is to be
+ * looked at. An owner that goes costs a few looks for each dependent, whatever order they end in, and a
+ * namespace for each object in it; meanwhile others are looked at, too. What cannot be done now (a conflict,
+ * a full disk) is tried again every COLLECTOR_RETRY_MS.
  */
 #define COLLECTOR_RETRY_MS 1000
 #define COLLECTOR_EVENTS_MS 60000
 int collector_create(struct api *api, struct collector **ret, struct error *err);
 void collector_destroy(struct collector *collector); /* joins; NULL is fine */
+/* Objects that it has read so far, but for its first look at the store. Any thread. */
+size_t collector_looked_at(const struct collector *collector);

@@ -6,27 +6,24 @@
 #include "standalone/api/collector_internal.h"
 #include "standalone/api/delete.h"
 #include "standalone/api/stored.h"
+#include "standalone/patch/managed_fields.h"
 
 #define NAMESPACES "/registry/core/namespaces/"
 #define EVENTS "/registry/core/events/"
+/* What the collector of a cluster is to managedFields. */
+#define MANAGER "kube-controller-manager"
 /* Objects that are read at once. */
 #define PAGE 500
 
-/* An object as it is stored. */
-struct subject {
-    const char *key;
-    const cJSON *object;
-    uint64_t revision;
-};
-
 /* 1: not there. */
 static int read_subject(struct collector *collector, struct arena *arena, const char *key,
-                        struct subject *ret)
+                        struct collector_subject *ret)
 {
     struct kv_value value;
     struct error err;
     int r = kv_get(collector->api->kv, arena, key, 0, &value, &err);
 
+    atomic_fetch_add(&collector->looked_at, 1);
     if (r == -ERROR_NOT_FOUND)
         return 1;
     if (r == 0)
@@ -52,14 +49,28 @@ static const struct resource *resource_of(struct collector *collector, const cha
     return NULL;
 }
 
-/* Written if it is still as it was read; false: not now. */
+/* Written if it is still as it was read; false: not now. Nobody holds any more what goes. */
 static bool write_object(struct collector *collector, struct arena *arena,
-                         const struct subject *subject, cJSON *object)
+                         const struct collector_subject *subject, cJSON *object)
 {
+    const struct resource *resource = resource_of(collector, subject->key);
     uint64_t revision;
     struct error err;
     size_t len;
-    const char *text = json_text(arena, object, &len);
+
+    if (!resource)
+        return true;
+
+    const struct managed_fields_write fields = {
+        .resource = resource,
+        .subresource = "",
+        .manager = MANAGER,
+        .now_us = clock_wall_us(collector->api->clock),
+    };
+
+    managed_fields_update(arena, &fields, subject->object, object);
+
+    const char *text = stored_text(arena, resource, object, &len);
 
     if (collector_is_deleting(object) &&
         !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
@@ -79,14 +90,18 @@ static cJSON *metadata_of(cJSON *object)
     return (cJSON *)(uintptr_t)json_get(object, "metadata");
 }
 
-static bool delete_one(struct collector *collector, struct arena *arena, const char *key,
-                       const cJSON *object, const char *policy)
+bool collector_delete(struct collector *collector, struct arena *arena, const char *key,
+                      const cJSON *object, const char *policy)
 {
     const struct resource *resource = resource_of(collector, key);
+    if (!policy && collector_has_finalizer(object, FINALIZER_ORPHAN))
+        policy = "Orphan";
+    else if (!policy && collector_has_finalizer(object, FINALIZER_FOREGROUND))
+        policy = "Foreground";
+
     const struct delete_options options = {
         .uid = json_string(json_path(object, "metadata", "uid", NULL), ""),
-        .resource_version = "",
-        .propagation_policy = policy,
+        .propagation_policy = policy ? policy : "Background",
         .orphan_dependents = -1,
     };
     struct error err = { 0 };
@@ -103,7 +118,7 @@ static bool delete_one(struct collector *collector, struct arena *arena, const c
 /* --- whom nobody owns any more ---------------------------------------------------------------- */
 
 static bool drop_references(struct collector *collector, struct arena *arena,
-                            const struct subject *subject, const enum owner_state *states)
+                            const struct collector_subject *subject, const enum owner_state *states)
 {
     cJSON *object = copy_of(arena, subject->object);
     cJSON *kept = json_array(arena);
@@ -120,8 +135,17 @@ static bool drop_references(struct collector *collector, struct arena *arena,
     return write_object(collector, arena, subject, object);
 }
 
+static bool has_dependents(struct collector *collector, struct arena *arena,
+                           const struct collector_subject *subject)
+{
+    const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
+    const char *const *keys;
+
+    return collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys) > 0;
+}
+
 static bool look_at_owners(struct collector *collector, struct arena *arena,
-                           const struct subject *subject)
+                           const struct collector_subject *subject)
 {
     const char *ns = json_string(json_path(subject->object, "metadata", "namespace", NULL), "");
     enum owner_state states[COLLECTOR_MAX_OWNERS] = { OWNER_SOLID };
@@ -129,7 +153,7 @@ static bool look_at_owners(struct collector *collector, struct arena *arena,
 
     json_for_each (reference, json_path(subject->object, "metadata", "ownerReferences", NULL)) {
         const char *key = collector_owner_key(arena, collector->api->resources, ns, reference);
-        struct subject owner = { .key = key };
+        struct collector_subject owner = { .key = key };
 
         if (len == COLLECTOR_MAX_OWNERS)
             break;
@@ -143,9 +167,10 @@ static bool look_at_owners(struct collector *collector, struct arena *arena,
     case COLLECT_DROP_REFERENCES:
         return drop_references(collector, arena, subject, states);
     case COLLECT_DELETE:
-        return delete_one(collector, arena, subject->key, subject->object, "Background");
+        return collector_delete(collector, arena, subject->key, subject->object, NULL);
     case COLLECT_DELETE_FOREGROUND:
-        return delete_one(collector, arena, subject->key, subject->object, "Foreground");
+        return collector_delete(collector, arena, subject->key, subject->object,
+                                has_dependents(collector, arena, subject) ? "Foreground" : NULL);
     }
     return true;
 }
@@ -162,7 +187,7 @@ static bool names_owner(const cJSON *object, const char *uid, bool blocking)
 }
 
 static bool remove_finalizer(struct collector *collector, struct arena *arena,
-                             const struct subject *subject, const char *name)
+                             const struct collector_subject *subject, const char *name)
 {
     cJSON *object = copy_of(arena, subject->object);
     cJSON *kept = json_array(arena);
@@ -178,7 +203,7 @@ static bool remove_finalizer(struct collector *collector, struct arena *arena,
 }
 
 static bool disown(struct collector *collector, struct arena *arena,
-                   const struct subject *dependent, const char *uid)
+                   const struct collector_subject *dependent, const char *uid)
 {
     cJSON *object = copy_of(arena, dependent->object);
     cJSON *kept = json_array(arena);
@@ -193,97 +218,81 @@ static bool disown(struct collector *collector, struct arena *arena,
     return write_object(collector, arena, dependent, object);
 }
 
-static bool look_at_dependents(struct collector *collector, struct arena *arena,
-                               const struct subject *subject, bool orphan)
+/* What is true of the object of this key; less than 0: it cannot be read. */
+static int is_waited_for(struct collector *collector, const char *key, const char *uid)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct collector_subject dependent;
+    int r = read_subject(collector, arena, key, &dependent);
+
+    return r == 0 ? names_owner(dependent.object, uid, true) : r < 0 ? r : 0;
+}
+
+/* Dependents are looked at on their own: they were noted when their owner began to wait, or when they came. */
+static enum collector_outcome await_dependents(struct collector *collector, struct arena *arena,
+                                               const struct collector_subject *subject)
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, &keys);
-    bool waits = false;
+    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_BLOCKING, &keys);
 
     for (size_t i = 0; i < len; i++) {
-        struct subject dependent;
-        int r = read_subject(collector, arena, keys[i], &dependent);
+        int r = is_waited_for(collector, keys[i], uid);
 
-        if (r < 0)
-            return false;
-        if (r > 0 || !names_owner(dependent.object, uid, false))
-            continue;
-        if (orphan && !disown(collector, arena, &dependent, uid))
-            return false;
-        if (!orphan && !collector_is_deleting(dependent.object) &&
-            !look_at_owners(collector, arena, &dependent))
-            return false;
-        waits = waits || (!orphan && names_owner(dependent.object, uid, true) &&
-                          read_subject(collector, arena, keys[i], &dependent) == 0);
+        if (r)
+            return r < 0 ? COLLECTOR_LATER : COLLECTOR_DONE; /* its end wakes this one */
     }
-    if (waits)
-        return true; /* their ends wake this one */
-    return remove_finalizer(collector, arena, subject,
-                            orphan ? FINALIZER_ORPHAN : FINALIZER_FOREGROUND);
+    if (len == COLLECTOR_BATCH)
+        return COLLECTOR_MORE;
+    return remove_finalizer(collector, arena, subject, FINALIZER_FOREGROUND) ? COLLECTOR_DONE
+                                                                             : COLLECTOR_LATER;
 }
 
-/* --- namespaces ------------------------------------------------------------------------------- */
-
-/* Deletes what is there; *ret_left counts what waits for finalizers. */
-static bool empty(struct collector *collector, struct arena *arena, const struct resource *resource,
-                  const char *ns, size_t *ret_left)
+static bool disown_one(struct collector *collector, const char *key, const char *uid)
 {
-    const struct kv_range range = { .prefix = stored_key(arena, resource, ns, NULL) };
-    struct kv_page page;
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct collector_subject dependent;
+    int r = read_subject(collector, arena, key, &dependent);
 
-    if (kv_list(collector->api->kv, arena, &range, &page, NULL) < 0)
-        return false;
-    for (size_t i = 0; i < page.len; i++) {
-        const cJSON *object;
-
-        if (json_parse(arena, page.items[i].text, page.items[i].len, &object, NULL) < 0)
-            continue;
-        if (!collector_is_deleting(object) &&
-            !delete_one(collector, arena, page.items[i].key, object, "Background"))
-            return false;
-        *ret_left += kv_count(collector->api->kv, page.items[i].key);
-    }
-    return true;
+    return r > 0 || (r == 0 && (!names_owner(dependent.object, uid, false) ||
+                                disown(collector, arena, &dependent, uid)));
 }
 
-static bool finish_namespace(struct collector *collector, struct arena *arena,
-                             const struct subject *subject)
+static enum collector_outcome orphan_dependents(struct collector *collector, struct arena *arena,
+                                                const struct collector_subject *subject)
 {
-    const struct resources *resources = collector->api->resources;
-    const char *ns = subject->key + strlen(NAMESPACES);
-    uint64_t revision;
-    size_t left = 0;
+    const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
+    const char *const *keys = NULL;
+    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys);
 
-    for (size_t i = 0; i < resources_len(resources); i++) {
-        const struct resource *resource = resources_at(resources, i);
-
-        if (resource->kind.namespaced && !resource->to_storage &&
-            !empty(collector, arena, resource, ns, &left))
-            return false;
+    for (size_t i = 0; i < len; i++) {
+        if (!disown_one(collector, keys[i], uid))
+            return COLLECTOR_LATER;
     }
-    if (left || json_len(json_path(subject->object, "metadata", "finalizers", NULL)))
-        return true; /* the end of what is left wakes this one */
-    return kv_delete(collector->api->kv, subject->key, subject->revision, &revision, NULL) == 0;
+    if (len == COLLECTOR_BATCH)
+        return COLLECTOR_MORE;
+    return remove_finalizer(collector, arena, subject, FINALIZER_ORPHAN) ? COLLECTOR_DONE
+                                                                         : COLLECTOR_LATER;
 }
 
-bool collector_act(struct collector *collector, struct arena *arena, const char *key)
+enum collector_outcome collector_act(struct collector *collector, struct arena *arena,
+                                     const char *key)
 {
-    struct subject subject;
+    struct collector_subject subject;
     int r = read_subject(collector, arena, key, &subject);
 
     if (r != 0)
-        return r > 0;
-    if (collector_is_deleting(subject.object)) {
-        if (str_has_prefix(key, NAMESPACES))
-            return finish_namespace(collector, arena, &subject);
-        if (collector_has_finalizer(subject.object, FINALIZER_ORPHAN))
-            return look_at_dependents(collector, arena, &subject, true);
-        if (collector_has_finalizer(subject.object, FINALIZER_FOREGROUND))
-            return look_at_dependents(collector, arena, &subject, false);
-        return true;
-    }
-    return look_at_owners(collector, arena, &subject);
+        return r > 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
+    if (!collector_is_deleting(subject.object))
+        return look_at_owners(collector, arena, &subject) ? COLLECTOR_DONE : COLLECTOR_LATER;
+    if (str_has_prefix(key, NAMESPACES))
+        return collector_empty_namespace(collector, arena, &subject);
+    if (collector_has_finalizer(subject.object, FINALIZER_ORPHAN))
+        return orphan_dependents(collector, arena, &subject);
+    if (collector_has_finalizer(subject.object, FINALIZER_FOREGROUND))
+        return collector->owners_turn ? await_dependents(collector, arena, &subject)
+                                      : COLLECTOR_OWNER;
+    return COLLECTOR_DONE;
 }
 
 void collector_expire_events(struct collector *collector)
@@ -299,7 +308,7 @@ void collector_expire_events(struct collector *collector)
     collector->events_due_ms = now_ms + COLLECTOR_EVENTS_MS;
 
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct kv_range range = { .prefix = EVENTS, .limit = PAGE };
+    struct kv_range range = { .prefix = EVENTS, .limit = PAGE, .uncounted = true };
 
     do {
         if (kv_list(collector->api->kv, arena, &range, &page, &err) < 0) {

@@ -1,19 +1,24 @@
 #include "standalone/api/delete.h"
 
+#include <string.h>
+
 #include "common/base/str.h"
 #include "standalone/api/options.h"
-#include "standalone/api/present.h"
-#include "standalone/api/selection.h"
+#include "standalone/api/read.h"
 #include "standalone/api/stored.h"
 #include "standalone/schema/object_meta.h"
 
-/* r of a write: DELETE_FAILED with a conflict is tried again by the caller. */
-static enum delete_outcome outcome_of(int r, enum delete_outcome good)
-{
-    if (r == -ERROR_NOT_FOUND)
-        return DELETE_NOT_FOUND;
-    return r < 0 ? DELETE_FAILED : good;
-}
+/* Deletions of a collection whose writes share a sync; at most so many, of objects of about so many bytes. */
+#define MAX_BATCH 256
+#define MAX_BATCH_BYTES ((size_t)1 << 20)
+
+/* What is to be done about one object, decided on it as it is. */
+struct deletion {
+    enum delete_outcome outcome; /* when the change is made */
+    cJSON *object;               /* as delete_object gives it */
+    struct kv_change *change;    /* NULL: none */
+    size_t bytes;                /* of what was read */
+};
 
 static bool is_namespaces(const struct resource *resource)
 {
@@ -32,41 +37,75 @@ static bool is_immortal(const struct resource *resource, const char *name)
     return false;
 }
 
-static enum delete_outcome act(struct api *api, struct arena *arena,
-                               const struct resource *resource, const struct kv_value *value,
-                               const struct delete_options *options, cJSON **object,
-                               struct error *err)
+static void plan(struct api *api, struct arena *arena, const struct resource *resource,
+                 const struct kv_value *value, const struct delete_options *options,
+                 struct kv_change *room, struct deletion *deletion)
 {
+    struct kv_change change = { .key = value->key, .expected = value->revision };
     cJSON *marked = NULL;
-    uint64_t revision = value->revision;
-    size_t len;
-    int r;
 
-    switch (delete_plan(arena, *object, options, clock_wall_us(api->clock), &marked)) {
+    switch (delete_plan(arena, deletion->object, options, clock_wall_us(api->clock), &marked)) {
     case DELETE_NOW:
-        if (options->dry_run)
-            return DELETE_DONE;
-        r = kv_delete(api->kv, value->key, value->revision, &revision, err);
-        stored_set_version(*object, revision);
-        return outcome_of(r, DELETE_DONE);
+        deletion->outcome = DELETE_DONE;
+        break;
     case DELETE_NOTHING:
-        return DELETE_PENDING;
+        deletion->outcome = DELETE_PENDING;
+        return;
     case DELETE_MARK:
+        deletion->outcome = DELETE_PENDING;
+        deletion->object = marked;
+        change.text = stored_text(arena, resource, arena_own(arena, json_copy(marked), json_free),
+                                  &change.len);
+        stored_set_version(marked, value->revision); /* until it is written */
         break;
     }
+    if (options->dry_run)
+        return;
+    *room = change;
+    deletion->change = room;
+}
 
-    r = 0;
-    if (!options->dry_run) {
-        cJSON *copy = arena_own(arena, json_copy(marked), json_free);
-        const char *text = stored_text(arena, resource, copy, &len);
+/* Any failure is final; else the change, which is in the room, is to be made, and settled. */
+static void decide(struct api *api, struct arena *arena, const struct resource *resource,
+                   const char *ns, const char *name, const struct delete_options *options,
+                   struct kv_change *room, struct deletion *ret, struct error *err)
+{
+    struct kv_value value;
+    cJSON *object = NULL;
 
-        r = kv_put(api->kv, value->key, text, len, value->revision, &revision, err);
-    }
-    if (r == 0) {
-        stored_set_version(marked, revision);
-        *object = marked;
-    }
-    return outcome_of(r, DELETE_PENDING);
+    *ret = (struct deletion){ .outcome = DELETE_FAILED };
+
+    int r = kv_get(api->kv, arena, stored_key(arena, resource, ns, name), 0, &value, err);
+    if (r == 0)
+        r = stored_tree(arena, resource, &value, 0, &object, err);
+    if (r == -ERROR_NOT_FOUND)
+        ret->outcome = DELETE_NOT_FOUND;
+    if (r < 0)
+        return;
+    ret->object = object;
+    ret->bytes = value.len;
+    if (options->uid && !str_equal(options->uid, object_meta_text(object, "uid")))
+        ret->outcome = DELETE_UID_DIFFERS;
+    else if (options->resource_version &&
+             !str_equal(options->resource_version, object_meta_text(object, "resourceVersion")))
+        ret->outcome = DELETE_VERSION_DIFFERS;
+    else if (is_immortal(resource, name))
+        ret->outcome = DELETE_FORBIDDEN;
+    else
+        plan(api, arena, resource, &value, options, room, ret);
+}
+
+/* What came of the change; DELETE_FAILED with a conflict: to be decided anew. */
+static void settle(struct deletion *deletion)
+{
+    const struct kv_change *change = deletion->change;
+
+    if (!change)
+        return;
+    if (change->r == 0)
+        stored_set_version(deletion->object, change->revision);
+    else
+        deletion->outcome = change->r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
 }
 
 enum delete_outcome delete_object(struct api *api, struct arena *arena,
@@ -74,31 +113,21 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
                                   const struct delete_options *options, cJSON **ret_object,
                                   struct error *err)
 {
-    const char *key = stored_key(arena, resource, ns, name);
+    struct deletion deletion;
+    struct kv_change change;
 
-    *ret_object = NULL;
     for (int i = 0; i < API_MAX_TRIES; i++) {
-        struct kv_value value;
-        cJSON *object = NULL;
-        int r = kv_get(api->kv, arena, key, 0, &value, err);
-
-        if (r == 0)
-            r = stored_tree(arena, resource, &value, 0, &object, err);
-        if (r < 0)
-            return outcome_of(r, DELETE_DONE);
-        *ret_object = object;
-        if (*options->uid && !str_equal(options->uid, object_meta_text(object, "uid")))
-            return DELETE_UID_DIFFERS;
-        if (*options->resource_version &&
-            !str_equal(options->resource_version, object_meta_text(object, "resourceVersion")))
-            return DELETE_VERSION_DIFFERS;
-        if (is_immortal(resource, name))
-            return DELETE_FORBIDDEN;
-
-        enum delete_outcome outcome = act(api, arena, resource, &value, options, ret_object, err);
-
-        if (outcome != DELETE_FAILED || err->code != ERROR_CONFLICT)
-            return outcome;
+        decide(api, arena, resource, ns, name, options, &change, &deletion, err);
+        *ret_object = deletion.object;
+        if (!deletion.change)
+            return deletion.outcome;
+        kv_write_all(api->kv, &change, 1);
+        settle(&deletion);
+        if (deletion.outcome != DELETE_FAILED)
+            return deletion.outcome;
+        *err = change.err;
+        if (err->code != ERROR_CONFLICT)
+            break;
     }
     return DELETE_FAILED;
 }
@@ -131,16 +160,21 @@ static int reply_deleted(struct api_call *call, cJSON *object)
 static int fail_precondition(struct api_call *call, const char *name, const char *what,
                              const char *wanted, const char *is, const char *meaning)
 {
-    const struct kube_kind *kind = &call->resource->kind;
+    struct kube_kind kind = call->resource->kind;
+
+    /* Events are deleted as the core group has them, whichever way they were asked for. */
+    if (str_equal(call->resource->storage, "core/events"))
+        kind.group = "";
+
     const char *resource =
-        *kind->group ? arena_printf(call->arena, "%s.%s", kind->kind, kind->group) : kind->kind;
+        *kind.group ? arena_printf(call->arena, "%s.%s", kind.kind, kind.group) : kind.kind;
     const char *message = arena_printf(
         call->arena,
         "Operation cannot be fulfilled on %s \"%s\": the %s in the precondition (%s) does not "
         "match the %s in record (%s). The object might have been %s",
         resource, name, what, wanted, what, is, meaning);
 
-    return call_fail_kind(call, 409, "Conflict", kind->kind, name, message);
+    return call_fail_kind(call, 409, "Conflict", &kind, name, message);
 }
 
 /* Whatever is not a deletion. */
@@ -187,58 +221,112 @@ int call_delete(struct api_call *call)
     return refuse(call, outcome, call->route.name, &options, object, &err);
 }
 
-/* Deletes what is selected of a page; *len counts what is in items, as it was before. */
-static int delete_page(struct api_call *call, const struct selection *selection,
-                       const struct delete_options *options, const struct kv_page *page,
-                       struct listed *items, size_t *len)
+/* --- collections ------------------------------------------------------------------------------ */
+
+/* The list as it was before is the answer; of it only the text is kept, and the names. */
+struct collection {
+    struct api_call *call;
+    struct list_writer answer;
+    struct delete_options options;
+    size_t prefix_len; /* of keys, before the name */
+    const char **names;
+    size_t len, room;
+};
+
+static void collection_release(struct collection *collection)
 {
-    for (size_t i = 0; i < page->len; i++) {
-        struct error err = { 0 };
-        cJSON *listed, *object;
+    list_writer_release(&collection->answer);
+}
+DEFINE_CLEANUP_OF(struct collection, collection_release)
 
-        if (stored_tree(call->arena, call->resource, &page->items[i], 0, &listed, &err) < 0)
-            return call_fail_store(call, &err);
-        if (!selection_matches(selection, listed))
-            continue;
+static int take_listed(void *ctx, struct arena *arena, const struct kv_value *value, cJSON *tree)
+{
+    struct collection *collection = ctx;
+    struct arena *kept = collection->call->arena;
 
-        const char *name = object_meta_text(listed, "name");
-        enum delete_outcome outcome =
-            delete_object(call->api, call->arena, call->resource,
-                          object_meta_text(listed, "namespace"), name, options, &object, &err);
+    if (collection->len == collection->room) {
+        size_t room = collection->room ? collection->room * 2 : 64;
+        const char **names = arena_array(kept, const char *, room);
 
-        if (outcome == DELETE_NOT_FOUND)
-            continue;
-        if (outcome != DELETE_DONE && outcome != DELETE_PENDING)
-            return refuse(call, outcome, name, options, object, &err);
-        items[(*len)++] = (struct listed){ .tree = listed };
+        if (collection->len)
+            memcpy(names, collection->names, collection->len * sizeof(*names));
+        collection->names = names;
+        collection->room = room;
     }
-    return 0;
+    collection->names[collection->len++] = arena_strdup(kept, value->key + collection->prefix_len);
+    return list_writer_add(&collection->answer, arena, value, tree);
+}
+
+static bool is_good(enum delete_outcome outcome)
+{
+    return outcome == DELETE_DONE || outcome == DELETE_PENDING || outcome == DELETE_NOT_FOUND;
+}
+
+/* What somebody changed in between goes alone. err: why it could not be decided. */
+static int finish(struct collection *collection, struct arena *arena, struct deletion *deletion,
+                  const char *name, struct error *err)
+{
+    struct api_call *call = collection->call;
+
+    settle(deletion);
+    if (deletion->change && deletion->change->r < 0)
+        *err = deletion->change->err;
+    if (deletion->outcome == DELETE_FAILED && err->code == ERROR_CONFLICT)
+        deletion->outcome = delete_object(call->api, arena, call->resource, call->route.ns, name,
+                                          &collection->options, &deletion->object, err);
+    return is_good(deletion->outcome)
+               ? 0
+               : refuse(call, deletion->outcome, name, &collection->options, deletion->object, err);
+}
+
+/* Those from the first one on: how many were; -1 after a refusal. Nothing is decided behind one that is refused. */
+static int delete_batch(struct collection *collection, size_t first)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct api_call *call = collection->call;
+    struct deletion *deletions = arena_array(arena, struct deletion, MAX_BATCH);
+    struct kv_change *changes = arena_array(arena, struct kv_change, MAX_BATCH);
+    size_t len = 0, changes_len = 0, bytes = 0;
+    const char *const *names = collection->names + first;
+    struct error err = { 0 };
+    bool good = true;
+
+    while (good && len < MAX_BATCH && first + len < collection->len && bytes < MAX_BATCH_BYTES) {
+        struct deletion *deletion = &deletions[len];
+
+        decide(call->api, arena, call->resource, call->route.ns, names[len], &collection->options,
+               &changes[changes_len], deletion, &err);
+        changes_len += deletion->change != NULL;
+        bytes += deletion->bytes;
+        good = is_good(deletion->outcome);
+        len++;
+    }
+    kv_write_all(call->api->kv, changes, changes_len);
+    for (size_t i = 0; i < len; i++) {
+        if (finish(collection, arena, &deletions[i], names[i], &err) < 0)
+            return -1;
+    }
+    return (int)len;
 }
 
 int call_delete_collection(struct api_call *call)
 {
+    CLEANUP(collection_releasep) struct collection collection = { .call = call };
     struct selection selection;
-    struct delete_options options;
-    struct kv_page page;
-    struct error err;
-    size_t len = 0;
-    const struct kv_range range = {
-        .prefix = stored_key(call->arena, call->resource, call->route.ns, NULL),
-    };
+    struct list_end end;
 
-    if (selection_read(call, &selection) < 0 || options_read_delete(call, &options) < 0)
+    list_writer_begin(&collection.answer, call);
+    collection.prefix_len = strlen(stored_key(call->arena, call->resource, call->route.ns, NULL));
+    if (selection_read(call, &selection) < 0 ||
+        options_read_delete(call, &collection.options) < 0 ||
+        list_read(call, &selection, take_listed, &collection, &end) < 0)
         return -1;
-    if (kv_list(call->api->kv, call->arena, &range, &page, &err) < 0)
-        return call_fail_store(call, &err);
+    for (size_t done = 0; done < collection.len;) {
+        int r = delete_batch(&collection, done);
 
-    struct listed *items = arena_array(call->arena, struct listed, page.len + 1);
-
-    if (delete_page(call, &selection, &options, &page, items, &len) < 0)
-        return -1;
-
-    const struct list_end end = { .revision = page.revision,
-                                  .continue_token = "",
-                                  .remaining = -1 };
-
-    return present_list(call, items, len, &end);
+        if (r < 0)
+            return r;
+        done += (size_t)r;
+    }
+    return list_writer_end(&collection.answer, &end);
 }

@@ -12,8 +12,16 @@ static bool has_finalizer(const cJSON *live, const char *name)
     return false;
 }
 
+/* Nobody depends on an Event. */
+static bool is_event(const cJSON *live)
+{
+    return str_equal(json_string(json_get(live, "kind"), ""), "Event");
+}
+
 static bool orphans(const cJSON *live, const struct delete_options *options)
 {
+    if (is_event(live))
+        return false;
     if (options->orphan_dependents >= 0)
         return options->orphan_dependents > 0;
     if (*options->propagation_policy)
@@ -23,6 +31,8 @@ static bool orphans(const cJSON *live, const struct delete_options *options)
 
 static bool waits_for_dependents(const cJSON *live, const struct delete_options *options)
 {
+    if (is_event(live))
+        return false;
     if (options->orphan_dependents >= 0)
         return false;
     if (*options->propagation_policy)
@@ -56,7 +66,8 @@ static void mark(cJSON *object, int64_t now_us)
     char now[RFC3339_LEN];
 
     json_set_string(metadata, "deletionTimestamp", rfc3339_format(now_us, now));
-    json_set_int(metadata, "deletionGracePeriodSeconds", 0);
+    if (!str_equal(json_string(json_get(object, "kind"), ""), "Namespace"))
+        json_set_int(metadata, "deletionGracePeriodSeconds", 0);
     if (generation > 0)
         json_set_int(metadata, "generation", generation + 1);
 }

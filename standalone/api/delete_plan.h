@@ -6,11 +6,12 @@
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
-/* DeleteOptions, of the body and the query. Strings "": not set. */
+/* DeleteOptions, of the body or the query. */
 struct delete_options {
-    const char *uid, *resource_version; /* preconditions */
-    const char *propagation_policy;     /* Orphan, Background, Foreground */
-    int orphan_dependents;              /* -1: not set; before there were policies */
+    const char *uid,
+        *resource_version; /* preconditions; NULL: none, but "" is one that nothing meets */
+    const char *propagation_policy; /* Orphan, Background, Foreground; "": not set */
+    int orphan_dependents;          /* -1: not set; before there were policies */
     bool dry_run;
 };
 

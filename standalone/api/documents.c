@@ -7,6 +7,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "standalone/schema/discovery.h"
 #include "standalone/schema/openapi.h"
 
@@ -131,7 +132,7 @@ static int reply_openapi(struct api_call *call)
         size_t len;
 
         if (!tree)
-            return call_fail_no_page(call);
+            return call_fail_no_path(call);
 
         const char *body = protobuf ? openapi_v2_protobuf(call->arena, tree, &len)
                                     : json_text(call->arena, tree, &len);
@@ -153,6 +154,11 @@ static int reply_aggregated(struct api_call *call, bool core)
     return 0;
 }
 
+static bool reads(const struct api_call *call)
+{
+    return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
+}
+
 static int reply_discovery(struct api_call *call)
 {
     const struct resources *resources = call->api->resources;
@@ -160,7 +166,7 @@ static int reply_discovery(struct api_call *call)
     bool top = route->type == ROUTE_CORE || route->type == ROUTE_GROUPS;
     cJSON *document = NULL;
 
-    if (top && call->format.type == FORMAT_AGGREGATED)
+    if (top && call->format.type == FORMAT_AGGREGATED && reads(call))
         return reply_aggregated(call, route->type == ROUTE_CORE);
     if (route->type == ROUTE_CORE)
         document = discovery_api(call->arena, OWN_ADDRESS);
@@ -170,7 +176,9 @@ static int reply_discovery(struct api_call *call)
         document = discovery_group(call->arena, resources, route->group);
     else
         document = discovery_resources(call->arena, resources, route->group, route->version);
-    return document ? call_reply(call, 200, document) : call_fail_no_page(call);
+    if (!document)
+        return call_fail_no_path(call);
+    return reads(call) ? call_reply(call, 200, document) : call_fail_path(call, 405);
 }
 
 /* The version whose words and behaviour are followed; clients choose by it what they ask for. */
@@ -181,7 +189,7 @@ static cJSON *make_version(struct arena *arena)
     json_set_string(version, "major", "1");
     json_set_string(version, "minor", "34");
     json_set_string(version, "gitVersion", "v1.34.0+propeller-standalone");
-    json_set_string(version, "gitCommit", PROPELLER_VERSION);
+    json_set_string(version, "gitCommit", version_name());
     json_set_string(version, "gitTreeState", "clean");
     json_set_string(version, "buildDate", "1970-01-01T00:00:00Z");
     json_set_string(version, "goVersion", "");
@@ -192,23 +200,24 @@ static cJSON *make_version(struct arena *arena)
 
 int call_document(struct api_call *call)
 {
-    if (!str_equal(call->request->method, "GET") && !str_equal(call->request->method, "HEAD"))
-        return call_fail_path(call, 405);
-    switch (call->route.type) {
-    case ROUTE_CORE:
-    case ROUTE_GROUPS:
-    case ROUTE_GROUP:
-    case ROUTE_RESOURCES:
+    const enum route_type type = call->route.type;
+
+    /* What is not there is so for all methods. */
+    if (type == ROUTE_UNKNOWN)
+        return call_fail_no_path(call);
+    if (type == ROUTE_CORE || type == ROUTE_GROUPS || type == ROUTE_GROUP ||
+        type == ROUTE_RESOURCES)
         return reply_discovery(call);
+    if (!reads(call))
+        return call_fail_path(call, 405);
+    switch (type) {
     case ROUTE_OPENAPI_V2:
     case ROUTE_OPENAPI_V3:
     case ROUTE_OPENAPI_V3_GROUP:
         return reply_openapi(call);
     case ROUTE_VERSION:
         return call_reply(call, 200, make_version(call->arena));
-    case ROUTE_HEALTH:
+    default: /* health */
         return call_reply_text(call, 200, "text/plain; charset=utf-8", "ok", 2);
-    default:
-        return call_fail_no_page(call);
     }
 }

@@ -90,8 +90,8 @@ static int read_term(struct arena *arena, const char **at, struct term *ret, str
     *at += ret->negated;
     if (**at != '=')
         return error_set(err, ERROR_INVALID,
-                         "invalid selector: '%.100s'; can't understand '%.100s'", ret->field,
-                         ret->field);
+                         FIELD_SELECTOR_UNREADABLE "'%.100s'; can't understand '%.100s'",
+                         ret->field, ret->field);
     *at += 1 + ((*at)[1] == '=');
     ret->value = read_value(arena, at);
     return 0;
@@ -104,7 +104,7 @@ int field_selector_parse(struct arena *arena, const struct kube_kind *kind, cons
 
     while (*text) {
         if (selector->len == SELECTOR_MAX_REQUIREMENTS)
-            return error_set(err, ERROR_INVALID, "invalid selector: more than %d terms",
+            return error_set(err, ERROR_INVALID, FIELD_SELECTOR_UNREADABLE "more than %d terms",
                              SELECTOR_MAX_REQUIREMENTS);
 
         struct term *term = &selector->items[selector->len++];

@@ -18,6 +18,12 @@ static const char *parameter(struct arena *arena, const char *element, const cha
     return NULL;
 }
 
+/* Of what is given in the place of objects; none counts as v1. */
+static bool is_served(const char *version)
+{
+    return !version || str_equal(version, "v1") || str_equal(version, "v1beta1");
+}
+
 static bool read_json(struct arena *arena, const char *element, struct format *ret)
 {
     const char *as = parameter(arena, element, "as");
@@ -25,9 +31,9 @@ static bool read_json(struct arena *arena, const char *element, struct format *r
     ret->version = parameter(arena, element, "v");
     if (!as)
         ret->type = FORMAT_OBJECT;
-    else if (str_equal(as, "Table"))
+    else if (str_equal(as, "Table") && is_served(ret->version))
         ret->type = FORMAT_TABLE;
-    else if (str_equal(as, "PartialObjectMetadata") || str_equal(as, "PartialObjectMetadataList"))
+    else if (str_has_prefix(as, "PartialObjectMetadata") && is_served(ret->version))
         ret->type = FORMAT_METADATA;
     else if (str_equal(as, "APIGroupDiscoveryList"))
         ret->type = FORMAT_AGGREGATED;
@@ -38,10 +44,10 @@ static bool read_json(struct arena *arena, const char *element, struct format *r
 
 static bool read_element(struct arena *arena, const char *element, struct format *ret)
 {
-    size_t type_len = strcspn(element, "; ");
+    const char *type = arena_strndup(arena, element, strcspn(element, "; "));
 
     *ret = (struct format){ 0 };
-    if (strncmp(element, "application/json", type_len) == 0 || str_has_prefix(element, "*/*") ||
+    if (str_equal(type, "application/json") || str_has_prefix(element, "*/*") ||
         str_has_prefix(element, "application/*"))
         return read_json(arena, element, ret);
     if (str_has_prefix(element, "application/yaml")) {

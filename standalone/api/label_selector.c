@@ -1,18 +1,19 @@
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/str.h"
 #include "standalone/api/selector.h"
+#include "standalone/schema/name_rules.h"
 
 enum operation { EXISTS, NOT_EXISTS, IN, NOT_IN, GREATER, LESS };
 
-#define MAX_VALUES 64
 #define MAX_TOKEN 40
 
 struct requirement {
     const char *key;
     enum operation operation;
-    const char **values;
+    const char **values; /* sorted, each once */
     size_t values_len;
 };
 struct label_selector {
@@ -79,15 +80,28 @@ static int refuse_start(struct parser *parser)
                      (int)token_len(parser->at), parser->at);
 }
 
+/* There are as many as the request line has room for. */
+static void add_value(struct parser *parser, struct requirement *requirement, const char *value)
+{
+    size_t len = requirement->values_len;
+
+    if ((len & (len - 1)) == 0) { /* 1, 2, 4, …: all are taken */
+        const char **values = arena_array(parser->arena, const char *, len ? 2 * len : 1);
+
+        if (len)
+            memcpy(values, requirement->values, len * sizeof(*values));
+        requirement->values = values;
+    }
+    requirement->values[requirement->values_len++] = value;
+}
+
 static int read_list(struct parser *parser, struct requirement *ret)
 {
     skip_blanks(parser);
     if (!take(parser, "("))
         return refuse(parser, " expected: '('");
     for (;;) {
-        if (ret->values_len == MAX_VALUES)
-            return refuse(parser, ", expected: no more values");
-        ret->values[ret->values_len++] = read_word(parser);
+        add_value(parser, ret, read_word(parser));
         if (take(parser, ")"))
             return 0;
         if (!take(parser, ","))
@@ -99,7 +113,7 @@ static int read_list(struct parser *parser, struct requirement *ret)
 static int read_one_value(struct parser *parser, enum operation operation, struct requirement *ret)
 {
     ret->operation = operation;
-    ret->values[ret->values_len++] = read_word(parser);
+    add_value(parser, ret, read_word(parser));
     return 0;
 }
 
@@ -109,7 +123,6 @@ static int read_operator(struct parser *parser, struct requirement *ret)
         ret->operation = EXISTS;
         return 0;
     }
-    ret->values = arena_array(parser->arena, const char *, MAX_VALUES);
     if (take(parser, "!="))
         return read_one_value(parser, NOT_IN, ret);
     if (take(parser, "==") || take(parser, "="))
@@ -142,6 +155,49 @@ static int check_numbers(struct parser *parser, const struct requirement *requir
     return 0;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A set, as Go has it. */
+static void sort_values(struct requirement *requirement)
+{
+    const char **values = requirement->values;
+    size_t len = 0;
+
+    if (!values)
+        return;
+    qsort(values, requirement->values_len, sizeof(*values), compare_texts);
+    for (size_t i = 0; i < requirement->values_len; i++) {
+        if (!len || !str_equal(values[i], values[len - 1]))
+            values[len++] = values[i];
+    }
+    requirement->values_len = len;
+}
+
+/* labels.NewRequirement: nothing could ever have such a key or value. */
+static int check_words(struct parser *parser, const struct requirement *requirement)
+{
+    static const struct kube_kind NONE = { "", "", "", "", false };
+    static const char BEFORE[] = " is invalid: ";
+    struct arena *arena = parser->arena;
+    struct field_errors *errors = field_errors_create(arena);
+
+    check_qualified_name(errors, "key", requirement->key, requirement->key);
+    for (size_t i = 0; i < requirement->values_len; i++)
+        check_label_value(errors, arena_printf(arena, "values[%zu][%s]", i, requirement->key),
+                          requirement->values[i]);
+    if (!field_errors_count(errors))
+        return 0;
+
+    const char *message =
+        json_string(json_get(field_errors_status(errors, &NONE, ""), "message"), BEFORE);
+
+    return error_set(parser->err, ERROR_INVALID, "unable to parse requirement: %s",
+                     strstr(message, BEFORE) + strlen(BEFORE));
+}
+
 static int read_requirement(struct parser *parser, struct requirement *ret)
 {
     skip_blanks(parser);
@@ -153,10 +209,13 @@ static int read_requirement(struct parser *parser, struct requirement *ret)
         return refuse_start(parser);
     if (negated) {
         ret->operation = NOT_EXISTS;
-        return 0;
+        return check_words(parser, ret);
     }
 
     int r = read_operator(parser, ret);
+    sort_values(ret);
+    if (r == 0)
+        r = check_words(parser, ret);
     return r < 0 ? r : check_numbers(parser, ret);
 }
 
@@ -188,11 +247,8 @@ int label_selector_parse(struct arena *arena, const char *text, const struct lab
 
 static bool has_value(const struct requirement *requirement, const char *value)
 {
-    for (size_t i = 0; i < requirement->values_len; i++) {
-        if (str_equal(requirement->values[i], value))
-            return true;
-    }
-    return false;
+    return bsearch(&value, requirement->values, requirement->values_len, sizeof(value),
+                   compare_texts);
 }
 
 static bool compares(const struct requirement *requirement, const char *value)

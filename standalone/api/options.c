@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "standalone/schema/schema.h"
 
 #define MAX_MANAGER 128
 #define META_GROUP "meta.k8s.io"
@@ -138,18 +139,25 @@ static void check_list(struct api_call *call, struct field_errors *errors)
 static void check_watch(struct api_call *call, struct field_errors *errors)
 {
     const struct query *query = &call->query;
-    const char *match = query->resource_version_match;
+    const char *match = query->resource_version_match, *version = query->resource_version;
+    bool initial = query->send_initial_events_set;
 
-    if (!query->send_initial_events_set) {
-        if (*match)
-            forbid(errors, "resourceVersionMatch",
-                   "resourceVersionMatch is forbidden for watch unless sendInitialEvents is "
-                   "provided");
-        return;
+    /* SetListOptionsDefaults: who watches from any version or from 0 gets what is there first. */
+    if (!initial && !*match && (!*version || str_equal(version, "0"))) {
+        initial = true;
+        match = "NotOlderThan";
     }
-    if (!str_equal(match, "NotOlderThan"))
+    if (initial && !str_equal(match, "NotOlderThan"))
         forbid(errors, "resourceVersionMatch",
                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    if (!*match)
+        return;
+    if (!initial)
+        forbid(errors, "resourceVersionMatch",
+               "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    if (!str_equal(match, "NotOlderThan"))
+        field_error(errors, FIELD_ERROR_NOT_SUPPORTED, "resourceVersionMatch",
+                    text_value(call, match), "supported values: \"NotOlderThan\"");
     if (*query->continue_token)
         forbid(errors, "resourceVersionMatch",
                "resourceVersionMatch is forbidden when continue is provided");
@@ -168,17 +176,6 @@ int options_check_list(struct api_call *call, bool watch)
 
 /* --- deletions -------------------------------------------------------------------------------- */
 
-static const char *go_type(const cJSON *value)
-{
-    if (cJSON_IsString(value))
-        return "string";
-    if (cJSON_IsBool(value))
-        return "bool";
-    if (cJSON_IsArray(value))
-        return "array";
-    return cJSON_IsObject(value) ? "object" : "number";
-}
-
 static bool is_strings(const cJSON *value)
 {
     json_for_each (item, value) {
@@ -186,11 +183,6 @@ static bool is_strings(const cJSON *value)
             return false;
     }
     return cJSON_IsArray(value);
-}
-
-static bool is_whole(const cJSON *value)
-{
-    return json_is_number(value);
 }
 
 static bool is_text(const cJSON *value)
@@ -208,37 +200,68 @@ static bool is_object(const cJSON *value)
     return cJSON_IsObject(value);
 }
 
+/* With what Go calls the struct that has it, and its type. */
 static const struct {
-    const char *name;
+    const char *parent, *name; /* parent NULL: of the body itself */
     bool (*fits)(const cJSON *value);
-    const char *type;
+    const char *field, *type;
 } DELETE_FIELDS[] = {
-    { "gracePeriodSeconds", is_whole, "int64" },
-    { "preconditions", is_object, "v1.Preconditions" },
-    { "orphanDependents", is_bool, "bool" },
-    { "propagationPolicy", is_text, "v1.DeletionPropagation" },
-    { "dryRun", is_strings, "string" },
+    { NULL, "gracePeriodSeconds", value_is_int64, "DeleteOptions.gracePeriodSeconds", "int64" },
+    { NULL, "preconditions", is_object, "DeleteOptions.preconditions", "v1.Preconditions" },
+    { "preconditions", "uid", is_text, "Preconditions.preconditions.uid", "types.UID" },
+    { "preconditions", "resourceVersion", is_text, "Preconditions.preconditions.resourceVersion",
+      "string" },
+    { NULL, "orphanDependents", is_bool, "DeleteOptions.orphanDependents", "bool" },
+    { NULL, "propagationPolicy", is_text, "DeleteOptions.propagationPolicy",
+      "v1.DeletionPropagation" },
+    { NULL, "dryRun", is_strings, "DeleteOptions.dryRun", "string" },
 };
+
+static int check_field(struct api_call *call, const cJSON *body, size_t i)
+{
+    const char *parent = DELETE_FIELDS[i].parent;
+    const cJSON *value = json_get(parent ? json_get(body, parent) : body, DELETE_FIELDS[i].name);
+
+    if (!value || cJSON_IsNull(value) || DELETE_FIELDS[i].fits(value))
+        return 0;
+
+    /* A number that is of the right type is told. */
+    const char *number = json_is_number(value) && DELETE_FIELDS[i].fits == value_is_int64
+                             ? json_text(call->arena, value, NULL)
+                             : "";
+
+    return call_fail(call, 500, NULL,
+                     "json: cannot unmarshal %s%s%s into Go struct field %s of type %s",
+                     value_word(value), *number ? " " : "", number, DELETE_FIELDS[i].field,
+                     DELETE_FIELDS[i].type);
+}
 
 /* As the decoder of Go says it, which is an error of the server to it. */
 static int check_types(struct api_call *call, const cJSON *body)
 {
+    static const char *const TYPE_FIELDS[] = { "kind", "apiVersion" };
     const char *kind = json_string(json_get(body, "kind"), "");
     const char *version = json_string(json_get(body, "apiVersion"), "");
 
+    if (!cJSON_IsObject(body) && !cJSON_IsNull(body))
+        return call_fail(call, 500, NULL, "%s", call_no_object(call, body));
+    for (size_t i = 0; i < ARRAY_LEN(TYPE_FIELDS); i++) {
+        const cJSON *value = json_get(body, TYPE_FIELDS[i]);
+
+        if (value && !cJSON_IsNull(value) && !cJSON_IsString(value))
+            return call_fail(call, 500, NULL,
+                             "couldn't get version/kind; json parse error: json: cannot unmarshal "
+                             "%s into Go struct field .%s of type string",
+                             value_word(value), TYPE_FIELDS[i]);
+    }
     if (*kind && !str_equal(kind, "DeleteOptions"))
         return call_fail(call, 500, NULL,
                          "no kind \"%s\" is registered for version \"%s\" in scheme "
                          "\"pkg/runtime/scheme.go:110\"",
                          kind, *version ? version : META_GROUP "/v1");
     for (size_t i = 0; i < ARRAY_LEN(DELETE_FIELDS); i++) {
-        const cJSON *value = json_get(body, DELETE_FIELDS[i].name);
-
-        if (value && !cJSON_IsNull(value) && !DELETE_FIELDS[i].fits(value))
-            return call_fail(
-                call, 500, NULL,
-                "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type %s",
-                go_type(value), DELETE_FIELDS[i].name, DELETE_FIELDS[i].type);
+        if (check_field(call, body, i) < 0)
+            return -1;
     }
     return 0;
 }
@@ -276,8 +299,8 @@ static int read_query(struct api_call *call, struct delete_options *ret)
     if (check_delete(call, policy, query->orphan_dependents, dry_run) < 0)
         return -1;
     *ret = (struct delete_options){
-        .uid = "",
-        .resource_version = "",
+        .uid = *query->uid ? query->uid : NULL,
+        .resource_version = *query->resource_version ? query->resource_version : NULL,
         .propagation_policy = json_string(policy, ""),
         .orphan_dependents = query->orphan_dependents,
         .dry_run = query->dry_run,
@@ -303,8 +326,8 @@ int options_read_delete(struct api_call *call, struct delete_options *ret)
     if (check_delete(call, policy, orphans, dry_run) < 0)
         return -1;
     *ret = (struct delete_options){
-        .uid = json_string(json_get(preconditions, "uid"), ""),
-        .resource_version = json_string(json_get(preconditions, "resourceVersion"), ""),
+        .uid = json_string(json_get(preconditions, "uid"), NULL),
+        .resource_version = json_string(json_get(preconditions, "resourceVersion"), NULL),
         .propagation_policy = json_string(policy, ""),
         .orphan_dependents = orphans,
         .dry_run = json_len(dry_run) > 0,

@@ -1,20 +1,29 @@
 #include "standalone/api/present.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "standalone/api/stored.h"
-#include "standalone/schema/table.h"
 
 /* Everything in the store, should it ever be that much. */
 #define MAX_LIST ((size_t)1 << 30)
 
-static int read_table_options(struct api_call *call, struct table_options *ret)
+bool present_table_options(const struct api_call *call, struct table_options *ret)
 {
-    *ret = (struct table_options){ .now_us = clock_wall_us(call->api->clock),
-                                   .version = call->format.version };
-    if (table_include_parse(call->query.include_object, &ret->include))
-        return 0;
-    return call_fail(call, 400, "BadRequest", "unrecognized includeObject value: \"%s\"",
+    *ret = (struct table_options){ 0 };
+    if (call->format.type != FORMAT_TABLE)
+        return true;
+    ret->now_us = clock_wall_us(call->api->clock);
+    ret->version = call->format.version;
+    return table_include_parse(call->query.include_object, &ret->include);
+}
+
+int present_refuse_options(struct api_call *call)
+{
+    return call_fail(call, 400, "BadRequest",
+                     "Unable to convert to Table as requested: includeObject: Invalid value: "
+                     "\"%s\": must be 'Metadata', 'Object', 'None', or empty",
                      call->query.include_object);
 }
 
@@ -27,8 +36,8 @@ int present_object(struct api_call *call, int code, cJSON *object)
 
     struct table_options options;
 
-    if (read_table_options(call, &options) < 0)
-        return -1;
+    if (!present_table_options(call, &options))
+        return present_refuse_options(call);
 
     cJSON *meta = json_object(call->arena);
 
@@ -38,6 +47,11 @@ int present_object(struct api_call *call, int code, cJSON *object)
 
     table_add(call->arena, table, call->resource, &options, object);
     return call_reply(call, code, table);
+}
+
+static const char *metadata_version(const struct api_call *call)
+{
+    return call->format.version ? call->format.version : "v1";
 }
 
 static cJSON *make_meta(struct api_call *call, const struct list_end *end)
@@ -53,92 +67,102 @@ static cJSON *make_meta(struct api_call *call, const struct list_end *end)
     return meta;
 }
 
-static int tree_of(struct api_call *call, const struct listed *item, cJSON **ret)
+/* A list without items, as text; their array is its last member. */
+static const char *make_frame(struct list_writer *writer, const struct list_end *end)
 {
-    struct error err;
+    struct api_call *call = writer->call;
+    const cJSON *meta = make_meta(call, end);
+    cJSON *list;
 
-    if (item->tree) {
-        *ret = item->tree;
-        return 0;
+    if (call->format.type == FORMAT_TABLE)
+        return json_text(call->arena,
+                         table_create(call->arena, call->resource, &writer->table, meta), NULL);
+    list = json_object(call->arena);
+    if (call->format.type == FORMAT_METADATA) {
+        json_set_string(list, "kind", "PartialObjectMetadataList");
+        json_set_string(list, "apiVersion",
+                        arena_printf(call->arena, "meta.k8s.io/%s", metadata_version(call)));
+    } else {
+        json_set_string(list, "kind", call->resource->list_kind);
+        json_set_string(list, "apiVersion", resource_api_version(call->arena, call->resource));
     }
-    if (stored_tree(call->arena, call->resource, item->value, 0, ret, &err) < 0)
-        return call_fail_store(call, &err);
+    json_set_copy(list, "metadata", meta);
+    (void)json_set_array(list, "items");
+    return json_text(call->arena, list, NULL);
+}
+
+static cJSON *shown(struct list_writer *writer, struct arena *arena, cJSON *tree)
+{
+    struct api_call *call = writer->call;
+
+    if (call->format.type == FORMAT_TABLE)
+        return arena_own(arena, table_row(arena, call->resource, &writer->table, tree), json_free);
+    if (call->format.type == FORMAT_METADATA)
+        return partial_metadata(arena, tree, metadata_version(call));
+    return tree;
+}
+
+void list_writer_begin(struct list_writer *writer, struct api_call *call)
+{
+    *writer = (struct list_writer){ .call = call, .text = BUF_INIT(MAX_LIST) };
+    writer->readable = present_table_options(call, &writer->table);
+}
+
+static int append_item(struct list_writer *writer, struct arena *arena,
+                       const struct kv_value *value, cJSON *tree, struct error *err)
+{
+    struct api_call *call = writer->call;
+    size_t len;
+
+    if (!tree && call->format.type == FORMAT_OBJECT)
+        return stored_append(arena, call->resource, value, 0, &writer->text, err);
+    if (!tree && stored_tree(arena, call->resource, value, 0, &tree, err) < 0)
+        return -1;
+
+    const char *text = json_text(arena, shown(writer, arena, tree), &len);
+
+    return buf_append(&writer->text, text, len)
+               ? 0
+               : error_set(err, ERROR_TOO_LARGE, "the answer is larger than %zu bytes", MAX_LIST);
+}
+
+int list_writer_add(struct list_writer *writer, struct arena *arena, const struct kv_value *value,
+                    cJSON *tree)
+{
+    struct error err = { .code = ERROR_TOO_LARGE };
+
+    if (!writer->readable)
+        return 0; /* the end says so */
+    if ((writer->text.len && !buf_append_string(&writer->text, ",")) ||
+        append_item(writer, arena, value, tree, &err) < 0)
+        return call_fail_store(writer->call, &err);
     return 0;
 }
 
-static int present_table(struct api_call *call, const struct listed *items, size_t len,
-                         const struct list_end *end)
+int list_writer_end(struct list_writer *writer, const struct list_end *end)
 {
-    struct table_options options;
-
-    if (read_table_options(call, &options) < 0)
-        return -1;
-
-    cJSON *table = table_create(call->arena, call->resource, &options, make_meta(call, end));
-
-    for (size_t i = 0; i < len; i++) {
-        cJSON *tree;
-
-        if (tree_of(call, &items[i], &tree) < 0)
-            return -1;
-        table_add(call->arena, table, call->resource, &options, tree);
-    }
-    return call_reply(call, 200, table);
-}
-
-static int present_metadata(struct api_call *call, const struct listed *items, size_t len,
-                            const struct list_end *end)
-{
-    cJSON *list = json_object(call->arena);
-    const char *version = call->format.version ? call->format.version : "v1";
-
-    json_set_string(list, "kind", "PartialObjectMetadataList");
-    json_set_string(list, "apiVersion", arena_printf(call->arena, "meta.k8s.io/%s", version));
-    json_set_copy(list, "metadata", make_meta(call, end));
-
-    cJSON *array = json_set_array(list, "items");
-
-    if (!len) /* a slice of Go that nobody made */
-        json_set(list, "items", cJSON_CreateNull());
-
-    for (size_t i = 0; i < len; i++) {
-        cJSON *tree;
-
-        if (tree_of(call, &items[i], &tree) < 0)
-            return -1;
-        json_add(array, json_copy(partial_metadata(call->arena, tree, version)));
-    }
-    return call_reply(call, 200, list);
-}
-
-static bool append_item(struct api_call *call, const struct listed *item, struct buf *text,
-                        struct error *err)
-{
-    if (item->tree)
-        return buf_append_string(text, json_text(call->arena, item->tree, NULL));
-    return stored_append(call->arena, call->resource, item->value, 0, text, err) == 0;
-}
-
-int present_list(struct api_call *call, const struct listed *items, size_t len,
-                 const struct list_end *end)
-{
-    CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_LIST);
+    struct api_call *call = writer->call;
     struct error err = { .code = ERROR_TOO_LARGE };
 
-    if (call->format.type == FORMAT_TABLE)
-        return present_table(call, items, len, end);
-    if (call->format.type == FORMAT_METADATA)
-        return present_metadata(call, items, len, end);
+    if (!writer->readable)
+        return present_refuse_options(call);
 
-    bool fits =
-        buf_printf(&text, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%s,\"items\":[",
-                   call->resource->list_kind, resource_api_version(call->arena, call->resource),
-                   json_text(call->arena, make_meta(call, end), NULL));
+    const char *frame = make_frame(writer, end);
+    size_t head = strlen(frame) - strlen("]}");
+    /* A slice of Go that nobody made. */
+    bool is_null = !writer->text.len && call->format.type == FORMAT_METADATA;
 
-    for (size_t i = 0; fits && i < len; i++)
-        fits = (!i || buf_append_string(&text, ",")) && append_item(call, &items[i], &text, &err);
-    if (!fits || !buf_append_string(&text, "]}\n"))
+    if (!buf_prepend(&writer->text, frame, is_null ? head - strlen("[") : head) ||
+        !buf_append_string(&writer->text, is_null ? "null}\n" : "]}\n"))
         return call_fail_store(call, &err);
+
+    size_t len = writer->text.len;
+
     return call_reply_text(call, 200, "application/json",
-                           arena_strndup(call->arena, text.data, text.len), text.len);
+                           arena_own(call->arena, TAKE(writer->text.data), free), len);
+}
+
+void list_writer_release(struct list_writer *writer)
+{
+    buf_release(&writer->text);
 }

@@ -1,10 +1,16 @@
 /* Objects and lists as the client asked for them: as they are, as a Table, or their metadata. */
 #pragma once
 
+#include "common/base/buf.h"
 #include "standalone/api/call.h"
+#include "standalone/schema/table.h"
 
 /* One object. */
 int present_object(struct api_call *call, int code, cJSON *object);
+
+/* How a Table is to be; of another form nothing counts. false: the query wishes what is none, which is to be refused. */
+bool present_table_options(const struct api_call *call, struct table_options *ret);
+int present_refuse_options(struct api_call *call);
 
 /* Of a list: what its metadata says. */
 struct list_end {
@@ -12,10 +18,21 @@ struct list_end {
     const char *continue_token; /* "" none */
     int64_t remaining;          /* -1: not said */
 };
-/* Items that are shown, and trees of them where the form needs these; NULL: made on the way. */
-struct listed {
-    const struct kv_value *value;
-    cJSON *tree;
+
+/* A list that is written while it is read, so that nothing is held but its text. */
+struct list_writer {
+    struct api_call *call;
+    struct table_options table;
+    bool readable;   /* the options of the Table */
+    struct buf text; /* of the items so far */
 };
-int present_list(struct api_call *call, const struct listed *items, size_t len,
-                 const struct list_end *end);
+
+void list_writer_begin(struct list_writer *writer, struct api_call *call);
+/* tree: of the value; NULL: made in the arena if the form needs it. Nothing of the arena is needed afterwards. -1
+ * after a refusal. */
+int list_writer_add(struct list_writer *writer, struct arena *arena, const struct kv_value *value,
+                    cJSON *tree);
+/* The reply. */
+int list_writer_end(struct list_writer *writer, const struct list_end *end);
+void list_writer_release(struct list_writer *writer);
+DEFINE_CLEANUP_OF(struct list_writer, list_writer_release)

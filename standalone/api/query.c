@@ -31,6 +31,8 @@ static const struct {
     { "orphanDependents", ORPHAN, offsetof(struct query, orphan_dependents) },
     { "gracePeriodSeconds", TEXT, offsetof(struct query, grace_period) },
     { "includeObject", TEXT, offsetof(struct query, include_object) },
+    { "timeout", TEXT, offsetof(struct query, timeout) },
+    { "uid", TEXT, offsetof(struct query, uid) },
 };
 
 /* "watch" and "watch=" are true, as the API server's conversion has it. */
@@ -96,6 +98,20 @@ static int read_parameter(struct arena *arena, struct query *query, const char *
     return 0;
 }
 
+/* No request takes so long that it mattered; what is no duration is refused, as there. */
+static int check_timeout(const char *timeout, struct error *err)
+{
+    int64_t ms;
+
+    if (!*timeout || str_to_duration_ms(timeout + (*timeout == '-'), &ms))
+        return 0;
+    return error_set(err, ERROR_INVALID,
+                     "invalid timeout specified in the request URL - time: %s \"%s\"",
+                     strspn(timeout, "0123456789.") == strlen(timeout) ? "missing unit in duration"
+                                                                       : "invalid duration",
+                     timeout);
+}
+
 int query_parse(struct arena *arena, const char *text, struct query *ret, struct error *err)
 {
     *ret = (struct query){ .label_selector = "",
@@ -107,6 +123,8 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
                            .field_validation = "",
                            .propagation_policy = "",
                            .include_object = "",
+                           .timeout = "",
+                           .uid = "",
                            .orphan_dependents = -1,
                            .grace_period = "" };
     uint32_t read = 0;
@@ -119,5 +137,5 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
             return r;
         text += len + (text[len] == '&');
     }
-    return 0;
+    return ret->watch ? 0 : check_timeout(ret->timeout, err);
 }

@@ -26,6 +26,8 @@ struct query {
     int orphan_dependents;    /* -1: not set */
     const char *grace_period; /* nothing has one: read only to refuse what is no number */
     const char *include_object;
+    const char *uid;     /* a precondition of a deletion without a body, as resource_version is */
+    const char *timeout; /* nothing takes so long: read only to refuse what is no duration */
 };
 
 /* Unknown parameters are ignored, as there. ERROR_INVALID: one that is known cannot be read; the

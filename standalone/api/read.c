@@ -5,12 +5,13 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "standalone/api/options.h"
-#include "standalone/api/present.h"
+#include "standalone/api/read.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
 
-/* A page that is read from the store at once, when few of many are selected. */
+/* A page that is read from the store at once, when few of many are selected, or for a deletion. */
 #define MAX_CHUNK 500
+#define MAX_CHUNK_BYTES ((size_t)1 << 20)
 
 /* ?resourceVersion= of a read that wants nothing older: false after a refusal. */
 static bool is_not_of_the_future(struct api_call *call, uint64_t wanted)
@@ -74,8 +75,9 @@ struct listing {
     struct selection selection;
     struct kv_range range;
     size_t limit; /* 0: all */
-    struct listed *items;
-    size_t len, room;
+    list_take_fn *take;
+    void *ctx;
+    size_t len; /* so many were taken */
     size_t remaining;
     bool more;
 };
@@ -115,6 +117,11 @@ static int read_token(struct listing *listing, const char *text)
     return 0;
 }
 
+static bool is_deletion(const struct api_call *call)
+{
+    return str_equal(call->request->method, "DELETE");
+}
+
 /* Which revision is read: KEP-2523, "the meaning of resourceVersion". */
 static int choose_revision(struct listing *listing)
 {
@@ -122,72 +129,70 @@ static int choose_revision(struct listing *listing)
     const struct query *query = &call->query;
     uint64_t version = 0;
 
+    if (*query->continue_token && read_token(listing, query->continue_token) < 0)
+        return -1;
     if (read_version(call, &version) < 0)
         return -1;
-    if (*query->continue_token) {
-        if (version)
-            return call_fail(call, 400, "BadRequest",
-                             "specifying resource version is not allowed when using continue");
-        return read_token(listing, query->continue_token);
-    }
+    if (*query->continue_token)
+        return version ? call_fail(call, 400, "BadRequest",
+                                   "specifying resource version is not allowed when using continue")
+                       : 0;
     if (!is_not_of_the_future(call, version))
         return -1;
 
+    /* A deletion reads pages whether it has a limit or not. */
+    bool pages = query->limit > 0 || is_deletion(call);
     bool exact = str_equal(query->resource_version_match, "Exact") ||
-                 (!*query->resource_version_match && query->limit > 0);
+                 (!*query->resource_version_match && pages);
 
     listing->range.revision = exact ? version : 0;
     return 0;
 }
 
-static void keep(struct listing *listing, const struct kv_value *value, cJSON *tree)
+/* 1: it was taken; 0: it is not selected. */
+static int take_item(struct listing *listing, const struct kv_value *value)
 {
-    if (listing->len == listing->room) {
-        size_t room = listing->room ? listing->room * 2 : 64;
-        struct listed *items = arena_array(listing->call->arena, struct listed, room);
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    cJSON *tree = NULL;
+    struct error err;
+    int r = selection_takes(&listing->selection, arena, value, 0, &tree, &err);
 
-        if (listing->len)
-            memcpy(items, listing->items, listing->len * sizeof(*items));
-        listing->items = items;
-        listing->room = room;
-    }
-    listing->items[listing->len++] = (struct listed){ value, tree };
+    if (r < 0)
+        return call_fail_store(listing->call, &err);
+    return r && listing->take(listing->ctx, arena, value, tree) < 0 ? -1 : r;
 }
 
 /* Takes what is selected of a page, up to the limit. */
-static int take(struct listing *listing, const struct kv_page *page)
+static int take_page(struct listing *listing, const struct kv_page *page)
 {
-    struct api_call *call = listing->call;
+    size_t i;
 
-    for (size_t i = 0; i < page->len; i++) {
-        cJSON *tree = NULL;
-        struct error err;
+    for (i = 0; i < page->len && (!listing->limit || listing->len < listing->limit); i++) {
+        int r = take_item(listing, &page->items[i]);
 
-        if (listing->limit && listing->len == listing->limit) {
-            listing->more = true;
-            listing->remaining = page->len - i + page->remaining;
-            return 0;
-        }
-        listing->range.after = page->items[i].key;
-
-        int r = selection_takes(&listing->selection, call->arena, &page->items[i], 0, &tree, &err);
         if (r < 0)
-            return call_fail_store(call, &err);
-        if (r)
-            keep(listing, &page->items[i], tree);
+            return r;
+        listing->len += (size_t)r;
     }
-    listing->more = page->remaining > 0;
-    listing->remaining = page->remaining;
+    if (i)
+        listing->range.after = arena_strdup(listing->call->arena, page->items[i - 1].key);
+    listing->remaining = page->len - i + page->remaining;
+    listing->more = listing->remaining > 0;
     return 0;
 }
 
-static size_t next_chunk(const struct listing *listing)
+/* Without a limit it is all of it at once, which is one revision however much is written meanwhile. */
+static void choose_chunk(struct listing *listing)
 {
-    if (!listing->limit)
-        return 0;
-    if (selection_is_empty(&listing->selection))
-        return listing->limit - listing->len;
-    return MAX_CHUNK;
+    struct kv_range *range = &listing->range;
+    size_t left = listing->limit ? listing->limit - listing->len : 0;
+    bool deletes = is_deletion(listing->call), selects = !selection_is_empty(&listing->selection);
+
+    range->limit = left;
+    range->max_bytes = deletes ? MAX_CHUNK_BYTES : 0;
+    if ((deletes && (!left || left > MAX_CHUNK)) || (selects && left))
+        range->limit = MAX_CHUNK;
+    range->uncounted = selects || range->limit != left;
 }
 
 static int read_pages(struct listing *listing)
@@ -195,12 +200,13 @@ static int read_pages(struct listing *listing)
     struct api_call *call = listing->call;
 
     do {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
         struct kv_page page;
         struct error err;
 
-        listing->range.limit = next_chunk(listing);
+        choose_chunk(listing);
 
-        int r = kv_list(call->api->kv, call->arena, &listing->range, &page, &err);
+        int r = kv_list(call->api->kv, arena, &listing->range, &page, &err);
         if (r == -ERROR_GONE)
             return call_fail_expired(call,
                                      *call->query.continue_token
@@ -212,29 +218,58 @@ static int read_pages(struct listing *listing)
         if (r < 0)
             return call_fail_store(call, &err);
         listing->range.revision = page.revision;
-        if (take(listing, &page) < 0)
+        if (take_page(listing, &page) < 0)
             return -1;
     } while (listing->more && (!listing->limit || listing->len < listing->limit));
     return 0;
 }
 
-int call_list(struct api_call *call)
+/* A client that takes any version gets all of it: as from the cache of a cluster's API server. */
+static size_t limit_of(const struct query *query)
+{
+    if (str_equal(query->resource_version, "0") && !*query->continue_token)
+        return 0;
+    return query->limit > 0 ? (size_t)query->limit : 0;
+}
+
+int list_read(struct api_call *call, const struct selection *selection, list_take_fn *take,
+              void *ctx, struct list_end *ret)
 {
     struct listing listing = { .call = call,
+                               .selection = *selection,
                                .range = { .prefix = stored_key(call->arena, call->resource,
                                                                call->route.ns, NULL) },
-                               .limit = call->query.limit > 0 ? (size_t)call->query.limit : 0 };
+                               .limit = limit_of(&call->query),
+                               .take = take,
+                               .ctx = ctx };
 
-    if (selection_read(call, &listing.selection) < 0 || choose_revision(&listing) < 0 ||
-        read_pages(&listing) < 0)
+    if (choose_revision(&listing) < 0 || read_pages(&listing) < 0)
         return -1;
 
     bool is_counted = listing.more && selection_is_empty(&listing.selection);
-    const struct list_end end = {
+
+    *ret = (struct list_end){
         .revision = listing.range.revision,
         .continue_token = listing.more ? make_token(&listing, listing.range.after) : "",
         .remaining = is_counted ? (int64_t)listing.remaining : -1,
     };
+    return 0;
+}
 
-    return present_list(call, listing.items, listing.len, &end);
+static int write_item(void *ctx, struct arena *arena, const struct kv_value *value, cJSON *tree)
+{
+    return list_writer_add(ctx, arena, value, tree);
+}
+
+int call_list(struct api_call *call)
+{
+    CLEANUP(list_writer_releasep) struct list_writer writer;
+    struct selection selection;
+    struct list_end end;
+
+    list_writer_begin(&writer, call);
+    if (selection_read(call, &selection) < 0 ||
+        list_read(call, &selection, write_item, &writer, &end) < 0)
+        return -1;
+    return list_writer_end(&writer, &end);
 }

@@ -69,8 +69,7 @@ static void read_objects(struct route *route, const char *const *parts, int coun
         parts += 2;
         count -= 2;
     }
-    if (count > 3)
-        return;
+    route->deeper = count > 3;
     route->type = ROUTE_OBJECTS;
     route->plural = parts[0];
     if (count > 1)

@@ -27,6 +27,7 @@ struct route {
     const char *plural;
     const char *name;
     const char *subresource;
+    bool deeper; /* there is more behind the subresource */
 };
 
 /* Pure. "/api/v1/namespaces/x" is the namespace itself, "/api/v1/namespaces/x/secrets" what is in

@@ -11,14 +11,17 @@ int selection_read(struct api_call *call, struct selection *ret)
     ret->resource = call->resource;
     ret->name = call->route.name;
 
-    bool reads = !str_equal(call->request->method, "DELETE");
     int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &err);
+    bool readable = r == 0;
 
-    if (r == 0 && reads && options_check_list(call, call->query.watch) < 0)
-        return -1;
     if (r == 0)
         r = field_selector_parse(call->arena, &call->resource->kind, call->query.field_selector,
                                  &ret->fields, &err);
+    /* What can be read is refused for other options first. */
+    if (r < 0 && readable)
+        readable = !str_has_prefix(err.message, FIELD_SELECTOR_UNREADABLE);
+    if (readable && options_check_list(call, call->query.watch) < 0)
+        return -1;
     return r < 0 ? call_fail(call, 400, "BadRequest", "%s", err.message) : 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "common/kube/object.h"
 
-/* Of one selector. */
+/* Of one selector: each is looked at for each object. */
 #define SELECTOR_MAX_REQUIREMENTS 64
 
 struct label_selector;
@@ -15,6 +15,8 @@ bool label_selector_matches(const struct label_selector *selector, const cJSON *
 bool label_selector_is_empty(const struct label_selector *selector);
 
 struct field_selector;
+/* How the message begins where the text is no selector at all. */
+#define FIELD_SELECTOR_UNREADABLE "invalid selector: "
 /*
  * "metadata.name=a,spec.x!=b", with \ before a comma, an equals sign or another \ (fields.ParseSelector).
  * ERROR_INVALID also for a field that objects of the kind cannot be selected by: metadata.name and

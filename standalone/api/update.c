@@ -10,6 +10,7 @@
 #include "standalone/patch/merge_patch.h"
 #include "standalone/patch/strategic_patch.h"
 #include "standalone/schema/object_meta.h"
+#include "standalone/schema/schema.h"
 
 /* Makes write->object from write->live and the request. */
 typedef int change_fn(struct write *write);
@@ -44,12 +45,9 @@ static bool may_be_unconditional(const struct resource *resource)
 static int check_version_given(struct write *write)
 {
     struct api_call *call = write->call;
-    bool is_update = str_equal(call->request->method, "PUT");
-
     const char *version = object_meta_text(write->object, "resourceVersion");
 
-    if (!is_update || (*version && !str_equal(version, "0")) ||
-        may_be_unconditional(call->resource))
+    if ((*version && !str_equal(version, "0")) || may_be_unconditional(call->resource))
         return 0;
 
     struct field_errors *errors = field_errors_create(call->arena);
@@ -75,49 +73,54 @@ static int check_version_syntax(struct write *write)
                      version);
 }
 
-/* Of an update a uid is a condition; a patch that has another one would change it. */
-static int refuse_uid(struct write *write, const char *uid, const char *live_uid)
+/* In the words of the store of a cluster; live_uid: "" of what is not there. */
+static int refuse_uid(struct api_call *call, const char *uid, const char *live_uid)
 {
-    struct api_call *call = write->call;
+    const struct resource *resource = call->resource;
+    const char *ns = str_is_empty(call->route.ns) ? "" : call->route.ns;
 
-    if (str_equal(call->request->method, "PUT"))
-        return call_fail_conflict(
-            call, call->route.name,
-            arena_printf(call->arena,
-                         "Precondition failed: UID in precondition: %s, UID in object meta: %s",
-                         uid, live_uid));
-
-    struct field_errors *errors = field_errors_create(call->arena);
-
-    field_error(errors, FIELD_ERROR_INVALID, "metadata.uid",
-                arena_own(call->arena, cJSON_CreateString(uid), json_free), "field is immutable");
-    return call_fail_status(call,
-                            field_errors_status(errors, &call->resource->kind, call->route.name));
+    return call_fail_conflict(
+        call, call->route.name,
+        arena_printf(call->arena,
+                     "StorageError: invalid object, Code: 4, Key: %s/%s%s%s%s%s/%s, "
+                     "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+                     "precondition: %s, UID in object meta: %s",
+                     call->query.dry_run ? "" : "/registry",
+                     resource->custom ? resource->kind.group : "", resource->custom ? "/" : "",
+                     resource->kind.plural, *ns ? "/" : "", ns, call->route.name, uid, live_uid));
 }
 
-/* A version or a uid that the client names must be the live object's. */
-static int check_preconditions(struct write *write)
+/* Of an update a uid is a condition, which is looked at before all else; a patch that has another one would change
+ * it, which is not valid. */
+static int check_uid(struct write *write)
 {
-    struct api_call *call = write->call;
-    const char *version = object_meta_text(write->object, "resourceVersion");
     const char *uid = object_meta_text(write->object, "uid");
     const char *live_uid = object_meta_text(write->live, "uid");
 
-    if (*uid && !str_equal(uid, live_uid))
-        return refuse_uid(write, uid, live_uid);
-    if (*version && !str_equal(version, "0") &&
-        !str_equal(version, object_meta_text(write->live, "resourceVersion")))
-        return call_fail_changed(call, call->route.name);
-    return 0;
+    if (!*uid || !str_equal(write->call->request->method, "PUT") || str_equal(uid, live_uid))
+        return 0;
+    return refuse_uid(write->call, uid, live_uid);
+}
+
+/* A version that the client names must be the live object's. */
+static int check_version(struct write *write)
+{
+    const char *version = object_meta_text(write->object, "resourceVersion");
+
+    if (!*version || str_equal(version, "0") ||
+        str_equal(version, object_meta_text(write->live, "resourceVersion")))
+        return 0;
+    return call_fail_changed(write->call, write->call->route.name);
 }
 
 /* 1: somebody else was faster. */
-static int try_change(struct write *write, change_fn *change, int code)
+static int try_change(struct write *write, change_fn *change)
 {
-    if (change(write) < 0 || write_check_names(write) < 0 || check_version_syntax(write) < 0 ||
-        check_version_given(write) < 0 || check_preconditions(write) < 0 || write_admit(write) < 0)
+    if (change(write) < 0 || write_check_names(write) < 0 || check_uid(write) < 0 ||
+        check_version_syntax(write) < 0 || check_version_given(write) < 0 ||
+        check_version(write) < 0 || write_admit(write) < 0)
         return -1;
-    return write_store(write, code);
+    return write_store(write, 200);
 }
 
 static int make_change(struct write *write, change_fn *change)
@@ -130,7 +133,7 @@ static int make_change(struct write *write, change_fn *change)
         if (r > 0)
             return call_fail_not_found(call, call->route.name);
         if (r == 0)
-            r = try_change(write, change, 200);
+            r = try_change(write, change);
         if (r <= 0)
             return r;
     }
@@ -146,10 +149,20 @@ static int take_sent(struct write *write)
     return 0;
 }
 
+/* A uid names an object that is not there any more, which is told before all else; of a version only
+ * the form is looked at. */
 static int create_instead(struct write *write)
 {
-    if (take_sent(write) < 0 || check_version_syntax(write) < 0 ||
-        write_check_namespace(write->call, write->call->route.name) < 0)
+    struct api_call *call = write->call;
+
+    if (take_sent(write) < 0)
+        return -1;
+
+    const char *uid = object_meta_text(write->object, "uid");
+
+    if (*uid)
+        return refuse_uid(call, uid, "");
+    if (check_version_syntax(write) < 0 || write_check_namespace(call, call->route.name) < 0)
         return -1;
     return write_create(write);
 }
@@ -176,10 +189,35 @@ static int refuse_patch(struct api_call *call, const struct error *err)
 {
     if (err->code == ERROR_CONFLICT)
         return call_fail_path(call, 422);
+    if (err->code == ERROR_INTERNAL)
+        return call_fail(call, 500, NULL, "%s", err->message);
     if (err->code == ERROR_TOO_LARGE)
         return call_fail(call, 413, "RequestEntityTooLarge", "Request entity too large: %s",
                          err->message);
     return call_fail(call, 400, "BadRequest", "%s", err->message);
+}
+
+/* The strict decoder comes first, unless nobody wants to hear of unknown fields. */
+static int refuse_operations(struct api_call *call, const cJSON *value, const char *type,
+                             const char *strict_type)
+{
+    bool strict = !str_equal(call->query.field_validation, "Ignore");
+
+    return call_fail(
+        call, 400, "BadRequest", "%sjson: cannot unmarshal %s into Go value of type %s",
+        strict ? "error decoding patch: " : "", value_word(value), strict ? strict_type : type);
+}
+
+static int check_operations(struct api_call *call, const cJSON *patch)
+{
+    if (!cJSON_IsArray(patch))
+        return refuse_operations(call, patch, "jsonpatch.Patch", "[]handlers.jsonPatchOp");
+    json_for_each (operation, patch) {
+        if (!cJSON_IsObject(operation) && !cJSON_IsNull(operation))
+            return refuse_operations(call, operation, "jsonpatch.Operation",
+                                     "handlers.jsonPatchOp");
+    }
+    return 0;
 }
 
 static int change_by_json_patch(struct write *write)
@@ -189,16 +227,34 @@ static int change_by_json_patch(struct write *write)
 
     if (call_body(write->call, &patch) < 0)
         return -1;
+    if (cJSON_IsNull(patch)) /* to Go no operations */
+        patch = json_array(write->call->arena);
+    if (check_operations(write->call, patch) < 0)
+        return -1;
     if (json_patch_apply(write->call->arena, write->live, patch, &object, &err) < 0)
         return refuse_patch(write->call, &err);
     return write_decode(write, object, true);
+}
+
+static int check_patch_type(struct api_call *call, const cJSON *patch)
+{
+    bool strict = !str_equal(call->query.field_validation, "Ignore");
+
+    if (cJSON_IsObject(patch) || (cJSON_IsArray(patch) && !strict))
+        return 0; /* a list takes the place of the object, which is not one then */
+    if (cJSON_IsNull(patch) || !strict)
+        return call_fail(call, 400, "BadRequest", "Invalid JSON Patch");
+    return call_fail(call, 400, "BadRequest",
+                     "error decoding patch: json: cannot unmarshal %s into Go value of type "
+                     "map[string]interface {}",
+                     value_word(patch));
 }
 
 static int change_by_merge_patch(struct write *write)
 {
     cJSON *patch;
 
-    if (call_body(write->call, &patch) < 0)
+    if (call_body(write->call, &patch) < 0 || check_patch_type(write->call, patch) < 0)
         return -1;
     return write_decode(write, merge_patch_apply(write->call->arena, write->live, patch), true);
 }
@@ -210,6 +266,8 @@ static int change_by_strategic_patch(struct write *write)
 
     if (call_body(write->call, &patch) < 0)
         return -1;
+    if (cJSON_IsNull(patch)) /* to Go an empty map */
+        patch = json_object(write->call->arena);
     if (strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live, patch,
                               &object, &err) < 0)
         return refuse_patch(write->call, &err);
@@ -245,6 +303,30 @@ static int change_by_apply(struct write *write)
     return write_decode(write, object, true);
 }
 
+/* What is wrong with the object is told before its namespace is looked for. */
+static int apply_new(struct write *write)
+{
+    struct api_call *call = write->call;
+
+    if (*write->subresource)
+        return call_fail_not_found(call, call->route.name);
+    if (change_by_apply(write) < 0)
+        return -1;
+
+    const char *uid = object_meta_text(write->object, "uid");
+
+    if (*uid)
+        return call_fail_conflict(call, call->route.name,
+                                  arena_printf(call->arena,
+                                               "uid mismatch: the provided object specified uid "
+                                               "%s, and no existing object was found",
+                                               uid));
+    if (write_check_names(write) < 0 || write_check_namespace(call, call->route.name) < 0 ||
+        check_version_syntax(write) < 0)
+        return -1;
+    return write_create(write);
+}
+
 /* An apply makes what is not there; whoever is faster than it has made it. */
 static int apply(struct api_call *call)
 {
@@ -254,31 +336,11 @@ static int apply(struct api_call *call)
 
         if (r < 0)
             return r;
-        if (r == 0) {
-            r = try_change(&write, change_by_apply, 200);
-            if (r <= 0)
-                return r;
-            continue;
-        }
-        if (*write.subresource)
-            return call_fail_not_found(call, call->route.name);
-        if (write_check_namespace(call, call->route.name) < 0 || change_by_apply(&write) < 0)
-            return -1;
-        if (!*object_meta_text(write.object, "name"))
-            return call_fail(call, 400, "BadRequest",
-                             "the name of the object (%s based on URL) was undeterminable: name "
-                             "must be provided",
-                             call->route.name);
-        if (*object_meta_text(write.object, "uid"))
-            return call_fail_conflict(
-                call, call->route.name,
-                arena_printf(call->arena,
-                             "uid mismatch: the provided object specified uid %s, and no existing "
-                             "object was found",
-                             object_meta_text(write.object, "uid")));
-        if (write_check_names(&write) < 0)
-            return -1;
-        return write_create(&write);
+        if (r > 0)
+            return apply_new(&write);
+        r = try_change(&write, change_by_apply);
+        if (r <= 0)
+            return r;
     }
     return call_fail_changed(call, call->route.name);
 }

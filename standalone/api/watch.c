@@ -6,9 +6,9 @@
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "standalone/api/present.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
-#include "standalone/schema/table.h"
 
 /* A watch without timeoutSeconds ends after 30 to 60 minutes, as there. */
 #define MIN_TIMEOUT_S 1800
@@ -149,6 +149,14 @@ static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends
     watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
 
     cJSON *metadata = json_set_object(object, "metadata");
+    const cJSON *always = NULL;
+
+    if (watch->resource->always &&
+        json_parse(arena, watch->resource->always, strlen(watch->resource->always), &always,
+                   NULL) == 0) {
+        json_for_each (member, always)
+            json_set_copy(object, member->string, member);
+    }
 
     json_set_string(metadata, "resourceVersion", arena_printf(arena, "%" PRIu64, watch->revision));
     if (ends_initial)
@@ -397,8 +405,9 @@ int call_watch(struct api_call *call)
 
     if (*call->query.resource_version &&
         (!str_to_int64(call->query.resource_version, &version) || version < 0))
-        return call_fail(call, 400, "BadRequest",
-                         "Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax",
+        return call_fail(call, 500, NULL,
+                         "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
+                         "\"%s\": invalid syntax",
                          call->query.resource_version, call->query.resource_version);
     struct api_watch *watch = make_watch(call);
     struct api_call own = *call; /* what it keeps of the query lives in its arena */
@@ -406,13 +415,14 @@ int call_watch(struct api_call *call)
         call->query.send_initial_events_set ? call->query.send_initial_events : version == 0;
 
     own.arena = watch->arena;
+    own.format = watch->format;
     own.query.label_selector = arena_strdup(watch->arena, call->query.label_selector);
     own.query.field_selector = arena_strdup(watch->arena, call->query.field_selector);
     own.route.name = arena_strdup(watch->arena, call->route.name);
     watch->revision = version || initial ? (uint64_t)version : kv_revision(call->api->kv);
     watch->tells_end = initial && call->query.allow_bookmarks;
-    if (!table_include_parse(call->query.include_object, &watch->table.include) ||
-        selection_read(&own, &watch->selection) < 0 || open_events(&own, watch, initial) < 0) {
+    if (selection_read(&own, &watch->selection) < 0 || open_events(&own, watch, initial) < 0 ||
+        (!present_table_options(&own, &watch->table) && present_refuse_options(&own) < 0)) {
         if (own.reply->body) /* it dies with the watch */
             own.reply->body = arena_strndup(call->arena, own.reply->body, own.reply->body_len);
         api_watch_close(watch);

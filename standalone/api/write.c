@@ -23,7 +23,12 @@ int write_check_names(struct write *write)
     const char *name = object_meta_text(write->object, "name");
     const char *ns = object_meta_text(write->object, "namespace");
 
-    if (!*name && str_equal(call->request->method, "PUT"))
+    if (call->resource->kind.namespaced && *ns && !str_equal(ns, call->route.ns))
+        return call_fail(
+            call, 400, "BadRequest",
+            "the namespace of the provided object does not match the namespace sent on "
+            "the request");
+    if (!*name && *call->route.name)
         return call_fail(
             call, 400, "BadRequest",
             "the name of the object (%s based on URL) was undeterminable: name must be "
@@ -35,16 +40,10 @@ int write_check_names(struct write *write)
                          name, call->route.name);
     if (*call->route.name)
         json_set_string(metadata, "name", call->route.name);
-    if (!call->resource->kind.namespaced) {
+    if (call->resource->kind.namespaced)
+        json_set_string(metadata, "namespace", call->route.ns);
+    else
         json_remove(metadata, "namespace");
-        return 0;
-    }
-    if (*ns && !str_equal(ns, call->route.ns))
-        return call_fail(
-            call, 400, "BadRequest",
-            "the namespace of the provided object does not match the namespace sent on "
-            "the request");
-    json_set_string(metadata, "namespace", call->route.ns);
     return 0;
 }
 
@@ -163,6 +162,8 @@ static int try_only(struct write *write, int code)
     if (!write->live &&
         kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) != -ERROR_NOT_FOUND)
         return fail_exists(write);
+    if (!write->live && *write->tried_version)
+        json_set_string(object_meta_of(write->object), "resourceVersion", write->tried_version);
     return reply_with(write, 0, code);
 }
 
@@ -181,7 +182,10 @@ int write_store(struct write *write, int code)
         stored_set_version(write->object, write->revision);
     if (call->query.dry_run)
         return try_only(write, code);
-    if (write->live && is_finished(write->object))
+
+    bool ends = write->live && is_finished(write->object);
+
+    if (ends)
         r = kv_delete(call->api->kv, key_of(write), write->revision, &revision, &err);
     else if (write->live && json_equal(write->live, write->object))
         return reply_with(write, 0, code); /* nothing changed: the version stays */
@@ -193,6 +197,8 @@ int write_store(struct write *write, int code)
         return fail_exists(write);
     if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
         return 1;
+    if (ends) /* what is gone has the version that it had */
+        revision = 0;
     return r < 0 ? call_fail_store(call, &err) : reply_with(write, revision, code);
 }
 
@@ -223,15 +229,31 @@ int write_create(struct write *write)
     bool generated = !*object_meta_text(write->object, "name") &&
                      *object_meta_text(write->object, "generateName");
 
-    if (*object_meta_text(write->object, "resourceVersion") &&
-        !str_equal(object_meta_text(write->object, "resourceVersion"), "0"))
-        return call_fail(call, 500, NULL,
-                         "resourceVersion should not be set on objects to be created");
+    const char *version =
+        arena_strdup(call->arena, object_meta_text(write->object, "resourceVersion"));
+    int64_t number = 0;
+    bool versioned = str_to_int64(version, &number) && number != 0;
+    bool is_post = str_equal(call->request->method, "POST");
+
     if (generated)
         generate_name(write);
     if (write_admit(write) < 0)
         return -1;
+    if (versioned && !call->query.dry_run && is_post)
+        return call_fail(call, 500, NULL,
+                         "resourceVersion should not be set on objects to be created");
+    write->tried_version = is_post ? version : "";
     return write_store(write, 201);
+}
+
+/* What is the server's nobody sets, nor holds. An apply that creates does not forget it, as in the API server. */
+static void wipe_metadata(cJSON *metadata)
+{
+    static const char *const NAMES[] = { "creationTimestamp", "uid", "deletionTimestamp",
+                                         "deletionGracePeriodSeconds", "selfLink" };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        json_remove(metadata, NAMES[i]);
 }
 
 int call_create(struct api_call *call)
@@ -239,9 +261,11 @@ int call_create(struct api_call *call)
     struct write write = { .call = call, .subresource = "" };
     cJSON *object;
 
-    if (options_check_write(call, "CreateOptions") < 0 || call_body(call, &object) < 0 ||
-        write_decode(&write, object, false) < 0 || write_check_names(&write) < 0 ||
+    if (call_check_type(call) < 0 || options_check_write(call, "CreateOptions") < 0 ||
+        call_body(call, &object) < 0 || write_decode(&write, object, false) < 0 ||
+        write_check_names(&write) < 0 ||
         write_check_namespace(call, name_or_prefix(write.object)) < 0)
         return -1;
+    wipe_metadata(object_meta_of(write.object));
     return write_create(&write);
 }

@@ -18,6 +18,8 @@ struct write {
     const cJSON *sent;       /* of an update: the object as it was decoded */
     cJSON *object;
     bool managed; /* managedFields are set: server-side apply */
+    const char
+        *tried_version; /* that was sent with a creation; it is shown when that is only tried */
 };
 
 /* All: 0, or -1 after a refusal. */

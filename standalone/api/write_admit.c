@@ -8,10 +8,15 @@
 #include "standalone/schema/object_meta.h"
 #include "standalone/schema/schema.h"
 
+#define DELETED "deletionTimestamp"
+#define GRACE "deletionGracePeriodSeconds"
+
 /* What of metadata is the server's: taken from the live object whatever is sent. */
 static const char *const OWN_METADATA[] = {
-    "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-    "generation", "resourceVersion",   "selfLink",
+    "creationTimestamp",
+    "generation",
+    "resourceVersion",
+    "selfLink",
 };
 
 static bool is_status(const struct write *write)
@@ -31,6 +36,23 @@ static void take_metadata(struct write *write)
         if (value)
             json_set_copy(metadata, OWN_METADATA[i], value);
     }
+    /* Another one is refused by who looks whether what is fixed has changed. */
+    if (!*json_string(json_get(metadata, "uid"), ""))
+        json_set_copy(metadata, "uid", json_get(live, "uid"));
+}
+
+/* These are the server's, too, but who sends other ones than there are holds them, or is refused: of an object that
+ * is not being deleted any, of one that is another grace. */
+static void take_deletion(struct write *write)
+{
+    cJSON *metadata = object_meta_of(write->object);
+    const cJSON *deleted = json_path(write->live, "metadata", DELETED, NULL);
+    const cJSON *grace = json_path(write->live, "metadata", GRACE, NULL);
+
+    if (deleted)
+        json_set_copy(metadata, DELETED, deleted);
+    if (grace && !json_get(metadata, GRACE))
+        json_set_copy(metadata, GRACE, grace);
 }
 
 static void set_managed_fields(struct write *write)
@@ -104,8 +126,12 @@ static void prepare_create(struct write *write)
     cJSON *metadata = object_meta_of(write->object);
     char uid[UUID_LEN], now[RFC3339_LEN];
 
-    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++)
-        json_remove(metadata, OWN_METADATA[i]);
+    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++) {
+        if (call->resource->counts_generation || !str_equal(OWN_METADATA[i], "generation"))
+            json_remove(metadata, OWN_METADATA[i]); /* one that nobody counts stays as it came */
+    }
+    json_remove(metadata, DELETED);
+    json_remove(metadata, GRACE);
     json_set_string(metadata, "uid", uuid_random(uid));
     json_set_string(metadata, "creationTimestamp",
                     rfc3339_format(clock_wall_us(call->api->clock), now));
@@ -164,30 +190,55 @@ static int check_errors(struct write *write, const struct field_errors *errors)
                             json_string(json_path(write->object, "metadata", "name", NULL), "")));
 }
 
-/* Schema and metadata first, admission after them, as there. */
-static int validate(struct write *write)
+/* A new Event of the core group is looked at by itself first, and its metadata only if that is good; metadata of
+ * other kinds is told together with the rest. */
+static bool tells_metadata_last(const struct write *write)
 {
-    struct api_call *call = write->call;
-    const struct resource *resource = call->resource;
-    struct field_errors *errors = field_errors_create(call->arena);
+    const struct resource *resource = write->call->resource;
 
-    object_meta_validate(&resource->kind, write->object, write->live, errors);
-    if (resource->custom)
-        schema_validate(resource->schema, write->object, write->live, errors);
-    if (resource->custom && check_errors(write, errors) < 0)
-        return -1;
+    return !write->live && !*resource->kind.group && str_equal(resource->storage, "core/events");
+}
 
+/* By the rules of the kind itself; errors may have some already. */
+static int validate_kind(struct write *write, struct field_errors *errors)
+{
+    const struct resource *resource = write->call->resource;
     const struct validation validation = {
-        .arena = call->arena,
+        .arena = write->call->arena,
         .object = write->object,
         .old = write->live,
-        .errors = resource->custom ? field_errors_create(call->arena) : errors,
+        .errors = errors,
     };
     validate_fn *function = is_status(write) ? resource->validate_status : resource->validate;
 
     if (function)
         function(&validation);
-    return check_errors(write, validation.errors);
+    return check_errors(write, errors);
+}
+
+/* Schema and metadata first, admission after them, as there. */
+static int validate(struct write *write)
+{
+    struct arena *arena = write->call->arena;
+    const struct resource *resource = write->call->resource;
+    struct field_errors *errors = field_errors_create(arena);
+
+    if (tells_metadata_last(write) && validate_kind(write, field_errors_create(arena)) < 0)
+        return -1;
+    object_meta_validate(&resource->kind, write->object, write->live, errors);
+    if (!resource->custom)
+        return validate_kind(write, errors);
+
+    if (is_status(write))
+        schema_validate_status(resource->schema, write->object, write->live, errors);
+    else
+        schema_validate(resource->schema, write->object, write->live, errors);
+    if (check_errors(write, errors) < 0)
+        return -1;
+    errors = field_errors_create(arena);
+    if (!is_status(write))
+        object_meta_warn(write->object, write->live, errors);
+    return validate_kind(write, errors);
 }
 
 int write_admit(struct write *write)
@@ -197,6 +248,8 @@ int write_admit(struct write *write)
     if (write->live)
         take_metadata(write);
     set_managed_fields(write);
+    if (write->live)
+        take_deletion(write);
     if (apply_admission(write) < 0)
         return -1;
     if (write->live)

@@ -1,4 +1,6 @@
 /* The first half of a write: what the client sent, read as the kind that it must be. */
+#include <string.h>
+
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "standalone/api/write.h"
@@ -9,7 +11,89 @@
 /* Names of unknown fields in one message; there are at most SCHEMA_MAX_UNKNOWN of them, of any length. */
 #define MAX_UNKNOWN_TEXT 8192
 
-static int check_kind(struct write *write, cJSON *object)
+/* A patch that makes what is no object of the kind: its text, and why. Nothing of a Secret. */
+static int refuse_patched(struct write *write, const char *why)
+{
+    struct api_call *call = write->call;
+    struct field_errors *errors = field_errors_create(call->arena);
+    size_t len = str_utf8_cut(call->request->body, call->request->body_len, MAX_SHOWN_OBJECT);
+    const char *text = arena_strndup(call->arena, call->request->body, len);
+    bool secret = !call->resource->custom && str_equal(call->resource->kind.plural, "secrets");
+    const struct kube_kind none = { "", "", "", "", false };
+
+    field_error(errors, FIELD_ERROR_INVALID, "patch",
+                secret ? NULL : arena_own(call->arena, cJSON_CreateString(text), json_free),
+                "%.300s", why);
+
+    cJSON *status = field_errors_status(errors, &none, "");
+
+    json_remove((cJSON *)(uintptr_t)json_get(status, "details"), "kind");
+    return call_fail_status(call, status);
+}
+
+static int refuse(struct write *write, const char *why, bool patched)
+{
+    const struct kube_kind *kind = &write->call->resource->kind;
+
+    if (patched)
+        return refuse_patched(write, why);
+    return call_fail(write->call, 400, "BadRequest",
+                     "%s in version \"%s\" cannot be handled as a %s: %s", kind->kind,
+                     kind->version, kind->kind, why);
+}
+
+static bool is_registered(struct api_call *call, const char *version, const char *said)
+{
+    const char *slash = strchr(version, '/');
+    const char *group = slash ? arena_strndup(call->arena, version, (size_t)(slash - version)) : "";
+    const struct resource *resource =
+        resources_find_kind(call->api->resources, group, slash ? slash + 1 : version, said);
+
+    return resource && !resource->custom;
+}
+
+/* Of a built-in kind: nothing is known by this name. */
+static int refuse_kind(struct write *write, const char *version, const char *said, bool patched)
+{
+    struct api_call *call = write->call;
+    const char *slash = strchr(version, '/');
+    const char *why = arena_printf(call->arena,
+                                   "no kind \"%s\" is registered for version \"%s\" in scheme "
+                                   "\"pkg/runtime/scheme.go:110\"",
+                                   said, version);
+
+    if (patched)
+        return refuse_patched(write, why);
+    return call_fail(call, 400, "BadRequest", "%s in version \"%s\" cannot be handled as a %s: %s",
+                     said, slash ? slash + 1 : version, call->resource->kind.kind, why);
+}
+
+/* What does not say which kind it is. */
+static int refuse_unrecognized(struct write *write, const char *why, bool patched)
+{
+    if (patched)
+        return refuse_patched(write, why);
+    return call_fail(write->call, 400, "BadRequest",
+                     "the object provided is unrecognized (must be of type %s): %s",
+                     write->call->resource->kind.kind, why);
+}
+
+static int check_text(struct write *write, const cJSON *object, const char *name, bool patched)
+{
+    const cJSON *value = json_get(object, name);
+
+    if (!value || cJSON_IsNull(value) || cJSON_IsString(value))
+        return 0;
+    return refuse_unrecognized(write,
+                               arena_printf(write->call->arena,
+                                            "couldn't get version/kind; json parse error: json: "
+                                            "cannot unmarshal %s into Go struct field .%s of type "
+                                            "string",
+                                            value_word(value), name),
+                               patched);
+}
+
+static int check_kind(struct write *write, cJSON *object, bool patched)
 {
     struct api_call *call = write->call;
     const struct kube_kind *kind = &call->resource->kind;
@@ -17,16 +101,19 @@ static int check_kind(struct write *write, cJSON *object)
     const char *said = json_string(json_get(object, "kind"), "");
     const char *version = json_string(json_get(object, "apiVersion"), "");
 
+    if (check_text(write, object, "kind", patched) < 0 ||
+        check_text(write, object, "apiVersion", patched) < 0)
+        return -1;
     if (!call->resource->custom) { /* the decoder has these from the path */
         said = *said ? said : kind->kind;
         version = *version ? version : expected;
     }
     if (!*said)
-        return call_fail(
-            call, 400, "BadRequest",
-            "the object provided is unrecognized (must be of type %s): Object 'Kind' is "
-            "missing",
-            kind->kind);
+        return refuse_unrecognized(write, "Object 'Kind' is missing", patched);
+    if (!call->resource->custom &&
+        (!str_equal(version, expected) || !str_equal(said, kind->kind)) &&
+        !is_registered(call, version, said))
+        return refuse_kind(write, version, said, patched);
     if (!str_equal(version, expected))
         return call_fail(call, 400, "BadRequest",
                          "the API version in the data (%s) does not match the expected API version "
@@ -55,33 +142,6 @@ static const char *unknown_text(struct arena *arena, const cJSON *unknown)
     return arena_strdup(arena, buf_string(&text));
 }
 
-/* A patch that makes what is no object of the kind: its text, and why. Nothing of a Secret. */
-static int refuse_patched(struct write *write, const char *why)
-{
-    struct api_call *call = write->call;
-    struct field_errors *errors = field_errors_create(call->arena);
-    size_t len = str_utf8_cut(call->request->body, call->request->body_len, MAX_SHOWN_OBJECT);
-    const char *text = arena_strndup(call->arena, call->request->body, len);
-    bool secret = !call->resource->custom && str_equal(call->resource->kind.plural, "secrets");
-    const struct kube_kind none = { "", "", "", "", false };
-
-    field_error(errors, FIELD_ERROR_INVALID, "patch",
-                secret ? NULL : arena_own(call->arena, cJSON_CreateString(text), json_free),
-                "%.300s", why);
-    return call_fail_status(call, field_errors_status(errors, &none, ""));
-}
-
-static int refuse(struct write *write, const char *why, bool patched)
-{
-    const struct kube_kind *kind = &write->call->resource->kind;
-
-    if (patched)
-        return refuse_patched(write, why);
-    return call_fail(write->call, 400, "BadRequest",
-                     "%s in version \"%s\" cannot be handled as a %s: %s", kind->kind,
-                     kind->version, kind->kind, why);
-}
-
 static int check_unknown(struct write *write, const cJSON *unknown, bool patched)
 {
     struct api_call *call = write->call;
@@ -99,32 +159,31 @@ static int check_unknown(struct write *write, const cJSON *unknown, bool patched
     return 0;
 }
 
-int write_decode(struct write *write, cJSON *object, bool patched)
+/* What the decoder of a built-in kind calls it. */
+static const char *decoder_kind(const struct resource *resource)
 {
-    struct api_call *call = write->call;
-    const struct resource *resource = call->resource;
-    cJSON *unknown = json_array(call->arena);
+    return resource->custom ? NULL : resource->kind.kind;
+}
+
+/* By the types of its members. */
+static int check_types(struct write *write, cJSON *object, cJSON *unknown, bool patched)
+{
+    const struct resource *resource = write->call->resource;
     struct error err;
+    int r = object_meta_decode(resource->schema, decoder_kind(resource), object, unknown, &err);
 
-    if (!cJSON_IsObject(object))
-        return call_fail(call, 400, "BadRequest",
-                         "the object provided is unrecognized (must be of type %s): couldn't get "
-                         "version/kind; json parse error: json: cannot unmarshal into Go value",
-                         resource->kind.kind);
-    if (check_kind(write, object) < 0)
-        return -1;
-    if (!cJSON_IsObject(json_get(object, "metadata")) && !json_get(object, "metadata"))
-        (void)json_set_object(object, "metadata");
-
-    int r = object_meta_decode(resource->schema, object, unknown, &err);
     if (r == 0 && schema_check_numbers(object, &err) < 0)
         return refuse(write, err.message, false);
     if (r == 0 && !resource->custom)
         r = schema_decode(resource->schema, resource->kind.kind, object, &err);
-    if (r < 0)
-        return refuse(write, err.message, patched);
+    return r < 0 ? refuse(write, err.message, patched) : 0;
+}
 
-    cJSON *pruned = json_array(call->arena);
+/* What the schema does not know goes, and is told. */
+static void prune(const struct write *write, cJSON *object, cJSON *unknown)
+{
+    const struct resource *resource = write->call->resource;
+    cJSON *pruned = json_array(write->call->arena);
 
     if (resource->custom)
         schema_prune(resource->schema, object, pruned);
@@ -134,7 +193,27 @@ int write_decode(struct write *write, cJSON *object, bool patched)
         if (json_len(unknown) < SCHEMA_MAX_UNKNOWN)
             json_add_string(unknown, json_string(path, ""));
     }
-    if (check_unknown(write, unknown, patched) < 0)
+}
+
+int write_decode(struct write *write, cJSON *object, bool patched)
+{
+    struct api_call *call = write->call;
+    const struct resource *resource = call->resource;
+    cJSON *unknown = json_array(call->arena);
+
+    if (cJSON_IsNull(object) && !resource->custom)
+        object = json_object(call->arena); /* of a struct of Go it changes nothing */
+    if (!cJSON_IsObject(object))
+        return refuse_unrecognized(write, call_no_object(call, object), patched);
+    if (check_kind(write, object, patched) < 0)
+        return -1;
+    if (!cJSON_IsObject(json_get(object, "metadata")) && !json_get(object, "metadata"))
+        (void)json_set_object(object, "metadata");
+    if (check_types(write, object, unknown, patched) < 0)
+        return -1;
+    prune(write, object, unknown);
+    /* What is applied was compared with the schema; what may be anything there is not looked into. */
+    if (!write->managed && check_unknown(write, unknown, patched) < 0)
         return -1;
     if (resource->custom)
         schema_default(resource->schema, object);

@@ -12,6 +12,7 @@ struct applying {
     struct managers managers; /* with the new set of this one */
     struct manager *own;
     const struct field_set *last; /* what it applied before; NULL: nothing */
+    bool changed;
 };
 
 static struct field_set *with_named(const struct applying *applying, const struct field_set *set)
@@ -219,13 +220,12 @@ static int check_result(const struct applying *applying, cJSON *object, struct e
 static void finish(struct applying *applying, cJSON *object)
 {
     const struct writing *writing = applying->writing;
-    bool changed = !json_equal(object, applying->live);
     struct manager own = *applying->own, *kept;
 
     applying->own->set = field_set_difference(writing->arena, own.set, writing->meta);
     managers_drop_empty(&applying->managers);
     kept = managers_find(&applying->managers, &own);
-    if (kept && changed)
+    if (kept && applying->changed)
         kept->time = writing->now;
     refresh_last_applied(writing, applying->applied, object);
     writing_set_managers(writing, object, &applying->managers);
@@ -265,6 +265,7 @@ int managed_fields_apply(struct arena *arena, const struct managed_fields_write 
                                                              .subresource = write->subresource,
                                                              .version = writing.version,
                                                              .applies = true });
+    applying.changed = !json_equal(object, applying.live);
     r = check_result(&applying, object, err);
     if (r < 0)
         return r;

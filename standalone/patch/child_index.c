@@ -177,8 +177,7 @@ void child_index_set(struct child_index *index, cJSON *object, const char *name,
     struct children *children = known(index, object);
 
     if (old) {
-        free(value->string); /* of a value that had another name */
-        value->string = xstrdup(name);
+        json_rename(value, name); /* it may have had another name */
         put_in_place(index, object, old, value);
     } else {
         cJSON_AddItemToObject(object, name, value);

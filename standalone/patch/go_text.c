@@ -63,24 +63,6 @@ static bool append_value(struct arena *arena, struct buf *text, const struct sty
            append_part(text, map ? style->map_end : style->list_end);
 }
 
-static const char *text_in(struct arena *arena, const struct style *style, const cJSON *value)
-{
-    CLEANUP(buf_releasep) struct buf text = BUF_INIT(GO_TEXT_MAX);
-
-    (void)append_value(arena, &text, style, value);
-    return arena_strdup(arena, buf_string(&text));
-}
-
-const char *go_text(struct arena *arena, const cJSON *value)
-{
-    return text_in(arena, &PLAIN, value);
-}
-
-const char *go_source(struct arena *arena, const cJSON *value)
-{
-    return text_in(arena, &SOURCE, value);
-}
-
 /* The caller's. */
 static cJSON *sorted(struct arena *arena, const cJSON *json)
 {
@@ -100,6 +82,25 @@ static cJSON *sorted(struct arena *arena, const cJSON *json)
             json_add(copy, sorted(arena, members[i]));
     }
     return copy;
+}
+
+/* Go sorts the members of a map. */
+static const char *text_in(struct arena *arena, const struct style *style, const cJSON *value)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(GO_TEXT_MAX);
+
+    (void)append_value(arena, &text, style, arena_own(arena, sorted(arena, value), json_free));
+    return arena_strdup(arena, buf_string(&text));
+}
+
+const char *go_text(struct arena *arena, const cJSON *value)
+{
+    return text_in(arena, &PLAIN, value);
+}
+
+const char *go_source(struct arena *arena, const cJSON *value)
+{
+    return text_in(arena, &SOURCE, value);
 }
 
 const char *sorted_text(struct arena *arena, const cJSON *json)

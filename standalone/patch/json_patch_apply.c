@@ -196,7 +196,7 @@ static int apply_replace(struct patching *patching, const cJSON *operation, cons
 
     if (!find_place(patching, path, &place))
         return unfit(patching, "replace", path, "path");
-    if (!place.item)
+    if (!place.item && !cJSON_IsObject(place.container)) /* a member that is not there is added */
         return unfit(patching, "replace", path, "key");
     int r = check_depth(patching, &place, value);
     if (r < 0)
@@ -309,7 +309,8 @@ static int check_operations(const cJSON *operations, struct error *err)
 {
     if (!cJSON_IsArray(operations))
         return error_set(err, ERROR_INVALID,
-                         "json: cannot unmarshal %s into Go value of type jsonpatch.Patch",
+                         "error decoding patch: json: cannot unmarshal %s into Go value of type "
+                         "[]handlers.jsonPatchOp",
                          cJSON_IsObject(operations)   ? "object"
                          : cJSON_IsString(operations) ? "string"
                          : cJSON_IsBool(operations)   ? "bool"
@@ -319,6 +320,8 @@ static int check_operations(const cJSON *operations, struct error *err)
                          "The allowed maximum operations in a JSON patch is %d, got %zu",
                          JSON_PATCH_MAX_OPERATIONS, json_len(operations));
     json_for_each (operation, operations) {
+        if (cJSON_IsNull(operation))
+            return error_set(err, ERROR_CONFLICT, "Unexpected kind: unknown");
         if (!cJSON_IsObject(operation))
             return error_set(err, ERROR_INVALID,
                              "json: cannot unmarshal a value into Go value of type "

@@ -53,7 +53,10 @@ void managed_fields_update(struct arena *arena, const struct managed_fields_writ
     struct managers managers = managers_of(&writing, live, object);
     const cJSON *old = live ? writing_bare(&writing, live) : writing_nothing(&writing);
 
-    if (managers.len || !live) {
+    /* Not everything is validated, as what comes beside a status; of what does not fit nothing is known. */
+    if (typed_check(arena, writing.schema, object, true, NULL) < 0)
+        managers = (struct managers){ 0 };
+    else if (managers.len || !live) {
         writing_update(&writing, &managers, old, writing_bare(&writing, object), write->manager,
                        writing.now);
         managers_cap(arena, &managers, MANAGED_FIELDS_MAX_UPDATERS);

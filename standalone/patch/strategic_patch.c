@@ -42,19 +42,23 @@ static bool is_directive(const char *name)
            str_has_prefix(name, DELETE_FROM) || str_has_prefix(name, ELEMENT_ORDER);
 }
 
-/* What a patch adds: no directives, no nulls. The caller's. */
+/* What a patch adds: no nulls among members, nor what has a directive. NULL: nothing. The caller's. */
 static cJSON *added(const cJSON *value)
 {
     cJSON *copy;
 
     if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
         return json_copy(value);
+    if (cJSON_IsObject(value) && json_get(value, DIRECTIVE))
+        return NULL;
     copy = cJSON_IsObject(value) ? cJSON_CreateObject() : cJSON_CreateArray();
     json_for_each (member, value) {
-        if (cJSON_IsArray(value))
-            json_add(copy, added(member));
-        else if (!is_directive(member->string) && !cJSON_IsNull(member))
-            members_append(copy, member->string, added(member));
+        cJSON *below = cJSON_IsNull(member) && cJSON_IsObject(value) ? NULL : added(member);
+
+        if (below && cJSON_IsArray(value))
+            json_add(copy, below);
+        else if (below)
+            members_append(copy, member->string, below);
     }
     return copy;
 }
@@ -220,8 +224,9 @@ static bool check_items(struct patching *patching, const struct list_kind *kind,
     json_for_each (item, patch) {
         const char *directive = directive_of(item);
 
-        if (*directive && !str_equal(directive, "merge") && !str_equal(directive, "delete") &&
-            !str_equal(directive, "replace"))
+        if (str_equal(directive, "merge"))
+            fail(patching, "merging lists cannot yet be specified in the patch");
+        else if (*directive && !str_equal(directive, "delete") && !str_equal(directive, "replace"))
             unknown_directive(patching, item);
         else if (!identity(kind, item) && !str_equal(directive, "replace"))
             fail(patching,
@@ -252,10 +257,8 @@ static cJSON *merge_objects(struct patching *patching, const struct list_kind *k
                  change ? merge_map(patching, kind->items, item, change->item) : json_copy(item));
     }
     json_for_each (item, patch) {
-        bool plain = !*directive_of(item) || str_equal(directive_of(item), "merge");
-
-        if (plain && add_identity(&kept, item, 0))
-            json_add(merged, added(item));
+        if (!json_get(item, DIRECTIVE) && add_identity(&kept, item, 0))
+            json_add(merged, json_copy(item));
     }
     return merged;
 }
@@ -277,13 +280,15 @@ static const struct schema *member_of(const struct schema *schema, const char *n
     return schema ? schema_member(schema, name) : NULL;
 }
 
-/* Takes old. */
+/* Takes old. NULL: the member goes. */
 static cJSON *merge_value(struct patching *patching, const struct schema *schema, cJSON *old,
                           const cJSON *value)
 {
     cJSON *merged;
 
-    if (cJSON_IsObject(value) && cJSON_IsObject(old))
+    if (cJSON_IsNull(value))
+        merged = NULL;
+    else if (cJSON_IsObject(value) && cJSON_IsObject(old))
         merged = merge_map(patching, schema, old, value);
     else if (cJSON_IsArray(value) && cJSON_IsArray(old) && schema && schema->patch_merge)
         merged = merge_list(patching, schema, old, value);
@@ -307,8 +312,11 @@ static void delete_from(struct merging *merging, const char *name, const cJSON *
     static const struct list_kind SCALARS = { 0 };
     const struct identities deleted = identities_of(merging->patching->arena, &SCALARS, values);
     const cJSON *list = child_index_member(merging->index, merging->map, name);
-    cJSON *kept = cJSON_CreateArray();
+    cJSON *kept;
 
+    if (!cJSON_IsArray(list))
+        return;
+    kept = cJSON_CreateArray();
     json_for_each (item, list) {
         if (!place_of(&deleted, item))
             json_add(kept, json_copy(item));
@@ -329,13 +337,30 @@ static void set_order(struct merging *merging, const char *name, const cJSON *or
                                  json_get(merging->original, name)));
 }
 
-static void retain_keys(struct merging *merging, const cJSON *keys)
+/* What the patch sets must be among them. */
+static void check_retained(struct patching *patching, const struct identities *kept,
+                           const cJSON *patch)
+{
+    json_for_each (member, patch) {
+        cJSON *name = cJSON_CreateString(member->string);
+
+        if (!is_directive(member->string) && !cJSON_IsNull(member) && !place_of(kept, name) &&
+            !patching->failed)
+            patching->failed =
+                error_set(patching->err, ERROR_INVALID, "invalid patch format of retainKeys");
+        json_free(name);
+    }
+}
+
+static void retain_keys(struct merging *merging, const cJSON *patch)
 {
     const struct list_kind texts = { 0 };
-    const struct identities kept = identities_of(merging->patching->arena, &texts, keys);
+    const struct identities kept =
+        identities_of(merging->patching->arena, &texts, json_get(patch, RETAIN_KEYS));
     size_t len;
     const cJSON **members = members_in_order(merging->patching->arena, merging->map, &len);
 
+    check_retained(merging->patching, &kept, patch);
     for (size_t i = 0; i < len; i++) {
         cJSON *name = cJSON_CreateString(members[i]->string);
 
@@ -355,12 +380,11 @@ static void merge_members(struct merging *merging, const cJSON *patch)
         } else if (!is_directive(name)) {
             cJSON *old = child_index_take(merging->index, merging->map, name);
 
-            if (cJSON_IsNull(member))
-                json_free(old);
-            else
-                child_index_set(
-                    merging->index, merging->map, name,
-                    merge_value(merging->patching, member_of(merging->schema, name), old, member));
+            cJSON *merged =
+                merge_value(merging->patching, member_of(merging->schema, name), old, member);
+
+            if (merged)
+                child_index_set(merging->index, merging->map, name, merged);
         }
     }
 }
@@ -372,16 +396,20 @@ static cJSON *merge_map(struct patching *patching, const struct schema *schema,
     const char *directive = directive_of(patch);
     struct merging merging = { .patching = patching, .schema = schema, .original = original };
 
-    if (str_equal(directive, "replace"))
-        return added(patch);
-    if (str_equal(directive, "delete"))
+    if (str_equal(directive, "replace")) {
+        merging.map = json_copy(patch);
+        json_remove(merging.map, DIRECTIVE);
+        return merging.map;
+    }
+    if (json_get(patch, DIRECTIVE)) {
+        if (!str_equal(directive, "delete"))
+            unknown_directive(patching, patch);
         return cJSON_CreateObject();
-    if (*directive && !str_equal(directive, "merge"))
-        unknown_directive(patching, patch);
+    }
     merging.map = json_copy(original);
     merging.index = child_index_create(patching->arena);
     if (json_get(patch, RETAIN_KEYS))
-        retain_keys(&merging, json_get(patch, RETAIN_KEYS));
+        retain_keys(&merging, patch);
     merge_members(&merging, patch);
     json_for_each (member, patch) {
         if (str_has_prefix(member->string, ELEMENT_ORDER))
@@ -397,7 +425,9 @@ int strategic_patch_apply(struct arena *arena, const struct schema *schema, cons
     cJSON *merged;
 
     if (!cJSON_IsObject(patch))
-        return error_set(err, ERROR_INVALID, "a strategic merge patch must be an object");
+        return error_set(err, ERROR_INVALID,
+                         "json: cannot unmarshal %s into Go value of type map[string]interface {}",
+                         value_word(patch));
     merged = arena_own(arena, merge_map(&patching, schema, document, patch), json_free);
     if (patching.failed)
         return patching.failed;

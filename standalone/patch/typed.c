@@ -78,6 +78,20 @@ static const char *keys_text(struct arena *arena, const struct schema *schema)
     return arena_strdup(arena, buf_string(&text));
 }
 
+/* Of an item without this key; NULL: nothing. A member of a Go struct that is always written has its zero value. */
+static const cJSON *absent_key(struct arena *arena, const struct schema *items, const char *name)
+{
+    const struct schema *field = schema_field(items, name);
+
+    if (!field || field->initial || !items->definition)
+        return field ? field->initial : NULL;
+    json_for_each (required, items->required) {
+        if (str_equal(json_string(required, NULL), name))
+            return arena_own(arena, cJSON_CreateString(""), json_free);
+    }
+    return NULL;
+}
+
 /* Keys in their order: crds/ and the built-in kinds have at most one. */
 static int key_element(struct arena *arena, const struct schema *schema, const cJSON *item,
                        struct field_element *ret, struct error *err)
@@ -91,11 +105,10 @@ static int key_element(struct arena *arena, const struct schema *schema, const c
         return error_set(err, ERROR_INVALID,
                          "associative list with keys may not have non-map elements");
     for (size_t i = 0; schema->keys[i]; i++) {
-        const struct schema *field = schema_field(schema->items, schema->keys[i]);
         const cJSON *part = json_get(item, schema->keys[i]);
 
-        if (!part && field)
-            part = field->initial;
+        if (!part)
+            part = absent_key(arena, schema->items, schema->keys[i]);
         if (part)
             json_set_copy(key, schema->keys[i], part);
     }

@@ -111,19 +111,31 @@ struct typed_comparison writing_compare(const struct writing *writing, const cJS
     return comparison;
 }
 
+static bool is_own(const struct manager *manager, const struct manager *own)
+{
+    return manager->applies == own->applies && str_equal(manager->name, own->name) &&
+           str_equal(manager->subresource, own->subresource);
+}
+
 /* Another version of the same kind: its fields have other names, and nothing is known of them. */
 bool writing_is_concerned(const struct writing *writing, const struct manager *manager,
                           const struct manager *own)
 {
-    return str_equal(manager->version, writing->version) &&
-           !(manager->applies == own->applies && str_equal(manager->name, own->name) &&
-             str_equal(manager->subresource, own->subresource));
+    return str_equal(manager->version, writing->version) && !is_own(manager, own);
 }
 
 struct field_set *writing_changed(const struct writing *writing,
                                   const struct typed_comparison *comparison)
 {
     return field_set_union(writing->arena, comparison->modified, comparison->added);
+}
+
+/* Of the other group of Events the API server has no schema at hand: its managers are forgotten. */
+static bool is_unknown(const struct writing *writing, const struct manager *manager,
+                       const struct manager *own)
+{
+    return str_equal(writing->write->resource->storage, "core/events") &&
+           !str_equal(manager->version, writing->version) && !is_own(manager, own);
 }
 
 /* Others lose what was changed or removed. */
@@ -135,6 +147,8 @@ void writing_take(const struct writing *writing, struct managers *managers,
     for (size_t i = 0; i < managers->len; i++) {
         struct manager *manager = &managers->items[i];
 
+        if (is_unknown(writing, manager, own))
+            manager->set = field_set_create(writing->arena);
         if (!writing_is_concerned(writing, manager, own))
             continue;
         manager->set = field_set_difference(writing->arena, manager->set, changed);

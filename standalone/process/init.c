@@ -1,5 +1,6 @@
 #include "standalone/process/init.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,32 +8,33 @@
 #include "certs/make.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/kube/config.h"
+#include "common/net/http_listen.h"
 #include "standalone/process/data_dir.h"
 #include "standalone/server/users.h"
 
 #define ADMIN "admin"
 #define CONTROLLER "propeller-controller"
 
-/* "127.0.0.1:6443" -> "127.0.0.1"; what listens everywhere is reached here by localhost. */
-static const char *host_of(struct arena *arena, const char *address)
+static struct http_address address_of(const struct standalone_settings *settings)
 {
-    const char *colon = strrchr(address, ':');
-    size_t len = colon ? (size_t)(colon - address) : strlen(address);
+    struct http_address ret;
+    int r = http_address_parse(settings->address, &ret, NULL);
 
-    if (len && address[0] == '[' && address[len - 1] == ']')
-        return arena_strndup(arena, address + 1, len - 2);
-    return arena_strndup(arena, address, len);
+    assert(r == 0); /* the settings were looked at when they were read */
+    return ret;
 }
 
-static const char *url_of(struct arena *arena, const char *address)
+/* What listens everywhere is reached here by localhost. */
+static const char *url_of(struct arena *arena, const struct standalone_settings *settings)
 {
-    const char *host = host_of(arena, address);
-    const char *colon = strrchr(address, ':');
-    const char *port = colon ? colon : ":6443";
+    struct http_address address = address_of(settings);
+    const char *host = address.host;
 
     if (!*host || str_equal(host, "0.0.0.0") || str_equal(host, "::"))
-        return arena_printf(arena, "https://127.0.0.1%s", port);
-    return arena_printf(arena, strchr(host, ':') ? "https://[%s]%s" : "https://%s%s", host, port);
+        host = "127.0.0.1";
+    return arena_printf(arena, strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u", host,
+                        address.port);
 }
 
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
@@ -41,7 +43,7 @@ int init_keep_certificates(struct arena *arena, const struct standalone_settings
     struct data_dir_names names = {
         .items = arena_array(arena, const char *, settings->extra_names.len + 5),
     };
-    const char *host = host_of(arena, settings->address);
+    const char *host = arena_strdup(arena, address_of(settings).host);
     char own[64] = "";
 
     names.items[names.len++] = "localhost";
@@ -63,15 +65,40 @@ int init_keep_certificates(struct arena *arena, const struct standalone_settings
     return data_dir_keep_certificates(arena, settings->data_dir, &names, &CLOCK_SYSTEM, err);
 }
 
+/* file: a kubeconfig of the data directory. */
+static int read_server(struct arena *arena, const struct standalone_settings *settings,
+                       const char *file, const char **ret, struct error *err)
+{
+    CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
+    int r = kube_config_load(data_dir_path(arena, settings->data_dir, file), &config, err);
+
+    if (r == 0)
+        *ret = arena_strdup(arena, kube_config_server(config));
+    return r;
+}
+
+bool init_finds_server(struct arena *arena, const struct standalone_settings *settings,
+                       const char *file, const char **ret)
+{
+    struct error err = { 0 };
+
+    return read_server(arena, settings, file, ret, &err) != 0 ||
+           str_equal(*ret, url_of(arena, settings));
+}
+
 /* credentials: lines of YAML below a user. */
 static int make_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
                            const char *user, const char *credentials, const char **ret,
                            struct error *err)
 {
-    const char *ca;
+    const char *ca = NULL, *url = NULL;
     int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
                           &ca, err);
-    if (r < 0)
+    if (r == 0 && str_is_empty(settings->address))
+        r = read_server(arena, settings, DATA_DIR_ADMIN, &url, err);
+    else if (r == 0)
+        url = url_of(arena, settings);
+    if (r != 0)
         return r;
     *ret = arena_printf(arena,
                         "apiVersion: v1\nkind: Config\n"
@@ -81,8 +108,7 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
                         "contexts:\n- name: propeller\n  context:\n    cluster: propeller\n"
                         "    user: %s\n    namespace: default\n"
                         "current-context: propeller\n",
-                        url_of(arena, settings->address), base64_encode(arena, ca, strlen(ca)),
-                        user, credentials, user);
+                        url, base64_encode(arena, ca, strlen(ca)), user, credentials, user);
     return 0;
 }
 
@@ -206,6 +232,7 @@ static int add_once(struct arena *arena, const struct standalone_settings *setti
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
     struct cert_pair client_ca = { NULL, NULL };
+    const char *url;
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
@@ -220,6 +247,10 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",
                settings->data_dir);
+    if (r == 0 && !init_finds_server(arena, settings, DATA_DIR_ADMIN, &url))
+        printf(
+            "\nThe kubeconfigs were there already and stay: serve at %s, or change it in them.\n",
+            url);
     return r;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "certs/make.h"
+#include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/program.h"
@@ -168,6 +169,18 @@ static int parse_controller(struct arena *arena, const struct standalone_setting
     return controller_options_parse(arena, len, all, ret, err);
 }
 
+/* Not refused: names and proxies may lead here all the same. */
+static void warn_of_another_server(struct arena *arena, const struct standalone_settings *settings)
+{
+    const char *url;
+
+    if (!init_finds_server(arena, settings, DATA_DIR_CONTROLLER, &url))
+        log_warn("the controller asks another address than the one that is served: give the same "
+                 "--address to serve as to init, or change it in the kubeconfigs",
+                 "kubeconfig", DATA_DIR_CONTROLLER, "server", url, "address", settings->address,
+                 NULL);
+}
+
 static int run_controller(struct process *process, struct error *err)
 {
     int r = process_create(process, err);
@@ -178,10 +191,20 @@ static int run_controller(struct process *process, struct error *err)
     return r;
 }
 
+/* As the controller does where there is one: what a large answer needed goes. */
+static void rest(void *self)
+{
+    (void)self;
+    alloc_give_back();
+}
+
 /* Until a signal. */
 static int run_alone(struct error *err)
 {
+    static const struct runnable memory = { .name = "memory", .group = RUN_SERVERS, .tick = rest };
     struct manager *manager = manager_create();
+
+    manager_add(manager, &memory);
     int r = manager_run(manager, err);
 
     manager_destroy(manager);
@@ -207,5 +230,8 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, i
     if (r < 0)
         return r;
     log_info("serving", "address", settings->address, "data-dir", settings->data_dir, NULL);
-    return settings->controller ? run_controller(&process, err) : run_alone(err);
+    if (!settings->controller)
+        return run_alone(err);
+    warn_of_another_server(arena, settings);
+    return run_controller(&process, err);
 }

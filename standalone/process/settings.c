@@ -6,7 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "certs/make.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
+#include "common/net/http_listen.h"
 
 #define PROGRAM "propeller-standalone"
 
@@ -26,7 +29,9 @@ static const char *const ROLES_TO_GIVE[] = { "admin", "edit", "view", NULL };
     {                                                                                              \
         OPTION("address", OPTION_STRING, address, "127.0.0.1:6443"),                               \
             .value_name = "ADDRESS",                                                               \
-            .help = "where the API is served; \":6443\" is every address of the machine"           \
+            .help =                                                                                \
+                "where the API is served, HOST:PORT or [IPV6]:PORT; \":6443\" is every address "   \
+                "of the machine"                                                                   \
     }
 #define EXTRA_NAME                                                                                 \
     {                                                                                              \
@@ -45,7 +50,8 @@ static const struct option SERVE_OPTIONS[] = {
 };
 static const struct option USER_OPTIONS[] = {
     DATA_DIR,
-    ADDRESS,
+    { OPTION("address", OPTION_STRING, address, NULL), .value_name = "ADDRESS",
+      .help = "HOST:PORT where the user finds the API; else where admin.kubeconfig finds it" },
     { OPTION("name", OPTION_STRING, name, NULL), .value_name = "NAME", .help = "of the new user" },
     { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
       .help = "what the user may do" },
@@ -126,7 +132,7 @@ static int find_command(const char *name, enum standalone_command *ret, struct e
         return 1;
     }
     if (str_equal(name, "--version")) {
-        printf(PROGRAM " %s\n", PROPELLER_VERSION);
+        printf(PROGRAM " %s\n", version_name());
         return 1;
     }
     return error_set(err, ERROR_INVALID,
@@ -186,9 +192,22 @@ static const char *default_data_dir(struct arena *arena)
     return arena_printf(arena, "%s/.local/share/propeller", home);
 }
 
+static bool is_address(const char *text)
+{
+    struct http_address address;
+
+    return http_address_parse(text, &address, NULL) == 0 && address.port &&
+           (!*address.host || cert_name_is_valid(address.host));
+}
+
 static int check(enum standalone_command command, const struct standalone_settings *settings,
                  struct error *err)
 {
+    if (settings->address && !is_address(settings->address))
+        return error_set(err, ERROR_INVALID,
+                         "--address: '%.100s' is not HOST:PORT, [IPV6]:PORT or :PORT with a port "
+                         "of 1 to 65535",
+                         settings->address);
     if (command == COMMAND_ADD_USER && str_is_empty(settings->name))
         return error_set(err, ERROR_INVALID, "--name: must not be empty");
     if (command == COMMAND_IMPORT && str_is_empty(settings->file))

@@ -5,7 +5,8 @@
 
 struct standalone_settings {
     const char *data_dir;
-    const char *address;
+    const char
+        *address; /* as http_address_parse takes it, with a port; NULL: not given (add-user) */
     struct option_strings extra_names;
     bool controller;
     const char *name; /* add-user */

@@ -19,7 +19,7 @@ struct field {
     const char *path;  /* from the outermost struct; maps and lists add nothing */
 };
 
-static const char *value_word(const cJSON *value)
+const char *value_word(const cJSON *value)
 {
     if (cJSON_IsString(value))
         return "string";
@@ -56,15 +56,20 @@ static const char *go_type(struct arena *arena, const struct schema *schema)
 }
 
 /* Written as one, and not larger than its type. */
+bool value_is_int64(const cJSON *value)
+{
+    int64_t number;
+
+    return cJSON_IsRaw(value) ? str_to_int64(value->valuestring, &number)
+                              : json_is_number(value) && json_int(value, 0) == json_int(value, 1);
+}
+
 static bool is_integer(const struct schema *schema, const cJSON *value)
 {
     int64_t number = json_int(value, 0);
-    bool is_int32 = str_equal(schema->format, "int32");
 
-    if (cJSON_IsRaw(value) ? !str_to_int64(value->valuestring, &number)
-                           : !json_is_number(value) || number != json_int(value, 1))
-        return false;
-    return !is_int32 || (number >= INT32_MIN && number <= INT32_MAX);
+    return value_is_int64(value) &&
+           (!str_equal(schema->format, "int32") || (number >= INT32_MIN && number <= INT32_MAX));
 }
 
 static bool fits(const struct schema *schema, const cJSON *value)
@@ -263,14 +268,14 @@ static void drop_unknown(const struct schema *schema, cJSON *metadata, cJSON *un
     json_free(paths);
 }
 
-int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
+int object_meta_decode(const struct schema *schema, const char *kind, cJSON *object, cJSON *unknown,
                        struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct decoding decoding = { .arena = arena, .err = err };
     const struct field field = { .schema = schema_field(schema, "metadata"),
                                  .owner = "ObjectMeta",
-                                 .path = "" };
+                                 .path = kind ? "metadata" : "" };
     cJSON *metadata = cJSON_DetachItemFromObjectCaseSensitive(object, "metadata");
 
     if (!metadata || cJSON_IsNull(metadata)) {
@@ -280,8 +285,9 @@ int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknow
     int r = 0;
     if (!cJSON_IsObject(metadata))
         r = error_set(err, ERROR_INVALID,
-                      "json: cannot unmarshal %s into Go value of type v1.ObjectMeta",
-                      value_word(metadata));
+                      "json: cannot unmarshal %s into Go %s%s%s of type v1.ObjectMeta",
+                      value_word(metadata), kind ? "struct field " : "value", kind ? kind : "",
+                      kind ? ".metadata" : "");
     if (r == 0)
         r = decode(&decoding, &field, metadata);
     if (r == 0) {

@@ -1,13 +1,31 @@
 #include "standalone/schema/discovery.h"
 
 #include "common/base/str.h"
+#include "standalone/schema/absent.h"
 
-static const char *const VERBS[] = { "delete", "deletecollection", "get",    "list",
-                                     "patch",  "create",           "update", "watch" };
+/* In the orders of kube-apiserver. */
+static const char *const VERBS[] = { "create", "delete", "deletecollection", "get",
+                                     "list",   "patch",  "update",           "watch" };
+static const char *const CUSTOM_VERBS[] = { "delete", "deletecollection", "get",    "list",
+                                            "patch",  "create",           "update", "watch" };
+static const char *const ABSENT_VERBS[] = { "get", "list", "watch" };
 /* They go one by one. */
 static const char *const NAMESPACE_VERBS[] = { "create", "delete", "get",  "list",
                                                "patch",  "update", "watch" };
 static const char *const STATUS_VERBS[] = { "get", "patch", "update" };
+
+/* Those that are served, and then those that are absent. */
+static size_t kinds_len(const struct resources *resources)
+{
+    return resources_len(resources) + absent_len(true);
+}
+
+static const struct resource *kinds_at(const struct resources *resources, size_t i)
+{
+    size_t served = resources_len(resources);
+
+    return i < served ? resources_at(resources, i) : absent_at(i - served);
+}
 
 static void add_strings(cJSON *object, const char *name, const char *const *strings, size_t len)
 {
@@ -21,6 +39,10 @@ static void add_verbs(cJSON *entry, const struct resource *resource)
 {
     if (str_equal(resource->storage, "core/namespaces"))
         add_strings(entry, "verbs", NAMESPACE_VERBS, ARRAY_LEN(NAMESPACE_VERBS));
+    else if (resource->absent)
+        add_strings(entry, "verbs", ABSENT_VERBS, ARRAY_LEN(ABSENT_VERBS));
+    else if (resource->custom)
+        add_strings(entry, "verbs", CUSTOM_VERBS, ARRAY_LEN(CUSTOM_VERBS));
     else
         add_strings(entry, "verbs", VERBS, ARRAY_LEN(VERBS));
 }
@@ -42,8 +64,8 @@ static bool is_in(const struct resource *resource, const char *group, const char
 
 static bool is_served(const struct resources *resources, const char *group, const char *version)
 {
-    for (size_t i = 0; i < resources_len(resources); i++) {
-        if (is_in(resources_at(resources, i), group, version))
+    for (size_t i = 0; i < kinds_len(resources); i++) {
+        if (is_in(kinds_at(resources, i), group, version))
             return true;
     }
     return false;
@@ -52,10 +74,9 @@ static bool is_served(const struct resources *resources, const char *group, cons
 /* Every group has one version. */
 static const struct resource *next_group(const struct resources *resources, size_t *position)
 {
-    while (*position < resources_len(resources)) {
-        const struct resource *resource = resources_at(resources, (*position)++);
-        const struct resource *before =
-            *position > 1 ? resources_at(resources, *position - 2) : NULL;
+    while (*position < kinds_len(resources)) {
+        const struct resource *resource = kinds_at(resources, (*position)++);
+        const struct resource *before = *position > 1 ? kinds_at(resources, *position - 2) : NULL;
 
         if (*resource->kind.group &&
             !(before && str_equal(before->kind.group, resource->kind.group)))
@@ -154,9 +175,9 @@ cJSON *discovery_resources(struct arena *arena, const struct resources *resource
     json_set_string(document, "groupVersion",
                     *group ? arena_printf(arena, "%s/%s", group, version) : version);
     cJSON *list = json_set_array(document, "resources");
-    for (size_t i = 0; i < resources_len(resources); i++) {
-        if (is_in(resources_at(resources, i), group, version))
-            add_resource(arena, list, resources_at(resources, i));
+    for (size_t i = 0; i < kinds_len(resources); i++) {
+        if (is_in(kinds_at(resources, i), group, version))
+            add_resource(arena, list, kinds_at(resources, i));
     }
     return document;
 }
@@ -202,9 +223,9 @@ static void add_group(const struct resources *resources, cJSON *items, const str
     cJSON *version = json_add_object(json_set_array(item, "versions"));
     json_set_string(version, "version", kind->version);
     cJSON *list = json_set_array(version, "resources");
-    for (size_t i = 0; i < resources_len(resources); i++) {
-        if (is_in(resources_at(resources, i), kind->group, kind->version))
-            add_discovery(list, resources_at(resources, i));
+    for (size_t i = 0; i < kinds_len(resources); i++) {
+        if (is_in(kinds_at(resources, i), kind->group, kind->version))
+            add_discovery(list, kinds_at(resources, i));
     }
     json_set_string(version, "freshness", "Current");
 }

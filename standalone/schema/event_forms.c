@@ -43,19 +43,46 @@ void event_to_core(struct arena *arena, cJSON *object)
 
 void event_from_core(struct arena *arena, cJSON *object)
 {
+    /* v1 has them always */
+    static const char *const OMITTED[] = { "reportingController", "reportingInstance" };
+
     (void)arena;
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
         rename_member(object, NAMES[i].core, NAMES[i].v1);
+    for (size_t i = 0; i < ARRAY_LEN(OMITTED); i++) {
+        if (!*json_string(json_get(object, OMITTED[i]), "?"))
+            json_remove(object, OMITTED[i]);
+    }
     json_set_string(object, "apiVersion", "events.k8s.io/v1");
+}
+
+/* Texts that Go leaves out while they are empty: all of them, but for what ensure_members brings back. So it
+ * is with a count of 0. */
+static void drop_empty(cJSON *object)
+{
+    for (cJSON *member = cJSON_IsObject(object) ? object->child : NULL, *next; member;
+         member = next) {
+        next = member->next;
+        if (str_equal(json_string(member, NULL), ""))
+            json_free(cJSON_DetachItemViaPointer(object, member));
+    }
 }
 
 void event_fill(struct arena *arena, cJSON *object, const cJSON *old)
 {
+    static const char *const INNER[] = { "involvedObject", "regarding", "related", "source",
+                                         "deprecatedSource" };
+    static const char *const COUNTS[] = { "count", "deprecatedCount" };
     bool core = str_equal(json_string(json_get(object, "apiVersion"), ""), "v1");
 
     (void)old;
-    if (!*json_string(json_get(object, core ? "message" : "note"), "?"))
-        json_remove(object, core ? "message" : "note");
+    drop_empty(object);
+    for (size_t i = 0; i < ARRAY_LEN(INNER); i++)
+        drop_empty((cJSON *)(uintptr_t)json_get(object, INNER[i]));
+    for (size_t i = 0; i < ARRAY_LEN(COUNTS); i++) {
+        if (json_int(json_get(object, COUNTS[i]), 1) == 0)
+            json_remove(object, COUNTS[i]);
+    }
     ensure_members(arena, object, core ? EVENT_ALWAYS : EVENT_V1_ALWAYS);
 }
 
@@ -176,21 +203,37 @@ static void check_new(const struct event_check *check)
 
 static void check_unchanged(const struct event_check *check)
 {
-    static const char *const FIXED[] = {
-        "involvedObject",   "reason",        "message", "source",
-        "firstTimestamp",   "lastTimestamp", "count",   "type",
-        "eventTime",        "action",        "related", "reportingComponent",
-        "reportingInstance"
+    static const struct {
+        const char *name, *nothing; /* as it is shown when it is not there */
+    } FIXED[] = {
+        { "involvedObject", "{}" },
+        { "reason", "\"\"" },
+        { "message", "\"\"" },
+        { "source", "{}" },
+        { "firstTimestamp", "null" },
+        { "lastTimestamp", "null" },
+        { "count", "0" },
+        { "type", "\"\"" },
+        { "eventTime", "null" },
+        { "action", "\"\"" },
+        { "related", "null" },
+        { "reportingComponent", "\"\"" },
+        { "reportingInstance", "\"\"" },
     };
     const struct validation *validation = check->validation;
 
     for (size_t i = 0; i < ARRAY_LEN(FIXED); i++) {
-        const cJSON *now = member(check, validation->object, FIXED[i]);
+        const cJSON *now = member(check, validation->object, FIXED[i].name), *nothing = NULL;
         const char *path =
-            str_equal(FIXED[i], "reportingComponent") ? "reportingController" : FIXED[i];
+            str_equal(FIXED[i].name, "reportingComponent") ? "reportingController" : FIXED[i].name;
 
-        if (!json_equal(now, member(check, validation->old, FIXED[i])))
-            field_error(validation->errors, FIELD_ERROR_INVALID, path, now, "field is immutable");
+        if (json_equal(now, member(check, validation->old, FIXED[i].name)))
+            continue;
+        if (!now)
+            (void)!json_parse(validation->arena, FIXED[i].nothing, strlen(FIXED[i].nothing),
+                              &nothing, NULL);
+        field_error(validation->errors, FIELD_ERROR_INVALID, path, now ? now : nothing,
+                    "field is immutable");
     }
 }
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/alloc.h"
 #include "common/base/buf.h"
 #include "common/base/map.h"
 
@@ -63,7 +62,7 @@ void members_append(cJSON *object, const char *name, cJSON *value)
 void members_replace(cJSON *object, cJSON *member, cJSON *value)
 {
     assert(!value->string);
-    value->string = xstrdup(member->string);
+    json_rename(value, member->string);
     cJSON_ReplaceItemViaPointer(object, member, value);
 }
 

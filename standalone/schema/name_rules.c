@@ -96,8 +96,10 @@ void check_dns_label(struct field_errors *errors, const char *path, const char *
 {
     if (strlen(value) > MAX_LABEL)
         too_long(errors, path, value, "", MAX_LABEL);
-    if (!is_subdomain(value) || strchr(value, '.'))
+    if (!is_subdomain(value))
         invalid_text(errors, path, value, LABEL_WORDS);
+    else if (strchr(value, '.'))
+        invalid_text(errors, path, value, "must not contain dots");
 }
 
 void check_qualified_name(struct field_errors *errors, const char *path, const char *value,

@@ -36,9 +36,29 @@ static const char *text_at(const cJSON *object, const char *name)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+static bool is_core_event(const struct kube_kind *kind)
+{
+    return !*kind->group && str_equal(kind->plural, "events");
+}
+
+/* What a path may have as its last part: that is all that is asked of v1 Events, which are as they ever were. */
+static void check_path_segment(const struct meta_check *check, const char *path, const char *name)
+{
+    if (str_equal(name, "."))
+        invalid_text(check->errors, path, name, "may not be '.'");
+    else if (str_equal(name, ".."))
+        invalid_text(check->errors, path, name, "may not be '..'");
+    if (strchr(name, '/'))
+        invalid_text(check->errors, path, name, "may not contain '/'");
+    if (strchr(name, '%'))
+        invalid_text(check->errors, path, name, "may not contain '%'");
+}
+
 static void check_name(const struct meta_check *check, const char *path, const char *name)
 {
-    if (str_equal(check->kind->plural, "namespaces") && str_equal(check->kind->group, ""))
+    if (is_core_event(check->kind))
+        check_path_segment(check, path, name);
+    else if (str_equal(check->kind->plural, "namespaces") && str_equal(check->kind->group, ""))
         check_dns_label(check->errors, path, name);
     else
         check_dns_subdomain(check->errors, path, name);
@@ -131,6 +151,9 @@ static void check_owner(const struct meta_check *check, const cJSON *owner)
         if (!*text_at(owner, FIELDS[i].name))
             invalid_text(check->errors, path, "", FIELDS[i].words);
     }
+    if (str_equal(text_at(owner, "apiVersion"), "v1") && str_equal(text_at(owner, "kind"), "Event"))
+        field_error(check->errors, FIELD_ERROR_INVALID, "metadata.ownerReferences", owner,
+                    "/v1, Kind=Event is disallowed from being an owner");
 }
 
 /* What an error would cut anyway is not printed for each of them. */
@@ -179,6 +202,18 @@ static bool has_text(const cJSON *array, const char *text)
     return false;
 }
 
+/* One of the standard ones, or with a domain. */
+static bool is_qualified(const char *finalizer)
+{
+    static const char *const STANDARD[] = { "orphan", "foregroundDeletion", "kubernetes" };
+
+    for (size_t i = 0; i < ARRAY_LEN(STANDARD); i++) {
+        if (str_equal(finalizer, STANDARD[i]))
+            return true;
+    }
+    return strchr(finalizer, '/') != NULL;
+}
+
 static void check_finalizers(const struct meta_check *check)
 {
     const cJSON *finalizers = json_get(check->metadata, "finalizers");
@@ -188,7 +223,43 @@ static void check_finalizers(const struct meta_check *check)
                              json_string(finalizer, ""));
     if (has_text(finalizers, "orphan") && has_text(finalizers, "foregroundDeletion"))
         field_error(check->errors, FIELD_ERROR_INVALID, "metadata.finalizers", finalizers,
-                    "finalizer foregroundDeletion and orphan cannot be both set");
+                    "finalizer orphan and foregroundDeletion cannot be both set");
+}
+
+static bool is_builtin(const struct kube_kind *kind)
+{
+    return !*kind->group || strstr(kind->group, ".k8s.io");
+}
+
+/* core.ValidateObjectMeta; not of v1 Events, and Leases are of another package. */
+static void check_core_finalizers(const struct meta_check *check)
+{
+    const struct kube_kind *kind = check->kind;
+    size_t index = 0;
+
+    if (!is_builtin(kind) || str_equal(kind->plural, "leases") || is_core_event(kind))
+        return;
+    json_for_each (finalizer, json_get(check->metadata, "finalizers")) {
+        const char *name = json_string(finalizer, "");
+
+        if (!is_qualified(name))
+            invalid_text(check->errors,
+                         arena_printf(check->arena, "metadata.finalizers[%zu]", index), name,
+                         "name is neither a standard finalizer name nor is it fully qualified");
+        index++;
+    }
+}
+
+/* Kinds that are validated as a whole when they are updated. */
+static bool is_checked_anew(const struct kube_kind *kind)
+{
+    static const char *const PLURALS[] = { "configmaps", "secrets", "serviceaccounts" };
+
+    for (size_t i = 0; i < ARRAY_LEN(PLURALS); i++) {
+        if (!*kind->group && str_equal(kind->plural, PLURALS[i]))
+            return true;
+    }
+    return false;
 }
 
 static void check_managed_fields(const struct meta_check *check)
@@ -225,21 +296,31 @@ static cJSON *finalizers_of(const cJSON *metadata)
     return (cJSON *)(uintptr_t)json_first(json_get(metadata, "finalizers"));
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In their order, as Go has its sets. */
 static void check_new_finalizers(const struct meta_check *check)
 {
     CLEANUP(buf_releasep) struct buf list = BUF_INIT(MAX_FINALIZERS_TEXT);
+    const char **names = arena_array(check->arena, const char *,
+                                     json_len(json_get(check->metadata, "finalizers")) + 1);
+    size_t len = 0;
 
     struct map *known = map_create(NULL);
 
     for (cJSON *old = finalizers_of(check->old); old; old = old->next)
         map_set(known, json_string(old, ""), old);
     for (cJSON *new = finalizers_of(check->metadata); new; new = new->next) {
-        const char *name = json_string(new, "");
-
-        if (!map_get(known, name) && !append_new(&list, name))
-            break;
+        if (!map_get(known, json_string(new, "")))
+            names[len++] = json_string(new, "");
     }
     map_destroy(known);
+    qsort(names, len, sizeof(*names), compare_texts);
+    for (size_t i = 0; i < len && append_new(&list, names[i]); i++)
+        ;
     if (list.len)
         field_error(check->errors, FIELD_ERROR_FORBIDDEN, "metadata.finalizers", NULL,
                     "no new finalizers can be added if the object is being deleted, found new "
@@ -268,6 +349,15 @@ static void check_unchanged(const struct meta_check *check)
     }
 }
 
+static void check_generation(const struct meta_check *check)
+{
+    const cJSON *generation = json_get(check->metadata, "generation");
+
+    if (json_int(generation, 0) < 0)
+        field_error(check->errors, FIELD_ERROR_INVALID, "metadata.generation", generation,
+                    "must be greater than or equal to 0");
+}
+
 void object_meta_validate(const struct kube_kind *kind, const cJSON *object, const cJSON *old,
                           struct field_errors *errors)
 {
@@ -284,10 +374,33 @@ void object_meta_validate(const struct kube_kind *kind, const cJSON *object, con
         check_new_finalizers(&check);
     if (old)
         check_unchanged(&check);
+    check_generation(&check);
     check_labels(&check);
     check_annotations(&check);
     check_owners(&check);
-    if (!old)
-        check_finalizers(&check);
+    check_finalizers(&check);
+    check_core_finalizers(&check);
+    if (old && is_checked_anew(kind) && *text_at(check.metadata, "generateName"))
+        check_generate_name(&check, text_at(check.metadata, "generateName"));
     check_managed_fields(&check);
+}
+
+/* validateKubeFinalizerName: they work, and may be in the way of others'. */
+static void warn_of_finalizer(struct field_errors *errors, const char *name)
+{
+    if (!is_qualified(name))
+        field_warning(errors, "metadata.finalizers",
+                      "\"%s\": prefer a domain-qualified finalizer name %sto avoid accidental "
+                      "conflicts with other finalizer writers",
+                      name, strchr(name, '.') ? "including a path (/) " : "");
+}
+
+void object_meta_warn(const cJSON *object, const cJSON *old, struct field_errors *errors)
+{
+    const cJSON *known = json_path(old, "metadata", "finalizers", NULL);
+
+    json_for_each (finalizer, json_path(object, "metadata", "finalizers", NULL)) {
+        if (!has_text(known, json_string(finalizer, "")))
+            warn_of_finalizer(errors, json_string(finalizer, ""));
+    }
 }

@@ -12,10 +12,11 @@ cJSON *object_meta_of(cJSON *object);
 
 /*
  * Brings metadata into the form of ObjectMeta: members that are unknown or empty go, the paths of the
- * unknown ones into unknown (as in schema_prune). In place. schema: of the resource.
+ * unknown ones into unknown (as in schema_prune). In place. schema: of the resource. kind: of a built-in one,
+ * whose decoder names it; NULL: custom.
  * ERROR_INVALID, in Go's words: a member of another type, or metadata is no object.
  */
-int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
+int object_meta_decode(const struct schema *schema, const char *kind, cJSON *object, cJSON *unknown,
                        struct error *err) MUST_CHECK;
 
 /*
@@ -26,3 +27,6 @@ int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknow
  */
 void object_meta_validate(const struct kube_kind *kind, const cJSON *object, const cJSON *old,
                           struct field_errors *errors);
+
+/* Of custom kinds that may be written: finalizers that are new and whose names may be others', too. */
+void object_meta_warn(const cJSON *object, const cJSON *old, struct field_errors *errors);

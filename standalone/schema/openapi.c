@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "standalone/schema/builtin.h"
 
 /* One of the two forms of OpenAPI. */
@@ -58,10 +59,14 @@ static cJSON *properties_of(const struct form *form, const cJSON *properties)
     return copy;
 }
 
-/* What the second form does not have. */
-static bool is_left_out(const struct form *form, const char *keyword)
+/* What the second form does not have; of what may be anything it does not say the type. */
+static bool is_left_out(const struct form *form, const cJSON *document, const char *keyword)
 {
     static const char *const LATER[] = { "default", "nullable" };
+
+    if (!form->v3 && str_equal(keyword, "type") &&
+        json_bool(json_get(document, "x-kubernetes-preserve-unknown-fields"), false))
+        return true;
 
     for (size_t i = 0; i < ARRAY_LEN(LATER); i++) {
         if (!form->v3 && str_equal(LATER[i], keyword))
@@ -89,7 +94,7 @@ static cJSON *schema_of(const struct form *form, const cJSON *document)
     json_for_each (member, document) {
         const char *keyword = member->string;
 
-        if (is_left_out(form, keyword))
+        if (is_left_out(form, document, keyword))
             continue;
         if (str_equal(keyword, "properties"))
             json_set(schema, keyword, properties_of(form, member));
@@ -132,7 +137,7 @@ static void add_standard(const struct form *form, cJSON *properties, const char 
 
 #define META_WORDS                                                                                 \
     ". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/"               \
-    "api-conventions.md#"
+    "api-conventions.md"
 
 static cJSON *custom_schema(const struct form *form, const struct resource *resource)
 {
@@ -142,7 +147,7 @@ static cJSON *custom_schema(const struct form *form, const struct resource *reso
     cJSON *properties = cJSON_DetachItemFromObjectCaseSensitive(schema, "properties");
 
     add_standard(form, properties, META_DEFINITION "ObjectMeta",
-                 "Standard object's metadata" META_WORDS "metadata");
+                 "Standard object's metadata" META_WORDS "#metadata");
     json_set(schema, "properties", properties);
     add_kind(schema, &resource->kind, resource->kind.kind);
     return schema;
@@ -159,11 +164,10 @@ static cJSON *custom_list(const struct form *form, const struct resource *resour
     json_add_string(json_set_array(schema, "required"), "items");
     properties = json_set_object(schema, "properties");
     add_standard(form, properties, META_DEFINITION "ListMeta",
-                 "Standard list metadata" META_WORDS "types-kinds");
+                 "Standard list metadata" META_WORDS "#types-kinds");
     items = json_set_object(properties, "items");
-    json_set_string(
-        items, "description",
-        arena_printf(form->arena, "List of %s" META_WORDS "types-kinds", resource->kind.plural));
+    json_set_string(items, "description",
+                    arena_printf(form->arena, "List of %s" META_WORDS, resource->kind.plural));
     json_set_string(items, "type", "array");
     items = json_set_object(items, "items");
     if (form->v3)
@@ -420,7 +424,7 @@ static cJSON *document_of(const struct form *form, const char *group, const char
     json_set_string(document, form->v3 ? "openapi" : "swagger", form->v3 ? "3.0.0" : "2.0");
     info = json_set_object(document, "info");
     json_set_string(info, "title", "Propeller");
-    json_set_string(info, "version", PROPELLER_VERSION);
+    json_set_string(info, "version", version_name());
     paths = json_set_object(document, "paths");
     for (size_t i = 0; i < resources_len(form->resources); i++) {
         if (!is_in(resources_at(form->resources, i), group, version))

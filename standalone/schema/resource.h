@@ -45,6 +45,7 @@ struct resource {
     const char *const *categories;
     /* "<group or core>/<plural>" of the key in the store; events of both groups have one. */
     const char *storage;
+    bool absent;                 /* of schema/absent.h: nothing below this is set */
     bool custom;                 /* of crds/: merge patch, no strategic one; pruned */
     bool has_status;             /* the subresource */
     bool creates_on_update;      /* PUT of what is not there makes it */

@@ -58,3 +58,8 @@ int schema_check_numbers(const cJSON *object, struct error *err) MUST_CHECK;
  */
 int schema_decode(const struct schema *schema, const char *kind, cJSON *object,
                   struct error *err) MUST_CHECK;
+
+/* What Go's decoder calls it: "string", "bool", "array", "object", "number". */
+const char *value_word(const cJSON *value);
+/* Whether it takes it for an int64: digits alone, of 64 bits. */
+bool value_is_int64(const cJSON *value);

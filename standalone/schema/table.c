@@ -172,11 +172,10 @@ static void add_cells(struct arena *arena, cJSON *row, const struct resource *re
         json_add(cells, cell_of(arena, &resource->columns[i], object, now_us));
 }
 
-void table_add(struct arena *arena, cJSON *table, const struct resource *resource,
-               const struct table_options *options, const cJSON *object)
+cJSON *table_row(struct arena *arena, const struct resource *resource,
+                 const struct table_options *options, const cJSON *object)
 {
     cJSON *row = cJSON_CreateObject();
-    cJSON *rows = cJSON_DetachItemFromObjectCaseSensitive(table, "rows");
 
     add_cells(arena, row, resource, object, options->now_us);
     if (options->include == TABLE_OBJECT)
@@ -185,7 +184,15 @@ void table_add(struct arena *arena, cJSON *table, const struct resource *resourc
         json_set_copy(row, "object", partial_metadata(arena, object, version_of(options)));
     else
         json_set(row, "object", cJSON_CreateNull());
-    json_add(rows, row);
+    return row;
+}
+
+void table_add(struct arena *arena, cJSON *table, const struct resource *resource,
+               const struct table_options *options, const cJSON *object)
+{
+    cJSON *rows = cJSON_DetachItemFromObjectCaseSensitive(table, "rows");
+
+    json_add(rows, table_row(arena, resource, options, object));
     json_set(table, "rows", rows);
 }
 

@@ -21,8 +21,11 @@ struct table_options {
  */
 cJSON *table_create(struct arena *arena, const struct resource *resource,
                     const struct table_options *options, const cJSON *list_meta);
+/* One more row, or one by itself, which is the caller's. */
 void table_add(struct arena *arena, cJSON *table, const struct resource *resource,
                const struct table_options *options, const cJSON *object);
+cJSON *table_row(struct arena *arena, const struct resource *resource,
+                 const struct table_options *options, const cJSON *object);
 
 /* PartialObjectMetadata of an object, owned by the arena; version: "v1" or "v1beta1" of meta.k8s.io. */
 cJSON *partial_metadata(struct arena *arena, const cJSON *object, const char *version);

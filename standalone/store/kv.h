@@ -43,7 +43,8 @@ struct kv_watch;
 #define KV_ANY UINT64_MAX
 
 struct kv_options {
-    const char *path; /* FILE; beside it FILE-wal, FILE-shm, FILE-lock. Its folder must exist */
+    const char *
+        path; /* FILE; beside it FILE-wal, FILE-shm, FILE-lock, which stays. Its folder must exist */
     /* How much history is kept behind the newest revision; what is over any of them is compacted in
      * the background. 0: the default. */
     uint64_t history_revisions; /* 100,000 */
@@ -55,8 +56,9 @@ struct kv_options {
 };
 
 /*
- * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is none of
- * this program's or one of a newer version; it was left as it is, and the message says what to do.
+ * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is empty although
+ * FILE-lock says that it was made, is none of this program's or one of a newer version; it was left as it
+ * is, and the message says what to do.
  * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
  */
 #define KV_IN_USE "is in use by another process" /* how the message ends */
@@ -120,6 +122,21 @@ int kv_put_guarded(struct kv *kv, const char *key, const char *text, size_t len,
 /* As kv_put; ERROR_NOT_FOUND also with KV_ANY. */
 int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
               struct error *err) MUST_CHECK;
+
+/* One of several writes that are waited for together. */
+struct kv_change {
+    const char *key;
+    const char *text; /* NULL: delete */
+    size_t len;
+    uint64_t expected;
+    const struct kv_guard *guard; /* NULL: none */
+    int r;                        /* what kv_put_guarded or kv_delete would have returned */
+    uint64_t revision;            /* of the write, when r is 0 */
+    struct error err;             /* when it is not */
+};
+/* Each stands alone, as if as many threads wrote at once in this order: one that is refused holds up no
+ * other. But they share syncs: hundreds take as long as one. */
+void kv_write_all(struct kv *kv, struct kv_change *changes, size_t len);
 
 enum kv_event_type { KV_PUT, KV_DELETE };
 

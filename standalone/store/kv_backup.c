@@ -56,11 +56,17 @@ static int check_copy(const char *path, struct error *err)
     return r < 0 ? error_wrap(err, "the copy is not sound") : 0;
 }
 
-static int make_backup(const char *store, const char *path, const char *new_path, struct error *err)
+int kv_sync_folder_of(const char *path, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *slash = strrchr(path, '/');
-    const char *folder = slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
+
+    return sync_path(slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".",
+                     O_DIRECTORY, err);
+}
+
+static int make_backup(const char *store, const char *path, const char *new_path, struct error *err)
+{
     int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     if (fd < 0)
@@ -75,7 +81,7 @@ static int make_backup(const char *store, const char *path, const char *new_path
         return r;
     if (rename(new_path, path) < 0)
         return error_set(err, ERROR_UNAVAILABLE, "rename to '%s': %s", path, strerror(errno));
-    return sync_path(folder, O_DIRECTORY, err);
+    return kv_sync_folder_of(path, err);
 }
 
 static int back_up(const char *store, const char *path, struct error *err)

@@ -86,7 +86,8 @@ struct kv_ring {
     size_t bytes;              /* of the entries */
     size_t max_bytes;
     struct kv_watch *watches;
-    atomic_bool watched; /* there are watches */
+    struct kv_watch *to_tell; /* those of them that the last publish has something for */
+    atomic_bool watched;      /* there are watches */
 };
 
 void kv_ring_init(struct kv_ring *ring, uint64_t head, size_t max_bytes);
@@ -151,6 +152,9 @@ int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
 void kv_log_step(struct kv *kv);
 
 /* --- all of it --- */
+
+/* What was synced can be found after a power loss only where the folder of its name was, too. */
+int kv_sync_folder_of(const char *path, struct error *err) MUST_CHECK;
 
 struct kv {
     char *path;

@@ -10,6 +10,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
+#include "common/base/log.h"
 #include "common/runtime/thread.h"
 #include "standalone/store/kv_internal.h"
 
@@ -65,6 +66,43 @@ static int lock_file(const char *path, int *ret, struct error *err)
     return 0;
 }
 
+/* What the lock file says when the store beside it was made, and is on the disk. */
+static const char MADE[] = "made\n";
+
+static bool was_made(const struct kv *kv)
+{
+    char text[sizeof(MADE)] = "";
+
+    return pread(kv->lock_fd, text, sizeof(text) - 1, 0) == (ssize_t)strlen(MADE) &&
+           strcmp(text, MADE) == 0;
+}
+
+/* An empty file would begin a new store in silence. */
+static int refuse_lost(const struct kv *kv, struct error *err)
+{
+    return error_set(err, ERROR_INVALID,
+                     "store '%s' has lost its content: restore a backup, or remove '%s-lock', too, "
+                     "and it begins empty",
+                     kv->path, kv->path);
+}
+
+/* Written after all else: as long as it is not there, a crash has left a store that nobody was promised. A full
+ * disk is no reason not to serve what is there. */
+static void note_made(const struct kv *kv)
+{
+    struct error err;
+
+    if (was_made(kv))
+        return;
+    int r = kv_sync_folder_of(kv->path, &err);
+    if (r == 0 && (pwrite(kv->lock_fd, MADE, strlen(MADE), 0) != (ssize_t)strlen(MADE) ||
+                   fsync(kv->lock_fd) < 0))
+        r = error_set(&err, ERROR_UNAVAILABLE, "write '%s-lock': %s", kv->path, strerror(errno));
+    if (r < 0)
+        log_warn("it is not noted that the store was made, trying again at the next start", "error",
+                 err.message, NULL);
+}
+
 static off_t size_of(const char *path)
 {
     struct stat status;
@@ -73,10 +111,10 @@ static off_t size_of(const char *path)
 }
 
 /* Makes the file, which holds secrets, for its owner alone; SQLite gives the others its mode. */
-static int make_file(const char *path, struct error *err)
+static int make_file(const struct kv *kv, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *log = arena_printf(arena, "%s-wal", path);
+    const char *path = kv->path, *log = arena_printf(arena, "%s-wal", path);
 
     /* SQLite would take the log for a left-over and remove it. */
     if (size_of(path) == 0 && size_of(log) > 0)
@@ -84,6 +122,8 @@ static int make_file(const char *path, struct error *err)
                          "store '%s' is missing or empty, but '%s' is there: put the file back, or "
                          "restore a backup and remove the log",
                          path, log);
+    if (size_of(path) == 0 && was_made(kv))
+        return refuse_lost(kv, err);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", path, strerror(errno));
@@ -162,7 +202,9 @@ static int read_state(struct kv *kv, struct error *err)
     history->head = history->compacted;
     if (kv_column_number(statement, 2) > history->compacted.revision) {
         history->head.revision = kv_column_number(statement, 2);
-        r = kv_ask(&kv->writer, "SELECT MAX(weight) FROM history", &weight, err);
+        /* That of the newest row, found without a look at the others. */
+        r = kv_ask(&kv->writer, "SELECT weight FROM history ORDER BY revision DESC LIMIT 1",
+                   &weight, err);
         if (r < 0)
             return r;
         history->head.weight = (uint64_t)weight;
@@ -184,6 +226,8 @@ static int open_writer(struct kv *kv, struct error *err)
     if (r < 0)
         return r;
     bool is_new = r > 0;
+    if (is_new && was_made(kv)) /* the log had everything */
+        return refuse_lost(kv, err);
     r = set_journal(&kv->writer, err);
     if (r == 0)
         r = is_new ? kv_execute(&kv->writer, SCHEMA, err) : kv_check(&kv->writer, err);
@@ -231,12 +275,13 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
         err = &own;
     int r = lock_file(kv->path, &kv->lock_fd, err);
     if (r == 0)
-        r = make_file(kv->path, err);
+        r = make_file(kv, err);
     if (r < 0)
         return r;
     r = kv_refuse_damaged(kv->path, open_writer(kv, err), err);
     if (r < 0)
         return r;
+    note_made(kv);
     kv_ring_init(&kv->ring, kv->history.head.revision,
                  options->ring_bytes ? options->ring_bytes : DEFAULT_RING);
     r = thread_start(&kv->thread, "store", kv_writer_run, kv, err);

@@ -102,6 +102,27 @@ static bool concerns(const struct kv_watch *watch, struct kv_entry *const *entri
     return false;
 }
 
+static void add_to_tell(struct kv_ring *ring, struct kv_watch *watch)
+{
+    if (watch->to_tell)
+        return;
+    watch->to_tell = true;
+    watch->next_to_tell = ring->to_tell;
+    ring->to_tell = watch;
+}
+
+static void remove_to_tell(struct kv_ring *ring, struct kv_watch *watch)
+{
+    struct kv_watch **link = &ring->to_tell;
+
+    if (!watch->to_tell)
+        return;
+    while (*link != watch)
+        link = &(*link)->next_to_tell;
+    *link = watch->next_to_tell;
+    watch->to_tell = false;
+}
+
 void kv_ring_init(struct kv_ring *ring, uint64_t head, size_t max_bytes)
 {
     (void)pthread_mutex_init(&ring->lock, NULL);
@@ -129,7 +150,7 @@ void kv_ring_publish(struct kv_ring *ring, struct kv_entry **entries, size_t len
             continue;
         if (concerns(watch, entries, len)) {
             watch->waits = false;
-            watch->to_tell = true;
+            add_to_tell(ring, watch);
         } else if (watch->cursor < ring->head + len) {
             watch->cursor = ring->head + len;
         }
@@ -150,13 +171,10 @@ void kv_ring_publish(struct kv_ring *ring, struct kv_entry **entries, size_t len
 /* The next one that is to be told; it is not closed until `told` of it. */
 static struct kv_watch *take_to_tell(struct kv_ring *ring)
 {
-    struct kv_watch *watch;
-
     (void)pthread_mutex_lock(&ring->lock);
-    for (watch = ring->watches; watch && !watch->to_tell; watch = watch->next)
-        continue;
+    struct kv_watch *watch = ring->to_tell;
     if (watch) {
-        watch->to_tell = false;
+        remove_to_tell(ring, watch);
         watch->telling = true;
     }
     (void)pthread_mutex_unlock(&ring->lock);
@@ -207,6 +225,7 @@ void kv_ring_leave(struct kv_ring *ring, struct kv_watch *watch)
     while (*link != watch)
         link = &(*link)->next;
     *link = watch->next;
+    remove_to_tell(ring, watch);
     if (!ring->watches) {
         atomic_store(&ring->watched, false);
         clear(ring);

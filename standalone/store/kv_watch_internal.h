@@ -18,7 +18,8 @@ struct kv_watch {
     struct kv_watch *next;
     uint64_t cursor; /* everything up to here was taken, or is in pending */
     bool waits;      /* has taken everything, and is told of more */
-    bool to_tell;
+    bool to_tell;    /* is on the ring's list of these */
+    struct kv_watch *next_to_tell;
     bool telling; /* notify runs */
     /* of the thread that uses the watch */
     struct kv_entry *pending[KV_WATCH_EVENTS];

@@ -1,7 +1,9 @@
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/log.h"
 #include "standalone/store/kv_internal.h"
@@ -10,18 +12,11 @@
 #define MAX_GROUP 256
 #define MAX_GROUP_BYTES ((size_t)12 << 20)
 
-struct kv_write { /* on the stack of who waits for it */
+struct kv_write { /* of who waits for it */
     struct kv_write *next;
-    const char *key;
-    const char *text; /* NULL: delete */
-    size_t len;
-    uint64_t expected;
-    const struct kv_guard *guard; /* NULL: none */
-    uint64_t revision;            /* its own, when it was written */
-    int r;
-    struct error err;
+    struct kv_change *change;
     bool done;
-    pthread_cond_t changed; /* done */
+    pthread_cond_t *changed; /* done, of the last one of those that are waited for together */
 };
 
 /* What a transaction makes, until it is on the disk. */
@@ -35,79 +30,119 @@ struct group {
 
 /* --- who writes --- */
 
-static int check_write(const struct kv_write *write, struct error *err)
+static int check_change(const struct kv_change *change, struct error *err)
 {
-    size_t len = strlen(write->key);
+    size_t len = strlen(change->key);
 
     if (len == 0 || len > KV_MAX_KEY)
         return error_set(err, ERROR_INVALID, "a key has 1 to %d bytes, this one %zu", KV_MAX_KEY,
                          len);
-    for (const char *byte = write->key; *byte; byte++) {
+    for (const char *byte = change->key; *byte; byte++) {
         if ((unsigned char)*byte < 0x20 || (unsigned char)*byte == 0xff)
             return error_set(err, ERROR_INVALID, "key '%s' has a byte that is not text",
-                             write->key);
+                             change->key);
     }
-    if (write->len > KV_MAX_TEXT)
+    if (change->len > KV_MAX_TEXT)
         return error_set(err, ERROR_TOO_LARGE, "'%s' has %zu bytes, at most %u are stored",
-                         write->key, write->len, KV_MAX_TEXT);
+                         change->key, change->len, KV_MAX_TEXT);
     return 0;
 }
 
-static int submit(struct kv *kv, struct kv_write *write, uint64_t *ret_revision, struct error *err)
+/* Until all are done: they are written in their order. */
+static void submit(struct kv *kv, struct kv_write *writes, size_t len)
 {
     struct kv_queue *queue = &kv->queue;
+    struct kv_write *last = &writes[len - 1];
+    pthread_cond_t changed;
 
-    int r = check_write(write, err);
-    if (r < 0)
-        return r;
-    (void)pthread_cond_init(&write->changed, NULL);
+    (void)pthread_cond_init(&changed, NULL);
+    last->changed = &changed;
     (void)pthread_mutex_lock(&queue->lock);
     assert(!queue->stopping);
     if (queue->last)
-        queue->last->next = write;
+        queue->last->next = writes;
     else
-        queue->first = write;
-    queue->last = write;
+        queue->first = writes;
+    queue->last = last;
     (void)pthread_cond_signal(&queue->changed);
-    while (!write->done)
-        (void)pthread_cond_wait(&write->changed, &queue->lock);
+    while (!last->done)
+        (void)pthread_cond_wait(&changed, &queue->lock);
     (void)pthread_mutex_unlock(&queue->lock);
-    (void)pthread_cond_destroy(&write->changed);
+    (void)pthread_cond_destroy(&changed);
+}
 
-    if (write->r < 0) {
+/* Links those that may be written; how many there are. */
+static size_t link_writes(struct kv_write *writes, struct kv_change *changes, size_t len)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        changes[i].r = check_change(&changes[i], &changes[i].err);
+        if (changes[i].r < 0)
+            continue;
+        writes[count] = (struct kv_write){ .change = &changes[i] };
+        if (count)
+            writes[count - 1].next = &writes[count];
+        count++;
+    }
+    return count;
+}
+
+static void write_linked(struct kv *kv, struct kv_write *writes, struct kv_change *changes,
+                         size_t len)
+{
+    size_t count = link_writes(writes, changes, len);
+
+    if (count)
+        submit(kv, writes, count);
+}
+
+void kv_write_all(struct kv *kv, struct kv_change *changes, size_t len)
+{
+    struct kv_write *writes = xcalloc(len, sizeof(*writes));
+
+    write_linked(kv, writes, changes, len);
+    free(writes);
+}
+
+static int write_one(struct kv *kv, struct kv_change *change, uint64_t *ret_revision,
+                     struct error *err)
+{
+    struct kv_write write;
+
+    write_linked(kv, &write, change, 1);
+    if (change->r < 0) {
         if (err)
-            *err = write->err;
-        return write->r;
+            *err = change->err;
+        return change->r;
     }
     if (ret_revision)
-        *ret_revision = write->revision;
+        *ret_revision = change->revision;
     return 0;
 }
 
 int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
            uint64_t *ret_revision, struct error *err)
 {
-    struct kv_write write = { .key = key, .text = text, .len = len, .expected = expected };
-
-    return submit(kv, &write, ret_revision, err);
+    return kv_put_guarded(kv, key, text, len, expected, NULL, ret_revision, err);
 }
 
 int kv_put_guarded(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
                    const struct kv_guard *guard, uint64_t *ret_revision, struct error *err)
 {
-    struct kv_write write = {
+    struct kv_change change = {
         .key = key, .text = text, .len = len, .expected = expected, .guard = guard
     };
 
-    return submit(kv, &write, ret_revision, err);
+    return write_one(kv, &change, ret_revision, err);
 }
 
 int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
               struct error *err)
 {
-    struct kv_write write = { .key = key, .expected = expected };
+    struct kv_change change = { .key = key, .expected = expected };
 
-    return submit(kv, &write, ret_revision, err);
+    return write_one(kv, &change, ret_revision, err);
 }
 
 /* --- the writing thread --- */
@@ -116,10 +151,10 @@ static struct kv_write *take_group(struct kv *kv)
 {
     struct kv_queue *queue = &kv->queue;
     struct kv_write *first = queue->first, *last = first;
-    size_t bytes = first ? first->len : 0;
+    size_t bytes = first ? first->change->len : 0;
 
     for (size_t n = 1; last && last->next && n < MAX_GROUP; n++) {
-        bytes += last->next->len;
+        bytes += last->next->change->len;
         if (bytes > MAX_GROUP_BYTES)
             break;
         last = last->next;
@@ -134,21 +169,22 @@ static struct kv_write *take_group(struct kv *kv)
 }
 
 /* 0: as expected. */
-static int check_expected(const struct kv_write *write, uint64_t present, struct error *err)
+static int check_expected(const struct kv_change *change, uint64_t present, struct error *err)
 {
-    bool is_put = write->text != NULL;
+    bool is_put = change->text != NULL;
 
-    if (write->expected == KV_ANY)
-        return present || is_put ? 0
-                                 : error_set(err, ERROR_NOT_FOUND, "'%s' is not there", write->key);
-    if (write->expected == 0 && present && is_put)
-        return error_set(err, ERROR_EXISTS, "'%s' exists already", write->key);
-    if (!present && (write->expected || !is_put))
-        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", write->key);
-    if (write->expected != present)
+    if (change->expected == KV_ANY)
+        return present || is_put
+                   ? 0
+                   : error_set(err, ERROR_NOT_FOUND, "'%s' is not there", change->key);
+    if (change->expected == 0 && present && is_put)
+        return error_set(err, ERROR_EXISTS, "'%s' exists already", change->key);
+    if (!present && (change->expected || !is_put))
+        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", change->key);
+    if (change->expected != present)
         return error_set(err, ERROR_CONFLICT,
                          "'%s' has changed: it is at revision %" PRIu64 ", not %" PRIu64,
-                         write->key, present, write->expected);
+                         change->key, present, change->expected);
     return 0;
 }
 
@@ -189,37 +225,37 @@ static int find_present(struct kv *kv, const char *key, uint64_t *ret, struct er
     return 0;
 }
 
-/* What the transaction has written so far counts. 0: as it must be, or write->r says that it is not. */
-static int check_guard(struct kv *kv, struct kv_write *write, struct error *err)
+/* What the transaction has written so far counts. 0: as it must be, or change->r says that it is not. */
+static int check_guard(struct kv *kv, struct kv_change *change, struct error *err)
 {
-    const struct kv_guard *guard = write->guard;
+    const struct kv_guard *guard = change->guard;
     uint64_t present = 0;
 
     if (!guard)
         return 0;
     int r = find_present(kv, guard->key, &present, err);
     if (r == 0 && present != guard->revision)
-        write->r = error_set(&write->err, ERROR_GONE,
-                             "'%s' was written under '%s' at revision %" PRIu64
-                             ", which is at %" PRIu64 " now",
-                             write->key, guard->key, guard->revision, present);
+        change->r = error_set(&change->err, ERROR_GONE,
+                              "'%s' was written under '%s' at revision %" PRIu64
+                              ", which is at %" PRIu64 " now",
+                              change->key, guard->key, guard->revision, present);
     return r;
 }
 
-/* 0: written, or refused for what is there (write->r); less: the transaction cannot go on. */
-static int apply(struct kv *kv, struct group *group, struct kv_write *write, struct error *err)
+/* 0: written, or refused for what is there (change->r); less: the transaction cannot go on. */
+static int apply(struct kv *kv, struct group *group, struct kv_change *change, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
     struct kv_row old = { 0 };
 
-    int r = find_present(kv, write->key, &old.revision, err);
+    int r = find_present(kv, change->key, &old.revision, err);
     if (r == 0)
-        r = check_guard(kv, write, err);
+        r = check_guard(kv, change, err);
     if (r < 0)
         return r;
-    if (write->r == 0)
-        write->r = check_expected(write, old.revision, &write->err);
-    if (write->r < 0)
+    if (change->r == 0)
+        change->r = check_expected(change, old.revision, &change->err);
+    if (change->r < 0)
         return 0;
     if (old.revision) {
         r = kv_row_find(&kv->writer, old.revision, &statement, &old, err);
@@ -233,11 +269,11 @@ static int apply(struct kv *kv, struct group *group, struct kv_write *write, str
         .revision = head.revision,
         .created = old.revision ? old.created : head.revision,
         .previous = old.revision,
-        .deleted = !write->text,
-        .key = write->key,
-        .key_len = strlen(write->key),
-        .text = write->text ? write->text : "",
-        .len = write->len,
+        .deleted = !change->text,
+        .key = change->key,
+        .key_len = strlen(change->key),
+        .text = change->text ? change->text : "",
+        .len = change->len,
     };
     r = insert(kv, &row, &head, err);
     if (r < 0)
@@ -246,7 +282,7 @@ static int apply(struct kv *kv, struct group *group, struct kv_write *write, str
         group->entries[group->len] = kv_entry_create(&row, old.revision ? &old : NULL);
     group->len++;
     group->head = head;
-    write->revision = row.revision;
+    change->revision = row.revision;
     return 0;
 }
 
@@ -255,7 +291,7 @@ static int apply_all(struct kv *kv, struct group *group, struct error *err)
     int r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
 
     for (struct kv_write *write = group->first; r == 0 && write; write = write->next)
-        r = apply(kv, group, write, err);
+        r = apply(kv, group, write->change, err);
     /* The log is synced in here. */
     return r < 0 ? r : kv_run(&kv->writer, KV_COMMIT, err);
 }
@@ -270,8 +306,8 @@ static void give_up(struct kv *kv, struct group *group, const struct error *why)
     for (size_t i = 0; group->watched && i < group->len; i++)
         kv_entry_unref(group->entries[i]);
     for (struct kv_write *write = group->first; write; write = write->next) {
-        write->r = -(int)why->code;
-        write->err = *why;
+        write->change->r = -(int)why->code;
+        write->change->err = *why;
     }
     kv->log.try_frames = 0; /* what is moved into the file makes room in the log */
 }
@@ -281,9 +317,10 @@ static void answer(struct kv *kv, struct kv_write *first)
     (void)pthread_mutex_lock(&kv->queue.lock);
     while (first) {
         struct kv_write *write = first;
-        first = write->next; /* it is gone once it is done */
+        first = write->next; /* it is gone once the last of its like is done */
         write->done = true;
-        (void)pthread_cond_signal(&write->changed);
+        if (write->changed)
+            (void)pthread_cond_signal(write->changed);
     }
     (void)pthread_mutex_unlock(&kv->queue.lock);
 }

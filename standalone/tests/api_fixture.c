@@ -10,16 +10,20 @@
 
 struct kv_fixture api_store;
 uint64_t api_history;
+const char *api_vfs;
 int64_t (*api_wall_us)(void *ctx);
 struct api *api;
 struct user api_user;
+const char *api_accept;
 struct api_reply api_answer;
 
 void api_setup(void)
 {
+    api_accept = NULL;
     resources_setup();
     kv_fixture_begin(&api_store);
     api_store.options.history_revisions = api_history;
+    api_store.options.vfs = api_vfs;
     if (api_wall_us)
         api_store.clock.clock.wall_us = api_wall_us;
     kv_fixture_open(&api_store);
@@ -50,6 +54,7 @@ void api_try(const char *method, const char *path, const char *type, const char 
         .path = question ? arena_strndup(test_arena, path, (size_t)(question - path)) : path,
         .query = question ? question + 1 : "",
         .content_type = arena_printf(test_arena, "application/%s", type),
+        .accept = api_accept,
         .user_agent = "tester/1.0",
         .body = body ? body : "",
         .body_len = body ? strlen(body) : 0,

@@ -7,10 +7,12 @@
 
 extern struct kv_fixture api_store;
 extern uint64_t api_history; /* revisions that the store keeps, of the next setup; 0: many */
+extern const char *api_vfs;  /* of its store; NULL: the default one */
 extern int64_t (*api_wall_us)(
     void *ctx); /* of the clock, with its own ctx; NULL: the fake clock's */
 extern struct api *api;
 extern struct user api_user;        /* an admin; may be changed */
+extern const char *api_accept;      /* of the requests of this test; NULL: none */
 extern struct api_reply api_answer; /* of the last request */
 
 void api_setup(void); /* the namespace "default" is there */

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct change {
 struct image {
     char *bytes;
     size_t len;
+    size_t size; /* of the block */
     struct change *first;
     struct change *last;
 };
@@ -45,6 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map *images; /* by path */
 static int64_t space = -1;
 static bool broken;
+static atomic_size_t bytes_read, syncs;
 static fault_vfs_hook_fn *hook;
 static void *hook_ctx;
 
@@ -69,7 +72,10 @@ static void image_apply(struct image *image, size_t at, const char *bytes, size_
     if (len == 0)
         return;
     if (at + len > image->len) {
-        image->bytes = xrealloc(image->bytes, at + len);
+        if (at + len > image->size) { /* doubled: each move is a copy of all under a sanitizer */
+            image->size = 2 * (at + len);
+            image->bytes = xrealloc(image->bytes, image->size);
+        }
         if (at > image->len)
             memset(image->bytes + image->len, 0, at - image->len);
         image->len = at + len;
@@ -202,6 +208,16 @@ void fault_vfs_set_broken(bool is_broken)
     (void)pthread_mutex_unlock(&lock);
 }
 
+size_t fault_vfs_read(void)
+{
+    return atomic_load(&bytes_read);
+}
+
+size_t fault_vfs_syncs(void)
+{
+    return atomic_load(&syncs);
+}
+
 static void call_hook(void)
 {
     (void)pthread_mutex_lock(&lock);
@@ -221,6 +237,7 @@ static int fault_close(sqlite3_file *file)
 
 static int fault_read(sqlite3_file *file, void *bytes, int len, sqlite3_int64 at)
 {
+    (void)atomic_fetch_add(&bytes_read, (size_t)len);
     return real(file)->pMethods->xRead(real(file), bytes, len, at);
 }
 
@@ -267,6 +284,7 @@ static int fault_sync(sqlite3_file *file, int flags)
 
     (void)flags;
     call_hook();
+    atomic_fetch_add(&syncs, 1);
     (void)pthread_mutex_lock(&lock);
     bool fails = broken;
     if (!fails && image) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Once a process. */
@@ -24,3 +25,6 @@ void fault_vfs_set_hook(fault_vfs_hook_fn *function, void *ctx);
 void fault_vfs_set_space(int64_t bytes);
 /* Syncs fail, and keep nothing. */
 void fault_vfs_set_broken(bool is_broken);
+/* Bytes that were read, and syncs, so far, of all files. */
+size_t fault_vfs_read(void);
+size_t fault_vfs_syncs(void);

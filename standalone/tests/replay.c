@@ -58,7 +58,8 @@ static int shape(struct write *write, cJSON *object)
     if (!resource->custom)
         r = schema_decode(resource->schema, resource->kind.kind, object, &write->err);
     if (r == 0)
-        r = object_meta_decode(resource->schema, object, NULL, &write->err);
+        r = object_meta_decode(resource->schema, resource->custom ? NULL : resource->kind.kind,
+                               object, NULL, &write->err);
     if (r < 0)
         return r;
     if (!str_equal(write->verb, "apply"))

@@ -203,6 +203,43 @@ START_TEST(tries_collections_and_updates_of_nothing_go_as_on_a_cluster)
 }
 END_TEST
 
+static const struct {
+    const char *options;
+    int status;
+    const char *words;
+} NO_PRECONDITIONS[] = {
+    { "{\"preconditions\":{\"uid\":5}}", 500,
+      ": json: cannot unmarshal number into Go struct field Preconditions.preconditions.uid of "
+      "type "
+      "types.UID" },
+    { "{\"preconditions\":{\"resourceVersion\":7}}", 500,
+      ": json: cannot unmarshal number into Go struct field "
+      "Preconditions.preconditions.resourceVersion of type string" },
+    { "{\"preconditions\":{\"uid\":\"\"}}", 409,
+      "Conflict: Operation cannot be fulfilled on ConfigMap \"a\": the UID in the precondition () "
+      "does not match" },
+    { "{\"preconditions\":{\"resourceVersion\":\"\"}}", 409,
+      "Conflict: Operation cannot be fulfilled on ConfigMap \"a\": the ResourceVersion in the "
+      "precondition () does not match" },
+    { "{\"gracePeriodSeconds\":1.5}", 500,
+      ": json: cannot unmarshal number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds "
+      "of "
+      "type int64" },
+};
+
+/* Whoever sends one that cannot be met does not mean that there is none. */
+START_TEST(a_precondition_that_is_none_is_not_left_out)
+{
+    const char *words;
+
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    words = refusal("DELETE", CONFIGMAPS "/a", NO_PRECONDITIONS[_i].options,
+                    NO_PRECONDITIONS[_i].status);
+    ck_assert_msg(str_has_prefix(words, NO_PRECONDITIONS[_i].words), "%s", words);
+    (void)ask("GET", CONFIGMAPS "/a", NULL, 200);
+}
+END_TEST
+
 START_TEST(a_deletion_bound_to_another_object_is_refused)
 {
     (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
@@ -345,6 +382,30 @@ START_TEST(what_would_make_pods_is_refused_and_looks_empty)
     ck_assert_str_eq(refusal("POST", "/apis/apps/v1/namespaces/default/deployments", "{}", 403),
                      "Forbidden: deployments.apps is forbidden: there are no pods on this server, "
                      "which is propeller-standalone and no Kubernetes cluster");
+    /* kubectl cluster-info, and what kubectl asks before it says that it does not know a kind. */
+    ck_assert_uint_eq(json_len(json_get(ask("GET",
+                                            "/api/v1/namespaces/kube-system/services"
+                                            "?labelSelector=kubernetes.io/cluster-service",
+                                            NULL, 200),
+                                        "items")),
+                      0);
+    ck_assert_uint_eq(
+        json_len(json_get(
+            ask("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", NULL, 200),
+            "items")),
+        0);
+    (void)ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "{}", 404);
+}
+END_TEST
+
+START_TEST(a_patch_that_is_no_json_is_told_so)
+{
+    const cJSON *answer;
+
+    (void)ask("POST", TASKS, task_text("a", "", ""), 201);
+    answer = ask_patch(TASKS "/a", "merge-patch+json", "{", 400);
+    ck_assert_str_eq(json_string(json_get(answer, "message"), ""),
+                     "error decoding patch: invalid JSON at byte 1: expected a string");
 }
 END_TEST
 
@@ -375,6 +436,8 @@ int main(void)
     tcase_add_test(all, built_in_kinds_may_be_replaced_without_a_version);
     tcase_add_test(all, a_write_that_changes_nothing_keeps_the_version);
     tcase_add_test(all, a_dry_run_answers_and_writes_nothing);
+    tcase_add_loop_test(all, a_precondition_that_is_none_is_not_left_out, 0,
+                        (int)ARRAY_LEN(NO_PRECONDITIONS));
     tcase_add_test(all, who_has_finalizers_goes_when_the_last_one_is_taken_off);
     tcase_add_test(all, a_deletion_bound_to_another_object_is_refused);
     tcase_add_test(all, pages_together_are_the_list_of_the_first_page);
@@ -383,6 +446,7 @@ int main(void)
     tcase_add_test(all, apply_makes_changes_and_says_whose_field_it_is);
     tcase_add_test(all, roles_may_what_their_names_say);
     tcase_add_test(all, what_would_make_pods_is_refused_and_looks_empty);
+    tcase_add_test(all, a_patch_that_is_no_json_is_told_so);
     tcase_add_test(all, secrets_are_in_no_message);
     tcase_add_test(all, tries_collections_and_updates_of_nothing_go_as_on_a_cluster);
     suite_add_tcase(suite, all);

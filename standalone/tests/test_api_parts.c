@@ -39,7 +39,7 @@ static const struct {
     { "/apis/", ROUTE_GROUPS, "     " },
     { "/openapi/v3/apis/g.io/v1", ROUTE_OPENAPI_V3_GROUP, "g.io v1    " },
     { "/readyz/ping", ROUTE_HEALTH, "     " },
-    { "/api/v1/namespaces/x/secrets/a/b/c", ROUTE_UNKNOWN, " v1 x   " },
+    { "/api/v1/namespaces/x/secrets/a/b/c", ROUTE_OBJECTS, " v1 x secrets a b" },
     { "/api/v1//secrets", ROUTE_UNKNOWN, "     " },
     { "/api/v1/namespaces/%00", ROUTE_UNKNOWN, "     " },
     { "/api/v1/namespaces/%4", ROUTE_UNKNOWN, "     " },
@@ -54,6 +54,7 @@ START_TEST(a_path_says_what_is_meant)
     ck_assert_str_eq(arena_printf(arena, "%s %s %s %s %s %s", route.group, route.version, route.ns,
                                   route.plural, route.name, route.subresource),
                      ROUTES[_i].said);
+    ck_assert_int_eq(route.deeper, str_has_suffix(ROUTES[_i].path, "/b/c"));
 }
 END_TEST
 
@@ -79,6 +80,31 @@ static const struct {
     { "a=1 b=x", -1 },
 };
 
+START_TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
+{
+    const char *set = "zz, b9999, zz";
+    const struct label_selector *selector;
+    struct error err = { 0 };
+
+    for (int i = 0; i < 1000; i++)
+        set = arena_printf(arena, "%s,v%d", set, i);
+
+    int r = label_selector_parse(
+        arena, arena_printf(arena, "k in (%s),k notin (v500,%s0)", set, set), &selector, &err);
+
+    ck_assert_msg(r == 0, "%s", err.message);
+    ck_assert(label_selector_matches(
+        selector, parsed(arena, "{\"metadata\":{\"labels\":{\"k\":\"v999\"}}}")));
+    for (size_t i = 0; i < 1000; i++) {
+        const char *label = arena_printf(arena, "{\"metadata\":{\"labels\":{\"k\":\"v%zu\"}}}", i);
+
+        ck_assert_int_eq(label_selector_matches(selector, parsed(arena, label)), i == 999);
+    }
+    ck_assert(!label_selector_matches(
+        selector, parsed(arena, "{\"metadata\":{\"labels\":{\"k\":\"other\"}}}")));
+}
+END_TEST
+
 START_TEST(a_label_selector_selects)
 {
     const cJSON *object = parsed(arena, "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"x\"}}}");
@@ -95,7 +121,7 @@ END_TEST
 static const char *actions(const char *live, const char *policy)
 {
     static const char *const NAMES[] = { "now", "mark", "nothing" };
-    const struct delete_options options = { "", "", policy, -1, false };
+    const struct delete_options options = { NULL, NULL, policy, -1, false };
     cJSON *object = NULL;
     enum delete_action action = delete_plan(arena, parsed(arena, live), &options, 0, &object);
 
@@ -269,6 +295,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, a_path_says_what_is_meant, 0, (int)ARRAY_LEN(ROUTES));
+    tcase_add_test(all, a_set_of_labels_has_as_many_values_as_fit_into_a_request);
     tcase_add_loop_test(all, a_label_selector_selects, 0, (int)ARRAY_LEN(SELECTORS));
     tcase_add_test(all, the_policy_of_a_deletion_decides_its_finalizers);
     tcase_add_test(all, one_owner_that_is_there_is_enough);

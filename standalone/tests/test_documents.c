@@ -31,7 +31,7 @@ START_TEST(every_kind_of_crds_is_found_by_its_short_name)
         ck_assert_uint_eq(found, 1);
     }
     ck_assert_ptr_nonnull(named(list, "name", "tasks/status"));
-    ck_assert_ptr_null(discovery_resources(test_arena, test_resources, "apps", "v1"));
+    ck_assert_ptr_null(discovery_resources(test_arena, test_resources, "storage.k8s.io", "v1"));
 }
 END_TEST
 
@@ -42,7 +42,7 @@ START_TEST(the_aggregated_document_holds_what_the_others_hold)
         json_get(discovery_aggregated(test_arena, test_resources, false, "v2"), "items");
     const cJSON *item = json_first(items);
 
-    ck_assert_uint_eq(json_len(groups), 3);
+    ck_assert_uint_eq(json_len(groups), 5);
     json_for_each (group, groups) {
         ck_assert_str_eq(json_string(json_path(item, "metadata", "name", NULL), ""),
                          json_string(json_get(group, "name"), ""));
@@ -50,7 +50,38 @@ START_TEST(the_aggregated_document_holds_what_the_others_hold)
     }
     items = json_get(discovery_aggregated(test_arena, test_resources, true, "v2"), "items");
     ck_assert_uint_eq(
-        json_len(json_get(json_first(json_get(json_first(items), "versions")), "resources")), 5);
+        json_len(json_get(json_first(json_get(json_first(items), "versions")), "resources")), 7);
+}
+END_TEST
+
+static const char *verbs_of(const char *group, const char *plural)
+{
+    const cJSON *list =
+        json_get(discovery_resources(test_arena, test_resources, group, "v1"), "resources");
+    const char *text = "";
+
+    json_for_each (verb, json_get(named(list, "name", plural), "verbs"))
+        text = arena_printf(test_arena, "%s%s ", text, json_string(verb, ""));
+    return text;
+}
+
+/* kubectl api-resources -o wide, get all, cluster-info. */
+START_TEST(verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked_for)
+{
+    ck_assert_str_eq(verbs_of("", "configmaps"),
+                     "create delete deletecollection get list patch update watch ");
+    ck_assert_str_eq(verbs_of(GROUP, "tasks"),
+                     "delete deletecollection get list patch create update watch ");
+    ck_assert_str_eq(verbs_of("", "services"), "get list watch ");
+    ck_assert_str_eq(verbs_of("apps", "deployments"), "get list watch ");
+    ck_assert_ptr_null(
+        discovery_resources(test_arena, test_resources, "apiextensions.k8s.io", "v1"));
+
+    const cJSON *list =
+        json_get(discovery_resources(test_arena, test_resources, "batch", "v1"), "resources");
+    ck_assert_uint_eq(json_len(list), 2);
+    json_for_each (item, list)
+        ck_assert_str_eq(json_string(json_first(json_get(item, "categories")), ""), "all");
 }
 END_TEST
 
@@ -80,6 +111,28 @@ START_TEST(references_of_openapi_documents_lead_somewhere)
         expect_resolved(json_path(document, "components", "schemas", NULL), document);
         ck_assert_ptr_nonnull(
             json_path(document, "components", "schemas", resource->definition, NULL));
+    }
+}
+END_TEST
+
+/* An older kubectl explains a podTemplate by it. */
+START_TEST(what_may_be_anything_has_no_type_in_v2)
+{
+    const cJSON *schemas[] = {
+        json_get(openapi_v2(test_arena, test_resources), "definitions"),
+        json_path(openapi_v3(test_arena, test_resources, GROUP, "v1"), "components", "schemas",
+                  NULL),
+    };
+    static const char *const TYPES[] = { "none", "object" };
+
+    for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
+        const cJSON *proplet =
+            json_get(schemas[i], "fr.abstractmachines.propeller.propeller.v1.Proplet");
+        const cJSON *k8s = json_path(proplet, "properties", "spec", "properties", "k8s", NULL);
+
+        ck_assert_str_eq(
+            json_string(json_path(k8s, "properties", "podTemplate", "type", NULL), "none"),
+            TYPES[i]);
     }
 }
 END_TEST
@@ -211,6 +264,8 @@ int main(void)
     tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
     tcase_add_test(tc, every_kind_of_crds_is_found_by_its_short_name);
     tcase_add_test(tc, the_aggregated_document_holds_what_the_others_hold);
+    tcase_add_test(tc, verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked_for);
+    tcase_add_test(tc, what_may_be_anything_has_no_type_in_v2);
     tcase_add_test(tc, references_of_openapi_documents_lead_somewhere);
     tcase_add_test(tc, the_protobuf_has_every_definition);
     tcase_add_test(tc, rows_are_what_the_api_server_prints);

@@ -1,4 +1,5 @@
 /* Four times as many entries take about four times as long, whatever is done with them. */
+#include <math.h>
 #include <time.h>
 
 #include "common/base/buf.h"
@@ -8,9 +9,19 @@
 /* Sixteen times as long takes what looks at each entry for each; the rest is for memory that does not fit into
  * a cache any more, and for whoever else is at work. */
 #define GROWTH 4
+/* The plain flavour proves how it grows. Sanitizers, under which other things take time, look at the ways
+ * there: each once, with few entries. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MAX_RATIO ((double)INFINITY)
+#define ENTRIES 1000
+#define TIMES 1
+#else
 #define MAX_RATIO 8.0
 #define ENTRIES 10000
 #define TIMES 3
+#endif
+/* Where others took the caches or the processor in the middle of it, it is measured again. */
+#define TRIES 10
 
 /* `count` entries, "#" in each replaced by a number; not in the order of their numbers. */
 static const char *entries(size_t count, const char *entry)
@@ -186,6 +197,10 @@ START_TEST(four_times_as_many_entries_take_about_four_times_as_long)
 {
     double few = seconds_with(_i, ENTRIES / GROWTH), many = seconds_with(_i, ENTRIES);
 
+    for (int i = 1; i < TRIES && many >= MAX_RATIO * few; i++) {
+        few = fmin(few, seconds_with(_i, ENTRIES / GROWTH));
+        many = fmin(many, seconds_with(_i, ENTRIES));
+    }
     ck_assert_msg(many < MAX_RATIO * few, "%s: %.1f ms for %d entries, %.1f ms for %d",
                   CASES[_i].name, few * 1e3, ENTRIES / GROWTH, many * 1e3, ENTRIES);
 }

@@ -108,6 +108,55 @@ START_TEST(a_write_needs_the_revision_that_it_expects)
 }
 END_TEST
 
+START_TEST(of_writes_together_each_stands_alone)
+{
+    uint64_t first = kv_fixture_put(&fixture, "/a", "one", 0);
+    const struct kv_guard gone = { "/guard", 7 };
+    struct kv_change changes[] = {
+        { .key = "/b", .text = "new", .len = 3 },
+        { .key = "/a", .text = "x", .len = 1, .expected = first + 7 },
+        { .key = "/c", .expected = KV_ANY },
+        { .key = "", .text = "x", .len = 1 },
+        { .key = "/d", .text = "x", .len = 1, .guard = &gone },
+        { .key = "/a", .expected = first },
+        { .key = "/a", .text = "two", .len = 3 },
+    };
+    static const int RESULTS[] = {
+        0, -ERROR_CONFLICT, -ERROR_NOT_FOUND, -ERROR_INVALID, -ERROR_GONE, 0, 0
+    };
+
+    kv_write_all(fixture.kv, changes, ARRAY_LEN(changes));
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        ck_assert_int_eq(changes[i].r, RESULTS[i]);
+        ck_assert_int_eq(-(int)changes[i].err.code, RESULTS[i]);
+    }
+    ck_assert_uint_eq(changes[0].revision, first + 1);
+    ck_assert_uint_eq(changes[5].revision, first + 2);
+    ck_assert_uint_eq(changes[6].revision, first + 3);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=two /b=new");
+    kv_write_all(fixture.kv, changes, 0);
+    ck_assert_uint_eq(kv_revision(fixture.kv), first + 3);
+}
+END_TEST
+
+/* More than a transaction takes. */
+START_TEST(any_number_of_writes_may_go_together)
+{
+    struct kv_change *changes = arena_array(fixture.arena, struct kv_change, 1000);
+
+    for (size_t i = 0; i < 1000; i++)
+        changes[i] = (struct kv_change){ .key = arena_printf(fixture.arena, "/%03zu", i),
+                                         .text = "x",
+                                         .len = 1 };
+    kv_write_all(fixture.kv, changes, 1000);
+    for (size_t i = 0; i < 1000; i++) {
+        ck_assert_int_eq(changes[i].r, 0);
+        ck_assert_uint_eq(changes[i].revision, i + 2);
+    }
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), 1000);
+}
+END_TEST
+
 START_TEST(a_past_revision_reads_as_it_was)
 {
     uint64_t one = kv_fixture_put(&fixture, "/p/a", "1", 0);
@@ -255,6 +304,8 @@ int main(void)
     tcase_add_test(tcase, a_guarded_write_is_made_while_its_guard_is_as_it_was);
     tcase_add_test(tcase, a_value_knows_when_it_was_created_and_changed);
     tcase_add_test(tcase, a_write_needs_the_revision_that_it_expects);
+    tcase_add_test(tcase, of_writes_together_each_stands_alone);
+    tcase_add_test(tcase, any_number_of_writes_may_go_together);
     tcase_add_test(tcase, a_past_revision_reads_as_it_was);
     tcase_add_test(tcase, a_revision_of_the_future_is_not_there_yet);
     tcase_add_test(tcase, a_list_has_the_keys_of_its_prefix_in_their_order);

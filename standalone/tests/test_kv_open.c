@@ -145,6 +145,64 @@ START_TEST(a_log_without_its_file_is_refused)
 }
 END_TEST
 
+/* Without its log, too. */
+START_TEST(a_store_that_has_lost_its_content_is_refused)
+{
+    kv_fixture_open(&fixture);
+    kv_fixture_close(&fixture);
+    write_file(fixture.options.path, "", 0);
+    expect_refusal("has lost its content: restore a backup");
+    ck_assert_int_eq(unlink(fixture.options.path), 0);
+    expect_refusal("has lost its content: restore a backup");
+    ck_assert_int_ne(access(fixture.options.path, F_OK), 0); /* left as it was */
+
+    ck_assert_int_eq(unlink(kv_fixture_file(&fixture, "-lock")), 0);
+    kv_fixture_open(&fixture);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
+}
+END_TEST
+
+/* Everything was in the log, and somebody has removed that. */
+START_TEST(a_file_without_its_log_is_refused_when_it_has_nothing)
+{
+    size_t len;
+
+    kv_fixture_open(&fixture);
+
+    const char *bytes = read_file(fixture.options.path, &len);
+
+    ck_assert_uint_gt(len, 0);
+    kv_fixture_close(&fixture);
+    write_file(fixture.options.path, bytes, len);
+    expect_refusal("has lost its content: restore a backup");
+}
+END_TEST
+
+/* Power went before the store was on the disk: nothing that was promised is lost. */
+START_TEST(a_first_start_that_was_cut_short_is_made_again)
+{
+    static const char *const LOCKS[] = { "", "ma" };
+
+    for (size_t i = 0; i < ARRAY_LEN(LOCKS); i++) {
+        write_file(kv_fixture_file(&fixture, "-lock"), LOCKS[i], strlen(LOCKS[i]));
+        write_file(fixture.options.path, "", 0);
+        kv_fixture_open(&fixture);
+        kv_fixture_close(&fixture);
+    }
+}
+END_TEST
+
+START_TEST(a_store_of_before_is_known_as_one_that_was_made)
+{
+    fill();
+    write_file(kv_fixture_file(&fixture, "-lock"), "", 0);
+    kv_fixture_open(&fixture);
+    kv_fixture_close(&fixture);
+    write_file(fixture.options.path, "", 0);
+    expect_refusal("has lost its content");
+}
+END_TEST
+
 START_TEST(a_text_that_changed_is_found_at_the_start)
 {
     fill();
@@ -287,6 +345,10 @@ int main(void)
     tcase_add_test(tcase, a_database_of_another_program_is_refused_and_left);
     tcase_add_test(tcase, a_store_of_a_later_version_is_refused);
     tcase_add_test(tcase, a_log_without_its_file_is_refused);
+    tcase_add_test(tcase, a_store_that_has_lost_its_content_is_refused);
+    tcase_add_test(tcase, a_file_without_its_log_is_refused_when_it_has_nothing);
+    tcase_add_test(tcase, a_first_start_that_was_cut_short_is_made_again);
+    tcase_add_test(tcase, a_store_of_before_is_known_as_one_that_was_made);
     tcase_add_test(tcase, a_text_that_changed_is_found_at_the_start);
     tcase_add_test(tcase, a_row_that_is_missing_in_the_index_is_found_at_the_start);
     tcase_add_test(tcase, a_file_that_was_cut_is_refused);

@@ -313,6 +313,46 @@ START_TEST(some_namespaces_are_always_there)
 }
 END_TEST
 
+/* --- names ------------------------------------------------------------------------------------ */
+
+#define NAMESPACES "/api/v1/namespaces"
+
+/* "%s" is replaced by so many letters. */
+static const struct {
+    const char *collection, *metadata;
+    size_t max;
+    const char *words;
+} NAMES[] = {
+    { CONFIGMAPS, "\"name\":\"%s\"", 253, "must be no more than 253 " },
+    { NAMESPACES, "\"name\":\"%s\"", 63, "must be no more than 63 " },
+    { CONFIGMAPS, "\"name\":\"a\",\"labels\":{\"%s\":\"\"}", 63,
+      "name part must be no more than 63 " },
+    { CONFIGMAPS, "\"name\":\"a\",\"labels\":{\"%s/a\":\"\"}", 253,
+      "prefix part must be no more than 253 " },
+    { CONFIGMAPS, "\"name\":\"a\",\"labels\":{\"a\":\"%s\"}", 63, "must be no more than 63 " },
+};
+
+static const char *with_letters(const char *format, size_t len)
+{
+    const char *hole = strstr(format, "%s");
+    char *letters = arena_alloc(test_arena, len + 1, 1);
+
+    memset(letters, 'n', len);
+    return arena_printf(test_arena, "{\"metadata\":{%.*s%s%s}}", (int)(hole - format), format,
+                        letters, hole + 2);
+}
+
+START_TEST(names_are_as_long_as_there_and_no_longer)
+{
+    const char *path = arena_printf(test_arena, "%s?dryRun=All", NAMES[_i].collection);
+    const char *refused;
+
+    (void)ask("POST", path, with_letters(NAMES[_i].metadata, NAMES[_i].max), 201);
+    refused = refusal("POST", path, with_letters(NAMES[_i].metadata, NAMES[_i].max + 1), 422);
+    ck_assert_msg(strstr(refused, NAMES[_i].words) != NULL, "%s", refused);
+}
+END_TEST
+
 /* --- protobuf --------------------------------------------------------------------------------- */
 
 START_TEST(a_text_that_is_no_text_is_refused)
@@ -346,6 +386,7 @@ int main(void)
     tcase_add_test(all, the_names_of_unknown_fields_are_not_told_without_end);
     tcase_add_test(all, a_document_is_kept_once_however_its_path_is_written);
     tcase_add_test(all, some_namespaces_are_always_there);
+    tcase_add_loop_test(all, names_are_as_long_as_there_and_no_longer, 0, (int)ARRAY_LEN(NAMES));
     tcase_add_test(all, a_text_that_is_no_text_is_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);

@@ -40,7 +40,9 @@ static const struct {
     { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/a\"}]", "{}" },
     { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":null}]", "{\"a\":null}" },
-    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", NULL },
+    /* not the RFC: the library of the API server adds it */
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", "{\"a\":1,\"b\":1}" },
+    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/a/1\",\"value\":1}]", NULL },
     { "{\"a\":{\"b\":1},\"c\":{}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/c/d\"}]",
       "{\"a\":{},\"c\":{\"d\":1}}" },
     { "{\"a\":[1]}", "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b\"}]",
@@ -240,8 +242,10 @@ static const struct {
       "{\"data\":{\"b\":\"2\"}}" },
     { "{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"3\"}}",
       "{\"data\":{\"a\":\"3\"}}" },
-    { "{}", "{\"data\":{\"$patch\":\"jump\"}}", "{\"data\":{}}" },
+    { "{}", "{\"data\":{\"$patch\":\"jump\"}}", "{}" },
     { "{\"data\":{}}", "{\"data\":{\"$patch\":\"jump\"}}", NULL },
+    { "{\"metadata\":{}}", "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
+      "{\"metadata\":{}}" },
 };
 
 START_TEST(strategic_patches_merge_lists_by_their_keys)

@@ -186,6 +186,119 @@ START_TEST(a_user_with_a_certificate_has_no_token)
 }
 END_TEST
 
+/* What add-user prints of eve. */
+static const char *printed_for_eve(void)
+{
+    const char *path = arena_printf(arena, "%s/printed", settings.data_dir);
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), before = dup(STDOUT_FILENO);
+    struct error err = { 0 };
+
+    settings.name = "eve";
+    (void)fflush(stdout);
+    (void)dup2(file, STDOUT_FILENO);
+    close(file);
+
+    int r = init_add_user(arena, &settings, &err);
+
+    (void)fflush(stdout);
+    (void)dup2(before, STDOUT_FILENO);
+    close(before);
+    ck_assert_msg(r == 0, "%s", err.message);
+    return text_of("printed");
+}
+
+START_TEST(a_user_is_told_where_the_admin_finds_the_server)
+{
+    struct error err = { 0 };
+    const char *url = NULL;
+
+    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
+    settings.address = "127.0.0.1:7443";
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    settings.address = NULL;
+    ck_assert_ptr_nonnull(strstr(printed_for_eve(), "server: https://127.0.0.1:7443\n"));
+    settings.address = "192.0.2.1:443";
+    ck_assert(!init_finds_server(arena, &settings, "controller.kubeconfig", &url));
+    ck_assert_str_eq(url, "https://127.0.0.1:7443");
+    settings.address = ":7443";
+    ck_assert(init_finds_server(arena, &settings, "controller.kubeconfig", &url));
+    ck_assert(init_finds_server(arena, &settings, "none", &url));
+}
+END_TEST
+
+static const struct {
+    const char *address;
+    const char *server; /* in the kubeconfig; NULL: refused */
+} ADDRESSES[] = {
+    { "127.0.0.1:6443", "https://127.0.0.1:6443" },
+    { ":7443", "https://127.0.0.1:7443" },
+    { "0.0.0.0:6443", "https://127.0.0.1:6443" },
+    { "[::]:6443", "https://127.0.0.1:6443" },
+    { "[2001:db8::1]:65535", "https://[2001:db8::1]:65535" },
+    { "gateway.local:1", "https://gateway.local:1" },
+    { "", NULL },
+    { ":", NULL },
+    { ":0", NULL },
+    { "gateway.local", NULL },
+    { "127.0.0.1:", NULL },
+    { "127.0.0.1:99999", NULL },
+    { "127.0.0.1:x", NULL },
+    { "127.0.0.1:-1", NULL },
+    { "::", NULL },
+    { "::1", NULL },
+    { "2001:db8::1:6443", NULL },
+    { "[::]", NULL },
+    { "two words:6443", NULL },
+    { "https://gateway:6443", NULL },
+};
+
+START_TEST(an_address_has_a_port_or_is_refused)
+{
+    static const char *const COMMANDS_WITH_ADDRESS[] = { "init", "serve", "add-user" };
+    const char *address = ADDRESSES[_i].address;
+
+    for (size_t i = 0; i < ARRAY_LEN(COMMANDS_WITH_ADDRESS); i++) {
+        char *argv[] = { arena_strdup(arena, "propeller-standalone"),
+                         arena_strdup(arena, COMMANDS_WITH_ADDRESS[i]),
+                         arena_printf(arena, "--address=%s", address), NULL, NULL };
+        struct standalone_settings read = { 0 };
+        enum standalone_command command;
+        struct error err = { 0 };
+        char *const *rest;
+        int rest_len, len = 3;
+
+        if (i == 2)
+            argv[len++] = arena_strdup(arena, "--name=eve");
+
+        int r =
+            standalone_settings_parse(arena, len, argv, &command, &read, &rest, &rest_len, &err);
+
+        ck_assert_int_eq(r, ADDRESSES[_i].server ? 0 : -ERROR_INVALID);
+        if (r < 0)
+            ck_assert_str_eq(
+                err.message,
+                arena_printf(arena,
+                             "--address: '%s' is not HOST:PORT, [IPV6]:PORT or :PORT with a port "
+                             "of 1 to 65535",
+                             address));
+    }
+}
+END_TEST
+
+START_TEST(the_kubeconfig_has_the_address_that_finds_the_server)
+{
+    struct error err = { 0 };
+
+    if (!ADDRESSES[_i].server)
+        return;
+    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
+    settings.address = ADDRESSES[_i].address;
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_ptr_nonnull(strstr(text_of("admin.kubeconfig"),
+                                 arena_printf(arena, "server: %s\n", ADDRESSES[_i].server)));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("process");
@@ -198,6 +311,10 @@ int main(void)
     tcase_add_test(all, who_is_added_at_the_same_time_is_there);
     tcase_add_test(all, a_file_without_its_last_newline_is_added_to);
     tcase_add_test(all, a_user_with_a_certificate_has_no_token);
+    tcase_add_test(all, a_user_is_told_where_the_admin_finds_the_server);
+    tcase_add_loop_test(all, an_address_has_a_port_or_is_refused, 0, (int)ARRAY_LEN(ADDRESSES));
+    tcase_add_loop_test(all, the_kubeconfig_has_the_address_that_finds_the_server, 0,
+                        (int)ARRAY_LEN(ADDRESSES));
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

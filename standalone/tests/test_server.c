@@ -13,7 +13,8 @@
 #include "common/tests/temp_dir.h"
 #include "standalone/tests/server_fixture.h"
 
-#define PATIENCE_MS 20000
+/* A request may take 60 s, what is left of a refused one 2 s. */
+#define A_MOMENT_MS 50000
 /* More than the room for bodies has: 64 MiB. */
 #define SLOW 30
 #define LARGE "3145728"
@@ -86,7 +87,7 @@ START_TEST(a_small_body_of_a_stranger_is_waited_for_a_moment_only)
     fd = server_dial();
     server_say(fd, "", "POST " CONFIGMAPS " HTTP/1.1\r\nContent-Length: 1000\r\n", "x");
     (void)hear(fd, text, NULL); /* until it is closed */
-    ck_assert_int_lt((int)(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms), PATIENCE_MS);
+    ck_assert_int_lt((int)(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms), A_MOMENT_MS);
     close(fd);
 
     /* Who sends all of it hears why. */

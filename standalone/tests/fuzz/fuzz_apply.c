@@ -27,7 +27,7 @@ static int shape(const struct resource *resource, cJSON *object, struct error *e
     int r = schema_decode(resource->schema, resource->kind.kind, object, err);
 
     if (r == 0)
-        r = object_meta_decode(resource->schema, object, unknown, err);
+        r = object_meta_decode(resource->schema, NULL, object, unknown, err);
     if (r == 0) {
         schema_prune(resource->schema, object, unknown);
         schema_default(resource->schema, object);

@@ -1,0 +1,255 @@
+/* Lists and deletions of collections that are larger than a page. */
+#include <check.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/tests/api_fixture.h"
+#include "standalone/tests/fault_vfs.h"
+
+#define MANY 1200
+
+/* What somebody else does at once when the test's thread looks at the clock, as it does when it has read
+ * an object and has not written it yet. */
+static void (*meanwhile)(void);
+static pthread_t tester;
+
+static int64_t wall_us(void *ctx)
+{
+    void (*act)(void) = pthread_equal(pthread_self(), tester) ? meanwhile : NULL;
+
+    (void)ctx;
+    if (act) {
+        meanwhile = NULL;
+        act();
+    }
+    return INT64_C(1795258800000000);
+}
+
+static void setup(void)
+{
+    fault_vfs_install();
+    tester = pthread_self();
+    api_vfs = "fault";
+    api_wall_us = wall_us;
+    api_setup();
+}
+
+static const char *names(const cJSON *list)
+{
+    const char *ret = "";
+
+    json_for_each (item, json_get(list, "items"))
+        ret = arena_printf(test_arena, "%s%s%s", ret, *ret ? " " : "", meta(item, "name"));
+    return ret;
+}
+
+static const cJSON *make(const char *name, const char *more)
+{
+    return ask("POST", CONFIGMAPS,
+               arena_printf(test_arena,
+                            "{\"metadata\":{\"name\":\"%s\"%s},\"data\":{\"of\":\"%s\"}}", name,
+                            more, name),
+               201);
+}
+
+static const char *name_of(size_t i)
+{
+    return arena_printf(test_arena, "c%04zu", i);
+}
+
+static void make_many(void)
+{
+    for (size_t i = 0; i < MANY; i++)
+        (void)make(name_of(i), "");
+}
+
+/* Whole objects, from that one on. */
+static void expect_items(const cJSON *list, size_t first, size_t len)
+{
+    size_t i = first;
+
+    json_for_each (item, json_get(list, "items")) {
+        ck_assert_str_eq(meta(item, "name"), name_of(i));
+        ck_assert_str_eq(json_string(json_path(item, "data", "of", NULL), ""), name_of(i));
+        i++;
+    }
+    ck_assert_uint_eq(i - first, len);
+}
+
+START_TEST(a_collection_is_deleted_with_a_sync_for_hundreds)
+{
+    make_many();
+
+    size_t before = fault_vfs_syncs();
+    const cJSON *list = ask("DELETE", CONFIGMAPS, NULL, 200);
+
+    ck_assert_uint_lt(fault_vfs_syncs() - before, MANY / 50);
+    expect_items(list, 0, MANY);
+    ck_assert_str_eq(meta(list, "continue"), "");
+    ck_assert_ptr_null(json_path(list, "metadata", "remainingItemCount", NULL));
+    expect_items(ask("GET", CONFIGMAPS, NULL, 200), 0, 0);
+}
+END_TEST
+
+/* More than is read at once, and counted all the same. */
+START_TEST(a_limit_may_be_larger_than_what_is_read_at_once)
+{
+    make_many();
+
+    const cJSON *page = ask("DELETE", CONFIGMAPS "?limit=700", NULL, 200);
+
+    expect_items(page, 0, 700);
+    ck_assert_int_eq(json_int(json_path(page, "metadata", "remainingItemCount", NULL), -1), 500);
+    page =
+        ask("DELETE",
+            arena_printf(test_arena, CONFIGMAPS "?limit=700&continue=%s", meta(page, "continue")),
+            NULL, 200);
+    expect_items(page, 700, 500);
+    ck_assert_str_eq(meta(page, "continue"), "");
+    expect_items(ask("GET", CONFIGMAPS, NULL, 200), 0, 0);
+}
+END_TEST
+
+START_TEST(what_has_a_finalizer_waits_and_the_answer_is_as_it_was_before)
+{
+    (void)make("a", "");
+    (void)make("b", ",\"finalizers\":[\"x/y\"]");
+
+    const cJSON *list = ask("DELETE", CONFIGMAPS, NULL, 200);
+
+    ck_assert_str_eq(names(list), "a b");
+    json_for_each (item, json_get(list, "items"))
+        ck_assert_str_eq(meta(item, "deletionTimestamp"), "");
+    list = ask("GET", CONFIGMAPS, NULL, 200);
+    ck_assert_str_eq(names(list), "b");
+    ck_assert_str_ne(meta(json_first(json_get(list, "items")), "deletionTimestamp"), "");
+
+    const char *version = meta(list, "resourceVersion");
+
+    (void)ask("DELETE", CONFIGMAPS, NULL, 200); /* nothing changes any more */
+    ck_assert_str_eq(meta(ask("GET", CONFIGMAPS, NULL, 200), "resourceVersion"), version);
+}
+END_TEST
+
+START_TEST(what_is_refused_ends_it)
+{
+    const char *uid = meta(make("a", ""), "uid");
+
+    (void)make("b", "");
+    (void)make("c", "");
+    ck_assert(str_has_prefix(
+        refusal("DELETE", CONFIGMAPS,
+                arena_printf(test_arena, "{\"preconditions\":{\"uid\":\"%s\"}}", uid), 409),
+        "Conflict: Operation cannot be fulfilled on ConfigMap \"b\": the UID in the precondition"));
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "b c");
+}
+END_TEST
+
+START_TEST(a_dry_run_deletes_nothing)
+{
+    (void)make("a", "");
+    (void)make("b", ",\"finalizers\":[\"x/y\"]");
+
+    uint64_t revision = kv_revision(api_store.kv);
+
+    ck_assert_str_eq(names(ask("DELETE", CONFIGMAPS "?dryRun=All", NULL, 200)), "a b");
+    ck_assert_uint_eq(kv_revision(api_store.kv), revision);
+}
+END_TEST
+
+static void ask_without_answer(const char *method, const char *path, const char *type,
+                               const char *body, int status)
+{
+    struct api_reply answer = api_answer;
+
+    api_send(method, path, type, body, status);
+    api_answer = answer;
+}
+
+static void add_a_finalizer(void)
+{
+    ask_without_answer("PATCH", CONFIGMAPS "/b", "merge-patch+json",
+                       "{\"metadata\":{\"finalizers\":[\"x/y\"]}}", 200);
+}
+
+START_TEST(what_changes_before_it_is_read_is_deleted_as_it_is_then)
+{
+    (void)make("a", "");
+    (void)make("b", "");
+    (void)make("c", "");
+    meanwhile = add_a_finalizer; /* after "a" was read: "b" is read as it is then */
+    (void)ask("DELETE", CONFIGMAPS, NULL, 200);
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "b");
+}
+END_TEST
+
+static void add_a_finalizer_to_a(void)
+{
+    ask_without_answer("PATCH", CONFIGMAPS "/a", "merge-patch+json",
+                       "{\"metadata\":{\"finalizers\":[\"x/y\"]}}", 200);
+}
+
+START_TEST(what_changes_after_it_was_read_is_decided_anew)
+{
+    (void)make("a", "");
+    (void)make("b", "");
+    meanwhile = add_a_finalizer_to_a;
+    (void)ask("DELETE", CONFIGMAPS, NULL, 200);
+
+    const cJSON *list = ask("GET", CONFIGMAPS, NULL, 200);
+
+    ck_assert_str_eq(names(list), "a");
+    ck_assert_str_ne(meta(json_first(json_get(list, "items")), "deletionTimestamp"), "");
+}
+END_TEST
+
+static void delete_a(void)
+{
+    ask_without_answer("DELETE", CONFIGMAPS "/a", "json", "", 200);
+}
+
+START_TEST(what_is_gone_meanwhile_is_no_mistake)
+{
+    (void)make("a", "");
+    (void)make("b", "");
+    meanwhile = delete_a;
+    ck_assert_str_eq(names(ask("DELETE", CONFIGMAPS, NULL, 200)), "a b");
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "");
+}
+END_TEST
+
+static void make_d(void)
+{
+    ask_without_answer("POST", CONFIGMAPS, "json", "{\"metadata\":{\"name\":\"d\"}}", 201);
+}
+
+START_TEST(what_comes_meanwhile_stays)
+{
+    (void)make("a", "");
+    (void)make("e", "");
+    meanwhile = make_d;
+    ck_assert_str_eq(names(ask("DELETE", CONFIGMAPS, NULL, 200)), "a e");
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "d");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("collections");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, setup, api_teardown);
+    tcase_add_test(all, a_collection_is_deleted_with_a_sync_for_hundreds);
+    tcase_add_test(all, a_limit_may_be_larger_than_what_is_read_at_once);
+    tcase_add_test(all, what_has_a_finalizer_waits_and_the_answer_is_as_it_was_before);
+    tcase_add_test(all, what_is_refused_ends_it);
+    tcase_add_test(all, a_dry_run_deletes_nothing);
+    tcase_add_test(all, what_changes_before_it_is_read_is_deleted_as_it_is_then);
+    tcase_add_test(all, what_changes_after_it_was_read_is_decided_anew);
+    tcase_add_test(all, what_is_gone_meanwhile_is_no_mistake);
+    tcase_add_test(all, what_comes_meanwhile_stays);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

@@ -1,0 +1,262 @@
+/* The garbage collector with many dependents: what is left at the end, in a bounded number of looks, while others
+ * are served. */
+#include <sched.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/api/call.h"
+#include "standalone/api/collector.h"
+#include "standalone/api/collector_internal.h"
+#include "standalone/tests/api_fixture.h"
+
+/* More than two batches. */
+#define DEPENDENTS 600
+/* Each of which holds a deletion up until it is let go on its own. */
+#define HELD 100
+/* For each dependent: as it comes, as its owner goes, its owner with it, as it ends, and the one that waits for
+ * that end; anything that looks at all of them for each needs hundreds. */
+#define LOOKS_EACH ((size_t)12)
+#define PATIENCE_MS 120000
+
+#define FARM "/api/v1/namespaces/farm"
+
+static const char *uid_of(const char *path)
+{
+    return meta(ask("GET", path, NULL, 200), "uid");
+}
+
+static void put(const char *collection, const char *name, const char *more)
+{
+    (void)ask("POST", collection,
+              arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"%s}}", name, more), 201);
+}
+
+static const char *name_of(int i)
+{
+    return arena_printf(test_arena, "d%03d", i);
+}
+
+static void put_dependents_that(int len, const char *block, const char *more)
+{
+    const char *uid = uid_of(CONFIGMAPS "/owner");
+
+    for (int i = 0; i < len; i++)
+        put(CONFIGMAPS, name_of(i),
+            arena_printf(test_arena,
+                         ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                         "\"name\":\"owner\",\"uid\":\"%s\"%s}]%s",
+                         uid, block, more));
+}
+
+/* ConfigMaps of this owner, who waits for them in the foreground. */
+static void put_dependents(int len, const char *more)
+{
+    put_dependents_that(len, ",\"blockOwnerDeletion\":true", more);
+}
+
+static size_t count_of(const char *collection)
+{
+    return json_len(json_get(ask("GET", collection, NULL, 200), "items"));
+}
+
+static size_t looks(void)
+{
+    return collector_looked_at(api->collector);
+}
+
+/* Until it has looked at something since then. */
+static void await_look(size_t since)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (looks() == since && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
+        (void)sched_yield();
+    ck_assert_uint_gt(looks(), since);
+}
+
+/* Each end is seen on its own. */
+static void let_go(const char *collection, int len)
+{
+    for (int i = 0; i < len; i++) {
+        size_t before = looks();
+
+        (void)ask_patch(arena_printf(test_arena, "%s/%s", collection, name_of(i)),
+                        "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
+        await_look(before);
+    }
+}
+
+/* Until all of them are being deleted. */
+static void await_marks(const char *collection, size_t len)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+    size_t marked;
+
+    do {
+        const cJSON *list = ask("GET", collection, NULL, 200);
+
+        marked = 0;
+        json_for_each (item, json_get(list, "items"))
+            marked += *meta(item, "deletionTimestamp") != '\0';
+        ck_assert(clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms);
+    } while (marked < len);
+}
+
+static const char *const POLICIES[] = { "Background", "Foreground" };
+
+START_TEST(all_dependents_go_with_their_owner)
+{
+    static const char last[] = CONFIGMAPS "/d599";
+
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put(CONFIGMAPS, "other", "");
+    put_dependents(DEPENDENTS, "");
+
+    size_t before = looks();
+
+    (void)ask("DELETE",
+              arena_printf(test_arena, CONFIGMAPS "/owner?propagationPolicy=%s", POLICIES[_i]),
+              NULL, 200);
+    await_gone(CONFIGMAPS "/owner");
+    await_gone(last);
+    for (int i = 0; i < DEPENDENTS; i++)
+        await_gone(arena_printf(test_arena, CONFIGMAPS "/%s", name_of(i)));
+    ck_assert_uint_eq(count_of(CONFIGMAPS), 1); /* the other one */
+    ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
+}
+END_TEST
+
+START_TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents(HELD, ",\"finalizers\":[\"a.example/held\"]");
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    await_marks(CONFIGMAPS, HELD + 1);
+
+    size_t before = looks();
+
+    let_go(CONFIGMAPS, HELD);
+    await_gone(CONFIGMAPS "/owner");
+    ck_assert_uint_eq(count_of(CONFIGMAPS), 0);
+    ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
+}
+END_TEST
+
+/* As a controller counts those that have ended. */
+START_TEST(changes_of_an_owner_that_waits_are_not_told_to_all_dependents)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents(HELD, ",\"finalizers\":[\"a.example/held\"]");
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    await_marks(CONFIGMAPS, HELD + 1);
+
+    size_t before = looks();
+
+    for (int i = 0; i < HELD; i++) {
+        size_t since = looks();
+
+        (void)ask_patch(CONFIGMAPS "/owner", "merge-patch+json",
+                        arena_printf(test_arena, "{\"data\":{\"left\":\"%d\"}}", i), 200);
+        await_look(since);
+    }
+    ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
+}
+END_TEST
+
+/* In whatever order they are looked at: the owner waits for none of them, and stays. */
+START_TEST(dependents_go_before_an_owner_that_something_else_keeps)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", ",\"finalizers\":[\"a.example/held\"]");
+    put_dependents_that(HELD, "", "");
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    for (int i = 0; i < HELD; i++)
+        await_gone(arena_printf(test_arena, CONFIGMAPS "/%s", name_of(i)));
+
+    const cJSON *owner = ask("GET", CONFIGMAPS "/owner", NULL, 200);
+
+    ck_assert_str_ne(meta(owner, "deletionTimestamp"), "");
+    (void)ask_patch(CONFIGMAPS "/owner", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}",
+                    200);
+    await_gone(CONFIGMAPS "/owner");
+}
+END_TEST
+
+START_TEST(all_orphans_stay)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents(DEPENDENTS, "");
+
+    size_t before = looks();
+
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Orphan", NULL, 200);
+    await_gone(CONFIGMAPS "/owner");
+
+    const cJSON *items = json_get(ask("GET", CONFIGMAPS, NULL, 200), "items");
+
+    ck_assert_uint_eq(json_len(items), DEPENDENTS);
+    json_for_each (item, items)
+        ck_assert_ptr_null(json_path(item, "metadata", "ownerReferences", NULL));
+    ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
+}
+END_TEST
+
+START_TEST(who_is_given_to_an_owner_that_is_gone_goes_too)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents(1, "");
+    (void)ask_patch(CONFIGMAPS "/d000", "merge-patch+json",
+                    "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                    "\"ConfigMap\",\"name\":\"owner\",\"uid\":\"another\"}]}}",
+                    200);
+    await_gone(CONFIGMAPS "/d000");
+    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
+}
+END_TEST
+
+START_TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
+{
+    api_collect();
+    put("/api/v1/namespaces", "farm", "");
+    for (int i = 0; i < DEPENDENTS; i++)
+        put(FARM "/configmaps", name_of(i), i < HELD ? ",\"finalizers\":[\"a.example/held\"]" : "");
+
+    size_t first = looks();
+
+    (void)ask("DELETE", FARM, NULL, 200);
+    for (int i = HELD; i < DEPENDENTS; i++)
+        await_gone(arena_printf(test_arena, FARM "/configmaps/%s", name_of(i)));
+    await_marks(FARM "/configmaps", HELD);
+    ck_assert_uint_le(looks() - first, LOOKS_EACH * DEPENDENTS);
+
+    size_t before = looks();
+
+    let_go(FARM "/configmaps", HELD);
+    await_gone(FARM);
+    ck_assert_uint_eq(count_of(FARM "/configmaps"), 0);
+    ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("collector");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 300);
+    tcase_add_checked_fixture(all, api_setup, api_teardown);
+    tcase_add_loop_test(all, all_dependents_go_with_their_owner, 0, (int)ARRAY_LEN(POLICIES));
+    tcase_add_test(all, an_owner_does_not_look_at_all_dependents_for_each_that_ends);
+    tcase_add_test(all, changes_of_an_owner_that_waits_are_not_told_to_all_dependents);
+    tcase_add_test(all, dependents_go_before_an_owner_that_something_else_keeps);
+    tcase_add_test(all, all_orphans_stay);
+    tcase_add_test(all, who_is_given_to_an_owner_that_is_gone_goes_too);
+    tcase_add_test(all, a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

@@ -1,0 +1,148 @@
+/* What a start has to do, also after a crash: a few looks at each page of the file, and a log that has an end. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <sys/stat.h>
+
+#include "common/tests/random.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/fault_vfs.h"
+#include "standalone/tests/kv_fixture.h"
+
+/* Several times what the cache of a connection holds. */
+#define KEYS 6000
+#define TEXT 1500
+/* SQLite's look at all trees and the index, and the one at the checksum of each row; the rest is for pages of the
+ * index that had to leave the cache. */
+#define LOOKS 3
+#define FEW ((size_t)64 << 10)
+/* Of the log: the pages behind which everybody waits until it begins anew, those of a group of writes that is
+ * larger than what is left of it, and what SQLite adds to a page. */
+#define LOG_MAX ((size_t)(4000 + 600) * (4096 + 24))
+#define READERS 3
+#define GROUPS 1500
+
+static struct kv_fixture fixture;
+static char text[TEXT + 1], large[10 * TEXT + 1];
+static atomic_bool over;
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+    fault_vfs_install();
+    fixture.options.vfs = "fault";
+    memset(text, 'x', TEXT);
+    memset(large, 'y', sizeof(large) - 1);
+    kv_fixture_open(&fixture);
+}
+
+static void end(void)
+{
+    kv_fixture_end(&fixture);
+}
+
+static size_t size_of(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? (size_t)status.st_size : 0;
+}
+
+/* In an order that has nothing to do with that of the keys. */
+static void put_many(const char *folder, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/%s/%05zu", folder, i * 7919 % len),
+                       text, 0);
+}
+
+START_TEST(a_start_looks_at_each_page_a_few_times)
+{
+    put_many("kept", KEYS);
+    kv_fixture_close(&fixture);
+
+    size_t size = size_of(fixture.options.path), before = fault_vfs_read();
+
+    kv_fixture_open(&fixture);
+
+    size_t looked_at = fault_vfs_read() - before;
+
+    ck_assert_uint_gt(size, (size_t)KEYS * TEXT);
+    ck_assert_uint_ge(looked_at, size);
+    ck_assert_uint_le(looked_at, LOOKS * size + FEW);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), KEYS);
+}
+END_TEST
+
+START_TEST(after_a_crash_it_reads_the_log_besides)
+{
+    const char *copy = kv_fixture_file(&fixture, ".crashed");
+    uint64_t random = 3;
+
+    put_many("kept", KEYS / 2);
+    fault_vfs_lose_power(fixture.options.path, copy, &random);
+
+    size_t size = size_of(copy), log = size_of(arena_printf(fixture.arena, "%s-wal", copy));
+
+    kv_fixture_close(&fixture);
+    fixture.options.path = copy;
+
+    size_t before = fault_vfs_read();
+
+    kv_fixture_open(&fixture);
+    ck_assert_uint_gt(log, 0);
+    ck_assert_uint_le(log, LOG_MAX);
+    ck_assert_uint_le(fault_vfs_read() - before, LOOKS * (size + log) + FEW);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), KEYS / 2);
+}
+END_TEST
+
+/* One of them always stands somewhere in the log. */
+static void *read_on(void *ctx)
+{
+    const struct kv_range range = { .prefix = "/" };
+
+    (void)ctx;
+    while (!atomic_load(&over)) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        struct kv_page page;
+        struct error err;
+
+        ck_assert_int_eq(kv_list(fixture.kv, arena, &range, &page, &err), 0);
+    }
+    return NULL;
+}
+
+START_TEST(the_log_has_an_end_though_somebody_always_reads)
+{
+    pthread_t threads[READERS];
+    const char *log = kv_fixture_file(&fixture, "-wal");
+
+    put_many("read", KEYS / 10);
+    for (size_t i = 0; i < READERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, read_on, NULL), 0);
+    for (size_t i = 0; i < GROUPS; i++)
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/written/%zu", i % 10), large,
+                       KV_ANY);
+    atomic_store(&over, true);
+    for (size_t i = 0; i < READERS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_gt(size_of(log), 0);
+    ck_assert_uint_le(size_of(log), LOG_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_start");
+    TCase *tcase = tcase_create("start");
+
+    tcase_set_timeout(tcase, 240);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, a_start_looks_at_each_page_a_few_times);
+    tcase_add_test(tcase, after_a_crash_it_reads_the_log_besides);
+    tcase_add_test(tcase, the_log_has_an_end_though_somebody_always_reads);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
