@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
@@ -32,6 +33,15 @@ static void die(const char *what, const struct error *err)
 static int64_t now_ms(void)
 {
     return clock_monotonic_ms(&CLOCK_SYSTEM);
+}
+
+/* Of this process: the same whoever else is at work. */
+static int64_t cpu_ms(void)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void open_store(const char *path)
@@ -157,9 +167,10 @@ static int measure_objects(const char *path, size_t len)
     kv_close(kv);
 
     alloc_give_back();
-    int64_t begin = now_ms();
+    int64_t begin = now_ms(), cpu_begin = cpu_ms();
     open_store(path);
-    (void)printf("start-ms %" PRIi64 "\n", now_ms() - begin);
+    (void)printf("start-ms %" PRIi64 "\nstart-cpu-ms %" PRIi64 "\n", now_ms() - begin,
+                 cpu_ms() - cpu_begin);
     begin = now_ms();
     list_in_pages();
     (void)printf("list-ms %" PRIi64 "\n", now_ms() - begin);

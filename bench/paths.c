@@ -60,14 +60,17 @@ static void parse(struct arena *arena)
     must(json_parse(arena, OBJECT, strlen(OBJECT), &tree, NULL) == 0);
 }
 
-/* What is added to parse is what keeping the object costs. */
+/* As the watch does it: what nobody reads becomes no tree. */
 static void project(struct arena *arena)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const char *unread[JSON_MAX_UNREAD + 1] = { "metadata.managedFields" };
     const cJSON *tree;
     struct error err = { 0 };
 
-    must(json_parse(arena, OBJECT, strlen(OBJECT), &tree, &err) == 0);
+    for (size_t i = 0; UNREAD_OF_TASK[i]; i++)
+        unread[i + 1] = UNREAD_OF_TASK[i];
+    must(json_parse_without(arena, OBJECT, strlen(OBJECT), unread, &tree, &err) == 0);
     must(watch_keep(project_task, (cJSON *)tree, &object, &err) == 0);
 }
 

@@ -13,9 +13,10 @@ command -v valgrind >/dev/null || {
 }
 make -C "$ROOT" --no-print-directory benchmarks
 mkdir -p "$OUT"
+# So often that the program's own start, most of it the linker's, is far down.
 for path in ${1:-parse project plan review}; do
     valgrind --quiet --tool=callgrind --callgrind-out-file="$OUT/$path.callgrind" \
-        "$ROOT/build/plain/bench/paths" "$path" "${2:-200}"
+        "$ROOT/build/plain/bench/paths" "$path" "${2:-2000}"
     printf '==> %s (%s)\n' "$path" "build/profile/$path.callgrind"
     callgrind_annotate --auto=no "$OUT/$path.callgrind" | grep -E '^ *[0-9,]+ \(' | head -n "$LINES" |
         sed "s#$ROOT/##g"

@@ -1,7 +1,8 @@
 """Makes tables and one JSON document of the figures that the scenarios measured.
 
 A figure is a line of JSON: scenario, who (ours or peer), what (with its unit), value, budget (as
-'<= 15', or empty). The same figure of several runs becomes their median and spread.
+'<= 15', or empty), at (when it was measured: those of other scenarios may be of another day). The
+same figure of several runs becomes their median and spread.
 """
 
 import argparse
@@ -30,8 +31,9 @@ def merge(lines):
         entry = entries.setdefault(key, {"budget": line["budget"], "ours": [], "peer": []})
         entry["point"] = {name: line[name] for name in ("series", "x") if name in line}
         entry[line["who"]].append(line["value"])
+        entry["at"] = line.get("at")
     return [
-        {"scenario": scenario, "what": what, **entry["point"], **summary(entry)}
+        {"scenario": scenario, "what": what, **entry["point"], **summary(entry), "at": entry["at"]}
         for (scenario, what), entry in entries.items()
     ]
 
@@ -91,6 +93,15 @@ def print_table(entries):
     print()
 
 
+def print_budgets(entries):
+    """How many are met, and each that is not."""
+    missed = [entry for entry in entries if entry["met"] is False]
+    met = sum(entry["met"] is True for entry in entries)
+    print(f"budgets: {met} met, {len(missed)} missed" + (":" if missed else ""))
+    for entry in missed:
+        print(f"    {entry['scenario']}: {entry['what']}: {number(entry['ours'])}, budget {entry['budget']}")
+
+
 def machine():
     return {
         "processors": os.cpu_count(),
@@ -104,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--figures", required=True, metavar="FILE")
     parser.add_argument("--scenario", help="print the table of this one")
+    parser.add_argument("--budgets", action="store_true", help="say which are missed, of all scenarios")
     parser.add_argument("--json", metavar="FILE", help="write all of them there")
     options = parser.parse_args()
     with open(options.figures, encoding="utf-8") as file:
@@ -111,6 +123,8 @@ def main():
     if options.scenario:
         print(f"==> {options.scenario}")
         print_table([entry for entry in entries if entry["scenario"] == options.scenario])
+    if options.budgets:
+        print_budgets(entries)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"machine": machine(), "figures": entries}, file, indent=1)

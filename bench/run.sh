@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# run.sh [SCENARIO...]: measures (all of bench/scenarios without arguments) on a real control plane, prints a
-# table a scenario, and writes everything to build/bench/figures.json. Nothing is asserted: times depend on the
-# machine, so the table has the budget beside each figure, and ratios are taken within one run.
+# run.sh [SCENARIO...]: measures (all of bench/scenarios without arguments) on a real control plane, prints a table a
+# scenario, and writes everything to build/bench/figures.json; with arguments the figures of other scenarios stay
+# there. Nothing is asserted: times depend on the machine, so the table has the budget beside each figure, and ratios
+# are taken within one run. The last lines say how many budgets are met, and which are not; the exit status only
+# whether everything was measured.
 #
 # BENCH_REPEATS=N         each scenario so often: the table has the median and the spread
 # BENCH_PEER="COMMAND..." another operator of the same API group, measured in turn; in
@@ -11,6 +13,8 @@ set -euo pipefail
 
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=bench/settings.sh
+source "$BENCH/settings.sh"
 
 REPEATS=${BENCH_REPEATS:-1}
 OUT=$ROOT/build/bench
@@ -39,13 +43,26 @@ cluster_end() {
     rm -rf "$CLUSTER"
 }
 
+# scenario FILE WHO: beside this shell, which then hears a signal at once, and noted with what it starts. The folder
+# is the first of all: who ends them must end first who would start others.
+scenario() {
+    local scenario status=0
+    mkdir -p "$WORK/0/pids"
+    BENCH_WHO=$2 setsid bash "$1" >"$OUT/$(basename "$1" .sh).$2.log" 2>&1 </dev/null &
+    scenario=$!
+    note_process "$WORK/0/pids/scenario" "$scenario"
+    wait "$scenario" || status=$?
+    rm "$WORK/0/pids/scenario"
+    return "$status"
+}
+
 run_scenario() { # FILE WHO
     local name log status=0
     name=$(basename "$1" .sh)
     log=$OUT/$name.$2.log
     cluster_start "cluster-$((++runs))" >>"$OUT/cluster.log" 2>&1 ||
         die "the control plane did not start; log: $OUT/cluster.log"
-    BENCH_WHO=$2 bash "$1" >"$log" 2>&1 </dev/null || status=1
+    scenario "$1" "$2" || status=1
     cluster_end
     ((status)) || return 0
     failed+=("$name ($2)")
@@ -53,19 +70,27 @@ run_scenario() { # FILE WHO
     tail -n 20 "$log" | sed 's/^/    /'
 }
 
+# With scenarios named, what was measured of others stays: so a table can be made in parts.
+figures_begin() { # [SCENARIO...]
+    local kept
+    (($#)) || rm -rf "$OUT"
+    mkdir -p "$OUT"
+    touch "$BENCH_FIGURES"
+    kept=$(jq -c 'select(.scenario | IN($ARGS.positional[]) | not)' --args "$@" <"$BENCH_FIGURES")
+    printf '%s' "${kept:+$kept$'\n'}" >"$BENCH_FIGURES"
+}
+
 main() {
     local file who repeat
     local -a files
     failed=() runs=0
+    settings_check
     mapfile -t files < <(scenario_files "$@")
     ((${#files[@]})) || exit 1
-    [[ $REPEATS =~ ^[1-9][0-9]*$ ]] || die "BENCH_REPEATS is '$REPEATS', must be a number of at least 1"
     "$HERE/setup.sh" build run
     make -C "$ROOT" --no-print-directory all benchmarks
-    rm -rf "$OUT"
-    mkdir -p "$OUT"
     export BENCH_FIGURES=$OUT/figures.jsonl
-    : >"$BENCH_FIGURES"
+    figures_begin "$@"
     work_begin
     wasm_build
     for file in "${files[@]}"; do
@@ -74,9 +99,9 @@ main() {
                 run_scenario "$file" "$who"
             done
         done
-        report --scenario "$(basename "$file" .sh)"
+        report --scenario "$(basename "$file" .sh)" --json "$OUT/figures.json" # whoever stops it has the first ones
     done
-    report --json "$OUT/figures.json"
+    report --budgets
     "$PYTHON_HOME/bin/python" "$BENCH/growth.py" --figures "$BENCH_FIGURES" --svg "$OUT"
     printf 'figures: %s\n' "${OUT#"$ROOT"/}/figures.json"
     ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"

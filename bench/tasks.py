@@ -1,11 +1,12 @@
 """Creates Tasks: one at a time, telling how long it takes until a device has been told to start and
-from its result to the status, or many at once; deletes and counts them. Creates Proplets, many at
-once, and deletes them. Tells from a journal at what rate the answers came.
+from its result to the status, or many at once; deletes them, and waits until so many are in a state.
+Creates Proplets, many at once, and deletes them. Tells from a journal at what rate the answers came.
 
 Clock: one machine, wall-clock. Printed as `what|value|budget` lines.
 """
 
 import argparse
+import datetime
 import http.client
 import json
 import socket
@@ -17,7 +18,9 @@ API = "propeller.propeller.abstractmachines.fr/v1"
 PAUSE = 0.05  # between two Tasks, so that each one meets an idle controller
 PATIENCE = 60
 WRITERS = 4
+OPERATOR = "system:serviceaccount:propeller-system:"
 PAGE = 500
+FINALIZERS = {"tasks": f"{API.split('/')[0]}/task-finalizer", "proplets": f"{API.split('/')[0]}/finalizer"}
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -27,6 +30,8 @@ class UnixConnection(http.client.HTTPConnection):
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if isinstance(self.timeout, (int, float)):
+            self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
 
 
@@ -47,6 +52,11 @@ def path_of(options, kind):
     return f"/apis/{API}/namespaces/{options.namespace}/{kind}"
 
 
+def metadata_of(options, kind, name):
+    """With --defaulted as an object has it that the webhook has seen: the operator adds nothing."""
+    return {"name": name, **({"finalizers": [FINALIZERS[kind]]} if options.defaulted else {})}
+
+
 def create_task(connection, options, name):
     """Returns the uid, and the times before the request and after the answer."""
     spec = {"name": name, "functionName": "main", "inputs": [10, 32]}
@@ -55,7 +65,7 @@ def create_task(connection, options, name):
         spec["suspend"] = True
     if options.daemon:
         spec["daemon"] = True
-    task = {"apiVersion": API, "kind": "Task", "metadata": {"name": name}, "spec": spec}
+    task = {"apiVersion": API, "kind": "Task", "metadata": metadata_of(options, "tasks", name), "spec": spec}
     answer, before, after = send(connection, "POST", path_of(options, "tasks"), task)
     return answer["metadata"]["uid"], before, after
 
@@ -66,7 +76,7 @@ def create_proplet(connection, options, number):
     config["clientKeySecretRef"] = {"name": "unused", "key": "key"}
     external = {"maxTasks": options.max_tasks} if options.max_tasks else {}
     spec = {"type": "external", "external": external, "connectionConfig": config}
-    metadata = {"name": f"worker-{number}"}
+    metadata = metadata_of(options, "proplets", f"worker-{number}")
     proplet = {"apiVersion": API, "kind": "Proplet", "metadata": metadata, "spec": spec}
     send(connection, "POST", path_of(options, "proplets"), proplet)
 
@@ -146,20 +156,67 @@ def drop_tasks(options):
     in_parts(options, lambda to, number: send(to, "DELETE", f"{path}{number}", {}))
 
 
-def count_tasks(options):
-    """In pages: one answer with all of them may be larger than this machine's patience."""
-    connection = UnixConnection(options.socket)
-    path = f"{path_of(options, 'tasks')}?limit={PAGE}"
-    counted = 0
+def is_in_state(item, state):
+    """state: a phase or a reason; empty for all of them."""
+    status = item.get("status", {})
+    return state in (status.get("phase"), status.get("reason"), "")
+
+
+def list_in_state(connection, path, state):
+    """The uids, and the version to watch from. In pages: one answer with all of them may be larger
+    than this machine's patience."""
+    uids = set()
     more = ""
     while True:
-        answer, _, _ = send(connection, "GET", path + more, None)
-        statuses = [item.get("status", {}) for item in answer["items"]]
-        counted += sum(options.state in (s.get("phase"), s.get("reason"), "") for s in statuses)
+        answer, _, _ = send(connection, "GET", f"{path}?limit={PAGE}{more}", None)
+        uids.update(item["metadata"]["uid"] for item in answer["items"] if is_in_state(item, state))
         if not answer["metadata"].get("continue"):
-            break
+            return uids, answer["metadata"]["resourceVersion"]
         more = f"&continue={answer['metadata']['continue']}"
-    print(counted)
+
+
+def apply_event(uids, event, state):
+    """False: the stream cannot be followed any longer."""
+    if event["type"] == "ERROR":
+        return False
+    uid = event["object"]["metadata"]["uid"]
+    if event["type"] != "DELETED" and is_in_state(event["object"], state):
+        uids.add(uid)
+    else:
+        uids.discard(uid)
+    return True
+
+
+def follow(options, path, uids, version, deadline):
+    """A watch, not a list again and again, which would take its part of what is measured."""
+    connection = UnixConnection(options.socket)
+    connection.timeout = max(1, deadline - time.monotonic())
+    connection.request("GET", f"{path}?watch=1&resourceVersion={version}")
+    for line in connection.getresponse():
+        if not apply_event(uids, json.loads(line), options.state) or len(uids) == options.count:
+            return
+        if time.monotonic() > deadline:
+            return
+
+
+def await_objects(options):
+    """Until as many objects as --count are in the state."""
+    path = path_of(options, options.kind)
+    deadline = time.monotonic() + options.patience
+    while True:
+        uids, version = list_in_state(UnixConnection(options.socket), path, options.state)
+        if len(uids) != options.count and time.monotonic() < deadline:
+            try:
+                follow(options, path, uids, version, deadline)
+            except TimeoutError:
+                pass  # told below
+        if len(uids) == options.count:
+            return
+        if time.monotonic() >= deadline:
+            state = options.state or "there"
+            raise SystemExit(
+                f"not within {options.patience} s: {options.count} {options.kind} {state}; {len(uids)} are"
+            )
 
 
 def tell_rate(options):
@@ -189,22 +246,64 @@ def wait_until(is_there, what):
         time.sleep(PAUSE)
 
 
+def seconds_of(timestamp):
+    """Of an audit log: "2026-01-01T00:00:00.000000Z"."""
+    return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+
+
+def own_times(lines, spans):
+    """What the API server itself took of the time until each start: {name: seconds} of the operator's
+    requests for the Task that were answered before. spans: {name: (when it was created, when started)};
+    the operator may hear of a Task before the client has the answer to its create."""
+    taken = dict.fromkeys(spans, 0.0)
+    for line in lines:
+        entry = json.loads(line)
+        subject = entry.get("objectRef", {})
+        name = subject.get("name")
+        if subject.get("resource") != "tasks" or name not in spans or entry["verb"] == "create":
+            continue
+        if not entry["user"]["username"].startswith(OPERATOR):
+            continue
+        begun, ended = (seconds_of(entry[f"{at}Timestamp"]) for at in ("requestReceived", "stage"))
+        created, started = spans[name]
+        if created < ended <= started:
+            taken[name] += ended - max(begun, created)
+    return taken
+
+
+def print_starts(options, created, starts):
+    """created: {name: (uid, before, after)}; the time counts from the answer to the create."""
+    taken = {name: starts[uid] - after for name, (uid, _, after) in created.items()}
+    print_percentiles("created -> start on the device", list(taken.values()))
+    if not options.audit:
+        return
+    with open(options.audit, encoding="utf-8") as file:
+        own = own_times(file, {name: (after, starts[uid]) for name, (uid, _, after) in created.items()})
+    print_percentiles("of it the API server's own", list(own.values()))
+    print_percentiles(
+        "created -> start beyond the API server's own",
+        [taken[name] - own[name] for name in created],
+        (15, 50),
+    )
+
+
 def measure_latency(options):
     connection = UnixConnection(options.socket)
     completions = Completions(options)
-    created = []
+    created = {}
     for number in range(options.count):
-        created.append(create_task(connection, options, f"latency-{number}"))
+        name = f"latency-{number}"
+        created[name] = create_task(connection, options, name)
         time.sleep(PAUSE)
-    uids = {uid for uid, _, _ in created}
+    uids = {uid for uid, _, _ in created.values()}
     wait_until(lambda: uids <= times_of(options.journal, "start").keys(), "all Tasks to start")
     wait_until(lambda: uids <= completions.times.keys(), "all Tasks to be completed")
     starts = times_of(options.journal, "start")
     results = times_of(options.journal, "result")
-    print_percentiles("API server's answer to a create", [after - at for _, at, after in created])
     print_percentiles(
-        "created -> start on the device", [starts[uid] - after for uid, _, after in created], (15, 50)
+        "API server's answer to a create", [after - at for _, at, after in created.values()]
     )
+    print_starts(options, created, starts)
     print_percentiles(
         "result of the device -> status told by a watch",
         [completions.times[uid] - results[uid] for uid in uids],
@@ -215,7 +314,7 @@ MODES = {
     "latency": measure_latency,
     "many": create_many,
     "drop": drop_tasks,
-    "count": count_tasks,
+    "await": await_objects,
     "rate": tell_rate,
     "proplets": create_proplets,
     "drop-proplets": drop_proplets,
@@ -231,8 +330,12 @@ def main():
     parser.add_argument("--prefix", default="many", help="of the Tasks' names")
     parser.add_argument("--inline-bytes", type=int, default=0, help="added to the module")
     parser.add_argument("--journal", help="of the devices; for latency and rate")
+    parser.add_argument("--audit", help="log of the API server; for latency")
     parser.add_argument("--from", type=int, default=0, dest="first", help="so many are there")
-    parser.add_argument("--state", default="", help="phase or reason of those that are counted")
+    parser.add_argument("--kind", default="tasks", choices=FINALIZERS, help="for await")
+    parser.add_argument("--state", default="", help="phase or reason, for await; else all count")
+    parser.add_argument("--patience", type=int, default=PATIENCE, help="seconds, for await")
+    parser.add_argument("--defaulted", action="store_true", help="as the webhook leaves them")
     parser.add_argument("--suspend", action="store_true", help="Tasks that do not begin")
     parser.add_argument("--daemon", action="store_true", help="Tasks that keep their places")
     for name in ("broker", "domain", "channel"):

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/client.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/guarded_patch.h"
 #include "common/kube/kinds.h"
 
 #define MAX_THREADS 64
-#define TIMEOUT_MS 30000
 #define NOW "2026-01-01T00:00:00Z"
 
 struct settings {
@@ -54,22 +54,6 @@ static const char *const STATUSES[] = {
 };
 static const char METADATA[] = "{\"metadata\":{\"annotations\":{\"bench\":\"written\"}}}";
 
-_Noreturn static void die(const char *what, const struct error *err)
-{
-    (void)fprintf(stderr, "writes: %s: %s\n", what, err->message);
-    exit(EXIT_FAILURE);
-}
-
-static const cJSON *tree(struct arena *arena, const char *text)
-{
-    const cJSON *ret;
-    struct error err = { 0 };
-
-    if (json_parse(arena, text, strlen(text), &ret, &err) < 0)
-        die("what is built in", &err);
-    return ret;
-}
-
 static struct kube_object *patch(struct kube_client *client, const struct kube_name *name,
                                  enum kube_subresource subresource, enum kube_patch_type type,
                                  const cJSON *body)
@@ -78,7 +62,7 @@ static struct kube_object *patch(struct kube_client *client, const struct kube_n
     struct error err = { 0 };
 
     if (kube_patch(client, &KIND_TASK, name, subresource, type, body, &reply, &err) < 0)
-        die(name->name, &err);
+        bench_die(name->name, &err);
     atomic_fetch_add(&writes, 1);
     return reply;
 }
@@ -93,17 +77,18 @@ static void write_task(const struct writer *writer, long number)
     struct error err = { 0 };
 
     if (!kube_name_set(&name, settings->ns, text))
-        die("a name is too long", &err);
+        bench_die("a name is too long", &err);
     if (settings->metadata)
-        object = patch(writer->client, &name, KUBE_MAIN, KUBE_PATCH_MERGE, tree(arena, METADATA));
+        object =
+            patch(writer->client, &name, KUBE_MAIN, KUBE_PATCH_MERGE, bench_tree(arena, METADATA));
     else if (kube_get(writer->client, &KIND_TASK, &name, &object, &err) < 0)
-        die(text, &err);
+        bench_die(text, &err);
     for (size_t i = 0; i < ARRAY_LEN(STATUSES); i++) {
         const cJSON *read = kube_object_json(arena, object);
         struct json_patch *operations = guarded_patch_create(arena, read, "status");
 
         json_patch_members(operations, "/status", json_get(read, "status"),
-                           tree(arena, STATUSES[i]));
+                           bench_tree(arena, STATUSES[i]));
         kube_object_unref(object);
         object = patch(writer->client, &name, KUBE_STATUS, KUBE_PATCH_JSON,
                        json_patch_operations(operations));
@@ -140,8 +125,8 @@ static void *write_events(void *self)
             "\"Task\",\"namespace\":\"%s\",\"name\":\"%s-1\"}}",
             settings->ns, settings->prefix, (long long)i, settings->ns, settings->prefix);
 
-        if (kube_create(writer->client, &KIND_EVENT, tree(arena, text), NULL, &err) < 0)
-            die("an Event", &err);
+        if (kube_create(writer->client, &KIND_EVENT, bench_tree(arena, text), NULL, &err) < 0)
+            bench_die("an Event", &err);
     }
     return NULL;
 }
@@ -210,8 +195,6 @@ static bool parse(int argc, char **argv, struct settings *ret)
 int main(int argc, char **argv)
 {
     struct settings settings = { .threads = 8 };
-    struct kube_config *config = NULL;
-    struct error err = { 0 };
 
     json_init();
     if (!parse(argc, argv, &settings)) {
@@ -221,11 +204,10 @@ int main(int argc, char **argv)
                       MAX_THREADS);
         return EXIT_FAILURE;
     }
-    if (kube_config_load(settings.kubeconfig, &config, &err) < 0)
-        die("--kubeconfig", &err);
-    struct kube_client *client = kube_client_create(config, TIMEOUT_MS);
-    run(&settings, client);
-    kube_client_destroy(client);
-    kube_config_destroy(config);
+
+    struct bench_client client = bench_connect(settings.kubeconfig);
+
+    run(&settings, client.kube);
+    bench_disconnect(&client);
     return EXIT_SUCCESS;
 }

@@ -14,7 +14,7 @@ burst() { # burst NUMBER
     before=$(fleet_count answered)
     tasks_py many "$TASKS" --prefix "burst$1" >/dev/null
     wait_for 1200 "$TASKS answers" fleet_count_is answered $((before + TASKS))
-    wait_for 300 "$TASKS Tasks to be completed" tasks_counted completed "$TASKS"
+    tasks_await 300 completed "$TASKS"
     figure "burst $1, $TASKS Tasks there: RssAnon at once (KiB)" "$(memory RssAnon)"
     observe_for "$QUIET"
     figure "burst $1, $TASKS Tasks there: RssAnon after $QUIET s (KiB)" "$(memory RssAnon)"
@@ -31,7 +31,7 @@ main() {
     operator_start
     add_proplets "$PROPLETS" --max-tasks 10
     fleet_start "$PROPLETS"
-    wait_for 120 "all Proplets to run" phase_count_is proplets Running "$PROPLETS"
+    proplets_await 120 Running "$PROPLETS"
     observe_for "$QUIET"
     figure "no burst yet: RssAnon (KiB)" "$(memory RssAnon)"
     burst 1

@@ -15,17 +15,17 @@ declare -A rate cpu
 # Threads have their memory then, and code has been read.
 warm_up() {
     tasks_py many 200 --prefix warm >/dev/null
-    wait_for 600 "200 Tasks to be completed" tasks_counted completed 200
+    tasks_await 600 completed 200
     tasks_drop warm 200
 }
 
 drain() { # drain COUNT NAME
     local count=$1 name=$2 places=$((PROPLETS * 2)) anon before cpu_before lines
     tasks_py many "$places" --prefix place --daemon >/dev/null
-    wait_for 600 "daemons to have all places" tasks_counted running "$places"
+    tasks_await 600 running "$places"
     anon=$(memory RssAnon)
     tasks_py many "$count" --prefix "wait-$name" >/dev/null
-    wait_for 3600 "$count Tasks to wait" tasks_counted InsufficientCapacity "$count"
+    tasks_await 3600 InsufficientCapacity "$count"
     figure "$count Tasks wait ($name): RssAnon each (KiB)" "$(ratio $(($(memory RssAnon) - anon)) "$count")" "<= 2"
     before=$(fleet_count answered)
     lines=$(wc -l <"$PART/fleet.journal")
@@ -33,7 +33,7 @@ drain() { # drain COUNT NAME
     # By several writers: kubectl deletes one after the other, and 1,000 others are done before it is.
     tasks_py drop "$places" --prefix place
     wait_for 3600 "$count answers" fleet_count_is answered $((before + count))
-    wait_for 600 "$count Tasks to be completed" tasks_counted completed "$count"
+    tasks_await 600 completed "$count"
     cpu[$name]=$(ratio $(($(cpu_ms) - cpu_before)) "$count")
     rate[$name]=$(tasks_py rate "$count" --journal "$PART/fleet.journal" --from "$lines")
     figure "$count Tasks drain ($name) (Tasks/s)" "${rate[$name]}"
@@ -56,7 +56,7 @@ main() {
     operator_start
     add_proplets "$PROPLETS" --max-tasks 2
     fleet_start "$PROPLETS" --alive-interval 2s --result-delay 200ms --journal "$PART/fleet.journal"
-    wait_for 120 "all Proplets to run" phase_count_is proplets Running "$PROPLETS"
+    proplets_await 120 Running "$PROPLETS"
     warm_up
     drain "$FEW" before
     drain "$MANY" many

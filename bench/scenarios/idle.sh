@@ -4,7 +4,7 @@ set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-SPAN=${BENCH_IDLE_SECONDS:-120}
+SPAN=${BENCH_IDLE_SECONDS:-300} # the shortest in which each watch is renewed once
 
 per_minute() { ratio $(($1 * 60)) "$SPAN"; }
 

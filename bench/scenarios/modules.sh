@@ -22,7 +22,7 @@ rest_of() { # rest_of NAME [OPTION...]: suspended Tasks, listed
     local name=$1
     shift
     tasks_py many "$TASKS" --prefix rest --suspend "$@" >/dev/null
-    wait_for 1200 "$TASKS suspended Tasks" tasks_counted Suspended "$TASKS"
+    tasks_await 1200 Suspended "$TASKS"
     listed "$TASKS Tasks, $name"
     tasks_drop rest "$TASKS"
 }
@@ -38,12 +38,12 @@ main() {
     rest_of "modules of $MODULE_KIB KiB" --inline-bytes $((MODULE_KIB << 10))
     add_proplets 20 --max-tasks 4
     fleet_start 20
-    wait_for 120 "all Proplets to run" phase_count_is proplets Running 20
+    proplets_await 120 Running 20
     peak_reset
     before=$(fleet_count answered)
     tasks_py many "$TASKS" --prefix run --inline-bytes $((MODULE_KIB << 10)) >/dev/null
     wait_for 1200 "$TASKS answers" fleet_count_is answered $((before + TASKS))
-    wait_for 300 "$TASKS Tasks to be completed" tasks_counted completed "$TASKS"
+    tasks_await 300 completed "$TASKS"
     figure "$TASKS Tasks with such modules run: VmHWM (KiB)" "$(memory VmHWM)"
     observe_for "${BENCH_SETTLE_SECONDS:-45}"
     figure "$TASKS Tasks with such modules ran: RssAnon, settled (KiB)" "$(memory RssAnon)"

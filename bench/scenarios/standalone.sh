@@ -59,6 +59,14 @@ server_mib() {
     done
     ratio "$sum" 1024 1
 }
+# User and system time of the server so far, in ms.
+server_cpu_ms() {
+    local name sum=0
+    for name in "${PROCESSES[@]}"; do
+        sum=$((sum + $(awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / hz) }' "/proc/$(pid_of "$name")/stat")))
+    done
+    printf '%s\n' "$sum"
+}
 end() {
     local name
     for name in "${PROCESSES[@]}"; do crash "$name"; done
@@ -71,8 +79,27 @@ load() {
 kept() { sed -n "s/^$1 //p" <<<"$2"; }
 kind_is_served() { k get --raw "/apis/$API/namespaces/$NS/tasks?limit=1"; }
 
+version() { k get --raw "/apis/$API/namespaces/$NS/tasks?limit=1" | jq -r .metadata.resourceVersion; }
+# has_written SINCE: for wait_for
+has_written() {
+    local now
+    now=$(version)
+    printf 'at %s\n' "$now"
+    ((now > $1 + 50))
+}
+# The end of the server, while 16 writers are at work.
+end_under_writers() {
+    local writers since
+    since=$(version)
+    load writes 16 &>/dev/null &
+    writers=$!
+    wait_for 120 "writes" has_written "$since"
+    end
+    wait "$writers" || true # its server is gone
+}
+
 measure() {
-    local count lines writers
+    local count lines writers before
     start "empty"
     kinds
     k create namespace "$NS" >/dev/null
@@ -81,15 +108,20 @@ measure() {
         lines=$(load writes "$writers")
         figure "writes a second, $writers writers" "$(kept writes-per-second "$lines")"
     done
+    before=$(server_cpu_ms)
     lines=$(load fanout "$WATCHES")
+    figure "processor time an event to a watch (us)" "$(ratio "$((1000 * ($(server_cpu_ms) - before)))" "$(kept events "$lines")" 0)"
     figure "events a second to $WATCHES watches" "$(kept events-per-second "$lines")"
-    figure "last of $WATCHES watches behind the last write (ms)" "$(kept behind-ms "$lines")"
+    figure "last of $WATCHES watches behind a burst of writes (ms)" "$(kept behind-ms "$lines")"
+    figure "all of $WATCHES watches told of a single write (ms)" "$(kept told-ms "$lines")"
     for count in $OBJECTS; do
         ((count == 0)) || load fill "$count" >/dev/null
-        end
-        start "$count Tasks, after kill -9"
+        end_under_writers
+        start "$count Tasks, after kill -9 under 16 writers"
         wait_for 120 "Tasks to be served" kind_is_served
+        before=$(server_cpu_ms)
         lines=$(load list)
+        figure "processor time a list of $count Tasks (ms)" "$(ratio "$(($(server_cpu_ms) - before))" "$(kept lists "$lines")" 1)"
         figure "list of $count Tasks in pages (ms)" "$(kept list-ms "$lines")"
         observe_for "$SETTLE"
         figure "memory with $count Tasks (MiB)" "$(server_mib)"

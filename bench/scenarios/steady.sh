@@ -30,7 +30,7 @@ measure() { # measure COUNT
     local count=$1 mark before
     add_proplets "$count"
     fleet_start "$count"
-    wait_for 3600 "$count Proplets to run" phase_count_is proplets Running "$count"
+    proplets_await 3600 Running "$count"
     wait_for 600 "the first refreshes" settled "$count"
     mark=$(audit_mark)
     before=$(cpu_ms)
@@ -55,6 +55,7 @@ main() {
     for count in "${SIZES[@]}"; do
         measure "$count"
         tasks_py drop-proplets "$count"
+        proplets_await 3600 "" 0 # the next ones have the same names
     done
     lines
 }

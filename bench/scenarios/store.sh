@@ -26,6 +26,7 @@ main() {
         lines=$(measure objects "$number")
         figure "memory with $number objects (MiB)" "$(ratio "$(kept resident-kib "$lines")" 1024 1)" "<= 16"
         figure "start with $number objects, file checked (ms)" "$(kept start-ms "$lines")" "<= 1000"
+        figure "start with $number objects, processor time (ms)" "$(kept start-cpu-ms "$lines")" "<= 1000"
         figure "list of $number objects in pages of 500 (ms)" "$(kept list-ms "$lines")"
     done
     lines=$(measure fanout 100)

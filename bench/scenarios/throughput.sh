@@ -32,7 +32,7 @@ run() { # run COUNT
     mark=$(audit_mark)
     operator_start
     wait_for 3600 "$count answers" fleet_count_is answered $((before + count))
-    wait_for 600 "$count Tasks to be completed" tasks_counted completed "$count"
+    tasks_await 600 completed "$count"
     cpu=$(cpu_ms) # of a process that did nothing else
     seen[$count]=$(of_run "$mark" "$count")
     figure "$count Tasks (Tasks/s)" "$(ratio "$count" "$(of seconds "$count")" 1)"
@@ -66,7 +66,7 @@ main() {
     operator_start
     add_proplets "$PROPLETS"
     fleet_start "$PROPLETS"
-    wait_for 120 "all Proplets to run" phase_count_is proplets Running "$PROPLETS"
+    proplets_await 120 Running "$PROPLETS"
     for count in "${SIZES[@]}"; do
         run "$count"
         controller_stop

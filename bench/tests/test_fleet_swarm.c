@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
-#include "common/tests/parse_json.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define BEGIN_MS INT64_C(1700000000000)
@@ -19,7 +19,7 @@ static struct {
 
 static void hear(void *ctx UNUSED, const struct swarm_message *message)
 {
-    const cJSON *json = parse_json(arena, message->payload);
+    const cJSON *json = parsed(arena, message->payload);
 
     ck_assert_uint_eq(strlen(message->payload), message->len);
     ck_assert_uint_eq(swarm_device_of(swarm, json_string(json_get(json, "proplet_id"), NULL)),
