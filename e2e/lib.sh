@@ -7,6 +7,7 @@ ROOT=$(dirname "$HERE")
 # shellcheck source=e2e/versions.sh
 source "$HERE/versions.sh"
 KUBECTL=$CONTROL_PLANE_BIN/kubectl
+PATH=$PATH:/usr/sbin # mosquitto is there, and in the PATH of an ordinary user of Debian that is not
 
 # shellcheck source=e2e/lib/base.sh
 source "$HERE/lib/base.sh"

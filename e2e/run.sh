@@ -109,13 +109,14 @@ run_lanes() {
 
 count() { grep -c "^$1 " "$WORK/verdicts" || true; }
 
-# check_identities CHOSEN: what each identity did in all of it, and whether it was right
+# check_identities CHOSEN: what each identity did in all of it, and whether it was right; which rights nobody uses
+# can only be told where all cases that use one apply, and some speak for the pods that are here
 check_identities() {
     local report=$ROOT/build/e2e/identities.txt verdict=ok
     local -a complete=()
     cluster_is_ours && ! has_standalone || return 0
     [[ -e $WORK/controller-was-started ]] || return 0
-    (($(count FAILED) > 0 || $1 > 0)) || complete=(--complete)
+    (($(count FAILED) > 0 || $1 > 0)) || operator_in_pods || complete=(--complete)
     audit_identities "${complete[@]}" "$WORK"/cluster-*/ >"$report" 2>&1 || verdict=FAILED
     printf '%s identities\n' "$verdict" >>"$WORK/verdicts"
     if [[ $verdict == ok ]]; then

@@ -6,6 +6,7 @@
 #   run    packages, control plane and Python environment for demo, e2e and bench
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
+#   kubectl  Debian's, for case 95
 # Whatever is there already is left alone; two runs at once wait for each other.
 set -euo pipefail
 
@@ -71,6 +72,24 @@ install_packages() {
     progress "package lists" "$CACHE/apt.log" apt-get "${quiet[@]}" update
     progress "install ${missing[*]}" "$CACHE/apt.log" \
         apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}"
+}
+
+# ---- kubectl of Debian ----
+
+# Beside whatever kubectl the machine has: taken out of the package, not installed.
+debian_kubectl() {
+    [[ ! -x $DEBIAN_KUBECTL ]] || return 0
+    command -v apt-get >/dev/null || die "not a Debian: it has no kubectl"
+    ((EUID != 0)) || [[ -n $(apt-cache search --names-only '^kubernetes-client$') ]] || apt-get -q update
+    progress "kubectl of Debian" "$CACHE/kubectl-debian.log" unpack_debian_kubectl
+}
+unpack_debian_kubectl() {
+    local folder=${DEBIAN_KUBECTL%/*}
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    (cd "$folder" && apt-get -q download kubernetes-client && dpkg-deb --extract kubernetes-client*.deb .)
+    rm "$folder"/*.deb
+    mv "$folder/usr/bin/kubectl" "$DEBIAN_KUBECTL" # whoever sees the name may run it
 }
 
 # ---- Python environment of the test device ----
@@ -192,6 +211,7 @@ main() {
             install_packages "${NODE_PACKAGES[@]}"
             control_plane "${NODE_PROGRAMS[@]}"
             ;;
+        kubectl) debian_kubectl ;;
         kind)
             install_packages "${KIND_PACKAGES[@]}"
             # A node image that can be pulled brings its own.
@@ -206,7 +226,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, image, lint, run, node, kind or all" ;;
+        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl or all" ;;
         esac
     done
 }

@@ -79,10 +79,12 @@ suite oracle python3 -B e2e/oracle/test_oracle.py
 suite audit python3 -B e2e/tools/test_audit.py
 suite links python3 -B e2e/proxy/test_links.py
 suite image python3 -B config/image/test_image.py
+suite bench python3 -B bench/tests/test_report.py
 suite chaos python3 -B e2e/chaos/test_chaos.py
 suite demo e2e/demo.sh
 suite demo-cluster env CLUSTER=1 e2e/demo.sh
 suite demo-fl e2e/demo-fl.sh
+suite differential env COMPARE_SECONDS=60 e2e/standalone/differential.sh 1000 21
 suite e2e env E2E_CLUSTER=control-plane e2e/run.sh
 beside_ends
 # Who builds everything anew within an hour may have no time left for what needs a kubelet.

@@ -92,6 +92,9 @@ make_it undeploy >"$LOGS/undeploy.log" || fail "make undeploy: $(<"$LOGS/undeplo
 ! grep 'finalizer taken off' "$LOGS/undeploy.log" || fail "the controller was there, and did not release its objects"
 nothing_is_left
 make_it undeploy >/dev/null || fail "make undeploy fails where nothing is"
+k apply --server-side -f "$ROOT/rbac/base/00-namespace.yaml" >/dev/null # cert-manager was removed before
+make_it undeploy OVERLAY=cert-manager >/dev/null || fail "make undeploy fails where cert-manager is not"
+nothing_is_left
 crash controller
 
 # ---- without it, and with a finalizer of somebody else ----

@@ -33,9 +33,10 @@ all_run() {
 }
 wait_for 120 "all participants to train" all_run
 
-# Whoever waits for room longer than COORDINATOR_PATIENCE_MS is told 503, and sends again.
+# Whoever waits for room longer than COORDINATOR_PATIENCE_MS is told 503, and sends again. What is said goes into a
+# file: curl empties it before it tries again, and gives up where it cannot, as with /dev/null.
 post() { # post NUMBER TASK-UID
-    curl -sS --max-time 600 --retry 20 --retry-delay 1 -o /dev/null -w "participant $1: %{http_code}\n" \
+    curl -sS --max-time 600 --retry 20 --retry-delay 1 -o "$PART/said-$1" -w "participant $1: %{http_code}\n" \
         -X POST -H 'Expect:' -T "$PART/update-$1" "$COORDINATOR_URL/t/$2/update" >"$PART/answer-$1" 2>&1
 }
 posts=()

@@ -119,6 +119,16 @@ pod_starts 0
 wait_task waits completed 60
 expect_eq "its place" pool-0 "$(place waits)"
 
+# Pods that are refused: only events of the StatefulSet say why.
+kn create quota none --hard=pods=0 >/dev/null
+quota_counts() { kn get quota none -o json | jq -e '.status.hard.pods == "0"' >/dev/null; }
+wait_for 30 "the quota to count" quota_counts
+add_proplet crowded crowd "$(k8s_json reg/proplet:1 '{"indexedClientIds":true,"replicas":2}')"
+wait_condition proplets crowded Ready '^False QuotaExceeded .*exceeded quota: none' 90
+wait_for 30 "an event" has_event crowded 'Warning QuotaExceeded'
+kn delete proplet crowded --wait=false >/dev/null
+kn delete quota none >/dev/null
+
 # A pod has its identity from then on: whoever came later with the same gets nothing.
 add_proplet late pool-0
 wait_condition proplets late Ready '^False DuplicateClientId'

@@ -90,6 +90,10 @@ add_cluster_proplet rooted '{"spec": {"k8s": {"podTemplate": {"spec": {"security
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 add_image_task insecure rooted
 held_up insecure PodSecurity
+# What the API server does not know, it leaves out; who wrote it is told.
+add_cluster_proplet mistaken '{"spec": {"k8s": {"podTemplate": {"spec": {"tolerationz": [{"operator": "Exists"}]}}}}}'
+wait_for 30 "an event" has_event mistaken \
+    '^Warning UnknownField spec.k8s.podTemplate.spec.tolerationz: the API server does not know'
 
 # None of those that wait is looked at again and again: neither reads nor writes.
 mark=$(audit_mark)

@@ -10,7 +10,6 @@ case_begin
 case_needs_node
 secret_of() { printf 'secret-of-%s\n' "${1%-[0-9]}"; } # the pods of one Proplet have one key
 k label namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
-wait_for 30 "the account of the pods" kn get serviceaccount default
 broker_prepare pool-0 pool-1
 broker_start
 controller_prepare

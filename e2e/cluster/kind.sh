@@ -189,6 +189,13 @@ kind_services() {
         wait_for 120 "$node to reach Services" kind_node_serves "$node"
     done
 }
+# An API server that was killed takes its address out of the Service when it starts, and puts it back when it is
+# ready. A kube-proxy whose watch ends in between asks again up to a minute later: until then its node has none.
+kind_services_back() { wait_for 180 "all nodes to reach the API server through its Service" kind_nodes_serve; }
+kind_nodes_serve() {
+    local node
+    for node in $(nodes); do kind_node_serves "$node" || return 1; done
+}
 kind_node_serves() { on_node "$1" curl -sSkf --max-time 10 -o /dev/null "https://${KIND_SERVICES%0/16}1/readyz" 2>&1; }
 
 # The API server is a pod of its node's kubelet, which starts it again until its manifest is away.

@@ -8,12 +8,13 @@ OBSERVER=observer
 
 secret_of() { printf 'secret-of-%s\n' "$1"; }
 
-# broker_prepare IDENTITY...: files only; broker_start starts it (again) on the same port and data
+# broker_prepare IDENTITY...: files only; broker_start starts it (again) on the same port and data.
+# BROKER_DATA: a folder for what it saves, if not one of this part
 broker_prepare() {
     BROKER=$PART/broker
     BROKER_PORT=$(free_port)
     mkdir -p "$BROKER/data"
-    sed -e "s#/etc/mosquitto/#$BROKER/#; s#/var/lib/mosquitto/#$BROKER/data/#" \
+    sed -e "s#/etc/mosquitto/#$BROKER/#; s#/var/lib/mosquitto/#${BROKER_DATA:-$BROKER/data}/#" \
         -e "s#^listener .*#listener $BROKER_PORT $(has_node || printf 127.0.0.1)#" -e '/^\(certfile\|keyfile\) /d' \
         "$ROOT/config/mosquitto/mosquitto.conf" >"$BROKER/mosquitto.conf"
     # Started as root it would change to a user that may not read this folder.

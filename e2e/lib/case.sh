@@ -27,8 +27,9 @@ case_begin() {
     trap case_end EXIT
     ! has_kind || kind_services
     k create namespace "$NS" >/dev/null
-    # Their pods cannot be made before.
-    ! has_node || wait_for 30 "the account of the pods" kn get serviceaccount default
+    # Their pods cannot be made before. The controller manager makes it, which ends when the API server was away,
+    # and which a kubelet starts again after a pause that doubles.
+    ! has_node || wait_for 180 "the account of the pods" kn get serviceaccount default
 }
 
 # For cases that need powers over the cluster that an existing one does not give.
@@ -118,7 +119,7 @@ case_tells_no_secret() {
 # What a case stopped of the control plane and, since it failed, did not bring back.
 case_revive_cluster() {
     local name
-    ! has_kind || { kind_apiserver_begin && apiserver_back && nodes_revive; }
+    ! has_kind || { kind_apiserver_begin && apiserver_serves && nodes_revive && kind_services_back; }
     ! has_standalone || standalone_revive
     owns_cluster || return 0
     for name in etcd apiserver manager; do

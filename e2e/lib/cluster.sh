@@ -177,6 +177,7 @@ cluster_apiserver() {
         --kubelet-client-key "$CLUSTER/apiserver-kubelet.key"
         --kubelet-preferred-address-types InternalIP)
     date +%s.%N >>"$CLUSTER/apiserver-starts"
+    # Left alone it begins a new audit log after 100 MB, as 10,000 Tasks make: what is counted from a mark would be lost.
     spawn apiserver "$CONTROL_PLANE_BIN/kube-apiserver" --bind-address 127.0.0.1 \
         --secure-port "$APISERVER_PORT" --etcd-servers "http://127.0.0.1:$ETCD_PORT" \
         --advertise-address 127.0.0.1 --endpoint-reconciler-type none \
@@ -187,7 +188,7 @@ cluster_apiserver() {
         --service-account-key-file "$CLUSTER/sa.pub" \
         --service-account-signing-key-file "$CLUSTER/sa.key" \
         --audit-policy-file "$HERE/manifests/audit-policy.yaml" \
-        --audit-log-path "$CLUSTER/audit.log" "${for_node[@]}"
+        --audit-log-path "$CLUSTER/audit.log" --audit-log-maxsize 65536 "${for_node[@]}"
 }
 
 cluster_manager() {
@@ -210,9 +211,13 @@ apiserver_begin() {
     fi
 }
 
-# apiserver_back: until it serves again. One that could not begin within its own 30 s, on a busy machine, ends:
-# it is started again, as by a kubelet.
-apiserver_back() { wait_for 300 "the API server" apiserver_answers; }
+# apiserver_back: until it serves again, also pods on all nodes
+apiserver_back() {
+    apiserver_serves
+    ! has_kind || kind_services_back
+}
+# One that could not begin within its own 30 s, on a busy machine, ends: it is started again, as by a kubelet.
+apiserver_serves() { wait_for 300 "the API server" apiserver_answers; }
 apiserver_answers() {
     ! owns_cluster || in_cluster is_running apiserver || in_cluster cluster_apiserver
     api /readyz

@@ -199,7 +199,17 @@ operator_stop() {
     wait_for 90 "the pods of the controller to end" operator_gone
 }
 
+# operator_ended UID...: no process of these pods is left. The API server says so a while earlier of pods that were
+# deleted by force: the kubelet may not know yet, and their leader may take the Lease again meanwhile.
+operator_ended() {
+    local uids
+    uids=$(printf '%s\n' "${@//-/[-_]}" | paste -sd '|')
+    [[ -z $uids ]] || ! grep -qE "pod($uids)" /proc/[0-9]*/cgroup 2>/dev/null
+}
+
 operator_clear() {
+    local -a pods
+    mapfile -t pods < <(api "/api/v1/namespaces/$SYSTEM_NS/pods?labelSelector=$OPERATOR_LABEL" | jq -r '.items[].metadata.uid')
     ko delete "deployment/$OPERATOR" "secret/$OPERATOR-keys" service/propeller-coordinator --ignore-not-found --wait=false >/dev/null 2>&1
     # Not left to the garbage collector, which after a death of the API server may take its time: they would make
     # pods again, whose controllers would hold the Lease of the next case.
@@ -207,6 +217,7 @@ operator_clear() {
     ko delete pods --selector "part-of=e2e-operator" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
     ko delete pods --selector "$OPERATOR_LABEL" --grace-period=0 --force --ignore-not-found >/dev/null 2>&1
     wait_for 60 "the pods of the controller to be gone" operator_gone >/dev/null 2>&1
+    wait_for 60 "the processes of the controller to end" operator_ended "${pods[@]}" >/dev/null 2>&1
 }
 
 # ---- single replicas: pods of their own ----

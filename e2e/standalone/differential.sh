@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # differential.sh [SEQUENCES [SEED [INDEX]]]: random calls to a kube-apiserver with crds/ and propeller-webhook, and
 # to propeller-standalone: answers and watches must be the same. With INDEX only this sequence of the seed.
-# KEEP=1 leaves both running until Enter is pressed.
+# KEEP=1 leaves both running until Enter is pressed. COMPARE_SECONDS=60: no further sequence begins after that.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -26,7 +26,7 @@ start_webhook() {
     webhook_start
     : >"$PART/webhook-registered"
     webhook_service
-    webhook_configurations "$WEBHOOK_CA" | jq 'del(.webhooks[].namespaceSelector)' |
+    webhook_configurations "$WEBHOOK_CA" | jq 'del(.webhooks[].namespaceSelector) | .webhooks[].timeoutSeconds = 30' |
         k apply --server-side --force-conflicts -f - >/dev/null
     wait_for 30 "the API server to ask the webhook" webhook_is_asked
 }
@@ -46,7 +46,8 @@ main() {
     }
     python3 -B "$HERE/standalone/differential/run.py" --real "$CLUSTER/admin.kubeconfig" \
         --ours "$PART/ours/admin.kubeconfig" --known "$HERE/standalone/differential/known.txt" \
-        --sequences "$SEQUENCES" --seed "$SEED" ${ONLY:+--only "$ONLY"}
+        --sequences "$SEQUENCES" --seed "$SEED" ${ONLY:+--only "$ONLY"} \
+        ${COMPARE_SECONDS:+--seconds "$COMPARE_SECONDS"}
 }
 
 main

@@ -57,6 +57,8 @@ EXPECTED_UNUSED = {
         "no request: the API server asks for it when a Job is made with blockOwnerDeletion",
     "task-controller apps/deployments get":
         "a Deployment is there that the cache does not know: a reply was lost, or the process died",
+    "proplet-controller events.k8s.io/events list":
+        "the pods of a StatefulSet are refused, which 72 provokes, and not where pods really run",
     "proplet-controller propeller.propeller.abstractmachines.fr/proplets/finalizers update":
         "no request: the API server asks for it when pods are made with blockOwnerDeletion",
     "propellerjob-controller events.k8s.io/events patch":
@@ -89,7 +91,8 @@ def resource_of(ref):
     return f"{name}/{ref['subresource']}" if ref.get("subresource") else name
 
 
-Request = collections.namedtuple("Request", "account group resource verb name ns code seconds user")
+# seconds: when it was received; answered: when that was decided. One of another replica may come in between.
+Request = collections.namedtuple("Request", "account group resource verb name ns code seconds answered user")
 
 
 def code_of(answer):
@@ -115,7 +118,8 @@ def read_log(paths, namespaces):
                 yield Request(match[2], ref.get("apiGroup", ""), resource_of(ref), event["verb"],
                               ref.get("name", ""), ref.get("namespace", ""),
                               code_of(event.get("responseStatus", {})),
-                              time_of(event["requestReceivedTimestamp"]), user)
+                              time_of(event["requestReceivedTimestamp"]),
+                              time_of(event["stageTimestamp"]), user)
 
 
 def accounts_of(binding, namespace):
@@ -168,11 +172,20 @@ def print_table(requests):
             print(f"    {count:7} {what}")
 
 
-def is_starting(seconds, starts, granted):
-    """An API server that starts refuses what is allowed until it has read its rules: what was granted at some
-    time, and not yet since the last start."""
+def iso(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat()
+
+
+def granted_before(seconds, starts, granted):
+    """What makes a refusal at seconds a wrong one: when the same was granted, or "never". None where it is right:
+    an API server that starts refuses what is allowed until it has read its rules, so what is granted at some time
+    counts only if it was so since the last start."""
+    if not granted:
+        return "never"
     begin = max((start for start in starts if start <= seconds), default=None)
-    return begin is not None and bool(granted) and not any(begin <= time <= seconds for time in granted)
+    if begin is None:
+        return iso(granted[0])
+    return next((iso(time) for time in granted if begin <= time <= seconds), None)
 
 
 def refused(requests, starts, absent):
@@ -181,16 +194,17 @@ def refused(requests, starts, absent):
     granted = collections.defaultdict(list)
     for request in requests:
         if request.code and request.code != 403:
-            granted[request[:4]].append(request.seconds)
+            granted[request[:4]].append(request.answered)
     for request in requests:
-        starting = is_starting(request.seconds, starts, granted[request[:4]])
-        looking = request.verb in READS and request.ns in absent
-        if request.code == 403 and not starting and not looking:
-            found.setdefault(name_right(*request[:5]), []).append(request)
+        if request.code != 403 or (request.verb in READS and request.ns in absent):
+            continue
+        before = granted_before(request.seconds, starts, granted[request[:4]])
+        if before:
+            found.setdefault(name_right(*request[:5]), []).append((request.seconds, before, request))
     for right, those in found.items():
-        first = min(those, key=lambda request: request.seconds)
-        at = datetime.datetime.fromtimestamp(first.seconds, datetime.timezone.utc).isoformat()
-        yield f"refused: {right}, {len(those)} times, at first {at} in {first.ns or 'all namespaces'} to {first.user}"
+        seconds, before, first = min(those)
+        yield (f"refused: {right}, {len(those)} times, at first {iso(seconds)} in {first.ns or 'all namespaces'} "
+               f"to {first.user}; granted before: {before}")
 
 
 def misplaced(requests, accounts):

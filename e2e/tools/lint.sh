@@ -232,21 +232,30 @@ check_sleeps() {
     find e2e/cases -name '*.sh' 2>/dev/null | LC_ALL=C sort | xargs -r grep -HnE '\bsleep +[0-9$"]' || true
 }
 
+readonly SHELL_LIBRARY='^\./e2e/(lib|versions|lib/.*|cluster/.*)\.sh$'
+
 shellcheck_of() { xargs -r -P "$PARALLEL" -n 4 shellcheck --external-sources --format=gcc || true; }
 
-# To read the library, which each case includes, takes three seconds of a processor. It is read with the other
-# scripts; the cases meet one in its place, which has the same constants and uses the same variables.
-shellcheck_of_cases() {
-    local folder=$CACHE/shell library
-    library=$(cat e2e/lib.sh e2e/versions.sh e2e/lib/*.sh e2e/cluster/*.sh)
+# What the library's readers meet in its place: the same constants, and a use of every variable that they may set.
+stand_in() {
+    scripts | grep -E "$SHELL_LIBRARY" | xargs grep -hE '^[A-Z][A-Z0-9_]*=[A-Za-z0-9._/-]+$' || true
+    comm -12 <(scripts | grep -E "$SHELL_LIBRARY" | variables) <(scripts | grep -vE "$SHELL_LIBRARY" | variables) |
+        sed 's/.*/: "${&[@]}"/'
+}
+variables() { xargs grep -hoE '\b[A-Z][A-Z0-9_]+\b' | LC_ALL=C sort -u; }
+
+# To read that library, as nearly all scripts do, takes four seconds of a processor. It is read once, by itself; the
+# others are looked at in a tree in which it is a few lines.
+shellcheck_all() {
+    local folder=$CACHE/shell
     rm -rf "$folder"
     mkdir -p "$folder/e2e"
-    ln -s "$PWD"/e2e/*/ "$folder/e2e/"
-    {
-        grep -E '^[A-Z][A-Z0-9_]*=[A-Za-z0-9._/-]+$' <<<"$library" || true
-        grep -oE '\b[A-Z][A-Z0-9_]+\b' <<<"$library" | LC_ALL=C sort -u | sed 's/.*/: "${&[@]}"/'
-    } >"$folder/e2e/lib.sh"
-    (cd "$folder" && find e2e/cases/ -name '*.sh' | LC_ALL=C sort | shellcheck_of)
+    find "$PWD" -mindepth 1 -maxdepth 1 ! -name e2e ! -name build -exec ln -s {} "$folder/" \;
+    find "$PWD/e2e" -mindepth 1 -maxdepth 1 ! -name lib.sh -exec ln -s {} "$folder/e2e/" \;
+    stand_in >"$folder/e2e/lib.sh"
+    shellcheck_of <<<./e2e/lib.sh &
+    scripts | grep -vx ./e2e/lib.sh | (cd "$folder" && shellcheck_of)
+    wait $!
 }
 
 # They include each other: all or none from the cache.
@@ -254,7 +263,7 @@ check_shellcheck() {
     local kept
     kept=$CACHE/shellcheck-$({ shellcheck --version; cat "$0"; scripts | xargs -r sha256sum; } | sha256sum | cut -c1-32)
     if [[ ! -e $kept ]]; then
-        { scripts | grep -v '^\./e2e/cases/' | shellcheck_of; shellcheck_of_cases; } >"$kept.$$"
+        shellcheck_all >"$kept.$$"
         mv "$kept.$$" "$kept"
     fi
     cat "$kept"

@@ -14,7 +14,7 @@ s3_start
 
 status=0
 output=$(PROPELLER_TEST_S3="$S3_ENDPOINT $S3_REGION $S3_BUCKET $S3_ACCESS_KEY $(secret_of s3)" \
-    CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-15} "$program" 2>&1) || status=$?
+    CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-60} "$program" 2>&1) || status=$?
 echo "$output"
 if [[ -n ${TEST_TALLY:-} ]]; then
     [[ $output =~ Checks:\ ([0-9]+),\ Failures:\ ([0-9]+),\ Errors:\ ([0-9]+) ]] || exit 1

@@ -28,11 +28,12 @@ def account(name, namespace=HOME):
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
-def request(user, verb, resource, code=200, group=audit.GROUP, ns="team", name="", home=HOME, second=0):
+def request(user, verb, resource, code=200, group=audit.GROUP, ns="team", name="", home=HOME, second=0, took=0):
     return {"user": {"username": f"system:serviceaccount:{home}:{user}"}, "verb": verb,
             "objectRef": {"apiGroup": group, "resource": resource, "namespace": ns, "name": name},
             "responseStatus": {"code": code},
-            "requestReceivedTimestamp": f"2026-01-01T00:00:{second:02}.000000Z"}
+            "requestReceivedTimestamp": f"2026-01-01T00:00:{second:02}.000000Z",
+            "stageTimestamp": f"2026-01-01T00:00:{second + took:02}.000000Z"}
 
 
 class Audit(unittest.TestCase):
@@ -119,6 +120,15 @@ class Audit(unittest.TestCase):
         self.log = [request("task-controller", "get", "tasks", code=403, second=50),
                     request("task-controller", "get", "tasks", second=51)]
         self.assertEqual(self.judge(), [])
+
+    def test_refusal_beside_one_that_is_granted_later_is_of_a_starting_api_server(self):
+        starts = self.folder / "apiserver-starts"
+        starts.write_text(f"{audit.time_of('2026-01-01T00:00:00Z')}\n")
+        self.log = [request("task-controller", "get", "tasks", second=3, took=4),
+                    request("task-controller", "get", "tasks", code=403, second=5)]
+        self.assertEqual(self.judge(), [])
+        self.log.append(request("task-controller", "get", "tasks", code=403, second=8))
+        self.assertEqual(len(self.judge()), 1)
 
     def test_refusal_of_what_was_granted_since_the_start_is_found(self):
         starts = self.folder / "apiserver-starts"

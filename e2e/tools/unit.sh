@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the unit tests and replays the fuzz corpora of one flavour: unit.sh build/<flavour> PROGRAM...
 #
-# A line a program, its whole output only when it failed, and the sum at the end. With TEST_TALLY
-# set, "<suite> <passed> <failed>" is appended to the file it names.
+# A line a program, its whole output only when it failed; at the end the first lines of each failure
+# again, for who sees no more than the end, and the sum. With TEST_TALLY set, "<suite> <passed> <failed>"
+# is appended to the file it names, and with TEST_FAILURES the lines of the failures to that one.
 set -euo pipefail
 
 readonly TIME_LIMIT_S=1200
@@ -14,7 +15,7 @@ export ASAN_OPTIONS=halt_on_error=1:detect_leaks=1:detect_stack_use_after_return
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 # Against hangs only: nothing is timed, and the machine may be busy.
-export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-15}
+export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-60}
 
 # "passed failed" of a test program by check's summary. A program that ends otherwise has one failure.
 count_checks() {
@@ -47,6 +48,15 @@ corpus_of() {
     echo "${source%/*}/corpus/${source##*/fuzz_}"
 }
 
+# The name and the first failing lines of a program; of its output the end where none is known as such.
+failure_of() {
+    local program=$1 output=$2 status=$3 lines
+    lines=$(grep -aE ':[FE]:|^SUMMARY|runtime error|Assertion' "$output" | head -n 8 || true)
+    [[ -n $lines ]] || lines=$(tail -n 4 "$output")
+    printf 'unit-%s %s, exit status %s:\n%s\n' "$(cut -d/ -f2 <<<"$program")" "$(basename "$program")" "$status" \
+        "$(cut -c1-300 <<<"$lines")"
+}
+
 run_one() {
     local program=$1 results=$2 name output status=0 passed failed started=$SECONDS
     local -a inputs=()
@@ -72,8 +82,7 @@ run_one() {
         # one write, so that the outputs of two programs do not mix
         printf '  %-32s %5d checks, %d failures (exit status %d)\n%s\n' "$name" \
             $((passed + failed)) "$failed" "$status" "$(sed 's/^/    /' "$output")"
-        [[ -z ${TEST_FAILURES:-} ]] || printf 'unit-%s %s, exit status %s:\n%s\n' "$(cut -d/ -f2 <<<"$program")" "$name" "$status" \
-            "$(grep -E ':[FE]:|^SUMMARY|runtime error|Assertion' "$output" | head -n 8 | cut -c1-300)" >>"$TEST_FAILURES"
+        failure_of "$program" "$output" "$status" >"${output%.output}.failure"
     fi
 }
 
@@ -99,11 +108,18 @@ for program in "${programs[@]}"; do
         failed=$((failed + f))
     else
         failed=$((failed + 1))
+        printf 'unit-%s %s did not end\n' "$flavour" "$(basename "$program")" >"$results/${program//\//-}.failure"
     fi
+    [[ ! -e $results/${program//\//-}.failure ]] || cat "$results/${program//\//-}.failure" >>"$results/failures"
 done
 
 if [[ -n ${TEST_TALLY:-} ]]; then
     echo "unit-$flavour $passed $failed" >>"$TEST_TALLY"
+fi
+if [[ -s $results/failures ]]; then
+    [[ -z ${TEST_FAILURES:-} ]] || cat "$results/failures" >>"$TEST_FAILURES"
+    echo
+    cat "$results/failures"
 fi
 echo "unit ($flavour): $passed passed, $failed failed"
 [[ $failed -eq 0 ]]

@@ -72,7 +72,7 @@ class Maker:
         rng = self.rng
         kind, name, key = self.place()
         body = named(rng, kind, name)
-        if rng.random() < 0.06:
+        if rng.random() < 0.06 and isinstance(body.get("metadata"), dict):
             self.generated += 1
             body["metadata"].pop("name", None)
             body["metadata"]["generateName"] = rng.choice(["gen%d-" % self.generated] * 9 + ["g" * 80 + "-"])
@@ -130,6 +130,8 @@ class Maker:
         options = []
         if way == APPLY:
             body = make(rng)
+            for part in [p for p in ("finalizers", "labels", "annotations") if not body["metadata"].get(p)]:
+                body["metadata"].pop(part, None)  # what is empty is stored there, and is not to be seen
             if rng.random() < 0.85:
                 body["metadata"]["name"] = name
             if rng.random() < 0.1:
@@ -139,10 +141,8 @@ class Maker:
             options = [["force", "true"]] if rng.random() < 0.35 else []
             if rng.random() < 0.95:
                 options.append(["fieldManager", rng.choice(MANAGERS[:3])])
-        elif way == JSON:
-            body = self.json_patch(make(rng))
         else:
-            body = self.merge_patch(make(rng), way == STRATEGIC)
+            body = self.json_patch(make(rng)) if way == JSON else self.merge_patch(make(rng), way == STRATEGIC)
         if way != APPLY or rng.random() < 0.3:
             options = write_options(rng, options)
         if way != APPLY and rng.random() < 0.02:
@@ -336,22 +336,22 @@ class Maker:
         if rng.random() > 0.05:
             return step
         if "body" not in step or rng.random() < 0.2:
-            step["path"] = rng.choice([step["path"] + "/x", step["path"] + "/status/x", step["path"] + "/scale", step["path"] + "/",
-                                       step["path"].replace("/v1", "/v1beta9", 1), step["path"].replace("namespaces/", "", 1),
-                                       step["path"].replace("@NS", "no-such-namespace"), step["path"].replace("@NS/", "")])
-            return step
+            path = step["path"]
+            step["path"] = rng.choice([path + "/x", path + "/status/x", path + "/scale", path + "/"] + [path.replace(*p, 1) for p in (
+                ("/v1", "/v1beta9"), ("namespaces/", ""), ("@NS", "no-such-namespace"), ("@NS/", ""))])
+            return step if "/no-such-namespace/" in step["path"] else dict(step, spoiled="(no path)")
         spoiled = rng.randrange(4)
         if spoiled == 0:
             step["headers"]["Content-Type"] = rng.choice(["text/plain", "application/xml", "", "application/json; charset=utf-8",
                                                           "application/yaml", "nonsense", MERGE, JSON, STRATEGIC, APPLY])
-        elif spoiled == 1:
-            step["cut"] = rng.choice([0, 1, 0.5, 0.9, -1])
-        elif spoiled == 2:
-            step["duplicate"] = True
-        else:
-            step["raw"] = rng.choice(["null", "[]", "5", "\"x\"", "{}", "{\"a\":", "{\"kind\": 5}", " ", "\x00", "{} {}", "{}x",
-                                      "a: [b", "kind: x", "\xff", "{\"metadata\": {\"name\": \"a\"", "@HUGE", "@DEEP"])
-        return step
+            return dict(step, spoiled="(sent as %s)" % step["headers"]["Content-Type"])
+        if spoiled == 1:
+            return dict(step, cut=rng.choice([0, 1, 0.5, 0.9, -1]), spoiled="(cut)")
+        if spoiled == 2:
+            return dict(step, duplicate=True, spoiled="(a key twice)")
+        raw = rng.choice(["null", "[]", "5", "\"x\"", "{}", "{\"a\":", "{\"kind\": 5}", " ", "\x00", "{} {}", "{}x",
+                          "a: [b", "kind: x", "\xff", "{\"metadata\": {\"name\": \"a\"", "@HUGE", "@DEEP"])
+        return dict(step, raw=raw, spoiled="(raw %s)" % ascii(raw)[1:-1])
 
     def odd(self):
         """Something else than the usual calls of objects."""
@@ -364,12 +364,12 @@ class Maker:
             call("GET", "/apis/no.such.group/v1/things"), call("GET", "/api/v2"), call("GET", "/nonsense"),
             call("GET", "/apis/" + bodies.GROUP), call("GET", "/apis/" + bodies.GROUP.split("/", 1)[0]),
             call("GET", "/apis/coordination.k8s.io/v1"), call("GET", "/apis/coordination.k8s.io"), call("GET", "/api"),
-            call("GET", "/healthz"), call("GET", "/readyz"), call("GET", "/livez"), call("POST", "/readyz", {}),
+            call("GET", "/healthz"), call("GET", "/livez"), call("POST", "/readyz", {}),
             call("GET", "/apis/%s/tasks/a" % bodies.GROUP), call("GET", kind.base + "//" + kind.plural),
             call("GET", "/api/v1/namespaces/@NS"), call("GET", "/api/v1/namespaces/@NS/status"),
             call("GET", "/api/v1/namespaces", None, [["fieldSelector", "metadata.name=@NS"]]),
             call("DELETE", kind.path(name, "status")), call("POST", kind.path(name, "status"), {}),
-            call("GET", kind.path(), None, [["watch", "x"]]), call("TRACE", path), call("GET", path, None, [["pretty", "true"]]),
+            call("GET", kind.path(), None, [["watch", "x"]], do="watch", plural=kind.plural, version=kind.version), call("TRACE", path), call("GET", path, None, [["pretty", "true"]]),
             call("GET", kind.path(), None, [["resourceVersion", "0"], ["resourceVersionMatch", "Exact"]]),
             call("GET", path, None, [["watch", "false"]]), call("POST", kind.path(space=None), named_body(rng, kind)),
             call("POST", "/api/v1/namespaces", {"metadata": {"name": rng.choice(["Bad_Name", "", "x" * 64, "a.b"])}}),
@@ -485,7 +485,7 @@ def spaces(rng):
         for _ in range(rng.randint(1, 3)):
             steps.append(rng.choice([
                 call("POST", content, {"metadata": {"name": "b"}}, [], "configmaps/b"),
-                call("POST", content, {"metadata": {"generateName": "b-"}}, [], "configmaps/b"),
+                call("POST", content, {"metadata": {"generateName": "gen0-"}}, [], "configmaps/b"),
                 call("POST", "/apis/%s/namespaces/@NS-x/tasks" % bodies.GROUP, named_body(rng, KINDS[0])),
                 call("PATCH", content + "/a", {"data": {"k": "v"}}, [], made, headers={"Content-Type": MERGE}, racy=True),
                 call("PATCH", content + "/c", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}},

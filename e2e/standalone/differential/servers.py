@@ -60,12 +60,19 @@ def send(connection, server, method, target, headers, body, named=True):
     return connection.getresponse()
 
 
+# What a server says that has too much to do.
+BUSY = (429, 503, 504)
+
+
 class Session:
-    """Calls one after the other. A connection that the server closed is opened again once."""
+    """Calls one after the other. A connection that the server closed is opened again once.
+
+    disturbed: an answer was none of the object's, or a write may have been made twice."""
 
     def __init__(self, server):
         self.server = server
         self.connection = None
+        self.disturbed = False
 
     def ask(self, method, target, headers, body=None, named=True):
         if not named:
@@ -78,6 +85,7 @@ class Session:
             except (http.client.HTTPException, OSError):
                 self.connection.close()
                 self.connection = None
+                self.disturbed |= method not in ("GET", "HEAD")
                 if last:
                     raise
         return None
@@ -85,6 +93,7 @@ class Session:
     def once(self, connection, method, target, headers, body, named):
         response = send(connection, self.server, method, target, headers, body, named)
         answer = Answer(response.status, response.headers, response.read())
+        self.disturbed |= answer.code in BUSY
         if response.will_close:
             connection.close()
             self.connection = None if connection is self.connection else self.connection
@@ -129,6 +138,6 @@ class Watch:
         try:
             if self.connection.sock:
                 self.connection.sock.shutdown(2)
-        except OSError:
+            self.connection.close()
+        except (OSError, AttributeError):  # its thread saw the end first, and closes it
             pass
-        self.connection.close()

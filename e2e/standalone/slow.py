@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Watchers of propeller-standalone that do not read, while more is written than the history keeps.
+
+Whoever reads gets every acknowledged write, in order, as if the others were not there; the server's memory stays
+within its bounds; who reads at last gets what came next without a gap, then 410 (or is cut off, and gets it when it
+tries again), and goes on with a list. Those that go away without a word leave nothing behind.
+
+usage: slow.py PROGRAM FOLDER
+"""
+import argparse
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import threading
+import time
+
+from kill import PATH, PATIENCE_S, Server, expect
+
+KEYS, TEXT, WRITES_EACH = 4, 200_000, 170  # 136 MB; the history keeps 64 MiB
+SLOW, DEAF, READERS = 12, 12, 2
+MEMORY_KIB = 192 << 10
+COMPACTION_S = 180
+
+
+class Small(http.client.HTTPSConnection):
+    """Takes next to nothing that it does not read."""
+
+    def connect(self):
+        plain = socket.socket()
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.settimeout(PATIENCE_S)
+        plain.connect((self.host, self.port))
+        self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
+
+
+def bearer(server):
+    return {"Authorization": "Bearer " + server.token}
+
+
+def ask(server, method, path, body=None, kind="application/merge-patch+json"):
+    connection = server.connect()
+    connection.request(method, path, json.dumps(body) if body else None, {**bearer(server), "Content-Type": kind})
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def watch(server, since, connect=None):
+    connection = connect or server.connect()
+    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}", headers=bearer(server))
+    return connection, connection.getresponse()
+
+
+def revision(thing):
+    return int(thing["metadata"]["resourceVersion"])
+
+
+class Reader(threading.Thread):
+    """Reads events until one that says that it is the last."""
+
+    def __init__(self, server, since):
+        super().__init__()
+        self.connection, self.events = watch(server, since)
+        self.seen, self.failure = [], None
+        self.start()
+
+    def run(self):
+        text = ""
+        while text != "end":
+            try:
+                line = self.events.readline()
+            except OSError as error:
+                line, self.failure = b"", repr(error)
+            if not line:
+                self.failure = self.failure or "the stream has ended"
+                return
+            event = json.loads(line)
+            if event["type"] != "MODIFIED":
+                self.failure = f"{event['type']}: {str(event['object'])[:200]}"
+                return
+            self.seen.append(revision(event["object"]))
+            text = event["object"]["data"]["t"]
+
+
+class Writer(threading.Thread):
+    def __init__(self, server, key):
+        super().__init__()
+        self.server, self.key, self.acked, self.failure = server, key, [], None
+        self.start()
+
+    def run(self):
+        connection, rng = self.server.connect(), random.Random(self.key)
+        for n in range(WRITES_EACH):
+            text = f"{n} " + rng.choice("abcdef") * TEXT
+            connection.request("PATCH", f"{PATH}/{self.key}", json.dumps({"data": {"t": text}}),
+                               {**bearer(self.server), "Content-Type": "application/merge-patch+json"})
+            response = connection.getresponse()
+            reply = json.loads(response.read())
+            if response.status != 200:
+                self.failure = f"{response.status} {str(reply)[:200]}"
+                return
+            self.acked.append(revision(reply))
+
+
+def write_all(server):
+    writers = [Writer(server, f"k{i}") for i in range(KEYS)]
+    for writer in writers:
+        writer.join()
+        expect(not writer.failure, f"a write: {writer.failure}")
+    status, last = ask(server, "PATCH", f"{PATH}/k0", {"data": {"t": "end"}})
+    expect(status == 200, f"the last write: {status} {str(last)[:200]}")
+    return [*sorted(rev for writer in writers for rev in writer.acked), revision(last)]
+
+
+def await_compaction(server, since):
+    """Until nobody can begin at this revision any more."""
+    deadline = time.monotonic() + COMPACTION_S
+    while time.monotonic() < deadline:
+        connection, events = watch(server, since)
+        event = json.loads(events.readline())
+        connection.close()
+        if events.status == 410 or event["type"] == "ERROR":
+            said = event if events.status == 410 else event["object"]
+            expect((said["code"], said["reason"]) == (410, "Expired"), f"a watch behind the history: {said}")
+            return
+        time.sleep(0.5)
+    raise SystemExit("slow: the history still goes back to the beginning")
+
+
+def lines_of(events):
+    """Those that are whole: whoever takes nothing for a minute is cut off, in the middle of whatever it was."""
+    try:
+        for line in events:
+            if line.endswith(b"\n"):
+                yield line
+    except (OSError, http.client.HTTPException):
+        pass
+
+
+def read_at_last(server, since, events, acked):
+    """What came next without a gap, and then 410, at once or when it is tried again; how much it was."""
+    seen, gone = [], False
+    for line in lines_of(events):
+        event = json.loads(line)
+        expect(not gone, f"after 410: {str(event)[:200]}")
+        gone = event["type"] == "ERROR"
+        if gone:
+            expect(event["object"]["code"] == 410, f"a slow reader: {event}")
+        else:
+            seen.append(revision(event["object"]))
+    expect(seen == acked[:len(seen)], f"a slow reader has not what came next: {seen[:20]}, {acked[:20]}")
+    expect(len(seen) < len(acked), "a slow reader was not slow")
+    if not gone:
+        await_compaction(server, seen[-1] if seen else since)
+    return len(seen), gone
+
+
+def go_on(server):
+    """As clients do after 410: a list, and a watch from there."""
+    status, listed = ask(server, "GET", PATH)
+    expect(status == 200, f"a list: {status}")
+    connection, events = watch(server, revision(listed))
+    status, written = ask(server, "PATCH", f"{PATH}/k0", {"data": {"t": "last"}})
+    expect(status == 200, f"a write: {status} {str(written)[:200]}")
+    event = json.loads(events.readline())
+    expect(revision(event["object"]) == revision(written), f"after a list: {str(event)[:200]}")
+    connection.close()
+
+
+def of_status(server, name):
+    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
+
+
+def descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+def await_descriptors(server, most):
+    """The connections are closed; the store keeps some files open that it has read."""
+    deadline = time.monotonic() + PATIENCE_S
+    while descriptors(server) > most:
+        expect(time.monotonic() < deadline, f"{descriptors(server)} descriptors are open, it were {most}")
+        time.sleep(0.2)
+
+
+def play(server):
+    for i in range(KEYS):
+        status, said = ask(server, "POST", PATH, {"metadata": {"name": f"k{i}"}}, "application/json")
+        expect(status == 201, f"a new object: {said}")
+    since = revision(ask(server, "GET", PATH)[1])
+    open_before = descriptors(server)
+    silent = [watch(server, since, Small("127.0.0.1", server.port, context=server.tls)) for _ in range(SLOW + DEAF)]
+    readers = [Reader(server, since) for _ in range(READERS)]
+    began = time.monotonic()
+    acked = write_all(server)
+    took = time.monotonic() - began
+    for reader in readers:
+        reader.join(PATIENCE_S)
+        expect(not reader.failure, f"a reader: {reader.failure}")
+        expect(reader.seen == acked, f"a reader saw {len(reader.seen)} of {len(acked)} writes")
+        reader.connection.close()
+    await_compaction(server, since)
+    status, said = ask(server, "GET", f"{PATH}?resourceVersion={since}&resourceVersionMatch=Exact")
+    expect((status, said.get("reason")) == (410, "Expired"), f"a list of what is gone: {status} {said}")
+    memory = of_status(server, "VmHWM")
+    expect(memory <= MEMORY_KIB, f"most memory: {memory} KiB")
+    for connection, _ in silent[SLOW:]:
+        connection.sock.close()
+        connection.close()
+    ends = [read_at_last(server, since, events, acked) for _, events in silent[:SLOW]]
+    counts = [count for count, _ in ends]
+    for connection, _ in silent[:SLOW]:
+        connection.close()
+    go_on(server)
+    await_descriptors(server, open_before + (SLOW + DEAF) // 2)
+    print(f"slow: {SLOW + DEAF} watchers that do not read, {len(acked)} writes of {TEXT} bytes in {took:.1f} s, "
+          f"{READERS} readers saw all of them; then {min(counts)} to {max(counts)} events and 410, "
+          f"{sum(gone for _, gone in ends)} on the same connection; VmHWM {memory} KiB")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    options = parser.parse_args()
+    server = Server(options.program, options.folder)
+    server.start()
+    try:
+        play(server)
+    finally:
+        if server.process and server.process.poll() is None:
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+
+
+if __name__ == "__main__":
+    main()
