@@ -27,7 +27,7 @@ endif
 # The same programs in whatever folder they are built.
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(PREFIX_MAP) $(OPTIMISE) $(WARNINGS) $(HARDENING) $(SANITIZE_$(FLAVOUR)) -pthread -I. \
-             -include common/base/banned.h -DPROPELLER_VERSION='"$(VERSION)"' -MMD -MP $(LIBS_CFLAGS) $(CFLAGS)
+             -include common/base/banned.h -MMD -MP $(LIBS_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE_$(FLAVOUR)) $(LDFLAGS)
 LIBS_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 LDLIBS_ALL := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
@@ -92,6 +92,15 @@ $(OUT)/%.o: %.c Makefile
 	@echo "  CC      $@"
 	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
+# The file changes when the version does, which a commit is enough for.
+$(OUT)/common/base/version.o: CFLAGS_ALL += -DPROPELLER_VERSION='"$(VERSION)"'
+$(OUT)/common/base/version.o: $(OUT)/version
+$(OUT)/version: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(VERSION)' | cmp -s - $@ || printf '%s\n' '$(VERSION)' >$@
+.PHONY: FORCE
+FORCE:
+
 # Holds these files.
 $(OUT)/standalone/schema/embedded.o: $(wildcard crds/*.yaml) standalone/schema/builtin.json
 
@@ -122,11 +131,11 @@ PATHS := $(OUT)/bench/paths
 $(PATHS): $(OUT)/bench/paths.o $(addprefix $(OUT)/,libcontroller.a libwebhook.a libcerts.a libcommon.a)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 WRITES := $(OUT)/bench/writes
-$(WRITES): $(OUT)/bench/writes.o $(OUT)/libcommon.a
+$(WRITES): $(addprefix $(OUT)/,bench/writes.o bench/client.o libcommon.a)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 # What users of an API server see of its speed.
 APISERVER := $(OUT)/bench/apiserver
-$(APISERVER): $(OUT)/bench/apiserver.o $(OUT)/libcommon.a
+$(APISERVER): $(addprefix $(OUT)/,bench/apiserver.o bench/client.o libcommon.a)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 # Aggregates updates, for bench/ and for `make aggregators`.
 AGGREGATE := $(OUT)/bench/aggregate
@@ -145,7 +154,7 @@ benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE) $(KV) $(WRITES) $(APISERVER)
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
                             $(STANDALONE_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c standalone/main.c \
-                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/writes.c bench/apiserver.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
+                            $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/client.c bench/writes.c bench/apiserver.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
 
 .PHONY: unit
 unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
@@ -180,8 +189,8 @@ aggregators: $(AGGREGATE) ## aggregators of federated learning against NumPy (AG
 s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a real server (rclone)
 	@e2e/tools/s3.sh $<
 
-# Without the version, which would change the flags at each commit, and the folder.
-LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP) -DPROPELLER_VERSION=%,$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
+# Without the folder, and with a version that is not another one at each commit.
+LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP),$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
 .PHONY: lint
 lint: ## formatting, layers, limits, clang, clang-tidy, cppcheck, shellcheck
 	@LINT_CFLAGS='$(LINT_CFLAGS)' e2e/tools/lint.sh
@@ -213,7 +222,7 @@ kills: $(OUT)/bin/propeller-standalone ## kill -9 of propeller-standalone under 
 
 SEQUENCES ?= 300
 .PHONY: differential
-differential: $(BINARIES) ## random calls to kube-apiserver and to propeller-standalone (SEQUENCES=5000 SEED=7 ONLY=12)
+differential: all ## random calls to kube-apiserver and to propeller-standalone (SEQUENCES=5000 SEED=7 ONLY=12)
 	@e2e/standalone/differential.sh $(SEQUENCES) $(SEED) $(ONLY)
 
 .PHONY: test
