@@ -50,13 +50,8 @@ static void cut(struct http_connection *connection)
 
 bool http_strangers_are_full(struct http_server *server)
 {
-    size_t strangers = server->daemon->pending;
-
-    if (!server->options.max_strangers)
-        return false;
-    for (struct http_connection *c = server->connections; c; c = c->next)
-        strangers += !c->is_known;
-    return strangers >= server->options.max_strangers;
+    return server->options.max_strangers &&
+           server->strangers + server->daemon->pending >= server->options.max_strangers;
 }
 
 /* Nobody looked at the listening socket: now there is room, or somebody who can make it. */
@@ -64,6 +59,50 @@ static void wake_if_full(struct http_server *server)
 {
     if (http_is_full(server))
         (void)eventfd_write(server->wake_fd, 1);
+}
+
+/* With the lock. The thread that serves a connection tells of its begin, but where each has its own: there
+ * the daemon's does. */
+static struct http_thread *thread_take(struct http_server *server)
+{
+    struct http_thread *thread = server->options.thread_per_connection ? NULL : server->threads;
+
+    while (thread && !pthread_equal(thread->id, pthread_self()))
+        thread = thread->next;
+    if (!thread) {
+        thread = xcalloc(1, sizeof(*thread));
+        thread->id = pthread_self();
+        thread->next = server->threads;
+        server->threads = thread;
+    }
+    thread->connections++;
+    return thread;
+}
+
+/* With the lock. */
+static void thread_return(struct http_server *server, struct http_thread *thread)
+{
+    struct http_thread **at = &server->threads;
+
+    if (--thread->connections)
+        return;
+    while (*at != thread)
+        at = &(*at)->next;
+    *at = thread->next;
+    free(thread);
+}
+
+int64_t http_connection_time(const struct http_connection *connection, int64_t now_ms)
+{
+    const struct http_thread *thread = connection->thread;
+
+    return (thread->since_ms ? thread->since_ms : now_ms) - thread->handled_ms;
+}
+
+/* With the lock. */
+static int64_t deadline_from_now(const struct http_connection *connection, uint32_t ms)
+{
+    return http_connection_time(connection, clock_monotonic_ms(&CLOCK_SYSTEM)) + ms;
 }
 
 static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connection *mhd, int fd)
@@ -74,11 +113,12 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
     connection->daemon = daemon;
     connection->mhd = mhd;
     connection->fd = fd;
-    connection->thread = pthread_self();
     connection->accepted_ms = connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
-    connection->deadline_ms = connection->since_ms + server->options.request_timeout_ms;
 
     pthread_mutex_lock(&server->lock);
+    connection->thread = thread_take(server);
+    connection->deadline_ms = deadline_from_now(connection, server->options.request_timeout_ms);
+    server->strangers++;
     connection->next = server->connections;
     if (server->connections)
         server->connections->previous = connection;
@@ -103,6 +143,8 @@ static void remove_and_free(struct http_connection *connection)
     if (connection->next)
         connection->next->previous = connection->previous;
     wake_if_full(server);
+    server->strangers -= !connection->is_known;
+    thread_return(server, connection->thread);
     connection->daemon->connections--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
@@ -133,7 +175,7 @@ void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends)
     pthread_mutex_lock(&server->lock);
     connection->is_stream = true;
     connection->deadline_ms =
-        sends ? clock_monotonic_ms(&CLOCK_SYSTEM) + server->options.request_timeout_ms : INT64_MAX;
+        sends ? deadline_from_now(connection, server->options.request_timeout_ms) : INT64_MAX;
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -153,8 +195,7 @@ static void begin(struct http_server *server, struct http_connection *connection
 {
     connection->busy = true;
     if (connection->deadline_ms == INT64_MAX)
-        connection->deadline_ms =
-            clock_monotonic_ms(&CLOCK_SYSTEM) + server->options.request_timeout_ms;
+        connection->deadline_ms = deadline_from_now(connection, server->options.request_timeout_ms);
 }
 
 void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id)
@@ -185,21 +226,17 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     pthread_mutex_unlock(&server->lock);
 }
 
-/* The time of a handler is the server's, for all who are served by its thread. */
 void http_connection_set_handled(struct MHD_Connection *mhd, bool handled)
 {
     struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
+    struct http_thread *thread = connection->thread;
     int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
     pthread_mutex_lock(&server->lock);
-    for (struct http_connection *c = server->connections; c; c = c->next) {
-        if (!pthread_equal(c->thread, connection->thread))
-            continue;
-        if (c->handled_ms && c->deadline_ms != INT64_MAX)
-            c->deadline_ms += now_ms - c->handled_ms;
-        c->handled_ms = handled ? now_ms : 0;
-    }
+    if (thread->since_ms)
+        thread->handled_ms += now_ms - thread->since_ms;
+    thread->since_ms = handled ? now_ms : 0;
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -219,12 +256,11 @@ static int64_t received_ms(const struct http_connection *connection, const struc
 }
 
 static bool is_overdue(const struct http_connection *connection, const struct seen *seen,
-                       int64_t now_ms)
+                       int64_t clock_ms)
 {
     const struct http_server *server = connection->daemon->server;
+    int64_t now_ms = http_connection_time(connection, clock_ms);
 
-    if (connection->handled_ms)
-        return false;
     if (connection->deadline_ms == INT64_MAX || !connection->busy)
         return now_ms >= connection->deadline_ms;
     return now_ms >= connection->deadline_ms + received_ms(connection, seen) +
@@ -237,8 +273,10 @@ void http_connection_set_known(struct MHD_Connection *mhd)
     struct http_server *server = connection->daemon->server;
 
     pthread_mutex_lock(&server->lock);
-    if (!connection->is_known)
+    if (!connection->is_known) {
         wake_if_full(server);
+        server->strangers--;
+    }
     connection->is_known = true;
     pthread_mutex_unlock(&server->lock);
 }
@@ -247,9 +285,11 @@ void http_connection_hurry(struct MHD_Connection *mhd, uint32_t ms)
 {
     struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
-    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + ms;
 
     pthread_mutex_lock(&server->lock);
+
+    int64_t deadline_ms = deadline_from_now(connection, ms);
+
     if (deadline_ms < connection->deadline_ms)
         connection->deadline_ms = deadline_ms;
     pthread_mutex_unlock(&server->lock);

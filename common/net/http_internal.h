@@ -29,6 +29,19 @@ struct http_daemon {
     bool ends;          /* nothing waits in it any more */
 };
 
+/*
+ * A thread of libmicrohttpd. Its time stands still while a handler keeps it, because that is the server's
+ * time and no client's: deadlines are in it. Counted by its connections, not the thread's own: where each has
+ * one, a connection is told to have ended after its thread has gone. With the server's lock.
+ */
+struct http_thread {
+    struct http_thread *next;
+    pthread_t id;
+    size_t connections;
+    int64_t since_ms;   /* since when a handler keeps it; 0: none does */
+    int64_t handled_ms; /* by all handlers before */
+};
+
 /* What a request waits for: its connection is suspended. */
 enum http_waits { HTTP_WAITS_NOT, HTTP_WAITS_FOR_ROOM, HTTP_WAITS_FOR_ANSWER };
 
@@ -47,14 +60,13 @@ struct http_connection {
     struct http_connection *next, *previous;
     struct http_daemon *daemon;
     int fd;
-    pthread_t thread; /* that serves it */
+    struct http_thread *thread; /* that serves it */
     bool busy, is_cut;
     bool is_stream; /* its answer is one */
     bool is_known;  /* its client */
     int64_t accepted_ms;
     int64_t since_ms;    /* when it was accepted, or answered last */
-    int64_t deadline_ms; /* INT64_MAX: none */
-    int64_t handled_ms;  /* since when a handler keeps its thread; 0: none does */
+    int64_t deadline_ms; /* in its thread's time; INT64_MAX: none */
     uint64_t bytes;      /* received when its last request was complete */
     uint64_t acked;      /* bytes that its client had when its last request was answered */
 
@@ -62,9 +74,9 @@ struct http_connection {
     struct MHD_Connection *mhd;
     uint64_t id;
     enum http_waits waits;
-    int64_t waits_since_ms;
-    size_t wants;    /* bytes of room */
-    bool is_granted; /* the room, or the answer is there */
+    int64_t waits_since_ms; /* in its thread's time */
+    size_t wants;           /* bytes of room */
+    bool is_granted;        /* the room, or the answer is there */
 };
 
 struct http_request;
@@ -85,10 +97,13 @@ struct http_server {
     struct http_daemon *daemon;          /* changed by the acceptor only */
     struct http_daemon *next;            /* is to replace it; NULL again when it has */
     struct http_connection *connections; /* of all daemons */
-    size_t body_bytes;                   /* of all requests in progress, and of bodies kept */
-    uint64_t last_id;                    /* of a request */
-    bool stopping; /* nothing more is accepted, idle connections are not wanted */
-    bool over;     /* the acceptor may go */
+    size_t strangers;                    /* of the connections */
+    size_t waiting_for_room;             /* of them, too */
+    struct http_thread *threads;
+    size_t body_bytes; /* of all requests in progress, and of bodies kept */
+    uint64_t last_id;  /* of a request */
+    bool stopping;     /* nothing more is accepted, idle connections are not wanted */
+    bool over;         /* the acceptor may go */
 };
 
 /* http_daemon.c; NULL pair: plain HTTP. */
@@ -118,6 +133,8 @@ bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t time
 void http_connection_set_idle(struct MHD_Connection *mhd);
 /* Its handler is called, or has returned. */
 void http_connection_set_handled(struct MHD_Connection *mhd, bool handled);
+/* The time of its thread, of which now_ms is the clock's. With the lock. */
+int64_t http_connection_time(const struct http_connection *connection, int64_t now_ms);
 bool http_strangers_are_full(struct http_server *server); /* with the lock */
 /* Of too many strangers the oldest; else who has been idle longest, so that idle connections cannot lock others out. NULL: none, or the
  * end of another one that was cut will make room. With the lock. */

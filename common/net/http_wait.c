@@ -11,13 +11,15 @@
  */
 bool http_wait(struct http_connection *connection, enum http_waits what)
 {
-    const struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->daemon->server;
 
     if (!server->options.wait_ms || server->stopping || connection->daemon->ends ||
         connection->is_granted)
         return false;
     connection->waits = what;
-    connection->waits_since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    connection->waits_since_ms =
+        http_connection_time(connection, clock_monotonic_ms(&CLOCK_SYSTEM));
+    server->waiting_for_room += what == HTTP_WAITS_FOR_ROOM;
     MHD_suspend_connection(connection->mhd);
     return true;
 }
@@ -25,8 +27,11 @@ bool http_wait(struct http_connection *connection, enum http_waits what)
 /* Its time did not count. */
 static void wake(struct http_connection *connection)
 {
+    int64_t now_ms = http_connection_time(connection, clock_monotonic_ms(&CLOCK_SYSTEM));
+
+    connection->daemon->server->waiting_for_room -= connection->waits == HTTP_WAITS_FOR_ROOM;
     connection->waits = HTTP_WAITS_NOT;
-    connection->deadline_ms += clock_monotonic_ms(&CLOCK_SYSTEM) - connection->waits_since_ms;
+    connection->deadline_ms += now_ms - connection->waits_since_ms;
     MHD_resume_connection(connection->mhd);
 }
 
@@ -34,7 +39,9 @@ void http_wait_check(struct http_connection *connection, int64_t now_ms)
 {
     const struct http_server *server = connection->daemon->server;
 
-    if (server->stopping || now_ms - connection->waits_since_ms >= server->options.wait_ms)
+    int64_t waited_ms = http_connection_time(connection, now_ms) - connection->waits_since_ms;
+
+    if (server->stopping || waited_ms >= server->options.wait_ms)
         wake(connection);
 }
 
@@ -65,6 +72,8 @@ static struct http_connection *first_for_room(struct http_server *server)
 {
     struct http_connection *first = NULL;
 
+    if (!server->waiting_for_room)
+        return NULL;
     for (struct http_connection *c = server->connections; c; c = c->next) {
         if (c->waits == HTTP_WAITS_FOR_ROOM && (!first || c->id < first->id))
             first = c;

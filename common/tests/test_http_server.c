@@ -4,7 +4,6 @@
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,58 +139,6 @@ START_TEST(a_client_that_trickles_is_cut)
     }
     ck_assert_int_lt(sent, 900);
     close(fd);
-}
-END_TEST
-
-static sem_t handler_entered, handler_may_go;
-
-static void wait_and_echo(void *ctx, struct arena *arena, const struct http_server_request *request,
-                          struct http_server_reply *ret)
-{
-    if (strcmp(request->path, "/slow") == 0) {
-        sem_post(&handler_entered);
-        sem_wait(&handler_may_go);
-    }
-    echo(ctx, arena, request, ret);
-}
-
-static bool handler_takes_time(uint32_t ms)
-{
-    struct http_server *clock = NULL;
-    struct error err = { 0 };
-    struct http_server_options options = { .address = "127.0.0.1:0",
-                                           .handler = wait_and_echo,
-                                           .max_connections = 8,
-                                           .request_timeout_ms = ms };
-    char text[HTTP_TALK_MAX];
-
-    tear_down();
-    sem_init(&handler_entered, 0, 0);
-    sem_init(&handler_may_go, 0, 0);
-    ck_assert_msg(http_server_start(&options, &server, &err) == 0, "%s", err.message);
-    ck_assert_msg(http_server_start(&options, &clock, &err) == 0, "%s", err.message);
-
-    int behind = dial(), slow = dial();
-    say(behind, "GET /before HTTP/1.1\r\nHost: x\r\n\r\n");
-    bool in_time = hears(behind, text, "GET /before");
-    say(slow, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
-    while (sem_trywait(&handler_entered) < 0 && is_open(slow))
-        poll(NULL, 0, 1); /* it may be cut before */
-    say(behind, "GET /behind HTTP/1.1\r\nHost: x\r\n\r\n");
-    outlast_a_request(http_server_port(clock));
-    sem_post(&handler_may_go);
-    in_time = hears(slow, text, "GET /slow") && in_time;
-    in_time = hears(behind, text, "GET /behind") && in_time;
-    close(behind);
-    close(slow);
-    http_server_stop(clock);
-    return in_time;
-}
-
-/* Nor is it that of those whom its thread serves, too. */
-START_TEST(the_time_that_a_handler_takes_is_not_its_clients)
-{
-    ck_timed(handler_takes_time, 100);
 }
 END_TEST
 
@@ -462,7 +409,6 @@ int main(void)
     tcase_add_loop_test(tcase, a_request_that_takes_too_long_is_cut_however_busy_its_client_looks,
                         0, (int)ARRAY_LEN(SLOW));
     tcase_add_test(tcase, a_client_that_trickles_is_cut);
-    tcase_add_test(tcase, the_time_that_a_handler_takes_is_not_its_clients);
     tcase_add_test(tcase, a_kept_connection_may_be_idle_for_longer_than_a_request_may_take);
     tcase_add_test(tcase, who_is_idle_longest_makes_room_when_it_is_full);
     tcase_add_test(tcase, one_more_than_may_be_busy_waits_for_its_turn);

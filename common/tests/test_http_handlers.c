@@ -1,0 +1,116 @@
+/* The HTTP server: a handler that takes its time. */
+#include "common/net/http_server.h"
+
+#include <check.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/tests/http_talk.h"
+#include "common/tests/patience.h"
+#include "common/tests/suite.h"
+
+static struct http_server *server;
+static sem_t handler_entered, handler_may_go;
+
+static void wait_and_echo(void *ctx UNUSED, struct arena *arena,
+                          const struct http_server_request *request, struct http_server_reply *ret)
+{
+    if (strcmp(request->path, "/slow") == 0) {
+        sem_post(&handler_entered);
+        sem_wait(&handler_may_go);
+    }
+    *ret = (struct http_server_reply){ .status = 200,
+                                       .body = arena_strdup(arena, request->path),
+                                       .body_len = strlen(request->path) };
+}
+
+static struct http_server *serve(uint32_t request_timeout_ms, bool thread_per_connection)
+{
+    struct http_server *started = NULL;
+    struct error err = { 0 };
+    const struct http_server_options options = { .address = "127.0.0.1:0",
+                                                 .handler = wait_and_echo,
+                                                 .max_connections = 8,
+                                                 .request_timeout_ms = request_timeout_ms,
+                                                 .thread_per_connection = thread_per_connection };
+
+    sem_init(&handler_entered, 0, 0);
+    sem_init(&handler_may_go, 0, 0);
+    ck_assert_msg(http_server_start(&options, &started, &err) == 0, "%s", err.message);
+    return started;
+}
+
+static void tear_down(void)
+{
+    http_server_stop(server);
+    server = NULL;
+}
+
+static bool handler_takes_time(uint32_t ms)
+{
+    char text[HTTP_TALK_MAX];
+
+    tear_down();
+    server = serve(ms, false);
+
+    struct http_server *clock = serve(ms, false);
+    int behind = http_dial(http_server_port(server)), slow = http_dial(http_server_port(server));
+
+    say(behind, "GET /before HTTP/1.1\r\nHost: x\r\n\r\n");
+    bool in_time = hears(behind, text, "/before");
+    say(slow, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (sem_trywait(&handler_entered) < 0 && is_open(slow))
+        poll(NULL, 0, 1); /* it may be cut before */
+    say(behind, "GET /behind HTTP/1.1\r\nHost: x\r\n\r\n");
+    outlast_a_request(http_server_port(clock));
+    sem_post(&handler_may_go);
+    in_time = hears(slow, text, "/slow") && in_time;
+    in_time = hears(behind, text, "/behind") && in_time;
+    close(behind);
+    close(slow);
+    http_server_stop(clock);
+    return in_time;
+}
+
+/* Nor is it that of those whom its thread serves, too. */
+START_TEST(its_time_is_not_its_clients)
+{
+    ck_timed(handler_takes_time, 100);
+}
+END_TEST
+
+START_TEST(with_a_thread_each_its_time_is_that_of_one_connection_alone)
+{
+    char text[HTTP_TALK_MAX];
+
+    server = serve(300, true);
+
+    int handled = http_dial(http_server_port(server));
+    say(handled, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    sem_wait(&handler_entered);
+
+    int slow = http_dial(http_server_port(server));
+    say(slow, "GET /half HT");
+    ck_assert_str_eq(hear(slow, text, NULL), ""); /* cut, while the handler still works */
+    ck_assert(is_open(handled));
+    sem_post(&handler_may_go);
+    ck_assert(hears(handled, text, "/slow"));
+    close(handled);
+    close(slow);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("http_handlers");
+    TCase *tcase = tcase_create("http_handlers");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, NULL, tear_down);
+    tcase_add_test(tcase, its_time_is_not_its_clients);
+    tcase_add_test(tcase, with_a_thread_each_its_time_is_that_of_one_connection_alone);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
