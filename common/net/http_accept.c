@@ -137,6 +137,8 @@ static int socket_to_poll(struct http_server *server)
     bool full = http_is_full(server);
     bool useful = !server->stopping && (!full || http_connections_idlest(server));
 
+    server->wants_room = !useful;
+
     pthread_mutex_unlock(&server->lock);
     return useful ? server->listen_fd : -1;
 }

@@ -55,10 +55,11 @@ bool http_strangers_are_full(struct http_server *server)
 }
 
 /* Nobody looked at the listening socket: now there is room, or somebody who can make it. */
-static void wake_if_full(struct http_server *server)
+static void wake_if_wanted(struct http_server *server)
 {
-    if (http_is_full(server))
+    if (server->wants_room)
         (void)eventfd_write(server->wake_fd, 1);
+    server->wants_room = false;
 }
 
 /* With the lock. The thread that serves a connection tells of its begin, but where each has its own: there
@@ -126,7 +127,7 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
     daemon->connections++;
     if (daemon->pending)
         daemon->pending--;
-    wake_if_full(server);
+    wake_if_wanted(server);
     pthread_mutex_unlock(&server->lock);
     return connection;
 }
@@ -142,7 +143,7 @@ static void remove_and_free(struct http_connection *connection)
         server->connections = connection->next;
     if (connection->next)
         connection->next->previous = connection->previous;
-    wake_if_full(server);
+    wake_if_wanted(server);
     server->strangers -= !connection->is_known;
     thread_return(server, connection->thread);
     connection->daemon->connections--;
@@ -216,7 +217,7 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     struct http_server *server = connection->daemon->server;
 
     pthread_mutex_lock(&server->lock);
-    wake_if_full(server);
+    wake_if_wanted(server);
     connection->busy = false;
     connection->is_stream = false;
     connection->id = 0;
@@ -274,7 +275,7 @@ void http_connection_set_known(struct MHD_Connection *mhd)
 
     pthread_mutex_lock(&server->lock);
     if (!connection->is_known) {
-        wake_if_full(server);
+        wake_if_wanted(server);
         server->strangers--;
     }
     connection->is_known = true;

@@ -98,7 +98,8 @@ struct http_server {
     struct http_daemon *next;            /* is to replace it; NULL again when it has */
     struct http_connection *connections; /* of all daemons */
     size_t strangers;                    /* of the connections */
-    size_t waiting_for_room;             /* of them, too */
+    bool wants_room;         /* the acceptor does not look at its socket until there is some */
+    size_t waiting_for_room; /* of them, too */
     struct http_thread *threads;
     size_t body_bytes; /* of all requests in progress, and of bodies kept */
     uint64_t last_id;  /* of a request */

@@ -7,7 +7,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/tests/http_talk.h"
@@ -19,6 +23,13 @@
 #define PATIENCE_MS 120000
 
 static struct http_server *server;
+static atomic_uint looks; /* at what a connection has received */
+
+int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict len)
+{
+    looks += level == IPPROTO_TCP && name == TCP_INFO;
+    return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
 
 static void echo(void *ctx UNUSED, struct arena *arena, const struct http_server_request *request,
                  struct http_server_reply *ret)
@@ -190,6 +201,30 @@ START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
     for (int i = 0; i < 8; i++)
         close(idle[i]);
     close(fd);
+}
+END_TEST
+
+/* Not once a request at each of the others. */
+START_TEST(a_request_costs_no_more_when_it_is_full_of_idle_clients)
+{
+    enum { REQUESTS = 200 };
+    char text[HTTP_TALK_MAX];
+    int idle[8];
+
+    serve(PATIENCE_MS);
+    for (int i = 0; i < 8; i++) {
+        idle[i] = dial();
+        say(idle[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        hear(idle[i], text, "GET /");
+    }
+    looks = 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        say(idle[0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        hear(idle[0], text, "GET /");
+    }
+    ck_assert_uint_lt(looks, REQUESTS * 6);
+    for (int i = 0; i < 8; i++)
+        close(idle[i]);
 }
 END_TEST
 
@@ -411,6 +446,7 @@ int main(void)
     tcase_add_test(tcase, a_client_that_trickles_is_cut);
     tcase_add_test(tcase, a_kept_connection_may_be_idle_for_longer_than_a_request_may_take);
     tcase_add_test(tcase, who_is_idle_longest_makes_room_when_it_is_full);
+    tcase_add_test(tcase, a_request_costs_no_more_when_it_is_full_of_idle_clients);
     tcase_add_test(tcase, one_more_than_may_be_busy_waits_for_its_turn);
     tcase_add_loop_test(tcase, an_odd_request_is_answered_or_refused_and_the_next_one_works, 0,
                         (int)ARRAY_LEN(ODD));
