@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 
-from kill import PATH, PATIENCE_S, Key, Server, ask, check_keys, check_watch, expect, text_of
+from kill import Key, check_keys, check_watch, text_of
+from server import PATH, PATIENCE_S, Server, ask, expect
 
 DISK_MIB = 24
 KEYS_EACH = 2

@@ -8,93 +8,22 @@ watch from the last look must tell each acknowledged write, at its resourceVersi
 usage: kill.py PROGRAM FOLDER [--kills N] [--writers N] [--seed N]
 """
 import argparse
-import base64
 import http.client
 import json
-import os
 import random
-import re
-import signal
-import socket
-import ssl
 import statistics
-import subprocess
 import sys
 import threading
-import time
 
-PATH = "/api/v1/namespaces/default/configmaps"
+from server import PATH, PATIENCE_S, Server, ask, expect
+
 KEYS_EACH = 3
 MAX_ACKS = 80
-PATIENCE_S = 120
-
-
-def expect(holds, message):
-    if not holds:
-        raise SystemExit("kill: " + message)
 
 
 def text_of(key, n):
     rng = random.Random(f"{key} {n}")
     return f"{key} {n} " + "".join(rng.choices("abcdefghij", k=rng.randrange(30000 if n % 50 == 0 else 300)))
-
-
-def free_port():
-    for _ in range(100):
-        with socket.socket() as probe:
-            port = random.SystemRandom().randrange(23000, 32000)
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise SystemExit("kill: no port is free")
-
-
-class Server:
-    def __init__(self, program, folder):
-        self.program, self.folder = program, folder
-        self.port = free_port()
-        self.options = ["--data-dir", os.path.join(folder, "data"), "--address", f"127.0.0.1:{self.port}"]
-        subprocess.run([program, "init", *self.options], check=True, stdout=subprocess.DEVNULL)
-        with open(os.path.join(folder, "data", "admin.kubeconfig"), encoding="utf-8") as file:
-            kubeconfig = file.read()
-        self.token = re.search(r"token: (\S+)", kubeconfig).group(1)
-        authority = base64.b64decode(re.search(r"certificate-authority-data: (\S+)", kubeconfig).group(1))
-        self.tls = ssl.create_default_context(cadata=authority.decode())
-        self.process = None
-
-    def connect(self):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=PATIENCE_S)
-
-    def start(self):
-        """Seconds until it answers."""
-        began = time.monotonic()
-        with open(os.path.join(self.folder, "log"), "ab") as log:
-            self.process = subprocess.Popen([self.program, "serve", *self.options, "--controller=false"],
-                                            stdout=log, stderr=log)
-        while True:
-            try:
-                connection = self.connect()
-                connection.connect()
-                connection.close()
-                return time.monotonic() - began
-            except OSError:
-                expect(self.process.poll() is None, f"it does not start; its log: {self.folder}/log")
-                expect(time.monotonic() - began < PATIENCE_S, "it does not answer")
-                time.sleep(0.005)
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        status = self.process.wait()
-        expect(status == -signal.SIGKILL, f"it ended by itself ({status}); its log: {self.folder}/log")
-
-
-def ask(connection, server, method, path, body=None):
-    connection.request(method, path, json.dumps(body) if body else None,
-                       {"Authorization": "Bearer " + server.token, "Content-Type": "application/json"})
-    response = connection.getresponse()
-    return response.status, json.loads(response.read())
 
 
 class Key:

@@ -6,13 +6,11 @@ above it. To delete a collection needs memory for its answer and no more.
 
 usage: large.py PROGRAM FOLDER
 """
-import argparse
 import json
 import threading
 import time
 
-from kill import PATH, Server, ask, expect
-from slow import of_status, revision, watch
+from server import PATH, PATIENCE_S, ask, bearer, expect, of_status, play_on_a_server, revision, watch
 
 OBJECTS, TEXT, WRITERS = 6000, 4000, 16
 WATCHES = 400
@@ -21,7 +19,6 @@ REST_RATIO = 0.3
 # Of what the answer has in bytes. A buffer that grows needs half as much again; whoever holds the objects, too, and
 # trees of them, needs eight times as much.
 DELETION_RATIO = 3
-PATIENCE_S = 120
 
 
 def give_back(server):
@@ -61,7 +58,7 @@ def delete_all(server):
         file.write("5")  # VmHWM is counted from now on
     before = of_status(server, "VmRSS")
     connection = server.connect()
-    connection.request("DELETE", PATH, headers={"Authorization": "Bearer " + server.token})
+    connection.request("DELETE", PATH, headers=bearer(server))
     response = connection.getresponse()
     body = response.read()
     expect(response.status == 200, f"the deletion: {response.status} {body[:200]}")
@@ -81,18 +78,5 @@ def play(server):
           f"objects with an answer of {size} KiB needed {peak} KiB")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("folder")
-    options = parser.parse_args()
-    server = Server(options.program, options.folder)
-    server.start()
-    try:
-        play(server)
-    finally:
-        server.kill()
-
-
 if __name__ == "__main__":
-    main()
+    play_on_a_server(play)

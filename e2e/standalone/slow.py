@@ -7,17 +7,15 @@ tries again), and goes on with a list. Those that go away without a word leave n
 
 usage: slow.py PROGRAM FOLDER
 """
-import argparse
 import http.client
 import json
 import os
 import random
-import signal
 import socket
 import threading
 import time
 
-from kill import PATH, PATIENCE_S, Server, expect
+from server import PATH, PATIENCE_S, ask, bearer, expect, of_status, play_on_a_server, revision, watch
 
 KEYS, TEXT, WRITES_EACH = 4, 200_000, 170  # 136 MB; the history keeps 64 MiB
 SLOW, DEAF, READERS = 12, 12, 2
@@ -34,27 +32,6 @@ class Small(http.client.HTTPSConnection):
         plain.settimeout(PATIENCE_S)
         plain.connect((self.host, self.port))
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
-
-
-def bearer(server):
-    return {"Authorization": "Bearer " + server.token}
-
-
-def ask(server, method, path, body=None, kind="application/merge-patch+json"):
-    connection = server.connect()
-    connection.request(method, path, json.dumps(body) if body else None, {**bearer(server), "Content-Type": kind})
-    response = connection.getresponse()
-    return response.status, json.loads(response.read())
-
-
-def watch(server, since, connect=None):
-    connection = connect or server.connect()
-    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}", headers=bearer(server))
-    return connection, connection.getresponse()
-
-
-def revision(thing):
-    return int(thing["metadata"]["resourceVersion"])
 
 
 class Reader(threading.Thread):
@@ -109,7 +86,7 @@ def write_all(server):
     for writer in writers:
         writer.join()
         expect(not writer.failure, f"a write: {writer.failure}")
-    status, last = ask(server, "PATCH", f"{PATH}/k0", {"data": {"t": "end"}})
+    status, last = ask(server.connect(), server, "PATCH", f"{PATH}/k0", {"data": {"t": "end"}})
     expect(status == 200, f"the last write: {status} {str(last)[:200]}")
     return [*sorted(rev for writer in writers for rev in writer.acked), revision(last)]
 
@@ -159,19 +136,14 @@ def read_at_last(server, since, events, acked):
 
 def go_on(server):
     """As clients do after 410: a list, and a watch from there."""
-    status, listed = ask(server, "GET", PATH)
+    status, listed = ask(server.connect(), server, "GET", PATH)
     expect(status == 200, f"a list: {status}")
     connection, events = watch(server, revision(listed))
-    status, written = ask(server, "PATCH", f"{PATH}/k0", {"data": {"t": "last"}})
+    status, written = ask(server.connect(), server, "PATCH", f"{PATH}/k0", {"data": {"t": "last"}})
     expect(status == 200, f"a write: {status} {str(written)[:200]}")
     event = json.loads(events.readline())
     expect(revision(event["object"]) == revision(written), f"after a list: {str(event)[:200]}")
     connection.close()
-
-
-def of_status(server, name):
-    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
 
 
 def descriptors(server):
@@ -188,9 +160,9 @@ def await_descriptors(server, most):
 
 def play(server):
     for i in range(KEYS):
-        status, said = ask(server, "POST", PATH, {"metadata": {"name": f"k{i}"}}, "application/json")
+        status, said = ask(server.connect(), server, "POST", PATH, {"metadata": {"name": f"k{i}"}})
         expect(status == 201, f"a new object: {said}")
-    since = revision(ask(server, "GET", PATH)[1])
+    since = revision(ask(server.connect(), server, "GET", PATH)[1])
     open_before = descriptors(server)
     silent = [watch(server, since, Small("127.0.0.1", server.port, context=server.tls)) for _ in range(SLOW + DEAF)]
     readers = [Reader(server, since) for _ in range(READERS)]
@@ -203,7 +175,7 @@ def play(server):
         expect(reader.seen == acked, f"a reader saw {len(reader.seen)} of {len(acked)} writes")
         reader.connection.close()
     await_compaction(server, since)
-    status, said = ask(server, "GET", f"{PATH}?resourceVersion={since}&resourceVersionMatch=Exact")
+    status, said = ask(server.connect(), server, "GET", f"{PATH}?resourceVersion={since}&resourceVersionMatch=Exact")
     expect((status, said.get("reason")) == (410, "Expired"), f"a list of what is gone: {status} {said}")
     memory = of_status(server, "VmHWM")
     expect(memory <= MEMORY_KIB, f"most memory: {memory} KiB")
@@ -221,20 +193,5 @@ def play(server):
           f"{sum(gone for _, gone in ends)} on the same connection; VmHWM {memory} KiB")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("folder")
-    options = parser.parse_args()
-    server = Server(options.program, options.folder)
-    server.start()
-    try:
-        play(server)
-    finally:
-        if server.process and server.process.poll() is None:
-            server.process.send_signal(signal.SIGKILL)
-            server.process.wait()
-
-
 if __name__ == "__main__":
-    main()
+    play_on_a_server(play)

@@ -1,0 +1,114 @@
+"""A propeller-standalone without its controller, and requests to it, for the programs of this folder."""
+import argparse
+import base64
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+PATH = "/api/v1/namespaces/default/configmaps"
+PATIENCE_S = 120
+
+
+def expect(holds, message):
+    if not holds:
+        raise SystemExit(f"{os.path.basename(sys.argv[0])}: {message}")
+
+
+def free_port():
+    for _ in range(100):
+        with socket.socket() as probe:
+            port = random.SystemRandom().randrange(23000, 32000)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise SystemExit("no port is free")
+
+
+class Server:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.port = free_port()
+        self.options = ["--data-dir", os.path.join(folder, "data"), "--address", f"127.0.0.1:{self.port}"]
+        subprocess.run([program, "init", *self.options], check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(folder, "data", "admin.kubeconfig"), encoding="utf-8") as file:
+            kubeconfig = file.read()
+        self.token = re.search(r"token: (\S+)", kubeconfig).group(1)
+        authority = base64.b64decode(re.search(r"certificate-authority-data: (\S+)", kubeconfig).group(1))
+        self.tls = ssl.create_default_context(cadata=authority.decode())
+        self.process = None
+
+    def connect(self):
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=PATIENCE_S)
+
+    def start(self):
+        """Seconds until it answers."""
+        began = time.monotonic()
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            self.process = subprocess.Popen([self.program, "serve", *self.options, "--controller=false"],
+                                            stdout=log, stderr=log)
+        while True:
+            try:
+                connection = self.connect()
+                connection.connect()
+                connection.close()
+                return time.monotonic() - began
+            except OSError:
+                expect(self.process.poll() is None, f"it does not start; its log: {self.folder}/log")
+                expect(time.monotonic() - began < PATIENCE_S, "it does not answer")
+                time.sleep(0.005)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        status = self.process.wait()
+        expect(status == -signal.SIGKILL, f"it ended by itself ({status}); its log: {self.folder}/log")
+
+
+def bearer(server):
+    return {"Authorization": "Bearer " + server.token}
+
+
+def ask(connection, server, method, path, body=None):
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    connection.request(method, path, json.dumps(body) if body else None, {**bearer(server), "Content-Type": kind})
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def watch(server, since, connect=None):
+    connection = connect or server.connect()
+    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}", headers=bearer(server))
+    return connection, connection.getresponse()
+
+
+def revision(thing):
+    return int(thing["metadata"]["resourceVersion"])
+
+
+def of_status(server, name):
+    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
+
+
+def play_on_a_server(play):
+    """main() of a program that takes PROGRAM FOLDER and plays on one server."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    options = parser.parse_args()
+    server = Server(options.program, options.folder)
+    server.start()
+    try:
+        play(server)
+    finally:
+        if server.process.poll() is None:
+            server.kill()
