@@ -182,17 +182,29 @@ START_TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
 }
 END_TEST
 
+static void ask_for_root(int fd)
+{
+    char text[HTTP_TALK_MAX];
+
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(fd, text, "GET /");
+}
+
+static void fill_with_idle(int ret[static 8])
+{
+    for (int i = 0; i < 8; i++) {
+        ret[i] = dial();
+        ask_for_root(ret[i]);
+    }
+}
+
 START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
 {
     char text[HTTP_TALK_MAX];
     int idle[8];
 
     serve(PATIENCE_MS);
-    for (int i = 0; i < 8; i++) {
-        idle[i] = dial();
-        say(idle[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-        hear(idle[i], text, "GET /");
-    }
+    fill_with_idle(idle);
 
     int fd = dial();
     say(fd, "GET /new HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -208,20 +220,13 @@ END_TEST
 START_TEST(a_request_costs_no_more_when_it_is_full_of_idle_clients)
 {
     enum { REQUESTS = 200 };
-    char text[HTTP_TALK_MAX];
     int idle[8];
 
     serve(PATIENCE_MS);
-    for (int i = 0; i < 8; i++) {
-        idle[i] = dial();
-        say(idle[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-        hear(idle[i], text, "GET /");
-    }
+    fill_with_idle(idle);
     looks = 0;
-    for (int i = 0; i < REQUESTS; i++) {
-        say(idle[0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-        hear(idle[0], text, "GET /");
-    }
+    for (int i = 0; i < REQUESTS; i++)
+        ask_for_root(idle[0]);
     ck_assert_uint_lt(looks, REQUESTS * 6);
     for (int i = 0; i < 8; i++)
         close(idle[i]);
