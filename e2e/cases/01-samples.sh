@@ -12,8 +12,9 @@ field() {
     jq -r --arg kind "$1" "[.items[] | select(.kind == \$kind)] | map(select($2)) | .[0] | $3" "$PART/samples.json"
 }
 
-said=$(kn apply -f "$SAMPLES" 2>&1)
-[[ $said != *Warning* ]] || fail "a sample is accepted with a warning: $said"
+# The Go operator's default QoS stands in its samples; who asks for it is told what that means.
+warned=$(kn apply -f "$SAMPLES" 2>&1 | grep Warning | grep -vF 'spec.connectionConfig.mqttQos: 0: ' || true)
+expect_eq "warnings for samples" "" "$warned"
 kn apply -f "$SAMPLES" >/dev/null
 changed=$(kn get tasks,proplets -o json | jq -c '.items[] | select(.metadata.generation != 1) | .metadata.name')
 expect_eq "samples that a second apply changes" "" "$changed"
