@@ -4,6 +4,7 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "standalone/api/write.h"
+#include "standalone/patch/go_text.h"
 #include "standalone/schema/object_meta.h"
 #include "standalone/schema/schema.h"
 
@@ -11,13 +12,13 @@
 /* Names of unknown fields in one message; there are at most SCHEMA_MAX_UNKNOWN of them, of any length. */
 #define MAX_UNKNOWN_TEXT 8192
 
-/* A patch that makes what is no object of the kind: its text, and why. Nothing of a Secret. */
-static int refuse_patched(struct write *write, const char *why)
+/* Nothing is shown of a Secret. */
+static int refuse_showing(struct write *write, const char *shown, size_t shown_len, const char *why)
 {
     struct api_call *call = write->call;
     struct field_errors *errors = field_errors_create(call->arena);
-    size_t len = str_utf8_cut(call->request->body, call->request->body_len, MAX_SHOWN_OBJECT);
-    const char *text = arena_strndup(call->arena, call->request->body, len);
+    size_t len = str_utf8_cut(shown, shown_len, MAX_SHOWN_OBJECT);
+    const char *text = arena_strndup(call->arena, shown, len);
     bool secret = !call->resource->custom && str_equal(call->resource->kind.plural, "secrets");
     const struct kube_kind none = { "", "", "", "", false };
 
@@ -29,6 +30,14 @@ static int refuse_patched(struct write *write, const char *why)
 
     json_remove((cJSON *)(uintptr_t)json_get(status, "details"), "kind");
     return call_fail_status(call, status);
+}
+
+/* A patch that makes what is no object of the kind: its text, and why. */
+static int refuse_patched(struct write *write, const char *why)
+{
+    const struct api_request *request = write->call->request;
+
+    return refuse_showing(write, request->body, request->body_len, why);
 }
 
 static int refuse(struct write *write, const char *why, bool patched)
@@ -76,6 +85,19 @@ static int refuse_unrecognized(struct write *write, const char *why, bool patche
     return call_fail(write->call, 400, "BadRequest",
                      "the object provided is unrecognized (must be of type %s): %s",
                      write->call->resource->kind.kind, why);
+}
+
+/* A list took the place of an object that was patched: it is shown as Go writes it. */
+static int refuse_no_object(struct write *write, const cJSON *json, bool patched)
+{
+    const char *why = call_no_object(write->call, json);
+
+    if (!patched || !cJSON_IsArray(json))
+        return refuse_unrecognized(write, why, patched);
+
+    const char *text = sorted_text(write->call->arena, json);
+
+    return refuse_showing(write, text, strlen(text), why);
 }
 
 static int check_text(struct write *write, const cJSON *object, const char *name, bool patched)
@@ -201,10 +223,10 @@ int write_decode(struct write *write, cJSON *object, bool patched)
     const struct resource *resource = call->resource;
     cJSON *unknown = json_array(call->arena);
 
-    if (cJSON_IsNull(object) && !resource->custom)
-        object = json_object(call->arena); /* of a struct of Go it changes nothing */
+    if (cJSON_IsNull(object))
+        object = json_object(call->arena); /* of a struct or a map of Go it changes nothing */
     if (!cJSON_IsObject(object))
-        return refuse_unrecognized(write, call_no_object(call, object), patched);
+        return refuse_no_object(write, object, patched);
     if (check_kind(write, object, patched) < 0)
         return -1;
     if (!cJSON_IsObject(json_get(object, "metadata")) && !json_get(object, "metadata"))

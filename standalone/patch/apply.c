@@ -209,11 +209,12 @@ static int check_result(const struct applying *applying, cJSON *object, struct e
     const char *name = object_text(applying->writing, applying->applied);
     struct error why;
 
-    if (resource->custom || schema_decode(resource->schema, resource->kind.kind, object, &why) == 0)
+    if (resource->custom ||
+        schema_convert(resource->schema, resource->kind.kind, object, &why) == 0)
         return 0;
     return error_set(err, ERROR_INTERNAL,
                      "failed to convert new object (%s) to proper version: unable to convert "
-                     "unstructured object to %s: error decoding from json: %s",
+                     "unstructured object to %s: %s",
                      name, strchr(name, ';') + 2, why.message);
 }
 

@@ -133,6 +133,7 @@ const struct resource BUILTIN_RESOURCES[] = {
       .definition = CORE "ServiceAccount",
       COLUMNS(SERVICE_ACCOUNT_COLUMNS),
       .cells = service_account_cells,
+      .fill = service_account_fill,
       .prepare = service_account_prepare,
       .validate = service_account_validate },
     { .kind = { "coordination.k8s.io", "v1", "Lease", "leases", true },

@@ -20,11 +20,14 @@ extern const size_t BUILTIN_RESOURCES_LEN;
 #define LEASE_ALWAYS "{\"spec\":{}}"
 #define NAMESPACE_ALWAYS "{\"spec\":{},\"status\":{}}"
 void ensure_members(struct arena *arena, cJSON *object, const char *always);
+/* Of a struct of Go that leaves out all its texts while they are empty; what is no object has none. In place. */
+void drop_empty_texts(cJSON *object);
 
 resource_prepare_fn lease_fill;
 resource_prepare_fn namespace_fill;
 resource_prepare_fn namespace_prepare;
 resource_prepare_fn secret_fill;
+resource_prepare_fn service_account_fill;
 resource_prepare_fn service_account_prepare;
 resource_prepare_fn event_fill;
 validate_fn namespace_validate;

@@ -36,6 +36,16 @@ void ensure_members(struct arena *arena, cJSON *object, const char *always)
     }
 }
 
+void drop_empty_texts(cJSON *object)
+{
+    for (cJSON *member = cJSON_IsObject(object) ? object->child : NULL, *next; member;
+         member = next) {
+        next = member->next;
+        if (str_equal(json_string(member, NULL), ""))
+            json_free(cJSON_DetachItemViaPointer(object, member));
+    }
+}
+
 static const char *text_at(const cJSON *object, const char *name)
 {
     return json_string(json_get(object, name), "");
@@ -244,6 +254,21 @@ void secret_validate(const struct validation *validation)
     if (validation->old) {
         immutable_field(validation, "type", "type");
         check_immutable(validation, BAGS);
+    }
+}
+
+/* What is empty in a reference Go leaves out. */
+void service_account_fill(struct arena *arena, cJSON *object, const cJSON *old)
+{
+    static const char *const LISTS[] = { "secrets", "imagePullSecrets" };
+
+    (void)arena;
+    (void)old;
+    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
+        cJSON *list = cJSON_GetObjectItemCaseSensitive(object, LISTS[i]);
+
+        for (cJSON *item = list ? list->child : NULL; item; item = item->next)
+            drop_empty_texts(item);
     }
 }
 

@@ -11,6 +11,7 @@
 struct decoding {
     struct arena *arena;
     struct error *err;
+    bool converts; /* what has been a tree in Go: other words of the same mistakes */
 };
 
 struct field {
@@ -93,11 +94,31 @@ static bool fits(const struct schema *schema, const cJSON *value)
     return false;
 }
 
+static bool is_time(const struct schema *schema)
+{
+    return str_equal(schema->format, "date-time");
+}
+
+/* What a tree may have after server-side apply has looked at its types: a fraction, or no text for a time. */
+static int refuse_converted(const struct decoding *decoding, const struct field *field,
+                            const cJSON *value)
+{
+    if (is_time(field->schema))
+        return error_set(decoding->err, ERROR_INVALID,
+                         "json: cannot unmarshal %s into Go value of type string",
+                         value_word(value));
+    return error_set(decoding->err, ERROR_INVALID, "cannot convert float64 to %s",
+                     go_type(decoding->arena, field->schema));
+}
+
 static int refuse(const struct decoding *decoding, const struct field *field, const cJSON *value)
 {
     const char *word = value_word(value);
+    bool fraction = json_is_number(value) && field->schema->type == SCHEMA_INTEGER;
 
-    if (json_is_number(value) && field->schema->type == SCHEMA_INTEGER)
+    if (decoding->converts && (fraction || is_time(field->schema)))
+        return refuse_converted(decoding, field, value);
+    if (fraction)
         word = arena_printf(decoding->arena, "number %s", json_text(decoding->arena, value, NULL));
     return error_set(decoding->err, ERROR_INVALID,
                      "json: cannot unmarshal %s into Go struct field %s.%s of type %s", word,
@@ -124,9 +145,10 @@ static int decode_text(const struct decoding *decoding, const struct field *fiel
     int64_t us;
 
     if (is_bytes(field->schema) && bad_base64_at(text) != SIZE_MAX)
-        return error_set(decoding->err, ERROR_INVALID, "illegal base64 data at input byte %zu",
+        return error_set(decoding->err, ERROR_INVALID, "%sillegal base64 data at input byte %zu",
+                         decoding->converts ? "error decoding from json: " : "",
                          bad_base64_at(text));
-    if (str_equal(field->schema->format, "date-time") && !rfc3339_parse(text, &us))
+    if (is_time(field->schema) && !rfc3339_parse(text, &us))
         return error_set(decoding->err, ERROR_INVALID,
                          "parsing time \"%s\" as \"2006-01-02T15:04:05%sZ07:00\": cannot parse "
                          "\"%s\" as \"2006\"",
@@ -229,13 +251,24 @@ int schema_check_numbers(const cJSON *object, struct error *err)
     return 0;
 }
 
-int schema_decode(const struct schema *schema, const char *kind, cJSON *object, struct error *err)
+static int decode_object(const struct schema *schema, const char *kind, cJSON *object,
+                         bool converts, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct decoding decoding = { .arena = arena, .err = err };
+    const struct decoding decoding = { .arena = arena, .err = err, .converts = converts };
     const struct field field = { .schema = schema, .owner = kind, .path = "" };
 
     return decode(&decoding, &field, object);
+}
+
+int schema_decode(const struct schema *schema, const char *kind, cJSON *object, struct error *err)
+{
+    return decode_object(schema, kind, object, false, err);
+}
+
+int schema_convert(const struct schema *schema, const char *kind, cJSON *object, struct error *err)
+{
+    return decode_object(schema, kind, object, true, err);
 }
 
 /* --- metadata --------------------------------------------------------------------------------- */

@@ -56,18 +56,7 @@ void event_from_core(struct arena *arena, cJSON *object)
     json_set_string(object, "apiVersion", "events.k8s.io/v1");
 }
 
-/* Texts that Go leaves out while they are empty: all of them, but for what ensure_members brings back. So it
- * is with a count of 0. */
-static void drop_empty(cJSON *object)
-{
-    for (cJSON *member = cJSON_IsObject(object) ? object->child : NULL, *next; member;
-         member = next) {
-        next = member->next;
-        if (str_equal(json_string(member, NULL), ""))
-            json_free(cJSON_DetachItemViaPointer(object, member));
-    }
-}
-
+/* Empty texts Go leaves out, but for what ensure_members brings back. So it is with a count of 0. */
 void event_fill(struct arena *arena, cJSON *object, const cJSON *old)
 {
     static const char *const INNER[] = { "involvedObject", "regarding", "related", "source",
@@ -76,9 +65,9 @@ void event_fill(struct arena *arena, cJSON *object, const cJSON *old)
     bool core = str_equal(json_string(json_get(object, "apiVersion"), ""), "v1");
 
     (void)old;
-    drop_empty(object);
+    drop_empty_texts(object);
     for (size_t i = 0; i < ARRAY_LEN(INNER); i++)
-        drop_empty((cJSON *)(uintptr_t)json_get(object, INNER[i]));
+        drop_empty_texts((cJSON *)(uintptr_t)json_get(object, INNER[i]));
     for (size_t i = 0; i < ARRAY_LEN(COUNTS); i++) {
         if (json_int(json_get(object, COUNTS[i]), 1) == 0)
             json_remove(object, COUNTS[i]);

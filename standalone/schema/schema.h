@@ -58,6 +58,10 @@ int schema_check_numbers(const cJSON *object, struct error *err) MUST_CHECK;
  */
 int schema_decode(const struct schema *schema, const char *kind, cJSON *object,
                   struct error *err) MUST_CHECK;
+/* The same of what was applied, which is a tree in Go and becomes a struct again: in the words of that, "cannot
+ * convert float64 to int32". */
+int schema_convert(const struct schema *schema, const char *kind, cJSON *object,
+                   struct error *err) MUST_CHECK;
 
 /* What Go's decoder calls it: "string", "bool", "array", "object", "number". */
 const char *value_word(const cJSON *value);

@@ -110,12 +110,25 @@ class Side:
         # What may be older than the last write is as new as it, once a list has waited for that; its version, too.
         if step["method"] in ("GET", "DELETE") and any(k == "resourceVersion" and v for k, v in step["query"]):
             self.refresh(step)
-        if ["orphanDependents", "x"] in step["query"]:  # true: the collector writes once more, whenever it comes to it
+        orphans = ["orphanDependents", "x"] in step["query"]  # it is true: the collector writes once more
+        if orphans:
             self.seen.ordered = False
         answer = self.session.ask(step["method"], self.target(step), step["headers"], self.body(step),
                                   step.get("named", True))
         self.remember(step, answer)
+        if orphans:
+            self.collected(step)
         return answer
+
+    def collected(self, step):
+        """The collector has been at what was deleted: its writes come before those of the next call."""
+        ends = time.monotonic() + SETTLE_S
+        while time.monotonic() < ends:
+            body = self.session.ask("GET", self.text(step["path"]), {}).body
+            objects = body.get("items") or [body] if isinstance(body, dict) else []
+            if not any("orphan" in ((o.get("metadata") or {}).get("finalizers") or []) for o in objects):
+                return
+            time.sleep(0.02)
 
     def refresh(self, step):
         base, _, rest = self.text(step["path"]).partition("/namespaces/")
