@@ -12,10 +12,11 @@
  */
 struct write {
     struct api_call *call;
-    const char *subresource; /* "" or "status" */
-    const cJSON *live;       /* NULL: it is created */
-    uint64_t revision;       /* of live in the store */
-    const cJSON *sent;       /* of an update: the object as it was decoded */
+    const char *subresource;     /* "" or "status" */
+    const cJSON *live;           /* NULL: it is created */
+    uint64_t revision;           /* of live in the store */
+    const cJSON *sent;           /* of an update: the object as it was decoded */
+    const struct resource *said; /* what the body says it is; of this kind is what is decoded */
     cJSON *object;
     bool managed; /* managedFields are set: server-side apply */
     const char

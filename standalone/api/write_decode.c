@@ -42,26 +42,27 @@ static int refuse_patched(struct write *write, const char *why)
 
 static int refuse(struct write *write, const char *why, bool patched)
 {
-    const struct kube_kind *kind = &write->call->resource->kind;
+    const struct kube_kind *said = &write->said->kind;
 
     if (patched)
         return refuse_patched(write, why);
     return call_fail(write->call, 400, "BadRequest",
-                     "%s in version \"%s\" cannot be handled as a %s: %s", kind->kind,
-                     kind->version, kind->kind, why);
+                     "%s in version \"%s\" cannot be handled as a %s: %s", said->kind,
+                     said->version, write->call->resource->kind.kind, why);
 }
 
-static bool is_registered(struct api_call *call, const char *version, const char *said)
+/* NULL: nothing built in is known by this name. */
+static const struct resource *registered(struct api_call *call, const char *version,
+                                         const char *said)
 {
     const char *slash = strchr(version, '/');
     const char *group = slash ? arena_strndup(call->arena, version, (size_t)(slash - version)) : "";
     const struct resource *resource =
         resources_find_kind(call->api->resources, group, slash ? slash + 1 : version, said);
 
-    return resource && !resource->custom;
+    return resource && !resource->custom ? resource : NULL;
 }
 
-/* Of a built-in kind: nothing is known by this name. */
 static int refuse_kind(struct write *write, const char *version, const char *said, bool patched)
 {
     struct api_call *call = write->call;
@@ -115,39 +116,70 @@ static int check_text(struct write *write, const cJSON *object, const char *name
                                patched);
 }
 
+static int check_version(struct write *write, const char *version)
+{
+    struct api_call *call = write->call;
+    const char *expected = resource_api_version(call->arena, call->resource);
+
+    if (str_equal(version, expected))
+        return 0;
+    return call_fail(call, 400, "BadRequest",
+                     "the API version in the data (%s) does not match the expected API version "
+                     "(%s)",
+                     version, expected);
+}
+
+/* Go's package of what is kept of a kind, whatever its versions. */
+static const char *package(const struct write *write)
+{
+    const char *storage = write->call->resource->storage;
+
+    return write->call->resource->custom
+               ? "v1"
+               : arena_strndup(write->call->arena, storage, strcspn(storage, "./"));
+}
+
+static int check_name(struct write *write, const char *said)
+{
+    const struct kube_kind *kind = &write->call->resource->kind;
+
+    if (str_equal(said, kind->kind))
+        return 0;
+    return call_fail(write->call, 400, "BadRequest",
+                     "%s in version \"%s\" cannot be handled as a %s: converting (v1.%s) to "
+                     "(%s.%s): unknown conversion",
+                     said, kind->version, kind->kind, said, package(write), kind->kind);
+}
+
+/* What a client sends becomes a struct of the kind that it says, and is told what does not fit that one, before it
+ * must be of this kind. */
 static int check_kind(struct write *write, cJSON *object, bool patched)
 {
     struct api_call *call = write->call;
-    const struct kube_kind *kind = &call->resource->kind;
-    const char *expected = resource_api_version(call->arena, call->resource);
+    const struct resource *resource = call->resource;
+    const char *expected = resource_api_version(call->arena, resource);
     const char *said = json_string(json_get(object, "kind"), "");
     const char *version = json_string(json_get(object, "apiVersion"), "");
 
     if (check_text(write, object, "kind", patched) < 0 ||
         check_text(write, object, "apiVersion", patched) < 0)
         return -1;
-    if (!call->resource->custom) { /* the decoder has these from the path */
-        said = *said ? said : kind->kind;
+    if (!resource->custom) { /* the decoder has these from the path */
+        said = *said ? said : resource->kind.kind;
         version = *version ? version : expected;
     }
     if (!*said)
         return refuse_unrecognized(write, "Object 'Kind' is missing", patched);
-    if (!call->resource->custom &&
-        (!str_equal(version, expected) || !str_equal(said, kind->kind)) &&
-        !is_registered(call, version, said))
+    if (!resource->custom &&
+        (!str_equal(version, expected) || !str_equal(said, resource->kind.kind)))
+        write->said = registered(call, version, said);
+    if (!write->said)
         return refuse_kind(write, version, said, patched);
-    if (!str_equal(version, expected))
-        return call_fail(call, 400, "BadRequest",
-                         "the API version in the data (%s) does not match the expected API version "
-                         "(%s)",
-                         version, expected);
-    if (!str_equal(said, kind->kind))
-        return call_fail(call, 400, "BadRequest",
-                         "%s in version \"%s\" cannot be handled as a %s: converting (v1.%s) to "
-                         "(v1.%s): unknown conversion",
-                         said, kind->version, kind->kind, said, kind->kind);
-    json_set_string(object, "kind", kind->kind);
-    json_set_string(object, "apiVersion", expected);
+    if ((resource->custom || patched) &&
+        (check_version(write, version) < 0 || check_name(write, said) < 0))
+        return -1;
+    json_set_string(object, "kind", write->said->kind.kind);
+    json_set_string(object, "apiVersion", resource_api_version(call->arena, write->said));
     return 0;
 }
 
@@ -190,7 +222,7 @@ static const char *decoder_kind(const struct resource *resource)
 /* By the types of its members. */
 static int check_types(struct write *write, cJSON *object, cJSON *unknown, bool patched)
 {
-    const struct resource *resource = write->call->resource;
+    const struct resource *resource = write->said;
     struct error err;
     int r = object_meta_decode(resource->schema, decoder_kind(resource), object, unknown, &err);
 
@@ -204,7 +236,7 @@ static int check_types(struct write *write, cJSON *object, cJSON *unknown, bool 
 /* What the schema does not know goes, and is told. */
 static void prune(const struct write *write, cJSON *object, cJSON *unknown)
 {
-    const struct resource *resource = write->call->resource;
+    const struct resource *resource = write->said;
     cJSON *pruned = json_array(write->call->arena);
 
     if (resource->custom)
@@ -227,15 +259,19 @@ int write_decode(struct write *write, cJSON *object, bool patched)
         object = json_object(call->arena); /* of a struct or a map of Go it changes nothing */
     if (!cJSON_IsObject(object))
         return refuse_no_object(write, object, patched);
+    write->said = resource;
     if (check_kind(write, object, patched) < 0)
         return -1;
     if (!cJSON_IsObject(json_get(object, "metadata")) && !json_get(object, "metadata"))
         (void)json_set_object(object, "metadata");
-    if (check_types(write, object, unknown, patched) < 0)
+    if (check_types(write, object, unknown, patched) < 0 ||
+        check_name(write, write->said->kind.kind) < 0)
         return -1;
     prune(write, object, unknown);
     /* What is applied was compared with the schema; what may be anything there is not looked into. */
     if (!write->managed && check_unknown(write, unknown, patched) < 0)
+        return -1;
+    if (check_version(write, json_string(json_get(object, "apiVersion"), "")) < 0)
         return -1;
     if (resource->custom)
         schema_default(resource->schema, object);

@@ -9,8 +9,6 @@
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 #define NAMED "{\"metadata\":{\"name\":\"a\"%s}}"
 #define NO_NAME "the name of the object (a based on URL) was undeterminable: name must be provided"
-#define NO_KIND                                                                                    \
-    "the object provided is unrecognized (must be of type Task): Object 'Kind' is missing"
 #define REJECTED "the server rejected our request due to an error in our request"
 #define TO_OPERATION " into Go value of type jsonpatch.Operation"
 
@@ -269,48 +267,6 @@ START_TEST(an_owner_without_a_uid_has_an_empty_one)
 }
 END_TEST
 
-static const struct {
-    const char *path, *applied, *why;
-} NO_STRUCTS[] = {
-    { LEASES, "Lease\",\"spec\":{\"leaseDurationSeconds\":1.5}",
-      "cannot convert float64 to int32" },
-    { LEASES, "Lease\",\"spec\":{\"renewTime\":5}",
-      "json: cannot unmarshal number into Go value of type string" },
-    { LEASES, "Lease\",\"spec\":{\"renewTime\":\"x\"}",
-      "parsing time \"x\" as \"2006-01-02T15:04:05.000000Z07:00\": " },
-    { CONFIGMAPS, "ConfigMap\",\"binaryData\":{\"f\":\"!\"}",
-      "error decoding from json: illegal base64 data at input byte 0" },
-};
-
-START_TEST(what_is_applied_must_become_a_struct_again)
-{
-    bool lease = str_equal(NO_STRUCTS[_i].path, LEASES);
-    const char *kind = lease ? "coordination.k8s.io/v1, Kind=Lease" : "/v1, Kind=ConfigMap";
-    const char *body = arena_printf(
-        test_arena, "{\"metadata\":{\"name\":\"n\"},\"apiVersion\":\"%s\",\"kind\":\"%s}",
-        lease ? "coordination.k8s.io/v1" : "v1", NO_STRUCTS[_i].applied);
-    const char *path = arena_printf(test_arena, "%s/n?fieldManager=m", NO_STRUCTS[_i].path);
-    const char *words = message_of(ask_patch(path, "apply-patch+yaml", body, 500));
-
-    ck_assert_msg(
-        str_has_prefix(words, arena_printf(test_arena,
-                                           "failed to convert new object (/n; %s) to proper "
-                                           "version: unable to convert unstructured object to %s: "
-                                           "%s",
-                                           kind, kind, NO_STRUCTS[_i].why)),
-        "%s", words);
-}
-END_TEST
-
-START_TEST(null_does_not_say_which_kind_it_is)
-{
-    put_all();
-    ck_assert_str_eq(message_of(ask("POST", TASKS, "null", 400)), NO_KIND);
-    ck_assert_str_eq(message_of(ask("PUT", TASKS "/a/status?fieldValidation=Ignore", "null", 400)),
-                     NO_KIND);
-}
-END_TEST
-
 START_TEST(nobody_holds_anything_of_what_does_not_fit)
 {
     static const char *const NAMELESS[] = { "{}", "{\"name\":\"\"}" };
@@ -471,9 +427,6 @@ int main(void)
     tcase_add_test(tests, who_sends_an_end_with_a_status_holds_it);
     tcase_add_test(tests, an_apply_that_makes_an_object_does_not_look_at_the_version);
     tcase_add_test(tests, an_owner_without_a_uid_has_an_empty_one);
-    tcase_add_loop_test(tests, what_is_applied_must_become_a_struct_again, 0,
-                        ARRAY_LEN(NO_STRUCTS));
-    tcase_add_test(tests, null_does_not_say_which_kind_it_is);
     tcase_add_loop_test(tests, nobody_holds_anything_of_what_does_not_fit, 0, 2);
     tcase_add_test(tests, all_that_is_wrong_is_told);
     tcase_add_test(tests, finalizers_of_custom_kinds_are_checked_when_they_change);

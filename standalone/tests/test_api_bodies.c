@@ -1,0 +1,124 @@
+/* Bodies that are no object of the kind, in the words of a kube-apiserver (found by e2e/standalone/differential). */
+#include <check.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "standalone/tests/api_fixture.h"
+
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+#define SECRETS "/api/v1/namespaces/default/secrets"
+#define EVENTS "/api/v1/namespaces/default/events"
+#define NEW_EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
+#define NO_KIND                                                                                    \
+    "the object provided is unrecognized (must be of type Task): Object 'Kind' is missing"
+
+static const char *message_of(const cJSON *answer)
+{
+    return json_string(json_get(answer, "message"), "");
+}
+
+/* --- what is applied -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *path, *applied, *why;
+} NO_STRUCTS[] = {
+    { LEASES, "Lease\",\"spec\":{\"leaseDurationSeconds\":1.5}",
+      "cannot convert float64 to int32" },
+    { LEASES, "Lease\",\"spec\":{\"renewTime\":5}",
+      "json: cannot unmarshal number into Go value of type string" },
+    { LEASES, "Lease\",\"spec\":{\"renewTime\":\"x\"}",
+      "parsing time \"x\" as \"2006-01-02T15:04:05.000000Z07:00\": " },
+    { CONFIGMAPS, "ConfigMap\",\"binaryData\":{\"f\":\"!\"}",
+      "error decoding from json: illegal base64 data at input byte 0" },
+};
+
+START_TEST(what_is_applied_must_become_a_struct_again)
+{
+    bool lease = str_equal(NO_STRUCTS[_i].path, LEASES);
+    const char *kind = lease ? "coordination.k8s.io/v1, Kind=Lease" : "/v1, Kind=ConfigMap";
+    const char *body = arena_printf(
+        test_arena, "{\"metadata\":{\"name\":\"n\"},\"apiVersion\":\"%s\",\"kind\":\"%s}",
+        lease ? "coordination.k8s.io/v1" : "v1", NO_STRUCTS[_i].applied);
+    const char *path = arena_printf(test_arena, "%s/n?fieldManager=m", NO_STRUCTS[_i].path);
+    const char *words = message_of(ask_patch(path, "apply-patch+yaml", body, 500));
+
+    ck_assert_msg(
+        str_has_prefix(words, arena_printf(test_arena,
+                                           "failed to convert new object (/n; %s) to proper "
+                                           "version: unable to convert unstructured object to %s: "
+                                           "%s",
+                                           kind, kind, NO_STRUCTS[_i].why)),
+        "%s", words);
+}
+END_TEST
+
+/* --- which kind it is ------------------------------------------------------------------------- */
+
+START_TEST(null_does_not_say_which_kind_it_is)
+{
+    ck_assert_str_eq(message_of(ask("POST", TASKS, "null", 400)), NO_KIND);
+    ck_assert_str_eq(message_of(ask("PUT", TASKS "/a/status?fieldValidation=Ignore", "null", 400)),
+                     NO_KIND);
+}
+END_TEST
+
+#define NO_EVENT "Event in version \"v1\" cannot be handled as a Event: "
+#define OTHER_VERSION                                                                              \
+    "the API version in the data (%s) does not match the expected API version (%s)"
+
+/* An Event has two forms, and here comes the other one. */
+START_TEST(a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_another_one)
+{
+    static const char body[] = "{\"apiVersion\":\"%s\",\"metadata\":%s,\"%s\":{},\"note\":\"n\"}";
+    const char *good = "{\"name\":\"a\"}", *other = "events.k8s.io/v1";
+    const char *core = arena_printf(test_arena, body, "v1", good, "involvedObject");
+    const char *new = arena_printf(test_arena, body, other, good, "regarding");
+
+    ck_assert_str_eq(message_of(ask("POST", NEW_EVENTS "?fieldValidation=Strict", core, 400)),
+                     NO_EVENT "strict decoding error: unknown field \"note\"");
+    ck_assert_str_eq(message_of(ask("PUT", NEW_EVENTS "/a",
+                                    arena_printf(test_arena, body, "v1", "[]", "source"), 400)),
+                     NO_EVENT "json: cannot unmarshal array into Go struct field Event.metadata of "
+                              "type v1.ObjectMeta");
+    ck_assert_str_eq(message_of(ask("PUT", EVENTS "/a?fieldValidation=Strict", new, 400)),
+                     arena_printf(test_arena, OTHER_VERSION, other, "v1"));
+    ck_assert_str_eq(message_of(ask("PUT", NEW_EVENTS "/a", core, 400)),
+                     arena_printf(test_arena, OTHER_VERSION, "v1", other));
+    ck_assert_str_eq(api_answer.warnings[0], "299 - \"unknown field \\\"note\\\"\"");
+    ck_assert_ptr_null(api_answer.warnings[1]);
+}
+END_TEST
+
+START_TEST(another_kind_is_read_as_that_one)
+{
+    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                               "\"name\":\"a\"},\"data\":%s}";
+    const char *start = "ConfigMap in version \"v1\" cannot be handled as a Secret: ";
+
+    ck_assert_str_eq(message_of(ask("POST", SECRETS, arena_printf(test_arena, body, "5"), 400)),
+                     arena_printf(test_arena,
+                                  "%sjson: cannot unmarshal number into Go struct field "
+                                  "ConfigMap.data of type map[string]string",
+                                  start));
+    ck_assert_str_eq(
+        message_of(ask("POST", SECRETS, arena_printf(test_arena, body, "{}"), 400)),
+        arena_printf(test_arena, "%sconverting (v1.ConfigMap) to (core.Secret): unknown conversion",
+                     start));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api bodies");
+    TCase *tests = tcase_create("bodies");
+
+    tcase_add_checked_fixture(tests, api_setup, api_teardown);
+    tcase_add_loop_test(tests, what_is_applied_must_become_a_struct_again, 0,
+                        ARRAY_LEN(NO_STRUCTS));
+    tcase_add_test(tests, null_does_not_say_which_kind_it_is);
+    tcase_add_test(tests,
+                   a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_another_one);
+    tcase_add_test(tests, another_kind_is_read_as_that_one);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}
