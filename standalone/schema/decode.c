@@ -114,11 +114,11 @@ static int refuse_converted(const struct decoding *decoding, const struct field 
 static int refuse(const struct decoding *decoding, const struct field *field, const cJSON *value)
 {
     const char *word = value_word(value);
-    bool fraction = json_is_number(value) && field->schema->type == SCHEMA_INTEGER;
+    bool number = json_is_number(value) && field->schema->type == SCHEMA_INTEGER;
 
-    if (decoding->converts && (fraction || is_time(field->schema)))
+    if (decoding->converts && (is_time(field->schema) || (number && !value_is_int64(value))))
         return refuse_converted(decoding, field, value);
-    if (fraction)
+    if (number)
         word = arena_printf(decoding->arena, "number %s", json_text(decoding->arena, value, NULL));
     return error_set(decoding->err, ERROR_INVALID,
                      "json: cannot unmarshal %s into Go struct field %s.%s of type %s", word,

@@ -24,6 +24,8 @@ static const struct {
 } NO_STRUCTS[] = {
     { LEASES, "Lease\",\"spec\":{\"leaseDurationSeconds\":1.5}",
       "cannot convert float64 to int32" },
+    { LEASES, "Lease\",\"spec\":{\"leaseDurationSeconds\":3000000000}",
+      "json: cannot unmarshal number 3000000000 into Go struct field " },
     { LEASES, "Lease\",\"spec\":{\"renewTime\":5}",
       "json: cannot unmarshal number into Go value of type string" },
     { LEASES, "Lease\",\"spec\":{\"renewTime\":\"x\"}",

@@ -237,7 +237,8 @@ def normal_events(events, seen, last, unordered):
 
 
 class Known:
-    """The file of differences that stay: PLACE | REQUEST | REAL | OURS | WHY, the first four regular expressions."""
+    """The file of differences that stay: PLACE | REQUEST | REAL | OURS | WHY, the first four regular expressions.
+    @1 in OURS is what the first group of REAL has found."""
 
     def __init__(self, path):
         self.entries = []
@@ -248,17 +249,22 @@ class Known:
                 parts = [part.strip() for part in line.split(" | ")]
                 if len(parts) != 5 or not parts[4]:
                     raise SystemExit("differential: %s:%d: five parts with ' | ' between them" % (path, number))
-                cut = parts[3] == "(cut)"
-                parts[3] = "" if cut else parts[3]
-                self.entries.append({"text": line.strip(), "used": 0, "cut": cut,
-                                     "match": [re.compile(p, re.DOTALL) for p in parts[:4]]})
+                self.entries.append({"text": line.strip(), "used": 0, "ours": parts[3],
+                                     "match": [re.compile(p, re.DOTALL) for p in parts[:3]]})
+
+    @staticmethod
+    def takes(entry, request, place, real, ours):
+        found = [pattern.search(value) for pattern, value in zip(entry["match"], (place, request, real))]
+        if not all(found):
+            return False
+        if entry["ours"] == "(cut)":
+            return len(ours) >= CUT and real.startswith(ours)
+        same = re.escape(found[2].group(1) or "") if found[2].re.groups else ""
+        return bool(re.search(entry["ours"].replace("@1", same), ours, re.DOTALL))
 
     def explains(self, request, place, real, ours):
         for entry in self.entries:
-            values = (place, request, real, ours)
-            if entry["cut"] and not (len(ours) >= CUT and real.startswith(ours)):
-                continue
-            if all(pattern.search(value) for pattern, value in zip(entry["match"], values)):
+            if self.takes(entry, request, place, real, ours):
                 entry["used"] += 1
                 return True
         return False
