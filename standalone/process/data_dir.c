@@ -7,15 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "certs/file_place.h"
-#include "certs/file_set.h"
-#include "certs/keeper.h"
 #include "common/base/buf.h"
-
-#define DAY_US (INT64_C(24) * 60 * 60 * 1000000)
-/* A board may be off for long, and nobody looks after it. */
-#define CA_LIFETIME_US (30 * 365 * DAY_US)
-#define LEAF_LIFETIME_US (3 * 365 * DAY_US)
 
 const char *data_dir_path(struct arena *arena, const char *directory, const char *name)
 {
@@ -122,36 +114,4 @@ int data_dir_make(struct arena *arena, const char *path, struct error *err)
             return 0;
         *slash = '/';
     }
-}
-
-/* There are no bundles: who trusts the authority has it in a kubeconfig. */
-static int save_bundles(void *self UNUSED, struct arena *arena UNUSED, const char *trust UNUSED,
-                        struct error *err UNUSED)
-{
-    return 0;
-}
-
-int data_dir_keep_certificates(struct arena *arena, const char *directory,
-                               const struct data_dir_names *names, const struct clock *clock,
-                               struct error *err)
-{
-    struct file_place files = { .cert_dir = data_dir_path(arena, directory, DATA_DIR_TLS),
-                                .ca_dir = data_dir_path(arena, directory, DATA_DIR_CA) };
-    const struct cert_place place = { .self = &files,
-                                      .load = file_place_load,
-                                      .save_ca = file_place_save_ca,
-                                      .save_leaf = file_place_save_leaf,
-                                      .save_bundles = save_bundles };
-    const struct cert_policy policy = { .names = { names->items, names->len },
-                                        .ca_lifetime_us = CA_LIFETIME_US,
-                                        .leaf_lifetime_us = LEAF_LIFETIME_US };
-    struct cert_result result;
-    int lock;
-
-    int r = file_set_lock(files.ca_dir, &lock, err);
-    if (r < 0)
-        return r;
-    r = cert_keep(arena, &place, &policy, clock, &result, err);
-    file_set_unlock(lock);
-    return r;
 }

@@ -10,7 +10,7 @@
  *   users                   who may come in (standalone/server/users.h)
  *   ca/ca.crt, ca/ca.key    the authority
  *   client-ca/ca.crt, ca.key  the authority of users' certificates: it signs nothing else
- *   tls/tls.crt, tls.key    what is served, renewed at each start when two thirds of its life are over
+ *   tls/tls.crt, tls.key    what is served, renewed at a start when a third of its life is left
  *   admin.kubeconfig        for kubectl
  *   controller.kubeconfig   for the controller of the same process
  */
@@ -39,14 +39,22 @@ int data_dir_sync_folder(struct arena *arena, const char *path) MUST_CHECK;
 /* Makes it and its parents, for the owner alone. */
 int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST_CHECK;
 
-/* Authority and serving pair for these names, made or renewed where that is due. */
+/*
+ * Authority and serving pair for these names.
+ *
+ *  1. An authority that is there is never replaced: kubeconfigs have it in them. One that is not valid yet
+ *     stays (a warning), as does what is served with it: the clock is behind. One that cannot be used is
+ *     ERROR_INVALID, which names the file and what to do; so is one that is not there, but is in a kubeconfig
+ *     of the directory, or that must not be made (may_begin).
+ *  2. The serving pair is renewed when a third of its life is left, or for other names.
+ */
 struct data_dir_names {
     const char **items;
     size_t len;
 };
 int data_dir_keep_certificates(struct arena *arena, const char *directory,
-                               const struct data_dir_names *names, const struct clock *clock,
-                               struct error *err) MUST_CHECK;
+                               const struct data_dir_names *names, bool may_begin,
+                               const struct clock *clock, struct error *err) MUST_CHECK;
 
 /* The authority of client certificates: made where there is none yet. */
 struct cert_pair;

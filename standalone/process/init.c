@@ -38,7 +38,7 @@ static const char *url_of(struct arena *arena, const struct standalone_settings 
 }
 
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
-                           struct error *err)
+                           bool may_begin, struct error *err)
 {
     struct data_dir_names names = {
         .items = arena_array(arena, const char *, settings->extra_names.len + 5),
@@ -62,7 +62,8 @@ int init_keep_certificates(struct arena *arena, const struct standalone_settings
                              settings->extra_names.items[i]);
         names.items[names.len++] = settings->extra_names.items[i];
     }
-    return data_dir_keep_certificates(arena, settings->data_dir, &names, &CLOCK_SYSTEM, err);
+    return data_dir_keep_certificates(arena, settings->data_dir, &names, may_begin, &CLOCK_SYSTEM,
+                                      err);
 }
 
 /* file: a kubeconfig of the data directory. */
@@ -236,7 +237,7 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
-        r = init_keep_certificates(arena, settings, err);
+        r = init_keep_certificates(arena, settings, true, err);
     if (r == 0)
         r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
     if (r == 0)

@@ -11,9 +11,9 @@ int init_run(struct arena *arena, const struct standalone_settings *settings,
 int init_add_user(struct arena *arena, const struct standalone_settings *settings,
                   struct error *err) MUST_CHECK;
 
-/* Certificates are there and valid, for the names of the settings. */
+/* data_dir_keep_certificates for the names of the settings. */
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
-                           struct error *err) MUST_CHECK;
+                           bool may_begin, struct error *err) MUST_CHECK;
 
 /* False: the kubeconfig of this name in the data directory speaks of another server than that of the
  * settings, *ret. One that cannot be read is not judged. */

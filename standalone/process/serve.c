@@ -126,7 +126,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
 
     struct cert_pair client_ca = { NULL, NULL };
 
-    int r = init_keep_certificates(arena, settings, err);
+    int r = init_keep_certificates(arena, settings, false, err);
     if (r == 0)
         r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
     if (r == 0)

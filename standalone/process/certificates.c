@@ -1,0 +1,174 @@
+/* The authority and what is served with it. Kubeconfigs have the authority in them, so it is never replaced:
+ * not because of a clock that is wrong, nor because it is lost. */
+#include <string.h>
+
+#include <sys/stat.h>
+
+#include "certs/file_place.h"
+#include "certs/file_set.h"
+#include "common/base/certificate.h"
+#include "common/base/log.h"
+#include "standalone/process/data_dir.h"
+
+#define DAY_US (INT64_C(24) * 60 * 60 * 1000000)
+/* A board may be off for long, and nobody looks after it. */
+#define CA_LIFETIME_US (30 * 365 * DAY_US)
+#define LEAF_LIFETIME_US (3 * 365 * DAY_US)
+
+#define CA_FILE DATA_DIR_CA "/" FILE_PLACE_CA
+
+/* A data directory at a time that is no earlier than its certificates. */
+struct keeping {
+    const char *directory;
+    struct file_place files;
+    struct cert_observed observed;
+    struct certificate_times ca, leaf; /* the leaf: zeroes: there is none of this authority */
+    int64_t now_us;
+};
+
+static bool is_there(struct arena *arena, const char *directory, const char *name)
+{
+    struct stat status;
+
+    return lstat(data_dir_path(arena, directory, name), &status) == 0;
+}
+
+/* Not where a kubeconfig trusts the one that is lost. What is there of it was broken off when it was made. */
+static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin, struct error *err)
+{
+    const char *directory = keeping->directory;
+    const char *missing = keeping->observed.ca.cert ? FILE_PLACE_CA_KEY : FILE_PLACE_CA;
+    struct cert_pair ca;
+
+    if (is_there(arena, directory, DATA_DIR_ADMIN) ||
+        is_there(arena, directory, DATA_DIR_CONTROLLER))
+        return error_set(err, ERROR_INVALID,
+                         "'%s/" DATA_DIR_CA "/%s' is missing and the kubeconfigs trust no other: "
+                         "restore it, or remove the two kubeconfigs there and run init",
+                         directory, missing);
+    if (!may_begin)
+        return error_set(err, ERROR_INVALID,
+                         "'%s/" DATA_DIR_CA "/%s' is missing: restore it, or run "
+                         "'propeller-standalone init'",
+                         directory, missing);
+
+    int r = cert_make_ca(arena, keeping->observed.now_us, CA_LIFETIME_US, &ca, err);
+    if (r == 0)
+        r = file_place_save_ca(&keeping->files, arena, &ca, ca.cert, err);
+    return r < 0 ? r : file_place_load(&keeping->files, arena, &keeping->observed, err);
+}
+
+static int read_times(struct keeping *keeping, struct error *err)
+{
+    const struct cert_observed *observed = &keeping->observed;
+
+    if (certificate_read_times(observed->ca.cert, &keeping->ca, NULL) < 0)
+        return error_set(err, ERROR_INVALID,
+                         "'%s/" CA_FILE "' cannot be read as a certificate: restore it from a copy",
+                         keeping->directory);
+    if (!cert_is_signed_by(observed->leaf.cert, observed->ca.cert) ||
+        certificate_read_times(observed->leaf.cert, &keeping->leaf, NULL) < 0)
+        keeping->leaf = (struct certificate_times){ .not_before_us = 0 };
+    return 0;
+}
+
+/* A board without a clock of its own starts in the past: what is there is as good as it was. */
+static void look_at_clock(struct arena *arena, struct keeping *keeping)
+{
+    const char *file = data_dir_path(arena, keeping->directory, CA_FILE);
+    char begin[RFC3339_LEN], now[RFC3339_LEN], end[RFC3339_LEN];
+
+    if (keeping->now_us < keeping->ca.not_before_us) {
+        log_warn("the clock is behind: the authority is not valid yet and stays; clients with this "
+                 "clock refuse it until the clock is right",
+                 "file", file, "valid-from", rfc3339_format(keeping->ca.not_before_us, begin),
+                 "now", rfc3339_format(keeping->now_us, now), NULL);
+        keeping->now_us = keeping->ca.not_before_us;
+        if (keeping->now_us < keeping->leaf.not_before_us)
+            keeping->now_us = keeping->leaf.not_before_us;
+    }
+    if (keeping->ca.not_after_us - keeping->now_us < LEAF_LIFETIME_US)
+        log_warn(
+            "the authority ends and is not renewed by itself: before that, remove it and the two "
+            "kubeconfigs, run init, and make those of other users anew",
+            "file", file, "valid-until", rfc3339_format(keeping->ca.not_after_us, end), NULL);
+}
+
+static int check_ca(struct keeping *keeping, struct error *err)
+{
+    const char *problem;
+    char end[RFC3339_LEN];
+
+    if (keeping->now_us >= keeping->ca.not_after_us)
+        return error_set(err, ERROR_INVALID,
+                         "'%s/" CA_FILE "' ended at %s: set the clock; if it is right, remove it "
+                         "and the two kubeconfigs there and run init",
+                         keeping->directory, rfc3339_format(keeping->ca.not_after_us, end));
+    problem = cert_ca_problem(&keeping->observed.ca, keeping->now_us);
+    if (problem)
+        return error_set(err, ERROR_INVALID,
+                         "the authority in '%s/" DATA_DIR_CA "' %s: restore " FILE_PLACE_CA
+                         " and " FILE_PLACE_CA_KEY " from a copy",
+                         keeping->directory, problem);
+    return 0;
+}
+
+static int keep_leaf(struct arena *arena, struct keeping *keeping, const struct cert_names *names,
+                     struct error *err)
+{
+    const struct cert_observed *observed = &keeping->observed;
+    int64_t end_us = keeping->now_us + LEAF_LIFETIME_US;
+    bool is_due = keeping->leaf.not_after_us - keeping->now_us < LEAF_LIFETIME_US / 3 &&
+                  keeping->leaf.not_after_us < keeping->ca.not_after_us;
+    struct cert_pair leaf;
+
+    if (!is_due && !cert_leaf_problem(&observed->leaf, names, observed->ca.cert, keeping->now_us))
+        return 0;
+    /* The clock is behind, or was ahead: it holds for both. */
+    if (keeping->leaf.not_before_us > keeping->now_us && keeping->leaf.not_after_us > end_us)
+        end_us = keeping->leaf.not_after_us;
+
+    int r = cert_make_leaf(arena, &observed->ca, names, keeping->now_us, end_us - keeping->now_us,
+                           &leaf, err);
+    return r < 0 ? r : file_place_save_leaf(&keeping->files, arena, &leaf, err);
+}
+
+static int keep(struct arena *arena, struct keeping *keeping, const struct cert_names *names,
+                bool may_begin, struct error *err)
+{
+    struct cert_observed *observed = &keeping->observed;
+
+    int r = file_place_load(&keeping->files, arena, observed, err);
+    if (r == 0 && !(observed->ca.cert && observed->ca.key))
+        r = make_ca(arena, keeping, may_begin, err);
+    if (r == 0)
+        r = read_times(keeping, err);
+    if (r < 0)
+        return r;
+    look_at_clock(arena, keeping);
+    r = check_ca(keeping, err);
+    return r < 0 ? r : keep_leaf(arena, keeping, names, err);
+}
+
+int data_dir_keep_certificates(struct arena *arena, const char *directory,
+                               const struct data_dir_names *names, bool may_begin,
+                               const struct clock *clock, struct error *err)
+{
+    struct keeping keeping = {
+        .directory = directory,
+        .files = { .cert_dir = data_dir_path(arena, directory, DATA_DIR_TLS),
+                   .ca_dir = data_dir_path(arena, directory, DATA_DIR_CA) },
+        .now_us = clock_wall_us(clock),
+    };
+    const struct cert_names wanted = { names->items, names->len };
+    int lock;
+
+    keeping.observed.now_us = keeping.now_us;
+
+    int r = file_set_lock(keeping.files.ca_dir, &lock, err);
+    if (r < 0)
+        return r;
+    r = keep(arena, &keeping, &wanted, may_begin, err);
+    file_set_unlock(lock);
+    return r;
+}
