@@ -74,6 +74,8 @@ static int make_backup(const char *store, const char *path, const char *new_path
     (void)close(fd);
     int r = copy_into(store, new_path, err);
     if (r == 0)
+        r = kv_restore_mark(new_path, err);
+    if (r == 0)
         r = sync_path(new_path, 0, err);
     if (r == 0)
         r = check_copy(new_path, err);

