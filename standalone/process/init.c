@@ -1,11 +1,13 @@
 #include "standalone/process/init.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "certs/make.h"
+#include "certs/inspect.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/kube/config.h"
@@ -87,6 +89,99 @@ bool init_finds_server(struct arena *arena, const struct standalone_settings *se
            str_equal(*ret, url_of(arena, settings));
 }
 
+/* "" when there are none yet. */
+static int read_users(struct arena *arena, const struct standalone_settings *settings,
+                      const char **ret, struct error *err)
+{
+    int r =
+        data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), ret, err);
+
+    if (r == -ERROR_NOT_FOUND) {
+        *ret = "";
+        return 0;
+    }
+    return r;
+}
+
+static bool trusts(struct arena *arena, const char *trusted, const char *ca)
+{
+    struct cert_list list = { .len = 0 };
+
+    cert_list_add(arena, &list, trusted, 0);
+
+    size_t before = list.len;
+
+    cert_list_add(arena, &list, cert_first(arena, ca), 0);
+    return before && list.len == before;
+}
+
+/* Names and proxies may lead here with other authorities: only what comes straight is judged. */
+static int check_trust(struct arena *arena, const struct standalone_settings *settings,
+                       const struct kube_config *config, const char *path, struct error *err)
+{
+    const char *ca;
+
+    int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
+                          &ca, err);
+    if (r < 0)
+        return r;
+    if (!str_equal(kube_config_server(config), url_of(arena, settings)) ||
+        kube_config_insecure(config) || trusts(arena, kube_config_ca(config), ca))
+        return 0;
+    return error_set(err, ERROR_INVALID,
+                     "'%s' trusts another authority than " DATA_DIR_CA
+                     "/ca.crt: remove it and run init, which makes it anew",
+                     path);
+}
+
+/* 1: it is nobody's. */
+static int judge_token(const char *users_text, const char *token, struct error *err)
+{
+    char hash[SHA256_HEX_LEN];
+    struct users *users;
+
+    int r = users_parse(users_text, &users, err);
+    if (r < 0)
+        return error_wrap(err, "'" DATA_DIR_USERS "'");
+    r = users_find_token(users, sha256_hex(token, strlen(token), hash)) ? 0 : 1;
+    users_unref(users);
+    return r;
+}
+
+static int check_token(struct arena *arena, const struct standalone_settings *settings,
+                       struct kube_config *config, const char *path, struct error *err)
+{
+    char *token = NULL;
+    const char *users;
+
+    int r = read_users(arena, settings, &users, err);
+    if (r == 0)
+        r = kube_config_token(config, &token, err);
+    if (r == 0 && token)
+        r = judge_token(users, token, err);
+    free(token);
+    return r <= 0 ? r
+                  : error_set(err, ERROR_INVALID,
+                              "'%s' has a token of nobody in " DATA_DIR_USERS
+                              ": remove it and run init, which makes it anew",
+                              path);
+}
+
+int init_check_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
+                          const char *file, struct error *err)
+{
+    CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
+    const char *path = data_dir_path(arena, settings->data_dir, file);
+    struct error unread = { 0 };
+
+    if (kube_config_load(path, &config, &unread) < 0)
+        return 0; /* kubectl may read more than this program; who needs it here says so */
+
+    int r = check_trust(arena, settings, config, path, err);
+
+    return r < 0 ? r : check_token(arena, settings, config, path, err);
+}
+
 /* credentials: lines of YAML below a user. */
 static int make_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
                            const char *user, const char *credentials, const char **ret,
@@ -113,20 +208,6 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
     return 0;
 }
 
-/* "" when there are none yet. */
-static int read_users(struct arena *arena, const struct standalone_settings *settings,
-                      const char **ret, struct error *err)
-{
-    int r =
-        data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), ret, err);
-
-    if (r == -ERROR_NOT_FOUND) {
-        *ret = "";
-        return 0;
-    }
-    return r;
-}
-
 /* An editor may have left the last line without one. */
 static bool ends_line(const char *text)
 {
@@ -146,6 +227,25 @@ static bool has_user(const char *users, const char *name)
             break;
     }
     return false;
+}
+
+/* The lines of others, and of certificates. */
+static const char *without_tokens_of(struct arena *arena, const char *users, const char *name)
+{
+    char *text = arena_alloc(arena, strlen(users) + 1, 1);
+    size_t at = 0;
+
+    for (size_t len; *users; users += len) {
+        len = strcspn(users, "\n");
+        len += users[len] == '\n';
+        if (has_user(arena_strndup(arena, users, len), name) &&
+            !memmem(users, len, " certificate", strlen(" certificate")))
+            continue;
+        memcpy(text + at, users, len);
+        at += len;
+    }
+    text[at] = '\0';
+    return text;
 }
 
 /* What a user shows, as YAML, and the line that it is known by. */
@@ -180,8 +280,28 @@ static int make_certificate(struct arena *arena, const struct standalone_setting
     return users_certificate_line(arena, name, role, hash, &ret->line, err);
 }
 
+/* file NULL: on the standard output. */
+static int hand_out(struct arena *arena, const struct standalone_settings *settings,
+                    const char *kubeconfig, const char *file, struct error *err)
+{
+    if (file)
+        return data_dir_write(arena, data_dir_path(arena, settings->data_dir, file), kubeconfig,
+                              err);
+    if (fputs(kubeconfig, stdout) < 0 || fflush(stdout) != 0)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "the kubeconfig cannot be written (%s): the user is not added",
+                         strerrordesc_np(errno));
+    return 0;
+}
+
+static bool is_there(struct arena *arena, const struct standalone_settings *settings,
+                     const char *file)
+{
+    return access(data_dir_path(arena, settings->data_dir, file), F_OK) == 0;
+}
+
 /* The user's line is written after the kubeconfig: credentials that nobody has are of no use. file NULL:
- * printed. With the lock. */
+ * printed; one that is lost is made anew, with another token. With the lock. */
 static int add_user(struct arena *arena, const struct standalone_settings *settings,
                     const char *name, enum role role, const char *file, struct error *err)
 {
@@ -189,22 +309,22 @@ static int add_user(struct arena *arena, const struct standalone_settings *setti
     const char *users, *kubeconfig = NULL;
 
     int r = read_users(arena, settings, &users, err);
-    if (r == 0 && has_user(users, name))
+    if (r == 0 && file && !is_there(arena, settings, file))
+        users = without_tokens_of(arena, users, name);
+    else if (r == 0 && has_user(users, name))
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
     if (r == 0)
         r = settings->certificate ? make_certificate(arena, settings, name, role, &credentials, err)
                                   : make_token(arena, name, role, &credentials, err);
     if (r == 0)
         r = make_kubeconfig(arena, settings, name, credentials.yaml, &kubeconfig, err);
-    if (r == 0 && file)
-        r = data_dir_write(arena, data_dir_path(arena, settings->data_dir, file), kubeconfig, err);
+    if (r == 0)
+        r = hand_out(arena, settings, kubeconfig, file, err);
     if (r == 0)
         r = data_dir_write(
             arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
             arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", credentials.line),
             err);
-    if (r == 0 && !file)
-        printf("%s", kubeconfig);
     return r;
 }
 
@@ -227,7 +347,7 @@ static int add_once(struct arena *arena, const struct standalone_settings *setti
 {
     int r = add_alone(arena, settings, name, ROLE_ADMIN, file, err);
 
-    return r == -ERROR_EXISTS ? 0 : r;
+    return r == -ERROR_EXISTS ? init_check_kubeconfig(arena, settings, file, err) : r;
 }
 
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)

@@ -169,6 +169,19 @@ static int parse_controller(struct arena *arena, const struct standalone_setting
     return controller_options_parse(arena, len, all, ret, err);
 }
 
+/* Not refused: others may have good ones. */
+static void warn_of_kubeconfigs(struct arena *arena, const struct standalone_settings *settings)
+{
+    static const char *const FILES[] = { DATA_DIR_ADMIN, DATA_DIR_CONTROLLER };
+
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        struct error err = { 0 };
+
+        if (init_check_kubeconfig(arena, settings, FILES[i], &err) < 0)
+            log_warn("a kubeconfig is of no use", "error", err.message, NULL);
+    }
+}
+
 /* Not refused: names and proxies may lead here all the same. */
 static void warn_of_another_server(struct arena *arena, const struct standalone_settings *settings)
 {
@@ -230,6 +243,7 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, i
     if (r < 0)
         return r;
     log_info("serving", "address", settings->address, "data-dir", settings->data_dir, NULL);
+    warn_of_kubeconfigs(arena, settings);
     if (!settings->controller)
         return run_alone(err);
     warn_of_another_server(arena, settings);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -226,6 +227,81 @@ START_TEST(a_user_is_told_where_the_admin_finds_the_server)
 }
 END_TEST
 
+static const char *const KUBECONFIGS[] = { "admin.kubeconfig", "controller.kubeconfig" };
+
+START_TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
+{
+    const char *before = text_of("users"), *own = text_of(KUBECONFIGS[_i]);
+    struct users *users;
+    struct error err = { 0 };
+
+    (void)add(arena_strdup(arena, "eve"));
+    ck_assert_int_eq(unlink(path_of(KUBECONFIGS[_i])), 0);
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_str_ne(text_of(KUBECONFIGS[_i]), own);
+    ck_assert_str_ne(text_of("users"), before);
+    ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
+    ck_assert_uint_eq(users_len(users), 3); /* the token of before is nobody's */
+    users_unref(users);
+    for (size_t i = 0; i < ARRAY_LEN(KUBECONFIGS); i++)
+        ck_assert_int_eq(init_check_kubeconfig(arena, &settings, KUBECONFIGS[i], &err), 0);
+}
+END_TEST
+
+START_TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
+{
+    const char *own = text_of(KUBECONFIGS[_i]);
+    struct error err = { 0 };
+
+    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(data_dir_write(arena, path_of(KUBECONFIGS[_i]), own, &err), 0);
+    ck_assert_int_eq(init_run(arena, &settings, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message,
+                     arena_printf(arena,
+                                  "'%s' trusts another authority than ca/ca.crt: remove it and run "
+                                  "init, which makes it anew",
+                                  path_of(KUBECONFIGS[_i])));
+    ck_assert_int_eq(unlink(path_of(KUBECONFIGS[_i])), 0);
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(data_dir_write(arena, path_of("users"),
+                                    "eve view certificate\nadmin admin certificate\n"
+                                    "propeller-controller admin certificate\n",
+                                    &err),
+                     0);
+    ck_assert_int_eq(init_check_kubeconfig(arena, &settings, KUBECONFIGS[_i], &err),
+                     -ERROR_INVALID);
+    ck_assert_str_eq(err.message,
+                     arena_printf(arena,
+                                  "'%s' has a token of nobody in users: remove it and run init, "
+                                  "which makes it anew",
+                                  path_of(KUBECONFIGS[_i])));
+}
+END_TEST
+
+START_TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
+{
+    const char *users = text_of("users");
+    int full = open("/dev/full", O_WRONLY), before = dup(STDOUT_FILENO);
+    struct error err = { 0 };
+
+    settings.name = "eve";
+    (void)fflush(stdout);
+    (void)dup2(full, STDOUT_FILENO);
+    close(full);
+
+    int r = init_add_user(arena, &settings, &err);
+
+    __fpurge(stdout);
+    (void)dup2(before, STDOUT_FILENO);
+    close(before);
+    ck_assert_int_eq(r, -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message, "the kubeconfig cannot be written (No space left on device): the "
+                                  "user is not added");
+    ck_assert_str_eq(text_of("users"), users);
+}
+END_TEST
+
 static const struct {
     const char *address;
     const char *server; /* in the kubeconfig; NULL: refused */
@@ -312,6 +388,11 @@ int main(void)
     tcase_add_test(all, a_file_without_its_last_newline_is_added_to);
     tcase_add_test(all, a_user_with_a_certificate_has_no_token);
     tcase_add_test(all, a_user_is_told_where_the_admin_finds_the_server);
+    tcase_add_loop_test(all, a_lost_kubeconfig_is_made_anew_with_another_token, 0,
+                        (int)ARRAY_LEN(KUBECONFIGS));
+    tcase_add_loop_test(all, a_kubeconfig_of_no_use_is_not_ready_to_serve, 0,
+                        (int)ARRAY_LEN(KUBECONFIGS));
+    tcase_add_test(all, who_cannot_be_told_of_his_kubeconfig_is_not_added);
     tcase_add_loop_test(all, an_address_has_a_port_or_is_refused, 0, (int)ARRAY_LEN(ADDRESSES));
     tcase_add_loop_test(all, the_kubeconfig_has_the_address_that_finds_the_server, 0,
                         (int)ARRAY_LEN(ADDRESSES));
