@@ -66,9 +66,9 @@ int data_dir_make_client(struct arena *arena, const char *directory, const char 
                          struct error *err) MUST_CHECK;
 
 /*
- * That nobody but the owner can write what decides who comes in, or read what lets in: ERROR_INVALID names
- * the file and what to do. What others can read and is of no use to them is only warned of. Files that are
- * not there are fine.
+ * That nobody but the owner, who is root or the user of this process, can write what decides who comes in or
+ * the folders that it is in, or read what lets in: ERROR_INVALID names the path and what to do. A directory
+ * that others can only look into is warned of. Files that are not there are fine.
  */
 int data_dir_check_modes(struct arena *arena, const char *directory, struct error *err) MUST_CHECK;
 /* One process at a time adds users: waits for the others. What is returned is closed by data_dir_unlock. */

@@ -357,6 +357,8 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
+        r = data_dir_check_modes(arena, settings->data_dir, err);
+    if (r == 0)
         r = init_keep_certificates(arena, settings, true, err);
     if (r == 0)
         r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
@@ -382,5 +384,8 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
 
     if (!role_parse(settings->role, &role))
         return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
-    return add_alone(arena, settings, settings->name, role, NULL, err);
+
+    int r = data_dir_check_modes(arena, settings->data_dir, err);
+
+    return r < 0 ? r : add_alone(arena, settings, settings->name, role, NULL, err);
 }

@@ -70,17 +70,34 @@ static const struct {
 } MODES[] = {
     { "users", 0600, NULL },
     { "users", 0644, NULL },
-    { "users", 0660, "'%s' can be written by others than its owner: chmod go-rwx it" },
-    { "admin.kubeconfig", 0644, "'%s' can be read by others than its owner: chmod go-rwx it" },
-    { "controller.kubeconfig", 0640, "'%s' can be read by others than its owner: chmod go-rwx it" },
-    { "ca/ca.key", 0604, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { "users", 0660, "'%s' (mode 0660) can be written by others than its owner: chmod go-rwx it" },
+    { "admin.kubeconfig", 0644,
+      "'%s' (mode 0644) can be read by others than its owner: chmod go-rwx it" },
+    { "controller.kubeconfig", 0640,
+      "'%s' (mode 0640) can be read by others than its owner: chmod go-rwx it" },
+    { "ca/ca.key", 0604, "'%s' (mode 0604) can be read by others than its owner: chmod go-rwx it" },
     { "ca/ca.crt", 0644, NULL },
-    { "ca/ca.crt", 0666, "'%s' can be written by others than its owner: chmod go-rwx it" },
-    { "client-ca/ca.key", 0640, "'%s' can be read by others than its owner: chmod go-rwx it" },
-    { "client-ca/ca.crt", 0622, "'%s' can be written by others than its owner: chmod go-rwx it" },
-    { "tls/tls.key", 0640, "'%s' can be read by others than its owner: chmod go-rwx it" },
+    { "ca/ca.crt", 0666,
+      "'%s' (mode 0666) can be written by others than its owner: chmod go-rwx it" },
+    { "client-ca/ca.key", 0640,
+      "'%s' (mode 0640) can be read by others than its owner: chmod go-rwx it" },
+    { "client-ca/ca.crt", 0622,
+      "'%s' (mode 0622) can be written by others than its owner: chmod go-rwx it" },
+    { "tls/tls.key", 0640,
+      "'%s' (mode 0640) can be read by others than its owner: chmod go-rwx it" },
+    { "tls/tls.crt", 0620,
+      "'%s' (mode 0620) can be written by others than its owner: chmod go-rwx it" },
+    { "ca", 0755, NULL },
+    { "ca", 0770, "'%s' (mode 0770) can be written by others than its owner: chmod go-rwx it" },
+    { "ca/..data", 0702,
+      "'%s' (mode 0702) can be written by others than its owner: chmod go-rwx it" },
+    { "client-ca", 0777,
+      "'%s' (mode 0777) can be written by others than its owner: chmod go-rwx it" },
+    { "tls", 0775, "'%s' (mode 0775) can be written by others than its owner: chmod go-rwx it" },
     { ".", 0755, NULL },
-    { ".", 0757, "everybody can put files into '%s': chmod go-rwx it" },
+    { ".", 0770, "'%s' (mode 0770) can be written by others than its owner: chmod go-rwx it" },
+    { ".", 0757, "'%s' (mode 0757) can be written by others than its owner: chmod go-rwx it" },
+    { ".", 01777, "'%s' (mode 1777) can be written by others than its owner: chmod go-rwx it" },
 };
 
 START_TEST(what_others_could_use_is_not_served)
@@ -101,6 +118,37 @@ START_TEST(what_others_could_use_is_not_served)
 
     ck_assert_str_eq(err.message, arena_printf(arena, "%.*s%s%s", (int)(mark - MODES[_i].message),
                                                MODES[_i].message, path, mark + 2));
+}
+END_TEST
+
+START_TEST(what_is_open_is_neither_begun_nor_added_to)
+{
+    struct error err = { 0 };
+
+    settings.name = "eve";
+    ck_assert_int_eq(chmod(settings.data_dir, 0770), 0);
+    ck_assert_int_eq(init_run(arena, &settings, &err), -ERROR_INVALID);
+    ck_assert_int_eq(init_add_user(arena, &settings, &err), -ERROR_INVALID);
+}
+END_TEST
+
+static const char *const OWNED[] = { ".", "users", "ca", "client-ca", "tls", "ca/ca.key" };
+
+START_TEST(what_belongs_to_somebody_else_is_not_served)
+{
+    const char *path = OWNED[_i][0] == '.' ? settings.data_dir : path_of(OWNED[_i]);
+    struct error err = { 0 };
+
+    if (geteuid() != 0)
+        return; /* nobody else can give files away */
+    ck_assert_int_eq(data_dir_check_modes(arena, settings.data_dir, &err), 0);
+    ck_assert_int_eq(chown(path, 4242, (gid_t)-1), 0);
+    ck_assert_int_eq(data_dir_check_modes(arena, settings.data_dir, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message,
+                     arena_printf(arena,
+                                  "'%s' belongs to uid 4242, neither to root nor to uid 0 of this "
+                                  "process: chown 0 it",
+                                  path));
 }
 END_TEST
 
@@ -383,6 +431,8 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_loop_test(all, what_others_could_use_is_not_served, 0, (int)ARRAY_LEN(MODES));
+    tcase_add_test(all, what_is_open_is_neither_begun_nor_added_to);
+    tcase_add_loop_test(all, what_belongs_to_somebody_else_is_not_served, 0, (int)ARRAY_LEN(OWNED));
     tcase_add_test(all, what_is_made_is_its_owners_alone);
     tcase_add_test(all, who_is_added_at_the_same_time_is_there);
     tcase_add_test(all, a_file_without_its_last_newline_is_added_to);
