@@ -12,7 +12,7 @@
 /* As the API server cuts them. */
 #define MAX_WARNING 256
 
-static cJSON *make_status(struct arena *arena, int code, const char *reason, const char *message)
+cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message)
 {
     cJSON *status = json_object(arena);
 
@@ -63,7 +63,7 @@ int call_fail(struct api_call *call, int code, const char *reason, const char *f
     va_start(args, format);
     const char *message = arena_vprintf(call->arena, format, args);
     va_end(args);
-    return call_fail_status(call, make_status(call->arena, code, reason, message));
+    return call_fail_status(call, call_status(call->arena, code, reason, message));
 }
 
 static cJSON *set_details(struct api_call *call, cJSON *status, const char *name)
@@ -88,7 +88,7 @@ int call_fail_named(struct api_call *call, int code, const char *reason, const c
     const char *message = arena_vprintf(call->arena, format, args);
     va_end(args);
 
-    cJSON *status = make_status(call->arena, code, reason, message);
+    cJSON *status = call_status(call->arena, code, reason, message);
 
     (void)set_details(call, status, name);
     return call_fail_status(call, status);
@@ -97,7 +97,7 @@ int call_fail_named(struct api_call *call, int code, const char *reason, const c
 int call_fail_kind(struct api_call *call, int code, const char *reason,
                    const struct kube_kind *kind, const char *name, const char *message)
 {
-    cJSON *status = make_status(call->arena, code, reason, message);
+    cJSON *status = call_status(call->arena, code, reason, message);
     cJSON *details = json_set_object(status, "details");
 
     json_set_string(details, "name", name);
@@ -125,7 +125,7 @@ int call_fail_path(struct api_call *call, int code)
         i++;
 
     cJSON *status =
-        make_status(call->arena, ANSWERS[i].code, ANSWERS[i].reason, ANSWERS[i].message);
+        call_status(call->arena, ANSWERS[i].code, ANSWERS[i].reason, ANSWERS[i].message);
 
     json_set_object(status, "details");
     return call_fail_status(call, status);
@@ -184,7 +184,7 @@ int call_fail_terminating(struct api_call *call, const char *name)
 {
     const char *ns = call->route.ns;
     cJSON *status =
-        make_status(call->arena, 403, "Forbidden",
+        call_status(call->arena, 403, "Forbidden",
                     arena_printf(call->arena,
                                  "%s \"%s\" is forbidden: unable to create new content in "
                                  "namespace %s because it is being terminated",
@@ -220,21 +220,28 @@ int call_fail_expired(struct api_call *call, const char *format, ...)
     va_start(args, format);
     const char *message = arena_vprintf(call->arena, format, args);
     va_end(args);
-    return call_fail_status(call, make_status(call->arena, 410, "Expired", message));
+    return call_fail_status(call, call_status(call->arena, 410, "Expired", message));
 }
 
-int call_fail_too_large_version(struct api_call *call, uint64_t wanted, uint64_t current)
+cJSON *call_too_large_version(struct arena *arena, uint64_t wanted, uint64_t current)
 {
-    cJSON *status = make_status(
-        call->arena, 504, "Timeout",
-        arena_printf(call->arena, "Too large resource version: %" PRIu64 ", current: %" PRIu64,
-                     wanted, current));
+    cJSON *status = call_status(
+        arena, 504, "Timeout",
+        arena_printf(arena, "Too large resource version: %" PRIu64 ", current: %" PRIu64, wanted,
+                     current));
     cJSON *details = json_set_object(status, "details");
     cJSON *cause = json_add_object(json_set_array(details, "causes"));
 
     json_set_string(cause, "reason", "ResourceVersionTooLarge");
     json_set_string(cause, "message", "Too large resource version");
     json_set_int(details, "retryAfterSeconds", 1);
+    return status;
+}
+
+int call_fail_too_large_version(struct api_call *call, uint64_t wanted, uint64_t current)
+{
+    cJSON *status = call_too_large_version(call->arena, wanted, current);
+
     call->reply->retry_after_s = 1;
     return call_fail_status(call, status);
 }

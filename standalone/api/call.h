@@ -60,7 +60,10 @@ int call_fail_status(struct api_call *call, const cJSON *status);
 /* What the store says where it does not mean something of its own. */
 int call_fail_store(struct api_call *call, const struct error *err);
 int call_fail_expired(struct api_call *call, const char *format, ...) PRINTF_LIKE(2, 3);
+/* A Status that refuses, without kind and apiVersion; reason NULL: none. */
+cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message);
 /* The version is of the future. */
+cJSON *call_too_large_version(struct arena *arena, uint64_t wanted, uint64_t current);
 int call_fail_too_large_version(struct api_call *call, uint64_t wanted, uint64_t current);
 
 /* "tasks.propeller.example" or "secrets". */

@@ -21,7 +21,8 @@
 #define PAGE_BYTES ((size_t)256 << 10)
 
 enum watch_state {
-    WATCH_STARTING, /* initial events are told */
+    WATCH_OF_THE_FUTURE, /* initial events of a version that is not there yet */
+    WATCH_STARTING,      /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
 };
@@ -32,9 +33,9 @@ struct notify {
 };
 
 /*
- *   STARTING --all initial events told--> RUNNING --time over, or 410--> ENDED
+ *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING.
+ * Without initial events it begins in RUNNING. OF_THE_FUTURE --ERROR--> ENDED, at once.
  */
 struct api_watch {
     struct api *api;
@@ -165,26 +166,35 @@ static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends
     return tell(watch, arena, "BOOKMARK", object, NULL, 0, ret, ret_len);
 }
 
-static int tell_gone(struct api_watch *watch, struct arena *arena, const char **ret,
-                     size_t *ret_len)
+/* The last line. */
+static int tell_status(struct api_watch *watch, struct arena *arena, cJSON *status,
+                       const char **ret, size_t *ret_len)
 {
-    cJSON *status = json_object(arena);
+    size_t len;
 
     json_set_string(status, "kind", "Status");
     json_set_string(status, "apiVersion", "v1");
     json_set_object(status, "metadata");
-    json_set_string(status, "status", "Failure");
-    json_set_string(status, "message",
-                    arena_printf(arena, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
-                                 watch->revision, kv_compacted(watch->api->kv)));
-    json_set_string(status, "reason", "Expired");
-    json_set_int(status, "code", 410);
     watch->state = WATCH_ENDED;
 
-    size_t len;
     const char *text = json_text(arena, status, &len);
 
     return make_line(arena, "ERROR", text, len, ret, ret_len);
+}
+
+/* The store cannot say what is next: who watches is told, and begins again. */
+static int tell_failure(struct api_watch *watch, struct arena *arena, const struct error *err,
+                        const char **ret, size_t *ret_len)
+{
+    cJSON *status =
+        err->code == ERROR_GONE
+            ? call_status(arena, 410, "Expired",
+                          arena_printf(arena, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
+                                       watch->revision, kv_compacted(watch->api->kv)))
+            : call_status(arena, 500, "InternalError",
+                          arena_printf(arena, "Internal error occurred: %s", err->message));
+
+    return tell_status(watch, arena, status, ret, ret_len);
 }
 
 /* --- what is next ----------------------------------------------------------------------------- */
@@ -235,18 +245,6 @@ static int take_initial(struct api_watch *watch, const struct kv_value **ret, st
     return 1;
 }
 
-/* A watcher whose first page is older than the history cannot be told the rest of it. Other errors of the
- * store end the watch: its client begins again. */
-static int end_early(struct api_watch *watch, struct arena *arena, int r, const char **ret,
-                     size_t *ret_len)
-{
-    end_initial(watch);
-    if (r == -ERROR_GONE)
-        return tell_gone(watch, arena, ret, ret_len);
-    watch->state = WATCH_ENDED;
-    return 0;
-}
-
 /* What it takes to say one line, or that there is none to say, is let go at once: many objects may be
  * read before one is selected. */
 static int keep_line(struct arena *arena, const char **ret, size_t ret_len)
@@ -270,9 +268,9 @@ static int next_initial(struct api_watch *watch, struct arena *arena, const char
             tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
             return keep_line(arena, ret, *ret_len);
     }
-    if (r < 0)
-        return end_early(watch, arena, r, ret, ret_len);
     end_initial(watch);
+    if (r < 0) /* one whose first page is older than the history cannot be told the rest of it */
+        return tell_failure(watch, arena, &err, ret, ret_len);
     return watch->tells_end ? tell_bookmark(watch, arena, true, ret, ret_len) : 0;
 }
 
@@ -306,40 +304,56 @@ static int tell_event(struct api_watch *watch, struct arena *arena, const struct
 static int next_event(struct api_watch *watch, struct arena *arena, const char **ret,
                       size_t *ret_len)
 {
+    struct error err;
     int r = 1;
 
     while (r > 0) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         struct kv_event event;
-        struct error err;
 
         r = kv_watch_next(watch->events, scratch, &event, &err);
         if (r > 0 && tell_event(watch, scratch, &event, ret, ret_len))
             return keep_line(arena, ret, *ret_len);
     }
-    if (r == -ERROR_GONE)
-        return tell_gone(watch, arena, ret, ret_len);
+    if (r < 0)
+        return tell_failure(watch, arena, &err, ret, ret_len);
     watch->revision = kv_watch_progress(watch->events);
     return 0;
+}
+
+/* Before the store is where the watch was asked to begin, a bookmark would name a version that others get. */
+static int next_bookmark(struct api_watch *watch, struct arena *arena, const char **ret,
+                         size_t *ret_len)
+{
+    int64_t now_ms = clock_monotonic_ms(watch->api->clock);
+
+    if (!watch->bookmarks || (now_ms < watch->next_bookmark_ms && now_ms < watch->end_ms))
+        return 0;
+    watch->next_bookmark_ms = now_ms + BOOKMARK_MS;
+    if (watch->revision > kv_revision(watch->api->kv))
+        return 0;
+    if (now_ms >= watch->end_ms)
+        watch->state = WATCH_ENDED;
+    return tell_bookmark(watch, arena, false, ret, ret_len);
 }
 
 int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
                    size_t *ret_len)
 {
-    int64_t now_ms = clock_monotonic_ms(watch->api->clock);
-
+    if (watch->state == WATCH_OF_THE_FUTURE)
+        return tell_status(
+            watch, arena,
+            call_too_large_version(arena, watch->revision, kv_revision(watch->api->kv)), ret_line,
+            ret_len);
     if (watch->state == WATCH_STARTING && next_initial(watch, arena, ret_line, ret_len))
         return 1;
     if (watch->state == WATCH_RUNNING && next_event(watch, arena, ret_line, ret_len))
         return 1;
     if (watch->state == WATCH_ENDED)
         return -1;
-    if (watch->bookmarks && (now_ms >= watch->next_bookmark_ms || now_ms >= watch->end_ms)) {
-        if (now_ms >= watch->end_ms)
-            watch->state = WATCH_ENDED;
-        return tell_bookmark(watch, arena, false, ret_line, ret_len);
-    }
-    return now_ms >= watch->end_ms ? -1 : 0;
+    if (next_bookmark(watch, arena, ret_line, ret_len))
+        return 1;
+    return clock_monotonic_ms(watch->api->clock) >= watch->end_ms ? -1 : 0;
 }
 
 uint32_t api_watch_wait_ms(const struct api_watch *watch)
@@ -360,6 +374,10 @@ static int open_events(struct api_call *call, struct api_watch *watch, bool init
     struct error err = { 0 };
     int r = 0;
 
+    if (initial && watch->revision > kv_revision(call->api->kv)) {
+        watch->state = WATCH_OF_THE_FUTURE;
+        return 0;
+    }
     if (initial) {
         watch->initial = (struct kv_range){
             .prefix = prefix, .limit = PAGE, .max_bytes = PAGE_BYTES, .uncounted = true

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
 #include "common/base/str.h"
 #include "standalone/tests/api_fixture.h"
 
@@ -113,6 +115,92 @@ START_TEST(bookmarks_come_every_minute_and_the_end_when_it_is_asked_for)
     ck_assert_str_eq(next(watch), "BOOKMARK ");
     ck_assert_str_eq(next(watch), "END");
     api_watch_close(watch);
+}
+END_TEST
+
+/* As of a cluster's watch cache: it begins when the version is there, and no bookmark names one that is
+ * nobody's yet. */
+START_TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there)
+{
+    put("a", "");
+
+    uint64_t revision = kv_revision(api_store.kv);
+    struct api_watch *watch = watch_open(arena_printf(
+        test_arena,
+        CONFIGMAPS "?watch=1&resourceVersion=%d&allowWatchBookmarks=true&timeoutSeconds=150",
+        (int)revision + 2));
+
+    put("b", "");
+    ck_assert_str_eq(watch_next(watch), ".");
+    fake_clock_advance(&api_store.clock, 60000);
+    ck_assert_str_eq(watch_next(watch), ".");
+    ck_assert_uint_eq(api_watch_wait_ms(watch), 60000);
+    put("c", "");
+    put("d", "");
+    ck_assert_str_eq(next(watch), "ADDED d");
+    fake_clock_advance(&api_store.clock, 60000);
+    ck_assert_str_eq(watch_next(watch),
+                     arena_printf(test_arena, "BOOKMARK @%d", (int)revision + 3));
+    api_watch_close(watch);
+
+    watch = watch_open(CONFIGMAPS
+                       "?watch=1&resourceVersion=1000&allowWatchBookmarks=true&timeoutSeconds=90");
+    fake_clock_advance(&api_store.clock, 90000);
+    ck_assert_str_eq(watch_next(watch), "END");
+    api_watch_close(watch);
+}
+END_TEST
+
+START_TEST(initial_events_of_the_future_are_refused)
+{
+    struct api_watch *watch =
+        watch_open(CONFIGMAPS "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                              "&resourceVersionMatch=NotOlderThan&resourceVersion=1000");
+    const char *line = NULL;
+    size_t len = 0;
+
+    ck_assert_int_eq(api_watch_next(watch, test_arena, &line, &len), 1);
+    ck_assert(str_has_prefix(line, "{\"type\":\"ERROR\",\"object\":{"));
+    ck_assert_ptr_nonnull(strstr(line, "\"kind\":\"Status\""));
+    ck_assert_ptr_nonnull(strstr(line, "Too large resource version: 1000, current: "));
+    ck_assert_ptr_nonnull(strstr(line, "\"ResourceVersionTooLarge\""));
+    ck_assert_ptr_nonnull(strstr(line, "\"code\":504"));
+    ck_assert_str_eq(watch_next(watch), "END");
+    api_watch_close(watch);
+}
+END_TEST
+
+/* Of the newest write. */
+static void damage_the_store(void)
+{
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open(api_store.options.path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "UPDATE history SET text = 'x' WHERE revision ="
+                                  " (SELECT MAX(revision) FROM history)",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+START_TEST(what_cannot_be_read_ends_a_watch_and_is_told)
+{
+    put("a", "");
+
+    const char *version = meta(ask("GET", CONFIGMAPS, NULL, 200), "resourceVersion");
+
+    put("b", "");
+    put("c", "");
+    damage_the_store();
+
+    struct api_watch *follows =
+        watch_open(arena_printf(test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", version));
+
+    ck_assert_str_eq(next(follows), "ADDED b");
+    ck_assert_str_eq(watch_next(follows), "ERROR 500");
+    ck_assert_str_eq(watch_next(follows), "END");
+    api_watch_close(follows);
 }
 END_TEST
 
@@ -236,6 +324,9 @@ int main(void)
     tcase_add_test(all, initial_events_end_with_a_bookmark_that_says_so);
     tcase_add_test(all, who_begins_or_ceases_to_be_selected_is_added_or_deleted);
     tcase_add_test(all, bookmarks_come_every_minute_and_the_end_when_it_is_asked_for);
+    tcase_add_test(all, who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there);
+    tcase_add_test(all, initial_events_of_the_future_are_refused);
+    tcase_add_test(all, what_cannot_be_read_ends_a_watch_and_is_told);
     tcase_add_test(all, who_waits_is_told_of_what_comes);
     tcase_add_test(all, who_has_no_owner_any_more_is_deleted);
     tcase_add_test(all, in_the_foreground_the_owner_goes_last);
