@@ -19,6 +19,8 @@ static int run(struct arena *arena, int argc, char **argv, struct error *err)
 
     int r =
         standalone_settings_parse(arena, argc, argv, &command, &settings, &rest, &rest_len, err);
+    if (r == 0 && command == COMMAND_SERVE)
+        r = serve_parse(&settings, rest_len, rest, err);
     if (r != 0)
         return program_end_of_options(NAME, r, err);
     switch (command) {
@@ -38,7 +40,7 @@ static int run(struct arena *arena, int argc, char **argv, struct error *err)
         r = move_backup(arena, &settings, err);
         break;
     default:
-        r = serve_run(arena, &settings, rest_len, rest, err);
+        r = serve_run(arena, &settings, err);
         break;
     }
     if (r > 0 || (r < 0 && command != COMMAND_SERVE)) {

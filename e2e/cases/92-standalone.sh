@@ -98,3 +98,9 @@ expect_match "removed" 'Unauthorized|provide credentials' "$said"
 said=$(bearer get tasks -A 2>&1) && fail "is still let in"
 expect_match "removed" 'Unauthorized|provide credentials' "$said"
 stop standalone TERM
+
+# A command line that is wrong is told as everywhere.
+status=0
+said=$("$STANDALONE_BIN" serve "${STANDALONE_OPTIONS[@]}" --adress x 2>&1) || status=$?
+expect_eq "a wrong flag" 2 "$status"
+expect_match "a wrong flag" "unknown flag '--adress'" "$said"

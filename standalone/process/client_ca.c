@@ -4,8 +4,10 @@
 
 #include "certs/file_set.h"
 #include "certs/make.h"
+#include "common/base/certificate.h"
 #include "common/base/digest.h"
 #include "standalone/process/data_dir.h"
+#include "standalone/server/users.h"
 
 #define DAY_US (INT64_C(24) * 60 * 60 * 1000000)
 #define CA_LIFETIME_US (30 * 365 * DAY_US)
@@ -21,6 +23,28 @@ static int read_pair(struct arena *arena, const char *folder, struct cert_pair *
     if (r == -ERROR_NOT_FOUND)
         return 1; /* the key is written before it */
     return r < 0 ? r : data_dir_read(arena, data_dir_path(arena, folder, "ca.key"), &ret->key, err);
+}
+
+/* Another one would lock them out. Users that cannot be read are others' to tell. */
+static int check_nobody_needs_it(struct arena *arena, const char *directory, struct error *err)
+{
+    struct error unread = { 0 };
+    struct users *users;
+    const char *text;
+
+    if (data_dir_read(arena, data_dir_path(arena, directory, DATA_DIR_USERS), &text, &unread) < 0 ||
+        users_parse(text, &users, &unread) < 0)
+        return 0;
+
+    bool needed = users_have_certificates(users);
+
+    users_unref(users);
+    if (!needed)
+        return 0;
+    return error_set(err, ERROR_INVALID,
+                     "'%s/" DATA_DIR_CLIENT_CA "/ca.crt' is missing and users have certificates of "
+                     "it: restore it and ca.key, or remove their lines from " DATA_DIR_USERS,
+                     directory);
 }
 
 static int make_pair(struct arena *arena, const char *folder, const struct clock *clock,
@@ -39,14 +63,22 @@ int data_dir_keep_client_ca(struct arena *arena, const char *directory, const st
                             struct cert_pair *ret, struct error *err)
 {
     const char *folder = data_dir_path(arena, directory, DATA_DIR_CLIENT_CA);
+    struct certificate_times times;
     int lock;
 
     int r = file_set_lock(folder, &lock, err); /* and makes it */
     if (r < 0)
         return r;
     r = read_pair(arena, folder, ret, err);
-    if (r > 0)
-        r = make_pair(arena, folder, clock, ret, err);
+    if (r > 0) {
+        r = check_nobody_needs_it(arena, directory, err);
+        if (r == 0)
+            r = make_pair(arena, folder, clock, ret, err);
+    } else if (r == 0 && certificate_read_times(ret->cert, &times, NULL) < 0) {
+        r = error_set(err, ERROR_INVALID,
+                      "'%s/ca.crt' cannot be read as a certificate: restore it from a copy",
+                      folder);
+    }
     file_set_unlock(lock);
     return r;
 }

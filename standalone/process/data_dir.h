@@ -56,7 +56,8 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
                                const struct data_dir_names *names, bool may_begin,
                                const struct clock *clock, struct error *err) MUST_CHECK;
 
-/* The authority of client certificates: made where there is none yet. */
+/* The authority of client certificates: made where there is none yet. ERROR_INVALID: it cannot be read, or is
+ * lost and users have certificates of it. */
 struct cert_pair;
 int data_dir_keep_client_ca(struct arena *arena, const char *directory, const struct clock *clock,
                             struct cert_pair *ret, struct error *err) MUST_CHECK;

@@ -239,7 +239,7 @@ static const char *without_tokens_of(struct arena *arena, const char *users, con
         len = strcspn(users, "\n");
         len += users[len] == '\n';
         if (has_user(arena_strndup(arena, users, len), name) &&
-            !memmem(users, len, " certificate", strlen(" certificate")))
+            !memmem(users, len, "certificate", strlen("certificate")))
             continue;
         memcpy(text + at, users, len);
         at += len;

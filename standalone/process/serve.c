@@ -18,6 +18,9 @@
 #include "standalone/server/users_file.h"
 #include "standalone/store/kv.h"
 
+/* Other threads hold pointers to it until the very end. */
+static struct process process;
+
 /* What runs below the controller; in the order in which it is made. */
 struct world {
     struct kv *kv;
@@ -194,13 +197,13 @@ static void warn_of_another_server(struct arena *arena, const struct standalone_
                  NULL);
 }
 
-static int run_controller(struct process *process, struct error *err)
+static int run_controller(struct error *err)
 {
-    int r = process_create(process, err);
+    int r = process_create(&process, err);
 
     if (r == 0)
-        r = manager_run(process->manager, err);
-    process_destroy(process); /* and its arena, with the settings */
+        r = manager_run(process.manager, err);
+    process_destroy(&process); /* and its arena, with the settings */
     return r;
 }
 
@@ -224,20 +227,21 @@ static int run_alone(struct error *err)
     return r;
 }
 
-int serve_run(struct arena *arena, const struct standalone_settings *settings, int rest_len,
-              char *const *rest, struct error *err)
+int serve_parse(const struct standalone_settings *settings, int rest_len, char *const *rest,
+                struct error *err)
 {
-    static struct process process; /* other threads hold pointers to it until the very end */
+    process.arena = arena_create();
+    return parse_controller(process.arena, settings, rest_len, rest, &process.settings, err);
+}
+
+int serve_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
+{
     CLEANUP(world_releasep) struct world world = { .kv = NULL };
 
-    process.arena = arena_create();
-
-    int r = parse_controller(process.arena, settings, rest_len, rest, &process.settings, err);
-    if (r != 0)
-        return r;
     program_configure_log(process.settings.log_level, process.settings.log_format);
     block_signals();
-    r = open_store(arena, settings, &world, err);
+
+    int r = open_store(arena, settings, &world, err);
     if (r == 0)
         r = start_api(arena, settings, &world, err);
     if (r < 0)
@@ -247,5 +251,5 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, i
     if (!settings->controller)
         return run_alone(err);
     warn_of_another_server(arena, settings);
-    return run_controller(&process, err);
+    return run_controller(err);
 }

@@ -48,6 +48,15 @@ size_t users_len(const struct users *users)
     return users->len;
 }
 
+bool users_have_certificates(const struct users *users)
+{
+    for (size_t i = 0; i < users->len; i++) {
+        if (users->items[i].is_certificate)
+            return true;
+    }
+    return false;
+}
+
 /* The next word of a line; "" at its end. */
 static char *next_word(struct arena *arena, const char **at, const char *end)
 {

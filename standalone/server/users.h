@@ -25,7 +25,10 @@ struct users *users_ref(struct users *users);
 void users_unref(struct users *users); /* NULL is fine */
 size_t users_len(const struct users *users);
 
-/* All of them: NULL: nobody; as long as the reference. */
+/* Some user has a certificate, or any one of his name. */
+bool users_have_certificates(const struct users *users);
+
+/* The three that find somebody return NULL for nobody; what they return lives as long as the reference. */
 
 /* Whose token has this SHA-256. Takes as long for any of them. */
 const struct user *users_find_token(const struct users *users, const char *hash);
