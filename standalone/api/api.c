@@ -17,6 +17,7 @@ struct api *api_create(const struct api_options *options)
     api->resources = options->resources;
     api->clock = options->clock;
     api->documents = api_documents_create();
+    turns_init(&api->turns);
     return api;
 }
 
@@ -26,6 +27,7 @@ void api_destroy(struct api *api)
         return;
     collector_destroy(api->collector);
     api_documents_destroy(api->documents);
+    turns_release(&api->turns);
     free(api);
 }
 

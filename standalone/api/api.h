@@ -22,8 +22,9 @@ struct resources; /* standalone/schema/resource.h */
  *
  *  1. A reply that says that something was written is given after it is durable.
  *  2. Every write is made against the revision it was decided on: a reader-modifier-writer that
- *     names no resourceVersion is tried again with the newer object (at most API_MAX_TRIES), one
- *     that names it gets Conflict.
+ *     names no resourceVersion is tried again with the newer object, one that names it gets
+ *     Conflict. Of those that try again each has its turn (for API_RETRY_MS at most), in the order
+ *     of coming: that many write the same is no reason to fail.
  *  3. resourceVersion is the store's revision: one row of numbers for all resources, never
  *     repeated. A watch from the version of a list tells everything after it, in order, once.
  *  4. uid, creationTimestamp, deletionTimestamp and generation are the server's, whatever a client
@@ -31,7 +32,7 @@ struct resources; /* standalone/schema/resource.h */
  *  5. Nothing of a Secret is in any message.
  */
 #define API_MAX_BODY (3u << 20) /* as kube-apiserver */
-#define API_MAX_TRIES 5
+#define API_RETRY_MS 30000
 /* Of what has only options, or is never stored: deletions and reviews. */
 #define API_MAX_SMALL_BODY (64u << 10)
 /* A page of a list without a limit of its own is everything, as there. */
@@ -71,8 +72,8 @@ struct api_reply {
     struct api_watch *watch; /* status 200 and a stream to pull; the caller closes it */
 };
 
-/* Any thread. Blocks for reads and writes of the store (a durable write: some milliseconds), never
- * for other requests. Always leaves an answer in *ret. */
+/* Any thread. Blocks for reads and writes of the store (a durable write: some milliseconds), and for
+ * other requests only if they write the same object. Always leaves an answer in *ret. */
 void api_handle(struct api *api, struct arena *arena, const struct api_request *request,
                 struct api_reply *ret);
 

@@ -5,6 +5,7 @@
 #include "standalone/api/format.h"
 #include "standalone/api/query.h"
 #include "standalone/api/route.h"
+#include "standalone/api/turns.h"
 #include "standalone/schema/resource.h"
 #include "standalone/store/kv.h"
 
@@ -17,6 +18,7 @@ struct api {
     const struct clock *clock;
     struct collector *collector;     /* NULL: not started */
     struct api_documents *documents; /* discovery and OpenAPI, made once */
+    struct turns turns;              /* of those that write the same object */
 };
 
 struct api_call {

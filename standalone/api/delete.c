@@ -25,6 +25,11 @@ static bool is_namespaces(const struct resource *resource)
     return str_equal(resource->storage, "core/namespaces");
 }
 
+static void free_arena(void *arena)
+{
+    arena_destroy(arena);
+}
+
 /* As the plugin NamespaceLifecycle has them. */
 static bool is_immortal(const struct resource *resource, const char *name)
 {
@@ -108,28 +113,51 @@ static void settle(struct deletion *deletion)
         deletion->outcome = change->r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
 }
 
+/* DELETE_FAILED with a conflict: somebody else was faster. */
+static enum delete_outcome try_delete(struct api *api, struct arena *arena,
+                                      const struct resource *resource, const char *ns,
+                                      const char *name, const struct delete_options *options,
+                                      cJSON **ret_object, struct error *err)
+{
+    struct deletion deletion;
+    struct kv_change change;
+
+    *err = (struct error){ 0 };
+    decide(api, arena, resource, ns, name, options, &change, &deletion, err);
+    *ret_object = deletion.object;
+    if (!deletion.change)
+        return deletion.outcome;
+    kv_write_all(api->kv, &change, 1);
+    settle(&deletion);
+    if (deletion.outcome == DELETE_FAILED)
+        *err = change.err;
+    return deletion.outcome;
+}
+
 enum delete_outcome delete_object(struct api *api, struct arena *arena,
                                   const struct resource *resource, const char *ns, const char *name,
                                   const struct delete_options *options, cJSON **ret_object,
                                   struct error *err)
 {
-    struct deletion deletion;
-    struct kv_change change;
+    CLEANUP(turn_endp)
+    struct turn turn = { .turns = &api->turns, .key = stored_key(arena, resource, ns, name) };
+    bool waits = !options->resource_version && !options->dry_run;
+    enum delete_outcome outcome;
 
-    for (int i = 0; i < API_MAX_TRIES; i++) {
-        decide(api, arena, resource, ns, name, options, &change, &deletion, err);
-        *ret_object = deletion.object;
-        if (!deletion.change)
-            return deletion.outcome;
-        kv_write_all(api->kv, &change, 1);
-        settle(&deletion);
-        if (deletion.outcome != DELETE_FAILED)
-            return deletion.outcome;
-        *err = change.err;
-        if (err->code != ERROR_CONFLICT)
-            break;
-    }
-    return DELETE_FAILED;
+    if (waits && turn_is_due(&turn))
+        (void)turn_take(&turn);
+    do {
+        struct arena *own = arena_create(); /* what a try that was for nothing leaves is freed */
+
+        outcome = try_delete(api, own, resource, ns, name, options, ret_object, err);
+        if (outcome != DELETE_FAILED || err->code != ERROR_CONFLICT) {
+            (void)arena_own(arena, own, free_arena);
+            return outcome;
+        }
+        arena_destroy(own);
+        *ret_object = NULL;
+    } while (!waits || turn_take(&turn)); /* a version that was named is another one now */
+    return outcome;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */

@@ -12,9 +12,6 @@
 #include "standalone/schema/object_meta.h"
 #include "standalone/schema/schema.h"
 
-/* Makes write->object from write->live and the request. */
-typedef int change_fn(struct write *write);
-
 /* 1: it is not there. */
 static int load(struct write *write)
 {
@@ -114,30 +111,98 @@ static int check_version(struct write *write)
 }
 
 /* 1: somebody else was faster. */
-static int try_change(struct write *write, change_fn *change)
+static int try_change(struct write *write)
 {
-    if (change(write) < 0 || write_check_names(write) < 0 || check_uid(write) < 0 ||
+    if (write->change(write) < 0 || write_check_names(write) < 0 || check_uid(write) < 0 ||
         check_version_syntax(write) < 0 || check_version_given(write) < 0 ||
         check_version(write) < 0 || write_admit(write) < 0)
         return -1;
     return write_store(write, 200);
 }
 
-static int make_change(struct write *write, change_fn *change)
+/* --- again, when somebody else was faster ------------------------------------------------------- */
+
+/* Reads the object, and makes or changes it; 1: somebody else was faster. */
+typedef int try_fn(struct write *write);
+
+static void free_arena(void *arena)
+{
+    arena_destroy(arena);
+}
+
+/* As try_once. What a try that was for nothing leaves, in memory and as warnings, is gone. */
+static int try_apart(const struct write *write, try_fn *try_once)
 {
     struct api_call *call = write->call;
+    struct arena *arena = call->arena;
+    size_t warnings = call->warning_count;
+    struct write again = *write;
 
-    for (int i = 0; i < API_MAX_TRIES; i++) {
-        int r = load(write);
+    call->arena = arena_create();
 
-        if (r > 0)
-            return call_fail_not_found(call, call->route.name);
-        if (r == 0)
-            r = try_change(write, change);
-        if (r <= 0)
-            return r;
+    int r = try_once(&again);
+
+    if (r > 0) {
+        while (call->warning_count > warnings)
+            call->reply->warnings[--call->warning_count] = NULL;
+        call->place = (struct kv_guard){ 0 };
+        arena_destroy(call->arena);
+    } else {
+        (void)arena_own(arena, call->arena, free_arena);
     }
-    return call_fail_changed(call, call->route.name);
+    call->arena = arena;
+    return r;
+}
+
+static bool names_version_by(const cJSON *operations)
+{
+    json_for_each (operation, operations) {
+        if (str_equal(json_string(json_get(operation, "path"), ""), "/metadata/resourceVersion"))
+            return true;
+    }
+    return false;
+}
+
+/* It is for a version of the object that is not there any more, and need not wait to hear of it. */
+static bool names_version(const struct write *write)
+{
+    const cJSON *sent = write->sent;
+    cJSON *patch = NULL;
+
+    if (!sent && call_body(write->call, &patch) == 0)
+        sent = patch;
+
+    const char *version = json_string(json_path(sent, "metadata", "resourceVersion", NULL), "");
+
+    return (*version && !str_equal(version, "0")) ||
+           (cJSON_IsArray(sent) && names_version_by(sent));
+}
+
+/* Who names no version tries until it is made. */
+static int try_until_made(const struct write *write, try_fn *try_once)
+{
+    struct api_call *call = write->call;
+    CLEANUP(turn_endp)
+    struct turn turn = { .turns = &call->api->turns,
+                         .key = stored_key(call->arena, call->resource, call->route.ns,
+                                           call->route.name) };
+    int r = 1;
+
+    if (turn_is_due(&turn) && !names_version(write))
+        (void)turn_take(&turn);
+    do {
+        r = try_apart(write, try_once);
+    } while (r > 0 && (turn.taken || !names_version(write)) && turn_take(&turn));
+    return r > 0 ? call_fail_changed(call, call->route.name) : r;
+}
+
+static int make_change(struct write *write)
+{
+    int r = load(write);
+
+    if (r > 0)
+        return call_fail_not_found(write->call, write->call->route.name);
+    return r < 0 ? r : try_change(write);
 }
 
 /* --- update ----------------------------------------------------------------------------------- */
@@ -164,7 +229,15 @@ static int create_instead(struct write *write)
         return refuse_uid(call, uid, "");
     if (check_version_syntax(write) < 0 || write_check_namespace(call, call->route.name) < 0)
         return -1;
+    write->or_changed = true;
     return write_create(write);
+}
+
+static int make_or_change(struct write *write)
+{
+    int r = load(write);
+
+    return r < 0 ? r : r > 0 ? create_instead(write) : try_change(write);
 }
 
 int call_update(struct api_call *call)
@@ -177,10 +250,8 @@ int call_update(struct api_call *call)
         return -1;
     write.sent = write.object;
 
-    int r = call->resource->creates_on_update ? load(&write) : 0;
-    if (r < 0)
-        return -1;
-    return r > 0 ? create_instead(&write) : make_change(&write, take_sent);
+    write.change = take_sent;
+    return try_until_made(&write, call->resource->creates_on_update ? make_or_change : make_change);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */
@@ -324,25 +395,16 @@ static int apply_new(struct write *write)
     if (write_check_names(write) < 0 || write_check_namespace(call, call->route.name) < 0 ||
         check_version_syntax(write) < 0)
         return -1;
+    write->or_changed = true;
     return write_create(write);
 }
 
-/* An apply makes what is not there; whoever is faster than it has made it. */
-static int apply(struct api_call *call)
+/* An apply makes what is not there. */
+static int apply(struct write *write)
 {
-    for (int i = 0; i < API_MAX_TRIES; i++) {
-        struct write write = { .call = call, .subresource = call->route.subresource };
-        int r = load(&write);
+    int r = load(write);
 
-        if (r < 0)
-            return r;
-        if (r > 0)
-            return apply_new(&write);
-        r = try_change(&write, change_by_apply);
-        if (r <= 0)
-            return r;
-    }
-    return call_fail_changed(call, call->route.name);
+    return r < 0 ? r : r > 0 ? apply_new(write) : try_change(write);
 }
 
 static change_fn *change_of(const struct api_call *call, const char *type)
@@ -359,18 +421,20 @@ static change_fn *change_of(const struct api_call *call, const char *type)
 int call_patch(struct api_call *call)
 {
     const char *type = call->request->content_type ? call->request->content_type : "";
-    struct write write = { .call = call, .subresource = call->route.subresource };
     bool applies = str_has_prefix(type, "application/apply-patch+yaml");
-    change_fn *change = change_of(call, type);
+    change_fn *change = applies ? change_by_apply : change_of(call, type);
+    const struct write write = { .call = call,
+                                 .subresource = call->route.subresource,
+                                 .change = change };
 
-    if (!applies && !change && !call->resource->custom)
+    if (!change && !call->resource->custom)
         return call_fail_path(call, 415);
-    if (!applies && !change)
+    if (!change)
         return call_fail(call, 415, "UnsupportedMediaType",
                          "the body of the request was in an unknown format - accepted media types "
                          "include: application/json-patch+json, application/merge-patch+json, "
                          "application/apply-patch+yaml");
     if (options_check_patch(call, applies) < 0)
         return -1;
-    return applies ? apply(call) : make_change(&write, change);
+    return try_until_made(&write, applies ? apply : make_change);
 }

@@ -12,6 +12,8 @@
 
 /* Of a generated name: as in apiserver's names.SimpleNameGenerator. */
 #define SUFFIX_LEN 5
+/* Writes of a namespace that may come in between while an object is made in it. */
+#define MAX_TRIES 100
 /* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and
  * whoever reads them may have the same limit. */
 #define MAX_DEPTH (JSON_MAX_DEPTH - 4)
@@ -122,7 +124,7 @@ static int put_in_namespace(struct write *write, uint64_t *ret, struct error *er
 {
     int r = put(write, ret, err);
 
-    for (int i = 1; r == -ERROR_GONE && i < API_MAX_TRIES; i++) {
+    for (int i = 1; r == -ERROR_GONE && i < MAX_TRIES; i++) {
         if (write_check_namespace(write->call, object_meta_text(write->object, "name")) < 0) {
             *ret_refused = true;
             return r;
@@ -193,9 +195,9 @@ int write_store(struct write *write, int code)
         r = put_in_namespace(write, &revision, &err, &is_refused);
     if (is_refused)
         return -1;
-    if (r == -ERROR_EXISTS)
+    if (r == -ERROR_EXISTS && !write->or_changed)
         return fail_exists(write);
-    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
+    if (r == -ERROR_EXISTS || r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
         return 1;
     if (ends) /* what is gone has the version that it had */
         revision = 0;

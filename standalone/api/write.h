@@ -10,15 +10,21 @@
  *     -> write_admit     field managers, what admission sets, what is the server's, validation
  *     -> write_store     or a deletion, when the last finalizer has gone; nothing when nothing changed
  */
+struct write;
+/* Makes write->object from write->live and the request. */
+typedef int change_fn(struct write *write);
+
 struct write {
     struct api_call *call;
+    change_fn *change;           /* of an update or patch */
     const char *subresource;     /* "" or "status" */
     const cJSON *live;           /* NULL: it is created */
     uint64_t revision;           /* of live in the store */
     const cJSON *sent;           /* of an update: the object as it was decoded */
     const struct resource *said; /* what the body says it is; of this kind is what is decoded */
     cJSON *object;
-    bool managed; /* managedFields are set: server-side apply */
+    bool managed;    /* managedFields are set: server-side apply */
+    bool or_changed; /* what is created may have come meanwhile: it is changed then */
     const char
         *tried_version; /* that was sent with a creation; it is shown when that is only tried */
 };
@@ -36,5 +42,5 @@ int write_check_namespace(struct api_call *call, const char *name);
 /* The object's name and namespace: those of the path, which fill in what is left out. */
 int write_check_names(struct write *write);
 
-/* Creates write->object; code 201. */
+/* Creates write->object; code 201. 1: as write_store, of what may be changed instead. */
 int write_create(struct write *write);

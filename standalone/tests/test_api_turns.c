@@ -1,0 +1,258 @@
+/* Many writers of one object: who names no version is never told that somebody was faster. */
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/arena.h"
+#include "common/base/str.h"
+#include "standalone/tests/api_fixture.h"
+
+#define WRITERS 100
+#define WRITES 3
+
+#define HOT CONFIGMAPS "/hot"
+
+struct way {
+    const char *method, *type, *query; /* behind the field manager */
+};
+
+struct writer {
+    const struct way *way;
+    int number;
+};
+
+/* bad: the last status that was not expected. */
+static atomic_int good, bad;
+
+static int send_to(const char *method, const char *path, const char *type, const char *query,
+                   const char *body)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct api_request request = {
+        .method = method,
+        .path = path,
+        .query = query,
+        .content_type = type,
+        .user_agent = "tester/1.0",
+        .body = body,
+        .body_len = strlen(body),
+        .user = &api_user,
+    };
+    struct api_reply reply;
+
+    api_handle(api, arena, &request, &reply);
+    return reply.status;
+}
+
+static void *write_on(void *ctx)
+{
+    const struct writer *writer = ctx;
+    const struct way *way = writer->way;
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (int i = 0; i < WRITES; i++) {
+        const char *body =
+            arena_printf(arena,
+                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
+                         "\"hot\"},\"data\":{\"w%d\":\"%d\"}}",
+                         writer->number, i);
+        int status =
+            send_to(way->method, HOT, way->type,
+                    arena_printf(arena, "fieldManager=m%d%s", writer->number, way->query), body);
+
+        if (status == 200 || status == 201)
+            atomic_fetch_add(&good, 1);
+        else
+            atomic_store(&bad, status);
+    }
+    return NULL;
+}
+
+static void run_all(const struct way *way)
+{
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+
+    atomic_store(&good, 0);
+    atomic_store(&bad, 0);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){ way, i };
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_on, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(atomic_load(&bad), 0);
+    ck_assert_int_eq(atomic_load(&good), WRITERS * WRITES);
+}
+
+static size_t members(void)
+{
+    return json_len(json_get(ask("GET", HOT, NULL, 200), "data"));
+}
+
+static const struct way PATCH = { "PATCH", "application/merge-patch+json", "" };
+static const struct way PUT = { "PUT", "application/json", "" };
+static const struct way APPLY = { "PATCH", "application/apply-patch+yaml", "&force=true" };
+
+START_TEST(all_of_many_patches_are_made)
+{
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
+    run_all(&PATCH);
+    ck_assert_uint_eq(members(), WRITERS);
+}
+END_TEST
+
+START_TEST(all_of_many_applies_are_made_also_of_what_is_not_there_yet)
+{
+    run_all(&APPLY);
+    ck_assert_uint_eq(members(), WRITERS);
+}
+END_TEST
+
+START_TEST(of_many_updates_without_a_version_the_last_one_stays)
+{
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
+    run_all(&PUT);
+    ck_assert_uint_eq(members(), 1);
+}
+END_TEST
+
+static atomic_bool stopping;
+
+static void *patch_on(void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (int i = 0; !atomic_load(&stopping); i++)
+        (void)send_to("PATCH", HOT, PATCH.type, "",
+                      arena_printf(arena, "{\"data\":{\"w%d\":\"%d\"}}", *(int *)ctx, i));
+    return NULL;
+}
+
+START_TEST(a_deletion_is_made_however_many_write)
+{
+    pthread_t threads[16];
+    int numbers[16];
+
+    atomic_store(&stopping, false);
+    for (int i = 0; i < 16; i++) {
+        numbers[i] = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, patch_on, &numbers[i]), 0);
+    }
+
+    int created = 0, deleted = 0;
+
+    for (int i = 0; i < 30; i++) {
+        created += send_to("POST", CONFIGMAPS, "application/json", "",
+                           "{\"metadata\":{\"name\":\"hot\"}}") == 201;
+        (void)nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+        deleted += send_to("DELETE", HOT, "application/json", "", "") == 200;
+    }
+    atomic_store(&stopping, true);
+    for (int i = 0; i < 16; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(created, 30);
+    ck_assert_int_eq(deleted, 30);
+}
+END_TEST
+
+/* --- who names a version ------------------------------------------------------------------------ */
+
+static void (*_Atomic meanwhile)(void); /* the store asks the clock, too, on its thread */
+
+/* The clock is asked once an object was read: then it happens, once. */
+static int64_t wall_us(void *ctx)
+{
+    void (*happens)(void) = atomic_exchange(&meanwhile, NULL);
+
+    (void)ctx;
+    if (happens)
+        happens();
+    return 1700000000000000;
+}
+
+static void write_it(void)
+{
+    ck_assert_int_eq(send_to("PATCH", HOT, PATCH.type, "", "{\"data\":{\"between\":\"yes\"}}"),
+                     200);
+}
+
+static int64_t call_and_race(const char *method, const char *type, const char *query,
+                             const char *body)
+{
+    meanwhile = write_it;
+
+    int status = send_to(method, HOT, type, query, body);
+
+    ck_assert(!meanwhile);
+    return status;
+}
+
+static const char *with_version(const char *before, const char *behind)
+{
+    return arena_printf(test_arena, "%s\"%s\"%s", before,
+                        meta(ask("GET", HOT, NULL, 200), "resourceVersion"), behind);
+}
+
+START_TEST(who_names_a_version_is_told_that_it_is_another_one)
+{
+    static const struct {
+        const char *method, *type, *before, *behind;
+    } WAYS[] = {
+        { "PATCH", "application/merge-patch+json",
+          "{\"metadata\":{\"resourceVersion\":", "},\"data\":{\"a\":\"1\"}}" },
+        { "PATCH", "application/json-patch+json",
+          "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":",
+          "},{\"op\":\"add\",\"path\":\"/data\",\"value\":{\"a\":\"2\"}}]" },
+        { "PUT", "application/json",
+          "{\"metadata\":{\"name\":\"hot\",\"resourceVersion\":", "},\"data\":{\"a\":\"3\"}}" },
+    };
+
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
+    for (size_t i = 0; i < ARRAY_LEN(WAYS); i++) {
+        ck_assert_int_eq(call_and_race(WAYS[i].method, WAYS[i].type, "",
+                                       with_version(WAYS[i].before, WAYS[i].behind)),
+                         409);
+        (void)ask_patch(HOT, "merge-patch+json", "{\"data\":null}", 200);
+    }
+    ck_assert_int_eq(call_and_race("PATCH", PATCH.type, "", "{\"data\":{\"a\":\"4\"}}"), 200);
+}
+END_TEST
+
+START_TEST(a_warning_is_told_once_however_often_it_was_tried)
+{
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
+    meanwhile = write_it;
+    api_send("PATCH", HOT, "merge-patch+json", "{\"foo\":1,\"data\":{\"a\":\"1\"}}", 200);
+    ck_assert(!meanwhile);
+    ck_assert_str_eq(api_answer.warnings[0], "299 - \"unknown field \\\"foo\\\"\"");
+    ck_assert_ptr_null(api_answer.warnings[1]);
+}
+END_TEST
+
+static void setup(void)
+{
+    meanwhile = NULL;
+    api_wall_us = wall_us;
+    api_setup();
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("api turns");
+    TCase *many = tcase_create("many"), *one = tcase_create("one");
+
+    tcase_set_timeout(many, 300);
+    tcase_add_checked_fixture(many, api_setup, api_teardown);
+    tcase_add_test(many, all_of_many_patches_are_made);
+    tcase_add_test(many, all_of_many_applies_are_made_also_of_what_is_not_there_yet);
+    tcase_add_test(many, of_many_updates_without_a_version_the_last_one_stays);
+    tcase_add_test(many, a_deletion_is_made_however_many_write);
+    suite_add_tcase(suite, many);
+    tcase_add_checked_fixture(one, setup, api_teardown);
+    tcase_add_test(one, who_names_a_version_is_told_that_it_is_another_one);
+    tcase_add_test(one, a_warning_is_told_once_however_often_it_was_tried);
+    suite_add_tcase(suite, one);
+    return suite_run(suite);
+}
