@@ -78,12 +78,17 @@ static const cJSON *read_if(struct arena *arena, const struct kv_value *value, c
     return tree;
 }
 
+static bool is_blocking(const cJSON *reference)
+{
+    return json_bool(json_get(reference, "blockOwnerDeletion"), false);
+}
+
 static void index_owners(struct collector *collector, const cJSON *owners, const char *key,
                          bool add)
 {
     json_for_each (reference, owners) {
         const char *uid = json_string(json_get(reference, "uid"), "");
-        bool blocks = json_bool(json_get(reference, "blockOwnerDeletion"), false);
+        bool blocks = is_blocking(reference);
         struct map *set = map_get(collector->dependents, uid);
 
         if (!set && add) {
@@ -114,6 +119,36 @@ static const cJSON *owners_of(struct arena *arena, const struct kv_value *value)
                      NULL);
 }
 
+static bool holds(const cJSON *owners, const char *uid)
+{
+    json_for_each (reference, owners) {
+        if (is_blocking(reference) && str_equal(json_string(json_get(reference, "uid"), ""), uid))
+            return true;
+    }
+    return false;
+}
+
+/* Owners that need not wait any more for the object, which is there as before. */
+static void note_released(struct collector *collector, struct arena *arena,
+                          const struct kv_value *previous, const cJSON *owners, const cJSON *had)
+{
+    const char *ns = NULL;
+
+    json_for_each (reference, had) {
+        if (!is_blocking(reference) || holds(owners, json_string(json_get(reference, "uid"), "")))
+            continue;
+        if (!ns)
+            ns = json_string(
+                json_path(read_if(arena, previous, "\"namespace\""), "metadata", "namespace", NULL),
+                "");
+
+        const char *key = collector_owner_key(arena, collector->api->resources, ns, reference);
+
+        if (key)
+            collector_note(collector, key);
+    }
+}
+
 /* Its dependents are to go first. */
 static bool is_waiting(const cJSON *object)
 {
@@ -131,6 +166,7 @@ static void see_object(struct collector *collector, struct arena *arena,
         index_owners(collector, had, value->key, false);
         index_owners(collector, owners, value->key, true);
         collector_note(collector, value->key);
+        note_released(collector, arena, previous, owners, had);
     }
     if (!collector_is_deleting(deleting))
         return;

@@ -218,6 +218,30 @@ START_TEST(who_is_given_to_an_owner_that_is_gone_goes_too)
 }
 END_TEST
 
+START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents(1, ",\"finalizers\":[\"a.example/held\"]");
+
+    const char *uid = uid_of(CONFIGMAPS "/owner");
+
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    await_marks(CONFIGMAPS, 2);
+    (void)ask_patch(CONFIGMAPS "/d000", "merge-patch+json",
+                    _i == 0
+                        ? "{\"metadata\":{\"ownerReferences\":null}}"
+                        : arena_printf(test_arena,
+                                       "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\","
+                                       "\"kind\":\"ConfigMap\",\"name\":\"owner\",\"uid\":\"%s\","
+                                       "\"blockOwnerDeletion\":false}]}}",
+                                       uid),
+                    200);
+    await_gone(CONFIGMAPS "/owner");
+    (void)ask("GET", CONFIGMAPS "/d000", NULL, 200);
+}
+END_TEST
+
 START_TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 {
     api_collect();
@@ -255,6 +279,7 @@ int main(void)
     tcase_add_test(all, dependents_go_before_an_owner_that_something_else_keeps);
     tcase_add_test(all, all_orphans_stay);
     tcase_add_test(all, who_is_given_to_an_owner_that_is_gone_goes_too);
+    tcase_add_loop_test(all, an_owner_does_not_wait_for_who_holds_it_no_more, 0, 2);
     tcase_add_test(all, a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends);
     suite_add_tcase(suite, all);
     return suite_run(suite);
