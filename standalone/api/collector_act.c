@@ -144,6 +144,56 @@ static bool has_dependents(struct collector *collector, struct arena *arena,
     return collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys) > 0;
 }
 
+/* One of its dependents waits in the foreground: it may be in a circle of owners. */
+static bool has_waiting_dependent(struct collector *collector, struct arena *arena,
+                                  const struct collector_subject *subject)
+{
+    const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
+    const char *const *keys = NULL;
+    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys);
+
+    for (size_t i = 0; i < len; i++) {
+        CLEANUP(arena_destroyp) struct arena *own = arena_create();
+        struct collector_subject dependent;
+
+        if (read_subject(collector, own, keys[i], &dependent) == 0 &&
+            collector_is_deleting(dependent.object) &&
+            collector_has_finalizer(dependent.object, FINALIZER_FOREGROUND))
+            return true;
+    }
+    return false;
+}
+
+/* Its owners do not wait for it any more. */
+static bool unblock(struct collector *collector, struct arena *arena,
+                    const struct collector_subject *subject)
+{
+    cJSON *object = copy_of(arena, subject->object);
+    cJSON *references = json_array(arena);
+
+    json_for_each (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
+        cJSON *copy = json_copy(reference);
+
+        if (json_bool(json_get(copy, "blockOwnerDeletion"), false))
+            json_set_bool(copy, "blockOwnerDeletion", false);
+        json_add(references, copy);
+    }
+    json_remove(metadata_of(object), "ownerReferences");
+    json_set_copy(metadata_of(object), "ownerReferences", references);
+    return write_object(collector, arena, subject, object);
+}
+
+/* As the collector of a cluster: a circle of owners that all wait is broken where it closes. */
+static bool delete_foreground(struct collector *collector, struct arena *arena,
+                              const struct collector_subject *subject)
+{
+    if (!has_dependents(collector, arena, subject))
+        return collector_delete(collector, arena, subject->key, subject->object, NULL);
+    if (has_waiting_dependent(collector, arena, subject) && !unblock(collector, arena, subject))
+        return false;
+    return collector_delete(collector, arena, subject->key, subject->object, "Foreground");
+}
+
 static bool look_at_owners(struct collector *collector, struct arena *arena,
                            const struct collector_subject *subject)
 {
@@ -169,8 +219,7 @@ static bool look_at_owners(struct collector *collector, struct arena *arena,
     case COLLECT_DELETE:
         return collector_delete(collector, arena, subject->key, subject->object, NULL);
     case COLLECT_DELETE_FOREGROUND:
-        return collector_delete(collector, arena, subject->key, subject->object,
-                                has_dependents(collector, arena, subject) ? "Foreground" : NULL);
+        return delete_foreground(collector, arena, subject);
     }
     return true;
 }

@@ -242,6 +242,25 @@ START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
 }
 END_TEST
 
+START_TEST(owners_in_a_circle_go)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents(1, "");
+    (void)ask_patch(
+        CONFIGMAPS "/owner", "merge-patch+json",
+        arena_printf(
+            test_arena,
+            "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+            "\"ConfigMap\",\"name\":\"d000\",\"uid\":\"%s\",\"blockOwnerDeletion\":true}]}}",
+            uid_of(CONFIGMAPS "/d000")),
+        200);
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    await_gone(CONFIGMAPS "/owner");
+    await_gone(CONFIGMAPS "/d000");
+}
+END_TEST
+
 START_TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 {
     api_collect();
@@ -280,6 +299,7 @@ int main(void)
     tcase_add_test(all, all_orphans_stay);
     tcase_add_test(all, who_is_given_to_an_owner_that_is_gone_goes_too);
     tcase_add_loop_test(all, an_owner_does_not_wait_for_who_holds_it_no_more, 0, 2);
+    tcase_add_test(all, owners_in_a_circle_go);
     tcase_add_test(all, a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends);
     suite_add_tcase(suite, all);
     return suite_run(suite);
