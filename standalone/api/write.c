@@ -169,6 +169,12 @@ static int try_only(struct write *write, int code)
     return reply_with(write, 0, code);
 }
 
+/* Somebody else was faster. */
+static bool is_overtaken(int r)
+{
+    return r == -ERROR_EXISTS || r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND;
+}
+
 int write_store(struct write *write, int code)
 {
     struct api_call *call = write->call;
@@ -197,7 +203,7 @@ int write_store(struct write *write, int code)
         return -1;
     if (r == -ERROR_EXISTS && !write->or_changed)
         return fail_exists(write);
-    if (r == -ERROR_EXISTS || r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
+    if (is_overtaken(r))
         return 1;
     if (ends) /* what is gone has the version that it had */
         revision = 0;
