@@ -265,10 +265,8 @@ void service_account_fill(struct arena *arena, cJSON *object, const cJSON *old)
     (void)arena;
     (void)old;
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
-        cJSON *list = cJSON_GetObjectItemCaseSensitive(object, LISTS[i]);
-
-        for (cJSON *item = list ? list->child : NULL; item; item = item->next)
-            drop_empty_texts(item);
+        json_for_each (item, json_get(object, LISTS[i]))
+            drop_empty_texts((cJSON *)(uintptr_t)item);
     }
 }
 
