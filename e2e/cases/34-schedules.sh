@@ -40,7 +40,7 @@ wait_proplet worker Running
 add_task beat "$ADDITION" '[10, 32]' "$(every 2 '{"historyLimit": 2}')"
 wait_condition tasks beat Scheduled '^False WaitingForSchedule the next run is at '
 wait_for 60 "four runs" runs_done beat 4
-columns=$(kn get task beat -o wide | head -n 1)
+columns=$(kn get task beat -o wide | sed -n 1p)
 expect_match "columns" 'LAST RUN +NEXT RUN' "$columns"
 settle beat
 runs=$(task beat .status.run)

@@ -21,7 +21,7 @@ expect_eq "the round" Running "$(training_round round-1-train .status.phase)"
 kn patch federatedjob train --type=merge -p '{"spec":{"suspend":false}}' >/dev/null
 wait_federated train Completed
 expect_eq "attempts of the interrupted Task" 2 "$(task round-1-train-worker-2 .status.attempt)"
-expect_match "way of an update" topic "$(journal device-1 '.event == "update"' | jq -r .how | head -1)"
+expect_match "way of an update" topic "$(journal device-1 '.event == "update"' | jq -r .how | sed -n 1p)"
 expect_match "the model of the first round" '^\[[-0-9.,e]+\]$' \
     "$(task round-2-train-worker-1 .spec.env.FL_GLOBAL_UPDATE_B64 | base64 -d)"
 

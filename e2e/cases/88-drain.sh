@@ -63,7 +63,7 @@ drained=${others[0]} killed=${others[1]}
 wait_for "$CRASH_SECONDS" "some Tasks to end" ended_at_least $((COUNT / 10))
 # One replica is away already, and there is no place for its successor: the drain has to wait for that.
 for node in $(nodes); do k cordon "$node" >/dev/null; done
-away=$(operator_pods | jq -r --arg node "$drained" 'select(.spec.nodeName != $node) | .metadata.name' | head -n 1)
+away=$(operator_pods | jq -r --arg node "$drained" 'select(.spec.nodeName != $node) | .metadata.name' | sed -n 1p)
 stays=$(operator_pods | jq -r --arg node "$drained" 'select(.spec.nodeName == $node) | .metadata.name')
 expect_eq "the first eviction" 201 "$(evict "$SYSTEM_NS" "$away")"
 # Who just begins to lead may not be ready for a moment, and who is not may always go.

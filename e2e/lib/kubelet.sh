@@ -21,7 +21,7 @@ has_pod() {
 pod_of_task() {
     local selector="$GROUP/task=$1,$GROUP/attempt=${2:-1}"
     wait_for 30 "a pod of Task $1, attempt ${2:-1}" has_pod "$selector" >&2
-    pods_where "$selector" | head -n 1
+    pods_where "$selector" | sed -n 1p
 }
 
 # container_status STATE-JSON [READY]

@@ -138,7 +138,7 @@ operator_url() {
 
 operator_readyz() { # of one of them, whichever leads
     local address
-    address=$(operator_pods | jq -r '.status.podIP // empty' | head -n 1) || return 1
+    address=$(operator_pods | jq -r '.status.podIP // empty' | sed -n 1p) || return 1
     curl -sS --max-time 5 "http://$address:8081/readyz?verbose"
 }
 
