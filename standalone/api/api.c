@@ -16,6 +16,7 @@ struct api *api_create(const struct api_options *options)
     api->kv = options->kv;
     api->resources = options->resources;
     api->clock = options->clock;
+    api->make_uuid = uuid_random;
     api->documents = api_documents_create();
     turns_init(&api->turns);
     return api;

@@ -180,6 +180,21 @@ int call_fail_not_found(struct api_call *call, const char *name)
                            call_resource_name(call), name);
 }
 
+int call_fail_generated(struct api_call *call, const char *name, const char *state)
+{
+    cJSON *status = call_status(
+        call->arena, 409, "AlreadyExists",
+        arena_printf(
+            call->arena,
+            "%s%s \"%s\" already exists, the server was not able to generate a unique name "
+            "for the object",
+            state, call_resource_name(call), name));
+
+    json_set_int(set_details(call, status, name), "retryAfterSeconds", 1);
+    call->reply->retry_after_s = 1;
+    return call_fail_status(call, status);
+}
+
 int call_fail_terminating(struct api_call *call, const char *name)
 {
     const char *ns = call->route.ns;

@@ -1,6 +1,7 @@
 /* One request on its way: what all verbs share. For this folder only. */
 #pragma once
 
+#include "common/base/digest.h"
 #include "standalone/api/api.h"
 #include "standalone/api/format.h"
 #include "standalone/api/query.h"
@@ -16,9 +17,10 @@ struct api {
     struct kv *kv;
     const struct resources *resources;
     const struct clock *clock;
-    struct collector *collector;     /* NULL: not started */
-    struct api_documents *documents; /* discovery and OpenAPI, made once */
-    struct turns turns;              /* of those that write the same object */
+    const char *(*make_uuid)(char ret[static UUID_LEN]); /* of generated names: uuid_random */
+    struct collector *collector;                         /* NULL: not started */
+    struct api_documents *documents;                     /* discovery and OpenAPI, made once */
+    struct turns turns;                                  /* of those that write the same object */
 };
 
 struct api_call {
@@ -53,6 +55,8 @@ int call_fail_path(struct api_call *call, int code);
 /* There is nothing at this path: a Status below a group that is built in, else "404 page not found". */
 int call_fail_no_path(struct api_call *call);
 int call_fail_not_found(struct api_call *call, const char *name);
+/* The name that the server made is taken; state: what is said first of who has it, or "". */
+int call_fail_generated(struct api_call *call, const char *name, const char *state);
 /* Its namespace is going. */
 int call_fail_terminating(struct api_call *call, const char *name);
 int call_fail_conflict(struct api_call *call, const char *name, const char *why);

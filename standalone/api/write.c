@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/digest.h"
 #include "common/base/str.h"
 #include "standalone/api/options.h"
 #include "standalone/api/present.h"
@@ -12,6 +11,8 @@
 
 /* Of a generated name: as in apiserver's names.SimpleNameGenerator. */
 #define SUFFIX_LEN 5
+/* Names that are tried, as there: with a million of a prefix one in a thousand creations fails. */
+#define MAX_NAMES 8
 /* Writes of a namespace that may come in between while an object is made in it. */
 #define MAX_TRIES 100
 /* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and
@@ -150,8 +151,16 @@ static int fail_exists(struct write *write)
         json_parse(call->arena, value.text, value.len, &tree, &err) == 0 &&
         json_path(tree, "metadata", "deletionTimestamp", NULL))
         state = "object is being deleted: ";
-    return call_fail_named(call, 409, "AlreadyExists", name, "%s%s \"%s\" already exists", state,
-                           call_resource_name(call), name);
+    if (!*object_meta_text(write->object, "generateName"))
+        return call_fail_named(call, 409, "AlreadyExists", name, "%s%s \"%s\" already exists",
+                               state, call_resource_name(call), name);
+    return call_fail_generated(call, name, state);
+}
+
+/* 1: another name is generated, and tried. */
+static int meet_taken(struct write *write)
+{
+    return write->more_names ? 1 : fail_exists(write);
 }
 
 /* A creation that is tried only: whether the name is free. */
@@ -163,7 +172,7 @@ static int try_only(struct write *write, int code)
 
     if (!write->live &&
         kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) != -ERROR_NOT_FOUND)
-        return fail_exists(write);
+        return meet_taken(write);
     if (!write->live && *write->tried_version)
         json_set_string(object_meta_of(write->object), "resourceVersion", write->tried_version);
     return reply_with(write, 0, code);
@@ -202,7 +211,7 @@ int write_store(struct write *write, int code)
     if (is_refused)
         return -1;
     if (r == -ERROR_EXISTS && !write->or_changed)
-        return fail_exists(write);
+        return meet_taken(write);
     if (is_overtaken(r))
         return 1;
     if (ends) /* what is gone has the version that it had */
@@ -218,7 +227,7 @@ static void generate_name(struct write *write)
     const char *prefix = object_meta_text(write->object, "generateName");
     char random[UUID_LEN], suffix[SUFFIX_LEN + 1] = "";
 
-    (void)uuid_random(random);
+    (void)write->call->api->make_uuid(random);
     for (size_t i = 0; i < SUFFIX_LEN; i++) {
         size_t high = (size_t)(strchr(DIGITS, random[24 + 2 * i]) - DIGITS);
         size_t low = (size_t)(strchr(DIGITS, random[25 + 2 * i]) - DIGITS);
@@ -231,20 +240,15 @@ static void generate_name(struct write *write)
                                  suffix));
 }
 
-int write_create(struct write *write)
+static int create_named(struct write *write)
 {
     struct api_call *call = write->call;
-    bool generated = !*object_meta_text(write->object, "name") &&
-                     *object_meta_text(write->object, "generateName");
-
     const char *version =
         arena_strdup(call->arena, object_meta_text(write->object, "resourceVersion"));
     int64_t number = 0;
     bool versioned = str_to_int64(version, &number) && number != 0;
     bool is_post = str_equal(call->request->method, "POST");
 
-    if (generated)
-        generate_name(write);
     if (write_admit(write) < 0)
         return -1;
     if (versioned && !call->query.dry_run && is_post)
@@ -252,6 +256,23 @@ int write_create(struct write *write)
                          "resourceVersion should not be set on objects to be created");
     write->tried_version = is_post ? version : "";
     return write_store(write, 201);
+}
+
+int write_create(struct write *write)
+{
+    cJSON *nameless = write->object;
+    int r = 1;
+
+    if (*object_meta_text(nameless, "name") || !*object_meta_text(nameless, "generateName"))
+        return create_named(write);
+    write->more_names = MAX_NAMES;
+    while (r > 0 && write->more_names) {
+        write->more_names--;
+        write->object = arena_own(write->call->arena, json_copy(nameless), json_free);
+        generate_name(write);
+        r = create_named(write);
+    }
+    return r;
 }
 
 /* What is the server's nobody sets, nor holds. An apply that creates does not forget it, as in the API server. */
