@@ -10,11 +10,6 @@
 #include "common/base/log.h"
 #include "standalone/process/data_dir.h"
 
-#define DAY_US (INT64_C(24) * 60 * 60 * 1000000)
-/* A board may be off for long, and nobody looks after it. */
-#define CA_LIFETIME_US (30 * 365 * DAY_US)
-#define LEAF_LIFETIME_US (3 * 365 * DAY_US)
-
 #define CA_FILE DATA_DIR_CA "/" FILE_PLACE_CA
 
 /* A data directory at a time that is no earlier than its certificates. */
@@ -52,7 +47,7 @@ static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin,
                          "'propeller-standalone init'",
                          directory, missing);
 
-    int r = cert_make_ca(arena, keeping->observed.now_us, CA_LIFETIME_US, &ca, err);
+    int r = cert_make_ca(arena, keeping->observed.now_us, DATA_DIR_CA_LIFETIME_US, &ca, err);
     if (r == 0)
         r = file_place_save_ca(&keeping->files, arena, &ca, ca.cert, err);
     return r < 0 ? r : file_place_load(&keeping->files, arena, &keeping->observed, err);
@@ -87,7 +82,7 @@ static void look_at_clock(struct arena *arena, struct keeping *keeping)
         if (keeping->now_us < keeping->leaf.not_before_us)
             keeping->now_us = keeping->leaf.not_before_us;
     }
-    if (keeping->ca.not_after_us - keeping->now_us < LEAF_LIFETIME_US)
+    if (keeping->ca.not_after_us - keeping->now_us < DATA_DIR_LEAF_LIFETIME_US)
         log_warn(
             "the authority ends and is not renewed by itself: before that, remove it and the two "
             "kubeconfigs, run init, and make those of other users anew",
@@ -117,8 +112,8 @@ static int keep_leaf(struct arena *arena, struct keeping *keeping, const struct 
                      struct error *err)
 {
     const struct cert_observed *observed = &keeping->observed;
-    int64_t end_us = keeping->now_us + LEAF_LIFETIME_US;
-    bool is_due = keeping->leaf.not_after_us - keeping->now_us < LEAF_LIFETIME_US / 3 &&
+    int64_t end_us = keeping->now_us + DATA_DIR_LEAF_LIFETIME_US;
+    bool is_due = keeping->leaf.not_after_us - keeping->now_us < DATA_DIR_LEAF_LIFETIME_US / 3 &&
                   keeping->leaf.not_after_us < keeping->ca.not_after_us;
     struct cert_pair leaf;
 

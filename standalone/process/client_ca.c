@@ -9,9 +9,6 @@
 #include "standalone/process/data_dir.h"
 #include "standalone/server/users.h"
 
-#define DAY_US (INT64_C(24) * 60 * 60 * 1000000)
-#define CA_LIFETIME_US (30 * 365 * DAY_US)
-#define CLIENT_LIFETIME_US (3 * 365 * DAY_US)
 #define BEGIN "-----BEGIN CERTIFICATE-----"
 
 /* 1: there is none yet. */
@@ -50,7 +47,7 @@ static int check_nobody_needs_it(struct arena *arena, const char *directory, str
 static int make_pair(struct arena *arena, const char *folder, const struct clock *clock,
                      struct cert_pair *ret, struct error *err)
 {
-    int r = cert_make_ca(arena, clock_wall_us(clock), CA_LIFETIME_US, ret, err);
+    int r = cert_make_ca(arena, clock_wall_us(clock), DATA_DIR_CA_LIFETIME_US, ret, err);
 
     if (r == 0)
         r = data_dir_write(arena, data_dir_path(arena, folder, "ca.key"), ret->key, err);
@@ -111,7 +108,8 @@ int data_dir_make_client(struct arena *arena, const char *directory, const char 
 
     int r = data_dir_keep_client_ca(arena, directory, clock, &ca, err);
     if (r == 0)
-        r = cert_make_client(arena, &ca, name, clock_wall_us(clock), CLIENT_LIFETIME_US, ret, err);
+        r = cert_make_client(arena, &ca, name, clock_wall_us(clock), DATA_DIR_LEAF_LIFETIME_US, ret,
+                             err);
     if (r < 0)
         return error_wrap(err, "certificate of '%s'", name);
     *ret_hash = hash_of(arena, ret->cert);

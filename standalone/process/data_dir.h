@@ -22,6 +22,11 @@
 #define DATA_DIR_ADMIN "admin.kubeconfig"
 #define DATA_DIR_CONTROLLER "controller.kubeconfig"
 
+/* Of the authorities and of what they sign: a board may be off for long, and nobody looks after it. */
+#define DATA_DIR_YEAR_US (INT64_C(365) * 24 * 60 * 60 * 1000000)
+#define DATA_DIR_CA_LIFETIME_US (30 * DATA_DIR_YEAR_US)
+#define DATA_DIR_LEAF_LIFETIME_US (3 * DATA_DIR_YEAR_US)
+
 /* Of one file. */
 #define DATA_DIR_MAX_FILE (1u << 20)
 
