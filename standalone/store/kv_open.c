@@ -19,6 +19,8 @@
 #define VERSION 1
 #define TEXT_OF(number) #number
 #define NUMBER_TEXT(number) TEXT_OF(number)
+#define APPLICATION_TEXT NUMBER_TEXT(APPLICATION)
+#define VERSION_TEXT NUMBER_TEXT(VERSION)
 
 #define DEFAULT_REVISIONS 100000
 #define DEFAULT_BYTES (UINT64_C(64) << 20)
@@ -30,20 +32,28 @@
  * is, and whether it is a deletion. weight grows with what was replaced, so the size of the history
  * between two revisions is a difference.
  */
-static const char SCHEMA[] =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE history (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, created INTEGER NOT "
-    "NULL,"
-    " previous INTEGER NOT NULL, deleted INTEGER NOT NULL, written_ms INTEGER NOT NULL,"
-    " weight INTEGER NOT NULL, checksum INTEGER NOT NULL, text TEXT NOT NULL);"
-    "CREATE UNIQUE INDEX newest ON history (key, revision, deleted);"
-    "CREATE TABLE state (only INTEGER PRIMARY KEY CHECK (only = 0), compacted INTEGER NOT NULL,"
-    " compacted_weight INTEGER NOT NULL);"
-    "INSERT INTO state VALUES (0, 1, 0);"
-    "PRAGMA application_id = " NUMBER_TEXT(APPLICATION) ";"
-                                                        "PRAGMA user_version = " NUMBER_TEXT(
-                                                            VERSION) ";"
-                                                                     "COMMIT";
+static const char SCHEMA[] = "BEGIN IMMEDIATE;"
+                             "CREATE TABLE history ("
+                             "  revision INTEGER PRIMARY KEY,"
+                             "  key TEXT NOT NULL,"
+                             "  created INTEGER NOT NULL,"
+                             "  previous INTEGER NOT NULL,"
+                             "  deleted INTEGER NOT NULL,"
+                             "  written_ms INTEGER NOT NULL,"
+                             "  weight INTEGER NOT NULL,"
+                             "  checksum INTEGER NOT NULL,"
+                             "  text TEXT NOT NULL"
+                             ");"
+                             "CREATE UNIQUE INDEX newest ON history (key, revision, deleted);"
+                             "CREATE TABLE state ("
+                             "  only INTEGER PRIMARY KEY CHECK (only = 0),"
+                             "  compacted INTEGER NOT NULL,"
+                             "  compacted_weight INTEGER NOT NULL"
+                             ");"
+                             "INSERT INTO state VALUES (0, 1, 0);"
+                             "PRAGMA application_id = " APPLICATION_TEXT ";"
+                             "PRAGMA user_version = " VERSION_TEXT ";"
+                             "COMMIT";
 
 /* --- files --- */
 
