@@ -152,7 +152,7 @@ static void note_released(struct collector *collector, struct arena *arena,
 /* Its dependents are to go first. */
 static bool is_waiting(const cJSON *object)
 {
-    return collector_is_deleting(object) && collector_has_finalizer(object, FINALIZER_FOREGROUND);
+    return collector_is_deleting(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
 }
 
 /* previous: without text when there was none, or nobody knows. */

@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "standalone/api/collector_internal.h"
 #include "standalone/api/delete.h"
+#include "standalone/api/delete_plan.h"
 #include "standalone/api/stored.h"
 #include "standalone/patch/managed_fields.h"
 
@@ -94,9 +95,9 @@ bool collector_delete(struct collector *collector, struct arena *arena, const ch
                       const cJSON *object, const char *policy)
 {
     const struct resource *resource = resource_of(collector, key);
-    if (!policy && collector_has_finalizer(object, FINALIZER_ORPHAN))
+    if (!policy && delete_has_finalizer(object, FINALIZER_ORPHAN))
         policy = "Orphan";
-    else if (!policy && collector_has_finalizer(object, FINALIZER_FOREGROUND))
+    else if (!policy && delete_has_finalizer(object, FINALIZER_FOREGROUND))
         policy = "Foreground";
 
     const struct delete_options options = {
@@ -158,7 +159,7 @@ static bool has_waiting_dependent(struct collector *collector, struct arena *are
 
         if (read_subject(collector, own, keys[i], &dependent) == 0 &&
             collector_is_deleting(dependent.object) &&
-            collector_has_finalizer(dependent.object, FINALIZER_FOREGROUND))
+            delete_has_finalizer(dependent.object, FINALIZER_FOREGROUND))
             return true;
     }
     return false;
@@ -336,9 +337,9 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
         return look_at_owners(collector, arena, &subject) ? COLLECTOR_DONE : COLLECTOR_LATER;
     if (str_has_prefix(key, NAMESPACES))
         return collector_empty_namespace(collector, arena, &subject);
-    if (collector_has_finalizer(subject.object, FINALIZER_ORPHAN))
+    if (delete_has_finalizer(subject.object, FINALIZER_ORPHAN))
         return orphan_dependents(collector, arena, &subject);
-    if (collector_has_finalizer(subject.object, FINALIZER_FOREGROUND))
+    if (delete_has_finalizer(subject.object, FINALIZER_FOREGROUND))
         return collector->owners_turn ? await_dependents(collector, arena, &subject)
                                       : COLLECTOR_OWNER;
     return COLLECTOR_DONE;

@@ -1,7 +1,5 @@
 #include "standalone/api/collector_plan.h"
 
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "standalone/api/delete_plan.h"
@@ -25,12 +23,8 @@ enum collector_action collector_plan(const enum owner_state *states, size_t len)
 const char *collector_owner_key(struct arena *arena, const struct resources *resources,
                                 const char *ns, const cJSON *reference)
 {
-    const char *api_version = json_string(json_get(reference, "apiVersion"), "");
-    const char *slash = strchr(api_version, '/');
-    const char *group =
-        slash ? arena_strndup(arena, api_version, (size_t)(slash - api_version)) : "";
     const struct resource *resource =
-        resources_find_kind(resources, group, slash ? slash + 1 : api_version,
+        resources_find_kind(resources, json_string(json_get(reference, "apiVersion"), ""),
                             json_string(json_get(reference, "kind"), ""));
 
     return resource ? stored_key(arena, resource, ns, json_string(json_get(reference, "name"), ""))
@@ -42,22 +36,13 @@ bool collector_is_deleting(const cJSON *object)
     return json_path(object, "metadata", "deletionTimestamp", NULL);
 }
 
-bool collector_has_finalizer(const cJSON *object, const char *name)
-{
-    json_for_each (item, json_path(object, "metadata", "finalizers", NULL)) {
-        if (str_equal(json_string(item, NULL), name))
-            return true;
-    }
-    return false;
-}
-
 enum owner_state collector_owner_state(const cJSON *reference, const cJSON *owner)
 {
     const char *uid = json_string(json_path(owner, "metadata", "uid", NULL), NULL);
 
     if (!uid || !str_equal(uid, json_string(json_get(reference, "uid"), "")))
         return OWNER_MISSING;
-    if (collector_is_deleting(owner) && collector_has_finalizer(owner, FINALIZER_FOREGROUND))
+    if (collector_is_deleting(owner) && delete_has_finalizer(owner, FINALIZER_FOREGROUND))
         return OWNER_WAITING;
     return OWNER_SOLID;
 }

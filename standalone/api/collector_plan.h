@@ -31,7 +31,6 @@ const char *collector_owner_key(struct arena *arena, const struct resources *res
 enum owner_state collector_owner_state(const cJSON *reference, const cJSON *owner);
 
 bool collector_is_deleting(const cJSON *object);
-bool collector_has_finalizer(const cJSON *object, const char *name);
 
 /* An Event that nobody has written for so long goes (--event-ttl of kube-apiserver). */
 #define EVENT_LIFETIME_US (INT64_C(60) * 60 * 1000000)

@@ -3,9 +3,9 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 
-static bool has_finalizer(const cJSON *live, const char *name)
+bool delete_has_finalizer(const cJSON *object, const char *name)
 {
-    json_for_each (item, json_path(live, "metadata", "finalizers", NULL)) {
+    json_for_each (item, json_path(object, "metadata", "finalizers", NULL)) {
         if (str_equal(json_string(item, NULL), name))
             return true;
     }
@@ -26,7 +26,7 @@ static bool orphans(const cJSON *live, const struct delete_options *options)
         return options->orphan_dependents > 0;
     if (*options->propagation_policy)
         return str_equal(options->propagation_policy, "Orphan");
-    return has_finalizer(live, FINALIZER_ORPHAN);
+    return delete_has_finalizer(live, FINALIZER_ORPHAN);
 }
 
 static bool waits_for_dependents(const cJSON *live, const struct delete_options *options)
@@ -37,7 +37,7 @@ static bool waits_for_dependents(const cJSON *live, const struct delete_options 
         return false;
     if (*options->propagation_policy)
         return str_equal(options->propagation_policy, "Foreground");
-    return has_finalizer(live, FINALIZER_FOREGROUND);
+    return delete_has_finalizer(live, FINALIZER_FOREGROUND);
 }
 
 /* The list that it has to have. */

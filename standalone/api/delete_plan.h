@@ -6,6 +6,9 @@
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
+/* In metadata. */
+bool delete_has_finalizer(const cJSON *object, const char *name);
+
 /* DeleteOptions, of the body or the query. */
 struct delete_options {
     const char *uid,

@@ -55,10 +55,7 @@ static int refuse(struct write *write, const char *why, bool patched)
 static const struct resource *registered(struct api_call *call, const char *version,
                                          const char *said)
 {
-    const char *slash = strchr(version, '/');
-    const char *group = slash ? arena_strndup(call->arena, version, (size_t)(slash - version)) : "";
-    const struct resource *resource =
-        resources_find_kind(call->api->resources, group, slash ? slash + 1 : version, said);
+    const struct resource *resource = resources_find_kind(call->api->resources, version, said);
 
     return resource && !resource->custom ? resource : NULL;
 }

@@ -1,7 +1,5 @@
 #include "standalone/moving/import.h"
 
-#include <string.h>
-
 #include "common/base/str.h"
 #include "common/json/yaml.h"
 #include "standalone/moving/import_internal.h"
@@ -32,19 +30,6 @@ static void refuse(struct import *import, struct arena *arena, const struct yaml
     import->options->refused(import->options->refused_ctx,
                              arena_printf(arena, "%s: %s: %s: %s", import->options->source,
                                           place_text(arena, place), what, why));
-}
-
-/* "group/version" or "v1". */
-static const struct resource *find_resource(struct arena *arena, const struct resources *resources,
-                                            const cJSON *object)
-{
-    const char *api_version = json_string(json_get(object, "apiVersion"), "");
-    const char *slash = strchr(api_version, '/');
-    const char *group =
-        slash ? arena_strndup(arena, api_version, (size_t)(slash - api_version)) : "";
-
-    return resources_find_kind(resources, group, slash ? slash + 1 : api_version,
-                               json_string(json_get(object, "kind"), ""));
 }
 
 /* Kinds that are not served, but of which nothing would go along anyway. */
@@ -99,7 +84,8 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
     if (cJSON_IsArray(json_get(object, "items")) && str_has_suffix(kind, "List"))
         return 0; /* its items were here */
 
-    const struct resource *resource = find_resource(arena, import->options->resources, object);
+    const struct resource *resource = resources_find_kind(
+        import->options->resources, json_string(json_get(object, "apiVersion"), ""), kind);
     if (!resource && !cJSON_IsObject(json_get(object, "metadata")))
         why = "not an object of the Kubernetes API";
     else if (!resource && stays_behind(import, object))

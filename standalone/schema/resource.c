@@ -1,5 +1,7 @@
 #include "standalone/schema/resource.h"
 
+#include <string.h>
+
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/json/yaml.h"
@@ -256,14 +258,22 @@ const struct resource *resources_find(const struct resources *resources, const c
     return NULL;
 }
 
-const struct resource *resources_find_kind(const struct resources *resources, const char *group,
-                                           const char *version, const char *kind)
+static bool has_api_version(const struct kube_kind *kind, const char *api_version)
+{
+    const char *slash = strchr(api_version, '/');
+    size_t len = slash ? (size_t)(slash - api_version) : 0;
+
+    return strlen(kind->group) == len && memcmp(kind->group, api_version, len) == 0 &&
+           str_equal(kind->version, slash ? slash + 1 : api_version);
+}
+
+const struct resource *resources_find_kind(const struct resources *resources,
+                                           const char *api_version, const char *kind)
 {
     for (size_t i = 0; i < resources->len; i++) {
         const struct kube_kind *item = &resources->items[i].kind;
 
-        if (str_equal(item->group, group) && str_equal(item->version, version) &&
-            str_equal(item->kind, kind))
+        if (str_equal(item->kind, kind) && has_api_version(item, api_version))
             return &resources->items[i];
     }
     return NULL;

@@ -83,8 +83,9 @@ DEFINE_CLEANUP(struct resources *, resources_destroy)
 /* group: "" for the core one. NULL: not served. */
 const struct resource *resources_find(const struct resources *resources, const char *group,
                                       const char *version, const char *plural);
-const struct resource *resources_find_kind(const struct resources *resources, const char *group,
-                                           const char *version, const char *kind);
+/* As an object says it: "v1" or "group/version". */
+const struct resource *resources_find_kind(const struct resources *resources,
+                                           const char *api_version, const char *kind);
 
 /* OpenAPI definitions by name: of the built-in kinds and of what every object has. */
 const cJSON *resources_definitions(const struct resources *resources);
