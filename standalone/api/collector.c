@@ -40,10 +40,11 @@ void collector_note(struct collector *collector, const char *key)
 }
 
 size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
-                            enum collector_dependents which, const char *const **ret)
+                            enum collector_dependents which, size_t *position,
+                            const char *const **ret)
 {
     struct map *set = map_get(collector->dependents, uid);
-    size_t len = 0, position = 0;
+    size_t len = 0;
     const char *key;
     void *value;
 
@@ -52,7 +53,7 @@ size_t collector_dependents(struct collector *collector, struct arena *arena, co
 
     const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
 
-    while (len < COLLECTOR_BATCH && map_next(set, &position, &key, &value)) {
+    while (len < COLLECTOR_BATCH && map_next(set, position, &key, &value)) {
         if (which == COLLECTOR_ALL || value == BLOCKS)
             keys[len++] = arena_strdup(arena, key);
     }

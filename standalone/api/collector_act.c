@@ -142,26 +142,37 @@ static bool has_dependents(struct collector *collector, struct arena *arena,
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     const char *const *keys;
 
-    return collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys) > 0;
+    return collector_dependents(collector, arena, uid, COLLECTOR_ALL, &(size_t){ 0 }, &keys) > 0;
 }
 
-/* One of its dependents waits in the foreground: it may be in a circle of owners. */
-static bool has_waiting_dependent(struct collector *collector, struct arena *arena,
+static bool is_waiting(struct collector *collector, const char *key)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct collector_subject subject;
+
+    return read_subject(collector, arena, key, &subject) == 0 &&
+           collector_is_deleting(subject.object) &&
+           delete_has_finalizer(subject.object, FINALIZER_FOREGROUND);
+}
+
+/* One of its dependents waits in the foreground: it may be in a circle of owners. All are looked at, once: who
+ * calls this is deleted next. */
+static bool has_waiting_dependent(struct collector *collector,
                                   const struct collector_subject *subject)
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
-    const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys);
+    size_t position = 0, len;
 
-    for (size_t i = 0; i < len; i++) {
-        CLEANUP(arena_destroyp) struct arena *own = arena_create();
-        struct collector_subject dependent;
+    do {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        const char *const *keys = NULL;
 
-        if (read_subject(collector, own, keys[i], &dependent) == 0 &&
-            collector_is_deleting(dependent.object) &&
-            delete_has_finalizer(dependent.object, FINALIZER_FOREGROUND))
-            return true;
-    }
+        len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &position, &keys);
+        for (size_t i = 0; i < len; i++) {
+            if (is_waiting(collector, keys[i]))
+                return true;
+        }
+    } while (len == COLLECTOR_BATCH);
     return false;
 }
 
@@ -190,7 +201,7 @@ static bool delete_foreground(struct collector *collector, struct arena *arena,
 {
     if (!has_dependents(collector, arena, subject))
         return collector_delete(collector, arena, subject->key, subject->object, NULL);
-    if (has_waiting_dependent(collector, arena, subject) && !unblock(collector, arena, subject))
+    if (has_waiting_dependent(collector, subject) && !unblock(collector, arena, subject))
         return false;
     return collector_delete(collector, arena, subject->key, subject->object, "Foreground");
 }
@@ -278,19 +289,42 @@ static int is_waited_for(struct collector *collector, const char *key, const cha
     return r == 0 ? names_owner(dependent.object, uid, true) : r < 0 ? r : 0;
 }
 
+static bool is_in_going_namespace(struct collector *collector, struct arena *arena,
+                                  const struct collector_subject *subject)
+{
+    const char *ns = json_string(json_path(subject->object, "metadata", "namespace", NULL), "");
+    struct collector_subject place;
+
+    return *ns &&
+           read_subject(collector, arena, arena_printf(arena, NAMESPACES "%s", ns), &place) == 0 &&
+           collector_is_deleting(place.object);
+}
+
+/* The end of who is waited for wakes this one. In a namespace that goes nobody waits, even if who empties it
+ * was here before. */
+static enum collector_outcome wait_on(struct collector *collector, struct arena *arena,
+                                      const struct collector_subject *subject)
+{
+    return !is_in_going_namespace(collector, arena, subject) ||
+                   collector_delete(collector, arena, subject->key, subject->object, "Background")
+               ? COLLECTOR_DONE
+               : COLLECTOR_LATER;
+}
+
 /* Dependents are looked at on their own: they were noted when their owner began to wait, or when they came. */
 static enum collector_outcome await_dependents(struct collector *collector, struct arena *arena,
                                                const struct collector_subject *subject)
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_BLOCKING, &keys);
+    size_t len =
+        collector_dependents(collector, arena, uid, COLLECTOR_BLOCKING, &(size_t){ 0 }, &keys);
 
     for (size_t i = 0; i < len; i++) {
         int r = is_waited_for(collector, keys[i], uid);
 
         if (r)
-            return r < 0 ? COLLECTOR_LATER : COLLECTOR_DONE; /* its end wakes this one */
+            return r < 0 ? COLLECTOR_LATER : wait_on(collector, arena, subject);
     }
     if (len == COLLECTOR_BATCH)
         return COLLECTOR_MORE;
@@ -313,7 +347,7 @@ static enum collector_outcome orphan_dependents(struct collector *collector, str
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &keys);
+    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &(size_t){ 0 }, &keys);
 
     for (size_t i = 0; i < len; i++) {
         if (!disown_one(collector, keys[i], uid))

@@ -53,9 +53,10 @@ enum collector_dependents {
     COLLECTOR_ALL,      /* at most a batch of them; there may be more */
     COLLECTOR_BLOCKING, /* those that it waits for */
 };
-/* Keys only, they may be stale; in the arena. */
+/* Keys only, they may be stale; in the arena. *position: 0, or where those of before ended. */
 size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
-                            enum collector_dependents which, const char *const **ret);
+                            enum collector_dependents which, size_t *position,
+                            const char *const **ret);
 
 enum collector_outcome {
     COLLECTOR_DONE,

@@ -4,6 +4,7 @@
 
 #include "common/base/alloc.h"
 #include "standalone/api/collector_internal.h"
+#include "standalone/api/delete_plan.h"
 #include "standalone/api/stored.h"
 
 /* Of one look at what is in a namespace. */
@@ -41,14 +42,21 @@ static bool is_swept(const struct resource *resource)
     return resource->kind.namespaced && !resource->to_storage;
 }
 
-/* False: not now. */
+/* It goes as soon as who put the other finalizers on it lets it go. */
+static bool is_on_its_way(const cJSON *object)
+{
+    return collector_is_deleting(object) && !delete_has_finalizer(object, FINALIZER_ORPHAN) &&
+           !delete_has_finalizer(object, FINALIZER_FOREGROUND);
+}
+
+/* As the namespace controller of a cluster, which takes from those that are being deleted, too, what makes them wait
+ * for others: two that wait for one another would stay, and the namespace with them. False: not now. */
 static bool delete_listed(struct collector *collector, const struct kv_value *value)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const cJSON *object;
 
-    return json_parse(arena, value->text, value->len, &object, NULL) < 0 ||
-           collector_is_deleting(object) ||
+    return json_parse(arena, value->text, value->len, &object, NULL) < 0 || is_on_its_way(object) ||
            collector_delete(collector, arena, value->key, object, "Background");
 }
 

@@ -19,6 +19,7 @@
 #define PATIENCE_MS 120000
 
 #define FARM "/api/v1/namespaces/farm"
+#define KEYS "/registry/core/configmaps/default/"
 
 static const char *uid_of(const char *path)
 {
@@ -242,22 +243,104 @@ START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
 }
 END_TEST
 
+/* Metadata of who is waited for by this ConfigMap. */
+static const char *owned_by(const char *collection, const char *owner)
+{
+    return arena_printf(test_arena,
+                        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                        "\"name\":\"%s\",\"uid\":\"%s\",\"blockOwnerDeletion\":true}]",
+                        owner, uid_of(arena_printf(test_arena, "%s/%s", collection, owner)));
+}
+
+static void give(const char *collection, const char *name, const char *owner)
+{
+    (void)ask_patch(
+        arena_printf(test_arena, "%s/%s", collection, name), "merge-patch+json",
+        arena_printf(test_arena, "{\"metadata\":{%s}}", owned_by(collection, owner) + 1), 200);
+}
+
 START_TEST(owners_in_a_circle_go)
 {
     api_collect();
     put(CONFIGMAPS, "owner", "");
     put_dependents(1, "");
-    (void)ask_patch(
-        CONFIGMAPS "/owner", "merge-patch+json",
-        arena_printf(
-            test_arena,
-            "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
-            "\"ConfigMap\",\"name\":\"d000\",\"uid\":\"%s\",\"blockOwnerDeletion\":true}]}}",
-            uid_of(CONFIGMAPS "/d000")),
-        200);
+    give(CONFIGMAPS, "owner", "d000");
     (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
     await_gone(CONFIGMAPS "/owner");
     await_gone(CONFIGMAPS "/d000");
+}
+END_TEST
+
+/* A ConfigMap that is behind the first batch among those of put_dependents. */
+static const char *name_behind_a_batch(void)
+{
+    struct map *keys = map_create(NULL);
+    size_t position = 0;
+    const char *key, *ret = NULL;
+    void *value;
+
+    for (int i = 0; i < DEPENDENTS; i++)
+        map_set(keys, arena_printf(test_arena, KEYS "%s", name_of(i)), keys);
+    for (int i = 0; i < DEPENDENTS; i++)
+        map_set(keys, arena_printf(test_arena, KEYS "top-%d", i), keys);
+    while (map_next(keys, &position, &key, &value)) {
+        if (str_has_prefix(key, KEYS "top-"))
+            ret = arena_strdup(test_arena, key + strlen(KEYS));
+    }
+    map_destroy(keys);
+    return ret;
+}
+
+START_TEST(a_circle_that_closes_behind_many_dependents_is_seen)
+{
+    const char *top = name_behind_a_batch();
+    const char *top_path = arena_printf(test_arena, CONFIGMAPS "/%s", top);
+
+    api_collect();
+    put(CONFIGMAPS, top, "");
+    put(CONFIGMAPS, "owner", owned_by(CONFIGMAPS, top));
+    put_dependents_that(DEPENDENTS, "", "");
+    give(CONFIGMAPS, top, "owner");
+    (void)ask("DELETE", arena_printf(test_arena, "%s?propagationPolicy=Foreground", top_path), NULL,
+              200);
+    await_gone(top_path);
+    await_gone(CONFIGMAPS "/owner");
+}
+END_TEST
+
+static void delete_in_foreground(const char *name)
+{
+    (void)ask("DELETE",
+              arena_printf(test_arena, FARM "/configmaps/%s?propagationPolicy=Foreground", name),
+              NULL, 200);
+}
+
+/* As on a cluster: nobody in a namespace that goes waits for anybody. _i: it goes before they wait. */
+START_TEST(owners_who_wait_for_one_another_go_with_their_namespace)
+{
+    static const char *const NAMES[] = { "d000", "d001" };
+
+    put("/api/v1/namespaces", "farm", "");
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        put(FARM "/configmaps", NAMES[i], ",\"finalizers\":[\"a.example/held\"]");
+    give(FARM "/configmaps", "d000", "d001");
+    give(FARM "/configmaps", "d001", "d000");
+    if (_i) {
+        api_collect();
+        (void)ask("DELETE", FARM, NULL, 200);
+        await_marks(FARM "/configmaps", 2);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        delete_in_foreground(NAMES[i]);
+    if (!_i) {
+        api_collect();
+        (void)ask("DELETE", FARM, NULL, 200);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) /* that finalizer alone */
+        (void)ask_patch(arena_printf(test_arena, FARM "/configmaps/%s", NAMES[i]),
+                        "json-patch+json",
+                        "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers/0\"}]", 200);
+    await_gone(FARM);
 }
 END_TEST
 
@@ -300,6 +383,8 @@ int main(void)
     tcase_add_test(all, who_is_given_to_an_owner_that_is_gone_goes_too);
     tcase_add_loop_test(all, an_owner_does_not_wait_for_who_holds_it_no_more, 0, 2);
     tcase_add_test(all, owners_in_a_circle_go);
+    tcase_add_test(all, a_circle_that_closes_behind_many_dependents_is_seen);
+    tcase_add_loop_test(all, owners_who_wait_for_one_another_go_with_their_namespace, 0, 2);
     tcase_add_test(all, a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends);
     suite_add_tcase(suite, all);
     return suite_run(suite);
