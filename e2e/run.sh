@@ -169,7 +169,7 @@ main() {
     report_memory
     failed=$(count FAILED)
     printf 'e2e: %s passed, %s failed\n' "$(count ok)" "$failed"
-    [[ -z ${TEST_TALLY:-} ]] || printf 'e2e %s %s\n' "$(count ok)" "$failed" >>"$TEST_TALLY"
+    [[ -z ${TEST_TALLY:-} ]] || printf 'e2e:%s %s %s\n' "${E2E_CLUSTER:-control-plane}" "$(count ok)" "$failed" >>"$TEST_TALLY"
     ((failed == 0))
 }
 

@@ -85,6 +85,8 @@ suite demo e2e/demo.sh
 suite demo-cluster env CLUSTER=1 e2e/demo.sh
 suite demo-fl e2e/demo-fl.sh
 suite differential env COMPARE_SECONDS=60 e2e/standalone/differential.sh 1000 21
+# A sample: kinds, results, places, liveness, counts of writes, faults, metrics, jobs, rounds. All of them take 12 min.
+suite standalone env E2E_CLUSTER=standalone e2e/run.sh 00 01 02 05 07 12 17 22 31 33 50
 suite e2e env E2E_CLUSTER=control-plane e2e/run.sh
 beside_ends
 # Who builds everything anew within an hour may have no time left for what needs a kubelet.
