@@ -8,7 +8,9 @@ readonly WEBHOOK_PODS='^Deployment propeller-webhook$'
 readonly CERTIFICATE=propeller-webhook-cert
 # Who is asked first, then those who answer.
 readonly PRUNED=(mutatingwebhookconfigurations validatingwebhookconfigurations clusterrolebindings clusterroles
-    deployments services networkpolicies poddisruptionbudgets)
+    deployments services networkpolicies poddisruptionbudgets serviceaccounts)
+# Rights that an overlay has in all namespaces or in single ones; rbac/job-result-secrets is applied beside it.
+readonly RIGHTS='^propeller-(caches|[a-z]*-controller)$'
 
 deployments() { documents '^Deployment ' | sed -n 's/^  name: //p'; }
 
@@ -39,14 +41,50 @@ rolled_out() {
     }
 }
 
+# Each line of stdin is something that is gone.
+removed() { sed 's/^/not of this overlay: /'; }
+
 # Of another overlay than this one: rights that this one is not to have, a webhook that nobody looks after.
 prune() {
-    local kind name
-    while read -r kind name; do
-        has "^$kind $name\$" || kube --namespace "$SYSTEM" delete "$kind" "$name" --ignore-not-found | sed 's/^/not of this overlay: /'
-    done < <(kube --namespace "$SYSTEM" get --selector app.kubernetes.io/part-of=propeller \
-        --output go-template='{{range .items}}{{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' \
+    local found kind name
+    found=$(kube --namespace "$SYSTEM" get --selector "$OURS" --output go-template='{{range .items}}{{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' \
         "$(IFS=,; echo "${PRUNED[*]}")")
+    while read -r kind name; do
+        [[ -z $kind ]] || has "^$kind $name\$" ||
+            kube --namespace "$SYSTEM" delete "$kind" "$name" --ignore-not-found | removed
+    done <<<"$found"
+}
+
+# is_watched NAMESPACE: with Roles alone, which somebody may have applied there by hand (rbac/namespaced); where the
+# settings do not say it, or something else may say otherwise, it is not known which these are
+is_watched() {
+    local watched pods
+    ! has '^ClusterRoleBinding propeller-caches$' || return 1
+    watched=$(setting PROPELLER_NAMESPACE)
+    pods=$(documents '^Deployment ')
+    [[ -z $watched || $pods == *--namespace* || $pods == *_NAMESPACE* || ,${watched//[\" ]/}, == *,$1,* ]]
+}
+
+# The same of rights in single namespaces: those that this overlay does not have, or does not watch any more.
+prune_rights() {
+    local namespace name own found
+    own=$(documents '^RoleBinding ' | awk '/^[a-z]/ { inside = /^metadata:/ }
+        inside && /^  name: / { name = $2 }
+        inside && /^  namespace: / { print $2, name }')
+    found=$(our_bindings)
+    while read -r namespace name; do
+        [[ $name =~ $RIGHTS ]] || continue
+        is_watched "$namespace" || grep -qxF "$namespace $name" <<<"$own" || remove_rights "$namespace" "$name" | removed
+    done <<<"$found"
+}
+
+# Without a webhook nobody needs the keys that the controller made for it.
+prune_keys() {
+    local name
+    ! has "$WEBHOOK_PODS" || return 0
+    for name in propeller-webhook-ca "$CERTIFICATE"; do
+        remove_ours "$SYSTEM" secrets "$name" | removed
+    done
 }
 
 # In an upgrade who is asked must know the questions of the new configurations. What is broken is not mended by
@@ -57,9 +95,6 @@ webhook_first() {
     kube --namespace "$SYSTEM" rollout status deployment/propeller-webhook --timeout="${DEPLOY_SECONDS}s" >/dev/null 2>&1 ||
         say "the webhook is not ready yet, going on"
 }
-
-# A value of the controller's settings as it was deployed.
-setting() { sed -n "s/^  $1: //p" "$MANIFESTS" | head -n 1; }
 
 report() {
     local image broker
@@ -84,6 +119,8 @@ main() {
         rolled_out "$name"
     done
     prune
+    prune_rights
+    prune_keys
     report
 }
 

@@ -14,6 +14,7 @@ DEPLOY_OUT=${DEPLOY_OUT:-$TOP/build/deploy}
 
 SYSTEM=propeller-system
 GROUP=propeller.propeller.abstractmachines.fr
+OURS=app.kubernetes.io/part-of=propeller
 # Who makes objects of other kinds comes before these.
 KINDS=(federatedjobs trainingrounds propellerjobs tasks proplets)
 
@@ -82,6 +83,24 @@ documents() {
         END { flush() }' "$MANIFESTS"
 }
 has() { [[ -n $(documents "$1") ]]; }
+
+# A value of the controller's settings as it was deployed.
+setting() { sed -n "s/^  $1: //p" "$MANIFESTS" | head -n 1; }
+
+# our_bindings: "NAMESPACE NAME" of the RoleBindings of all namespaces that speak of the accounts of this overlay and of
+# nobody else: another installation, in another namespace, has some with the same names and labels.
+our_bindings() {
+    local home
+    home=$(documents '^ServiceAccount propeller-controller$' | sed -n 's/^  namespace: //p')
+    kube get rolebindings --all-namespaces --selector "$OURS" --output go-template='{{range .items}}{{.metadata.namespace}} {{.metadata.name}}{{range .subjects}} {{.namespace}}{{end}}
+{{end}}' | awk -v home="$home" '{ for (i = 3; i <= NF; i++) if ($i != home) next } NF > 2 { print $1, $2 }'
+}
+# remove_ours NAMESPACE KINDS NAME: what somebody else has under this name is left
+remove_ours() {
+    kube --namespace "$1" delete "$2" --selector "$OURS" --field-selector "metadata.name=$3" | sed '/^No resources/d'
+}
+# remove_rights NAMESPACE NAME: the Role first, as it is found by its binding
+remove_rights() { remove_ours "$1" roles,rolebindings "$2"; }
 
 apply() { kube apply --server-side --force-conflicts --field-manager=propeller-deploy -f - >/dev/null; }
 

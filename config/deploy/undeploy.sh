@@ -126,15 +126,15 @@ refuse_others() {
     done
 }
 
-# What is applied beside an overlay: config/flowcontrol, rbac/job-result-secrets.
+# What is applied beside an overlay: config/flowcontrol, rbac/job-result-secrets, rbac/namespaced. The accounts go,
+# so nobody has these rights any more, wherever they are.
 remove_extras() {
-    local namespace
-    kube delete flowschemas,prioritylevelconfigurations --selector app.kubernetes.io/part-of=propeller | sed '/^No resources/d; s/^/  /'
-    for namespace in "${SCOPE[@]}"; do
-        set_where "$namespace"
-        kube delete rolebindings,roles "${WHERE[@]}" --selector app.kubernetes.io/part-of=propeller \
-            --field-selector metadata.name=propeller-job-result-secrets | sed '/^No resources/d; s/^/  /'
-    done
+    local namespace name found
+    kube delete flowschemas,prioritylevelconfigurations --selector "$OURS" | sed '/^No resources/d; s/^/  /'
+    found=$(our_bindings)
+    while read -r namespace name; do
+        [[ -z $name ]] || remove_rights "$namespace" "$name" | sed 's/^/  /'
+    done <<<"$found"
 }
 
 # set_foreign: FOREIGN, the pattern of what is of kinds that the cluster does not have (any more): cert-manager's, say,

@@ -126,27 +126,88 @@ k apply --server-side -f "$ROOT/crds/" >/dev/null
 k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 add_task theirs "$ADDITION" '[10, 32]'
 task_json ours "$ADDITION" '[10, 32]' | k --namespace default create -f - >/dev/null
-k create namespace "$SYSTEM_NS" >/dev/null
-ks create secret generic propeller-webhook-cert --from-literal=tls.crt= >/dev/null
-deploy_overlay() { # with the kubelet played
-    in_background "deploy-$1" make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 OVERLAY="$1" \
+deploy_overlay() { # deploy_overlay OVERLAY: with the kubelet played
+    local name=deploy-${1##*/}
+    in_background "$name" make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 OVERLAY="$1" \
         IMAGE=localhost/propeller:v1 deploy
-    wait_for 600 "make deploy to end" ended "deploy-$1" app.kubernetes.io/part-of=propeller
-    expect_eq "exit status of make deploy: $(tail -n 3 "$LOGS/deploy-$1.log")" 0 "$(<"$PART/deploy-$1.exit")"
+    wait_for 600 "make deploy to end" ended "$name" app.kubernetes.io/part-of=propeller
+    expect_eq "exit status of make deploy: $(tail -n 3 "$LOGS/$name.log")" 0 "$(<"$PART/$name.exit")"
 }
-deploy_overlay default
+# bindings: in how many namespaces beside the system's there are how many
+bindings() {
+    k get roles,rolebindings --all-namespaces --selector app.kubernetes.io/part-of=propeller -o json |
+        jq -r --arg system "$SYSTEM_NS" '[.items[] | select(.metadata.namespace != $system)] | group_by(.metadata.namespace)
+            | map("\(.[0].metadata.namespace) \(length)") | join(", ")'
+}
 deploy_overlay namespaced
+# By hand, as docs/security.md has it; and an installation in a namespace of its own, which is none of ours.
+rights_by_hand() { k apply --namespace "$NS" -f "$ROOT/rbac/namespaced/identities.yaml" >/dev/null; }
+rights_by_hand
+k create namespace "$NS-theirs" >/dev/null
+sed "s/propeller-system/$NS-home/" "$ROOT/rbac/namespaced/identities.yaml" | k apply --namespace "$NS-theirs" -f - >/dev/null
+expect_eq "rights in single namespaces" "default 12, $NS 12, $NS-theirs 12" "$(bindings)"
+for name in propeller-webhook-ca propeller-webhook-cert somebodys; do # two as the controller makes them
+    ks create secret tls "$name" --cert="$CLUSTER/admin.crt" --key="$CLUSTER/admin.key" >/dev/null
+    ks label secret "$name" app.kubernetes.io/part-of=propeller >/dev/null
+done
+deploy_overlay default
+expect_eq "rights in single namespaces, with rights in all" "$NS-theirs 12" "$(bindings)"
+rights_by_hand
+own_overlay() { # own_overlay NAME: of the one for single namespaces, with what is in stdin
+    mkdir "$PART/$1"
+    {
+        printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n'
+        printf '  - %s\n' "$(realpath --relative-to="$PART/$1" "$ROOT/config/overlays/namespaced")"
+        cat
+    } >"$PART/$1/kustomization.yaml"
+}
+own_overlay watching <<END
+configMapGenerator:
+  - name: propeller-settings
+    namespace: $SYSTEM_NS
+    behavior: merge
+    literals:
+      - PROPELLER_NAMESPACE=default,$NS
+END
+deploy_overlay "$PART/watching"
 expect_match "what make deploy says of the other overlay" 'not of this overlay: .*"propeller-webhook" deleted' \
-    "$(tr '\n' ' ' <"$LOGS/deploy-namespaced.log")"
-expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-edit clusterrole.rbac.authorization.k8s.io/propeller-view deployment.apps/propeller-controller service/propeller-controller-metrics" \
-    "$(ks get clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,clusterroles \
+    "$(tr '\n' ' ' <"$LOGS/deploy-watching.log")"
+expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-edit clusterrole.rbac.authorization.k8s.io/propeller-view deployment.apps/propeller-controller secret/somebodys service/propeller-controller-metrics" \
+    "$(ks get clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,clusterroles,secrets \
         --selector app.kubernetes.io/part-of=propeller --output name | sort | xargs)"
+! ks get serviceaccount propeller-webhook --output name 2>/dev/null || fail "the webhook's account is left"
+expect_eq "rights in the namespaces that are watched" "default 12, $NS 12, $NS-theirs 12" "$(bindings)"
+own_overlay argument <<END # its settings say one namespace, its pods are told of two
+patches:
+  - target:
+      kind: Deployment
+    patch: |-
+      - op: add
+        path: /spec/template/spec/containers/0/args/-
+        value: --namespace=default,$NS
+END
+deploy_overlay "$PART/argument"
+expect_eq "rights where it is not known which are of use" "default 12, $NS 12, $NS-theirs 12" "$(bindings)"
+deploy_overlay namespaced
+expect_eq "rights where the overlay does not watch any more" "default 12, $NS-theirs 12" "$(bindings)"
+rights_by_hand
+cat >"$PART/kubectl" <<END
+#!/bin/sh
+case "\$*" in "get rolebindings"*) echo refused >&2; exit 1 ;; esac
+exec "$KUBECTL" "\$@"
+END
+chmod +x "$PART/kubectl"
+expect_failure "rights that cannot be looked at" refused make_it deploy OVERLAY=namespaced KUBECTL="$PART/kubectl"
+make_it deploy OVERLAY=namespaced >/dev/null || fail "make deploy fails after one that did not come to its end"
+expect_eq "rights after another one" "default 12, $NS-theirs 12" "$(bindings)"
+rights_by_hand
 ks create deployment broker --image=registry.example.com/broker:1 >/dev/null
 expect_failure "what others have in the namespace" \
     "the namespace '$SYSTEM_NS' would go with deployment.apps/broker: remove these first, or FORCE=1" make_it undeploy OVERLAY=namespaced
 expect_eq "a Task after that" ours "$(k --namespace default get tasks -o json | jq -r '.items[].metadata.name')"
 ks delete deployment broker >/dev/null
 said=$(make_it undeploy OVERLAY=namespaced) || fail "make undeploy for single namespaces: $said"
+expect_eq "rights in single namespaces" "$NS-theirs 12" "$(bindings)"
 expect_match "what it says of the kinds" 'the kinds stay: other namespaces have objects of them' "$said"
 expect_eq "Tasks that are left" "$NS/theirs" "$(k get tasks --all-namespaces -o json | jq -r '.items[].metadata | "\(.namespace)/\(.name)"')"
 unset KUBECONFIG
