@@ -1,6 +1,5 @@
 #include "controller/proplet/proplet_pods.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/api/names.h"
@@ -9,6 +8,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
+#include "controller/shared/put_back.h"
 #include "controller/shared/refused_pods.h"
 #include "controller/workload/pod_template.h"
 
@@ -202,42 +202,23 @@ static int write_object(struct turn *turn, const struct deployment_plan *plan, s
     return 0;
 }
 
-/* Of the refresh budget; a uid has 36 characters. */
-#define PUT_BACK_KEY_LEN 64
-static void put_back_key(const char *uid, char ret[static PUT_BACK_KEY_LEN])
-{
-    snprintf(ret, PUT_BACK_KEY_LEN, "pods/%s", uid);
-}
-
-void proplet_pods_forget(struct shared *shared, const char *uid)
-{
-    char key[PUT_BACK_KEY_LEN];
-
-    put_back_key(uid, key);
-    refresh_budget_release(shared->budget, key);
-}
-
 static int put_back_or_write(struct turn *turn, const struct deployment_plan *plan,
                              struct error *err)
 {
-    struct refresh_budget *budget = turn->shared->budget;
-    const struct refresh_limits limits = { PODS_PUT_BACK_MS, turn->shared->settings->refresh.qps };
-    const char *key =
-        arena_printf(turn->rc->arena, "pods/%s",
-                     json_string(json_path(turn->observed.proplet, "metadata", "uid", NULL), ""));
+    const char *uid = json_string(json_path(turn->observed.proplet, "metadata", "uid", NULL), "");
 
     if (plan->put_back) {
         int64_t now_ms = clock_monotonic_ms(turn->rc->clock);
-        int64_t slot_ms = refresh_budget_reserve(budget, key, false, &limits, now_ms);
-        if (now_ms < slot_ms) {
-            reconcile_again_after(turn->rc, slot_ms - now_ms);
+        int64_t at_ms = put_back_at_ms(turn->shared, uid, now_ms);
+        if (now_ms < at_ms) {
+            reconcile_again_after(turn->rc, at_ms - now_ms);
             return 0;
         }
     }
 
     int r = plan->action == DEPLOYMENT_KEEP ? 0 : write_object(turn, plan, err);
     if (r == 0)
-        refresh_budget_release(budget, key);
+        put_back_done(turn->shared, uid);
     return r;
 }
 

@@ -18,15 +18,10 @@
 #define PODS_REFUSED_RETRY_MS 30000
 /* A StatefulSet has too few pods: its events are asked why, and then so often. */
 #define PODS_EVENT_MS 30000
-/* What somebody else changed is put back after so long, and not more often. */
-#define PODS_PUT_BACK_MS 10000
 
 int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
                       const struct proplet *proplet, bool hold, struct proplet_pods *pods,
                       struct error *err) MUST_CHECK;
-
-/* The Proplet with this uid is gone. */
-void proplet_pods_forget(struct shared *shared, const char *uid);
 
 /* Pods by INDEX_POD_PROPLET, Proplets by INDEX_PROPLET_LABEL: "<ns>/<value of LABEL_PROPLET_SELECTOR>". */
 #define INDEX_POD_PROPLET "proplet"

@@ -11,6 +11,7 @@
 #include "controller/proplet/proplet_plan.h"
 #include "controller/proplet/proplet_pods.h"
 #include "controller/shared/parked_mail.h"
+#include "controller/shared/put_back.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 
@@ -382,7 +383,7 @@ static void note_member(struct shared *shared, struct arena *arena, const struct
 
 static void proplet_gone(struct shared *shared, const char *uid)
 {
-    proplet_pods_forget(shared, uid);
+    put_back_done(shared, uid);
     refresh_budget_release(shared->budget, uid);
 }
 

@@ -7,6 +7,7 @@
 #include "common/kube/conditions.h"
 #include "controller/cache/indexes.h"
 #include "controller/federated/coordinator.h"
+#include "controller/shared/put_back.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/task/task_dependencies.h"
 #include "controller/task/task_room.h"
@@ -110,6 +111,7 @@ void task_forget(struct shared *shared, const char *uid)
 {
     attempts_remove(shared->attempts, uid);
     refresh_budget_release(shared->budget, uid);
+    put_back_done(shared, uid);
 }
 
 void task_map_task(void *self, struct kube_object *old, struct kube_object *current,

@@ -325,7 +325,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);
 
-    int r = task_workload_clean(shared, rc, observed, err);
+    int r = task_workload_clean(shared, rc, observed, plan, err);
     if (r < 0)
         return r;
     if (plan->create_workload)

@@ -369,6 +369,8 @@ static void look_at_daemon(struct look *look)
         ret->state = (struct task_workload_state){ .step = WORKLOAD_WAITING };
         return;
     }
+    if (task_workload_is_scaled(look->workload))
+        ret->outdated = look->workload;
     cached_pods(look, &pods);
     ret->state = task_workload_daemon_state(look->rc->arena, look->workload, pods.items, pods.len);
 }

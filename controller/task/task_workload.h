@@ -15,9 +15,14 @@ int task_workload_observe(struct shared *shared, struct reconcile *rc, struct ta
 /* Any thread that the watch tells a change on: whose workload it is. */
 map_fn task_map_workload;
 
-/* Deletes what is left over, where what is gone is fine, and gives the Job the deadline of now. */
+/*
+ * Deletes what is left over, where what is gone is fine, gives the Job the deadline of now, and scales
+ * a daemon back that somebody scaled (put_back.h), which nothing waits on. *plan is told when to look
+ * again.
+ */
 int task_workload_clean(struct shared *shared, struct reconcile *rc,
-                        const struct task_observed *observed, struct error *err) MUST_CHECK;
+                        const struct task_observed *observed, struct task_plan *plan,
+                        struct error *err) MUST_CHECK;
 
 /*
  * Makes what plan->create_workload asks for, as far as it is not there. What can never be made fails

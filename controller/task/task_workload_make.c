@@ -3,43 +3,102 @@
 #include "common/base/str.h"
 #include "common/kube/guarded_patch.h"
 #include "common/kube/kinds.h"
+#include "controller/shared/put_back.h"
+#include "controller/task/plan/task_transition.h"
 #include "controller/task/plan/task_workload_plan.h"
 #include "controller/task/task_dispatch.h"
 #include "controller/task/task_workload.h"
 #include "controller/workload/task_workload_manifest.h"
 #include "controller/workload/workload.h"
 
+static int patch_workload(struct reconcile *rc, const struct kube_kind *kind,
+                          struct informer *informer, const cJSON *object,
+                          const struct json_patch *patch, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    struct kube_name name;
+
+    if (!kube_name_set(&name, rc->name.ns,
+                       json_string(json_path(object, "metadata", "name", NULL), "")))
+        return 0;
+
+    int r = kube_patch(rc->client, kind, &name, KUBE_MAIN, KUBE_PATCH_JSON,
+                       json_patch_operations(patch), &reply, err);
+    if (r < 0)
+        return r;
+    informer_observed(informer, reply);
+    return 0;
+}
+
+static cJSON *number(struct arena *arena, int64_t value)
+{
+    cJSON *object = json_object(arena);
+
+    json_set_int(object, "value", value);
+    return json_copy(json_get(object, "value"));
+}
+
 /* The Job ends at its deadline also when nobody is there to stop it. */
 static int move_deadline(struct shared *shared, struct reconcile *rc,
                          const struct task_observed *observed, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
     const cJSON *job = observed->workload.outdated;
     const struct json_opt_int deadline = task_workload_deadline(&observed->task, job);
     struct json_patch *patch = guarded_patch_create(rc->arena, job, "spec");
-    cJSON *spec = json_object(rc->arena);
-    struct kube_name name;
 
-    if (deadline.set) {
-        json_set_int(spec, "seconds", deadline.value);
-        json_patch_set(patch, "/spec/activeDeadlineSeconds", json_copy(json_get(spec, "seconds")));
-    } else {
+    if (deadline.set)
+        json_patch_set(patch, "/spec/activeDeadlineSeconds", number(rc->arena, deadline.value));
+    else
         json_patch_remove(patch, "/spec/activeDeadlineSeconds");
-    }
-    if (!kube_name_set(&name, rc->name.ns,
-                       json_string(json_path(job, "metadata", "name", NULL), "")))
-        return 0;
 
-    int r = kube_patch(rc->client, &KIND_JOB, &name, KUBE_MAIN, KUBE_PATCH_JSON,
-                       json_patch_operations(patch), &reply, err);
+    int r = patch_workload(rc, &KIND_JOB, shared->task_jobs, job, patch, err);
+    return r < 0 ? error_wrap(err, "give the Job another deadline") : 0;
+}
+
+static int scale_back(struct shared *shared, struct reconcile *rc,
+                      const struct task_observed *observed, struct task_plan *plan,
+                      struct error *err)
+{
+    const cJSON *daemon = observed->workload.outdated;
+    int64_t at_ms = put_back_at_ms(shared, observed->uid, observed->now_ms);
+
+    if (observed->now_ms < at_ms) {
+        task_requeue_at(observed, plan, at_ms);
+        return 0;
+    }
+
+    struct json_patch *patch = guarded_patch_create(rc->arena, daemon, "spec");
+    json_patch_set(patch, "/spec/replicas", number(rc->arena, TASK_DAEMON_REPLICAS));
+    int r = patch_workload(rc, &KIND_DEPLOYMENT, shared->deployments, daemon, patch, err);
+    if (r == -ERROR_FORBIDDEN || r == -ERROR_INVALID || r == -ERROR_INTERNAL) {
+        log_warn("a daemon that somebody scaled is not put back, trying again later", "uid",
+                 observed->uid, "error", err->message, NULL);
+        task_requeue_at(observed, plan, observed->now_ms + TASK_WORKLOAD_RETRY_MS);
+        r = 0;
+    }
     if (r < 0)
-        return error_wrap(err, "give the Job another deadline");
-    informer_observed(shared->task_jobs, reply);
+        return error_wrap(err, "scale the daemon back");
+    put_back_done(shared, observed->uid);
+    return 0;
+}
+
+/* What stays, and is not as it should be. */
+static int mend(struct shared *shared, struct reconcile *rc, const struct task_observed *observed,
+                struct task_plan *plan, struct error *err)
+{
+    bool outdated = observed->workload.outdated;
+
+    if (!observed->task.spec.daemon)
+        return outdated ? move_deadline(shared, rc, observed, err) : 0;
+    if (outdated)
+        return scale_back(shared, rc, observed, plan, err);
+    put_back_done(shared, observed->uid);
     return 0;
 }
 
 int task_workload_clean(struct shared *shared, struct reconcile *rc,
-                        const struct task_observed *observed, struct error *err)
+                        const struct task_observed *observed, struct task_plan *plan,
+                        struct error *err)
 {
     for (size_t i = 0; i < observed->workload.leftover_count; i++) {
         const struct task_leftover *leftover = &observed->workload.leftovers[i];
@@ -61,7 +120,7 @@ int task_workload_clean(struct shared *shared, struct reconcile *rc,
         if (r < 0)
             return error_wrap(err, "delete what is left over");
     }
-    return observed->workload.outdated ? move_deadline(shared, rc, observed, err) : 0;
+    return mend(shared, rc, observed, plan, err);
 }
 
 /* Whether what stands there under the name is the Task's. */

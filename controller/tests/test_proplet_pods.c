@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
+#include "controller/shared/put_back.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/pods_stage.h"
 
@@ -324,7 +325,7 @@ START_TEST(deployment_that_somebody_deletes_or_changes_is_put_back)
     fake_api_put(stage.api, &KIND_DEPLOYMENT, changed);
     stage_run();
     ck_assert_int_eq(pods_replicas(), 9); /* not at once: two who disagree would never stop */
-    stage_wait_ms(PODS_PUT_BACK_MS);
+    stage_wait_ms(PUT_BACK_MS);
     stage_run();
     ck_assert_int_eq(pods_replicas(), 1);
 }

@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
+#include "controller/shared/put_back.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/pods_stage.h"
 #include "controller/tests/torture.h"
@@ -89,7 +90,7 @@ static void scale_by_hand(void)
 /* Twice: a process that takes over waits anew. */
 static void wait_until_put_back(void)
 {
-    stage_wait_ms(2 * PODS_PUT_BACK_MS);
+    stage_wait_ms(2 * PUT_BACK_MS);
 }
 
 static void other_operator_made_it(void)

@@ -34,6 +34,23 @@ static void suspend_daemon(void)
     stage_put_task("{" SPEC ",\"daemon\":true,\"suspend\":true}");
 }
 
+static void scale_its_daemon(void)
+{
+    cJSON *daemon =
+        arena_own(stage.arena, json_copy(stage_get(&KIND_DEPLOYMENT, "one-daemon")), json_free);
+
+    json_set_string(daemon, "kind", "Deployment");
+    json_set_int((cJSON *)json_get(daemon, "spec"), "replicas", 3);
+    fake_api_put(stage.api, &KIND_DEPLOYMENT, daemon);
+}
+
+static void expect_one_replica(void)
+{
+    const cJSON *daemon = stage_get(&KIND_DEPLOYMENT, "one-daemon");
+
+    ck_assert_int_eq(json_int(json_path(daemon, "spec", "replicas", NULL), 0), 1);
+}
+
 static void create_with_deadline(void)
 {
     stage_put_task("{" SPEC ",\"activeDeadlineSeconds\":60}");
@@ -120,6 +137,10 @@ static const struct scenario SCENARIOS[] = {
     { "daemon suspended and resumed",
       { set_up, create_daemon, suspend_daemon, create_daemon },
       "running - attempt 2 True True -; uid x1 stopped; uid.2 x1 up 1" },
+    { "daemon scaled by somebody",
+      { set_up, create_daemon, scale_its_daemon, torture_wait_a_minute, torture_wait_a_minute,
+        expect_one_replica },
+      "running - attempt 1 True True -; uid x1 up 1" },
     { "daemon deleted", { set_up, create_daemon, torture_delete }, "gone; uid x1 stopped" },
 };
 

@@ -253,7 +253,7 @@ static void set_deployment(cJSON *spec, const struct task_workload_request *requ
     cJSON *labels = json_set_object(json_set_object(spec, "selector"), "matchLabels");
 
     json_set_string(labels, LABEL_TASK_UID, metadata_string(request, "uid"));
-    json_set_int(spec, "replicas", 1);
+    json_set_int(spec, "replicas", TASK_DAEMON_REPLICAS);
     json_set_int(spec, "minReadySeconds", DAEMON_READY_SECONDS);
     json_set_int(spec, "revisionHistoryLimit", 0);
     json_set_string(json_set_object(spec, "strategy"), "type", "Recreate");

@@ -12,7 +12,7 @@
  * Job          `<task>-job`, of a later attempt `<task>-job-<attempt>`. One pod and no second one:
  *              attempts and their count are the Task's, so backoffLimit is 0 and the pod never
  *              restarts its container. It gets a deadline when it runs (task_workload_plan.h).
- * Deployment   `<task>-daemon`, one replica.
+ * Deployment   `<task>-daemon`, of TASK_DAEMON_REPLICAS.
  *
  * The container is `task`. Its pod passes Pod Security "restricted" and has no token, unless the
  * Proplet's podTemplate says otherwise. PROPLET_ID is the name of the Proplet, TASK_ID the id of the
@@ -34,6 +34,8 @@ struct task_workload_manifest {
 /* The API server takes no more in one ConfigMap. */
 #define WORKLOAD_CONFIG_MAX (1u << 20)
 #define WORKLOAD_CONTAINER "task"
+/* An attempt has one id, and runs once. */
+#define TASK_DAEMON_REPLICAS 1
 
 /* ERROR_TOO_LARGE: the ConfigMap would hold more than it can; names both numbers. */
 int task_workload_manifest(struct arena *arena, const struct task_workload_request *request,

@@ -112,6 +112,13 @@ pod=$(pod_of_task server)
 expect_eq "replicas" 1 "$(kn get deployment server-daemon -o jsonpath='{.spec.replicas}')"
 kubelet_runs "$pod"
 wait_task server running 60
+# It is one pod as long as it runs, however somebody scales it.
+kn scale deployment server-daemon --replicas=3 >/dev/null
+wait_made deployments server-daemon .spec.replicas 1 60
+kn scale deployment server-daemon --replicas=0 >/dev/null
+wait_made deployments server-daemon .spec.replicas 1 60
+kubelet_runs "$(pod_of_task server)"
+expect_eq "attempt of the daemon" "running 1" "$(task server '.status | "\(.phase) \(.attempt)"')"
 change server "$SUSPENDED"
 wait_task server interrupted
 wait_made_gone deployments server-daemon

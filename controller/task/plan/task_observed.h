@@ -80,7 +80,9 @@ struct observed_workload {
     const cJSON *results;                  /* SUCCEEDED: what it left; NULL: nothing */
     const struct task_leftover *leftovers; /* what is to be deleted, whatever the plan says */
     size_t leftover_count;
-    const cJSON *outdated; /* the Job, if it has another deadline than the Task; NULL: it has not */
+    /* The Job, if it has another deadline than the Task; the Deployment, if somebody scaled it.
+     * NULL: it is as it should be. */
+    const cJSON *outdated;
 };
 
 /* Of spec.schedule, if there is one. */

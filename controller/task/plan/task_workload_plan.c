@@ -48,6 +48,11 @@ bool task_workload_deadline_moved(const struct task *task, const cJSON *job)
     return wanted.set ? json_int(has, -1) != wanted.value : has != NULL;
 }
 
+bool task_workload_is_scaled(const cJSON *deployment)
+{
+    return json_int(json_path(deployment, "spec", "replicas", NULL), 1) != TASK_DAEMON_REPLICAS;
+}
+
 bool task_workload_is_possible(const struct task_observed *observed)
 {
     if (!task_workload_is_for(&observed->task.spec))

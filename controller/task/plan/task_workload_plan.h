@@ -45,6 +45,9 @@ struct json_opt_int task_workload_deadline(const struct task *task, const cJSON 
 /* The Job has another one: it began to run, or the user moved the deadline. */
 bool task_workload_deadline_moved(const struct task *task, const cJSON *job);
 
+/* Somebody scaled the Deployment of a daemon, which is one pod as long as its Task is active. */
+bool task_workload_is_scaled(const cJSON *deployment);
+
 /* A Proplet of type k8s is among the candidates, and the Task could run there without MQTT. */
 bool task_workload_is_possible(const struct task_observed *observed);
 
