@@ -169,15 +169,20 @@ static const char *object_text(const struct writing *writing, const cJSON *appli
         kind->kind);
 }
 
-static int check_applied(const struct writing *writing, const cJSON *applied, struct error *err)
+static int check_kind(const struct writing *writing, const cJSON *applied, struct error *err)
 {
-    const struct kube_kind *kind = &writing->write->resource->kind;
     const char *version = json_string(json_get(applied, "apiVersion"), "");
     const char *name = json_string(json_get(applied, "kind"), "");
 
-    if (!str_equal(version, writing->version) || !str_equal(name, kind->kind))
-        return error_set(err, ERROR_INVALID, "invalid object type: %s%s, Kind=%s",
-                         strchr(version, '/') ? "" : "/", version, name);
+    if (str_equal(version, writing->version) &&
+        str_equal(name, writing->write->resource->kind.kind))
+        return 0;
+    return error_set(err, ERROR_INVALID, "invalid object type: %s%s, Kind=%s",
+                     strchr(version, '/') ? "" : "/", version, name);
+}
+
+static int check_applied(const struct writing *writing, const cJSON *applied, struct error *err)
+{
     if (json_path(applied, "metadata", "managedFields", NULL))
         return error_set(err, ERROR_INVALID, "metadata.managedFields must be nil");
 
@@ -193,12 +198,19 @@ static int read_managers(struct applying *applying, const cJSON *live, struct er
 {
     const struct writing *writing = applying->writing;
     const cJSON *known = json_path(live, "metadata", "managedFields", NULL);
+    struct error why;
 
     if (!managers_read(writing->arena, known, &applying->managers))
         return error_set(err, ERROR_INTERNAL, "failed to decode managed fields");
-    if (!applying->managers.len && live)
-        writing_update(writing, &applying->managers, writing_nothing(writing), applying->live,
-                       "before-first-apply", writing->now);
+    if (applying->managers.len || !live)
+        return 0;
+    if (typed_check(writing->arena, writing->schema, applying->live, true, &why) < 0)
+        return error_set(err, ERROR_INTERNAL,
+                         "failed to create manager for existing fields: failed to convert new "
+                         "object (%s) to smd typed: %s",
+                         object_text(writing, live), why.message);
+    writing_update(writing, &applying->managers, writing_nothing(writing), applying->live,
+                   "before-first-apply", writing->now);
     return 0;
 }
 
@@ -241,9 +253,11 @@ int managed_fields_apply(struct arena *arena, const struct managed_fields_write 
     cJSON *object = NULL;
 
     applying.live = live ? writing_bare(&writing, live) : writing_nothing(&writing);
-    int r = check_applied(&writing, applied, err);
+    int r = check_kind(&writing, applied, err);
     if (r == 0)
         r = read_managers(&applying, live, err);
+    if (r == 0)
+        r = check_applied(&writing, applied, err);
     if (r == 0)
         r = merge_applied(&applying, &object, err);
     if (r < 0)

@@ -279,6 +279,13 @@ START_TEST(nobody_holds_anything_of_what_does_not_fit)
 
     ck_assert_uint_eq(json_len(json_get(account, "secrets")), 2);
     ck_assert_ptr_null(json_path(account, "metadata", "managedFields", NULL));
+    ck_assert(str_has_prefix(
+        message_of(ask_patch(ACCOUNTS "/n?fieldManager=m", "apply-patch+yaml",
+                             "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\","
+                             "\"metadata\":{\"name\":\"n\"}}",
+                             500)),
+        "failed to create manager for existing fields: failed to convert new object (default/n; "
+        "/v1, Kind=ServiceAccount) to smd typed: .secrets: element 1: associative list"));
     account = ask_patch(ACCOUNTS "/n", "merge-patch+json", "{\"secrets\":[{\"name\":\"s\"}]}", 200);
     ck_assert_ptr_null(json_path(account, "metadata", "managedFields", NULL));
 }
