@@ -342,6 +342,7 @@ static int change_by_strategic_patch(struct write *write)
     if (strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live, patch,
                               &object, &err) < 0)
         return refuse_patch(write->call, &err);
+    write->from_tree = true;
     return write_decode(write, object, true);
 }
 

@@ -23,6 +23,7 @@ struct write {
     const cJSON *sent;           /* of an update: the object as it was decoded */
     const struct resource *said; /* what the body says it is; of this kind is what is decoded */
     cJSON *object;
+    bool from_tree;    /* a strategic patch: Go makes the struct of a tree, not of a text */
     bool managed;      /* managedFields are set: server-side apply */
     bool or_changed;   /* what is created may have come meanwhile: it is changed then */
     size_t more_names; /* that may be generated, if this one is taken */

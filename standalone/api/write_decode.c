@@ -1,4 +1,5 @@
 /* The first half of a write: what the client sent, read as the kind that it must be. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/buf.h"
@@ -104,6 +105,10 @@ static int check_text(struct write *write, const cJSON *object, const char *name
 
     if (!value || cJSON_IsNull(value) || cJSON_IsString(value))
         return 0;
+    if (write->from_tree)
+        return refuse_patched(write, json_is_number(value) && value_is_int64(value)
+                                         ? "cannot convert int64 to string"
+                                         : "unrecognized type: string");
     return refuse_unrecognized(write,
                                arena_printf(write->call->arena,
                                             "couldn't get version/kind; json parse error: json: "
@@ -111,6 +116,13 @@ static int check_text(struct write *write, const cJSON *object, const char *name
                                             "string",
                                             value_word(value), name),
                                patched);
+}
+
+static int check_texts(struct write *write, const cJSON *object, bool patched)
+{
+    return check_text(write, object, "kind", patched) < 0
+               ? -1
+               : check_text(write, object, "apiVersion", patched);
 }
 
 static int check_version(struct write *write, const char *version)
@@ -149,7 +161,7 @@ static int check_name(struct write *write, const char *said)
 }
 
 /* What a client sends becomes a struct of the kind that it says, and is told what does not fit that one, before it
- * must be of this kind. */
+ * must be of this kind. A tree becomes one of this kind, whatever it says. */
 static int check_kind(struct write *write, cJSON *object, bool patched)
 {
     struct api_call *call = write->call;
@@ -158,9 +170,10 @@ static int check_kind(struct write *write, cJSON *object, bool patched)
     const char *said = json_string(json_get(object, "kind"), "");
     const char *version = json_string(json_get(object, "apiVersion"), "");
 
-    if (check_text(write, object, "kind", patched) < 0 ||
-        check_text(write, object, "apiVersion", patched) < 0)
+    if (check_texts(write, object, patched) < 0)
         return -1;
+    if (write->from_tree)
+        said = version = "";
     if (!resource->custom) { /* the decoder has these from the path */
         said = *said ? said : resource->kind.kind;
         version = *version ? version : expected;
@@ -180,14 +193,32 @@ static int check_kind(struct write *write, cJSON *object, bool patched)
     return 0;
 }
 
-/* "unknown field" of each, as long as it may be. */
-static const char *unknown_text(struct arena *arena, const cJSON *unknown)
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "unknown field" of each. Those of a tree have no order in Go, and are told in that of their texts. */
+static const char **unknown_texts(const struct write *write, const cJSON *unknown)
+{
+    struct arena *arena = write->call->arena;
+    const char **texts = arena_array(arena, const char *, json_len(unknown));
+    size_t len = 0;
+
+    json_for_each (path, unknown)
+        texts[len++] = arena_printf(arena, "unknown field \"%s\"", json_string(path, ""));
+    if (write->from_tree)
+        qsort(texts, len, sizeof(*texts), compare_texts);
+    return texts;
+}
+
+/* As long as it may be. */
+static const char *joined(struct arena *arena, const char *const *texts, size_t len)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_UNKNOWN_TEXT);
 
-    json_for_each (path, unknown) {
-        if (!buf_printf(&text, "%sunknown field \"%s\"", text.len ? ", " : "",
-                        json_string(path, "")))
+    for (size_t i = 0; i < len; i++) {
+        if (!buf_printf(&text, "%s%s", i ? ", " : "", texts[i]))
             return arena_printf(arena, "%s%s...", buf_string(&text), text.len ? ", " : "");
     }
     return arena_strdup(arena, buf_string(&text));
@@ -197,16 +228,20 @@ static int check_unknown(struct write *write, const cJSON *unknown, bool patched
 {
     struct api_call *call = write->call;
     const char *validation = call->query.field_validation;
+    size_t len = json_len(unknown);
 
-    if (!json_len(unknown) || str_equal(validation, "Ignore"))
+    if (!len || str_equal(validation, "Ignore"))
         return 0;
+
+    const char **texts = unknown_texts(write, unknown);
+
     if (str_equal(validation, "Strict"))
-        return refuse(write,
-                      arena_printf(call->arena, "strict decoding error: %s",
-                                   unknown_text(call->arena, unknown)),
-                      patched);
-    json_for_each (path, unknown)
-        call_warn(call, arena_printf(call->arena, "unknown field \"%s\"", json_string(path, "")));
+        return refuse(
+            write,
+            arena_printf(call->arena, "strict decoding error: %s", joined(call->arena, texts, len)),
+            patched);
+    for (size_t i = 0; i < len; i++)
+        call_warn(call, texts[i]);
     return 0;
 }
 

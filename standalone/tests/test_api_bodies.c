@@ -109,6 +109,49 @@ START_TEST(another_kind_is_read_as_that_one)
 }
 END_TEST
 
+#define STRATEGIC "strategic-merge-patch+json"
+
+/* To Go it is a tree from which a struct of this kind is made. */
+START_TEST(a_strategic_patch_is_of_the_kind_of_the_object_whatever_it_says)
+{
+    static const char *const others[] = { "\"kind\":\"Secret\"",
+                                          "\"apiVersion\":\"x/v2\",\"kind\":\"X\"",
+                                          "\"apiVersion\":\"\",\"kind\":\"\"" };
+
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        const char *body = arena_printf(test_arena, "{%s,\"data\":{\"k\":\"%zu\"}}", others[i], i);
+        const cJSON *answer = ask_patch(CONFIGMAPS "/a", STRATEGIC, body, 200);
+
+        ck_assert_str_eq(json_string(json_get(answer, "kind"), ""), "ConfigMap");
+        ck_assert_str_eq(json_string(json_get(answer, "apiVersion"), ""), "v1");
+        ck_assert_str_eq(json_string(json_path(answer, "data", "k", NULL), ""),
+                         arena_printf(test_arena, "%zu", i));
+    }
+    ck_assert(str_has_suffix(message_of(ask_patch(CONFIGMAPS "/a", STRATEGIC, "{\"kind\":5}", 422)),
+                             ": cannot convert int64 to string"));
+    ck_assert(str_has_suffix(
+        message_of(ask_patch(CONFIGMAPS "/a", STRATEGIC, "{\"apiVersion\":5.5}", 422)),
+        ": unrecognized type: string"));
+}
+END_TEST
+
+START_TEST(what_is_unknown_in_a_strategic_patch_is_told_in_order)
+{
+    static const char body[] = "{\"z\":1,\"b\":{},\"metadata\":{\"y\":1}}";
+
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    ck_assert(str_has_suffix(
+        message_of(ask_patch(CONFIGMAPS "/a?fieldValidation=Strict", STRATEGIC, body, 422)),
+        ": strict decoding error: unknown field \"b\", unknown field \"metadata.y\", unknown field "
+        "\"z\""));
+    (void)ask_patch(CONFIGMAPS "/a", STRATEGIC, body, 200);
+    ck_assert_str_eq(api_answer.warnings[0], "299 - \"unknown field \\\"b\\\"\"");
+    ck_assert_str_eq(api_answer.warnings[1], "299 - \"unknown field \\\"metadata.y\\\"\"");
+    ck_assert_str_eq(api_answer.warnings[2], "299 - \"unknown field \\\"z\\\"\"");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("api bodies");
@@ -121,6 +164,8 @@ int main(void)
     tcase_add_test(tests,
                    a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_another_one);
     tcase_add_test(tests, another_kind_is_read_as_that_one);
+    tcase_add_test(tests, a_strategic_patch_is_of_the_kind_of_the_object_whatever_it_says);
+    tcase_add_test(tests, what_is_unknown_in_a_strategic_patch_is_told_in_order);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }
