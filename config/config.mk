@@ -23,6 +23,12 @@ image: versioned ## OCI image and bill of materials into build/image, without a 
 image-root: versioned
 	@python3 -B config/image/build.py --programs $(OUT)/bin --root '$(ROOT_OUT)'
 
+# Not in `make test`: it needs root, a builder and package sources.
+.PHONY: containerfile
+containerfile: image ## build the Containerfile and hold it against that image (root, buildah, mmdebstrap)
+	@config/image/containerfile.sh $(abspath build/containerfile) '$(VERSION)' \
+	    $(IMAGE_OUT)/propeller.tar $(IMAGE_OUT)/propeller.spdx.json
+
 # OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.
 .PHONY: deploy undeploy
 deploy: ## install an overlay into the cluster of KUBECONFIG and wait (OVERLAY=default IMAGE=name:tag)
