@@ -220,7 +220,9 @@ static void forget(struct collector *collector)
 /* The whole store, and from then on its events. */
 static int begin(struct collector *collector, struct error *err)
 {
-    struct kv_range range = { .prefix = ALL, .limit = PAGE, .uncounted = true };
+    struct kv_range range = {
+        .prefix = ALL, .limit = PAGE, .max_bytes = COLLECTOR_PAGE_BYTES, .uncounted = true
+    };
     static const struct kv_value NOTHING;
     struct kv_page page;
     char *after = NULL;

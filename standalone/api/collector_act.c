@@ -1,6 +1,8 @@
 /* What the collector does about one object. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "standalone/api/collector_internal.h"
@@ -379,36 +381,49 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
     return COLLECTOR_DONE;
 }
 
+/* A page of them; *after goes to its last. 1: there are more. */
+static int expire_page(struct collector *collector, char **after, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kv_range range = { .prefix = EVENTS,
+                                    .after = *after,
+                                    .limit = PAGE,
+                                    .max_bytes = COLLECTOR_PAGE_BYTES,
+                                    .uncounted = true };
+    int64_t now_us = clock_wall_us(collector->api->clock);
+    struct kv_page page;
+    uint64_t revision;
+
+    int r = kv_list(collector->api->kv, arena, &range, &page, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < page.len; i++) {
+        const struct kv_value *value = &page.items[i];
+        const cJSON *event;
+
+        if (json_parse(arena, value->text, value->len, &event, NULL) == 0 &&
+            collector_event_is_over(event, now_us))
+            (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
+    }
+    free(*after);
+    *after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
+    return page.remaining > 0;
+}
+
 void collector_expire_events(struct collector *collector)
 {
     int64_t now_ms = clock_monotonic_ms(collector->api->clock);
-    int64_t now_us = clock_wall_us(collector->api->clock);
-    struct kv_page page;
+    char *after = NULL;
     struct error err;
-    uint64_t revision;
+    int r;
 
     if (now_ms < collector->events_due_ms)
         return;
     collector->events_due_ms = now_ms + COLLECTOR_EVENTS_MS;
-
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct kv_range range = { .prefix = EVENTS, .limit = PAGE, .uncounted = true };
-
-    do {
-        if (kv_list(collector->api->kv, arena, &range, &page, &err) < 0) {
-            log_warn("events cannot be read, looking at them again later", "error", err.message,
-                     NULL);
-            return;
-        }
-        for (size_t i = 0; i < page.len; i++) {
-            const struct kv_value *value = &page.items[i];
-            const cJSON *event;
-
-            range.after = value->key;
-            if (json_parse(arena, value->text, value->len, &event, NULL) == 0 &&
-                collector_event_is_over(event, now_us))
-                (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
-        }
-        range.revision = page.revision;
-    } while (page.remaining);
+    do
+        r = expire_page(collector, &after, &err);
+    while (r > 0);
+    free(after);
+    if (r < 0)
+        log_warn("events cannot be read, looking at them again later", "error", err.message, NULL);
 }

@@ -12,6 +12,8 @@
 /* Objects that are read, or deleted, before the events of the store are taken again: so the watch stays within
  * the history, and what comes meanwhile does not wait for 100,000 dependents of one owner. */
 #define COLLECTOR_BATCH 256
+/* Of a page of the store: objects are large, or many. */
+#define COLLECTOR_PAGE_BYTES ((size_t)1 << 20)
 
 struct collector {
     struct api *api;

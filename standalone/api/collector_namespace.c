@@ -9,7 +9,6 @@
 
 /* Of one look at what is in a namespace. */
 #define PAGE 64
-#define PAGE_BYTES ((size_t)1 << 20)
 
 void collector_sweep_destroy(void *pointer)
 {
@@ -71,7 +70,7 @@ static enum collector_outcome sweep_on(struct collector *collector, struct arena
         const struct kv_range range = { .prefix = stored_key(arena, resource, ns, NULL),
                                         .after = sweep->after,
                                         .limit = PAGE,
-                                        .max_bytes = PAGE_BYTES,
+                                        .max_bytes = COLLECTOR_PAGE_BYTES,
                                         .uncounted = true };
 
         if (kv_list(collector->api->kv, arena, &range, &page, NULL) < 0)

@@ -20,6 +20,9 @@
 
 #define FARM "/api/v1/namespaces/farm"
 #define KEYS "/registry/core/configmaps/default/"
+#define EVENTS "/api/v1/namespaces/default/events"
+/* More than two pages; the last name is d999. */
+#define EVENTS_LEN 1100
 
 static const char *uid_of(const char *path)
 {
@@ -368,6 +371,23 @@ START_TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 }
 END_TEST
 
+/* --- Events ----------------------------------------------------------------------------------- */
+
+START_TEST(events_of_long_ago_go_however_many_they_are)
+{
+    static const char of_default[] = "},\"involvedObject\":{\"namespace\":\"default\"";
+
+    for (int i = 0; i < EVENTS_LEN; i++)
+        put(EVENTS, name_of(i), of_default);
+    fake_clock_advance(&api_store.clock, (int64_t)2 * 60 * 60 * 1000);
+    put(EVENTS, "a-new-one", of_default);
+    put(EVENTS, "new-one", of_default);
+    api_collect();
+    await_gone(arena_printf(test_arena, EVENTS "/%s", name_of(999)));
+    ck_assert_uint_eq(count_of(EVENTS), 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("collector");
@@ -386,6 +406,7 @@ int main(void)
     tcase_add_test(all, a_circle_that_closes_behind_many_dependents_is_seen);
     tcase_add_loop_test(all, owners_who_wait_for_one_another_go_with_their_namespace, 0, 2);
     tcase_add_test(all, a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends);
+    tcase_add_test(all, events_of_long_ago_go_however_many_they_are);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
