@@ -285,6 +285,14 @@ static int take_listed(void *ctx, struct arena *arena, const struct kv_value *va
     return list_writer_add(&collection->answer, arena, value, tree);
 }
 
+static void forget_listed(void *ctx)
+{
+    struct collection *collection = ctx;
+
+    collection->len = 0;
+    list_writer_forget(&collection->answer);
+}
+
 static bool is_good(enum delete_outcome outcome)
 {
     return outcome == DELETE_DONE || outcome == DELETE_PENDING || outcome == DELETE_NOT_FOUND;
@@ -340,6 +348,7 @@ static int delete_batch(struct collection *collection, size_t first)
 int call_delete_collection(struct api_call *call)
 {
     CLEANUP(collection_releasep) struct collection collection = { .call = call };
+    const struct list_taker taker = { take_listed, forget_listed, &collection };
     struct selection selection;
     struct list_end end;
 
@@ -347,7 +356,7 @@ int call_delete_collection(struct api_call *call)
     collection.prefix_len = strlen(stored_key(call->arena, call->resource, call->route.ns, NULL));
     if (selection_read(call, &selection) < 0 ||
         options_read_delete(call, &collection.options) < 0 ||
-        list_read(call, &selection, take_listed, &collection, &end) < 0)
+        list_read(call, &selection, &taker, &end) < 0)
         return -1;
     for (size_t done = 0; done < collection.len;) {
         int r = delete_batch(&collection, done);

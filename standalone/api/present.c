@@ -139,6 +139,11 @@ int list_writer_add(struct list_writer *writer, struct arena *arena, const struc
     return 0;
 }
 
+void list_writer_forget(struct list_writer *writer)
+{
+    buf_clear(&writer->text);
+}
+
 int list_writer_end(struct list_writer *writer, const struct list_end *end)
 {
     struct api_call *call = writer->call;

@@ -32,6 +32,8 @@ void list_writer_begin(struct list_writer *writer, struct api_call *call);
  * after a refusal. */
 int list_writer_add(struct list_writer *writer, struct arena *arena, const struct kv_value *value,
                     cJSON *tree);
+/* As if nothing was added. */
+void list_writer_forget(struct list_writer *writer);
 /* The reply. */
 int list_writer_end(struct list_writer *writer, const struct list_end *end);
 void list_writer_release(struct list_writer *writer);

@@ -1,4 +1,5 @@
 /* get and list. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
 
-/* A page that is read from the store at once, when few of many are selected, or for a deletion. */
+/* What of a list is in memory as the store has it: so many objects, or those that reach so many bytes. */
 #define MAX_CHUNK 500
 #define MAX_CHUNK_BYTES ((size_t)1 << 20)
 
@@ -75,9 +76,10 @@ struct listing {
     struct selection selection;
     struct kv_range range;
     size_t limit; /* 0: all */
-    list_take_fn *take;
-    void *ctx;
-    size_t len; /* so many were taken */
+    const struct list_taker *taker;
+    bool named;   /* the client says which revision: there is no other for it */
+    bool at_once; /* it has begun again */
+    size_t len;   /* so many were taken */
     size_t remaining;
     bool more;
 };
@@ -133,7 +135,8 @@ static int choose_revision(struct listing *listing)
         return -1;
     if (read_version(call, &version) < 0)
         return -1;
-    if (*query->continue_token)
+    listing->named = *query->continue_token;
+    if (listing->named)
         return version ? call_fail(call, 400, "BadRequest",
                                    "specifying resource version is not allowed when using continue")
                        : 0;
@@ -146,6 +149,7 @@ static int choose_revision(struct listing *listing)
                  (!*query->resource_version_match && pages);
 
     listing->range.revision = exact ? version : 0;
+    listing->named = listing->range.revision;
     return 0;
 }
 
@@ -159,7 +163,7 @@ static int take_item(struct listing *listing, const struct kv_value *value)
 
     if (r < 0)
         return call_fail_store(listing->call, &err);
-    return r && listing->take(listing->ctx, arena, value, tree) < 0 ? -1 : r;
+    return r && listing->taker->take(listing->taker->ctx, arena, value, tree) < 0 ? -1 : r;
 }
 
 /* Takes what is selected of a page, up to the limit. */
@@ -181,47 +185,73 @@ static int take_page(struct listing *listing, const struct kv_page *page)
     return 0;
 }
 
-/* Without a limit it is all of it at once, which is one revision however much is written meanwhile. */
+/* How many come after it is counted once, where the limit of the client is reached. */
 static void choose_chunk(struct listing *listing)
 {
     struct kv_range *range = &listing->range;
-    size_t left = listing->limit ? listing->limit - listing->len : 0;
-    bool deletes = is_deletion(listing->call), selects = !selection_is_empty(&listing->selection);
+    bool selects = !selection_is_empty(&listing->selection);
+    size_t left = listing->limit && !selects ? listing->limit - listing->len : 0; /* 0: unknown */
+    bool is_last = listing->at_once || (left && left <= MAX_CHUNK);
 
-    range->limit = left;
-    range->max_bytes = deletes ? MAX_CHUNK_BYTES : 0;
-    if ((deletes && (!left || left > MAX_CHUNK)) || (selects && left))
-        range->limit = MAX_CHUNK;
-    range->uncounted = selects || range->limit != left;
+    range->limit = is_last ? left : MAX_CHUNK;
+    range->max_bytes = listing->at_once ? 0 : MAX_CHUNK_BYTES;
+    range->uncounted = !is_last;
 }
 
-static int read_pages(struct listing *listing)
+static int fail_gone(struct listing *listing)
 {
+    return call_fail_expired(listing->call,
+                             *listing->call->query.continue_token
+                                 ? "The provided continue parameter is too old to display a "
+                                   "consistent list result. You must start a new list without the "
+                                   "continue parameter."
+                                 : "The resourceVersion for the provided list is too old.");
+}
+
+/* Nothing of the answer was sent. */
+static void begin_again(struct listing *listing)
+{
+    assert(!listing->at_once); /* the newest revision is never compacted */
+    listing->at_once = true;
+    listing->range.revision = 0;
+    listing->range.after = NULL;
+    listing->len = 0;
+    listing->taker->forget(listing->taker->ctx);
+}
+
+/* The next chunk is taken, and let go. 1: there may be one after it. */
+static int read_chunk(struct listing *listing)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct api_call *call = listing->call;
+    struct kv_page page;
+    struct error err;
 
-    do {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        struct kv_page page;
-        struct error err;
+    choose_chunk(listing);
 
-        choose_chunk(listing);
+    int r = kv_list(call->api->kv, arena, &listing->range, &page, &err);
+    if (r == -ERROR_GONE && listing->named)
+        return fail_gone(listing);
+    if (r == -ERROR_GONE) {
+        begin_again(listing);
+        return 1;
+    }
+    if (r < 0)
+        return call_fail_store(call, &err);
+    listing->range.revision = page.revision;
+    if (take_page(listing, &page) < 0)
+        return -1;
+    return listing->more && (!listing->limit || listing->len < listing->limit);
+}
 
-        int r = kv_list(call->api->kv, arena, &listing->range, &page, &err);
-        if (r == -ERROR_GONE)
-            return call_fail_expired(call,
-                                     *call->query.continue_token
-                                         ? "The provided continue parameter is too old to "
-                                           "display a consistent list result. You must start a "
-                                           "new list without the continue parameter."
-                                         : "The resourceVersion for the provided list is too "
-                                           "old.");
-        if (r < 0)
-            return call_fail_store(call, &err);
-        listing->range.revision = page.revision;
-        if (take_page(listing, &page) < 0)
-            return -1;
-    } while (listing->more && (!listing->limit || listing->len < listing->limit));
-    return 0;
+static int read_chunks(struct listing *listing)
+{
+    int r;
+
+    do
+        r = read_chunk(listing);
+    while (r > 0);
+    return r;
 }
 
 /* A client that takes any version gets all of it: as from the cache of a cluster's API server. */
@@ -232,18 +262,17 @@ static size_t limit_of(const struct query *query)
     return query->limit > 0 ? (size_t)query->limit : 0;
 }
 
-int list_read(struct api_call *call, const struct selection *selection, list_take_fn *take,
-              void *ctx, struct list_end *ret)
+int list_read(struct api_call *call, const struct selection *selection,
+              const struct list_taker *taker, struct list_end *ret)
 {
     struct listing listing = { .call = call,
                                .selection = *selection,
                                .range = { .prefix = stored_key(call->arena, call->resource,
                                                                call->route.ns, NULL) },
                                .limit = limit_of(&call->query),
-                               .take = take,
-                               .ctx = ctx };
+                               .taker = taker };
 
-    if (choose_revision(&listing) < 0 || read_pages(&listing) < 0)
+    if (choose_revision(&listing) < 0 || read_chunks(&listing) < 0)
         return -1;
 
     bool is_counted = listing.more && selection_is_empty(&listing.selection);
@@ -261,15 +290,20 @@ static int write_item(void *ctx, struct arena *arena, const struct kv_value *val
     return list_writer_add(ctx, arena, value, tree);
 }
 
+static void forget_items(void *ctx)
+{
+    list_writer_forget(ctx);
+}
+
 int call_list(struct api_call *call)
 {
     CLEANUP(list_writer_releasep) struct list_writer writer;
+    const struct list_taker taker = { write_item, forget_items, &writer };
     struct selection selection;
     struct list_end end;
 
     list_writer_begin(&writer, call);
-    if (selection_read(call, &selection) < 0 ||
-        list_read(call, &selection, write_item, &writer, &end) < 0)
+    if (selection_read(call, &selection) < 0 || list_read(call, &selection, &taker, &end) < 0)
         return -1;
     return list_writer_end(&writer, &end);
 }

@@ -86,7 +86,7 @@ struct kv_range {
     size_t max_bytes;  /* of texts: the page ends with the first that reaches it; 0: no limit */
     uint64_t revision; /* 0: the newest; pages after the first give the first one's */
     bool uncounted;    /* remaining is 1 for any number: to count costs as much as a page of 500 for
-                        * every 20,000 keys */
+                        * every 20,000 keys. So it is where max_bytes ends the page before limit */
 };
 
 struct kv_page {

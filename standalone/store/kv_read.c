@@ -307,7 +307,7 @@ int kv_snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
     if (r < 0)
         return r;
     page.remaining = r > 0;
-    if (r > 0 && !range->uncounted) {
+    if (r > 0 && !range->uncounted && page.len == range->limit) {
         bounds = kv_bounds_of(arena, range->prefix, page.items[page.len - 1].key);
         r = count_keys(snapshot->connection, &bounds, page.revision, &page.remaining, err);
         if (r < 0)

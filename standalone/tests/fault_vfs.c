@@ -15,6 +15,8 @@
 #include "common/tests/random.h"
 
 #define SECTOR 512
+/* Of those in the index of the log: a reader holds one of them as long as it reads (wal.c, WAL_READ_LOCK). */
+#define FIRST_READ_LOCK 3
 
 /* A write since the last sync; bytes NULL: the file was cut to `at`. */
 struct change {
@@ -48,8 +50,10 @@ static struct map *images; /* by path */
 static int64_t space = -1;
 static bool broken;
 static atomic_size_t bytes_read, syncs;
-static fault_vfs_hook_fn *hook;
-static void *hook_ctx;
+static struct hook {
+    fault_vfs_hook_fn *function;
+    void *ctx;
+} write_hook, read_hook;
 
 static struct fault_file *fault(sqlite3_file *file)
 {
@@ -186,12 +190,21 @@ void fault_vfs_lose_power(const char *path, const char *to_path, uint64_t *rando
 
 /* --- what the test says --- */
 
-void fault_vfs_set_hook(fault_vfs_hook_fn *function, void *ctx)
+static void set_hook(struct hook *hook, fault_vfs_hook_fn *function, void *ctx)
 {
     (void)pthread_mutex_lock(&lock);
-    hook = function;
-    hook_ctx = ctx;
+    *hook = (struct hook){ function, ctx };
     (void)pthread_mutex_unlock(&lock);
+}
+
+void fault_vfs_set_hook(fault_vfs_hook_fn *function, void *ctx)
+{
+    set_hook(&write_hook, function, ctx);
+}
+
+void fault_vfs_set_read_hook(fault_vfs_hook_fn *function, void *ctx)
+{
+    set_hook(&read_hook, function, ctx);
 }
 
 void fault_vfs_set_space(int64_t bytes)
@@ -218,14 +231,13 @@ size_t fault_vfs_syncs(void)
     return atomic_load(&syncs);
 }
 
-static void call_hook(void)
+static void call_hook(const struct hook *hook)
 {
     (void)pthread_mutex_lock(&lock);
-    fault_vfs_hook_fn *function = hook;
-    void *ctx = hook_ctx;
+    struct hook now = *hook;
     (void)pthread_mutex_unlock(&lock);
-    if (function)
-        function(ctx);
+    if (now.function)
+        now.function(now.ctx);
 }
 
 /* --- what SQLite calls --- */
@@ -258,7 +270,7 @@ static bool grow(struct fault_file *file, int64_t size)
 
 static int fault_write(sqlite3_file *file, const void *bytes, int len, sqlite3_int64 at)
 {
-    call_hook();
+    call_hook(&write_hook);
     (void)pthread_mutex_lock(&lock);
     bool fits = grow(fault(file), at + len);
     if (fits && fault(file)->image)
@@ -283,7 +295,7 @@ static int fault_sync(sqlite3_file *file, int flags)
     struct image *image = fault(file)->image;
 
     (void)flags;
-    call_hook();
+    call_hook(&write_hook);
     atomic_fetch_add(&syncs, 1);
     (void)pthread_mutex_lock(&lock);
     bool fails = broken;
@@ -341,7 +353,11 @@ static int fault_shm_map(sqlite3_file *file, int page, int size, int extend, voi
 
 static int fault_shm_lock(sqlite3_file *file, int offset, int n, int flags)
 {
-    return real(file)->pMethods->xShmLock(real(file), offset, n, flags);
+    int code = real(file)->pMethods->xShmLock(real(file), offset, n, flags);
+
+    if (offset >= FIRST_READ_LOCK && flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_SHARED))
+        call_hook(&read_hook);
+    return code;
 }
 
 static void fault_shm_barrier(sqlite3_file *file)

@@ -20,6 +20,8 @@ void fault_vfs_lose_power(const char *path, const char *to_path, uint64_t *rando
 /* Called before each write and sync, on the thread that does it; NULL: no more. */
 typedef void fault_vfs_hook_fn(void *ctx);
 void fault_vfs_set_hook(fault_vfs_hook_fn *function, void *ctx);
+/* Called when a reader has let its snapshot go, on its thread. */
+void fault_vfs_set_read_hook(fault_vfs_hook_fn *function, void *ctx);
 
 /* Files may grow by so many bytes, then the disk is full; negative: there is no end. */
 void fault_vfs_set_space(int64_t bytes);

@@ -1,0 +1,321 @@
+/* Lists that are read in chunks: of one revision, whatever is written and compacted between two of them,
+ * and what they hold of the store meanwhile. */
+#include <check.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/api_fixture.h"
+#include "standalone/tests/fault_vfs.h"
+
+/* Three chunks, by their number. */
+#define MANY 1200
+#define CHUNK 500
+#define PAGE 1100
+#define HISTORY 50
+
+#define LARGE 100
+#define LARGE_BYTES ((size_t)256 << 10)
+/* A chunk of 1 MiB and its last object, pages of the connections that read, and the answer, which is small. */
+#define HELD_BYTES ((size_t)3 << 20)
+
+#define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+/* What somebody else does at once when a list of the test's thread has read a chunk. */
+static void (*meanwhile)(void);
+static pthread_t tester;
+static size_t chunks;
+
+static void on_read(void *ctx)
+{
+    void (*act)(void) = pthread_equal(pthread_self(), tester) ? meanwhile : NULL;
+
+    (void)ctx;
+    if (!act)
+        return;
+    meanwhile = NULL; /* it reads, too */
+    chunks++;
+    act();
+    meanwhile = act;
+}
+
+/* Somebody else asks: the answer of the list is left alone. */
+static void other(const char *method, const char *path, const char *type, const char *body,
+                  int status)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct api_request request = { .method = method,
+                                         .path = path,
+                                         .query = "",
+                                         .content_type = type,
+                                         .body = body,
+                                         .body_len = strlen(body),
+                                         .user = &api_user };
+    struct api_reply reply;
+
+    api_handle(api, arena, &request, &reply);
+    ck_assert_msg(reply.status == status, "%s %s: %s", method, path, reply.body);
+}
+
+static const char *path_of(size_t i)
+{
+    return arena_printf(test_arena, CONFIGMAPS "/c%04zu", i);
+}
+
+static void make(size_t i, size_t bytes)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char *data = arena_alloc(arena, bytes + 1, 1);
+
+    memset(data, 'x', bytes);
+    other("POST", CONFIGMAPS, "application/json",
+          arena_printf(arena,
+                       "{\"metadata\":{\"name\":\"c%04zu\",\"labels\":{\"of\":\"first\"}},"
+                       "\"data\":{\"d\":\"%s\"}}",
+                       i, data),
+          201);
+}
+
+static void change(size_t i)
+{
+    other("PATCH", path_of(i), "application/merge-patch+json",
+          "{\"metadata\":{\"labels\":{\"then\":\"changed\"}}}", 200);
+}
+
+static const cJSON *list(const char *method, const char *query, int status, void (*act)(void))
+{
+    chunks = 0;
+    meanwhile = act;
+
+    const cJSON *answer =
+        ask(method, arena_printf(test_arena, "%s%s", CONFIGMAPS, query), NULL, status);
+
+    meanwhile = NULL;
+    return answer;
+}
+
+static void setup(void)
+{
+    fault_vfs_install();
+    tester = pthread_self();
+    api_vfs = "fault";
+    api_setup();
+    fault_vfs_set_read_hook(on_read, NULL);
+}
+
+static void setup_many(void)
+{
+    setup();
+    for (size_t i = 0; i < MANY; i++)
+        make(i, 1);
+}
+
+static void setup_short(void)
+{
+    api_history = HISTORY;
+    setup_many();
+}
+
+static void teardown(void)
+{
+    fault_vfs_set_read_hook(NULL, NULL);
+    api_teardown();
+}
+
+/* --- what is expected of one ------------------------------------------------------------------ */
+
+static const struct way {
+    const char *method, *query, *accept;
+    size_t len;
+    int64_t remaining; /* -1: not said */
+} WAYS[] = {
+    { "GET", "", NULL, MANY, -1 },
+    { "GET", "", TABLE, MANY, -1 },
+    { "GET", "?labelSelector=of%3Dfirst", NULL, MANY, -1 },
+    { "GET", "?limit=1100", NULL, PAGE, MANY - PAGE },
+    { "GET", "?limit=1100&labelSelector=of%3Dfirst", NULL, PAGE, -1 },
+    { "DELETE", "", NULL, MANY, -1 },
+};
+
+static const cJSON *object_of(const cJSON *item, const struct way *way)
+{
+    return way->accept ? json_get(item, "object") : item;
+}
+
+static void expect_version(const cJSON *answer, uint64_t revision)
+{
+    ck_assert_str_eq(meta(answer, "resourceVersion"),
+                     arena_printf(test_arena, "%llu", (unsigned long long)revision));
+}
+
+/* c0000, c0001 … from the first one on, in which the label `then` is this. */
+static void expect_items(const cJSON *answer, const struct way *way, size_t first, const char *then)
+{
+    const char *const member = way->accept ? "rows" : "items";
+    size_t i = first;
+
+    json_for_each (item, json_get(answer, member)) {
+        const cJSON *metadata = json_get(object_of(item, way), "metadata");
+
+        ck_assert_str_eq(json_string(json_get(metadata, "name"), ""),
+                         arena_printf(test_arena, "c%04zu", i));
+        ck_assert_str_eq(json_string(json_path(metadata, "labels", "then", NULL), ""),
+                         i % CHUNK == first ? then : "");
+        i++;
+    }
+    ck_assert_uint_eq(i - first, way->len);
+    ck_assert_int_eq(json_int(json_path(answer, "metadata", "remainingItemCount", NULL), -1),
+                     way->remaining);
+}
+
+/* --- writes between two chunks ---------------------------------------------------------------- */
+
+/* Of each chunk one changes; one goes that is last in the list, and another comes behind it. */
+static void write_everywhere(void)
+{
+    if (chunks > 1)
+        return;
+    for (size_t i = 1; i < MANY; i += CHUNK)
+        change(i);
+    other("DELETE", path_of(MANY - 1), NULL, "", 200);
+    make(MANY, 1);
+}
+
+START_TEST(all_chunks_are_of_one_revision_whatever_is_written_between_them)
+{
+    const struct way *way = &WAYS[_i];
+    uint64_t revision = kv_revision(api_store.kv);
+
+    api_accept = way->accept;
+
+    const cJSON *answer = list(way->method, way->query, 200, write_everywhere);
+
+    ck_assert_uint_ge(chunks, way->len / CHUNK + 1);
+    ck_assert_uint_gt(kv_revision(api_store.kv), revision);
+    expect_version(answer, revision);
+    expect_items(answer, way, 0, "");
+}
+END_TEST
+
+/* --- a compaction between two chunks ---------------------------------------------------------- */
+
+static uint64_t written;
+
+/* c0000 goes, of what was in each chunk one changes, and the revision of before is compacted. */
+static void compact(void)
+{
+    if (written)
+        return;
+    other("DELETE", path_of(0), NULL, "", 200);
+    for (size_t i = 1; i < MANY; i += CHUNK)
+        change(i);
+    for (size_t i = 0; i < 3 * (size_t)HISTORY; i++) {
+        make(2 * MANY, 1);
+        other("DELETE", path_of(2 * MANY), NULL, "", 200);
+    }
+    written = kv_revision(api_store.kv);
+    fake_clock_advance(&api_store.clock, 60000);
+    kv_fixture_await_compacted(&api_store, written - 2 * HISTORY);
+}
+
+START_TEST(a_list_whose_revision_is_compacted_begins_again_once)
+{
+    struct way way = WAYS[_i];
+    uint64_t before = kv_revision(api_store.kv);
+
+    api_accept = way.accept;
+    if (way.remaining >= 0)
+        way.remaining--;
+    else if (way.len == MANY)
+        way.len--;
+
+    const cJSON *answer = list(way.method, way.query, 200, compact);
+
+    ck_assert_uint_gt(kv_compacted(api_store.kv), before);
+    expect_version(answer, written);
+    expect_items(answer, &way, 1, "changed");
+}
+END_TEST
+
+/* The rest of a list, and a version that a client names, are of that revision or none. */
+static const char *const NAMING[] = {
+    "?resourceVersion=%s&resourceVersionMatch=Exact",
+    "?limit=1100&resourceVersion=%s",
+    "?limit=1100&continue=%s",
+};
+
+START_TEST(who_names_the_revision_is_told_that_it_is_gone)
+{
+    const cJSON *page = ask("GET", CONFIGMAPS "?limit=1", NULL, 200);
+    const char *name = meta(page, strstr(NAMING[_i], "continue") ? "continue" : "resourceVersion");
+    const char *hole = strstr(NAMING[_i], "%s");
+    const char *query = arena_printf(test_arena, "%.*s%s%s", (int)(hole - NAMING[_i]), NAMING[_i],
+                                     name, hole + strlen("%s"));
+
+    ck_assert_str_eq(json_string(json_get(list("GET", query, 410, compact), "reason"), ""),
+                     "Expired");
+    ck_assert_uint_eq(chunks, 2);
+}
+END_TEST
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static size_t most;
+
+static size_t allocated(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+static void look(void)
+{
+    size_t now = allocated();
+
+    most = now > most ? now : most;
+}
+
+START_TEST(a_list_of_large_objects_holds_a_chunk_of_them)
+{
+    for (size_t i = 0; i < LARGE; i++)
+        make(i, LARGE_BYTES);
+    api_accept = TABLE;
+
+    size_t before = most = allocated();
+    const cJSON *answer = list("GET", _i ? "?limit=90" : "", 200, look);
+
+    ck_assert_uint_eq(json_len(json_get(answer, "rows")), _i ? 90 : LARGE);
+    ck_assert_int_eq(json_int(json_path(answer, "metadata", "remainingItemCount", NULL), -1),
+                     _i ? LARGE - 90 : -1);
+    ck_assert_uint_ge(chunks, LARGE * LARGE_BYTES / ((size_t)2 << 20));
+    ck_assert_msg(most < before + HELD_BYTES, "%zu bytes more", most - before);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api lists");
+    TCase *all = tcase_create("many"), *brief = tcase_create("short history");
+    TCase *large = tcase_create("large");
+
+    tcase_set_timeout(all, 300);
+    tcase_set_timeout(brief, 300);
+    tcase_set_timeout(large, 300);
+    tcase_add_checked_fixture(all, setup_many, teardown);
+    tcase_add_checked_fixture(brief, setup_short, teardown);
+    tcase_add_checked_fixture(large, setup, teardown);
+    tcase_add_loop_test(all, all_chunks_are_of_one_revision_whatever_is_written_between_them, 0,
+                        ARRAY_LEN(WAYS));
+    tcase_add_loop_test(brief, a_list_whose_revision_is_compacted_begins_again_once, 0,
+                        ARRAY_LEN(WAYS));
+    tcase_add_loop_test(brief, who_names_the_revision_is_told_that_it_is_gone, 0,
+                        ARRAY_LEN(NAMING));
+    tcase_add_loop_test(large, a_list_of_large_objects_holds_a_chunk_of_them, 0, 2);
+    suite_add_tcase(suite, all);
+    suite_add_tcase(suite, brief);
+    suite_add_tcase(suite, large);
+    return suite_run(suite);
+}
