@@ -261,7 +261,8 @@ static int check_types(struct write *write, cJSON *object, cJSON *unknown, bool 
     if (r == 0 && schema_check_numbers(object, &err) < 0)
         return refuse(write, err.message, false);
     if (r == 0 && !resource->custom)
-        r = schema_decode(resource->schema, resource->kind.kind, object, &err);
+        r = (write->from_tree ? schema_convert : schema_decode)(resource->schema,
+                                                                resource->kind.kind, object, &err);
     return r < 0 ? refuse(write, err.message, patched) : 0;
 }
 

@@ -58,8 +58,8 @@ int schema_check_numbers(const cJSON *object, struct error *err) MUST_CHECK;
  */
 int schema_decode(const struct schema *schema, const char *kind, cJSON *object,
                   struct error *err) MUST_CHECK;
-/* The same of what was applied, which is a tree in Go and becomes a struct again: in the words of that, "cannot
- * convert float64 to int32". */
+/* The same of what was applied or made by a strategic patch, which is a tree in Go and becomes a struct again: a
+ * fraction, a time and base64 in the words of that, "cannot convert float64 to int32". */
 int schema_convert(const struct schema *schema, const char *kind, cJSON *object,
                    struct error *err) MUST_CHECK;
 

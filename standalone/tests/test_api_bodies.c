@@ -136,6 +136,23 @@ START_TEST(a_strategic_patch_is_of_the_kind_of_the_object_whatever_it_says)
 }
 END_TEST
 
+START_TEST(what_a_strategic_patch_makes_must_become_a_struct)
+{
+    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    (void)ask("POST", LEASES, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    ck_assert(str_has_suffix(
+        message_of(ask_patch(CONFIGMAPS "/a", STRATEGIC, "{\"binaryData\":{\"f\":\"!\"}}", 422)),
+        ": error decoding from json: illegal base64 data at input byte 0"));
+    ck_assert(
+        str_has_suffix(message_of(ask_patch(LEASES "/a", STRATEGIC,
+                                            "{\"spec\":{\"leaseDurationSeconds\":1.5}}", 422)),
+                       ": cannot convert float64 to int32"));
+    ck_assert(str_has_suffix(
+        message_of(ask_patch(LEASES "/a", STRATEGIC, "{\"spec\":{\"renewTime\":5}}", 422)),
+        ": json: cannot unmarshal number into Go value of type string"));
+}
+END_TEST
+
 START_TEST(what_is_unknown_in_a_strategic_patch_is_told_in_order)
 {
     static const char body[] = "{\"z\":1,\"b\":{},\"metadata\":{\"y\":1}}";
@@ -165,6 +182,7 @@ int main(void)
                    a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_another_one);
     tcase_add_test(tests, another_kind_is_read_as_that_one);
     tcase_add_test(tests, a_strategic_patch_is_of_the_kind_of_the_object_whatever_it_says);
+    tcase_add_test(tests, what_a_strategic_patch_makes_must_become_a_struct);
     tcase_add_test(tests, what_is_unknown_in_a_strategic_patch_is_told_in_order);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
