@@ -129,8 +129,8 @@ def play(server):
     size, peak = delete_all(server)
     expect(peak <= size * ANSWER_RATIO, f"a deletion with an answer of {size} KiB needed {peak} KiB")
     print(f"large: {WATCHES} clients needed {needed} KiB, of which {left} stayed without them; a Table of {table} "
-          f"KiB of {LARGE} large objects needed {', '.join(tables)}; the deletion of {OBJECTS} objects with an answer of "
-          f"{size} KiB needed {peak} KiB")
+          f"KiB of {LARGE} large objects needed {', '.join(tables)}; the deletion of {OBJECTS} objects with an answer "
+          f"of {size} KiB needed {peak} KiB")
 
 
 if __name__ == "__main__":
