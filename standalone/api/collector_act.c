@@ -319,8 +319,8 @@ static enum collector_outcome await_dependents(struct collector *collector, stru
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     const char *const *keys = NULL;
-    size_t len =
-        collector_dependents(collector, arena, uid, COLLECTOR_BLOCKING, &(size_t){ 0 }, &keys);
+    size_t position = 0;
+    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_BLOCKING, &position, &keys);
 
     for (size_t i = 0; i < len; i++) {
         int r = is_waited_for(collector, keys[i], uid);
@@ -349,7 +349,8 @@ static enum collector_outcome orphan_dependents(struct collector *collector, str
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &(size_t){ 0 }, &keys);
+    size_t position = 0;
+    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &position, &keys);
 
     for (size_t i = 0; i < len; i++) {
         if (!disown_one(collector, keys[i], uid))
