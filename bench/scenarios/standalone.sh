@@ -44,13 +44,13 @@ kinds() { if [[ $SERVER == kube ]]; then cluster_prepare >/dev/null; fi; }
 server_ready() {
     curl -sSf --max-time 5 -o /dev/null --cacert "$CLUSTER/ca.crt" "${READY[@]}" "https://127.0.0.1:$APISERVER_PORT/readyz"
 }
-# start WHAT: the figure of it
+# start WHAT [BUDGET]: the figure of it
 start() {
     local began
     began=$(now_ms)
     "${SERVER}_spawn"
     wait_for 300 "the server" server_ready
-    figure "start to ready, $1 (ms)" $(($(now_ms) - began))
+    figure "start to ready, $1 (ms)" $(($(now_ms) - began)) "${2:-}"
 }
 server_mib() {
     local name sum=0
@@ -117,7 +117,7 @@ measure() {
     for count in $OBJECTS; do
         ((count == 0)) || load fill "$count" >/dev/null
         end_under_writers
-        start "$count Tasks, after kill -9 under 16 writers"
+        start "$count Tasks, after kill -9 under 16 writers" "<= 1000"
         wait_for 120 "Tasks to be served" kind_is_served
         before=$(server_cpu_ms)
         lines=$(load list)

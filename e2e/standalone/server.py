@@ -99,6 +99,13 @@ def of_status(server, name):
         return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
 
 
+def processor_s(server):
+    """Seconds of processor time that it has had."""
+    with open(f"/proc/{server.process.pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def play_on_a_server(play):
     """main() of a program that takes PROGRAM FOLDER and plays on one server."""
     parser = argparse.ArgumentParser()
