@@ -36,6 +36,7 @@ AGE = re.compile(r"(?m)(?:^|(?<=[ (]))%s( +|$|(?=\)))" % SPANS)
 def without_ages(text):
     if re.search(r"\(x\d+ over |AGE +\S", text):  # an age that moves the columns behind it
         text = re.sub(r" {2,}", "  ", re.sub(r"-{3,}", "---", text))
+        return AGE.sub(lambda m: "<age>" + "  " * bool(m.group(1)), text)
     return AGE.sub(lambda m: "<age>" + " " * (max(1, len(m.group()) - 5) if m.group(1) else 0), text)
 
 

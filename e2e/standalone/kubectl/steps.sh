@@ -114,6 +114,29 @@ kubectl get task addition --output-watch-events -o name --watch=false
 kubectl get propellers
 kubectl get "task.$GROUP/addition" "task.v1.$GROUP/addition"
 
+## one of each
+kubectl explain task
+kubectl explain proplet.spec.connectionConfig --recursive
+kubectl describe task addition
+kubectl describe proplet gateway
+configmap short '' 'a: b' | kubectl create -f -
+editor 's/^  a: b$/  a: edited/'
+kubectl edit configmap short
+plain describe configmap short | sort | record 'describe configmap' # an older one says it in any order
+editor 's/functionName: main/functionName: other/'
+kubectl edit task addition
+kubectl get task addition -o 'jsonpath={.spec.functionName} {.metadata.generation}{"\n"}'
+kubectl apply -f "$SAMPLES/task-addition.yaml"
+kubectl label configmap short tier=first
+kubectl label task addition tier=first
+kubectl label task addition tier=second
+kubectl annotate task addition example.com/text='many words: yes'
+kubectl get configmap short -o 'jsonpath={.data} {.metadata.labels}{"\n"}'
+kubectl label task addition tier-
+kubectl annotate task addition example.com/text-
+kubectl auth can-i create tasks
+kubectl delete configmap short
+
 ## described
 status task addition '{"phase": "running", "assignedProplet": "gateway", "conditions": [{"type": "Scheduled",
     "status": "True", "reason": "Assigned", "message": "assigned to Proplet", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}'
