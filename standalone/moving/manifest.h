@@ -9,8 +9,9 @@ enum manifest_verdict {
     MANIFEST_FINISHED, /* a Task, job or round that has ended: without its status it would run again */
     MANIFEST_CHILD,    /* a controller owns it and makes it anew */
     MANIFEST_DELETED,    /* it is being deleted */
-    MANIFEST_OF_CLUSTER, /* every cluster has its own, or it is a record: a Lease, an Event, the
-                          * namespaces kube-*, kube-root-ca.crt, tokens of ServiceAccounts */
+    MANIFEST_OF_CLUSTER, /* every cluster has its own, or it is a record: a Lease, an Event,
+                          * kube-root-ca.crt, tokens of ServiceAccounts, the namespaces kube-system,
+                          * kube-public and kube-node-lease with what is in them */
     MANIFEST_VERDICTS
 };
 extern const char *const MANIFEST_WORDS[]; /* "made by controllers", for counts */
