@@ -12,7 +12,6 @@
 #include "standalone/api/delete_plan.h"
 
 #define ALL "/registry/"
-#define NAMESPACES "/registry/core/namespaces/"
 /* Of the first look at the store. */
 #define PAGE 500
 
@@ -156,10 +155,14 @@ static bool is_waiting(const cJSON *object)
     return collector_is_deleting(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
 }
 
-/* previous: without text when there was none, or nobody knows. */
+/* previous: without text when there was none, or nobody knows. Events own nothing and are owned by nobody, as
+ * kube-controller-manager ignores them. */
 static void see_object(struct collector *collector, struct arena *arena,
                        const struct kv_value *value, const struct kv_value *previous)
 {
+    if (str_has_prefix(value->key, EVENT_KEYS))
+        return;
+
     const cJSON *owners = owners_of(arena, value), *had = owners_of(arena, previous);
     const cJSON *deleting = read_if(arena, value, "\"deletionTimestamp\"");
 
@@ -182,7 +185,7 @@ static void note_who_waits(struct collector *collector, struct arena *arena, con
     const char *ns = json_string(json_path(object, "metadata", "namespace", NULL), "");
 
     if (*ns)
-        collector_note(collector, arena_printf(arena, NAMESPACES "%s", ns));
+        collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
     json_for_each (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
         const char *key = collector_owner_key(arena, collector->api->resources, ns, reference);
 
@@ -277,6 +280,7 @@ static void take_events(struct collector *collector)
         if (r == 0)
             r = drain(collector, &err);
     }
+    collector->is_behind = r < 0;
     if (r < 0)
         log_warn("garbage collection cannot read the store, trying again", "error", err.message,
                  NULL);
@@ -408,7 +412,7 @@ static bool work(struct collector *collector)
 
 static void wait_for_more(struct collector *collector)
 {
-    bool idle = collector->watch && !map_len(collector->later);
+    bool idle = !collector->is_behind && !map_len(collector->later);
     struct timespec deadline = cond_deadline(idle ? COLLECTOR_EVENTS_MS : COLLECTOR_RETRY_MS);
 
     pthread_mutex_lock(&collector->lock);

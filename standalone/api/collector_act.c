@@ -11,8 +11,6 @@
 #include "standalone/api/stored.h"
 #include "standalone/patch/managed_fields.h"
 
-#define NAMESPACES "/registry/core/namespaces/"
-#define EVENTS "/registry/core/events/"
 /* What the collector of a cluster is to managedFields. */
 #define MANAGER "kube-controller-manager"
 /* Objects that are read at once. */
@@ -298,7 +296,8 @@ static bool is_in_going_namespace(struct collector *collector, struct arena *are
     struct collector_subject place;
 
     return *ns &&
-           read_subject(collector, arena, arena_printf(arena, NAMESPACES "%s", ns), &place) == 0 &&
+           read_subject(collector, arena, arena_printf(arena, NAMESPACE_KEYS "%s", ns), &place) ==
+               0 &&
            collector_is_deleting(place.object);
 }
 
@@ -372,7 +371,7 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
         return r > 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
     if (!collector_is_deleting(subject.object))
         return look_at_owners(collector, arena, &subject) ? COLLECTOR_DONE : COLLECTOR_LATER;
-    if (str_has_prefix(key, NAMESPACES))
+    if (str_has_prefix(key, NAMESPACE_KEYS))
         return collector_empty_namespace(collector, arena, &subject);
     if (delete_has_finalizer(subject.object, FINALIZER_ORPHAN))
         return orphan_dependents(collector, arena, &subject);
@@ -386,7 +385,7 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
 static int expire_page(struct collector *collector, char **after, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kv_range range = { .prefix = EVENTS,
+    const struct kv_range range = { .prefix = EVENT_KEYS,
                                     .after = *after,
                                     .limit = PAGE,
                                     .max_bytes = COLLECTOR_PAGE_BYTES,

@@ -9,6 +9,9 @@
 #include "standalone/api/collector.h"
 #include "standalone/api/collector_plan.h"
 
+#define NAMESPACE_KEYS "/registry/core/namespaces/" /* prefixes of keys */
+#define EVENT_KEYS "/registry/core/events/"
+
 /* Objects that are read, or deleted, before the events of the store are taken again: so the watch stays within
  * the history, and what comes meanwhile does not wait for 100,000 dependents of one owner. */
 #define COLLECTOR_BATCH 256
@@ -26,6 +29,7 @@ struct collector {
     bool woken, stopping;
 
     /* The thread alone: */
+    bool is_behind; /* the store could not be read */
     struct map
         *dependents; /* uid of an owner -> map of the keys of who names it, with whether it waits */
     struct map *sweeps; /* uid of a namespace that is going -> struct collector_sweep */

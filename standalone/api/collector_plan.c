@@ -27,8 +27,9 @@ const char *collector_owner_key(struct arena *arena, const struct resources *res
         resources_find_kind(resources, json_string(json_get(reference, "apiVersion"), ""),
                             json_string(json_get(reference, "kind"), ""));
 
-    return resource ? stored_key(arena, resource, ns, json_string(json_get(reference, "name"), ""))
-                    : NULL;
+    if (!resource || (resource->kind.namespaced && !*ns))
+        return NULL;
+    return stored_key(arena, resource, ns, json_string(json_get(reference, "name"), ""));
 }
 
 bool collector_is_deleting(const cJSON *object)

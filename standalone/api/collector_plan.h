@@ -8,7 +8,7 @@
 #define COLLECTOR_MAX_OWNERS 32
 
 enum owner_state {
-    OWNER_SOLID,   /* it is there, or of a kind that is not served here */
+    OWNER_SOLID,   /* it is there, or nobody can tell */
     OWNER_MISSING, /* not there, or another one of that name */
     OWNER_WAITING, /* it is deleted in the foreground, and this reference keeps it */
 };
@@ -23,8 +23,8 @@ enum collector_action {
 /* states: of metadata.ownerReferences, in their order. */
 enum collector_action collector_plan(const enum owner_state *states, size_t len);
 
-/* Whose key an owner reference of an object in ns would have in the store; NULL: a kind that is not
- * served. */
+/* Whose key an owner reference of an object in ns ("": in none) would have in the store. NULL: nobody can tell
+ * whether it is there: its kind is not served, or is in namespaces and the object is not. */
 const char *collector_owner_key(struct arena *arena, const struct resources *resources,
                                 const char *ns, const cJSON *reference);
 /* owner: the object of that key, NULL: none. */

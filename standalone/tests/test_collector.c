@@ -222,6 +222,40 @@ START_TEST(who_is_given_to_an_owner_that_is_gone_goes_too)
 }
 END_TEST
 
+#define MISSING                                                                                    \
+    "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"nope\","        \
+    "\"uid\":\"nope\"}]"
+
+/* When the second one is gone, all that was noted beside the first one was looked at. */
+static void collect_two(void)
+{
+    put(CONFIGMAPS, "first", "," MISSING);
+    await_gone(CONFIGMAPS "/first");
+    put(CONFIGMAPS, "second", "," MISSING);
+    await_gone(CONFIGMAPS "/second");
+}
+
+/* A namespace has no namespace in which its owner could be looked for. */
+START_TEST(a_namespace_whose_owner_nobody_can_find_stays)
+{
+    api_collect();
+    put("/api/v1/namespaces", "farm", "," MISSING);
+    put(FARM "/configmaps", "kept", "");
+    collect_two();
+    ck_assert_str_eq(meta(ask("GET", FARM, NULL, 200), "deletionTimestamp"), "");
+    (void)ask("GET", FARM "/configmaps/kept", NULL, 200);
+}
+END_TEST
+
+START_TEST(an_event_is_not_collected)
+{
+    api_collect();
+    put(EVENTS, "seen", "," MISSING "},\"involvedObject\":{\"namespace\":\"default\"");
+    collect_two();
+    (void)ask("GET", EVENTS "/seen", NULL, 200);
+}
+END_TEST
+
 START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
 {
     api_collect();
@@ -401,6 +435,8 @@ int main(void)
     tcase_add_test(all, dependents_go_before_an_owner_that_something_else_keeps);
     tcase_add_test(all, all_orphans_stay);
     tcase_add_test(all, who_is_given_to_an_owner_that_is_gone_goes_too);
+    tcase_add_test(all, a_namespace_whose_owner_nobody_can_find_stays);
+    tcase_add_test(all, an_event_is_not_collected);
     tcase_add_loop_test(all, an_owner_does_not_wait_for_who_holds_it_no_more, 0, 2);
     tcase_add_test(all, owners_in_a_circle_go);
     tcase_add_test(all, a_circle_that_closes_behind_many_dependents_is_seen);
