@@ -298,21 +298,21 @@ static bool is_good(enum delete_outcome outcome)
     return outcome == DELETE_DONE || outcome == DELETE_PENDING || outcome == DELETE_NOT_FOUND;
 }
 
-/* What somebody changed in between goes alone. err: why it could not be decided. */
+/* What somebody changed in between goes alone. undecided: why there is no change. */
 static int finish(struct collection *collection, struct arena *arena, struct deletion *deletion,
-                  const char *name, struct error *err)
+                  const char *name, const struct error *undecided)
 {
     struct api_call *call = collection->call;
+    struct error err;
 
     settle(deletion);
-    if (deletion->change && deletion->change->r < 0)
-        *err = deletion->change->err;
-    if (deletion->outcome == DELETE_FAILED && err->code == ERROR_CONFLICT)
+    err = deletion->change ? deletion->change->err : *undecided;
+    if (deletion->outcome == DELETE_FAILED && err.code == ERROR_CONFLICT)
         deletion->outcome = delete_object(call->api, arena, call->resource, call->route.ns, name,
-                                          &collection->options, &deletion->object, err);
-    return is_good(deletion->outcome)
-               ? 0
-               : refuse(call, deletion->outcome, name, &collection->options, deletion->object, err);
+                                          &collection->options, &deletion->object, &err);
+    if (is_good(deletion->outcome))
+        return 0;
+    return refuse(call, deletion->outcome, name, &collection->options, deletion->object, &err);
 }
 
 /* Those from the first one on: how many were; -1 after a refusal. Nothing is decided behind one that is refused. */
