@@ -242,8 +242,8 @@ cJSON *call_too_large_version(struct arena *arena, uint64_t wanted, uint64_t cur
 {
     cJSON *status = call_status(
         arena, 504, "Timeout",
-        arena_printf(arena, "Too large resource version: %" PRIu64 ", current: %" PRIu64, wanted,
-                     current));
+        arena_printf(arena, "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
+                     wanted, current));
     cJSON *details = json_set_object(status, "details");
     cJSON *cause = json_add_object(json_set_array(details, "causes"));
 

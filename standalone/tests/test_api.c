@@ -322,9 +322,18 @@ END_TEST
 
 START_TEST(a_version_of_the_future_is_waited_for_by_the_client)
 {
-    ck_assert(str_has_prefix(refusal("GET", CONFIGMAPS "?resourceVersion=1000", NULL, 504),
-                             "Timeout: Too large resource version: 1000, current: "));
-    ck_assert_uint_eq(api_answer.retry_after_s, 1);
+    static const char *const PATHS[] = { CONFIGMAPS, CONFIGMAPS "/a", TASKS "/t" };
+
+    /* The reason, and a message that begins with it, as that of a kube-apiserver. */
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
+        const char *path = arena_printf(test_arena, "%s?resourceVersion=1000", PATHS[i]);
+        const char *words = refusal("GET", path, NULL, 504);
+
+        ck_assert_msg(str_has_prefix(words, "Timeout: Timeout: Too large resource version: 1000, "
+                                            "current: "),
+                      "%s", words);
+        ck_assert_uint_eq(api_answer.retry_after_s, 1);
+    }
 }
 END_TEST
 

@@ -162,7 +162,7 @@ START_TEST(initial_events_of_the_future_are_refused)
     ck_assert_int_eq(api_watch_next(watch, test_arena, &line, &len), 1);
     ck_assert(str_has_prefix(line, "{\"type\":\"ERROR\",\"object\":{"));
     ck_assert_ptr_nonnull(strstr(line, "\"kind\":\"Status\""));
-    ck_assert_ptr_nonnull(strstr(line, "Too large resource version: 1000, current: "));
+    ck_assert_ptr_nonnull(strstr(line, "\"Timeout: Too large resource version: 1000, current: "));
     ck_assert_ptr_nonnull(strstr(line, "\"ResourceVersionTooLarge\""));
     ck_assert_ptr_nonnull(strstr(line, "\"code\":504"));
     ck_assert_str_eq(watch_next(watch), "END");
