@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,20 @@ struct label_selector {
 struct parser {
     struct arena *arena;
     const char *at;
-    struct error *err;
+    const char **ret_why;
 };
+
+/* Not error_set: an error has no room for the words of a rule. */
+PRINTF_LIKE(2, 3)
+static int fail(struct parser *parser, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    *parser->ret_why = arena_vprintf(parser->arena, format, args);
+    va_end(args);
+    return -ERROR_INVALID;
+}
 
 static void skip_blanks(struct parser *parser)
 {
@@ -68,16 +81,15 @@ static size_t token_len(const char *at)
 
 static int refuse(struct parser *parser, const char *expected)
 {
-    return error_set(parser->err, ERROR_INVALID, "unable to parse requirement: found '%.*s'%s",
-                     (int)token_len(parser->at), parser->at, expected);
+    return fail(parser, "unable to parse requirement: found '%.*s'%s", (int)token_len(parser->at),
+                parser->at, expected);
 }
 
 /* Between requirements there is no requirement. */
 static int refuse_start(struct parser *parser)
 {
-    return error_set(parser->err, ERROR_INVALID,
-                     "found '%.*s', expected: !, identifier, or 'end of string'",
-                     (int)token_len(parser->at), parser->at);
+    return fail(parser, "found '%.*s', expected: !, identifier, or 'end of string'",
+                (int)token_len(parser->at), parser->at);
 }
 
 /* There are as many as the request line has room for. */
@@ -148,10 +160,10 @@ static int check_numbers(struct parser *parser, const struct requirement *requir
 
     if ((requirement->operation == GREATER || requirement->operation == LESS) &&
         !str_to_int64(requirement->values[0], &number))
-        return error_set(parser->err, ERROR_INVALID,
-                         "unable to parse requirement: values[0]: Invalid value: \"%.60s\": for "
-                         "'Gt', 'Lt' operators, the value must be an integer",
-                         requirement->values[0]);
+        return fail(parser,
+                    "unable to parse requirement: values[0]: Invalid value: \"%.60s\": for "
+                    "'Gt', 'Lt' operators, the value must be an integer",
+                    requirement->values[0]);
     return 0;
 }
 
@@ -176,6 +188,36 @@ static void sort_values(struct requirement *requirement)
     requirement->values_len = len;
 }
 
+/* What stands behind `Invalid value: "…": `, or `"…"...: ` of a long one. */
+static const char *behind_value(const char *message)
+{
+    const char *at = strchr(message, '"') + 1;
+
+    while (*at != '"')
+        at += *at == '\\' ? 2 : 1;
+    return strstr(at, ": ") + strlen(": ");
+}
+
+/* Of a key there is one error, without a path, that has all the rules in it. */
+static int check_key(struct parser *parser, const char *key)
+{
+    static const struct kube_kind NONE = { "", "", "", "", false };
+    struct field_errors *errors = field_errors_create(parser->arena);
+    const char *words = NULL;
+
+    check_qualified_name(errors, "key", key, key);
+    if (!field_errors_count(errors))
+        return 0;
+    json_for_each (cause,
+                   json_path(field_errors_status(errors, &NONE, ""), "details", "causes", NULL)) {
+        const char *message = json_string(json_get(cause, "message"), "");
+
+        words =
+            words ? arena_printf(parser->arena, "%s; %s", words, behind_value(message)) : message;
+    }
+    return fail(parser, "unable to parse requirement: <nil>: %s", words);
+}
+
 /* labels.NewRequirement: nothing could ever have such a key or value. */
 static int check_words(struct parser *parser, const struct requirement *requirement)
 {
@@ -184,7 +226,9 @@ static int check_words(struct parser *parser, const struct requirement *requirem
     struct arena *arena = parser->arena;
     struct field_errors *errors = field_errors_create(arena);
 
-    check_qualified_name(errors, "key", requirement->key, requirement->key);
+    int r = check_key(parser, requirement->key);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < requirement->values_len; i++)
         check_label_value(errors, arena_printf(arena, "values[%zu][%s]", i, requirement->key),
                           requirement->values[i]);
@@ -194,8 +238,8 @@ static int check_words(struct parser *parser, const struct requirement *requirem
     const char *message =
         json_string(json_get(field_errors_status(errors, &NONE, ""), "message"), BEFORE);
 
-    return error_set(parser->err, ERROR_INVALID, "unable to parse requirement: %s",
-                     strstr(message, BEFORE) + strlen(BEFORE));
+    return fail(parser, "unable to parse requirement: %s",
+                strstr(message, BEFORE) + strlen(BEFORE));
 }
 
 static int read_requirement(struct parser *parser, struct requirement *ret)
@@ -220,10 +264,10 @@ static int read_requirement(struct parser *parser, struct requirement *ret)
 }
 
 int label_selector_parse(struct arena *arena, const char *text, const struct label_selector **ret,
-                         struct error *err)
+                         const char **ret_why)
 {
     struct label_selector *selector = arena_new(arena, struct label_selector);
-    struct parser parser = { arena, text, err };
+    struct parser parser = { arena, text, ret_why };
 
     skip_blanks(&parser);
     while (*parser.at) {
@@ -239,7 +283,7 @@ int label_selector_parse(struct arena *arena, const char *text, const struct lab
             return refuse(&parser, ", expected: ',' or 'end of string'");
         skip_blanks(&parser);
         if (!*parser.at && parser.at[-1] == ',')
-            return error_set(err, ERROR_INVALID, "found '', expected: identifier after ','");
+            return fail(&parser, "found '', expected: identifier after ','");
     }
     *ret = selector;
     return 0;

@@ -6,23 +6,26 @@
 
 int selection_read(struct api_call *call, struct selection *ret)
 {
+    const char *why;
     struct error err;
 
     ret->resource = call->resource;
     ret->name = call->route.name;
 
-    int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &err);
+    int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &why);
     bool readable = r == 0;
 
-    if (r == 0)
+    if (r == 0) {
         r = field_selector_parse(call->arena, &call->resource->kind, call->query.field_selector,
                                  &ret->fields, &err);
+        why = err.message;
+    }
     /* What can be read is refused for other options first. */
     if (r < 0 && readable)
-        readable = !str_has_prefix(err.message, FIELD_SELECTOR_UNREADABLE);
+        readable = !str_has_prefix(why, FIELD_SELECTOR_UNREADABLE);
     if (readable && options_check_list(call, call->query.watch) < 0)
         return -1;
-    return r < 0 ? call_fail(call, 400, "BadRequest", "%s", err.message) : 0;
+    return r < 0 ? call_fail(call, 400, "BadRequest", "%s", why) : 0;
 }
 
 bool selection_is_empty(const struct selection *selection)

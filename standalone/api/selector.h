@@ -8,9 +8,9 @@
 
 struct label_selector;
 /* "a,!b,c=d,e!=f,g in (h,i),j notin (k),l>1,m<2" (labels.Parse). "" selects everything.
- * ERROR_INVALID: the message is for a BadRequest. */
+ * ERROR_INVALID: *ret_why, in the arena, is the message for a BadRequest. */
 int label_selector_parse(struct arena *arena, const char *text, const struct label_selector **ret,
-                         struct error *err) MUST_CHECK;
+                         const char **ret_why) MUST_CHECK;
 bool label_selector_matches(const struct label_selector *selector, const cJSON *object);
 bool label_selector_is_empty(const struct label_selector *selector);
 

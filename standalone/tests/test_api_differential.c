@@ -59,7 +59,7 @@ static const struct {
     { "GET", CONFIGMAPS "?labelSelector=tier+notin+(x,-y)", NULL, 400,
       "BadRequest: unable to parse requirement: values[0][tier]: Invalid value: \"-y\": a valid" },
     { "GET", CONFIGMAPS "?labelSelector=-x", NULL, 400,
-      "BadRequest: unable to parse requirement: key: Invalid value: \"-x\": name part must" },
+      "BadRequest: unable to parse requirement: <nil>: Invalid value: \"-x\": name part must" },
     { "GET", CONFIGMAPS "?timeout=1", NULL, 400,
       "BadRequest: invalid timeout specified in the request URL - time: missing unit in duration "
       "\"1\"" },

@@ -84,15 +84,15 @@ START_TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
 {
     const char *set = "zz, b9999, zz";
     const struct label_selector *selector;
-    struct error err = { 0 };
+    const char *why = "";
 
     for (int i = 0; i < 1000; i++)
         set = arena_printf(arena, "%s,v%d", set, i);
 
     int r = label_selector_parse(
-        arena, arena_printf(arena, "k in (%s),k notin (v500,%s0)", set, set), &selector, &err);
+        arena, arena_printf(arena, "k in (%s),k notin (v500,%s0)", set, set), &selector, &why);
 
-    ck_assert_msg(r == 0, "%s", err.message);
+    ck_assert_msg(r == 0, "%s", why);
     ck_assert(label_selector_matches(
         selector, parsed(arena, "{\"metadata\":{\"labels\":{\"k\":\"v999\"}}}")));
     for (size_t i = 0; i < 1000; i++) {
@@ -109,12 +109,65 @@ START_TEST(a_label_selector_selects)
 {
     const cJSON *object = parsed(arena, "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"x\"}}}");
     const struct label_selector *selector;
-    struct error err;
-    int r = label_selector_parse(arena, SELECTORS[_i].selector, &selector, &err);
+    const char *why = "";
+    int r = label_selector_parse(arena, SELECTORS[_i].selector, &selector, &why);
 
     ck_assert_int_eq(r < 0, SELECTORS[_i].matches < 0);
+    ck_assert_int_eq(r < 0, *why != '\0');
     if (r == 0)
         ck_assert_int_eq(label_selector_matches(selector, object), SELECTORS[_i].matches);
+}
+END_TEST
+
+#define QUALIFIED                                                                                  \
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "         \
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+
+/* As a kube-apiserver 1.34 says it. */
+static const struct {
+    const char *selector, *words;
+} KEYS[] = {
+    { "x/y/z=1", "\"x/y/z\": a qualified name " QUALIFIED
+                 " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')" },
+    { "!/x", "\"/x\": prefix part must be non-empty" },
+    { "x/ notin (@)", "\"x/\": name part must be non-empty; name part " QUALIFIED },
+    { "a,-b>@", "\"-b\": name part " QUALIFIED },
+    { "\\\"@/\"",
+      "\"\\\\\\\"@/\\\"\": prefix part a lowercase RFC 1123 subdomain must consist of "
+      "lower case alphanumeric characters, '-' or '.', and must start and end with an "
+      "alphanumeric character (e.g. 'example.com', regex used for validation is "
+      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'); name part " QUALIFIED },
+};
+
+START_TEST(a_key_that_is_none_is_refused_alone_with_all_its_rules)
+{
+    const struct label_selector *selector;
+    const char *why = "";
+
+    ck_assert_int_lt(label_selector_parse(arena, KEYS[_i].selector, &selector, &why), 0);
+    ck_assert_str_eq(why, arena_printf(arena,
+                                       "unable to parse requirement: <nil>: Invalid value: "
+                                       "%s",
+                                       KEYS[_i].words));
+}
+END_TEST
+
+START_TEST(a_long_key_is_cut_and_its_rules_are_not)
+{
+    static const char FILLINGS[] = { 'x', '"', '\\', '\x01', '\x7f' };
+    const struct label_selector *selector;
+    char key[400];
+
+    for (size_t i = 0; i < sizeof(FILLINGS); i++) {
+        const char *why = "";
+
+        memset(key, FILLINGS[i], sizeof(key));
+        memcpy(key + sizeof(key) - 3, "/-", 3);
+        ck_assert_int_lt(label_selector_parse(arena, key, &selector, &why), 0);
+        ck_assert_ptr_nonnull(strstr(why, "\"...: prefix part"));
+        ck_assert_ptr_nonnull(strstr(why, "; name part " QUALIFIED));
+    }
 }
 END_TEST
 
@@ -297,6 +350,9 @@ int main(void)
     tcase_add_loop_test(all, a_path_says_what_is_meant, 0, (int)ARRAY_LEN(ROUTES));
     tcase_add_test(all, a_set_of_labels_has_as_many_values_as_fit_into_a_request);
     tcase_add_loop_test(all, a_label_selector_selects, 0, (int)ARRAY_LEN(SELECTORS));
+    tcase_add_test(all, a_long_key_is_cut_and_its_rules_are_not);
+    tcase_add_loop_test(all, a_key_that_is_none_is_refused_alone_with_all_its_rules, 0,
+                        ARRAY_LEN(KEYS));
     tcase_add_test(all, the_policy_of_a_deletion_decides_its_finalizers);
     tcase_add_test(all, one_owner_that_is_there_is_enough);
     tcase_add_test(all, protobuf_of_kubectl_is_read);
