@@ -13,13 +13,18 @@
 /* Accepted in one go, before anything else is looked at. */
 #define MAX_ACCEPTS 16
 
-static int tick_ms(const struct http_server *server)
+static int tick_ms(struct http_server *server)
 {
     uint32_t ms = server->options.request_timeout_ms / 8;
 
+    pthread_mutex_lock(&server->lock);
+
+    uint32_t max_ms = server->stopping ? HTTP_STOP_TICK_MS : HTTP_MAX_TICK_MS;
+
+    pthread_mutex_unlock(&server->lock);
     if (ms < HTTP_MIN_TICK_MS)
         return HTTP_MIN_TICK_MS;
-    return ms > HTTP_MAX_TICK_MS ? HTTP_MAX_TICK_MS : (int)ms;
+    return (int)(ms > max_ms ? max_ms : ms);
 }
 
 size_t http_load(struct http_server *server)

@@ -15,6 +15,10 @@
  * once when a server begins. */
 #define STRANGER_MS 500
 
+/* While the server stops: what is there already, in the kernel or the buffers of TLS, is read in this time, because
+ * it may be a whole request. A client that says nothing more is not waited for. */
+#define STOP_HEADERS_MS 500
+
 #define CLOSE_WAIT 8 /* TCP_CLOSE_WAIT, which the kernel's headers keep to themselves */
 
 struct seen {
@@ -207,6 +211,7 @@ void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id)
     pthread_mutex_lock(&server->lock);
     begin(server, connection);
     connection->id = request_id;
+    connection->is_whole = false;
     connection->is_granted = false;
     pthread_mutex_unlock(&server->lock);
 }
@@ -220,6 +225,7 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     wake_if_wanted(server);
     connection->busy = false;
     connection->is_stream = false;
+    connection->is_whole = false;
     connection->id = 0;
     connection->acked = look_at(connection->fd).acked;
     connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -238,6 +244,7 @@ void http_connection_set_handled(struct MHD_Connection *mhd, bool handled)
     if (thread->since_ms)
         thread->handled_ms += now_ms - thread->since_ms;
     thread->since_ms = handled ? now_ms : 0;
+    connection->is_whole = true;
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -306,6 +313,7 @@ void http_connection_set_read(struct MHD_Connection *mhd)
 
     connection->deadline_ms += received_ms(connection, &seen);
     connection->bytes = seen.bytes;
+    connection->is_whole = true;
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -343,6 +351,20 @@ void http_connections_make_room(struct http_server *server)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* Not wanted any more by a server that stops. */
+static bool holds_up_stop(struct http_connection *connection, int64_t clock_ms)
+{
+    int64_t now_ms = http_connection_time(connection, clock_ms);
+
+    if (!connection->busy || connection->is_stream)
+        return true;
+    if (connection->is_whole)
+        return false;
+    if (!connection->stop_ms)
+        connection->stop_ms = now_ms;
+    return now_ms - connection->stop_ms >= (connection->id ? HTTP_STOP_BODY_MS : STOP_HEADERS_MS);
+}
+
 void http_connections_check(struct http_server *server)
 {
     int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -360,7 +382,7 @@ void http_connections_check(struct http_server *server)
             begin(server, c);
         /* libmicrohttpd forgets the end of a client that it saw while it answered. */
         if (!c->is_cut && (is_overdue(c, &seen, now_ms) || (!c->busy && seen.is_last) ||
-                           ((!c->busy || c->is_stream) && server->stopping)))
+                           (server->stopping && holds_up_stop(c, now_ms))))
             cut(c);
     }
     pthread_mutex_unlock(&server->lock);

@@ -16,6 +16,8 @@
 /* How often deadlines are looked at: an eighth of the time-out, within these. */
 #define HTTP_MIN_TICK_MS 5
 #define HTTP_MAX_TICK_MS 500
+/* And while the server stops: somebody waits for that. */
+#define HTTP_STOP_TICK_MS 20
 
 /* One daemon of libmicrohttpd: a pair of certificate and key, and the connections made with it. */
 struct http_daemon {
@@ -52,6 +54,7 @@ enum http_waits { HTTP_WAITS_NOT, HTTP_WAITS_FOR_ROOM, HTTP_WAITS_FOR_ANSWER };
  *            +-------- request answered ---+
  *
  * A stream is BUSY, and has a deadline only while a chunk of it is written.
+ * While the server stops, whoever is not BUSY is cut, and whose request is not whole soon.
  * FRESH and IDLE are not busy; a FRESH one has its deadline already, an IDLE one has none.
  * libmicrohttpd says nothing about bytes before a request's headers are complete; the kernel's
  * count of received bytes does.
@@ -63,16 +66,18 @@ struct http_connection {
     struct http_thread *thread; /* that serves it */
     bool busy, is_cut;
     bool is_stream; /* its answer is one */
+    bool is_whole;  /* its request: what is left is the answer */
     bool is_known;  /* its client */
     int64_t accepted_ms;
     int64_t since_ms;    /* when it was accepted, or answered last */
     int64_t deadline_ms; /* in its thread's time; INT64_MAX: none */
     uint64_t bytes;      /* received when its last request was complete */
     uint64_t acked;      /* bytes that its client had when its last request was answered */
+    int64_t stop_ms;     /* since when the server wants to stop, in its thread's time; 0: not yet */
 
     /* Of its request (http_wait.c): */
     struct MHD_Connection *mhd;
-    uint64_t id;
+    uint64_t id; /* 0: its headers are not complete */
     enum http_waits waits;
     int64_t waits_since_ms; /* in its thread's time */
     size_t wants;           /* bytes of room */

@@ -116,7 +116,11 @@ struct http_server;
  * be bound. */
 int http_server_start(const struct http_server_options *options, struct http_server **ret,
                       struct error *err) MUST_CHECK;
-/* Answers what is in progress (or cuts it at its deadline), frees. NULL is fine. */
+/* Of a body that is still read when the server is to stop: so long, then it is cut. */
+#define HTTP_STOP_BODY_MS 3000
+/* Answers requests that are whole (or cuts their answers at their deadline), waits for bodies as above, and for
+ * nobody else: handshakes and headers that are not complete are cut, kept connections and streams, too. Frees.
+ * NULL is fine. */
 void http_server_stop(struct http_server *server);
 unsigned http_server_port(const struct http_server *server);
 /* Any thread: the handler of this request, which said HTTP_LATER, is called again. Nobody waits: fine. */

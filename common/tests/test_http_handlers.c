@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,6 +103,42 @@ START_TEST(with_a_thread_each_its_time_is_that_of_one_connection_alone)
 }
 END_TEST
 
+static void *stop_thread(void *data UNUSED)
+{
+    tear_down();
+    return NULL;
+}
+
+/* It is whole, but nobody has read it yet: its thread has another one's handler. */
+START_TEST(stop_answers_who_is_behind_one_that_takes_its_time)
+{
+    char text[HTTP_TALK_MAX];
+    pthread_t stopper;
+
+    server = serve(600000, false);
+
+    unsigned port = http_server_port(server);
+    int idle = http_dial(port), behind = http_dial(port), slow = http_dial(port);
+
+    say(idle, "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(idle, text, "/idle");
+    say(behind, "GET /before HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(behind, text, "/before");
+    say(slow, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    sem_wait(&handler_entered);
+    say(behind, "GET /behind HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_int_eq(pthread_create(&stopper, NULL, stop_thread, NULL), 0);
+    hear(idle, text, NULL); /* it is stopping */
+    sem_post(&handler_may_go);
+    hear(slow, text, "/slow");
+    hear(behind, text, "/behind");
+    pthread_join(stopper, NULL);
+    close(idle);
+    close(behind);
+    close(slow);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_handlers");
@@ -111,6 +148,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, tear_down);
     tcase_add_test(tcase, its_time_is_not_its_clients);
     tcase_add_test(tcase, with_a_thread_each_its_time_is_that_of_one_connection_alone);
+    tcase_add_test(tcase, stop_answers_who_is_behind_one_that_takes_its_time);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

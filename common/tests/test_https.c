@@ -14,6 +14,8 @@
 #define PAIRS 2
 #define CLIENTS 4
 #define ROTATIONS 12
+/* Longer than a test may take. */
+#define AN_HOUR_MS 3600000
 
 static char *dir;
 static char *cert_pem[PAIRS];
@@ -80,8 +82,7 @@ static size_t drop(char *bytes, size_t size, size_t count, void *ctx)
     return size * count;
 }
 
-/* A client that trusts the CA; its connection is kept for the next request. */
-static CURL *client_create(void)
+static CURL *trusting_create(void)
 {
     CURL *curl = curl_easy_init();
     char url[64];
@@ -89,6 +90,14 @@ static CURL *client_create(void)
     (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u/", http_server_port(server));
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_CAINFO, ca_path);
+    return curl;
+}
+
+/* A client that trusts the CA; its connection is kept for the next request. */
+static CURL *client_create(void)
+{
+    CURL *curl = trusting_create();
+
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop);
     curl_easy_setopt(curl, CURLOPT_CERTINFO, 1L);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, "hello");
@@ -310,6 +319,55 @@ START_TEST(a_client_that_does_not_shake_hands_is_cut)
 }
 END_TEST
 
+/* A client whose hands are shaken, and that says these bytes. */
+static CURL *talker_create(const char *text)
+{
+    CURL *curl = trusting_create();
+    size_t sent = 0;
+
+    curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L);
+    ck_assert_int_eq(curl_easy_perform(curl), CURLE_OK);
+    if (*text)
+        ck_assert_int_eq(curl_easy_send(curl, text, strlen(text), &sent), CURLE_OK);
+    ck_assert_uint_eq(sent, strlen(text));
+    return curl;
+}
+
+static const struct {
+    const char *begin;
+    bool thread_per_connection;
+} HALVES[] = {
+    { "", false },
+    { "", true },
+    { "GET / HT", false },
+    { "GET / HTTP/1.1\r\nHost: ", true },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel", false },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel", true },
+    { "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n", true },
+};
+
+START_TEST(stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole)
+{
+    const struct http_server_options options = { .address = "127.0.0.1:0",
+                                                 .handler = answer,
+                                                 .thread_per_connection =
+                                                     HALVES[_i].thread_per_connection,
+                                                 .max_body = 1000,
+                                                 .request_timeout_ms = AN_HOUR_MS,
+                                                 .cert_pem = cert_pem[0],
+                                                 .key_pem = key_pem[0] };
+    struct error err = { 0 };
+    CURL *half;
+
+    ck_assert_msg(http_server_start(&options, &server, &err) == 0, "%s", err.message);
+    half = talker_create(HALVES[_i].begin);
+    ck_assert_int_eq(served_pair(), 0); /* with one thread: it has read that */
+    http_server_stop(server);
+    server = NULL;
+    curl_easy_cleanup(half);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("https");
@@ -324,6 +382,8 @@ int main(void)
     tcase_add_loop_test(tcase, no_request_fails_while_certificates_are_handed_over, 1, 3);
     tcase_add_test(tcase, more_rotations_than_may_drain_end_the_oldest);
     tcase_add_test(tcase, a_client_that_does_not_shake_hands_is_cut);
+    tcase_add_loop_test(tcase, stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole, 0,
+                        (int)ARRAY_LEN(HALVES));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
