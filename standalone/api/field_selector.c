@@ -13,8 +13,8 @@ struct field_selector {
     size_t len;
 };
 
-/* Fields besides metadata.name and metadata.namespace, by plural of the core group; events of
- * events.k8s.io have the same names in their own form. */
+/* Fields besides metadata.name and metadata.namespace, by plural; events of events.k8s.io have the
+ * same names in their own form. Of kinds that are only looked for (absent.h), too. */
 static const struct {
     const char *plural;
     const char *field;
@@ -37,6 +37,19 @@ static const struct {
     { "events", "reportingController" },
     { "events", "source" },
     { "events", "type" },
+    { "pods", "spec.nodeName" },
+    { "pods", "spec.host" }, /* its name long ago */
+    { "pods", "spec.restartPolicy" },
+    { "pods", "spec.schedulerName" },
+    { "pods", "spec.serviceAccountName" },
+    { "pods", "spec.hostNetwork" },
+    { "pods", "status.phase" },
+    { "pods", "status.podIP" },
+    { "pods", "status.podIPs" },
+    { "pods", "status.nominatedNodeName" },
+    { "services", "spec.clusterIP" },
+    { "services", "spec.type" },
+    { "jobs", "status.successful" },
 };
 
 static bool is_known(const struct kube_kind *kind, const char *field)
@@ -58,6 +71,8 @@ static int refuse_field(const struct kube_kind *kind, const char *field, struct 
 
     for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++)
         has_fields = has_fields || str_equal(FIELDS[i].plural, kind->plural);
+    if (str_equal(kind->group, "batch") && str_equal(kind->kind, "Job"))
+        return error_set(err, ERROR_INVALID, "field label \"%.100s\" not supported for Job", field);
     if (has_fields)
         return error_set(err, ERROR_INVALID, "field label not supported: %.100s", field);
     return error_set(err, ERROR_INVALID,

@@ -384,6 +384,32 @@ START_TEST(roles_may_what_their_names_say)
 }
 END_TEST
 
+START_TEST(what_is_not_here_is_selected_by_the_fields_of_a_cluster)
+{
+#define PODS "/api/v1/namespaces/default/pods?fieldSelector="
+    static const char *const KNOWN[] = {
+        PODS "spec.nodeName%3Dx",
+        PODS "status.phase!%3DRunning,spec.host%3Dx",
+        PODS "status.podIPs%3D,metadata.name%3Da",
+        "/api/v1/pods?fieldSelector=spec.hostNetwork%3Dtrue",
+        "/api/v1/services?fieldSelector=spec.clusterIP%3DNone,spec.type%3Dx",
+        "/apis/batch/v1/namespaces/default/jobs?fieldSelector=status.successful%3D1",
+        "/apis/apps/v1/deployments?fieldSelector=metadata.namespace%3Da",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++)
+        ck_assert_uint_eq(json_len(json_get(ask("GET", KNOWN[i], NULL, 200), "items")), 0);
+    ck_assert_str_eq(refusal("GET", PODS "spec.priority%3D1", NULL, 400),
+                     "BadRequest: field label not supported: spec.priority");
+    ck_assert_str_eq(
+        refusal("GET", "/apis/batch/v1/jobs?fieldSelector=spec.nodeName%3Dx", NULL, 400),
+        "BadRequest: field label \"spec.nodeName\" not supported for Job");
+    ck_assert_str_eq(refusal("GET", "/apis/apps/v1/daemonsets?fieldSelector=spec.x%3Dx", NULL, 400),
+                     "BadRequest: \"spec.x\" is not a known field selector: only "
+                     "\"metadata.name\", \"metadata.namespace\"");
+}
+END_TEST
+
 START_TEST(what_would_make_pods_is_refused_and_looks_empty)
 {
     ck_assert_uint_eq(
@@ -454,6 +480,7 @@ int main(void)
     tcase_add_test(all, a_version_of_the_future_is_waited_for_by_the_client);
     tcase_add_test(all, apply_makes_changes_and_says_whose_field_it_is);
     tcase_add_test(all, roles_may_what_their_names_say);
+    tcase_add_test(all, what_is_not_here_is_selected_by_the_fields_of_a_cluster);
     tcase_add_test(all, what_would_make_pods_is_refused_and_looks_empty);
     tcase_add_test(all, a_patch_that_is_no_json_is_told_so);
     tcase_add_test(all, secrets_are_in_no_message);
