@@ -94,6 +94,16 @@ static bool read_credentials(struct entry *entry, const char *text)
     return true;
 }
 
+/* What a kubeconfig, which is YAML, and a line of a log can hold: no C0, DEL or C1. */
+static bool is_printable(const char *name)
+{
+    for (const unsigned char *at = (const unsigned char *)name; *at; at++) {
+        if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0))
+            return false;
+    }
+    return str_is_utf8(name, strlen(name));
+}
+
 static int read_line(struct users *users, struct arena *arena, const char *line, size_t len,
                      size_t number, struct error *err)
 {
@@ -109,6 +119,10 @@ static int read_line(struct users *users, struct arena *arena, const char *line,
 
     struct entry *entry = &users->items[users->len];
 
+    if (!is_printable(name))
+        return error_set(err, ERROR_INVALID,
+                         "line %zu: the user's name holds control characters, or is no UTF-8",
+                         number);
     if (!role_parse(role, &entry->user.role))
         return error_set(err, ERROR_INVALID,
                          "line %zu: the role of '%.100s' must be admin, edit or view", number,
@@ -195,10 +209,13 @@ const struct user *users_find_name(const struct users *users, const char *name)
 static int make_line(struct arena *arena, const char *name, enum role role, const char *credentials,
                      const char **ret, struct error *err)
 {
-    if (!*name || *name == '#' || strlen(name) > USER_NAME_MAX || strpbrk(name, BLANKS "\n"))
-        return error_set(err, ERROR_INVALID,
-                         "a name has 1 to %d characters, no blanks, and does not begin with '#'",
-                         USER_NAME_MAX);
+    if (!*name || *name == '#' || strlen(name) > USER_NAME_MAX || strpbrk(name, BLANKS "\n") ||
+        !is_printable(name))
+        return error_set(
+            err, ERROR_INVALID,
+            "--name must have 1 to %d bytes of UTF-8, no blanks or control characters, "
+            "and not begin with '#'",
+            USER_NAME_MAX);
     *ret = arena_printf(arena, "%s %s %s\n", name, ROLE_NAMES[role], credentials);
     return 0;
 }

@@ -37,8 +37,8 @@ const struct user *users_find_certificate(const struct users *users, const char 
                                           const char *hash);
 const struct user *users_find_name(const struct users *users, const char *name);
 
-/* A line for users_parse, with its newline, in the arena; ERROR_INVALID: the name holds blanks or is
- * none. */
+/* A line for users_parse, with its newline, in the arena. ERROR_INVALID: the name (--name) is none, is
+ * too long, begins with #, or holds blanks, control characters or what is no UTF-8. */
 int users_line(struct arena *arena, const char *name, enum role role, const char *token,
                const char **ret, struct error *err) MUST_CHECK;
 /* The same for a certificate. */

@@ -268,6 +268,37 @@ START_TEST(a_token_is_its_users_alone)
 }
 END_TEST
 
+/* Kubeconfigs that hold a control character cannot be read. */
+START_TEST(a_name_has_no_control_characters)
+{
+    static const char *const BAD[] = { "\x01", "\x07", "\x0b",     "\x0c",     "\x1b",
+                                       "\x1f", "\x7f", "\xc2\x80", "\xc2\x9f", "\xff" };
+    const char *line;
+    struct users *users;
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        const char *name = arena_printf(arena, "a%sx", BAD[i]);
+
+        ck_assert_int_lt(users_line(arena, name, ROLE_VIEW, "token", &line, &err), 0);
+        ck_assert_str_eq(
+            err.message,
+            "--name must have 1 to 100 bytes of UTF-8, no blanks or control characters, and not "
+            "begin with '#'");
+        ck_assert_int_lt(users_certificate_line(arena, name, ROLE_VIEW, "", &line, &err), 0);
+        ck_assert_int_lt(
+            users_parse(arena_printf(arena, "eve view certificate\n%s view certificate\n", name),
+                        &users, &err),
+            0);
+        ck_assert_str_eq(err.message,
+                         "line 2: the user's name holds control characters, or is no UTF-8");
+    }
+    ck_assert_int_eq(users_line(arena, "M\xc3\xa9l~!\xc2\xa0", ROLE_VIEW, "token", &line, &err), 0);
+    ck_assert_int_eq(users_parse(line, &users, &err), 0);
+    users_unref(users);
+}
+END_TEST
+
 START_TEST(a_certificate_is_the_one_of_the_line)
 {
     char hash[SHA256_HEX_LEN], other[SHA256_HEX_LEN];
@@ -358,6 +389,7 @@ int main(void)
     tcase_add_test(all, protobuf_of_kubectl_is_read);
     tcase_add_test(all, damaged_protobuf_is_refused_wherever_it_is_cut);
     tcase_add_test(all, a_token_is_its_users_alone);
+    tcase_add_test(all, a_name_has_no_control_characters);
     tcase_add_test(all, a_certificate_is_the_one_of_the_line);
     tcase_add_loop_test(all, a_group_may_give_a_role, 0, (int)ARRAY_LEN(GROUPS));
     tcase_add_loop_test(all, a_role_may_what_it_says, 0, (int)ARRAY_LEN(DECISIONS));
