@@ -6,6 +6,7 @@
 #include <yaml.h>
 
 #include "common/base/str.h"
+#include "common/json/json_stream.h"
 #include "common/json/node.h"
 #include "common/json/scan.h"
 
@@ -23,7 +24,7 @@ struct level {
 struct hand_over {
     yaml_take_fn *take;
     void *ctx;
-    FILE *file;
+    struct input *input;
     struct yaml_place place;
     size_t bytes; /* read since the last one */
 };
@@ -327,9 +328,9 @@ static int read_file(void *ctx, unsigned char *buffer, size_t size, size_t *ret_
 
     if (out->bytes > MAX_TEXT)
         return 0;
-    *ret_len = fread(buffer, 1, size, out->file);
+    *ret_len = input_read(out->input, buffer, size);
     out->bytes += *ret_len;
-    return !ferror(out->file);
+    return *ret_len || !ferror(out->input->file);
 }
 
 /* --- all of it --- */
@@ -403,7 +404,14 @@ int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **
 int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct hand_over out = { .take = take, .ctx = ctx, .file = file };
+    struct input input;
+
+    /* libyaml refuses characters and pairs of escape sequences that JSON allows. */
+    input_open(&input, file);
+    if (input_is_json(&input))
+        return json_stream_read(&input, take, ctx, err);
+
+    struct hand_over out = { .take = take, .ctx = ctx, .input = &input };
     struct reader reader = {
         .arena = arena_create(), .documents = json_array(arena), .err = err, .out = &out
     };

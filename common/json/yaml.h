@@ -29,5 +29,7 @@ typedef int yaml_take_fn(void *ctx, const struct yaml_place *place, cJSON *objec
  * A stream of any length: each document is handed over when it was read, and so is each item of the
  * list "items" of a document (kubectl's List), which is empty in the document itself, that comes after
  * them. So one of them is in memory, of at most 16 MiB. Empty documents count, and are not handed over.
+ * What begins as JSON does is read as JSON up to the end, with all that JSON allows and YAML does not;
+ * its objects may stand one behind the other, or have --- between them.
  */
 int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err) MUST_CHECK;

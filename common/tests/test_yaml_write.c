@@ -332,6 +332,9 @@ START_TEST(documents_and_items_of_lists_are_handed_over_one_by_one)
                  "1/0@6 {\"apiVersion\":\"v1\",\"items\":[],\"kind\":\"List\"}\n2/0@8 {\"e\":4}\n");
     expect_parts("{\"kind\": \"List\", \"items\": [{\"a\": 1},\n{\"b\": 2}, 3]}",
                  "1/1@1 {\"a\":1}\n1/2@2 {\"b\":2}\n1/3@2 3\n"
+                 "1/0@1 {\"kind\":\"List\",\"items\":[]}\n");
+    expect_parts("{kind: List, items: [{a: 1},\n{\"b\": 2}, 3]}",
+                 "1/1@1 {\"a\":1}\n1/2@2 {\"b\":2}\n1/3@2 3\n"
                  "1/0@2 {\"kind\":\"List\",\"items\":[]}\n");
     expect_parts("", "");
 }

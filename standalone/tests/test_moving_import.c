@@ -52,6 +52,22 @@ START_TEST(refusals_name_place_and_field_and_the_rest_is_made)
 }
 END_TEST
 
+/* kubectl get -o json: Go writes DEL as it is, and jq or Python pairs of escape sequences. */
+START_TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
+{
+    import_into(second_api,
+                "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n"
+                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},"
+                "\"data\":{\"a\":\"\x7f\xc2\x85\\ud83d\\ude00\"}},\n"
+                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"},"
+                "\"data\":{\"a\":1}}]}");
+    ck_assert(str_has_prefix(import_refusals, "f.yaml: document 1, item 2, line 3: ConfigMap b: "));
+    ck_assert_uint_eq(imported.created, 1);
+    ck_assert_ptr_nonnull(
+        strstr(export_of(&second_store, &PLAIN), "  a: \"\\x7F\\N\xf0\x9f\x98\x80\""));
+}
+END_TEST
+
 START_TEST(what_is_there_is_never_overwritten)
 {
     make_task("t", "", ",\"priority\":7");
@@ -215,6 +231,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, moving_setup, moving_teardown);
     tcase_add_test(c, refusals_name_place_and_field_and_the_rest_is_made);
+    tcase_add_test(c, what_kubectl_writes_as_json_is_taken_as_it_is);
     tcase_add_test(c, what_is_there_is_never_overwritten);
     tcase_add_test(c, a_finished_task_must_have_ended_the_same_way);
     tcase_add_test(c, nobody_sees_a_finished_task_that_could_be_started);
