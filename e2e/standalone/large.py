@@ -12,10 +12,10 @@ import json
 import threading
 import time
 
-from server import PATH, PATIENCE_S, ask, bearer, expect, of_status, play_on_a_server, revision, watch
+from server import PATH, PATIENCE_S, add_user, ask, bearer, expect, of_status, play_on_a_server, revision, watch
 
 OBJECTS, TEXT, WRITERS = 6000, 4000, 16
-WATCHES = 400
+WATCHES, WATCHERS = 400, 4  # a user has 128 at most
 # Of what all clients needed; where nothing is given back nine tenths stay.
 REST_RATIO = 0.3
 # Of what the answer has in bytes. A buffer that grows needs half as much again; whoever holds the objects, too, and
@@ -34,7 +34,10 @@ def give_back(server):
     """KiB that the clients needed, and how much of that stays when all but the last one have gone."""
     before = of_status(server, "VmRSS")
     since = revision(ask(server.connect(), server, "GET", PATH)[1])
-    watches = [watch(server, since) for _ in range(WATCHES)]
+    tokens = [add_user(server, f"watcher{i}") for i in range(WATCHERS)]
+    watches = [watch(server, since, token=tokens[i % WATCHERS]) for i in range(WATCHES)]
+    for _, response in watches:
+        expect(response.status == 200, f"a watch: {response.status}")
     needed = of_status(server, "VmRSS") - before
     for connection, response in watches[:-1]:
         response.close()

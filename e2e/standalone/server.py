@@ -84,9 +84,17 @@ def ask(connection, server, method, path, body=None):
     return response.status, json.loads(response.read())
 
 
-def watch(server, since, connect=None):
+def add_user(server, name):
+    """The token of a new one, who reads."""
+    done = subprocess.run([server.program, "add-user", "--name", name, "--role=view", *server.options], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return re.search(r"token: (\S+)", done.stdout).group(1)
+
+
+def watch(server, since, connect=None, token=None):
     connection = connect or server.connect()
-    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}", headers=bearer(server))
+    headers = {"Authorization": "Bearer " + token} if token else bearer(server)
+    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}", headers=headers)
     return connection, connection.getresponse()
 
 

@@ -16,7 +16,6 @@
 #include "standalone/server/users.h"
 
 #define ADMIN "admin"
-#define CONTROLLER "propeller-controller"
 
 static struct http_address address_of(const struct standalone_settings *settings)
 {
@@ -365,7 +364,7 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
     if (r == 0)
         r = add_once(arena, settings, ADMIN, DATA_DIR_ADMIN, err);
     if (r == 0)
-        r = add_once(arena, settings, CONTROLLER, DATA_DIR_CONTROLLER, err);
+        r = add_once(arena, settings, INIT_CONTROLLER, DATA_DIR_CONTROLLER, err);
     if (r == 0)
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",

@@ -3,6 +3,9 @@
 
 #include "standalone/process/settings.h"
 
+/* Who the controller of this process is. */
+#define INIT_CONTROLLER "propeller-controller"
+
 /* What is there already stays: tokens and the authority do not change. A kubeconfig that is lost is made anew,
  * with a new token: the one of before counts no more. ERROR_INVALID names what is there and of no use. */
 int init_run(struct arena *arena, const struct standalone_settings *settings,

@@ -125,7 +125,9 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
     const struct api_options options = { .kv = world->kv,
                                          .resources = world->resources,
                                          .clock = &CLOCK_SYSTEM };
-    struct server_options server = { .address = settings->address, .users = world->users };
+    struct server_options server = { .address = settings->address,
+                                     .users = world->users,
+                                     .unlimited = INIT_CONTROLLER };
 
     struct cert_pair client_ca = { NULL, NULL };
 

@@ -21,6 +21,9 @@
 #define SMALL_BODY ((size_t)64 << 10)
 /* For a body that is only read so that its sender sees that it is refused. */
 #define REFUSED_MS 2000
+/* Of the connections, as watches of one user: whoever he is, the others have room. */
+#define WATCHES_SHARE 4
+#define RETRY_AFTER_S 5
 /* Of lines about certificates that are refused: one so often. */
 #define LOG_MS 1000
 
@@ -191,10 +194,22 @@ static void refuse(void *ctx, struct arena *arena, const struct http_server_requ
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+static void refuse_watch(struct arena *arena, const struct user *user, struct api_reply *ret)
+{
+    api_refuse(arena, 429, "TooManyRequests",
+               arena_printf(arena,
+                            "too many requests, please try again later: User \"%s\" has as many "
+                            "watches as one may have",
+                            user->name),
+               ret);
+    ret->retry_after_s = RETRY_AFTER_S;
+}
+
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                    struct http_server_reply *ret)
 {
     struct server *server = ctx;
+    const struct http_stream *stream = NULL;
     struct api_reply reply;
     struct sender sender;
 
@@ -203,10 +218,14 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
 
         api_handle(server->api, arena, &asked, &reply);
     }
-    answer(arena, &reply, ret);
-    if (reply.watch)
-        ret->stream =
+    if (reply.watch) {
+        stream =
             stream_open(server->streams, arena, reply.watch, &sender.credentials, &sender.identity);
+        if (!stream)
+            refuse_watch(arena, &sender.identity.real, &reply);
+    }
+    answer(arena, &reply, ret);
+    ret->stream = stream;
 }
 
 static void on_users_changed(void *ctx)
@@ -248,7 +267,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 
     server->api = options->api;
     server->users = options->users;
-    server->streams = streams_create(server->users);
+    server->streams = streams_create(
+        server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE, options->unlimited);
     pthread_mutex_init(&server->lock, NULL);
     users_file_set_changed(server->users, on_users_changed, server->streams);
 

@@ -5,12 +5,23 @@
 #include <stdlib.h>
 
 #include "common/base/alloc.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
 #include "standalone/api/api.h"
 #include "standalone/server/users_file.h"
+
+/* A user, as whomever he asks, while he has streams. With the lock of the streams. */
+struct watcher {
+    struct watcher *next;
+    char *name;
+    size_t len;  /* streams */
+    bool logged; /* that he has all he may have; until he has but half of it */
+};
 
 struct stream {
     struct stream *next, *previous;
     struct streams *streams;
+    struct watcher *watcher;
     struct arena *arena; /* of what follows */
     struct credentials credentials;
     struct identity identity;
@@ -24,15 +35,20 @@ struct stream {
 
 struct streams {
     struct users_file *users;
-    pthread_mutex_t lock; /* of the list */
+    size_t max_each;
+    const char *unlimited;
+    pthread_mutex_t lock; /* of the lists */
     struct stream *first;
+    struct watcher *watchers;
 };
 
-struct streams *streams_create(struct users_file *users)
+struct streams *streams_create(struct users_file *users, size_t max_each, const char *unlimited)
 {
     struct streams *streams = xcalloc(1, sizeof(*streams));
 
     streams->users = users;
+    streams->max_each = max_each;
+    streams->unlimited = unlimited;
     pthread_mutex_init(&streams->lock, NULL);
     return streams;
 }
@@ -75,6 +91,64 @@ void streams_check(struct streams *streams)
     users_unref(users);
 }
 
+/* --- how many of a user ----------------------------------------------------------------------- */
+
+/* With the lock. */
+static struct watcher *find_watcher(struct streams *streams, const char *name)
+{
+    struct watcher *watcher = streams->watchers;
+
+    while (watcher && !str_equal(watcher->name, name))
+        watcher = watcher->next;
+    if (!watcher) {
+        watcher = xcalloc(1, sizeof(*watcher));
+        watcher->name = xstrdup(name);
+        watcher->next = streams->watchers;
+        streams->watchers = watcher;
+    }
+    return watcher;
+}
+
+/* Counts one more of his; NULL: he has as many as he may have. */
+static struct watcher *take(struct streams *streams, const char *name)
+{
+    bool is_first = false;
+
+    pthread_mutex_lock(&streams->lock);
+
+    struct watcher *watcher = find_watcher(streams, name);
+
+    if (watcher->len >= streams->max_each &&
+        !(streams->unlimited && str_equal(name, streams->unlimited))) {
+        is_first = !watcher->logged;
+        watcher->logged = true;
+        watcher = NULL;
+    } else {
+        watcher->len++;
+    }
+    pthread_mutex_unlock(&streams->lock);
+    if (is_first)
+        log_warn("a user has as many watches as one may have, more are refused", "user", name,
+                 "watches", LOG_INT((int64_t)streams->max_each), NULL);
+    return watcher;
+}
+
+/* With the lock. */
+static void give_back(struct streams *streams, struct watcher *watcher)
+{
+    struct watcher **at = &streams->watchers;
+
+    if (--watcher->len <= streams->max_each / 2)
+        watcher->logged = false;
+    if (watcher->len)
+        return;
+    while (*at != watcher)
+        at = &(*at)->next;
+    *at = watcher->next;
+    free(watcher->name);
+    free(watcher);
+}
+
 /* --- one of them ------------------------------------------------------------------------------ */
 
 static int next_chunk(void *ctx, struct arena *arena, const char **ret, size_t *ret_len)
@@ -114,6 +188,7 @@ static void close_stream(void *ctx)
         streams->first = stream->next;
     if (stream->next)
         stream->next->previous = stream->previous;
+    give_back(streams, stream->watcher);
     pthread_mutex_unlock(&streams->lock);
     api_watch_close(stream->watch);
     arena_destroy(stream->arena);
@@ -135,10 +210,18 @@ const struct http_stream *stream_open(struct streams *streams, struct arena *are
                                       const struct credentials *credentials,
                                       const struct identity *identity)
 {
+    struct watcher *watcher = take(streams, identity->real.name);
+
+    if (!watcher) {
+        api_watch_close(watch);
+        return NULL;
+    }
+
     struct stream *stream = xcalloc(1, sizeof(*stream));
     struct http_stream *ret = arena_new(arena, struct http_stream);
 
     stream->streams = streams;
+    stream->watcher = watcher;
     stream->arena = arena_create();
     stream->credentials = credentials_copy(stream->arena, credentials);
     stream->identity = identity_copy(stream->arena, identity);

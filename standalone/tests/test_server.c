@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "standalone/tests/server_fixture.h"
@@ -290,14 +291,22 @@ START_TEST(a_damaged_file_changes_nothing)
 }
 END_TEST
 
-static int watch_as(const char *user, const char *lines)
+static int try_watch_as(const char *user, const char *lines, char text[static HTTP_TALK_MAX])
 {
-    char text[HTTP_TALK_MAX];
     int fd = server_dial();
 
     server_say(fd, user,
                arena_printf(test_arena, "GET " CONFIGMAPS "?watch=1 HTTP/1.1\r\n%s", lines), "");
     (void)hear(fd, text, "\r\n\r\n");
+    return fd;
+}
+
+static int watch_as(const char *user, const char *lines)
+{
+    char text[HTTP_TALK_MAX];
+    int fd = try_watch_as(user, lines, text);
+
+    ck_assert_int_eq(status_of(text), 200);
     return fd;
 }
 
@@ -326,6 +335,57 @@ START_TEST(the_watches_of_who_is_removed_end_and_no_others)
 }
 END_TEST
 
+/* --- one of many ------------------------------------------------------------------------------ */
+
+#define WATCH CONFIGMAPS "?watch=1"
+
+static size_t occurrences(const char *text, const char *of)
+{
+    size_t len = 0;
+
+    for (const char *at = strstr(text, of); at; at = strstr(at + 1, of))
+        len++;
+    return len;
+}
+
+/* Of 16 connections one user has 4 as watches. */
+START_TEST(one_user_leaves_room_for_the_others)
+{
+    static const char *const LINES[] = { "", "Impersonate-User: viewer\r\n" };
+    const char *user = _i ? "admin" : "viewer", *answer;
+    int own[6], fds[4], status;
+
+    server_serve((struct server_options){ .max_connections = 16, .unlimited = "editor" });
+    capture_start(STDERR_FILENO);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fds[i] = watch_as(user, LINES[i % 2 * (size_t)_i]);
+    for (int i = 0; i < 3; i++) {
+        answer = server_ask(user, "GET", WATCH, LINES[_i], "");
+        ck_assert_int_eq(status_of(answer), 429);
+        ck_assert_ptr_nonnull(strstr(answer, "\r\nRetry-After: 5\r\n"));
+        ck_assert_ptr_nonnull(strstr(answer, "\"reason\":\"TooManyRequests\""));
+        ck_assert_ptr_nonnull(strstr(message_of(answer), "too many requests, please try again"));
+        ck_assert_int_eq(asked_by(user), 200); /* anything else */
+    }
+    close(watch_as(_i ? "viewer" : "admin", ""));
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        own[i] = watch_as("editor", "");
+    ck_assert_uint_eq(occurrences(capture_text(test_arena), "as many watches"), 1);
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        close(own[i]);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
+    do { /* until their ends are seen */
+        char text[HTTP_TALK_MAX];
+
+        close(try_watch_as(user, "", text));
+        status = status_of(text);
+    } while (status == 429);
+    ck_assert_int_eq(status, 200);
+    capture_stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("server");
@@ -344,6 +404,7 @@ int main(void)
     tcase_add_test(all, who_is_added_or_removed_is_so_with_the_next_request);
     tcase_add_loop_test(all, a_damaged_file_changes_nothing, 0, (int)ARRAY_LEN(DAMAGE));
     tcase_add_test(all, the_watches_of_who_is_removed_end_and_no_others);
+    tcase_add_loop_test(all, one_user_leaves_room_for_the_others, 0, 2);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
