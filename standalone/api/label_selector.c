@@ -29,7 +29,7 @@ struct parser {
 };
 
 /* Not error_set: an error has no room for the words of a rule. */
-PRINTF_LIKE(2, 3)
+static int fail(struct parser *parser, const char *format, ...) PRINTF_LIKE(2, 3);
 static int fail(struct parser *parser, const char *format, ...)
 {
     va_list args;

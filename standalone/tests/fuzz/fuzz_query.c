@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     (void)format_of(arena, path);
 
     int r = query_parse(arena, question ? question + 1 : "", &query, &err);
-    expect_words(r, &err);
+    expect_words(r, err.message);
     if (r == 0)
         select_by(arena, &query, object);
     return 0;
