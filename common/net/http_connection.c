@@ -9,6 +9,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
+#include "common/base/str.h"
 #include "common/net/http_internal.h"
 
 /* A stranger has so long to say who he is before another one may take his place: many clients come at
@@ -153,6 +154,7 @@ static void remove_and_free(struct http_connection *connection)
     connection->daemon->connections--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
+    free(connection->who);
     free(connection);
 }
 
@@ -227,6 +229,7 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     connection->is_stream = false;
     connection->is_whole = false;
     connection->id = 0;
+    free(TAKE(connection->who));
     connection->acked = look_at(connection->fd).acked;
     connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = INT64_MAX;
@@ -275,7 +278,31 @@ static bool is_overdue(const struct http_connection *connection, const struct se
                          earned_ms(server, seen->acked - connection->acked);
 }
 
-void http_connection_set_known(struct MHD_Connection *mhd)
+/* On other connections. With the lock. */
+static size_t busy_of(const struct http_server *server, const char *who)
+{
+    size_t len = 0;
+
+    for (const struct http_connection *c = server->connections; c; c = c->next)
+        len += c->who && str_equal(c->who, who);
+    return len;
+}
+
+/* With the lock. */
+static bool count_client(struct http_connection *connection, const char *who)
+{
+    struct http_server *server = connection->daemon->server;
+    size_t max = server->options.max_busy_each;
+
+    if (!max || !who || connection->who) /* it was counted when its headers were there */
+        return true;
+    if (http_load(server) > max && busy_of(server, who) >= max)
+        return false;
+    connection->who = xstrdup(who);
+    return true;
+}
+
+bool http_connection_set_known(struct MHD_Connection *mhd, const char *who)
 {
     struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
@@ -286,7 +313,11 @@ void http_connection_set_known(struct MHD_Connection *mhd)
         server->strangers--;
     }
     connection->is_known = true;
+
+    bool counted = count_client(connection, who);
+
     pthread_mutex_unlock(&server->lock);
+    return counted;
 }
 
 void http_connection_hurry(struct MHD_Connection *mhd, uint32_t ms)

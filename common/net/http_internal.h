@@ -78,6 +78,7 @@ struct http_connection {
     /* Of its request (http_wait.c): */
     struct MHD_Connection *mhd;
     uint64_t id; /* 0: its headers are not complete */
+    char *who;   /* its client; NULL: nobody who counts */
     enum http_waits waits;
     int64_t waits_since_ms; /* in its thread's time */
     size_t wants;           /* bytes of room */
@@ -146,7 +147,7 @@ bool http_strangers_are_full(struct http_server *server); /* with the lock */
  * end of another one that was cut will make room. With the lock. */
 struct http_connection *http_connections_idlest(struct http_server *server);
 void http_connections_make_room(struct http_server *server); /* cuts it */
-void http_connection_set_known(struct MHD_Connection *mhd);
+bool http_connection_set_known(struct MHD_Connection *mhd, const char *who);
 void http_connection_hurry(struct MHD_Connection *mhd,
                            uint32_t ms); /* it has no longer than that */
 /* Cuts what is overdue; with stopping what is idle, too. */

@@ -356,10 +356,9 @@ void http_request_end(void *ctx, struct MHD_Connection *connection, void **reque
     http_connection_set_idle(connection);
 }
 
-void http_request_set_known(const struct http_server_request *request)
+bool http_request_set_known(const struct http_server_request *request, const char *who)
 {
-    if (request->request)
-        http_connection_set_known(request->request->mhd);
+    return !request->request || http_connection_set_known(request->request->mhd, who);
 }
 
 struct header_search {

@@ -90,6 +90,8 @@ struct http_server_options {
     /* Connections none of whose requests was called known (http_request_set_known): the oldest of them, once
      * it has had a moment, is cut for one more, so that strangers are in the way of strangers only. 0: no limit of their own */
     unsigned max_strangers;
+    /* Connections on which one client (http_request_set_known) has a request in progress. 0: no limit */
+    unsigned max_busy_each;
     size_t max_body; /* 413 above; 0: no body taken */
     /* All bodies in progress, as they announce themselves (max_body if they do not), and those kept;
      * at least max_body. What is above waits its turn, without being read: wait_ms at most, then 503.
@@ -128,8 +130,9 @@ void http_server_wake(struct http_server *server, uint64_t id);
 
 /* --- of a request, while it is handled or admitted --- */
 
-/* Its client has said who it is, and that is true. */
-void http_request_set_known(const struct http_server_request *request);
+/* Its client has said who it is, and that is true. false: it has requests in progress on max_busy_each other
+ * connections; this one does not count among them and is to be refused. who NULL: counts nowhere. */
+bool http_request_set_known(const struct http_server_request *request, const char *who) MUST_CHECK;
 /* Headers whose names begin with prefix, in whatever case, as they were sent; in the arena. */
 size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
                             const char *prefix, const struct http_header **ret);

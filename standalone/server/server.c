@@ -21,9 +21,12 @@
 #define SMALL_BODY ((size_t)64 << 10)
 /* For a body that is only read so that its sender sees that it is refused. */
 #define REFUSED_MS 2000
-/* Of the connections, as watches of one user: whoever he is, the others have room. */
+/* Of the connections, on which one user has a request in progress, and as watches of one user: whoever he is, the
+ * others have room. */
+#define BUSY_SHARE 2
 #define WATCHES_SHARE 4
 #define RETRY_AFTER_S 5
+#define TOO_MANY "too many requests, please try again later"
 /* Of lines about certificates that are refused: one so often. */
 #define LOG_MS 1000
 
@@ -32,6 +35,7 @@ struct server {
     struct users_file *users;
     struct http_server *http;
     struct streams *streams;
+    const char *unlimited;
 
     pthread_mutex_t lock; /* of the two below */
     int64_t logged_ms;    /* when a certificate that is refused was last spoken of */
@@ -70,6 +74,23 @@ static void log_peer(struct server *server, const struct http_peer *peer)
                  "others-before", unlogged ? LOG_INT(unlogged) : NULL, NULL);
 }
 
+static void refuse_more(struct arena *arena, const char *name, const char *what,
+                        struct api_reply *ret)
+{
+    api_refuse(arena, 429, "TooManyRequests",
+               arena_printf(arena,
+                            TOO_MANY ": User \"%s\" has as many "
+                                     "%s as one may have",
+                            name, what),
+               ret);
+    ret->retry_after_s = RETRY_AFTER_S;
+}
+
+static const char *who_counts(const struct server *server, const struct user *user)
+{
+    return server->unlimited && str_equal(user->name, server->unlimited) ? NULL : user->name;
+}
+
 /* Everything about the sender of one request. */
 struct sender {
     struct credentials credentials;
@@ -90,9 +111,11 @@ static bool find_sender(struct server *server, struct arena *arena,
     bool found = identity_find(users, arena, credentials, &sender->identity);
 
     users_unref(users);
-    if (found)
-        http_request_set_known(request);
-    else if (credentials->peer)
+    if (found && !http_request_set_known(request, who_counts(server, &sender->identity.real))) {
+        refuse_more(arena, sender->identity.real.name, "requests", ret);
+        return false;
+    }
+    if (!found && credentials->peer)
         log_peer(server, credentials->peer);
     if (!found && !credentials->token_hash && !credentials->peer && !credentials->as &&
         is_open_to_all(request->path)) {
@@ -187,23 +210,14 @@ static void refuse(void *ctx, struct arena *arena, const struct http_server_requ
                    &reply);
         reply.retry_after_s = 1;
     } else if (is_welcome(ctx, arena, request, &reply)) { /* meanwhile */
-        api_refuse(arena, status, "Unauthorized", "Unauthorized", &reply);
+        api_refuse(arena, status, status == 429 ? "TooManyRequests" : "Unauthorized",
+                   status == 429 ? TOO_MANY : "Unauthorized", &reply);
+        reply.retry_after_s = status == 429 ? RETRY_AFTER_S : 0;
     }
     answer(arena, &reply, ret);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
-
-static void refuse_watch(struct arena *arena, const struct user *user, struct api_reply *ret)
-{
-    api_refuse(arena, 429, "TooManyRequests",
-               arena_printf(arena,
-                            "too many requests, please try again later: User \"%s\" has as many "
-                            "watches as one may have",
-                            user->name),
-               ret);
-    ret->retry_after_s = RETRY_AFTER_S;
-}
 
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                    struct http_server_reply *ret)
@@ -222,7 +236,7 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
         stream =
             stream_open(server->streams, arena, reply.watch, &sender.credentials, &sender.identity);
         if (!stream)
-            refuse_watch(arena, &sender.identity.real, &reply);
+            refuse_more(arena, sender.identity.real.name, "watches", &reply);
     }
     answer(arena, &reply, ret);
     ret->stream = stream;
@@ -256,6 +270,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
         .thread_per_connection = true,
         .max_connections = connections,
         .max_strangers = options->max_strangers ? options->max_strangers : (connections + 1) / 2,
+        .max_busy_each = (connections + BUSY_SHARE - 1) / BUSY_SHARE,
         .max_body = API_MAX_BODY,
         .max_bodies = MAX_BODIES,
         .small_body = SMALL_BODY,
@@ -267,6 +282,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 
     server->api = options->api;
     server->users = options->users;
+    server->unlimited = options->unlimited;
     server->streams = streams_create(
         server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE, options->unlimited);
     pthread_mutex_init(&server->lock, NULL);

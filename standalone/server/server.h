@@ -15,7 +15,7 @@ struct server_options {
     struct users_file *users;  /* borrowed; its changes are this server's to be told of */
     unsigned max_connections;  /* 0: 512; each has a thread */
     unsigned max_strangers;    /* of these, whose clients have not said who they are; 0: half */
-    const char *unlimited;     /* borrowed; a user who may have any number of watches; NULL: none */
+    const char *unlimited;     /* borrowed; a user who may have all of these; NULL: none */
 };
 
 /*
@@ -25,8 +25,8 @@ struct server_options {
  *     oldest is closed: they are in nobody else's way.
  *  2. Bodies of at most api_max_body(). A request, and each chunk of a watch, has a minute.
  *  3. A watch ends when its user is removed, or gets another role.
- *     Of one user no more than a quarter of the connections are watches, whomever he asks as: then 429, and one
- *     line in the log.
+ *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
+ *     are watches, whomever he asks as: then 429, and of watches one line in the log.
  *  4. An admin may be somebody else (Impersonate-User, -Group, -Uid), others get 403.
  */
 int server_start(const struct server_options *options, struct server **ret,

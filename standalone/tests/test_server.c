@@ -386,6 +386,42 @@ START_TEST(one_user_leaves_room_for_the_others)
 }
 END_TEST
 
+/* Of 16 connections he has requests in progress on 8, however slow these are. */
+START_TEST(slow_requests_of_one_user_are_in_nobody_elses_way)
+{
+    char text[HTTP_TALK_MAX];
+    const char *answer;
+    int fds[8];
+
+    server_serve((struct server_options){ .max_connections = 16 });
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = server_dial();
+        server_say(fds[i], "editor",
+                   "POST " CONFIGMAPS "?dryRun=All HTTP/1.1\r\nExpect: 100-continue\r\n"
+                   "Content-Length: 25\r\nContent-Type: application/json\r\n",
+                   "");
+        (void)hear(fds[i], text, "100 Continue");
+    }
+    answer = server_ask("editor", "GET", CONFIGMAPS, "", "");
+    ck_assert_int_eq(status_of(answer), 429);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nRetry-After: 5\r\n"));
+    answer = server_ask("editor", "POST", CONFIGMAPS, "", OBJECT);
+    ck_assert_int_eq(status_of(answer), 429);
+    ck_assert_ptr_nonnull(strstr(message_of(answer), "too many requests, please try again later"));
+    ck_assert_int_eq(status_of(server_ask("admin", "POST", CONFIGMAPS, "", OBJECT)), 201);
+    ck_assert_int_eq(asked_by("viewer"), 200);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        say(fds[i], OBJECT);
+        (void)hear(fds[i], text, "HTTP/1.1 ");
+        ck_assert_int_ne(status_of(text), 429); /* it was let in */
+    }
+    while (asked_by("editor") == 429)
+        poll(NULL, 0, 10); /* until it is seen that they have their answers */
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("server");
@@ -405,6 +441,7 @@ int main(void)
     tcase_add_loop_test(all, a_damaged_file_changes_nothing, 0, (int)ARRAY_LEN(DAMAGE));
     tcase_add_test(all, the_watches_of_who_is_removed_end_and_no_others);
     tcase_add_loop_test(all, one_user_leaves_room_for_the_others, 0, 2);
+    tcase_add_test(all, slow_requests_of_one_user_are_in_nobody_elses_way);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
