@@ -46,6 +46,10 @@ node_kill() {
     wait_for 30 "another $2" node_has_another "$1" "$2" "$before"
 }
 
+# One that has just ended by itself is as good as stopped: it is held.
+node_daemon_ended() { # node_daemon_ended NODE NAME
+    ! on_node "$1" kill -TERM "$(node_daemon "$1" "$2")" 2>/dev/null
+}
 # node_stop NODE: kubelet and containerd, until node_begin; containers go on
 node_stop() {
     local name
@@ -54,7 +58,7 @@ node_stop() {
             on_node "$1" systemctl stop "$name"
         else
             : >"$NODE/$name.held"
-            on_node "$1" kill -TERM "$(node_daemon "$1" "$name")"
+            wait_for 30 "$name to end" node_daemon_ended "$1" "$name"
         fi
     done
 }
