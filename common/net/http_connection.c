@@ -348,9 +348,20 @@ void http_connection_set_read(struct MHD_Connection *mhd)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* A known client that begins a request and does not say what it wants, though it had a moment for that: it counts
+ * for nobody (max_busy_each) before its headers are complete. */
+static bool is_half_said(const struct http_connection *connection, int64_t clock_ms)
+{
+    int64_t begun_ms =
+        connection->deadline_ms - connection->daemon->server->options.request_timeout_ms;
+
+    return connection->is_known && connection->busy && !connection->id &&
+           http_connection_time(connection, clock_ms) - begun_ms >= STRANGER_MS;
+}
+
 struct http_connection *http_connections_idlest(struct http_server *server)
 {
-    struct http_connection *idlest = NULL;
+    struct http_connection *idlest = NULL, *half_said = NULL;
     bool of_strangers = http_strangers_are_full(server);
     int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
@@ -367,8 +378,10 @@ struct http_connection *http_connections_idlest(struct http_server *server)
         }
         if (!c->busy && (!idlest || c->since_ms <= idlest->since_ms))
             idlest = c;
+        if (is_half_said(c, now_ms))
+            half_said = c;
     }
-    return idlest;
+    return idlest ? idlest : half_said;
 }
 
 void http_connections_make_room(struct http_server *server)

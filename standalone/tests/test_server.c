@@ -422,6 +422,30 @@ START_TEST(slow_requests_of_one_user_are_in_nobody_elses_way)
 }
 END_TEST
 
+/* He counts for nobody before his headers are there: with all connections, the last of them makes room for who
+ * comes, long before its time is over. */
+START_TEST(requests_that_are_half_said_make_room)
+{
+    char text[HTTP_TALK_MAX];
+    int fds[16], ended = 0;
+
+    server_serve((struct server_options){ .max_connections = ARRAY_LEN(fds) });
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = server_dial();
+        server_say(fds[i], "viewer", "GET " CONFIGMAPS " HTTP/1.1\r\n", "");
+        (void)hear(fds[i], text, "ConfigMapList");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        say(fds[i], "GET / HTTP/1.1\r\nHost: ");
+    ck_assert_int_eq(asked_by("admin"), 200);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        ended += poll(&(struct pollfd){ .fd = fds[i], .events = POLLIN }, 1, 0);
+        close(fds[i]);
+    }
+    ck_assert_int_eq(ended, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("server");
@@ -442,6 +466,7 @@ int main(void)
     tcase_add_test(all, the_watches_of_who_is_removed_end_and_no_others);
     tcase_add_loop_test(all, one_user_leaves_room_for_the_others, 0, 2);
     tcase_add_test(all, slow_requests_of_one_user_are_in_nobody_elses_way);
+    tcase_add_test(all, requests_that_are_half_said_make_room);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
