@@ -95,9 +95,9 @@ static void index_owners(struct collector *collector, const cJSON *owners, const
             set = map_create(NULL);
             map_set(collector->dependents, uid, set);
         }
-        if (set && add)
+        if (set && add && map_get(set, key) != BLOCKS)
             map_set(set, key, blocks ? BLOCKS : MARK);
-        else if (set && map_remove(set, key) && !map_len(set))
+        else if (set && !add && map_remove(set, key) && !map_len(set))
             map_remove(collector->dependents, uid);
     }
 }

@@ -241,8 +241,9 @@ static bool look_at_owners(struct collector *collector, struct arena *arena,
 static bool names_owner(const cJSON *object, const char *uid, bool blocking)
 {
     json_for_each (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
-        if (str_equal(json_string(json_get(reference, "uid"), ""), uid))
-            return !blocking || json_bool(json_get(reference, "blockOwnerDeletion"), false);
+        if (str_equal(json_string(json_get(reference, "uid"), ""), uid) &&
+            (!blocking || json_bool(json_get(reference, "blockOwnerDeletion"), false)))
+            return true;
     }
     return false;
 }

@@ -256,6 +256,36 @@ START_TEST(an_event_is_not_collected)
 }
 END_TEST
 
+/* Two references to one owner, of which one holds it: in either order. */
+START_TEST(any_reference_that_holds_an_owner_does)
+{
+    static const char *const BLOCKS[] = { ",\"blockOwnerDeletion\":true", "" };
+    const char *uid;
+    size_t before;
+
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    uid = uid_of(CONFIGMAPS "/owner");
+    for (int i = 0; i < DEPENDENTS / 2; i++)
+        put(CONFIGMAPS, name_of(i),
+            arena_printf(test_arena,
+                         ",\"finalizers\":[\"a.example/held\"],\"ownerReferences\":["
+                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"owner\","
+                         "\"uid\":\"%s\"%s},"
+                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"owner\","
+                         "\"uid\":\"%s\"%s}]",
+                         uid, BLOCKS[_i], uid, BLOCKS[!_i]));
+    before = looks();
+    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    await_marks(CONFIGMAPS, DEPENDENTS / 2 + 1);
+    collect_two();
+    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
+    ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS / 2);
+    let_go(CONFIGMAPS, DEPENDENTS / 2);
+    await_gone(CONFIGMAPS "/owner");
+}
+END_TEST
+
 START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
 {
     api_collect();
@@ -435,6 +465,7 @@ int main(void)
     tcase_add_test(all, dependents_go_before_an_owner_that_something_else_keeps);
     tcase_add_test(all, all_orphans_stay);
     tcase_add_test(all, who_is_given_to_an_owner_that_is_gone_goes_too);
+    tcase_add_loop_test(all, any_reference_that_holds_an_owner_does, 0, 2);
     tcase_add_test(all, a_namespace_whose_owner_nobody_can_find_stays);
     tcase_add_test(all, an_event_is_not_collected);
     tcase_add_loop_test(all, an_owner_does_not_wait_for_who_holds_it_no_more, 0, 2);
