@@ -170,9 +170,14 @@ static int try_only(struct write *write, int code)
     struct kv_value value;
     struct error err;
 
-    if (!write->live &&
-        kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) != -ERROR_NOT_FOUND)
-        return meet_taken(write);
+    if (!write->live) {
+        int r = kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err);
+
+        if (r == 0)
+            return write->or_changed ? 1 : meet_taken(write);
+        if (r != -ERROR_NOT_FOUND)
+            return call_fail_store(call, &err);
+    }
     if (!write->live && *write->tried_version)
         json_set_string(object_meta_of(write->object), "resourceVersion", write->tried_version);
     return reply_with(write, 0, code);

@@ -161,24 +161,38 @@ END_TEST
 
 /* --- who names a version ------------------------------------------------------------------------ */
 
-static _Thread_local bool meanwhile; /* the store asks the clock, too, on its thread */
+/* What somebody else does then; the store asks the clock, too, on its thread. */
+static _Thread_local void (*meanwhile)(void);
 
-/* The clock is asked once an object was read: then somebody else writes it, once. */
+static void write_it(void)
+{
+    ck_assert_int_eq(send_to("PATCH", HOT, PATCH.type, "", "{\"data\":{\"between\":\"yes\"}}"),
+                     200);
+}
+
+static void create_it(void)
+{
+    ck_assert_int_eq(
+        send_to("POST", CONFIGMAPS, "application/json", "", "{\"metadata\":{\"name\":\"hot\"}}"),
+        201);
+}
+
+/* The clock is asked once an object was read. */
 static int64_t wall_us(void *ctx)
 {
+    void (*happens)(void) = meanwhile;
+
     (void)ctx;
-    if (meanwhile) {
-        meanwhile = false;
-        ck_assert_int_eq(send_to("PATCH", HOT, PATCH.type, "", "{\"data\":{\"between\":\"yes\"}}"),
-                         200);
-    }
+    meanwhile = NULL;
+    if (happens)
+        happens();
     return 1700000000000000;
 }
 
 static int64_t call_and_race(const char *method, const char *type, const char *query,
                              const char *body)
 {
-    meanwhile = true;
+    meanwhile = write_it;
 
     int status = send_to(method, HOT, type, query, body);
 
@@ -217,10 +231,27 @@ START_TEST(who_names_a_version_is_told_that_it_is_another_one)
 }
 END_TEST
 
+/* Somebody creates it between the read and the write. */
+START_TEST(a_dry_run_says_what_the_write_would)
+{
+    static const char *const QUERIES[] = { "fieldManager=m&dryRun=All", "fieldManager=m" };
+    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                               "\"metadata\":{\"name\":\"hot\"},\"data\":{\"a\":\"1\"}}";
+
+    for (size_t i = 0; i < ARRAY_LEN(QUERIES); i++) {
+        meanwhile = create_it;
+        ck_assert_int_eq(send_to("PATCH", HOT, "application/apply-patch+yaml", QUERIES[i], body),
+                         200);
+        ck_assert_msg(!meanwhile, "nobody wrote in between");
+        ck_assert_int_eq(send_to("DELETE", HOT, "application/json", "", ""), 200);
+    }
+}
+END_TEST
+
 START_TEST(a_warning_is_told_once_however_often_it_was_tried)
 {
     (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
-    meanwhile = true;
+    meanwhile = write_it;
     api_send("PATCH", HOT, "merge-patch+json", "{\"foo\":1,\"data\":{\"a\":\"1\"}}", 200);
     ck_assert_msg(!meanwhile, "nobody wrote in between");
     ck_assert_str_eq(api_answer.warnings[0], "299 - \"unknown field \\\"foo\\\"\"");
@@ -230,7 +261,7 @@ END_TEST
 
 static void setup(void)
 {
-    meanwhile = false;
+    meanwhile = NULL;
     api_wall_us = wall_us;
     api_setup();
 }
@@ -249,6 +280,7 @@ int main(void)
     suite_add_tcase(suite, many);
     tcase_add_checked_fixture(one, setup, api_teardown);
     tcase_add_test(one, who_names_a_version_is_told_that_it_is_another_one);
+    tcase_add_test(one, a_dry_run_says_what_the_write_would);
     tcase_add_test(one, a_warning_is_told_once_however_often_it_was_tried);
     suite_add_tcase(suite, one);
     return suite_run(suite);
