@@ -10,6 +10,8 @@
 #include "common/base/log.h"
 #include "standalone/process/data_dir.h"
 
+/* 2020-01-01: a clock that is before it was never set, and what is made now would have ended once it is. */
+#define EARLIEST_US INT64_C(1577836800000000)
 #define CA_FILE DATA_DIR_CA "/" FILE_PLACE_CA
 
 /* A data directory at a time that is no earlier than its certificates. */
@@ -33,6 +35,7 @@ static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin,
 {
     const char *directory = keeping->directory;
     const char *missing = keeping->observed.ca.cert ? FILE_PLACE_CA_KEY : FILE_PLACE_CA;
+    char now[RFC3339_LEN];
     struct cert_pair ca;
 
     if (is_there(arena, directory, DATA_DIR_ADMIN) ||
@@ -46,6 +49,11 @@ static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin,
                          "'%s/" DATA_DIR_CA "/%s' is missing: restore it, or run "
                          "'propeller-standalone init'",
                          directory, missing);
+    if (keeping->now_us < EARLIEST_US)
+        return error_set(err, ERROR_INVALID,
+                         "the clock says %s: set it before an authority is made in '%s/" DATA_DIR_CA
+                         "', which would have ended already",
+                         rfc3339_format(keeping->now_us, now), directory);
 
     int r = cert_make_ca(arena, keeping->observed.now_us, DATA_DIR_CA_LIFETIME_US, &ca, err);
     if (r == 0)

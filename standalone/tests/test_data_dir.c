@@ -151,6 +151,17 @@ START_TEST(a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is
 }
 END_TEST
 
+START_TEST(no_authority_is_made_by_a_clock_that_was_never_set)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(keep_at(INT64_C(3600) * 1000000, false, true, &err), -ERROR_INVALID);
+    ck_assert_msg(str_has_prefix(err.message, "the clock says 1970-01-01T01:00:00"), "%s",
+                  err.message);
+    keep(NOW_US);
+}
+END_TEST
+
 /* Renewed by a clock that was ahead, or looked at by one that is behind: nobody can tell. */
 START_TEST(a_certificate_that_is_not_valid_yet_is_made_for_both_clocks)
 {
@@ -305,6 +316,7 @@ int main(void)
     tcase_add_test(all, a_clock_that_is_behind_and_an_authority_that_ends_are_told);
     tcase_add_test(all,
                    a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is_right);
+    tcase_add_test(all, no_authority_is_made_by_a_clock_that_was_never_set);
     tcase_add_test(all, a_certificate_that_is_not_valid_yet_is_made_for_both_clocks);
     tcase_add_test(all, the_authority_stays_to_its_end_and_then_nothing_is_served);
     tcase_add_test(all, a_lost_authority_is_not_replaced_where_a_kubeconfig_trusts_it);
