@@ -82,7 +82,8 @@ int mqtt_start(struct mqtt *mqtt, struct error *err) MUST_CHECK; /* again after 
 void mqtt_stop(struct mqtt *mqtt);
 
 /* Any thread. The set of filters is kept and subscribed again after every connect; at once if
- * connected. With settle the QoS is at most 1: of QoS 2 the broker keeps nothing to send again. */
+ * connected. With settle the QoS is at most 1: of QoS 2 the broker keeps nothing to send again.
+ * Who is granted a filter knows that the broker has left what he unsubscribed before. */
 void mqtt_subscribe(struct mqtt *mqtt, const char *name, int qos);
 void mqtt_unsubscribe(struct mqtt *mqtt, const char *name);
 

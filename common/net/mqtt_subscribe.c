@@ -108,29 +108,40 @@ static bool goes_with(const struct filter *filter, const struct filter *first)
            !first->invalid;
 }
 
-/* Collects the next packet; returns a copy of its first filter as it was. */
-static bool collect(struct connection *connection, struct filter *ret_first)
+/* Collects a packet of the filters in this state; returns a copy of its first filter as it was. */
+static bool collect_those(struct connection *connection, enum filter_state state,
+                          struct filter *ret_first)
 {
-    struct mqtt *mqtt = connection->mqtt;
     const char *name;
     void *value;
     bool found = false;
 
-    pthread_mutex_lock(&mqtt->lock);
-    for (size_t i = 0; mqtt->filters_changed && connection->asked_count < MQTT_FILTERS_AT_ONCE &&
-                       map_next(mqtt->filters, &i, &name, &value);) {
+    for (size_t i = 0; connection->asked_count < MQTT_FILTERS_AT_ONCE &&
+                       map_next(connection->mqtt->filters, &i, &name, &value);) {
         struct filter *filter = value;
 
-        if (filter->state != WANTED && filter->state != UNWANTED)
-            continue;
-        if (found && !goes_with(filter, ret_first))
+        if (filter->state != state || (found && !goes_with(filter, ret_first)))
             continue;
         if (!found)
             *ret_first = *filter;
         found = true;
-        filter->state = filter->state == WANTED ? ASKED : LEAVING;
+        filter->state = state == WANTED ? ASKED : LEAVING;
         connection->asked[connection->asked_count++] = xstrdup(name);
     }
+    return found;
+}
+
+/* Collects the next packet. What is not wanted is left before more is asked for: a caller who is
+ * granted a filter that he asked for after he left another knows that the broker has heard both. */
+static bool collect(struct connection *connection, struct filter *ret_first)
+{
+    struct mqtt *mqtt = connection->mqtt;
+
+    pthread_mutex_lock(&mqtt->lock);
+
+    bool found = mqtt->filters_changed && (collect_those(connection, UNWANTED, ret_first) ||
+                                           collect_those(connection, WANTED, ret_first));
+
     if (!found)
         mqtt->filters_changed = false;
     pthread_mutex_unlock(&mqtt->lock);

@@ -24,7 +24,7 @@ struct probe {
     struct probe_message *messages;
     size_t count, dropped, connections;
     size_t unsettled, largest_batch, asked_with, asked_to_act;
-    bool may_act, settled, settle_once, asked, hold;
+    bool may_act, settled, settle_once, asked, hold, hold_granted;
     bool connected, session_present;
     char why[256];
     struct map *granted;
@@ -60,6 +60,8 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     pthread_mutex_lock(&probe->lock);
     map_set(probe->granted, filter, (void *)(uintptr_t)(granted + GRANT_OFFSET));
     pthread_cond_broadcast(&probe->changed);
+    while (probe->hold_granted)
+        pthread_cond_wait(&probe->changed, &probe->lock);
     pthread_mutex_unlock(&probe->lock);
 }
 
@@ -208,6 +210,11 @@ void probe_set_may_act(struct probe *probe, bool yes)
 void probe_hold(struct probe *probe, bool hold)
 {
     set_flag(probe, &probe->hold, hold);
+}
+
+void probe_hold_granted(struct probe *probe, bool hold)
+{
+    set_flag(probe, &probe->hold_granted, hold);
 }
 
 void probe_set_settled(struct probe *probe, bool settled)

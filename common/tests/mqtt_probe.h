@@ -30,6 +30,8 @@ void probe_set_may_act(struct probe *probe, bool yes);
 void probe_wait_asked_to_act(struct probe *probe, size_t times); /* since the beginning */
 /* The next message is held in its callback until false: what comes meanwhile is read in one go. */
 void probe_hold(struct probe *probe, bool hold);
+/* So is the next answer to a subscription: nothing that was not sent before it is sent meanwhile. */
+void probe_hold_granted(struct probe *probe, bool hold);
 void probe_set_settled(struct probe *probe, bool settled);
 /* settle() is true once: for what was read until now. */
 void probe_settle_once(struct probe *probe);

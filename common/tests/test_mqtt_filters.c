@@ -59,6 +59,36 @@ START_TEST(a_filter_that_was_left_gets_nothing_more)
 }
 END_TEST
 
+/* Which of the two the set of filters names first depends on their names: so there are many. */
+START_TEST(what_is_not_wanted_is_left_before_more_is_asked_for)
+{
+    enum { TIMES = 20 };
+    char left[16];
+    char more[16];
+
+    probe_subscribe(receiver, "kept", 1);
+    for (size_t i = 0; i < TIMES; i++) {
+        (void)snprintf(left, sizeof(left), "left/%zu", i);
+        (void)snprintf(more, sizeof(more), "more/%zu", i);
+        probe_subscribe(receiver, left, 1);
+        probe_hold(receiver, true);
+        probe_publish(sender, "kept", "yes");
+        probe_wait_messages(receiver, i + 1); /* its thread stands still, and finds both */
+        mqtt_subscribe(probe_mqtt(receiver), more, 1);
+        mqtt_unsubscribe(probe_mqtt(receiver), left);
+        probe_hold_granted(receiver, true);
+        probe_hold(receiver, false);
+        ck_assert_int_eq(probe_granted(receiver, more), 1);
+        probe_publish(sender, left, "no"); /* nothing that was not sent by now is sent before */
+        probe_hold_granted(receiver, false);
+    }
+    probe_publish(sender, "kept", "yes");
+    probe_wait_messages(receiver, TIMES + 1);
+    for (size_t i = 0; i <= TIMES; i++)
+        ck_assert_str_eq(probe_message(receiver, i).payload, "yes");
+}
+END_TEST
+
 START_TEST(a_changed_mind_wins_whatever_is_under_way)
 {
     for (int i = 0; i < 20; i++) {
@@ -92,6 +122,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, filters_beyond_one_packet_are_all_subscribed);
     tcase_add_test(tcase, a_filter_that_was_left_gets_nothing_more);
+    tcase_add_test(tcase, what_is_not_wanted_is_left_before_more_is_asked_for);
     tcase_add_test(tcase, a_changed_mind_wins_whatever_is_under_way);
     tcase_add_test(tcase, a_filter_that_mqtt_does_not_know_is_told_as_refused);
     suite_add_tcase(suite, tcase);
