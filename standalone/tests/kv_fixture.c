@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <sched.h>
+#include <sqlite3.h>
 #include <string.h>
 
 #include "common/tests/temp_dir.h"
@@ -129,4 +130,19 @@ void kv_fixture_await_compacted(struct kv_fixture *fixture, uint64_t revision)
                       (unsigned long long)kv_compacted(fixture->kv), (unsigned long long)revision);
         (void)sched_yield();
     }
+}
+
+int64_t kv_fixture_count_rows(struct kv_fixture *fixture)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+
+    ck_assert_int_eq(sqlite3_open(fixture->options.path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT COUNT(*) FROM history", -1, &statement, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    int64_t rows = sqlite3_column_int64(statement, 0);
+    ck_assert_int_eq(sqlite3_finalize(statement), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+    return rows;
 }

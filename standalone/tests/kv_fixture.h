@@ -33,5 +33,7 @@ const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix);
 const char *kv_fixture_next(struct kv_fixture *fixture, struct kv_watch *watch);
 struct kv_watch *kv_fixture_watch(struct kv_fixture *fixture, const char *prefix, uint64_t after);
 
+/* Versions of all keys in the file, whether the store is open or not. */
+int64_t kv_fixture_count_rows(struct kv_fixture *fixture);
 /* Until the store has compacted up to that revision. */
 void kv_fixture_await_compacted(struct kv_fixture *fixture, uint64_t revision);

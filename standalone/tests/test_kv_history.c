@@ -126,22 +126,6 @@ START_TEST(it_is_compacted_when_nobody_writes_too)
 }
 END_TEST
 
-/* The rows of one key in the file. */
-static int64_t count_rows(void)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
-
-    ck_assert_int_eq(sqlite3_open(fixture.options.path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT COUNT(*) FROM history", -1, &statement, NULL),
-                     SQLITE_OK);
-    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
-    int64_t rows = sqlite3_column_int64(statement, 0);
-    (void)sqlite3_finalize(statement);
-    (void)sqlite3_close(db);
-    return rows;
-}
-
 START_TEST(nothing_is_left_of_what_was_replaced_or_deleted)
 {
     fixture.options.history_revisions = 1;
@@ -157,7 +141,7 @@ START_TEST(nothing_is_left_of_what_was_replaced_or_deleted)
     kv_fixture_await_compacted(&fixture, head - 1);
     ck_assert_uint_eq(kv_count(fixture.kv, "/"), 101);
     kv_fixture_close(&fixture);
-    ck_assert_int_eq(count_rows(), 101);
+    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 101);
 }
 END_TEST
 

@@ -68,21 +68,6 @@ static void put_back(void)
     (void)unlink(kv_fixture_file(&fixture, "-shm"));
 }
 
-static int64_t count_rows(void)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
-
-    ck_assert_int_eq(sqlite3_open(fixture.options.path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT COUNT(*) FROM history", -1, &statement, NULL),
-                     SQLITE_OK);
-    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
-    int64_t rows = sqlite3_column_int64(statement, 0);
-    ck_assert_int_eq(sqlite3_finalize(statement), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-    return rows;
-}
-
 START_TEST(revisions_go_on_above_those_that_are_lost)
 {
     struct kv_watch *watch = NULL;
@@ -152,10 +137,10 @@ START_TEST(what_is_compacted_by_it_takes_no_room)
     (void)back_up();
     (void)write_what_is_lost();
     put_back();
-    ck_assert_int_eq(count_rows(), 4);
+    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 4);
     kv_fixture_open(&fixture);
     kv_fixture_close(&fixture);
-    ck_assert_int_eq(count_rows(), 1);
+    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 1);
     kv_fixture_open(&fixture);
     kv_fixture_put(&fixture, "/a", "3", KV_ANY);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=3");
@@ -179,7 +164,7 @@ START_TEST(one_that_could_not_be_restored_is_restored_later)
     ck_assert_int_lt(kv_open(&fixture.options, &fixture.kv, &fixture.err), 0);
     ck_assert_int_eq(sqlite3_exec(db, "DROP TRIGGER stop", NULL, NULL, NULL), SQLITE_OK);
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-    ck_assert_int_eq(count_rows(), 4);
+    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 4);
     kv_fixture_open(&fixture);
     ck_assert_uint_gt(kv_revision(fixture.kv), lost);
 }
