@@ -171,3 +171,13 @@ void *arena_own(struct arena *arena, void *ptr, void (*release)(void *ptr))
     arena->owned = owned;
     return ptr;
 }
+
+static void destroy(void *arena)
+{
+    arena_destroy(arena);
+}
+
+void arena_adopt(struct arena *arena, struct arena *other)
+{
+    (void)arena_own(arena, other, destroy);
+}

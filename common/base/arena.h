@@ -25,3 +25,5 @@ char *arena_vprintf(struct arena *arena, const char *format, va_list args) PRINT
 
 /* Adopts what another library allocated; returns ptr. NULL is returned as it is. */
 void *arena_own(struct arena *arena, void *ptr, void (*release)(void *ptr));
+/* The other one lives as long as this one from now on. */
+void arena_adopt(struct arena *arena, struct arena *other);

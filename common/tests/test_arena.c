@@ -76,6 +76,21 @@ START_TEST(owned_things_are_released_newest_first)
 }
 END_TEST
 
+START_TEST(an_adopted_arena_lives_as_long_as_the_other)
+{
+    struct arena *arena = arena_create(), *other = arena_create();
+    char names[] = "ab";
+
+    order[0] = '\0';
+    (void)arena_own(other, names, note);
+    (void)arena_own(arena, names + 1, note);
+    arena_adopt(arena, other);
+    ck_assert_str_eq(order, "");
+    arena_destroy(arena);
+    ck_assert_str_eq(order, "ab");
+}
+END_TEST
+
 START_TEST(strings_are_copied)
 {
     struct arena *arena = arena_create();
@@ -124,6 +139,7 @@ int main(void)
     tcase_add_test(tcase, large_memory_stands_apart_and_small_goes_on_in_the_same_chunk);
     tcase_add_test(tcase, first_allocation_may_be_large);
     tcase_add_test(tcase, owned_things_are_released_newest_first);
+    tcase_add_test(tcase, an_adopted_arena_lives_as_long_as_the_other);
     tcase_add_test(tcase, strings_are_copied);
     tcase_add_exit_test(tcase, a_count_that_overflows_ends_the_process, 1);
 #if defined(__SANITIZE_ADDRESS__)

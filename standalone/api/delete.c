@@ -25,11 +25,6 @@ static bool is_namespaces(const struct resource *resource)
     return str_equal(resource->storage, "core/namespaces");
 }
 
-static void free_arena(void *arena)
-{
-    arena_destroy(arena);
-}
-
 /* As the plugin NamespaceLifecycle has them. */
 static bool is_immortal(const struct resource *resource, const char *name)
 {
@@ -151,7 +146,7 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
 
         outcome = try_delete(api, own, resource, ns, name, options, ret_object, err);
         if (outcome != DELETE_FAILED || err->code != ERROR_CONFLICT) {
-            (void)arena_own(arena, own, free_arena);
+            arena_adopt(arena, own);
             return outcome;
         }
         arena_destroy(own);

@@ -125,11 +125,6 @@ static int try_change(struct write *write)
 /* Reads the object, and makes or changes it; 1: somebody else was faster. */
 typedef int try_fn(struct write *write);
 
-static void free_arena(void *arena)
-{
-    arena_destroy(arena);
-}
-
 /* As try_once. What a try that was for nothing leaves, in memory and as warnings, is gone. */
 static int try_apart(const struct write *write, try_fn *try_once)
 {
@@ -148,7 +143,7 @@ static int try_apart(const struct write *write, try_fn *try_once)
         call->place = (struct kv_guard){ 0 };
         arena_destroy(call->arena);
     } else {
-        (void)arena_own(arena, call->arena, free_arena);
+        arena_adopt(arena, call->arena);
     }
     call->arena = arena;
     return r;
