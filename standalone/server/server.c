@@ -86,6 +86,7 @@ static void refuse_more(struct arena *arena, const char *name, const char *what,
     ret->retry_after_s = RETRY_AFTER_S;
 }
 
+/* For whom requests and watches of this user count; NULL: nobody. */
 static const char *who_counts(const struct server *server, const struct user *user)
 {
     return server->unlimited && str_equal(user->name, server->unlimited) ? NULL : user->name;
@@ -233,8 +234,8 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
         api_handle(server->api, arena, &asked, &reply);
     }
     if (reply.watch) {
-        stream =
-            stream_open(server->streams, arena, reply.watch, &sender.credentials, &sender.identity);
+        stream = stream_open(server->streams, arena, reply.watch, &sender.credentials,
+                             &sender.identity, who_counts(server, &sender.identity.real));
         if (!stream)
             refuse_more(arena, sender.identity.real.name, "watches", &reply);
     }
@@ -283,8 +284,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
     server->api = options->api;
     server->users = options->users;
     server->unlimited = options->unlimited;
-    server->streams = streams_create(
-        server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE, options->unlimited);
+    server->streams =
+        streams_create(server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE);
     pthread_mutex_init(&server->lock, NULL);
     users_file_set_changed(server->users, on_users_changed, server->streams);
 

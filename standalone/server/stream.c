@@ -21,8 +21,8 @@ struct watcher {
 struct stream {
     struct stream *next, *previous;
     struct streams *streams;
-    struct watcher *watcher;
-    struct arena *arena; /* of what follows */
+    struct watcher *watcher; /* NULL: of nobody who counts */
+    struct arena *arena;     /* of what follows */
     struct credentials credentials;
     struct identity identity;
     struct api_watch *watch;
@@ -36,19 +36,17 @@ struct stream {
 struct streams {
     struct users_file *users;
     size_t max_each;
-    const char *unlimited;
     pthread_mutex_t lock; /* of the lists */
     struct stream *first;
     struct watcher *watchers;
 };
 
-struct streams *streams_create(struct users_file *users, size_t max_each, const char *unlimited)
+struct streams *streams_create(struct users_file *users, size_t max_each)
 {
     struct streams *streams = xcalloc(1, sizeof(*streams));
 
     streams->users = users;
     streams->max_each = max_each;
-    streams->unlimited = unlimited;
     pthread_mutex_init(&streams->lock, NULL);
     return streams;
 }
@@ -118,8 +116,7 @@ static struct watcher *take(struct streams *streams, const char *name)
 
     struct watcher *watcher = find_watcher(streams, name);
 
-    if (watcher->len >= streams->max_each &&
-        !(streams->unlimited && str_equal(name, streams->unlimited))) {
+    if (watcher->len >= streams->max_each) {
         is_first = !watcher->logged;
         watcher->logged = true;
         watcher = NULL;
@@ -138,6 +135,8 @@ static void give_back(struct streams *streams, struct watcher *watcher)
 {
     struct watcher **at = &streams->watchers;
 
+    if (!watcher)
+        return;
     if (--watcher->len <= streams->max_each / 2)
         watcher->logged = false;
     if (watcher->len)
@@ -208,11 +207,11 @@ static void add(struct streams *streams, struct stream *stream)
 const struct http_stream *stream_open(struct streams *streams, struct arena *arena,
                                       struct api_watch *watch,
                                       const struct credentials *credentials,
-                                      const struct identity *identity)
+                                      const struct identity *identity, const char *who)
 {
-    struct watcher *watcher = take(streams, identity->real.name);
+    struct watcher *watcher = who ? take(streams, who) : NULL;
 
-    if (!watcher) {
+    if (who && !watcher) {
         api_watch_close(watch);
         return NULL;
     }

@@ -8,16 +8,15 @@ struct api_watch;
 struct streams;
 struct users_file;
 
-/* Of one user, whomever he asks as, no more than max_each are open at once; of the unlimited one (NULL: there is
- * none) any number. What points is borrowed. */
-struct streams *streams_create(struct users_file *users, size_t max_each, const char *unlimited);
+/* Of one user no more than max_each are open at once. users: borrowed. */
+struct streams *streams_create(struct users_file *users, size_t max_each);
 void streams_destroy(struct streams *streams); /* none is open; NULL is fine */
 /* The users have changed: those whose identity is not what it was are ended. Any thread. */
 void streams_check(struct streams *streams);
 
-/* Takes the watch. The answer is in the arena, the stream lives until its close. NULL: its user has as many as he
- * may have, and the watch is closed. */
+/* Takes the watch. The answer is in the arena, the stream lives until its close. who: the user that it counts for,
+ * whomever he asks as; NULL: nobody. NULL is returned when he has as many as he may have, and the watch is closed. */
 const struct http_stream *stream_open(struct streams *streams, struct arena *arena,
                                       struct api_watch *watch,
                                       const struct credentials *credentials,
-                                      const struct identity *identity);
+                                      const struct identity *identity, const char *who);
