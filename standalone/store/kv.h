@@ -75,7 +75,7 @@ struct kv_value { /* in the caller's arena */
 };
 
 /* revision 0 is the newest one. ERROR_NOT_FOUND; ERROR_GONE: compacted; ERROR_TIMEOUT: the revision is
- * not there yet; ERROR_INTERNAL: the row is damaged. */
+ * not there yet; ERROR_INTERNAL: the row is damaged; ERROR_UNAVAILABLE: the disk cannot be read now. */
 int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revision,
            struct kv_value *ret, struct error *err) MUST_CHECK;
 
@@ -104,9 +104,9 @@ size_t kv_count(struct kv *kv, const char *prefix); /* now; 0 if it cannot be re
 /*
  * expected 0: the key must not be there (ERROR_EXISTS); else it must have that revision
  * (ERROR_CONFLICT, ERROR_NOT_FOUND); or KV_ANY. Also ERROR_INVALID: not a key; ERROR_TOO_LARGE;
- * ERROR_UNAVAILABLE: no space, nothing was written; ERROR_TIMEOUT: the disk failed while the write was
- * made durable: it is not there, and may be back after a crash. Whatever it was, the next write tries
- * anew: nothing has to be done by hand when there is space again.
+ * ERROR_UNAVAILABLE: no space, or what is there cannot be read: nothing was written; ERROR_TIMEOUT: the
+ * disk failed while the write was made durable: it is not there, and may be back after a crash. Whatever
+ * it was, the next write tries anew: nothing has to be done by hand when the disk is well again.
  */
 int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
            uint64_t *ret_revision, struct error *err) MUST_CHECK;

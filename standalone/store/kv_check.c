@@ -46,9 +46,31 @@ static int check_rows(struct kv_connection *connection, struct error *err)
     return r;
 }
 
+static int read_all(struct kv_connection *connection, struct error *err)
+{
+    int64_t ignored;
+    int r = check_rows(connection, err);
+
+    if (r == 0)
+        r = kv_ask(connection, "SELECT COUNT(*) FROM history INDEXED BY newest WHERE key <> ''",
+                   &ignored, err);
+    return r < 0 ? r : kv_ask(connection, "SELECT COUNT(*) FROM state", &ignored, err);
+}
+
+/* To SQLite's look a page that the disk does not give is damaged as any other, but a read says why: nobody is to
+ * restore a backup because a disk was away. */
 int kv_check(struct kv_connection *connection, struct error *err)
 {
     int r = check_pages(connection, err);
 
+    if (r == -ERROR_INTERNAL) {
+        struct error why;
+        int cause = read_all(connection, &why);
+
+        if (cause < 0 && cause != -ERROR_INTERNAL) {
+            *err = why;
+            return cause;
+        }
+    }
     return r < 0 ? r : check_rows(connection, err);
 }

@@ -87,8 +87,8 @@ int kv_sql_error(const struct kv_connection *connection, const char *doing, stru
         return error_set(err, ERROR_UNAVAILABLE, "%s '%s': no space left on the disk", doing,
                          connection->path);
     case SQLITE_IOERR:
-        return error_set(err, ERROR_TIMEOUT, "%s '%s': %s (%d, errno %d)", doing, connection->path,
-                         message, code, system);
+        return error_set(err, ERROR_UNAVAILABLE, "%s '%s': %s (%d, errno %d)", doing,
+                         connection->path, message, code, system);
     case SQLITE_BUSY:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
@@ -155,7 +155,13 @@ int kv_run(struct kv_connection *connection, enum kv_statement id, struct error 
     int r = kv_prepare(connection, id, &statement, err);
     if (r < 0)
         return r;
-    return kv_step(connection, statement, id == KV_COMMIT ? "commit to" : "begin with", err);
+    r = kv_step(connection, statement, id == KV_COMMIT ? "commit to" : "begin with", err);
+    /* Of a commit that the disk has failed all may be in the log already. */
+    if (r < 0 && id == KV_COMMIT && (sqlite3_errcode(connection->db) & 0xff) == SQLITE_IOERR) {
+        err->code = ERROR_TIMEOUT;
+        return -ERROR_TIMEOUT;
+    }
+    return r;
 }
 
 int kv_bind_text(sqlite3_stmt *statement, int index, const char *text, size_t len)

@@ -49,8 +49,8 @@ int kv_connect(const struct kv_connect_options *options, struct kv_connection *r
                struct error *err) MUST_CHECK;
 void kv_disconnect(struct kv_connection *connection); /* one that is not open is fine */
 
-/* The error of the last call: ERROR_UNAVAILABLE (no space, cannot be opened), ERROR_TIMEOUT (the disk
- * failed), ERROR_INTERNAL (damaged). Names the file and `doing`. */
+/* The error of the last call: ERROR_UNAVAILABLE (no space, the disk failed, cannot be opened),
+ * ERROR_INTERNAL (damaged). Names the file and `doing`. */
 int kv_sql_error(const struct kv_connection *connection, const char *doing, struct error *err);
 
 /* Statements from text, for what is done once: PRAGMAs, the schema. */
@@ -66,7 +66,7 @@ int kv_prepare(struct kv_connection *connection, enum kv_statement id, sqlite3_s
 DEFINE_CLEANUP(sqlite3_stmt *, sqlite3_reset)
 int kv_step(const struct kv_connection *connection, sqlite3_stmt *statement, const char *doing,
             struct error *err) MUST_CHECK; /* 1: a row; 0: no more */
-/* One without parameters and rows. */
+/* One without parameters and rows. ERROR_TIMEOUT: the disk failed in a commit. */
 int kv_run(struct kv_connection *connection, enum kv_statement id, struct error *err) MUST_CHECK;
 
 int kv_bind_text(sqlite3_stmt *statement, int index, const char *text, size_t len);

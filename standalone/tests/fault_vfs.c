@@ -54,6 +54,10 @@ static struct hook {
     fault_vfs_hook_fn *function;
     void *ctx;
 } write_hook, read_hook;
+static struct judge {
+    fault_vfs_judge_fn *function;
+    void *ctx;
+} read_judge;
 
 static struct fault_file *fault(sqlite3_file *file)
 {
@@ -221,6 +225,13 @@ void fault_vfs_set_broken(bool is_broken)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void fault_vfs_set_unreadable(fault_vfs_judge_fn *function, void *ctx)
+{
+    (void)pthread_mutex_lock(&lock);
+    read_judge = (struct judge){ function, ctx };
+    (void)pthread_mutex_unlock(&lock);
+}
+
 size_t fault_vfs_read(void)
 {
     return atomic_load(&bytes_read);
@@ -240,6 +251,14 @@ static void call_hook(const struct hook *hook)
         now.function(now.ctx);
 }
 
+static bool is_readable(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    struct judge now = read_judge;
+    (void)pthread_mutex_unlock(&lock);
+    return !now.function || !now.function(now.ctx);
+}
+
 /* --- what SQLite calls --- */
 
 static int fault_close(sqlite3_file *file)
@@ -249,6 +268,8 @@ static int fault_close(sqlite3_file *file)
 
 static int fault_read(sqlite3_file *file, void *bytes, int len, sqlite3_int64 at)
 {
+    if (!is_readable())
+        return SQLITE_IOERR_READ;
     (void)atomic_fetch_add(&bytes_read, (size_t)len);
     return real(file)->pMethods->xRead(real(file), bytes, len, at);
 }

@@ -1,5 +1,5 @@
-/* A file system for SQLite whose power goes and whose disk is full when the test says so: over the
- * system's own, as "fault". */
+/* A file system for SQLite whose power goes, whose disk is full and whose reads fail when the test says so:
+ * over the system's own, as "fault". */
 #pragma once
 
 #include <stdbool.h>
@@ -27,6 +27,9 @@ void fault_vfs_set_read_hook(fault_vfs_hook_fn *function, void *ctx);
 void fault_vfs_set_space(int64_t bytes);
 /* Syncs fail, and keep nothing. */
 void fault_vfs_set_broken(bool is_broken);
+/* Called before each read, on the thread that does it: whether it fails (as EIO). NULL: none does. */
+typedef bool fault_vfs_judge_fn(void *ctx);
+void fault_vfs_set_unreadable(fault_vfs_judge_fn *function, void *ctx);
 /* Bytes that were read, and syncs, so far, of all files. */
 size_t fault_vfs_read(void);
 size_t fault_vfs_syncs(void);

@@ -1,0 +1,296 @@
+/* A disk whose reads fail, and succeed again: who asks is told, nothing is half done, nothing is lost. */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/tests/suite.h"
+#include "standalone/tests/fault_vfs.h"
+#include "standalone/tests/kv_fixture.h"
+
+/* In all twice what the writing thread has in memory. */
+#define LARGE ((size_t)50000)
+#define MANY 100
+#define EVENTS 12
+/* Some pages for each. */
+#define EVENT ((size_t)10000)
+#define PATIENCE_MS 60000
+#define HOUR_MS ((int64_t)60 * 60 * 1000)
+
+static struct kv_fixture fixture;
+static char large[LARGE + 1];
+static atomic_int answered; /* reads that are, until they fail */
+static atomic_int failed;
+
+static bool fails(void *ctx)
+{
+    (void)ctx;
+    if (atomic_fetch_sub(&answered, 1) > 0)
+        return false;
+    atomic_fetch_add(&failed, 1);
+    return true;
+}
+
+/* After so many more reads; when it returned, all reads are answered again. */
+static void begin_failing(int reads)
+{
+    atomic_store(&answered, reads);
+    fault_vfs_set_unreadable(fails, NULL);
+}
+
+static void end_failing(void)
+{
+    fault_vfs_set_unreadable(NULL, NULL);
+}
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+    fault_vfs_install();
+    fixture.options.vfs = "fault";
+    memset(large, 'x', LARGE);
+    kv_fixture_open(&fixture);
+}
+
+static void end(void)
+{
+    end_failing();
+    kv_fixture_end(&fixture);
+}
+
+static const char *name_of(int i)
+{
+    return arena_printf(fixture.arena, "/large/%03d", i);
+}
+
+/* Of what there is the writing thread has the newer half in memory. */
+static void fill(void)
+{
+    for (int i = 0; i < MANY; i++)
+        kv_fixture_put(&fixture, name_of(i), large, 0);
+}
+
+/* Connections that read have nothing in memory when somebody has written. */
+static void forget_pages(void)
+{
+    kv_fixture_put(&fixture, "/tick", "", KV_ANY);
+}
+
+static void expect_failure(int r)
+{
+    ck_assert_msg(r == -ERROR_UNAVAILABLE, "%d: %s", r, fixture.err.message);
+    ck_assert_msg(strstr(fixture.err.message, "disk I/O error") != NULL, "%s", fixture.err.message);
+}
+
+/* --- reads ------------------------------------------------------------------------------------ */
+
+static int get(void)
+{
+    struct kv_value value;
+    int r = kv_get(fixture.kv, fixture.arena, "/large/000", 0, &value, &fixture.err);
+
+    ck_assert(r < 0 || value.len == LARGE);
+    return r;
+}
+
+static int list(void)
+{
+    const struct kv_range range = { .prefix = "/large/", .limit = 3 };
+    struct kv_page page;
+    int r = kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err);
+
+    ck_assert(r < 0 || (page.len == 3 && page.remaining == MANY - 3));
+    return r;
+}
+
+static int (*const READS[])(void) = { get, list };
+
+START_TEST(a_read_that_fails_anywhere_says_so_and_the_next_one_is_right)
+{
+    int reads = 0, r = -1;
+
+    fill();
+    for (; r < 0; reads++) {
+        forget_pages();
+        begin_failing(reads);
+        r = READS[_i]();
+        end_failing();
+        if (r < 0)
+            expect_failure(r);
+        ck_assert_int_eq(READS[_i](), 0);
+    }
+    ck_assert_int_gt(reads, 10);
+}
+END_TEST
+
+/* --- writes ----------------------------------------------------------------------------------- */
+
+/* One is new; what another one replaces, and the third deletes, has to be read. */
+static void try_three(struct kv_change changes[static 3])
+{
+    changes[0] = (struct kv_change){ .key = "/new", .text = "1", .len = 1 };
+    changes[1] =
+        (struct kv_change){ .key = "/large/000", .text = "2", .len = 1, .expected = KV_ANY };
+    changes[2] = (struct kv_change){ .key = "/large/001", .expected = KV_ANY };
+    kv_write_all(fixture.kv, changes, 3);
+}
+
+START_TEST(writes_that_cannot_read_what_they_replace_leave_nothing)
+{
+    struct kv_change changes[3] = { 0 };
+    int refused = 0;
+
+    fill();
+
+    uint64_t revision = kv_revision(fixture.kv);
+    struct kv_watch *watch = kv_fixture_watch(&fixture, "/", revision);
+
+    for (int reads = 0;; reads += 3) {
+        begin_failing(reads);
+        try_three(changes);
+        end_failing();
+        if (changes[0].r == 0)
+            break;
+        for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+            fixture.err = changes[i].err;
+            expect_failure(changes[i].r);
+        }
+        refused++;
+        ck_assert_uint_eq(kv_revision(fixture.kv), revision);
+        ck_assert_ptr_null(kv_fixture_get(&fixture, "/new", 0));
+        ck_assert_str_eq(kv_fixture_get(&fixture, "/large/000", 0), large);
+        ck_assert_str_eq(kv_fixture_next(&fixture, watch), ".");
+    }
+    ck_assert_int_gt(refused, 3);
+    ck_assert_int_eq(changes[1].r, 0);
+    ck_assert_int_eq(changes[2].r, 0);
+    ck_assert_uint_eq(kv_revision(fixture.kv), revision + 3);
+    ck_assert_str_eq(kv_fixture_next(&fixture, watch), "+/new=1");
+    kv_watch_close(watch);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture); /* which looks at all of it */
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), MANY);
+}
+END_TEST
+
+/* --- watches ---------------------------------------------------------------------------------- */
+
+/* The events of before, from the file. */
+static void take_all(struct kv_watch *watch)
+{
+    struct kv_event event;
+    int count = 0;
+
+    while (count < EVENTS) {
+        int r = kv_watch_next(watch, fixture.arena, &event, &fixture.err);
+
+        if (r > 0) {
+            ck_assert_str_eq(event.value.key, "/event");
+            ck_assert_uint_eq(event.value.len, EVENT + (size_t)count);
+            count++;
+            continue;
+        }
+        expect_failure(r);
+        end_failing();
+    }
+    ck_assert_str_eq(kv_fixture_next(&fixture, watch), ".");
+}
+
+START_TEST(a_watch_whose_read_fails_goes_on_where_it_was)
+{
+    int reads = 0, before;
+    uint64_t revision;
+
+    kv_fixture_close(&fixture);
+    fixture.options.ring_bytes = 1; /* the newest event alone */
+    kv_fixture_open(&fixture);
+    revision = kv_revision(fixture.kv);
+    for (int i = 0; i < EVENTS; i++)
+        kv_fixture_put(&fixture, "/event", large + LARGE - EVENT - i, KV_ANY);
+    do {
+        struct kv_watch *watch = kv_fixture_watch(&fixture, "/event", revision);
+
+        before = atomic_load(&failed);
+        forget_pages();
+        forget_pages();
+        begin_failing(reads++);
+        take_all(watch);
+        end_failing();
+        kv_watch_close(watch);
+    } while (atomic_load(&failed) > before);
+    ck_assert_int_gt(reads, 3);
+}
+END_TEST
+
+/* --- history, and the file as a whole ----------------------------------------------------------- */
+
+static void await_failure(int since)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (atomic_load(&failed) == since && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
+        (void)sched_yield();
+    ck_assert_int_gt(atomic_load(&failed), since);
+}
+
+START_TEST(a_history_that_cannot_be_read_is_compacted_later)
+{
+    uint64_t revision;
+
+    fill();
+    revision = kv_fixture_put(&fixture, name_of(0), "new", KV_ANY);
+    (void)kv_fixture_put(&fixture, "/last", "", 0);
+    begin_failing(0);
+    fake_clock_advance(&fixture.clock, HOUR_MS);
+    (void)!kv_put(fixture.kv, "/last", "", 0, KV_ANY, NULL, &fixture.err); /* it looks then */
+    await_failure(0);
+    ck_assert_uint_lt(kv_compacted(fixture.kv), revision);
+    end_failing();
+    fake_clock_advance(&fixture.clock, HOUR_MS);
+    kv_fixture_await_compacted(&fixture, revision);
+    ck_assert_str_eq(kv_fixture_get(&fixture, name_of(0), 0), "new");
+    ck_assert_str_eq(kv_fixture_get(&fixture, name_of(1), 0), large);
+}
+END_TEST
+
+/* _i: the log is still there, since it could not be read when the store was closed. */
+START_TEST(a_file_that_cannot_be_read_is_not_called_damaged)
+{
+    int reads = 0, r = -1;
+
+    kv_fixture_put(&fixture, "/a", "1", 0);
+    kv_fixture_put(&fixture, "/b", large, 0);
+    if (_i)
+        begin_failing(0);
+    kv_fixture_close(&fixture);
+    for (; r < 0; reads++) {
+        begin_failing(reads);
+        r = kv_open(&fixture.options, &fixture.kv, &fixture.err);
+        end_failing();
+        if (r < 0)
+            ck_assert_msg(r == -ERROR_UNAVAILABLE, "after %d reads: %s", reads,
+                          fixture.err.message);
+    }
+    ck_assert_int_gt(reads, 10);
+    ck_assert_uint_eq(kv_count(fixture.kv, "/"), 2);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/b", 0), large);
+    kv_fixture_put(&fixture, "/c", "3", 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_unreadable");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, begin, end);
+    tcase_add_loop_test(all, a_read_that_fails_anywhere_says_so_and_the_next_one_is_right, 0,
+                        (int)ARRAY_LEN(READS));
+    tcase_add_test(all, writes_that_cannot_read_what_they_replace_leave_nothing);
+    tcase_add_test(all, a_watch_whose_read_fails_goes_on_where_it_was);
+    tcase_add_test(all, a_history_that_cannot_be_read_is_compacted_later);
+    tcase_add_loop_test(all, a_file_that_cannot_be_read_is_not_called_damaged, 0, 2);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
