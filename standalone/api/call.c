@@ -275,6 +275,13 @@ int call_fail_store(struct api_call *call, const struct error *err)
     }
 }
 
+int call_fail_read(struct api_call *call, const struct error *err)
+{
+    if (err->code != ERROR_UNAVAILABLE)
+        return call_fail_store(call, err);
+    return call_fail(call, 500, "InternalError", "Internal error occurred: %s", err->message);
+}
+
 /* A quoted string of RFC 7230; what it cannot hold is left out. */
 void call_warn(struct api_call *call, const char *text)
 {

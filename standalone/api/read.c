@@ -66,7 +66,7 @@ int call_get(struct api_call *call)
         return call_fail_not_found(call, call->route.name);
     if (r == 0)
         r = stored_tree(call->arena, call->resource, &value, 0, &tree, &err);
-    return r < 0 ? call_fail_store(call, &err) : present_object(call, 200, tree);
+    return r < 0 ? call_fail_read(call, &err) : present_object(call, 200, tree);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -237,7 +237,7 @@ static int read_chunk(struct listing *listing)
         return 1;
     }
     if (r < 0)
-        return call_fail_store(call, &err);
+        return call_fail_read(call, &err);
     listing->range.revision = page.revision;
     if (take_page(listing, &page) < 0)
         return -1;

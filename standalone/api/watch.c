@@ -392,7 +392,7 @@ static int open_events(struct api_call *call, struct api_watch *watch, bool init
     if (r == -ERROR_GONE)
         return call_fail_expired(call, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
                                  watch->revision, kv_compacted(call->api->kv));
-    return r < 0 ? call_fail_store(call, &err) : 0;
+    return r < 0 ? call_fail_read(call, &err) : 0;
 }
 
 static struct api_watch *make_watch(struct api_call *call)

@@ -1,0 +1,220 @@
+/* Requests while the disk cannot be read: who asks is told so, what is refused is not there, and nothing has to be
+ * done when the disk is well again. */
+#include <check.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/api_fixture.h"
+#include "standalone/tests/fault_vfs.h"
+
+/* In all more than a list reads at once, and more than any connection has in memory. */
+#define LARGE ((size_t)300 << 10)
+#define MANY 10
+/* More than the ring of the newest events holds. */
+#define EVENTS 15
+
+static atomic_int answered; /* reads that are, until they fail */
+static char large[LARGE + 1];
+
+static bool fails(void *ctx)
+{
+    (void)ctx;
+    return atomic_fetch_sub(&answered, 1) <= 0;
+}
+
+static void begin_failing(int reads)
+{
+    atomic_store(&answered, reads);
+    fault_vfs_set_unreadable(fails, NULL);
+}
+
+static void end_failing(void)
+{
+    fault_vfs_set_unreadable(NULL, NULL);
+}
+
+static void send_object(const char *method, const char *path, const char *name, int status)
+{
+    (void)ask(method, path,
+              arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"},\"data\":{\"of\":\"%s\"}}",
+                           name, large),
+              status);
+}
+
+static void setup(void)
+{
+    fault_vfs_install();
+    memset(large, 'x', LARGE);
+    api_vfs = "fault";
+    api_setup();
+    for (int i = 0; i < MANY; i++)
+        send_object("POST", CONFIGMAPS, arena_printf(test_arena, "c%02d", i), 201);
+}
+
+static void teardown(void)
+{
+    end_failing();
+    api_teardown();
+}
+
+/* Connections that read have nothing in memory when somebody has written. */
+static void forget_pages(void)
+{
+    (void)kv_fixture_put(&api_store, "/tick", "", KV_ANY);
+}
+
+static const char *answer_text(const char *member)
+{
+    return json_string(json_get(parsed(test_arena, api_answer.body), member), "");
+}
+
+static void expect_refusal(int status, const char *reason)
+{
+    ck_assert_msg(api_answer.status == status, "%d: %s", api_answer.status, api_answer.body);
+    ck_assert_str_eq(answer_text("kind"), "Status");
+    ck_assert_str_eq(answer_text("reason"), reason);
+    ck_assert_msg(strstr(answer_text("message"), "disk I/O error") != NULL, "%s", api_answer.body);
+}
+
+/* The next number of reads after which they fail: each at first. */
+static int after(int reads)
+{
+    return reads + 1 + reads / 8;
+}
+
+/* --- questions ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *path;
+    int reads; /* at least */
+} QUESTIONS[] = {
+    { CONFIGMAPS "/c03", 70 },
+    { CONFIGMAPS, 700 },
+    { CONFIGMAPS "?limit=7", 500 },
+    { CONFIGMAPS "?watch=true", 70 },
+};
+
+START_TEST(a_question_that_cannot_be_answered_is_told_so)
+{
+    const char *path = QUESTIONS[_i].path;
+    int reads = 0;
+
+    for (;; reads = after(reads)) {
+        forget_pages();
+        begin_failing(reads);
+        api_try("GET", path, "json", NULL);
+        end_failing();
+        if (api_answer.status == 200)
+            break;
+        expect_refusal(500, "InternalError");
+    }
+    api_watch_close(api_answer.watch);
+    ck_assert_int_ge(reads, QUESTIONS[_i].reads);
+    ck_assert_uint_eq(json_len(json_get(ask("GET", CONFIGMAPS, NULL, 200), "items")), MANY);
+}
+END_TEST
+
+/* --- writes ------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *method, *path, *type, *body;
+    int status;
+} WRITES[] = {
+    { "POST", CONFIGMAPS, "json", "{\"metadata\":{\"name\":\"new\"}}", 201 },
+    { "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new", "json",
+      "{\"metadata\":{\"name\":\"new\"}}", 201 },
+    { "PUT", CONFIGMAPS "/c00", "json", "{\"metadata\":{\"name\":\"c00\"}}", 200 },
+    { "PATCH", CONFIGMAPS "/c00", "merge-patch+json", "{\"data\":null}", 200 },
+    { "PATCH", CONFIGMAPS "/c00", "json-patch+json", "[{\"op\":\"remove\",\"path\":\"/data\"}]",
+      200 },
+    { "PATCH", CONFIGMAPS "/new?fieldManager=me", "apply-patch+yaml",
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"new\"}}", 201 },
+    { "DELETE", CONFIGMAPS "/c00", "json", "", 200 },
+};
+
+START_TEST(a_write_that_cannot_be_decided_is_not_made)
+{
+    uint64_t revision;
+    int reads = 0;
+
+    for (;; reads = after(reads)) {
+        forget_pages();
+        revision = kv_revision(api_store.kv);
+        begin_failing(reads);
+        api_try(WRITES[_i].method, WRITES[_i].path, WRITES[_i].type, WRITES[_i].body);
+        end_failing();
+        if (api_answer.status == WRITES[_i].status)
+            break;
+        expect_refusal(503, "ServiceUnavailable");
+        ck_assert_uint_eq(kv_revision(api_store.kv), revision);
+    }
+    ck_assert_int_gt(reads, 2);
+    ck_assert_uint_eq(kv_revision(api_store.kv), revision + 1);
+}
+END_TEST
+
+/* --- watches ------------------------------------------------------------------------------------ */
+
+static void expect_end(struct api_watch *watch)
+{
+    begin_failing(0);
+    ck_assert_str_eq(watch_next(watch), "ERROR 500");
+    ck_assert_str_eq(watch_next(watch), "END");
+    end_failing();
+    api_watch_close(watch);
+}
+
+/* Names in their order, each once. */
+static void expect_all(struct api_watch *watch, const char *word, int len)
+{
+    for (int i = 0; i < len; i++) {
+        const char *line = watch_next(watch);
+
+        ck_assert_msg(str_has_prefix(line, arena_printf(test_arena, "ADDED %s%02d@", word, i)),
+                      "%s", line);
+    }
+    ck_assert_str_eq(watch_next(watch), ".");
+    api_watch_close(watch);
+}
+
+START_TEST(a_watch_that_cannot_say_what_there_is_ends)
+{
+    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=true");
+
+    ck_assert(str_has_prefix(watch_next(watch), "ADDED c00@"));
+    expect_end(watch);
+    expect_all(watch_open(CONFIGMAPS "?watch=true"), "c", MANY);
+}
+END_TEST
+
+START_TEST(a_watch_that_cannot_say_what_came_ends_and_another_one_says_all)
+{
+    const char *path =
+        arena_printf(test_arena, CONFIGMAPS "?watch=true&resourceVersion=%s",
+                     meta(ask("GET", CONFIGMAPS "?limit=1", NULL, 200), "resourceVersion"));
+    struct api_watch *watch = watch_open(path);
+
+    for (int i = 0; i < EVENTS; i++)
+        send_object("POST", CONFIGMAPS, arena_printf(test_arena, "d%02d", i), 201);
+    expect_end(watch);
+    expect_all(watch_open(path), "d", EVENTS);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api unreadable");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 300);
+    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_loop_test(all, a_question_that_cannot_be_answered_is_told_so, 0,
+                        (int)ARRAY_LEN(QUESTIONS));
+    tcase_add_loop_test(all, a_write_that_cannot_be_decided_is_not_made, 0, (int)ARRAY_LEN(WRITES));
+    tcase_add_test(all, a_watch_that_cannot_say_what_there_is_ends);
+    tcase_add_test(all, a_watch_that_cannot_say_what_came_ends_and_another_one_says_all);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
