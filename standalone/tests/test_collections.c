@@ -234,6 +234,61 @@ START_TEST(what_comes_meanwhile_stays)
 }
 END_TEST
 
+/* --- a disk that cannot be read ----------------------------------------------------------------- */
+
+static bool is_tester(void *ctx)
+{
+    (void)ctx;
+    return pthread_equal(pthread_self(), tester);
+}
+
+static void read_again(void *ctx)
+{
+    if (is_tester(ctx))
+        fault_vfs_set_unreadable(NULL, NULL);
+}
+
+/* Of the test's thread, until it has found out. */
+static void fail_next_read(void)
+{
+    fault_vfs_set_unreadable(is_tester, NULL);
+    fault_vfs_set_read_hook(read_again, NULL);
+}
+
+static void change_a_and_hide_b(void)
+{
+    ask_without_answer("PATCH", CONFIGMAPS "/a", "merge-patch+json", "{\"data\":{\"more\":\"1\"}}",
+                       200);
+    fail_next_read();
+}
+
+static void delete_a_and_hide_b(void)
+{
+    delete_a();
+    fail_next_read();
+}
+
+static void (*const HIDING[])(void) = { change_a_and_hide_b, delete_a_and_hide_b };
+
+/* "a" goes, but not as it was decided; what that said is no reason for "b" to stay. */
+START_TEST(each_is_refused_for_its_own_reason)
+{
+    (void)make("a", "");
+    (void)make("b", "");
+    (void)make("c", "");
+    meanwhile = HIDING[_i];
+
+    const char *why = refusal("DELETE", CONFIGMAPS, NULL, 503);
+
+    ck_assert_msg(str_has_prefix(why, "ServiceUnavailable: "), "%s", why);
+    ck_assert_msg(strstr(why, "disk I/O error") != NULL, "%s", why);
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "b c");
+    fault_vfs_set_read_hook(NULL, NULL);
+    (void)ask("DELETE", CONFIGMAPS, NULL, 200);
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("collections");
@@ -250,6 +305,7 @@ int main(void)
     tcase_add_test(all, what_changes_after_it_was_read_is_decided_anew);
     tcase_add_test(all, what_is_gone_meanwhile_is_no_mistake);
     tcase_add_test(all, what_comes_meanwhile_stays);
+    tcase_add_loop_test(all, each_is_refused_for_its_own_reason, 0, (int)ARRAY_LEN(HIDING));
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
