@@ -94,6 +94,14 @@ static void answer_both(const char *version)
     tiny_server_answer(server, "watch=true", 200, "");
 }
 
+/* Whoever waits for a server may be there before it has been told what to answer. */
+static void start_server_again(uint16_t port, const char *version)
+{
+    server = tiny_server_listen(port);
+    answer_both(version);
+    tiny_server_serve(server);
+}
+
 static void set_up(void)
 {
     cond_init(&changed);
@@ -155,8 +163,7 @@ START_TEST(a_new_server_is_watched_from_the_last_version)
     tiny_server_stop(server);
     wait_for_problem("watch gadgets.example.org: Unavailable: ");
 
-    server = tiny_server_start(port);
-    answer_both("99");
+    start_server_again(port, "99");
     tiny_server_wait(server, "/gadgets?watch=true&allowWatchBookmarks=true&resourceVersion=12", 1);
     tiny_server_wait(server, "/widgets?watch=true&allowWatchBookmarks=true&resourceVersion=10", 1);
     tiny_server_push(server, "/widgets?watch=true", ADDED("b", "15"));
@@ -174,8 +181,7 @@ START_TEST(nobody_there_is_a_problem_until_somebody_is)
     server = NULL;
     loop_start();
     wait_for_problem("list gadgets.example.org: Unavailable: Failed to connect to 127.0.0.1");
-    server = tiny_server_start(port);
-    answer_both("10");
+    start_server_again(port, "10");
     wait_for_version(&gadgets, "10");
     wait_for_version(&widgets, "10");
     wait_for_problem(NULL);
@@ -216,9 +222,10 @@ START_TEST(gone_lists_again)
 {
     answer_both("10");
     loop_start();
+    tiny_server_wait(server, "watch=true", 2);
+    answer_both("90"); /* before it is asked for */
     tiny_server_push(server, "/gadgets?watch=true",
                      "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\"}}");
-    answer_both("90");
     wait_for_version(&gadgets, "90");
     ck_assert_uint_eq(gadgets.lists, 2);
     wait_for_problem(NULL);
@@ -234,8 +241,7 @@ START_TEST(a_list_that_breaks_off_is_asked_for_again)
     wait_for_version(&widgets, "10");
     uint16_t port = tiny_server_port(server);
     tiny_server_stop(server);
-    server = tiny_server_start(port);
-    answer_both("20");
+    start_server_again(port, "20");
     wait_for_version(&gadgets, "20");
     ck_assert_uint_eq(gadgets.lists, 1);
 }

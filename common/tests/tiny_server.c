@@ -184,7 +184,7 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-struct tiny_server *tiny_server_start(uint16_t port)
+struct tiny_server *tiny_server_listen(uint16_t port)
 {
     struct tiny_server *server = xcalloc(1, sizeof(*server));
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -202,7 +202,19 @@ struct tiny_server *tiny_server_start(uint16_t port)
     server->port = ntohs(address.sin_port);
     pthread_mutex_init(&server->lock, NULL);
     cond_init(&server->changed);
+    return server;
+}
+
+void tiny_server_serve(struct tiny_server *server)
+{
     ck_assert_int_eq(pthread_create(&server->thread, NULL, serve, server), 0);
+}
+
+struct tiny_server *tiny_server_start(uint16_t port)
+{
+    struct tiny_server *server = tiny_server_listen(port);
+
+    tiny_server_serve(server);
     return server;
 }
 

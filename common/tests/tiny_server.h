@@ -8,7 +8,10 @@
 
 struct tiny_server;
 struct tiny_server *tiny_server_start(uint16_t port); /* 0: any */
-void tiny_server_stop(struct tiny_server *server);    /* breaks all connections off */
+/* In two steps, for who is connected to as soon as it listens: until it serves, nobody is answered. */
+struct tiny_server *tiny_server_listen(uint16_t port);
+void tiny_server_serve(struct tiny_server *server);
+void tiny_server_stop(struct tiny_server *server); /* breaks all connections off */
 uint16_t tiny_server_port(const struct tiny_server *server);
 
 /*
