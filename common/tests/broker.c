@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
@@ -134,7 +135,11 @@ void broker_kill(struct broker *broker)
 
 void broker_freeze(struct broker *broker)
 {
+    siginfo_t stopped;
+
     ck_assert_int_eq(kill(broker->pid, SIGSTOP), 0);
+    /* Until then it may be at work. */
+    ck_assert_int_eq(waitid(P_PID, (id_t)broker->pid, &stopped, WSTOPPED), 0);
 }
 
 void broker_thaw(struct broker *broker)
