@@ -430,7 +430,8 @@ static void *run(void *ctx)
     while (!is_stopping(collector)) {
         take_events(collector);
 
-        bool more = work(collector);
+        /* Who has not seen all dependents of an owner would take those for all. */
+        bool more = !collector->is_behind && work(collector);
 
         collector_expire_events(collector);
         if (!more)

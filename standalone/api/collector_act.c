@@ -145,20 +145,23 @@ static bool has_dependents(struct collector *collector, struct arena *arena,
     return collector_dependents(collector, arena, uid, COLLECTOR_ALL, &(size_t){ 0 }, &keys) > 0;
 }
 
-static bool is_waiting(struct collector *collector, const char *key)
+/* What is true of the object of this key; less than 0: it cannot be read. */
+static int is_waiting(struct collector *collector, const char *key)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct collector_subject subject;
+    int r = read_subject(collector, arena, key, &subject);
 
-    return read_subject(collector, arena, key, &subject) == 0 &&
-           collector_is_deleting(subject.object) &&
+    if (r != 0)
+        return r < 0 ? r : 0;
+    return collector_is_deleting(subject.object) &&
            delete_has_finalizer(subject.object, FINALIZER_FOREGROUND);
 }
 
 /* One of its dependents waits in the foreground: it may be in a circle of owners. All are looked at, once: who
- * calls this is deleted next. */
-static bool has_waiting_dependent(struct collector *collector,
-                                  const struct collector_subject *subject)
+ * calls this is deleted next. As is_waiting. */
+static int has_waiting_dependent(struct collector *collector,
+                                 const struct collector_subject *subject)
 {
     const char *uid = json_string(json_path(subject->object, "metadata", "uid", NULL), "");
     size_t position = 0, len;
@@ -169,11 +172,13 @@ static bool has_waiting_dependent(struct collector *collector,
 
         len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &position, &keys);
         for (size_t i = 0; i < len; i++) {
-            if (is_waiting(collector, keys[i]))
-                return true;
+            int r = is_waiting(collector, keys[i]);
+
+            if (r)
+                return r;
         }
     } while (len == COLLECTOR_BATCH);
-    return false;
+    return 0;
 }
 
 /* Its owners do not wait for it any more. */
@@ -201,7 +206,10 @@ static bool delete_foreground(struct collector *collector, struct arena *arena,
 {
     if (!has_dependents(collector, arena, subject))
         return collector_delete(collector, arena, subject->key, subject->object, NULL);
-    if (has_waiting_dependent(collector, subject) && !unblock(collector, arena, subject))
+
+    int r = has_waiting_dependent(collector, subject);
+
+    if (r < 0 || (r > 0 && !unblock(collector, arena, subject)))
         return false;
     return collector_delete(collector, arena, subject->key, subject->object, "Foreground");
 }
@@ -290,16 +298,19 @@ static int is_waited_for(struct collector *collector, const char *key, const cha
     return r == 0 ? names_owner(dependent.object, uid, true) : r < 0 ? r : 0;
 }
 
-static bool is_in_going_namespace(struct collector *collector, struct arena *arena,
-                                  const struct collector_subject *subject)
+/* What is true; less than 0: it cannot be read. */
+static int is_in_going_namespace(struct collector *collector, struct arena *arena,
+                                 const struct collector_subject *subject)
 {
     const char *ns = json_string(json_path(subject->object, "metadata", "namespace", NULL), "");
     struct collector_subject place;
 
-    return *ns &&
-           read_subject(collector, arena, arena_printf(arena, NAMESPACE_KEYS "%s", ns), &place) ==
-               0 &&
-           collector_is_deleting(place.object);
+    if (!*ns)
+        return 0;
+
+    int r = read_subject(collector, arena, arena_printf(arena, NAMESPACE_KEYS "%s", ns), &place);
+
+    return r == 0 ? collector_is_deleting(place.object) : r < 0 ? r : 0;
 }
 
 /* The end of who is waited for wakes this one. In a namespace that goes nobody waits, even if who empties it
@@ -307,10 +318,11 @@ static bool is_in_going_namespace(struct collector *collector, struct arena *are
 static enum collector_outcome wait_on(struct collector *collector, struct arena *arena,
                                       const struct collector_subject *subject)
 {
-    return !is_in_going_namespace(collector, arena, subject) ||
-                   collector_delete(collector, arena, subject->key, subject->object, "Background")
-               ? COLLECTOR_DONE
-               : COLLECTOR_LATER;
+    int r = is_in_going_namespace(collector, arena, subject);
+
+    if (r > 0 && !collector_delete(collector, arena, subject->key, subject->object, "Background"))
+        return COLLECTOR_LATER;
+    return r < 0 ? COLLECTOR_LATER : COLLECTOR_DONE;
 }
 
 /* Dependents are looked at on their own: they were noted when their owner began to wait, or when they came. */
