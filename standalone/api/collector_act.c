@@ -386,6 +386,9 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
         return look_at_owners(collector, arena, &subject) ? COLLECTOR_DONE : COLLECTOR_LATER;
     if (str_has_prefix(key, NAMESPACE_KEYS))
         return collector_empty_namespace(collector, arena, &subject);
+    /* It is looked at again when its event was taken, and with it those of dependents that came before. */
+    if (subject.revision > kv_watch_progress(collector->watch))
+        return COLLECTOR_DONE;
     if (delete_has_finalizer(subject.object, FINALIZER_ORPHAN))
         return orphan_dependents(collector, arena, &subject);
     if (delete_has_finalizer(subject.object, FINALIZER_FOREGROUND))

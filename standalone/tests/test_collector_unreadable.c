@@ -19,6 +19,7 @@
 #define MANY 10
 #define NOTE ((size_t)200 << 10)
 #define PAGE 4096 /* of the file */
+#define TOGETHER 8
 /* Of each kind of deletion; a failure costs COLLECTOR_RETRY_MS. */
 #define GROUPS 12
 #define DEPENDENTS 4
@@ -273,6 +274,12 @@ static void begin_holding(void)
     await_held();
 }
 
+static void hold_at_next(void)
+{
+    (void)sem_post(&release);
+    await_held();
+}
+
 static void end_holding(void)
 {
     fault_vfs_set_read_hook(NULL, NULL);
@@ -291,6 +298,27 @@ START_TEST(events_that_could_not_be_read_are_read_again)
     await_failure();
     end_failing();
     await_all_gone("d", MANY);
+}
+END_TEST
+
+/* Of those that it looks at together each but the first begins to go, with a dependent that came just before. */
+START_TEST(dependents_that_it_has_not_seen_are_orphans_too)
+{
+    api_collect();
+    put(CONFIGMAPS, "root", "", "");
+    begin_holding();
+    put_dependents("o", TOGETHER, "root", "");
+    hold_at_next();
+    for (int i = 0; i < TOGETHER; i++) {
+        put_dependents(numbered("d", i), 1, numbered("o", i), "");
+        delete_with(path_of(CONFIGMAPS, numbered("o", i)), "Orphan");
+    }
+    end_holding();
+    await_all_gone("o", TOGETHER);
+    collect_one_more("first");
+    collect_one_more("second");
+    for (int i = 0; i < TOGETHER; i++)
+        expect_orphans(numbered("d", i), 1);
 }
 END_TEST
 
@@ -416,6 +444,7 @@ int main(void)
     tcase_add_test(all, a_first_look_that_fails_is_taken_again);
     tcase_add_test(all, half_a_look_at_the_store_is_nothing_to_act_on);
     tcase_add_test(all, events_that_could_not_be_read_are_read_again);
+    tcase_add_test(all, dependents_that_it_has_not_seen_are_orphans_too);
     tcase_add_test(all, circles_are_broken_whichever_read_fails);
     tcase_add_loop_test(all, dependents_go_or_stay_whichever_read_fails, 0,
                         (int)ARRAY_LEN(POLICIES));
