@@ -395,6 +395,14 @@ void http_connections_make_room(struct http_server *server)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* So long a server that stops waits for it. Its handler, if one is under way, stops the clock. */
+static int64_t stop_patience_ms(const struct http_connection *connection)
+{
+    if (connection->is_whole)
+        return HTTP_STOP_ANSWER_MS;
+    return connection->id ? HTTP_STOP_BODY_MS : STOP_HEADERS_MS;
+}
+
 /* Not wanted any more by a server that stops. */
 static bool holds_up_stop(struct http_connection *connection, int64_t clock_ms)
 {
@@ -402,11 +410,9 @@ static bool holds_up_stop(struct http_connection *connection, int64_t clock_ms)
 
     if (!connection->busy || connection->is_stream)
         return true;
-    if (connection->is_whole)
-        return false;
     if (!connection->stop_ms)
         connection->stop_ms = now_ms;
-    return now_ms - connection->stop_ms >= (connection->id ? HTTP_STOP_BODY_MS : STOP_HEADERS_MS);
+    return now_ms - connection->stop_ms >= stop_patience_ms(connection);
 }
 
 void http_connections_check(struct http_server *server)

@@ -118,11 +118,13 @@ struct http_server;
  * be bound. */
 int http_server_start(const struct http_server_options *options, struct http_server **ret,
                       struct error *err) MUST_CHECK;
-/* Of a body that is still read when the server is to stop: so long, then it is cut. */
+/* Since the stop was asked for, without what handlers took: so long a body is still read, and an answer sent. Then
+ * they are cut. */
 #define HTTP_STOP_BODY_MS 3000
-/* Answers requests that are whole (or cuts their answers at their deadline), waits for bodies as above, and for
- * nobody else: handshakes and headers that are not complete are cut, kept connections and streams, too. Frees.
- * NULL is fine. */
+#define HTTP_STOP_ANSWER_MS 5000
+/* Answers requests that are whole, waits for bodies and for who reads an answer as above (and not beyond their
+ * deadlines), and for nobody else: handshakes and headers that are not complete are cut, kept connections and
+ * streams, too. Frees. NULL is fine. */
 void http_server_stop(struct http_server *server);
 unsigned http_server_port(const struct http_server *server);
 /* Any thread: the handler of this request, which said HTTP_LATER, is called again. Nobody waits: fine. */
