@@ -189,14 +189,28 @@ static int handle_objects(struct api_call *call)
     return choose_verb(call, &verb) < 0 ? -1 : handle_verb(call, verb);
 }
 
+static int read_query(struct api_call *call, struct error *err)
+{
+    const char *text = call->request->query;
+    int r = query_parse(call->arena, text ? text : "", &call->query, err);
+
+    return r < 0 ? r : query_check_timeout(&call->query, err);
+}
+
+/* What a query asks for is looked at where the object is found; a timeout before there is any path, as there. */
 bool api_admit(struct api *api, struct arena *arena, const struct api_request *request,
                struct api_reply *ret)
 {
     struct api_call call = { .api = api, .arena = arena, .request = request, .reply = ret };
+    struct error err;
     size_t verb;
 
     *ret = (struct api_reply){ 0 };
     call.route = route_parse(arena, request->path);
+    if (read_query(&call, &err) < 0 && query_check_timeout(&call.query, &err) < 0) {
+        (void)call_fail(&call, 400, "BadRequest", "%s", err.message);
+        return false;
+    }
     call.resource =
         resources_find(api->resources, call.route.group, call.route.version, call.route.plural);
     return call.route.type != ROUTE_OBJECTS || choose_verb(&call, &verb) == 0;
@@ -229,7 +243,7 @@ void api_handle(struct api *api, struct arena *arena, const struct api_request *
     *ret = (struct api_reply){ 0 };
     call.route = route_parse(arena, request->path);
     call.format = format_of(arena, request->accept);
-    if (query_parse(arena, request->query ? request->query : "", &call.query, &err) < 0)
+    if (read_query(&call, &err) < 0)
         (void)call_fail(&call, 400, "BadRequest", "%s", err.message);
     else if (call.route.type == ROUTE_OBJECTS)
         (void)handle_objects(&call);

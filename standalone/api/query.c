@@ -98,12 +98,12 @@ static int read_parameter(struct arena *arena, struct query *query, const char *
     return 0;
 }
 
-/* No request takes so long that it mattered; what is no duration is refused, as there. */
-static int check_timeout(const char *timeout, struct error *err)
+int query_check_timeout(const struct query *query, struct error *err)
 {
+    const char *timeout = query->timeout;
     int64_t ms;
 
-    if (!*timeout || str_to_duration_ms(timeout + (*timeout == '-'), &ms))
+    if (query->watch || !*timeout || str_to_duration_ms(timeout + (*timeout == '-'), &ms))
         return 0;
     return error_set(err, ERROR_INVALID,
                      "invalid timeout specified in the request URL - time: %s \"%s\"",
@@ -137,5 +137,5 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
             return r;
         text += len + (text[len] == '&');
     }
-    return ret->watch ? 0 : check_timeout(ret->timeout, err);
+    return 0;
 }

@@ -31,6 +31,9 @@ struct query {
 };
 
 /* Unknown parameters are ignored, as there. ERROR_INVALID: one that is known cannot be read; the
- * message is for a BadRequest. */
+ * message is for a BadRequest, *ret has those before it. */
 int query_parse(struct arena *arena, const char *text, struct query *ret,
                 struct error *err) MUST_CHECK;
+/* Of every request but a watch, on whatever path: no request takes so long that it mattered; ERROR_INVALID: it is
+ * no duration. */
+int query_check_timeout(const struct query *query, struct error *err) MUST_CHECK;

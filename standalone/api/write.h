@@ -22,6 +22,7 @@ struct write {
     uint64_t revision;           /* of live in the store */
     const cJSON *sent;           /* of an update: the object as it was decoded */
     const struct resource *said; /* what the body says it is; of this kind is what is decoded */
+    const char *said_kind, *said_version; /* its words for that; the version without its group */
     cJSON *object;
     bool from_tree;    /* a strategic patch: Go makes the struct of a tree, not of a text */
     bool managed;      /* managedFields are set: server-side apply */

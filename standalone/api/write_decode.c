@@ -43,13 +43,11 @@ static int refuse_patched(struct write *write, const char *why)
 
 static int refuse(struct write *write, const char *why, bool patched)
 {
-    const struct kube_kind *said = &write->said->kind;
-
     if (patched)
         return refuse_patched(write, why);
     return call_fail(write->call, 400, "BadRequest",
-                     "%s in version \"%s\" cannot be handled as a %s: %s", said->kind,
-                     said->version, write->call->resource->kind.kind, why);
+                     "%s in version \"%s\" cannot be handled as a %s: %s", write->said_kind,
+                     write->said_version, write->call->resource->kind.kind, why);
 }
 
 /* NULL: nothing built in is known by this name. */
@@ -61,19 +59,14 @@ static const struct resource *registered(struct api_call *call, const char *vers
     return resource && !resource->custom ? resource : NULL;
 }
 
-static int refuse_kind(struct write *write, const char *version, const char *said, bool patched)
+static int refuse_kind(struct write *write, const char *version, bool patched)
 {
-    struct api_call *call = write->call;
-    const char *slash = strchr(version, '/');
-    const char *why = arena_printf(call->arena,
+    const char *why = arena_printf(write->call->arena,
                                    "no kind \"%s\" is registered for version \"%s\" in scheme "
                                    "\"pkg/runtime/scheme.go:110\"",
-                                   said, version);
+                                   write->said_kind, version);
 
-    if (patched)
-        return refuse_patched(write, why);
-    return call_fail(call, 400, "BadRequest", "%s in version \"%s\" cannot be handled as a %s: %s",
-                     said, slash ? slash + 1 : version, call->resource->kind.kind, why);
+    return refuse(write, why, patched);
 }
 
 /* What does not say which kind it is. */
@@ -160,13 +153,32 @@ static int check_name(struct write *write, const char *said)
                      said, kind->version, kind->kind, said, package(write), kind->kind);
 }
 
+static int check_said(struct write *write, const char *version, const char *kind)
+{
+    return check_version(write, version) < 0 ? -1 : check_name(write, kind);
+}
+
+/* Keeps what the body says that it is; a built-in kind is looked for by it. */
+static void keep_said(struct write *write, const char *version, const char *kind)
+{
+    struct api_call *call = write->call;
+    const struct resource *resource = call->resource;
+    const char *slash = strchr(version, '/');
+
+    write->said_kind = arena_strdup(call->arena, kind); /* the object's own go with what is set */
+    write->said_version = arena_strdup(call->arena, slash ? slash + 1 : version);
+    if (!resource->custom && (!str_equal(version, resource_api_version(call->arena, resource)) ||
+                              !str_equal(kind, resource->kind.kind)))
+        write->said = registered(call, version, kind);
+}
+
 /* What a client sends becomes a struct of the kind that it says, and is told what does not fit that one, before it
- * must be of this kind. A tree becomes one of this kind, whatever it says. */
+ * must be of this kind; a custom one keeps what it says until then. A tree becomes one of this kind, whatever it
+ * says. */
 static int check_kind(struct write *write, cJSON *object, bool patched)
 {
     struct api_call *call = write->call;
     const struct resource *resource = call->resource;
-    const char *expected = resource_api_version(call->arena, resource);
     const char *said = json_string(json_get(object, "kind"), "");
     const char *version = json_string(json_get(object, "apiVersion"), "");
 
@@ -176,18 +188,17 @@ static int check_kind(struct write *write, cJSON *object, bool patched)
         said = version = "";
     if (!resource->custom) { /* the decoder has these from the path */
         said = *said ? said : resource->kind.kind;
-        version = *version ? version : expected;
+        version = *version ? version : resource_api_version(call->arena, resource);
     }
     if (!*said)
         return refuse_unrecognized(write, "Object 'Kind' is missing", patched);
-    if (!resource->custom &&
-        (!str_equal(version, expected) || !str_equal(said, resource->kind.kind)))
-        write->said = registered(call, version, said);
+    keep_said(write, version, said);
     if (!write->said)
-        return refuse_kind(write, version, said, patched);
-    if ((resource->custom || patched) &&
-        (check_version(write, version) < 0 || check_name(write, said) < 0))
+        return refuse_kind(write, version, patched);
+    if (patched && check_said(write, version, said) < 0)
         return -1;
+    if (resource->custom)
+        return 0;
     json_set_string(object, "kind", write->said->kind.kind);
     json_set_string(object, "apiVersion", resource_api_version(call->arena, write->said));
     return 0;
@@ -304,7 +315,8 @@ int write_decode(struct write *write, cJSON *object, bool patched)
     /* What is applied was compared with the schema; what may be anything there is not looked into. */
     if (!write->managed && check_unknown(write, unknown, patched) < 0)
         return -1;
-    if (check_version(write, json_string(json_get(object, "apiVersion"), "")) < 0)
+    if (check_said(write, json_string(json_get(object, "apiVersion"), ""),
+                   json_string(json_get(object, "kind"), "")) < 0)
         return -1;
     if (resource->custom)
         schema_default(resource->schema, object);

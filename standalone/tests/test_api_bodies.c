@@ -91,6 +91,28 @@ START_TEST(a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_anothe
 }
 END_TEST
 
+/* Its types come first, then its version, then its kind; in the refusals stands what it says. */
+START_TEST(a_custom_kind_is_asked_what_it_is_when_its_types_are_right)
+{
+    static const char body[] = "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{"
+                               "\"name\":\"a\",\"generation\":%s},\"spec\":{}}";
+    const char *ours = "propeller.propeller.abstractmachines.fr/v1";
+
+    ck_assert_str_eq(
+        message_of(
+            ask("POST", TASKS, arena_printf(test_arena, body, "x/v7", "Tusk", "\"7\""), 400)),
+        "Tusk in version \"v7\" cannot be handled as a Task: json: cannot unmarshal string into Go "
+        "struct field ObjectMeta.generation of type int64");
+    ck_assert_str_eq(
+        message_of(ask("POST", TASKS, arena_printf(test_arena, body, "x/v7", "Tusk", "7"), 400)),
+        arena_printf(test_arena, OTHER_VERSION, "x/v7", ours));
+    ck_assert_str_eq(
+        message_of(ask("POST", TASKS, arena_printf(test_arena, body, ours, "Tusk", "7"), 400)),
+        "Tusk in version \"v1\" cannot be handled as a Task: converting (v1.Tusk) to (v1.Task): "
+        "unknown conversion");
+}
+END_TEST
+
 START_TEST(another_kind_is_read_as_that_one)
 {
     static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
@@ -180,6 +202,7 @@ int main(void)
     tcase_add_test(tests, null_does_not_say_which_kind_it_is);
     tcase_add_test(tests,
                    a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_another_one);
+    tcase_add_test(tests, a_custom_kind_is_asked_what_it_is_when_its_types_are_right);
     tcase_add_test(tests, another_kind_is_read_as_that_one);
     tcase_add_test(tests, a_strategic_patch_is_of_the_kind_of_the_object_whatever_it_says);
     tcase_add_test(tests, what_a_strategic_patch_makes_must_become_a_struct);

@@ -50,6 +50,28 @@ START_TEST(an_update_of_another_object_names_where_it_looked)
 }
 END_TEST
 
+/* Before a body is there, and before there is any path. */
+static const struct {
+    const char *path, *query;
+    int status; /* 0: it is let in */
+} ADMITTED[] = {
+    { CONFIGMAPS "/a/x/y", "timeout=1", 400 },  { CONFIGMAPS "/a/x/y", "watch=1&timeout=1", 404 },
+    { CONFIGMAPS "/a/x/y", "timeout=1s", 404 }, { CONFIGMAPS "/a/x/y", "limit=x", 404 },
+    { CONFIGMAPS, "timeout=1", 400 },           { CONFIGMAPS, "limit=x", 0 },
+};
+
+START_TEST(a_timeout_that_is_none_is_told_before_there_is_any_path)
+{
+    const struct api_request request = {
+        .method = "POST", .path = ADMITTED[_i].path, .query = ADMITTED[_i].query, .user = &api_user
+    };
+    struct api_reply reply;
+
+    ck_assert_int_eq(api_admit(api, test_arena, &request, &reply), !ADMITTED[_i].status);
+    ck_assert_int_eq(reply.status, ADMITTED[_i].status);
+}
+END_TEST
+
 START_TEST(options_of_an_update_come_before_the_type_of_its_body_and_those_of_a_creation_after_it)
 {
     (void)ask("POST", CONFIGMAPS, named("", ""), 201);
@@ -225,6 +247,8 @@ int main(void)
     tcase_add_checked_fixture(tests, api_setup, api_teardown);
     tcase_add_loop_test(tests, an_update_of_another_object_names_where_it_looked, 0,
                         ARRAY_LEN(OTHERS));
+    tcase_add_loop_test(tests, a_timeout_that_is_none_is_told_before_there_is_any_path, 0,
+                        ARRAY_LEN(ADMITTED));
     tcase_add_test(
         tests,
         options_of_an_update_come_before_the_type_of_its_body_and_those_of_a_creation_after_it);
