@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/alloc.h"
 
@@ -76,6 +77,16 @@ bool buf_printf(struct buf *buf, const char *format, ...)
 const char *buf_string(const struct buf *buf)
 {
     return buf->data ? buf->data : "";
+}
+
+size_t buf_line_of_nul(const struct buf *buf)
+{
+    const char *text = buf_string(buf), *nul = memchr(text, '\0', buf->len);
+    size_t line = 1;
+
+    for (const char *at = text; nul && at < nul; at++)
+        line += *at == '\n';
+    return nul ? line : 0;
 }
 
 void buf_consume(struct buf *buf, size_t len)

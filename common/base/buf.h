@@ -27,6 +27,8 @@ bool buf_append_string(struct buf *buf, const char *s) MUST_CHECK;
 bool buf_prepend(struct buf *buf, const void *bytes, size_t len) MUST_CHECK;
 bool buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
 const char *buf_string(const struct buf *buf); /* "" if nothing was appended */
+/* From 1, of the first NUL, behind which a C string would lose the rest; 0: there is none. */
+size_t buf_line_of_nul(const struct buf *buf);
 void buf_consume(struct buf *buf, size_t len); /* drops the first len bytes */
 void buf_clear(struct buf *buf);               /* keeps the memory */
 void buf_release(struct buf *buf);             /* frees it; usable again afterwards */

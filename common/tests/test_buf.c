@@ -126,6 +126,20 @@ START_TEST(cleared_or_released_it_can_be_used_again)
 }
 END_TEST
 
+START_TEST(a_nul_is_found_with_its_line)
+{
+    static const char TEXT[] = "a\nb\0\n\0";
+    struct buf buf = BUF_INIT(100);
+
+    ck_assert_uint_eq(buf_line_of_nul(&buf), 0);
+    ck_assert(buf_append(&buf, TEXT, 3));
+    ck_assert_uint_eq(buf_line_of_nul(&buf), 0);
+    ck_assert(buf_append(&buf, TEXT + 3, sizeof(TEXT) - 3));
+    ck_assert_uint_eq(buf_line_of_nul(&buf), 2);
+    buf_release(&buf);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("buf");
@@ -139,6 +153,7 @@ int main(void)
     tcase_add_test(tcase, what_is_prepended_comes_first);
     tcase_add_test(tcase, consume_drops_from_the_front);
     tcase_add_test(tcase, cleared_or_released_it_can_be_used_again);
+    tcase_add_test(tcase, a_nul_is_found_with_its_line);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -43,6 +43,13 @@ int data_dir_read(struct arena *arena, const char *path, const char **ret, struc
     close(fd);
     if (r < 0)
         return error_set(err, ERROR_INVALID, "'%s': %s", path, strerrordesc_np(problem));
+
+    size_t line = buf_line_of_nul(&buf);
+
+    if (line)
+        return error_set(err, ERROR_INVALID,
+                         "'%s': line %zu holds a NUL: it is damaged, restore it from a copy", path,
+                         line);
     *ret = arena_strndup(arena, buf_string(&buf), buf.len);
     return 0;
 }

@@ -33,7 +33,7 @@
 /* "<directory>/<name>", in the arena. */
 const char *data_dir_path(struct arena *arena, const char *directory, const char *name);
 
-/* ERROR_NOT_FOUND: there is no such file. */
+/* ERROR_NOT_FOUND: there is no such file. One with a NUL is ERROR_INVALID: texts would end there. */
 int data_dir_read(struct arena *arena, const char *path, const char **ret,
                   struct error *err) MUST_CHECK;
 /* Whole or not at all, for the owner alone, on the disk when this returns 0. */

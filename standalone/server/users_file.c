@@ -81,6 +81,12 @@ static int load(const char *path, struct stat *ret_seen, struct users **ret, str
     int r = read_file(path, ret_seen, &text, err);
     if (r < 0)
         return r;
+
+    size_t line = buf_line_of_nul(&text); /* what a crash leaves of a file that was not synced */
+
+    if (line)
+        return error_set(err, ERROR_INVALID, "'%s': line %zu holds a NUL: it is damaged", path,
+                         line);
     r = users_parse(buf_string(&text), ret, err);
     return r < 0 ? error_wrap(err, "'%s'", path) : 0;
 }

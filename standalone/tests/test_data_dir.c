@@ -84,6 +84,22 @@ static const char *message(const char *format)
     return arena_printf(arena, "%.*s%s%s", (int)(mark - format), format, dir, mark + 2);
 }
 
+START_TEST(a_file_with_a_nul_is_damaged)
+{
+    static const char TEXT[] = "one\n\0two\n";
+    int fd = open(data_dir_path(arena, dir, "file"), O_WRONLY | O_CREAT, 0600);
+    struct error err = { 0 };
+    const char *text;
+
+    ck_assert_int_eq(write(fd, TEXT, sizeof(TEXT) - 1), sizeof(TEXT) - 1);
+    close(fd);
+    ck_assert_int_eq(data_dir_read(arena, data_dir_path(arena, dir, "file"), &text, &err),
+                     -ERROR_INVALID);
+    ck_assert_str_eq(err.message, message("'%s/file': line 2 holds a NUL: it is damaged, restore "
+                                          "it from a copy"));
+}
+END_TEST
+
 /* --- clocks ----------------------------------------------------------------------------------- */
 
 static const int64_t OTHER_TIMES[] = {
@@ -311,6 +327,7 @@ int main(void)
 
     tcase_set_timeout(all, 120);
     tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_test(all, a_file_with_a_nul_is_damaged);
     tcase_add_loop_test(all, another_clock_changes_neither_the_authority_nor_what_is_served, 0,
                         (int)ARRAY_LEN(OTHER_TIMES));
     tcase_add_test(all, a_clock_that_is_behind_and_an_authority_that_ends_are_told);
