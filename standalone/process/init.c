@@ -88,18 +88,38 @@ bool init_finds_server(struct arena *arena, const struct standalone_settings *se
            str_equal(*ret, url_of(arena, settings));
 }
 
-/* "" when there are none yet. */
+static bool is_there(struct arena *arena, const struct standalone_settings *settings,
+                     const char *file)
+{
+    return access(data_dir_path(arena, settings->data_dir, file), F_OK) == 0;
+}
+
+/* "" before the first one is made. One that is lost is not begun anew while kubeconfigs are there: whoever was
+ * in it would be locked out, of a running server at once. */
 static int read_users(struct arena *arena, const struct standalone_settings *settings,
                       const char **ret, struct error *err)
 {
-    int r =
-        data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), ret, err);
+    const char *path = data_dir_path(arena, settings->data_dir, DATA_DIR_USERS);
+    struct users *users;
 
-    if (r == -ERROR_NOT_FOUND) {
+    int r = data_dir_read(arena, path, ret, err);
+    if (r < 0 && r != -ERROR_NOT_FOUND)
+        return r;
+    if (r < 0 || str_is_empty(*ret)) {
         *ret = "";
-        return 0;
+        if (!is_there(arena, settings, DATA_DIR_ADMIN) &&
+            !is_there(arena, settings, DATA_DIR_CONTROLLER))
+            return 0;
+        return error_set(err, ERROR_INVALID,
+                         "'%s' is missing or empty: restore it from a copy, or remove the two "
+                         "kubeconfigs there and run init, which makes all three anew",
+                         path);
     }
-    return r;
+    r = users_parse(*ret, &users, err);
+    if (r < 0)
+        return error_wrap(err, "'%s'", path);
+    users_unref(users);
+    return 0;
 }
 
 static bool trusts(struct arena *arena, const char *trusted, const char *ca)
@@ -220,7 +240,9 @@ static bool has_user(const char *users, const char *name)
     size_t len = strlen(name);
 
     for (const char *line = users; *line; line += strcspn(line, "\n") + 1) {
-        if (strncmp(line, name, len) == 0 && (line[len] == ' ' || line[len] == '\t'))
+        const char *at = line + strspn(line, " \t\r");
+
+        if (strncmp(at, name, len) == 0 && (at[len] == ' ' || at[len] == '\t'))
             return true;
         if (!strchr(line, '\n'))
             break;
@@ -279,13 +301,8 @@ static int make_certificate(struct arena *arena, const struct standalone_setting
     return users_certificate_line(arena, name, role, hash, &ret->line, err);
 }
 
-/* file NULL: on the standard output. */
-static int hand_out(struct arena *arena, const struct standalone_settings *settings,
-                    const char *kubeconfig, const char *file, struct error *err)
+static int print(const char *kubeconfig, struct error *err)
 {
-    if (file)
-        return data_dir_write(arena, data_dir_path(arena, settings->data_dir, file), kubeconfig,
-                              err);
     if (fputs(kubeconfig, stdout) < 0 || fflush(stdout) != 0)
         return error_set(err, ERROR_UNAVAILABLE,
                          "the kubeconfig cannot be written (%s): the user is not added",
@@ -293,24 +310,37 @@ static int hand_out(struct arena *arena, const struct standalone_settings *setti
     return 0;
 }
 
-static bool is_there(struct arena *arena, const struct standalone_settings *settings,
-                     const char *file)
+static int write_users(struct arena *arena, const struct standalone_settings *settings,
+                       const char *users, const char *line, struct error *err)
 {
-    return access(data_dir_path(arena, settings->data_dir, file), F_OK) == 0;
+    return data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
+                          arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", line),
+                          err);
 }
 
-/* The user's line is written after the kubeconfig: credentials that nobody has are of no use. file NULL:
- * printed; one that is lost is made anew, with another token. With the lock. */
-static int add_user(struct arena *arena, const struct standalone_settings *settings,
-                    const char *name, enum role role, const char *file, struct error *err)
+/* Somebody must be there: the first ones are init's to make. */
+static int read_known(struct arena *arena, const struct standalone_settings *settings,
+                      const char **ret, struct error *err)
+{
+    int r = read_users(arena, settings, ret, err);
+
+    if (r < 0 || **ret)
+        return r;
+    return error_set(err, ERROR_INVALID,
+                     "'%s' has no " DATA_DIR_USERS
+                     ": run 'propeller-standalone init --data-dir %s' first",
+                     settings->data_dir, settings->data_dir);
+}
+
+/* Printed, and the user's line is written after it: credentials that nobody has are of no use. With the lock. */
+static int add_user(struct arena *arena, const struct standalone_settings *settings, enum role role,
+                    struct error *err)
 {
     struct new_credentials credentials;
-    const char *users, *kubeconfig = NULL;
+    const char *users, *kubeconfig = NULL, *name = settings->name;
 
-    int r = read_users(arena, settings, &users, err);
-    if (r == 0 && file && !is_there(arena, settings, file))
-        users = without_tokens_of(arena, users, name);
-    else if (r == 0 && has_user(users, name))
+    int r = read_known(arena, settings, &users, err);
+    if (r == 0 && has_user(users, name))
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
     if (r == 0)
         r = settings->certificate ? make_certificate(arena, settings, name, role, &credentials, err)
@@ -318,35 +348,67 @@ static int add_user(struct arena *arena, const struct standalone_settings *setti
     if (r == 0)
         r = make_kubeconfig(arena, settings, name, credentials.yaml, &kubeconfig, err);
     if (r == 0)
-        r = hand_out(arena, settings, kubeconfig, file, err);
+        r = print(kubeconfig, err);
+    return r == 0 ? write_users(arena, settings, users, credentials.line, err) : r;
+}
+
+/* --- those of init ---------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *file;
+} OWN[] = { { ADMIN, DATA_DIR_ADMIN }, { INIT_CONTROLLER, DATA_DIR_CONTROLLER } };
+
+/* One that is not there, with a new token. The line is written before it: where init ends in between, the
+ * next one finds no kubeconfig, and begins anew. With the lock. */
+static int make_own(struct arena *arena, const struct standalone_settings *settings,
+                    const char *name, const char *file, struct error *err)
+{
+    struct new_credentials credentials;
+    const char *users, *kubeconfig = NULL;
+
+    int r = read_users(arena, settings, &users, err);
     if (r == 0)
-        r = data_dir_write(
-            arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
-            arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", credentials.line),
-            err);
+        r = make_token(arena, name, ROLE_ADMIN, &credentials, err);
+    if (r == 0)
+        r = make_kubeconfig(arena, settings, name, credentials.yaml, &kubeconfig, err);
+    if (r == 0)
+        r = write_users(arena, settings, without_tokens_of(arena, users, name), credentials.line,
+                        err);
+    return r == 0 ? data_dir_write(arena, data_dir_path(arena, settings->data_dir, file),
+                                   kubeconfig, err)
+                  : r;
+}
+
+/* All that are there are looked at before any is made: what is refused changes nothing. With the lock. */
+static int keep_own(struct arena *arena, const struct standalone_settings *settings,
+                    struct error *err)
+{
+    const char *users;
+
+    int r = read_users(arena, settings, &users, err);
+    for (size_t i = 0; i < ARRAY_LEN(OWN) && r == 0; i++) {
+        if (is_there(arena, settings, OWN[i].file))
+            r = init_check_kubeconfig(arena, settings, OWN[i].file, err);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(OWN) && r == 0; i++) {
+        if (!is_there(arena, settings, OWN[i].file))
+            r = make_own(arena, settings, OWN[i].name, OWN[i].file, err);
+    }
     return r;
 }
 
 /* Two that add at once would each write the file without the other's. */
-static int add_alone(struct arena *arena, const struct standalone_settings *settings,
-                     const char *name, enum role role, const char *file, struct error *err)
+static int keep_own_alone(struct arena *arena, const struct standalone_settings *settings,
+                          struct error *err)
 {
     int lock;
 
     int r = data_dir_lock_users(settings->data_dir, &lock, err);
     if (r < 0)
         return r;
-    r = add_user(arena, settings, name, role, file, err);
+    r = keep_own(arena, settings, err);
     data_dir_unlock(lock);
     return r;
-}
-
-static int add_once(struct arena *arena, const struct standalone_settings *settings,
-                    const char *name, const char *file, struct error *err)
-{
-    int r = add_alone(arena, settings, name, ROLE_ADMIN, file, err);
-
-    return r == -ERROR_EXISTS ? init_check_kubeconfig(arena, settings, file, err) : r;
 }
 
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
@@ -362,9 +424,7 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
     if (r == 0)
         r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
     if (r == 0)
-        r = add_once(arena, settings, ADMIN, DATA_DIR_ADMIN, err);
-    if (r == 0)
-        r = add_once(arena, settings, INIT_CONTROLLER, DATA_DIR_CONTROLLER, err);
+        r = keep_own_alone(arena, settings, err);
     if (r == 0)
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",
@@ -379,12 +439,21 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
 int init_add_user(struct arena *arena, const struct standalone_settings *settings,
                   struct error *err)
 {
+    const char *users;
     enum role role;
+    int lock;
 
     if (!role_parse(settings->role, &role))
         return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
 
     int r = data_dir_check_modes(arena, settings->data_dir, err);
-
-    return r < 0 ? r : add_alone(arena, settings, settings->name, role, NULL, err);
+    if (r == 0)
+        r = read_known(arena, settings, &users, err); /* the lock would make the folder */
+    if (r == 0)
+        r = data_dir_lock_users(settings->data_dir, &lock, err);
+    if (r < 0)
+        return r;
+    r = add_user(arena, settings, role, err);
+    data_dir_unlock(lock);
+    return r;
 }

@@ -7,11 +7,13 @@
 #define INIT_CONTROLLER "propeller-controller"
 
 /* What is there already stays: tokens and the authority do not change. A kubeconfig that is lost is made anew,
- * with a new token: the one of before counts no more. ERROR_INVALID names what is there and of no use. */
+ * with a new token: the one of before counts no more. ERROR_INVALID names what is there and of no use, or that
+ * the users of these kubeconfigs are lost; then neither users nor kubeconfigs are written. */
 int init_run(struct arena *arena, const struct standalone_settings *settings,
              struct error *err) MUST_CHECK;
 /* Prints the kubeconfig; without an address in the settings with that of admin.kubeconfig. ERROR_EXISTS:
- * there is a user of that name. Who cannot be told of his kubeconfig is not added. */
+ * there is a user of that name; ERROR_INVALID: there are no users, whom init makes, or they are damaged. Who
+ * cannot be told of his kubeconfig is not added. */
 int init_add_user(struct arena *arena, const struct standalone_settings *settings,
                   struct error *err) MUST_CHECK;
 

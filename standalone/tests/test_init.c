@@ -1,0 +1,234 @@
+/* What init makes, what it keeps, and what it and add-user refuse to touch. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include "common/base/digest.h"
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+#include "standalone/process/data_dir.h"
+#include "standalone/process/init.h"
+#include "standalone/server/users.h"
+
+static const char *const FILES[] = { "users", "admin.kubeconfig", "controller.kubeconfig" };
+
+static struct arena *arena;
+static struct standalone_settings settings;
+static int stdout_before;
+
+static void init(void)
+{
+    struct error err = { 0 };
+
+    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+}
+
+static void setup(void)
+{
+    int null = open("/dev/null", O_WRONLY);
+
+    arena = arena_create();
+    settings = (struct standalone_settings){
+        .data_dir = arena_printf(arena, "%s/data", temp_dir(arena)),
+        .address = "127.0.0.1:6443",
+        .role = "view",
+        .name = "eve",
+    };
+    (void)fflush(stdout);
+    stdout_before = dup(STDOUT_FILENO); /* kubeconfigs are printed */
+    (void)dup2(null, STDOUT_FILENO);
+    close(null);
+    init();
+}
+
+static void teardown(void)
+{
+    (void)fflush(stdout);
+    (void)dup2(stdout_before, STDOUT_FILENO);
+    close(stdout_before);
+    arena_destroy(arena);
+}
+
+static const char *path_of(const char *name)
+{
+    return data_dir_path(arena, settings.data_dir, name);
+}
+
+/* "" when it is not there. */
+static const char *text_of(const char *name)
+{
+    struct error err = { 0 };
+    const char *text;
+
+    return data_dir_read(arena, path_of(name), &text, &err) == 0 ? text : "";
+}
+
+static void put(const char *name, const char *text)
+{
+    struct error err = { 0 };
+
+    ck_assert_msg(data_dir_write(arena, path_of(name), text, &err) == 0, "%s", err.message);
+}
+
+static void lose(const char *name)
+{
+    ck_assert_int_eq(unlink(path_of(name)), 0);
+}
+
+/* All that init makes: what is the same is not touched. */
+static const char *all(void)
+{
+    const char *ret = text_of("ca/ca.crt");
+
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
+        ret = arena_printf(arena, "%s--- %s\n%s", ret, FILES[i], text_of(FILES[i]));
+    return ret;
+}
+
+typedef int command_fn(struct arena *arena, const struct standalone_settings *settings,
+                       struct error *err);
+
+/* With words in which %s is the data directory, and nothing is another than before. */
+static void refuses(command_fn *command, const char *words)
+{
+    const char *before = all(), *mark = strstr(words, "%s");
+    struct error err = { 0 };
+
+    ck_assert_int_eq(command(arena, &settings, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, arena_printf(arena, "%.*s%s%s", (int)(mark - words), words,
+                                               settings.data_dir, mark + 2));
+    ck_assert_str_eq(all(), before);
+}
+
+static bool knows(const char *file)
+{
+    const char *token = strstr(text_of(file), "token: ");
+    char hash[SHA256_HEX_LEN];
+
+    if (!token)
+        return false;
+    token += strlen("token: ");
+    return strstr(text_of("users"), sha256_hex(token, strcspn(token, "\n"), hash));
+}
+
+/* --- users ------------------------------------------------------------------------------------ */
+
+#define LOST                                                                                       \
+    "'%s/users' is missing or empty: restore it from a copy, or remove the two kubeconfigs there " \
+    "and run init, which makes all three anew"
+
+/* Whoever is in it would be locked out of a running server at once. */
+START_TEST(users_that_are_lost_are_not_begun_anew)
+{
+    if (_i)
+        put("users", "");
+    else
+        lose("users");
+    refuses(init_add_user, LOST);
+    settings.certificate = true;
+    refuses(init_add_user, LOST);
+    settings.certificate = false;
+    refuses(init_run, LOST);
+    lose("admin.kubeconfig");
+    refuses(init_add_user, LOST);
+    refuses(init_run, LOST);
+    lose("controller.kubeconfig");
+    refuses(init_add_user,
+            arena_printf(arena,
+                         "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
+                         settings.data_dir));
+    init(); /* as it was told */
+    ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
+}
+END_TEST
+
+START_TEST(a_file_of_users_that_is_damaged_is_not_written)
+{
+    const char *users = text_of("users");
+
+    put("users", arena_printf(arena, "%seve king 00\n", users));
+    refuses(init_add_user, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
+    refuses(init_run, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
+}
+END_TEST
+
+START_TEST(where_nothing_was_begun_nobody_is_added)
+{
+    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
+    refuses(init_add_user,
+            arena_printf(arena,
+                         "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
+                         settings.data_dir));
+    ck_assert_int_ne(access(settings.data_dir, F_OK), 0);
+}
+END_TEST
+
+/* --- kubeconfigs ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name, *file;
+} OWN[] = { { "admin", "admin.kubeconfig" }, { "propeller-controller", "controller.kubeconfig" } };
+
+static const char *without_line_of(const char *name)
+{
+    const char *users = text_of("users"), *line = strstr(users, name);
+
+    return arena_printf(arena, "%.*s%s", (int)(line - users), users,
+                        line + strcspn(line, "\n") + 1);
+}
+
+START_TEST(a_kubeconfig_that_is_there_is_never_another)
+{
+    const char *of_nobody =
+        arena_printf(arena,
+                     "'%%s/%s' has a token of nobody in users: remove it and run init, which "
+                     "makes it anew",
+                     OWN[_i].file);
+
+    put("users", without_line_of(OWN[_i].name));
+    refuses(init_run, of_nobody);
+    lose(OWN[!_i].file); /* nor is anything made meanwhile */
+    refuses(init_run, of_nobody);
+    lose(OWN[_i].file);
+    init();
+    ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
+}
+END_TEST
+
+/* Init was killed: between the two nobody has what users say. */
+START_TEST(a_line_without_its_kubeconfig_is_begun_anew)
+{
+    const char *before = text_of("users");
+    struct users *users;
+    struct error err;
+
+    put("users", arena_printf(arena, " \t%s", before)); /* blanks in front do not count */
+    lose(OWN[0].file);
+    init();
+    ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
+    ck_assert_uint_eq(users_len(users), 2);
+    users_unref(users);
+    ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("init");
+    TCase *tcase = tcase_create("all");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, users_that_are_lost_are_not_begun_anew, 0, 2);
+    tcase_add_test(tcase, a_file_of_users_that_is_damaged_is_not_written);
+    tcase_add_test(tcase, where_nothing_was_begun_nobody_is_added);
+    tcase_add_loop_test(tcase, a_kubeconfig_that_is_there_is_never_another, 0, 2);
+    tcase_add_test(tcase, a_line_without_its_kubeconfig_is_begun_anew);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
