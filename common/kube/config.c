@@ -351,6 +351,11 @@ const char *kube_config_tls_server_name(const struct kube_config *config)
     return config->tls_server_name;
 }
 
+bool kube_config_is_local(const struct kube_config *config)
+{
+    return config_is_loopback(config->server);
+}
+
 const char *kube_config_proxy(const struct kube_config *config)
 {
     return config->proxy;

@@ -34,6 +34,7 @@ void kube_config_destroy(struct kube_config *config);
 DEFINE_CLEANUP(struct kube_config *, kube_config_destroy)
 
 const char *kube_config_server(const struct kube_config *config); /* "https://198.51.100.1:6443" */
+bool kube_config_is_local(const struct kube_config *config);      /* that is this machine */
 const char *
 kube_config_namespace(const struct kube_config *config); /* of the context or pod; "default" */
 const char *

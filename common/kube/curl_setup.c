@@ -120,6 +120,20 @@ static void set_tls(CURL *easy, const struct kube_config *config)
     set_blob(easy, CURLOPT_SSLKEY_BLOB, kube_config_client_key(config));
 }
 
+/* As in client-go: what proxy-url names is used whatever NO_PROXY says; without it HTTPS_PROXY and NO_PROXY decide,
+ * but never about a server on this machine. */
+static void set_proxy(CURL *easy, const struct kube_config *config)
+{
+    const char *proxy = kube_config_proxy(config);
+
+    if (proxy) {
+        curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
+        curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    } else if (kube_config_is_local(config)) {
+        curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    }
+}
+
 CURL *curl_setup_handle(const struct curl_setup *setup)
 {
     CURL *easy = curl_easy_init();
@@ -127,8 +141,7 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
         return NULL;
 
     set_tls(easy, setup->config);
-    if (kube_config_proxy(setup->config))
-        curl_easy_setopt(easy, CURLOPT_PROXY, kube_config_proxy(setup->config));
+    set_proxy(easy, setup->config);
     if (setup->connect_to)
         curl_easy_setopt(easy, CURLOPT_CONNECT_TO, setup->connect_to);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -215,7 +215,7 @@ static int read_user(const struct loader *loader, const cJSON *user, struct erro
     return r;
 }
 
-static bool is_loopback(const char *server)
+bool config_is_loopback(const char *server)
 {
     static const char *const HOSTS[] = { "localhost", "127.0.0.1", "[::1]" };
     const char *host = strstr(server, "://") + 3;
@@ -229,7 +229,7 @@ static bool is_loopback(const char *server)
 
 bool config_is_private(const char *server)
 {
-    return str_has_prefix(server, "https://") || is_loopback(server);
+    return str_has_prefix(server, "https://") || config_is_loopback(server);
 }
 
 static int check_secrecy(const struct loader *loader, struct error *err)

@@ -41,7 +41,8 @@ static void remove_certificates(void)
 
 static void setup(void)
 {
-    static const char *const PROXIES[] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" };
+    static const char *const PROXIES[] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+                                           "no_proxy" };
     for (size_t i = 0; i < ARRAY_LEN(PROXIES); i++)
         unsetenv(PROXIES[i]);
     json_init();
@@ -132,6 +133,18 @@ START_TEST(what_does_not_fit_is_one_line_and_nothing_is_sent)
 }
 END_TEST
 
+/* As in client-go. */
+START_TEST(a_proxy_of_the_environment_is_not_for_this_machine_and_one_of_the_kubeconfig_is_for_all)
+{
+    setenv("https_proxy", "http://127.0.0.1:1", true);
+    ck_assert_msg(probe("localhost", "certificate-authority: ca.crt", "") == 0, "%s", err.message);
+    setenv("no_proxy", "*", true);
+    ck_assert_int_eq(
+        probe("localhost", "certificate-authority: ca.crt, proxy-url: 'http://127.0.0.1:1'", ""),
+        -ERROR_UNAVAILABLE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transport_tls");
@@ -141,6 +154,8 @@ int main(void)
     tcase_add_loop_test(c, a_server_that_proves_its_name_is_asked, 0, ARRAY_LEN(ACCEPTED));
     tcase_add_loop_test(c, what_does_not_fit_is_one_line_and_nothing_is_sent, 0,
                         ARRAY_LEN(REFUSED));
+    tcase_add_test(
+        c, a_proxy_of_the_environment_is_not_for_this_machine_and_one_of_the_kubeconfig_is_for_all);
     suite_add_tcase(suite, c);
     return suite_run(suite);
 }

@@ -14,6 +14,8 @@ readonly PARALLEL=$((PARALLEL < 3 ? PARALLEL + 1 : 4)) # many wait; at most as m
 export ASAN_OPTIONS=halt_on_error=1:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+# Some tests talk to their own servers with a client of their own.
+unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
 # Against hangs only: nothing is timed, and the machine may be busy.
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-60}
 
