@@ -14,6 +14,7 @@
 #include "common/net/http_listen.h"
 #include "standalone/process/data_dir.h"
 #include "standalone/server/users.h"
+#include "standalone/store/kv.h"
 
 #define ADMIN "admin"
 
@@ -411,20 +412,47 @@ static int keep_own_alone(struct arena *arena, const struct standalone_settings 
     return r;
 }
 
-int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
+/* The controller of a server that runs has read its kubeconfig: with another token nobody would know it. */
+static int hold_server(struct arena *arena, const struct standalone_settings *settings, int *ret,
+                       struct error *err)
+{
+    const char *store = data_dir_path(arena, settings->data_dir, DATA_DIR_STORE);
+
+    *ret = KV_NOT_HELD;
+    if (is_there(arena, settings, DATA_DIR_CONTROLLER) || kv_hold(store, ret, err) == 0)
+        return 0;
+    return error_wrap(err,
+                      "'%s/" DATA_DIR_CONTROLLER
+                      "' is missing, and a server that runs would not know another: stop it, run "
+                      "init, and start it again",
+                      settings->data_dir);
+}
+
+static int make_all(struct arena *arena, const struct standalone_settings *settings,
+                    struct error *err)
 {
     struct cert_pair client_ca = { NULL, NULL };
+
+    int r = init_keep_certificates(arena, settings, true, err);
+    if (r == 0)
+        r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
+    return r == 0 ? keep_own_alone(arena, settings, err) : r;
+}
+
+int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
+{
     const char *url;
+    int hold;
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
         r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r == 0)
-        r = init_keep_certificates(arena, settings, true, err);
-    if (r == 0)
-        r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
-    if (r == 0)
-        r = keep_own_alone(arena, settings, err);
+        r = hold_server(arena, settings, &hold, err);
+    if (r < 0)
+        return r;
+    r = make_all(arena, settings, err);
+    kv_let_go(hold);
     if (r == 0)
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",

@@ -14,6 +14,7 @@
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
 #include "standalone/server/users.h"
+#include "standalone/store/kv.h"
 
 static const char *const FILES[] = { "users", "admin.kubeconfig", "controller.kubeconfig" };
 
@@ -93,16 +94,21 @@ static const char *all(void)
 typedef int command_fn(struct arena *arena, const struct standalone_settings *settings,
                        struct error *err);
 
-/* With words in which %s is the data directory, and nothing is another than before. */
-static void refuses(command_fn *command, const char *words)
+static void refuses_as(enum error_code code, command_fn *command, const char *words)
 {
     const char *before = all(), *mark = strstr(words, "%s");
     struct error err = { 0 };
 
-    ck_assert_int_eq(command(arena, &settings, &err), -ERROR_INVALID);
+    ck_assert_int_eq(command(arena, &settings, &err), -(int)code);
     ck_assert_str_eq(err.message, arena_printf(arena, "%.*s%s%s", (int)(mark - words), words,
                                                settings.data_dir, mark + 2));
     ck_assert_str_eq(all(), before);
+}
+
+/* With words in which %s is the data directory, and nothing is another than before. */
+static void refuses(command_fn *command, const char *words)
+{
+    refuses_as(ERROR_INVALID, command, words);
 }
 
 static bool knows(const char *file)
@@ -217,6 +223,37 @@ START_TEST(a_line_without_its_kubeconfig_is_begun_anew)
 }
 END_TEST
 
+/* --- beside a server -------------------------------------------------------------------------- */
+
+START_TEST(the_controller_of_a_server_that_runs_keeps_its_token)
+{
+    struct kv_options options = { .path = path_of("propeller.db") };
+    const char *in_use = arena_printf(
+        arena,
+        "'%%s/controller.kubeconfig' is missing, and a server that runs would not know "
+        "another: stop it, run init, and start it again: store '%s' is in use by "
+        "another process",
+        options.path);
+    struct error err = { 0 };
+    struct kv *kv;
+
+    ck_assert_int_eq(kv_open(&options, &kv, &err), 0);
+    lose("admin.kubeconfig");
+    init(); /* nobody who runs needs it */
+    ck_assert(knows("admin.kubeconfig"));
+    lose("controller.kubeconfig");
+    refuses_as(ERROR_UNAVAILABLE, init_run, in_use);
+    lose("admin.kubeconfig");
+    lose("ca/ca.crt");
+    refuses_as(ERROR_UNAVAILABLE, init_run, in_use);
+    kv_close(kv);
+    init();
+    ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
+    ck_assert_int_eq(kv_open(&options, &kv, &err), 0); /* init has let go of it */
+    kv_close(kv);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("init");
@@ -229,6 +266,7 @@ int main(void)
     tcase_add_test(tcase, where_nothing_was_begun_nobody_is_added);
     tcase_add_loop_test(tcase, a_kubeconfig_that_is_there_is_never_another, 0, 2);
     tcase_add_test(tcase, a_line_without_its_kubeconfig_is_begun_anew);
+    tcase_add_test(tcase, the_controller_of_a_server_that_runs_keeps_its_token);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
