@@ -1,11 +1,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "standalone/schema/members.h"
 #include "standalone/schema/nodes.h"
 #include "standalone/schema/object_meta.h"
+#include "standalone/schema/times.h"
 
 /* What encoding/json would say of a tree that is to become a Go struct. */
 struct decoding {
@@ -141,18 +141,11 @@ static int decode_text(const struct decoding *decoding, const struct field *fiel
                        const cJSON *value)
 {
     const char *text = json_string(value, "");
-    bool micro = str_equal(field->schema->definition, "MicroTime");
-    int64_t us;
 
     if (is_bytes(field->schema) && bad_base64_at(text) != SIZE_MAX)
         return error_set(decoding->err, ERROR_INVALID, "%sillegal base64 data at input byte %zu",
                          decoding->converts ? "error decoding from json: " : "",
                          bad_base64_at(text));
-    if (is_time(field->schema) && !rfc3339_parse(text, &us))
-        return error_set(decoding->err, ERROR_INVALID,
-                         "parsing time \"%s\" as \"2006-01-02T15:04:05%sZ07:00\": cannot parse "
-                         "\"%s\" as \"2006\"",
-                         text, micro ? ".000000" : "", text);
     return 0;
 }
 
@@ -182,22 +175,78 @@ static bool is_left_out(const struct schema *schema, const cJSON *value)
     return !value->child;
 }
 
+/* *member becomes the time as Go writes it, and null if that is the zero time. */
+static int decode_time(const struct decoding *decoding, const struct field *field, cJSON *object,
+                       cJSON **member)
+{
+    const char *text;
+    bool micro = str_equal(field->schema->definition, "MicroTime");
+
+    int r = time_rewrite(decoding->arena, json_string(*member, ""), micro, &text, decoding->err);
+    if (r < 0 || str_equal(text, json_string(*member, "")))
+        return r;
+
+    cJSON *time = *text ? cJSON_CreateString(text) : cJSON_CreateNull();
+
+    members_replace(object, *member, time);
+    *member = time;
+    return 0;
+}
+
+/* Who reads managers looks at the rest of them. */
+static int decode_managers(const struct decoding *decoding, const struct field *field,
+                           cJSON *managers);
+
+static int decode_member(const struct decoding *decoding, const struct field *field, cJSON *object,
+                         cJSON *member)
+{
+    const struct schema *schema = schema_member(field->schema, member->string);
+    struct field inner;
+    int r = 0;
+
+    if (!schema)
+        return 0;
+    inner = inner_field(decoding, field, schema, member->string);
+    if (schema->items && str_equal(schema->items->definition, "ManagedFieldsEntry"))
+        return decode_managers(decoding, &inner, member);
+    if (is_time(schema) && cJSON_IsString(member))
+        r = decode_time(decoding, &inner, object, &member);
+    else if (!cJSON_IsNull(member))
+        r = decode(decoding, &inner, member);
+    if (r < 0)
+        return r;
+    if (schema_field(field->schema, member->string) && is_left_out(schema, member))
+        json_free(cJSON_DetachItemViaPointer(object, member));
+    else if (cJSON_IsNull(member) && schema->type == SCHEMA_STRING)
+        members_replace(object, member, cJSON_CreateString(""));
+    return 0;
+}
+
+static int decode_managers(const struct decoding *decoding, const struct field *field,
+                           cJSON *managers)
+{
+    struct field entry_field = *field;
+
+    entry_field.schema = field->schema->items;
+    if (!cJSON_IsArray(managers))
+        return 0;
+    for (cJSON *entry = managers->child; entry; entry = entry->next) {
+        cJSON *time = (cJSON *)(uintptr_t)json_get(entry, "time");
+        int r = time ? decode_member(decoding, &entry_field, entry, time) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 static int decode_members(const struct decoding *decoding, const struct field *field, cJSON *object)
 {
     for (cJSON *member = object->child, *next; member; member = next) {
-        const struct schema *schema = schema_member(field->schema, member->string);
-
         next = member->next;
-        if (!schema || str_equal(member->string, "managedFields"))
-            continue;
-        struct field inner = inner_field(decoding, field, schema, member->string);
-        int r = cJSON_IsNull(member) ? 0 : decode(decoding, &inner, member);
+        int r = decode_member(decoding, field, object, member);
         if (r < 0)
             return r;
-        if (schema_field(field->schema, member->string) && is_left_out(schema, member))
-            json_free(cJSON_DetachItemViaPointer(object, member));
-        else if (cJSON_IsNull(member) && schema->type == SCHEMA_STRING)
-            members_replace(object, member, cJSON_CreateString(""));
     }
     return 0;
 }

@@ -7,6 +7,8 @@
  * it (k8s.io/kubernetes/pkg/apis/events/v1/conversion.go).
  */
 
+#define SERIES_ALWAYS "{\"lastObservedTime\":null}"
+#define SERIES_V1_ALWAYS "{\"count\":0,\"lastObservedTime\":null}"
 #define MAX_ACTION 128
 #define MAX_REASON 128
 #define MAX_INSTANCE 128
@@ -33,9 +35,21 @@ static void rename_member(cJSON *event, const char *from, const char *to)
         json_set(event, to, value);
 }
 
+/* Of a series Go leaves out the count of 0 in v1 only, and the time in neither. */
+static void fill_series(struct arena *arena, cJSON *event, bool core)
+{
+    cJSON *series = (cJSON *)(uintptr_t)json_get(event, "series");
+
+    if (!cJSON_IsObject(series))
+        return;
+    if (core && json_int(json_get(series, "count"), 1) == 0)
+        json_remove(series, "count");
+    ensure_members(arena, series, core ? SERIES_ALWAYS : SERIES_V1_ALWAYS);
+}
+
 void event_to_core(struct arena *arena, cJSON *object)
 {
-    (void)arena;
+    fill_series(arena, object, true);
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
         rename_member(object, NAMES[i].v1, NAMES[i].core);
     json_set_string(object, "apiVersion", "v1");
@@ -46,7 +60,7 @@ void event_from_core(struct arena *arena, cJSON *object)
     /* v1 has them always */
     static const char *const OMITTED[] = { "reportingController", "reportingInstance" };
 
-    (void)arena;
+    fill_series(arena, object, false);
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
         rename_member(object, NAMES[i].core, NAMES[i].v1);
     for (size_t i = 0; i < ARRAY_LEN(OMITTED); i++) {
@@ -72,6 +86,7 @@ void event_fill(struct arena *arena, cJSON *object, const cJSON *old)
         if (json_int(json_get(object, COUNTS[i]), 1) == 0)
             json_remove(object, COUNTS[i]);
     }
+    fill_series(arena, object, core);
     ensure_members(arena, object, core ? EVENT_ALWAYS : EVENT_V1_ALWAYS);
 }
 
