@@ -57,8 +57,9 @@ struct kv_options {
 
 /*
  * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is empty although
- * FILE-lock says that it was made, is none of this program's or one of a newer version; it was left as it
- * is, and the message says what to do.
+ * FILE-lock says that it was made, has lost a revision that FILE-lock says was acknowledged, is none of this
+ * program's or one of a newer version; it was left as it is, and the message says what to do. Without a FILE-lock
+ * that can be read the revision of a store goes up as that of a backup, see kv_backup.
  * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
  */
 #define KV_IN_USE "is in use by another process" /* how the message ends */

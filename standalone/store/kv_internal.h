@@ -151,18 +151,41 @@ int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
 /* Moves the log into the file when it is time. */
 void kv_log_step(struct kv *kv);
 
-/* --- a backup that becomes a store --- */
+/* --- FILE-lock: who has the store, that there is one, what it has acknowledged; the writing thread's --- */
 
 struct kv;
 
+struct kv_mark {
+    int fd;        /* negative: not open */
+    bool is_made;  /* the store was made */
+    bool is_known; /* what it says of revisions; not of one that is new, empty or damaged */
+    uint64_t
+        revision; /* that was acknowledged; 0: it says nothing, as that of an earlier version */
+    bool failed;  /* the last write, which was said */
+};
+
+/* Takes the lock and reads. */
+int kv_mark_open(struct kv *kv, struct error *err) MUST_CHECK;
+/* ERROR_INVALID: the store has lost what was acknowledged. */
+int kv_mark_check(const struct kv *kv, struct error *err) MUST_CHECK;
+/* The store is on the disk as it is. */
+void kv_mark_begin(struct kv *kv);
+/* So is this revision, which nobody was told yet. */
+void kv_mark_write(struct kv *kv, uint64_t revision);
+void kv_mark_close(struct kv_mark *mark);
+
+/* --- a backup that becomes a store --- */
+
 /* Says in the copy that it is one. */
 int kv_restore_mark(const char *path, struct error *err) MUST_CHECK;
-/* Of a store whose state was read. 1: it was a backup, and is none any more: the revision has been raised
- * above what the lost store can have given, all before is compacted, and the state is to be read again. */
+/* Of a store whose state was read. 1: it was a backup, and is none any more, or nobody knows what it has given
+ * (kv_mark.is_known): the revision has been raised above what the lost store can have given, all before is
+ * compacted, and the state is to be read again. */
 int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
 
 /* --- all of it --- */
 
+const char *kv_name_of(const char *path); /* without the folders */
 /* What was synced can be found after a power loss only where the folder of its name was, too. */
 int kv_sync_folder_of(const char *path, struct error *err) MUST_CHECK;
 
@@ -170,7 +193,7 @@ struct kv {
     char *path;
     char *vfs;
     const struct clock *clock;
-    int lock_fd;
+    struct kv_mark mark;
     struct kv_connection writer; /* of the writing thread; of kv_open and kv_close around it */
     struct kv_history history;
     struct kv_log log;

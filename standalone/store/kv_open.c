@@ -5,12 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
-#include "common/base/log.h"
 #include "common/runtime/thread.h"
 #include "standalone/store/kv_internal.h"
 
@@ -57,36 +55,6 @@ static const char SCHEMA[] = "BEGIN IMMEDIATE;"
 
 /* --- files --- */
 
-static int lock_file(const char *path, int *ret, struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *lock_path = arena_printf(arena, "%s-lock", path);
-    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", lock_path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        int reason = errno;
-        (void)close(fd);
-        if (reason == EWOULDBLOCK)
-            return error_set(err, ERROR_UNAVAILABLE, "store '%s' " KV_IN_USE, path);
-        return error_set(err, ERROR_UNAVAILABLE, "lock '%s': %s", lock_path, strerror(reason));
-    }
-    *ret = fd;
-    return 0;
-}
-
-/* What the lock file says when the store beside it was made, and is on the disk. */
-static const char MADE[] = "made\n";
-
-static bool was_made(const struct kv *kv)
-{
-    char text[sizeof(MADE)] = "";
-
-    return pread(kv->lock_fd, text, sizeof(text) - 1, 0) == (ssize_t)strlen(MADE) &&
-           strcmp(text, MADE) == 0;
-}
-
 /* An empty file would begin a new store in silence. */
 static int refuse_lost(const struct kv *kv, struct error *err)
 {
@@ -94,23 +62,6 @@ static int refuse_lost(const struct kv *kv, struct error *err)
                      "store '%s' has lost its content: restore a backup, or remove '%s-lock', too, "
                      "and it begins empty",
                      kv->path, kv->path);
-}
-
-/* Written after all else: as long as it is not there, a crash has left a store that nobody was promised. A full
- * disk is no reason not to serve what is there. */
-static void note_made(const struct kv *kv)
-{
-    struct error err;
-
-    if (was_made(kv))
-        return;
-    int r = kv_sync_folder_of(kv->path, &err);
-    if (r == 0 && (pwrite(kv->lock_fd, MADE, strlen(MADE), 0) != (ssize_t)strlen(MADE) ||
-                   fsync(kv->lock_fd) < 0))
-        r = error_set(&err, ERROR_UNAVAILABLE, "write '%s-lock': %s", kv->path, strerror(errno));
-    if (r < 0)
-        log_warn("it is not noted that the store was made, trying again at the next start", "error",
-                 err.message, NULL);
 }
 
 static off_t size_of(const char *path)
@@ -132,7 +83,7 @@ static int make_file(const struct kv *kv, struct error *err)
                          "store '%s' is missing or empty, but '%s' is there: put the file back, or "
                          "restore a backup and remove the log",
                          path, log);
-    if (size_of(path) == 0 && was_made(kv))
+    if (size_of(path) == 0 && kv->mark.is_made)
         return refuse_lost(kv, err);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -145,14 +96,20 @@ static int make_file(const struct kv *kv, struct error *err)
 
 int kv_refuse_damaged(const char *path, int r, struct error *err)
 {
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     char inner[sizeof(err->message)];
 
     if (r >= 0 || !err || err->code != ERROR_INTERNAL)
         return r;
     (void)snprintf(inner, sizeof(inner), "%s", err->message);
+    const char *log = arena_printf(arena, "%s-wal", path);
+    const char *and_log =
+        size_of(log) > 0
+            ? arena_printf(arena, " and remove '%s', the log of before", kv_name_of(log))
+            : "";
     return error_set(err, ERROR_INVALID,
-                     "store '%s' cannot be used and was left as it is: restore a backup (%s)", path,
-                     inner);
+                     "store '%s' cannot be used and was left as it is: restore a backup%s (%s)",
+                     path, and_log, inner);
 }
 
 int kv_check_identity(const struct kv_connection *writer, struct error *err)
@@ -236,7 +193,7 @@ static int open_writer(struct kv *kv, struct error *err)
     if (r < 0)
         return r;
     bool is_new = r > 0;
-    if (is_new && was_made(kv)) /* the log had everything */
+    if (is_new && kv->mark.is_made) /* the log had everything */
         return refuse_lost(kv, err);
     r = set_journal(&kv->writer, err);
     if (r == 0)
@@ -247,6 +204,8 @@ static int open_writer(struct kv *kv, struct error *err)
         r = kv_restore(kv, err);
     if (r > 0)
         r = read_state(kv, err);
+    if (r == 0)
+        r = kv_mark_check(kv, err);
     if (r < 0)
         return r;
     (void)sqlite3_wal_hook(kv->writer.db, kv_log_note, &kv->log);
@@ -268,7 +227,7 @@ static struct kv *create(const struct kv_options *options)
     kv->path = xstrdup(options->path);
     kv->vfs = options->vfs ? xstrdup(options->vfs) : NULL;
     kv->clock = options->clock ? options->clock : &CLOCK_SYSTEM;
-    kv->lock_fd = -1;
+    kv->mark.fd = -1;
     kv->history.limits = (struct kv_limits){
         .revisions = or_default(options->history_revisions, DEFAULT_REVISIONS),
         .bytes = or_default(options->history_bytes, DEFAULT_BYTES),
@@ -287,7 +246,7 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
 
     if (!err)
         err = &own;
-    int r = lock_file(kv->path, &kv->lock_fd, err);
+    int r = kv_mark_open(kv, err);
     if (r == 0)
         r = make_file(kv, err);
     if (r < 0)
@@ -295,7 +254,7 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
     r = kv_refuse_damaged(kv->path, open_writer(kv, err), err);
     if (r < 0)
         return r;
-    note_made(kv);
+    kv_mark_begin(kv);
     kv_ring_init(&kv->ring, kv->history.head.revision,
                  options->ring_bytes ? options->ring_bytes : DEFAULT_RING);
     r = thread_start(&kv->thread, "store", kv_writer_run, kv, err);
@@ -331,8 +290,7 @@ void kv_close(struct kv *kv)
     kv_disconnect(&kv->writer);
     (void)pthread_cond_destroy(&kv->queue.changed);
     (void)pthread_mutex_destroy(&kv->queue.lock);
-    if (kv->lock_fd >= 0)
-        (void)close(kv->lock_fd);
+    kv_mark_close(&kv->mark);
     free(kv->vfs);
     free(kv->path);
     free(kv);

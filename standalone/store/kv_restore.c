@@ -48,7 +48,7 @@ static int raise_revision(struct kv *kv, uint64_t revision, struct error *err)
                    "DELETE FROM history WHERE deleted OR revision NOT IN"
                    " (SELECT MAX(revision) FROM history INDEXED BY newest GROUP BY key);"
                    "UPDATE state SET compacted = %" PRIu64 ", compacted_weight = %" PRIu64 ";"
-                   "DROP TABLE backup;"
+                   "DROP TABLE IF EXISTS backup;"
                    "COMMIT",
                    revision, kv->history.head.weight);
     return kv_execute(&kv->writer, sql, err);
@@ -57,17 +57,26 @@ static int raise_revision(struct kv *kv, uint64_t revision, struct error *err)
 int kv_restore(struct kv *kv, struct error *err)
 {
     uint64_t before = kv->history.head.revision;
-    uint64_t revision = choose_revision(before, clock_wall_us(kv->clock));
+    bool is_known = kv->mark.is_known || before <= 1; /* nothing was written to it */
     int64_t marks = 0;
 
     int r = kv_ask(&kv->writer, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'backup'", &marks,
                    err);
-    if (r < 0 || marks == 0)
+    if (r < 0 || (marks == 0 && is_known))
         return r;
+    if (before < kv->mark.revision)
+        before = kv->mark.revision;
+    uint64_t revision = choose_revision(before, clock_wall_us(kv->clock));
     r = raise_revision(kv, revision, err);
     if (r < 0)
         return r;
-    log_info("the store was a backup, its versions go on above those that are lost", "version",
-             LOG_INT((int64_t)revision), NULL);
+    if (marks)
+        log_info("the store was a backup, its versions go on above those that are lost", "version",
+                 LOG_INT((int64_t)revision), NULL);
+    else
+        log_warn(
+            "the file beside the store does not say which versions it has given, they go on above "
+            "all of them",
+            "store", kv->path, "version", LOG_INT((int64_t)revision), NULL);
     return 1;
 }

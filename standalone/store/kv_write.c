@@ -337,6 +337,8 @@ static void write_group(struct kv *kv, struct kv_write *first)
     } else {
         kv->history.head = group.head;
         if (group.len)
+            kv_mark_write(kv, group.head.revision);
+        if (group.len)
             kv_ring_publish(&kv->ring, group.watched ? group.entries : NULL, group.len);
     }
     answer(kv, first);

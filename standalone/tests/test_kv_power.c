@@ -1,5 +1,6 @@
 /* Power that goes at any moment: between any two writes and syncs of the files. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
@@ -57,6 +58,24 @@ static void copy_known(struct kv_known *ret)
     (void)pthread_mutex_unlock(&scene.lock);
 }
 
+/* Of revisions it knows all that is acknowledged: the worst for a store that has lost one of them. It is synced
+ * with nothing, so the disk may have all of it. */
+static void keep_mark(const char *to_path)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char text[256];
+    FILE *from = fopen(arena_printf(arena, "%s-lock", fixture.options.path), "re");
+    FILE *to = fopen(arena_printf(arena, "%s-lock", to_path), "we");
+
+    ck_assert_ptr_nonnull(from);
+    ck_assert_ptr_nonnull(to);
+    size_t len = fread(text, 1, sizeof(text), from);
+    ck_assert_uint_lt(len, sizeof(text));
+    ck_assert_uint_eq(fwrite(text, 1, len, to), len);
+    ck_assert_int_eq(fclose(from), 0);
+    ck_assert_int_eq(fclose(to), 0);
+}
+
 /* On the store's writing thread, which acknowledges nothing meanwhile. */
 static void lose_power_sometimes(void *ctx)
 {
@@ -68,6 +87,7 @@ static void lose_power_sometimes(void *ctx)
     struct loss *loss = &scene.losses[scene.len++];
     copy_known(loss->known);
     fault_vfs_lose_power(fixture.options.path, loss->path, &scene.random);
+    keep_mark(loss->path);
     copy_known(later);
     for (size_t i = 0; i < WRITERS; i++)
         loss->known[i].asked = later[i].asked;

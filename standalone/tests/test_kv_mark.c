@@ -1,0 +1,322 @@
+/* Writes that were acknowledged, and a file or log that does not have them any more. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include "common/base/alloc.h"
+#include "common/tests/observe.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+#include "standalone/tests/kv_fixture.h"
+
+#define STEP UINT64_C(1000000000)
+#define WRITES 12
+
+static struct kv_fixture fixture;
+static const char *const SUFFIXES[] = { "", "-wal", "-lock" };
+
+struct bytes {
+    char *bytes;
+    size_t len;
+};
+
+/* What a process that was killed has left. */
+static struct left {
+    struct bytes files[ARRAY_LEN(SUFFIXES)];
+    uint64_t revision;
+    const char *content;
+} left;
+
+static struct bytes read_bytes(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    size_t len = (size_t)status.st_size;
+    struct bytes bytes = { .bytes = arena_alloc(fixture.arena, len + 1, 1), .len = len };
+    ck_assert_int_eq(read(fd, bytes.bytes, len), (ssize_t)len);
+    ck_assert_int_eq(close(fd), 0);
+    return bytes;
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+static void take_what_is_left(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
+        left.files[i] = read_bytes(kv_fixture_file(&fixture, SUFFIXES[i]));
+    left.revision = kv_revision(fixture.kv);
+    left.content = kv_fixture_list(&fixture, "/", 0);
+}
+
+static void put_back(void)
+{
+    (void)unlink(kv_fixture_file(&fixture, "-shm"));
+    for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
+        write_bytes(kv_fixture_file(&fixture, SUFFIXES[i]), left.files[i].bytes, left.files[i].len);
+}
+
+/* A store that was stopped once, so that the log has not all of it, and is killed then. */
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+    kv_fixture_open(&fixture);
+    kv_fixture_put(&fixture, "/kept", "1", 0);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    for (int i = 0; i < WRITES; i++)
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/%02d", i), "x", 0);
+    take_what_is_left();
+    kv_fixture_close(&fixture);
+    put_back();
+}
+
+static void end(void)
+{
+    kv_fixture_end(&fixture);
+}
+
+static int try_open(void)
+{
+    return kv_open(&fixture.options, &fixture.kv, &fixture.err);
+}
+
+static void ck_said(const char *part)
+{
+    ck_assert_msg(strstr(fixture.err.message, part) != NULL, "%s", fixture.err.message);
+}
+
+static const char *log_path(void)
+{
+    return kv_fixture_file(&fixture, "-wal");
+}
+
+static void damage_log(size_t at)
+{
+    int fd = open(log_path(), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pwrite(fd, "XXXX", 4, (off_t)at), 4);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+static void cut_log(size_t len)
+{
+    ck_assert_int_eq(truncate(log_path(), (off_t)len), 0);
+}
+
+static void damage_first(void)
+{
+    damage_log(0);
+}
+
+static void damage_middle(void)
+{
+    damage_log(left.files[1].len / 2);
+}
+
+static void cut_middle(void)
+{
+    cut_log(left.files[1].len / 2);
+}
+
+static void cut_all(void)
+{
+    cut_log(0);
+}
+
+static void remove_log(void)
+{
+    ck_assert_int_eq(unlink(log_path()), 0);
+}
+
+static void (*const LOSSES[])(void) = { damage_first, damage_middle, cut_middle, cut_all,
+                                        remove_log };
+
+START_TEST(what_a_killed_process_has_left_is_whole)
+{
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), left.revision + 1);
+}
+END_TEST
+
+START_TEST(a_log_that_has_lost_writes_is_refused_and_left)
+{
+    LOSSES[_i]();
+    struct bytes before = { 0 };
+    if (access(log_path(), F_OK) == 0)
+        before = read_bytes(log_path());
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(try_open(), -ERROR_INVALID);
+        ck_said(arena_printf(fixture.arena, "store '%s' has lost writes", fixture.options.path));
+        ck_said(arena_printf(fixture.arena, "%d was acknowledged", (int)left.revision));
+        ck_said("'store.db-wal' is damaged or gone");
+        ck_said("Restore a backup, or remove 'store.db-lock'");
+        struct bytes after = read_bytes(log_path());
+        ck_assert_uint_eq(after.len, before.len);
+        if (before.len)
+            ck_assert_mem_eq(after.bytes, before.bytes, before.len);
+    }
+}
+END_TEST
+
+/* As the message says. */
+START_TEST(without_the_lock_file_it_goes_on_above_what_is_lost)
+{
+    struct kv_watch *watch = NULL;
+
+    LOSSES[_i]();
+    ck_assert_int_eq(try_open(), -ERROR_INVALID);
+    ck_assert_int_eq(unlink(kv_fixture_file(&fixture, "-lock")), 0);
+    kv_fixture_open(&fixture);
+    uint64_t revision = kv_revision(fixture.kv);
+    ck_assert_uint_gt(revision, left.revision);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/kept", 0), "1");
+    ck_assert_int_eq(kv_watch(fixture.kv, "/", left.revision, NULL, NULL, &watch, &fixture.err),
+                     -ERROR_GONE);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), revision + 1);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_revision(fixture.kv), revision + 1);
+}
+END_TEST
+
+/* Nothing is lost in silence, wherever the log ends or a byte of it has changed. */
+START_TEST(every_part_of_the_log_counts)
+{
+    size_t refused = 0, whole = 0;
+
+    for (size_t at = 0; at < left.files[1].len; at += 509) {
+        put_back();
+        if (_i)
+            damage_log(at);
+        else
+            cut_log(at);
+        int r = try_open();
+        ck_assert_msg(r == 0 || r == -ERROR_INVALID, "%s", fixture.err.message);
+        refused += r < 0;
+        whole += r == 0;
+        if (r < 0)
+            continue;
+        ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
+        ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
+        kv_fixture_close(&fixture);
+    }
+    ck_assert_uint_gt(refused, whole);
+}
+END_TEST
+
+START_TEST(an_older_copy_of_the_file_is_refused)
+{
+    kv_fixture_open(&fixture);
+    kv_fixture_put(&fixture, "/later", "x", 0);
+    kv_fixture_close(&fixture);
+    write_bytes(fixture.options.path, left.files[0].bytes, left.files[0].len);
+    ck_assert_int_eq(try_open(), -ERROR_INVALID);
+    ck_said("has lost writes");
+}
+END_TEST
+
+/* It does not know what was acknowledged, and learns it. */
+START_TEST(a_store_of_an_earlier_version_starts)
+{
+    const char *lock = kv_fixture_file(&fixture, "-lock");
+
+    write_bytes(lock, "made\n", 5);
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
+    kv_fixture_close(&fixture);
+    ck_assert_uint_eq(read_bytes(lock).len, left.files[2].len);
+    write_bytes(fixture.options.path, left.files[0].bytes, left.files[0].len);
+    ck_assert_int_eq(try_open(), -ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(a_mark_that_is_damaged_keeps_no_sound_store_from_starting)
+{
+    const char *lock = kv_fixture_file(&fixture, "-lock");
+    struct bytes text = read_bytes(lock);
+    size_t damaged = 0;
+
+    for (size_t at = 0; at <= text.len; at++) {
+        put_back();
+        if (_i == 0) {
+            ck_assert_int_eq(truncate(lock, (off_t)at), 0);
+        } else if (at < text.len) {
+            text.bytes[at] ^= 1;
+            write_bytes(lock, text.bytes, text.len);
+            text.bytes[at] ^= 1;
+        }
+        capture_start(2);
+        kv_fixture_open(&fixture);
+        const char *said = capture_text(fixture.arena);
+        capture_stop();
+        uint64_t revision = kv_revision(fixture.kv);
+        if (revision != left.revision) {
+            ck_assert_uint_ge(revision, left.revision + STEP);
+            ck_assert_ptr_nonnull(strstr(said, "they go on above all"));
+            damaged++;
+        }
+        ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
+        kv_fixture_close(&fixture);
+        kv_fixture_open(&fixture); /* it is written anew */
+        ck_assert_uint_eq(kv_revision(fixture.kv), revision);
+        kv_fixture_close(&fixture);
+    }
+    ck_assert_uint_ge(damaged, text.len - 1); /* "made" alone is of an earlier version */
+}
+END_TEST
+
+START_TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
+{
+    const char *backup = kv_fixture_file(&fixture, ".backup");
+
+    kv_fixture_open(&fixture);
+    ck_assert_int_eq(kv_backup(fixture.kv, backup, &fixture.err), 0);
+    kv_fixture_close(&fixture);
+    struct bytes file = read_bytes(backup);
+    put_back();
+    write_bytes(fixture.options.path, file.bytes, file.len);
+    ck_assert_int_eq(try_open(), -ERROR_INVALID);
+    ck_said("restore a backup and remove 'store.db-wal', the log of before");
+    remove_log();
+    kv_fixture_open(&fixture);
+    ck_assert_uint_gt(kv_revision(fixture.kv), left.revision);
+    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_mark");
+    TCase *tcase = tcase_create("mark");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, what_a_killed_process_has_left_is_whole);
+    tcase_add_loop_test(tcase, a_log_that_has_lost_writes_is_refused_and_left, 0,
+                        (int)ARRAY_LEN(LOSSES));
+    tcase_add_loop_test(tcase, without_the_lock_file_it_goes_on_above_what_is_lost, 0,
+                        (int)ARRAY_LEN(LOSSES));
+    tcase_add_loop_test(tcase, every_part_of_the_log_counts, 0, 2);
+    tcase_add_test(tcase, an_older_copy_of_the_file_is_refused);
+    tcase_add_test(tcase, a_store_of_an_earlier_version_starts);
+    tcase_add_loop_test(tcase, a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 0, 2);
+    tcase_add_test(tcase, a_backup_with_the_log_of_before_is_refused_and_told_about_the_log);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}
