@@ -38,25 +38,48 @@ struct manager {
     atomic_bool ended;                 /* and has done so */
 
     pthread_t watchdog;
-    int signals; /* signalfd of SIGTERM and SIGINT */
+    int signals; /* signalfd of those that stop */
     int control; /* eventfd for the watchdog: stopping or ended was set */
 
     pthread_mutex_t lock;
     struct error failure; /* with the lock held; code is ERROR_NONE without one */
 };
 
+/* Blocked, a signal comes even where it is ignored, as SIGHUP is below nohup. */
+static bool is_ignored(int number)
+{
+    struct sigaction now;
+
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+static sigset_t stop_signals(void)
+{
+    sigset_t signals;
+
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    if (!is_ignored(SIGHUP))
+        (void)sigaddset(&signals, SIGHUP);
+    return signals;
+}
+
+void manager_block_signals(void)
+{
+    sigset_t signals = stop_signals();
+
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a peer that hangs up is an error of that connection */
+}
+
 struct manager *manager_create(void)
 {
     struct manager *manager = xcalloc(1, sizeof(*manager));
-    sigset_t stop_signals;
+    sigset_t signals = stop_signals();
 
-    (void)sigemptyset(&stop_signals);
-    (void)sigaddset(&stop_signals, SIGTERM);
-    (void)sigaddset(&stop_signals, SIGINT);
-    (void)pthread_sigmask(SIG_BLOCK, &stop_signals, NULL);
-    (void)signal(SIGPIPE, SIG_IGN); /* a peer that hangs up is an error of that connection */
-
-    manager->signals = signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    manager_block_signals();
+    manager->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     manager->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     manager->control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     assert(manager->signals >= 0 && manager->news >= 0 && manager->control >= 0);
@@ -243,12 +266,19 @@ static int start_and_wait(struct manager *manager, struct error *err)
     }
 }
 
+static const char *name_of(int number)
+{
+    if (number == SIGHUP)
+        return "SIGHUP";
+    return number == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
 static void take_signals(struct manager *manager)
 {
     struct signalfd_siginfo info;
 
     while (read(manager->signals, &info, sizeof(info)) == sizeof(info)) {
-        const char *name = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
+        const char *name = name_of((int)info.ssi_signo);
 
         if (atomic_exchange(&manager->interrupted, true)) {
             log_warn("second signal, ending at once", "signal", name, NULL);

@@ -32,8 +32,10 @@ struct runnable {
 #define MANAGER_TICK_MS 15000
 #define MANAGER_MAX_RUNNABLES 32
 
-/* create: on the main thread before any other is started: blocks SIGTERM and SIGINT for all of
- * them, and ignores SIGPIPE. */
+/* On the main thread before any other is started, and so for all of them: blocks SIGTERM, SIGINT and, unless it is
+ * ignored, SIGHUP (a terminal that is closed), each of which stops; ignores SIGPIPE. */
+void manager_block_signals(void);
+/* Does so as well. */
 struct manager *manager_create(void);
 void manager_destroy(struct manager *manager);
 void manager_add(struct manager *manager, const struct runnable *runnable); /* copied */

@@ -194,6 +194,26 @@ START_TEST(what_needs_no_ready_stop_and_join_has_none)
 }
 END_TEST
 
+START_TEST(a_terminal_that_is_closed_stops_too_unless_that_is_ignored)
+{
+    struct part part = { .name = "plain", .signal_at_start = _i ? SIGTERM : SIGHUP };
+    struct runnable runnable = { .name = "plain", .self = &part, .start = start };
+    sigset_t signals;
+    struct error err;
+
+    manager_destroy(manager);
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGHUP);
+    ck_assert_int_eq(pthread_sigmask(SIG_UNBLOCK, &signals, NULL), 0);
+    (void)signal(SIGHUP, _i ? SIG_IGN : SIG_DFL);
+    manager = manager_create();
+    ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, NULL, &signals), 0);
+    ck_assert_int_eq(sigismember(&signals, SIGHUP), !_i);
+    manager_add(manager, &runnable);
+    ck_assert_int_eq(manager_run(manager, &err), 0);
+}
+END_TEST
+
 START_TEST(a_signal_ends_the_wait_for_readiness)
 {
     struct part part = { .asks = INT32_MAX, .signal_at_start = SIGTERM };
@@ -447,6 +467,7 @@ int main(void)
     tcase_add_test(order, groups_start_when_the_one_before_is_ready_and_stop_in_reverse);
     tcase_add_test(order, what_ticks_does_so_again_and_again_from_its_start_on);
     tcase_add_test(order, what_needs_no_ready_stop_and_join_has_none);
+    tcase_add_loop_test(order, a_terminal_that_is_closed_stops_too_unless_that_is_ignored, 0, 2);
     tcase_add_test(order, a_signal_ends_the_wait_for_readiness);
     tcase_add_test(order, what_fails_to_start_is_named_and_only_what_has_started_is_stopped);
     tcase_add_test(order, what_gives_up_becoming_ready_ends_the_process);

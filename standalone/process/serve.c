@@ -1,13 +1,13 @@
 #include "standalone/process/serve.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "certs/make.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "common/runtime/manager.h"
 #include "common/runtime/program.h"
 #include "controller/process/process.h"
 #include "standalone/api/api.h"
@@ -39,18 +39,6 @@ static void world_release(struct world *world)
     kv_close(world->kv);
 }
 DEFINE_CLEANUP_OF(struct world, world_release)
-
-/* Before any other thread is there: only manager_run waits for these. */
-static void block_signals(void)
-{
-    sigset_t signals;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
-}
 
 static int read_in(struct arena *arena, const struct standalone_settings *settings,
                    const char *name, const char **ret, struct error *err)
@@ -241,7 +229,7 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     CLEANUP(world_releasep) struct world world = { .kv = NULL };
 
     program_configure_log(process.settings.log_level, process.settings.log_format);
-    block_signals();
+    manager_block_signals(); /* before any other thread is there: only manager_run waits for them */
 
     int r = open_store(arena, settings, &world, err);
     if (r == 0)
