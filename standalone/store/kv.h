@@ -176,8 +176,9 @@ uint64_t kv_revision(struct kv *kv);  /* the newest */
 uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
 
 /*
- * A copy of one revision into a new file, while others read and write: made under the name with ".new",
- * looked through as kv_open does, synced and renamed, so what has the name is whole. It is opened with
+ * A copy of one revision into a new file, while others read and write: made under a name of
+ * its own (".new-" and six letters behind it), looked through as kv_open does, synced and renamed, so what has the name is whole, and
+ * nothing that has it already is replaced: of several at once one gets it. It is opened with
  * kv_open like any other, but the first time its revision goes up: above all that the store which was lost can
  * have given since, also if it was begun from this backup before (by a large step, and to the time if that is
  * more). What is older is compacted: reads and watches from there say ERROR_GONE. Reading one revision in one transaction, it never has to begin anew because

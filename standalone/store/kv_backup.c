@@ -65,43 +65,61 @@ int kv_sync_folder_of(const char *path, struct error *err)
                      O_DIRECTORY, err);
 }
 
-static int make_backup(const char *store, const char *path, const char *new_path, struct error *err)
+static int fill(const char *store, const char *path, struct error *err)
 {
-    int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int r = copy_into(store, path, err);
 
-    if (fd < 0)
-        return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", new_path, strerror(errno));
-    (void)close(fd);
-    int r = copy_into(store, new_path, err);
     if (r == 0)
-        r = kv_restore_mark(new_path, err);
+        r = kv_restore_mark(path, err);
     if (r == 0)
-        r = sync_path(new_path, 0, err);
-    if (r == 0)
-        r = check_copy(new_path, err);
-    if (r < 0)
-        return r;
-    if (rename(new_path, path) < 0)
-        return error_set(err, ERROR_UNAVAILABLE, "rename to '%s': %s", path, strerror(errno));
-    return kv_sync_folder_of(path, err);
+        r = sync_path(path, 0, err);
+    return r == 0 ? check_copy(path, err) : r;
+}
+
+static int refuse_taken(const char *path, struct error *err)
+{
+    return error_set(err, ERROR_EXISTS, "backup '%s' exists already", path);
+}
+
+/* Never that of another file. Not all file systems know the first way; FAT, of sticks, does not know the
+ * second one. */
+static int give_name(const char *new_path, const char *path, struct error *err)
+{
+    int r = renameat2(AT_FDCWD, new_path, AT_FDCWD, path, RENAME_NOREPLACE);
+
+    if (r < 0 && (errno == EINVAL || errno == ENOSYS)) {
+        r = link(new_path, path);
+        if (r == 0)
+            (void)unlink(new_path);
+    }
+    if (r < 0 && errno == EEXIST)
+        return refuse_taken(path, err);
+    return r < 0 ? error_set(err, ERROR_UNAVAILABLE, "rename to '%s': %s", path, strerror(errno))
+                 : 0;
 }
 
 static int back_up(const char *store, const char *path, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *new_path = arena_printf(arena, "%s.new", path);
-    const char *journal = arena_printf(arena, "%s-journal", new_path);
+    /* A name of its own: neither another backup that is under way nor what a killed one has left is met. */
+    char *new_path = arena_printf(arena, "%s.new-XXXXXX", path);
     struct stat status;
 
     if (lstat(path, &status) == 0)
-        return error_set(err, ERROR_EXISTS, "backup '%s' exists already", path);
-    (void)unlink(journal); /* of one that was killed: it would be played back into this one */
-    int r = make_backup(store, path, new_path, err);
+        return refuse_taken(path, err);
+    int fd = mkostemp(new_path, O_CLOEXEC);
+    if (fd < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "a file beside '%s': %s", path, strerror(errno));
+    (void)close(fd);
+    int r = fill(store, new_path, err);
+    if (r == 0)
+        r = give_name(new_path, path, err);
     if (r < 0) {
         (void)unlink(new_path);
-        (void)unlink(journal);
+        (void)unlink(arena_printf(arena, "%s-journal", new_path));
+        return r;
     }
-    return r;
+    return kv_sync_folder_of(path, err);
 }
 
 int kv_backup(struct kv *kv, const char *path, struct error *err)
