@@ -22,6 +22,7 @@
 
 enum watch_state {
     WATCH_OF_THE_FUTURE, /* initial events of a version that is not there yet */
+    WATCH_TOO_OLD,       /* from a version that the history does not have any more */
     WATCH_STARTING,      /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
@@ -35,7 +36,7 @@ struct notify {
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING. OF_THE_FUTURE --ERROR--> ENDED, at once.
+ * Without initial events it begins in RUNNING. OF_THE_FUTURE, TOO_OLD --ERROR--> ENDED, at once.
  */
 struct api_watch {
     struct api *api;
@@ -44,7 +45,7 @@ struct api_watch {
     struct selection selection;
     struct format format;
     struct table_options table;
-    struct kv_watch *events;
+    struct kv_watch *events; /* NULL: OF_THE_FUTURE, TOO_OLD */
     enum watch_state state;
     struct kv_range initial;  /* with STARTING: what is still to be read, at one revision */
     struct kv_page page;      /* of it */
@@ -182,19 +183,29 @@ static int tell_status(struct api_watch *watch, struct arena *arena, cJSON *stat
     return make_line(arena, "ERROR", text, len, ret, ret_len);
 }
 
+/* The history from there is gone. Events have no cache there: it is the storage that says so. */
+static int tell_expired(struct api_watch *watch, struct arena *arena, const char **ret,
+                        size_t *ret_len)
+{
+    const char *message = "The resourceVersion for the provided watch is too old.";
+
+    if (!str_equal(watch->resource->storage, "core/events"))
+        message = arena_printf(arena, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
+                               watch->revision, kv_compacted(watch->api->kv));
+    return tell_status(watch, arena, call_status(arena, 410, "Expired", message), ret, ret_len);
+}
+
 /* The store cannot say what is next: who watches is told, and begins again. */
 static int tell_failure(struct api_watch *watch, struct arena *arena, const struct error *err,
                         const char **ret, size_t *ret_len)
 {
-    cJSON *status =
-        err->code == ERROR_GONE
-            ? call_status(arena, 410, "Expired",
-                          arena_printf(arena, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
-                                       watch->revision, kv_compacted(watch->api->kv)))
-            : call_status(arena, 500, "InternalError",
-                          arena_printf(arena, "Internal error occurred: %s", err->message));
-
-    return tell_status(watch, arena, status, ret, ret_len);
+    if (err->code == ERROR_GONE)
+        return tell_expired(watch, arena, ret, ret_len);
+    return tell_status(
+        watch, arena,
+        call_status(arena, 500, "InternalError",
+                    arena_printf(arena, "Internal error occurred: %s", err->message)),
+        ret, ret_len);
 }
 
 /* --- what is next ----------------------------------------------------------------------------- */
@@ -345,6 +356,8 @@ int api_watch_next(struct api_watch *watch, struct arena *arena, const char **re
             watch, arena,
             call_too_large_version(arena, watch->revision, kv_revision(watch->api->kv)), ret_line,
             ret_len);
+    if (watch->state == WATCH_TOO_OLD)
+        return tell_expired(watch, arena, ret_line, ret_len);
     if (watch->state == WATCH_STARTING && next_initial(watch, arena, ret_line, ret_len))
         return 1;
     if (watch->state == WATCH_RUNNING && next_event(watch, arena, ret_line, ret_len))
@@ -389,9 +402,10 @@ static int open_events(struct api_call *call, struct api_watch *watch, bool init
     if (r == 0)
         r = kv_watch(call->api->kv, prefix, watch->revision, on_notify, watch, &watch->events,
                      &err);
-    if (r == -ERROR_GONE)
-        return call_fail_expired(call, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
-                                 watch->revision, kv_compacted(call->api->kv));
+    if (r == -ERROR_GONE) { /* it is an event that says so, not the answer */
+        watch->state = WATCH_TOO_OLD;
+        return 0;
+    }
     return r < 0 ? call_fail_read(call, &err) : 0;
 }
 
