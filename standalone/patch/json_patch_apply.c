@@ -58,15 +58,23 @@ static const char *unescaped(struct arena *arena, const char *token, size_t len)
     return text;
 }
 
-/* An index into an array; negative ones count from its end, as that library has it. false: none. */
+/* An index among so many places, as that library reads it: a negative one counts from the last. false: none. */
+static bool read_index(const char *token, int64_t places, int64_t *ret)
+{
+    int64_t index;
+
+    if (*token == '+' && token[1] != '-')
+        token++;
+    if (!str_to_int64(token, &index) || index < -places)
+        return false;
+    *ret = index < 0 ? index + places : index;
+    return true;
+}
+
+/* Of an item that is there. */
 static bool index_of(const struct patching *patching, cJSON *array, const char *token, int64_t *ret)
 {
-    int64_t index, len = (int64_t)child_index_len(patching->index, array);
-
-    if (!str_to_int64(token, &index) || index < -len)
-        return false;
-    *ret = index < 0 ? index + len : index;
-    return true;
+    return read_index(token, (int64_t)child_index_len(patching->index, array), ret);
 }
 
 static cJSON *child_of(const struct patching *patching, cJSON *container, const char *token)
@@ -80,14 +88,14 @@ static cJSON *child_of(const struct patching *patching, cJSON *container, const 
     return child_index_item(patching->index, container, (size_t)index);
 }
 
-/* false: something on the way is not there, or has no members. */
+/* false: something on the way is not there, or has no members. What is before the first "/" is passed over, as there. */
 static bool find_place(const struct patching *patching, const char *path, struct place *ret)
 {
     cJSON *container = NULL, *item = patching->document;
     const char *token = "";
     size_t depth = 0;
 
-    for (const char *at = path; *at == '/'; depth++) {
+    for (const char *at = path + strcspn(path, "/"); *at == '/'; depth++) {
         size_t len = strcspn(at + 1, "/");
 
         container = item;
@@ -131,8 +139,8 @@ static int add_value(const struct patching *patching, const char *operation, con
     }
     if (r == 0) {
         len = index = (int64_t)child_index_len(patching->index, place.container);
-        if (!str_equal(place.token, "-") &&
-            !index_of(patching, place.container, place.token, &index))
+        /* It counts among the places after it: -1 is behind the last. */
+        if (!str_equal(place.token, "-") && !read_index(place.token, len + 1, &index))
             r = error_set(patching->err, ERROR_CONFLICT, "invalid array index '%s'", place.token);
         else if (index > len)
             r = error_set(patching->err, ERROR_CONFLICT, "invalid index referenced: '%s'",
@@ -188,12 +196,28 @@ static int apply_remove(struct patching *patching, const cJSON *operation, const
     return r;
 }
 
+/* By what has no members it is not replaced, and nothing is said. */
+static int replace_document(struct patching *patching, const cJSON *value)
+{
+    const struct place place = { .depth = 0 };
+
+    if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
+        return 0;
+
+    int r = check_depth(patching, &place, value);
+    if (r == 0)
+        patching->document = arena_own(patching->arena, json_copy(value), json_free);
+    return r;
+}
+
 static int apply_replace(struct patching *patching, const cJSON *operation, const char *path)
 {
     const cJSON *value = value_of(patching, operation);
     struct place place;
     int64_t index = 0;
 
+    if (!*path && json_get(operation, "value"))
+        return replace_document(patching, value);
     if (!find_place(patching, path, &place))
         return unfit(patching, "replace", path, "path");
     if (!place.item && !cJSON_IsObject(place.container)) /* a member that is not there is added */
@@ -257,8 +281,11 @@ static int apply_copy(struct patching *patching, const cJSON *operation, const c
     const char *from = json_string(json_get(operation, "from"), "");
     struct place place;
 
-    if (!find_place(patching, from, &place) || !place.item)
+    if (!find_place(patching, from, &place) || (!place.item && !cJSON_IsObject(place.container)))
         return unfit(patching, "copy", from, "from path");
+    if (!place.item) /* a member that is not there is null */
+        return add_value(patching, "copy", path, cJSON_CreateNull());
+
     int r = count_copy(patching, place.item);
     return r < 0 ? r : add_value(patching, "copy", path, json_copy(place.item));
 }

@@ -52,6 +52,43 @@ static const struct {
     { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/x/y\",\"value\":2}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"jump\",\"path\":\"/a\"}]", NULL },
+    /* that library, too: of an insertion a negative index counts among the places after it */
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-1\",\"value\":3}]", "[1,2,3]" },
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-2\",\"value\":3}]", "[1,3,2]" },
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-3\",\"value\":3}]", "[3,1,2]" },
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-4\",\"value\":3}]", NULL },
+    { "[1,2]", "[{\"op\":\"copy\",\"from\":\"/-2\",\"path\":\"/-1\"}]", "[1,2,1]" },
+    { "[1,2]", "[{\"op\":\"move\",\"from\":\"/0\",\"path\":\"/-1\"}]", "[2,1]" },
+    { "[1,2]", "[{\"op\":\"move\",\"from\":\"/-1\",\"path\":\"/-2\"}]", "[2,1]" },
+    { "[1,2]", "[{\"op\":\"replace\",\"path\":\"/-1\",\"value\":3}]", "[1,3]" },
+    { "[1,2]", "[{\"op\":\"replace\",\"path\":\"/-3\",\"value\":3}]", NULL },
+    { "[1,2]", "[{\"op\":\"remove\",\"path\":\"/-2\"}]", "[2]" },
+    { "[1,2]", "[{\"op\":\"test\",\"path\":\"/-1\",\"value\":2}]", "[1,2]" },
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/+1\",\"value\":3}]", "[1,3,2]" },
+    { "[1,2]", "[{\"op\":\"remove\",\"path\":\"/+1\"}]", "[1]" },
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/+-1\",\"value\":3}]", NULL },
+    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/+\",\"value\":3}]", NULL },
+    /* what is before the first slash is passed over */
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"a/-\",\"value\":2}]", "{\"a\":[1],\"-\":2}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"x/a/-\",\"value\":2}]", "{\"a\":[1,2]}" },
+    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"x/a\",\"value\":1}]", "{\"a\":1}" },
+    { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"a\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"a\",\"value\":1}]", NULL },
+    /* a member that is not there is copied as null, an item is not */
+    { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/b\",\"path\":\"/c\"}]", "{\"a\":1,\"c\":null}" },
+    { "{\"a\":[1]}", "[{\"op\":\"copy\",\"from\":\"/a/1\",\"path\":\"/c\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/b/d\",\"path\":\"/c\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/c\"}]", NULL },
+    /* all of it is replaced by what has members, and by nothing else */
+    { "{\"a\":1}",
+      "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":1}},"
+      "{\"op\":\"add\",\"path\":\"/c\",\"value\":2}]",
+      "{\"b\":1,\"c\":2}" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":[]}]", "[]" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":\"w\"}]", "{\"a\":1}" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":null}]", "{\"a\":1}" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"\",\"value\":{\"b\":1}}]", NULL },
 };
 
 START_TEST(json_patches_are_those_of_the_rfc)
