@@ -200,6 +200,28 @@ static bool is_address(const char *text)
            (!*address.host || cert_name_is_valid(address.host));
 }
 
+/* A variable of a script that is not set is no wish for what is the default. */
+static int check_files(const struct standalone_settings *settings, enum standalone_command command,
+                       struct error *err)
+{
+    const struct {
+        enum standalone_command command; /* COMMANDS: all of them */
+        const char *name, *value;
+    } files[] = {
+        { COMMANDS, "data-dir", settings->data_dir },
+        { COMMAND_EXPORT, "output", settings->output },
+        { COMMAND_IMPORT, "file", settings->file },
+        { COMMAND_BACKUP, "to", settings->to },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if ((files[i].command == COMMANDS || files[i].command == command) &&
+            str_is_empty(files[i].value))
+            return error_set(err, ERROR_INVALID, "--%s: must not be empty", files[i].name);
+    }
+    return 0;
+}
+
 static int check(enum standalone_command command, const struct standalone_settings *settings,
                  struct error *err)
 {
@@ -210,13 +232,9 @@ static int check(enum standalone_command command, const struct standalone_settin
                          settings->address);
     if (command == COMMAND_ADD_USER && str_is_empty(settings->name))
         return error_set(err, ERROR_INVALID, "--name: must not be empty");
-    if (command == COMMAND_IMPORT && str_is_empty(settings->file))
-        return error_set(err, ERROR_INVALID, "--file: must not be empty");
-    if (command == COMMAND_BACKUP && str_is_empty(settings->to))
-        return error_set(err, ERROR_INVALID, "--to: must not be empty");
     if (command == COMMAND_EXPORT && settings->status && settings->all)
         return error_set(err, ERROR_INVALID, "--status and --all: one of them");
-    return 0;
+    return check_files(settings, command, err);
 }
 
 /* The letters that kubectl has. */
@@ -251,7 +269,7 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
     r = options_parse(arena, arena_printf(arena, PROGRAM " %s", TABLE[*ret_command].name),
                       TABLE[*ret_command].about, TABLE[*ret_command].options,
                       TABLE[*ret_command].len, split.own_len, split.own, ret, err);
-    if (r == 0 && str_is_empty(ret->data_dir))
+    if (r == 0 && !ret->data_dir)
         ret->data_dir = default_data_dir(arena);
     return r == 0 ? check(*ret_command, ret, err) : r;
 }
