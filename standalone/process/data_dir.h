@@ -74,7 +74,7 @@ int data_dir_make_client(struct arena *arena, const char *directory, const char 
 /*
  * That nobody but the owner, who is root or the user of this process, can write what decides who comes in or
  * the folders that it is in, or read what lets in: ERROR_INVALID names the path and what to do. A directory
- * that others can only look into is warned of. Files that are not there are fine.
+ * that others can only look into is warned of, one that is none refused. Files that are not there are fine.
  */
 int data_dir_check_modes(struct arena *arena, const char *directory, struct error *err) MUST_CHECK;
 /* One process at a time adds users: waits for the others. What is returned is closed by data_dir_unlock. */

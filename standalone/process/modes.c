@@ -65,6 +65,8 @@ int data_dir_check_modes(struct arena *arena, const char *directory, struct erro
 {
     struct stat status;
 
+    if (stat(directory, &status) == 0 && !S_ISDIR(status.st_mode))
+        return error_set(err, ERROR_INVALID, "'%s': Not a directory", directory);
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
         const char *path =
             FILES[i].name[0] == '.' ? directory : data_dir_path(arena, directory, FILES[i].name);

@@ -174,6 +174,19 @@ START_TEST(where_nothing_was_begun_nobody_is_added)
 }
 END_TEST
 
+/* Its mode is nobody's concern. */
+START_TEST(what_is_no_directory_is_told_as_such)
+{
+    put("file", "");
+    settings.data_dir = path_of("file");
+    ck_assert_int_eq(chmod(settings.data_dir, 0644), 0);
+    refuses(init_run, "'%s': Not a directory");
+    refuses(init_add_user, "'%s': Not a directory");
+    settings.data_dir = path_of("below");
+    refuses(init_run, "'%s': Not a directory");
+}
+END_TEST
+
 /* --- kubeconfigs ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -264,6 +277,7 @@ int main(void)
     tcase_add_loop_test(tcase, users_that_are_lost_are_not_begun_anew, 0, 2);
     tcase_add_test(tcase, a_file_of_users_that_is_damaged_is_not_written);
     tcase_add_test(tcase, where_nothing_was_begun_nobody_is_added);
+    tcase_add_test(tcase, what_is_no_directory_is_told_as_such);
     tcase_add_loop_test(tcase, a_kubeconfig_that_is_there_is_never_another, 0, 2);
     tcase_add_test(tcase, a_line_without_its_kubeconfig_is_begun_anew);
     tcase_add_test(tcase, the_controller_of_a_server_that_runs_keeps_its_token);
