@@ -3,13 +3,17 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "standalone/schema/builtin.h"
+#include "standalone/schema/go_json.h"
 #include "standalone/schema/members.h"
 #include "standalone/schema/name_rules.h"
 
 /* core.MaxSecretSize: all values of a Secret or ConfigMap together. */
 #define MAX_DATA (1u << 20)
 #define SIZE_WORDS "may not be more than 1048576 bytes"
+#define ACCOUNT_ANNOTATION "kubernetes.io/service-account.name"
 #define NAMESPACE_LABEL "kubernetes.io/metadata.name"
+
+static const char *const TLS_KEYS[] = { "tls.crt", "tls.key" };
 
 /* The member as a tree that may be changed; it is made if it is not there. */
 static cJSON *member_of(cJSON *object, const char *name)
@@ -205,56 +209,69 @@ void secret_fill(struct arena *arena, cJSON *object, const cJSON *old)
         json_set_string(object, "type", "Opaque");
 }
 
-/* Keys that Secrets of a type must have; of several one is enough. */
-static const struct {
-    const char *type;
-    const char *first;
-    const char *second;
-    bool both;
-} SECRET_TYPES[] = {
-    { "kubernetes.io/dockercfg", ".dockercfg", NULL, false },
-    { "kubernetes.io/dockerconfigjson", ".dockerconfigjson", NULL, false },
-    { "kubernetes.io/basic-auth", "username", "password", false },
-    { "kubernetes.io/ssh-auth", "ssh-privatekey", NULL, false },
-    { "kubernetes.io/tls", "tls.crt", "tls.key", true },
-};
-
-static void require_key(const struct validation *validation, const char *key)
+static void require(const struct validation *validation, const char *bag, const char *key)
 {
     field_error_plain(validation->errors, FIELD_ERROR_REQUIRED,
-                      arena_printf(validation->arena, "data[%s]", key), NULL);
+                      arena_printf(validation->arena, "%s[%s]", bag, key), NULL);
 }
 
+/* Which registry is asked how is JSON; it is not shown. */
+static void check_docker(const struct validation *validation, const char *key)
+{
+    const char *text = json_string(json_path(validation->object, "data", key, NULL), NULL);
+    struct error err;
+    size_t len;
+
+    if (!text) {
+        require(validation, "data", key);
+        return;
+    }
+
+    const char *bytes = base64_decode(validation->arena, text, strlen(text), &len);
+
+    if (bytes && go_json_check_map(bytes, len, &err) < 0)
+        invalid_text(validation->errors, arena_printf(validation->arena, "data[%s]", key),
+                     "<secret contents redacted>", err.message);
+}
+
+/* core.ValidateSecret */
 static void check_secret_type(const struct validation *validation)
 {
     const char *type = text_at(validation->object, "type");
     const cJSON *data = json_get(validation->object, "data");
+    const cJSON *annotations = json_path(validation->object, "metadata", "annotations", NULL);
 
-    for (size_t i = 0; i < ARRAY_LEN(SECRET_TYPES); i++) {
-        const char *first = SECRET_TYPES[i].first, *second = SECRET_TYPES[i].second;
-        bool has_first = json_get(data, first), has_second = second && json_get(data, second);
-
-        if (!str_equal(SECRET_TYPES[i].type, type))
-            continue;
-        if (SECRET_TYPES[i].both ? !has_first : !has_first && !has_second)
-            require_key(validation, first);
-        if (second && (SECRET_TYPES[i].both ? !has_second : !has_first && !has_second))
-            require_key(validation, second);
+    if (str_equal(type, "kubernetes.io/service-account-token") &&
+        !*text_at(annotations, ACCOUNT_ANNOTATION))
+        require(validation, "metadata.annotations", ACCOUNT_ANNOTATION);
+    if (str_equal(type, "kubernetes.io/dockercfg"))
+        check_docker(validation, ".dockercfg");
+    if (str_equal(type, "kubernetes.io/dockerconfigjson"))
+        check_docker(validation, ".dockerconfigjson");
+    if (str_equal(type, "kubernetes.io/basic-auth") && !json_get(data, "username") &&
+        !json_get(data, "password")) {
+        require(validation, "data", "username");
+        require(validation, "data", "password");
+    }
+    if (str_equal(type, "kubernetes.io/ssh-auth") && !*text_at(data, "ssh-privatekey"))
+        require(validation, "data", "ssh-privatekey");
+    for (size_t i = 0; i < ARRAY_LEN(TLS_KEYS) && str_equal(type, "kubernetes.io/tls"); i++) {
+        if (!json_get(data, TLS_KEYS[i]))
+            require(validation, "data", TLS_KEYS[i]);
     }
 }
 
 void secret_validate(const struct validation *validation)
 {
     static const char *const BAGS[] = { "data", NULL };
-    size_t size = check_keys(validation, "data", "", true);
 
-    if (size > MAX_DATA)
-        field_error(validation->errors, FIELD_ERROR_TOO_LONG, "data", NULL, "%s", SIZE_WORDS);
-    check_secret_type(validation);
     if (validation->old) {
         immutable_field(validation, "type", "type");
         check_immutable(validation, BAGS);
     }
+    if (check_keys(validation, "data", "", true) > MAX_DATA)
+        field_error(validation->errors, FIELD_ERROR_TOO_LONG, "data", NULL, "%s", SIZE_WORDS);
+    check_secret_type(validation);
 }
 
 /* What is empty in a reference Go leaves out. */

@@ -1,0 +1,216 @@
+/* What a Secret of a type must have (core.ValidateSecret), in the words of a kube-apiserver. */
+#include <check.h>
+
+#include "common/base/str.h"
+#include "standalone/schema/go_json.h"
+#include "standalone/tests/api_fixture.h"
+
+#define SECRETS "/api/v1/namespaces/default/secrets"
+#define CHARACTER "invalid character "
+
+/* --- what encoding/json says ------------------------------------------------------------------ */
+
+/* Each was sent to a kube-apiserver 1.34. why NULL: it is taken. */
+static const struct {
+    const char *text, *why;
+} TEXTS[] = {
+    { " {\"auths\":{\"r\":{\"auth\":\"eDp5\"}}, "
+      "\"n\":[1,-2.5e3,0,true,false,null,\"\\u00e9\\n\"]}\n",
+      NULL },
+    { "null", NULL },
+    { "{\"a\":1,\"a\":2}", NULL },
+    { "{\"a\":\"\xff\"}", NULL },
+    { "{\"a\":\"\\ud800\\u0000\"}", NULL },
+    { "{\"a\":1e-400}", NULL },
+    { "", "unexpected end of JSON input" },
+    { " ", "unexpected end of JSON input" },
+    { "{", "unexpected end of JSON input" },
+    { "{\"a", "unexpected end of JSON input" },
+    { "{\"a\"", "unexpected end of JSON input" },
+    { "{\"a\":", "unexpected end of JSON input" },
+    { "{\"a\":1", "unexpected end of JSON input" },
+    { "{\"a\":1,", "unexpected end of JSON input" },
+    { "{\"a\":\"\\", CHARACTER "' ' in string escape code" },
+    { "{\"a\":\"\\u12", CHARACTER "' ' in \\u hexadecimal character escape" },
+    { "nul", CHARACTER "' ' in literal null (expecting 'l')" },
+    { "trux", CHARACTER "'x' in literal true (expecting 'e')" },
+    { "-", CHARACTER "' ' in numeric literal" },
+    { "{\"a\":1.}", CHARACTER "'}' after decimal point in numeric literal" },
+    { "{\"a\":1e+}", CHARACTER "'}' in exponent of numeric literal" },
+    { "{\"a\":01}", CHARACTER "'1' after object key:value pair" },
+    { "{\"a\":[1 2]}", CHARACTER "'2' after array element" },
+    { "{\"a\":[1,]}", CHARACTER "']' looking for beginning of value" },
+    { "{\"a\":1,}", CHARACTER "'}' looking for beginning of object key string" },
+    { "{\"a\" 1}", CHARACTER "'1' after object key" },
+    { "{}x", CHARACTER "'x' after top-level value" },
+    { "{\"a\":\"\t\"}", CHARACTER "'\\t' in string literal" },
+    { "'", CHARACTER "'\\'' looking for beginning of value" },
+    { "\xe9", CHARACTER "'\xc3\xa9' looking for beginning of value" },
+    { "\x80", CHARACTER "'\\u0080' looking for beginning of value" },
+    { "{}\"", CHARACTER "'\"' after top-level value" },
+    { "\\", CHARACTER "'\\\\' looking for beginning of value" },
+    { "[1]", "json: cannot unmarshal array into Go value of type map[string]interface {}" },
+    { "\"a\"", "json: cannot unmarshal string into Go value of type map[string]interface {}" },
+    { "true", "json: cannot unmarshal bool into Go value of type map[string]interface {}" },
+    { "1e400", "json: cannot unmarshal number into Go value of type map[string]interface {}" },
+    { "{\"a\":1e400}", "json: cannot unmarshal number 1e400 into Go value of type float64" },
+};
+
+START_TEST(what_is_no_json_is_refused_in_the_words_of_go)
+{
+    struct error err = { 0 };
+    int r = go_json_check_map(TEXTS[_i].text, strlen(TEXTS[_i].text), &err);
+
+    ck_assert_int_eq(r, TEXTS[_i].why ? -ERROR_INVALID : 0);
+    if (TEXTS[_i].why)
+        ck_assert_str_eq(err.message, TEXTS[_i].why);
+}
+END_TEST
+
+START_TEST(a_nul_is_a_character)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(go_json_check_map("{}\0", 3, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, CHARACTER "'\\x00' after top-level value");
+    ck_assert_int_eq(go_json_check_map("{\"\0\":1}", 7, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, CHARACTER "'\\x00' in string literal");
+}
+END_TEST
+
+static char *nested(size_t levels)
+{
+    char *text = arena_alloc(test_arena, 2 * levels + 1, 1);
+
+    memset(text, '[', levels);
+    memset(text + levels, ']', levels);
+    return text;
+}
+
+START_TEST(it_has_ten_thousand_levels_at_most)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(go_json_check_map(nested(10000), 20000, &err), -ERROR_INVALID);
+    ck_assert(str_has_prefix(err.message, "json: cannot unmarshal array"));
+    ck_assert_int_eq(go_json_check_map(nested(10001), 20002, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, CHARACTER "'[' exceeded max depth");
+}
+END_TEST
+
+START_TEST(a_long_number_is_none_of_double_precision)
+{
+    struct error err = { 0 };
+    char *text = arena_alloc(test_arena, 1024, 1);
+
+    memset(text, '9', 400);
+    memcpy(text, "{\"a\":", 5);
+    text[300] = '}';
+    ck_assert_int_eq(go_json_check_map(text, 301, &err), 0);
+    text[300] = '9';
+    text[399] = '}';
+    ck_assert_int_eq(go_json_check_map(text, 400, &err), -ERROR_INVALID);
+}
+END_TEST
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+#define REDACTED "Invalid value: \"<secret contents redacted>\": "
+#define MISSING(field) field ": Required value"
+
+/* members: of stringData. why: of the causes; "": it is made. */
+static const struct {
+    const char *type, *annotation, *members, *why;
+} TYPES[] = {
+    { "service-account-token", NULL, "",
+      MISSING("metadata.annotations[kubernetes.io/service-account.name]") },
+    { "service-account-token", "", "",
+      MISSING("metadata.annotations[kubernetes.io/service-account.name]") },
+    { "service-account-token", "a", "", "" },
+    { "dockercfg", NULL, "", MISSING("data[.dockercfg]") },
+    { "dockercfg", NULL, "\".dockercfg\":\"x\"",
+      "data[.dockercfg]: " REDACTED CHARACTER "'x' looking for beginning of value" },
+    { "dockercfg", NULL, "\".dockercfg\":\"{}\"", "" },
+    { "dockerconfigjson", NULL, "\".dockercfg\":\"{}\"", MISSING("data[.dockerconfigjson]") },
+    { "dockerconfigjson", NULL, "\".dockerconfigjson\":\"\"",
+      "data[.dockerconfigjson]: " REDACTED "unexpected end of JSON input" },
+    { "dockerconfigjson", NULL, "\".dockerconfigjson\":\"{\\\"auths\\\":{}}\"", "" },
+    { "basic-auth", NULL, "", MISSING("data[username]") " " MISSING("data[password]") },
+    { "basic-auth", NULL, "\"username\":\"\"", "" },
+    { "basic-auth", NULL, "\"password\":\"p\"", "" },
+    { "ssh-auth", NULL, "\"ssh-privatekey\":\"\"", MISSING("data[ssh-privatekey]") },
+    { "ssh-auth", NULL, "\"ssh-privatekey\":\"k\"", "" },
+    { "tls", NULL, "", MISSING("data[tls.crt]") " " MISSING("data[tls.key]") },
+    { "tls", NULL, "\"tls.crt\":\"\"", MISSING("data[tls.key]") },
+    { "tls", NULL, "\"tls.crt\":\"\",\"tls.key\":\"\"", "" },
+    { "other", NULL, "", "" },
+};
+
+static const char *causes_of(const cJSON *answer)
+{
+    const char *text = "";
+
+    json_for_each (cause, json_path(answer, "details", "causes", NULL))
+        text = arena_printf(test_arena, "%s%s%s: %s", text, *text ? " " : "",
+                            json_string(json_get(cause, "field"), ""),
+                            json_string(json_get(cause, "message"), ""));
+    return text;
+}
+
+static const char *secret_text(int i)
+{
+    const char *annotations =
+        TYPES[i].annotation
+            ? arena_printf(test_arena,
+                           ",\"annotations\":{\"kubernetes.io/service-account.name\":\"%s\"}",
+                           TYPES[i].annotation)
+            : "";
+
+    return arena_printf(test_arena,
+                        "{\"metadata\":{\"name\":\"a\"%s},\"type\":\"kubernetes.io/%s\","
+                        "\"stringData\":{%s}}",
+                        annotations, TYPES[i].type, TYPES[i].members);
+}
+
+START_TEST(a_secret_has_what_its_type_asks_for)
+{
+    const cJSON *answer = ask("POST", SECRETS, secret_text(_i), *TYPES[_i].why ? 422 : 201);
+
+    ck_assert_str_eq(causes_of(answer), TYPES[_i].why);
+}
+END_TEST
+
+START_TEST(what_it_has_cannot_be_taken_from_it)
+{
+    const cJSON *answer;
+
+    (void)ask("POST", SECRETS,
+              "{\"metadata\":{\"name\":\"a\"},\"type\":\"kubernetes.io/dockerconfigjson\","
+              "\"stringData\":{\".dockerconfigjson\":\"{}\"}}",
+              201);
+    answer = ask_patch(SECRETS "/a", "merge-patch+json",
+                       "{\"stringData\":{\".dockerconfigjson\":\"[\"}}", 422);
+    ck_assert_str_eq(causes_of(answer),
+                     "data[.dockerconfigjson]: " REDACTED "unexpected end of JSON input");
+    answer = ask_patch(SECRETS "/a", "merge-patch+json", "{\"type\":\"kubernetes.io/tls\"}", 422);
+    ck_assert_str_eq(causes_of(answer),
+                     "type: Invalid value: \"kubernetes.io/tls\": field is immutable " MISSING(
+                         "data[tls.crt]") " " MISSING("data[tls.key]"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("secrets");
+    TCase *tests = tcase_create("secrets");
+
+    tcase_add_checked_fixture(tests, api_setup, api_teardown);
+    tcase_add_loop_test(tests, what_is_no_json_is_refused_in_the_words_of_go, 0, ARRAY_LEN(TEXTS));
+    tcase_add_test(tests, a_nul_is_a_character);
+    tcase_add_test(tests, it_has_ten_thousand_levels_at_most);
+    tcase_add_test(tests, a_long_number_is_none_of_double_precision);
+    tcase_add_loop_test(tests, a_secret_has_what_its_type_asks_for, 0, ARRAY_LEN(TYPES));
+    tcase_add_test(tests, what_it_has_cannot_be_taken_from_it);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}
