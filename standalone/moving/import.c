@@ -44,6 +44,18 @@ static bool stays_behind(struct import *import, const cJSON *object)
     return true;
 }
 
+static const char *why_not_served(struct arena *arena, const cJSON *object)
+{
+    const char *version = json_string(json_get(object, "apiVersion"), "");
+    const char *kind = json_string(json_get(object, "kind"), "");
+
+    if (!*kind)
+        return "kind is missing";
+    if (!*version)
+        return "apiVersion is missing";
+    return arena_printf(arena, "%.100s %.100s is not served here", version, kind);
+}
+
 static int make(struct import *import, struct arena *arena, const struct resource *resource,
                 const cJSON *object, const char **ret_why, struct error *err)
 {
@@ -91,8 +103,7 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
     else if (!resource && stays_behind(import, object))
         return 0;
     else if (!resource)
-        why = arena_printf(arena, "%.100s %.100s is not served here",
-                           json_string(json_get(object, "apiVersion"), "?"), kind);
+        why = why_not_served(arena, object);
     else if (str_is_empty(json_string(json_path(object, "metadata", "name", NULL), "")))
         why = "metadata.name is missing";
     if (why) {

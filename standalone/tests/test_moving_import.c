@@ -25,7 +25,9 @@ START_TEST(refusals_name_place_and_field_and_the_rest_is_made)
         "[{controller: true}]}}\n"
         "---\njust a text\n"
         "---\n{apiVersion: v1, kind: ConfigMap, metadata: {}}\n"
-        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new}}\n";
+        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new}}\n"
+        "---\n{apiVersion: v1, metadata: {name: d}}\n"
+        "---\n{kind: ConfigMap, metadata: {name: e}}\n";
 
     import_into(second_api, TEXT);
     ck_assert_str_eq(
@@ -44,9 +46,11 @@ START_TEST(refusals_name_place_and_field_and_the_rest_is_made)
         "strict decoding error: unknown field \"spec.priorty\"\n"
         "f.yaml: document 5, line 13: Deployment d: apps/v1 Deployment is not served here\n"
         "f.yaml: document 7, line 17: object without a name: not an object of the Kubernetes API\n"
-        "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n");
+        "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n"
+        "f.yaml: document 10, line 23: object d: kind is missing\n"
+        "f.yaml: document 11, line 25: ConfigMap e: apiVersion is missing\n");
     ck_assert_uint_eq(imported.created, 2);
-    ck_assert_uint_eq(imported.refused, 6);
+    ck_assert_uint_eq(imported.refused, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
     ck_assert_str_eq(names_in(export_of(&second_store, &PLAIN)),
                      "Namespace new, ConfigMap a, ConfigMap c");
