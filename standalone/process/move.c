@@ -56,6 +56,10 @@ static int write_export(struct arena *arena, const struct standalone_settings *s
         r = export_write(arena, reader, resources, &options, file, &counts, err);
     if (r == 0 && fflush(file) != 0)
         r = error_set(err, ERROR_UNAVAILABLE, "write: %s", strerrordesc_np(errno));
+    if (r < 0 && ferror(file))
+        return error_wrap(err, "%s",
+                          file == stdout ? "the standard output"
+                                         : arena_printf(arena, "'%s'", settings->output));
     if (r < 0)
         return r;
     (void)fprintf(stderr, "exported %zu objects\n", counts.written);
@@ -126,10 +130,17 @@ static int connect_to_server(struct arena *arena, const struct standalone_settin
     int r = kube_config_load(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
                              &target->config, err);
 
+    const struct http_request request = { .method = "GET", .path = "/version" };
+    struct http_response response;
+
     if (r < 0)
-        return error_wrap(err, "the server runs, so import asks it");
+        return error_wrap(err, "another process has the store, so import asks a server");
     target->transport = transport_create(target->config, REQUEST_TIMEOUT_MS);
-    return 0;
+    r = transport_roundtrip(target->transport, arena, &request, &response, err);
+    if (r == -ERROR_UNAVAILABLE)
+        return error_wrap(err, "another process has the store, and cannot be asked as a server: if "
+                               "it is an import or a backup, wait for its end");
+    return r; /* what a server says is told with what it is asked */
 }
 
 /* The store, or its API when another process has it open. */
