@@ -230,6 +230,8 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     connection->is_whole = false;
     connection->id = 0;
     free(TAKE(connection->who));
+    connection->is_unlimited = false;
+    connection->answer_bytes = 0;
     connection->acked = look_at(connection->fd).acked;
     connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = INT64_MAX;
@@ -294,11 +296,13 @@ static bool count_client(struct http_connection *connection, const char *who)
     struct http_server *server = connection->daemon->server;
     size_t max = server->options.max_busy_each;
 
-    if (!max || !who || connection->who) /* it was counted when its headers were there */
+    connection->is_unlimited = !who;
+    if (!who || connection->who) /* it was counted when its headers were there */
         return true;
-    if (http_load(server) > max && busy_of(server, who) >= max)
+    if (max && http_load(server) > max && busy_of(server, who) >= max)
         return false;
-    connection->who = xstrdup(who);
+    if (max || server->options.max_answers)
+        connection->who = xstrdup(who);
     return true;
 }
 

@@ -66,7 +66,7 @@ typedef int http_admit_fn(void *ctx, struct arena *arena,
                           const struct http_server_request *request);
 /* How large the body of this request may be; max_body is above it. */
 typedef size_t http_limit_fn(void *ctx, const struct http_server_request *request);
-/* Words and headers for what is refused with this status: admit's, 413 or 503. */
+/* Words and headers for what is refused with this status: admit's, 413, 429 or 503. */
 typedef void http_refuse_fn(void *ctx, struct arena *arena,
                             const struct http_server_request *request, int status,
                             struct http_server_reply *ret);
@@ -100,6 +100,19 @@ struct http_server_options {
     /* What announces itself as no larger needs none of that room, so that slow senders of much are in
      * nobody's way: max_connections × small_body beside it. 0: every body needs room */
     size_t small_body;
+    /*
+     * Bytes of all answers, from when they are made (http_request_has_room: while they are) until they are sent or their
+     * connection has ended. One client (http_request_set_known; strangers are one) has half of it, so that
+     * who does not read is in nobody's way. One answer at a time may be larger than that half, however large,
+     * and counts as the half. The answer to a GET or HEAD that does not fit is thrown away: 429. What
+     * others have done is told in any case, and counts. Who is known as NULL counts, too, and is never refused.
+     * Not in it: streams, of which each holds a chunk, and what handlers need to make answers, as many as
+     * there are threads: with thread_per_connection max_connections.
+     * 0: no limit
+     */
+    size_t max_answers;
+    /* What is no larger needs none of that room: max_connections × small_answer beside it */
+    size_t small_answer;
     uint32_t wait_ms; /* for room, and again for an answer that comes later. 0: nothing waits */
     /* A whole request, from its first byte (of a new connection: from its accept) to the last one
      * of the answer, without what it waited and what a handler took; then it is cut. 0: 10 s */
@@ -138,6 +151,13 @@ bool http_request_set_known(const struct http_server_request *request, const cha
 /* Headers whose names begin with prefix, in whatever case, as they were sent; in the arena. */
 size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
                             const char *prefix, const struct http_header **ret);
+
+/* In the handler: it makes an answer that has so many bytes by now. false: there is no room for so many (max_answers),
+ * and it is to be refused. */
+bool http_request_has_room(const struct http_server_request *request, size_t len) MUST_CHECK;
+/* In the handler, before anything is done that is then told in any case: false if its client's other answers have all
+ * the bytes that one may have. */
+bool http_request_may_answer(const struct http_server_request *request) MUST_CHECK;
 
 /* The certificate that the client has the key of. */
 #define HTTP_PEER_GROUPS 32
