@@ -33,6 +33,9 @@ struct resources; /* standalone/schema/resource.h */
  */
 #define API_MAX_BODY (3u << 20) /* as kube-apiserver */
 #define API_RETRY_MS 30000
+/* Of 429. */
+#define API_TOO_MANY "too many requests, please try again later"
+#define API_RETRY_AFTER_S 5
 /* Of what has only options, or is never stored: deletions and reviews. */
 #define API_MAX_SMALL_BODY (64u << 10)
 /* A page of a list without a limit of its own is everything, as there. */
@@ -59,6 +62,10 @@ struct api_request {
     const char *body; /* may be "" */
     size_t body_len;
     const struct user *user; /* never NULL; who is not authenticated is answered by the server */
+    /* Asked while a list grows: whether there is room for an answer of so many bytes; if not, the answer is 429, and
+     * nothing was done. NULL: for any. A list that grows needs about 3 MiB beside it */
+    bool (*has_room)(void *ctx, size_t len);
+    void *room_ctx;
 };
 
 struct api_watch;

@@ -282,6 +282,12 @@ int call_fail_read(struct api_call *call, const struct error *err)
     return call_fail(call, 500, "InternalError", "Internal error occurred: %s", err->message);
 }
 
+int call_fail_too_many(struct api_call *call)
+{
+    call->reply->retry_after_s = API_RETRY_AFTER_S;
+    return call_fail(call, 429, "TooManyRequests", API_TOO_MANY);
+}
+
 /* A quoted string of RFC 7230; what it cannot hold is left out. */
 void call_warn(struct api_call *call, const char *text)
 {

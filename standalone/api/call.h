@@ -68,6 +68,7 @@ int call_fail_store(struct api_call *call, const struct error *err);
 /* The same of what only reads: 500 when the store cannot, as there; 503 is for writes that were not made. */
 int call_fail_read(struct api_call *call, const struct error *err);
 int call_fail_expired(struct api_call *call, const char *format, ...) PRINTF_LIKE(2, 3);
+int call_fail_too_many(struct api_call *call); /* 429 */
 /* A Status that refuses, without kind and apiVersion; reason NULL: none. */
 cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message);
 /* The version is of the future. */

@@ -8,6 +8,8 @@
 
 /* Everything in the store, should it ever be that much. */
 #define MAX_LIST ((size_t)1 << 30)
+/* While it grows room is found for so much at a time. */
+#define ROOM_STEP ((size_t)64 << 10)
 
 bool present_table_options(const struct api_call *call, struct table_options *ret)
 {
@@ -104,7 +106,7 @@ static cJSON *shown(struct list_writer *writer, struct arena *arena, cJSON *tree
 
 void list_writer_begin(struct list_writer *writer, struct api_call *call)
 {
-    *writer = (struct list_writer){ .call = call, .text = BUF_INIT(MAX_LIST) };
+    *writer = (struct list_writer){ .call = call, .text = BUF_INIT(MAX_LIST), .room = ROOM_STEP };
     writer->readable = present_table_options(call, &writer->table);
 }
 
@@ -126,6 +128,17 @@ static int append_item(struct list_writer *writer, struct arena *arena,
                : error_set(err, ERROR_TOO_LARGE, "the answer is larger than %zu bytes", MAX_LIST);
 }
 
+static int find_room(struct list_writer *writer)
+{
+    const struct api_request *request = writer->call->request;
+
+    if (!request->has_room || writer->text.len <= writer->room)
+        return 0;
+    writer->room = writer->text.len + ROOM_STEP;
+    return request->has_room(request->room_ctx, writer->room) ? 0
+                                                              : call_fail_too_many(writer->call);
+}
+
 int list_writer_add(struct list_writer *writer, struct arena *arena, const struct kv_value *value,
                     cJSON *tree)
 {
@@ -136,7 +149,7 @@ int list_writer_add(struct list_writer *writer, struct arena *arena, const struc
     if ((writer->text.len && !buf_append_string(&writer->text, ",")) ||
         append_item(writer, arena, value, tree, &err) < 0)
         return call_fail_store(writer->call, &err);
-    return 0;
+    return find_room(writer);
 }
 
 void list_writer_forget(struct list_writer *writer)

@@ -25,6 +25,7 @@ struct list_writer {
     struct table_options table;
     bool readable;   /* the options of the Table */
     struct buf text; /* of the items so far */
+    size_t room;     /* for so many bytes there is some */
 };
 
 void list_writer_begin(struct list_writer *writer, struct api_call *call);

@@ -19,14 +19,15 @@
 /* Bodies of all requests in progress, but for the small ones, which are in nobody's way. */
 #define MAX_BODIES ((size_t)64 << 20)
 #define SMALL_BODY ((size_t)64 << 10)
+/* Answers that are made or sent, in the same manner. */
+#define MAX_ANSWERS ((size_t)64 << 20)
+#define SMALL_ANSWER ((size_t)64 << 10)
 /* For a body that is only read so that its sender sees that it is refused. */
 #define REFUSED_MS 2000
 /* Of the connections, on which one user has a request in progress, and as watches of one user: whoever he is, the
  * others have room. */
 #define BUSY_SHARE 2
 #define WATCHES_SHARE 4
-#define RETRY_AFTER_S 5
-#define TOO_MANY "too many requests, please try again later"
 /* Of lines about certificates that are refused: one so often. */
 #define LOG_MS 1000
 
@@ -79,11 +80,11 @@ static void refuse_more(struct arena *arena, const char *name, const char *what,
 {
     api_refuse(arena, 429, "TooManyRequests",
                arena_printf(arena,
-                            TOO_MANY ": User \"%s\" has as many "
-                                     "%s as one may have",
+                            API_TOO_MANY ": User \"%s\" has as many "
+                                         "%s as one may have",
                             name, what),
                ret);
-    ret->retry_after_s = RETRY_AFTER_S;
+    ret->retry_after_s = API_RETRY_AFTER_S;
 }
 
 /* For whom requests and watches of this user count; NULL: nobody. */
@@ -130,6 +131,11 @@ static bool find_sender(struct server *server, struct arena *arena,
     return identity_may_be(&sender->identity, credentials, arena, request->path, ret);
 }
 
+static bool has_room(void *ctx, size_t len)
+{
+    return http_request_has_room(ctx, len);
+}
+
 static struct api_request request_of(const struct http_server_request *request,
                                      const struct sender *sender)
 {
@@ -143,6 +149,8 @@ static struct api_request request_of(const struct http_server_request *request,
         .body = request->body,
         .body_len = request->body_len,
         .user = &sender->identity.user,
+        .has_room = has_room,
+        .room_ctx = (void *)(uintptr_t)request,
     };
 }
 
@@ -212,13 +220,30 @@ static void refuse(void *ctx, struct arena *arena, const struct http_server_requ
         reply.retry_after_s = 1;
     } else if (is_welcome(ctx, arena, request, &reply)) { /* meanwhile */
         api_refuse(arena, status, status == 429 ? "TooManyRequests" : "Unauthorized",
-                   status == 429 ? TOO_MANY : "Unauthorized", &reply);
-        reply.retry_after_s = status == 429 ? RETRY_AFTER_S : 0;
+                   status == 429 ? API_TOO_MANY : "Unauthorized", &reply);
+        reply.retry_after_s = status == 429 ? API_RETRY_AFTER_S : 0;
     }
     answer(arena, &reply, ret);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
+
+static bool is_read(const struct http_server_request *request)
+{
+    return str_equal(request->method, "GET") || str_equal(request->method, "HEAD");
+}
+
+static void handle_known(struct server *server, struct arena *arena,
+                         const struct http_server_request *request, const struct sender *sender,
+                         struct api_reply *ret)
+{
+    const struct api_request asked = request_of(request, sender);
+
+    if (is_read(request) || http_request_may_answer(request))
+        api_handle(server->api, arena, &asked, ret);
+    else
+        refuse_more(arena, sender->identity.real.name, "bytes of answers", ret);
+}
 
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                    struct http_server_reply *ret)
@@ -228,11 +253,8 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
     struct api_reply reply;
     struct sender sender;
 
-    if (find_sender(server, arena, request, &sender, &reply)) {
-        const struct api_request asked = request_of(request, &sender);
-
-        api_handle(server->api, arena, &asked, &reply);
-    }
+    if (find_sender(server, arena, request, &sender, &reply))
+        handle_known(server, arena, request, &sender, &reply);
     if (reply.watch) {
         stream = stream_open(server->streams, arena, reply.watch, &sender.credentials,
                              &sender.identity, who_counts(server, &sender.identity.real));
@@ -275,6 +297,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
         .max_body = API_MAX_BODY,
         .max_bodies = MAX_BODIES,
         .small_body = SMALL_BODY,
+        .max_answers = options->max_answers ? options->max_answers : MAX_ANSWERS,
+        .small_answer = SMALL_ANSWER,
         .request_timeout_ms = REQUEST_TIMEOUT_MS,
         .cert_pem = options->cert_pem,
         .key_pem = options->key_pem,

@@ -15,6 +15,7 @@ struct server_options {
     struct users_file *users;  /* borrowed; its changes are this server's to be told of */
     unsigned max_connections;  /* 0: 512; each has a thread */
     unsigned max_strangers;    /* of these, whose clients have not said who they are; 0: half */
+    size_t max_answers;        /* bytes of all that are made or sent; 0: 64 MiB */
     const char *unlimited;     /* borrowed; a user who may have all of these; NULL: none */
 };
 
@@ -27,7 +28,11 @@ struct server_options {
  *  3. A watch ends when its user is removed, or gets another role.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
  *     are watches, whomever he asks as: then 429, and of watches one line in the log.
- *  4. An admin may be somebody else (Impersonate-User, -Group, -Uid), others get 403.
+ *  4. Of the bytes of answers (those of at most 64 KiB do not count) one user has half, and one at a time may have
+ *     an answer that is larger than that. A read that does not fit gets 429, and a write 429 before anything is done:
+ *     that of who has his half, and of a collection whose list does not fit. Beside them a list that is being made needs about 3 MiB, on as many threads as there
+ *     are connections; a watch holds a page of 256 KiB, 1 MiB of events and a line, of which one object may be more.
+ *  5. An admin may be somebody else (Impersonate-User, -Group, -Uid), others get 403.
  */
 int server_start(const struct server_options *options, struct server **ret,
                  struct error *err) MUST_CHECK;

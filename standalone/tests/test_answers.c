@@ -1,0 +1,193 @@
+/* Room for answers: lists that are made or sent, writes of who has no more of it. */
+#include <check.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/server_fixture.h"
+
+/* As a list more than sockets hold. */
+#define OBJECTS 12
+#define BYTES ((size_t)900000)
+#define LIST_BYTES (OBJECTS * BYTES)
+
+static const char SMALL[] = "{\"metadata\":{\"name\":\"small\"}}";
+static const char NAMED[] = "{\"metadata\":{\"name\":\"named\"}}";
+
+static void set_up(void)
+{
+    char *data = arena_alloc(test_arena, BYTES + 1, 1);
+
+    memset(data, 'x', BYTES);
+    for (int i = 0; i < OBJECTS; i++)
+        (void)ask("POST", CONFIGMAPS,
+                  arena_printf(test_arena,
+                               "{\"metadata\":{\"name\":\"c%d\"},\"data\":{\"d\":\"%s\"}}", i,
+                               data),
+                  201);
+    (void)ask("POST", CONFIGMAPS, SMALL, 201);
+}
+
+static void set_up_server(void)
+{
+    server_setup();
+    set_up();
+}
+
+static void set_up_api(void)
+{
+    api_setup();
+    set_up();
+}
+
+static void serve(size_t max_answers)
+{
+    server_serve((struct server_options){ .max_answers = max_answers, .unlimited = "admin" });
+}
+
+/* Nobody reads it behind its beginning. */
+static int hold_list(const char *user)
+{
+    char text[HTTP_TALK_MAX];
+    int fd = server_dial();
+
+    server_say(fd, user, "GET " CONFIGMAPS " HTTP/1.1\r\n", "");
+    (void)hear(fd, text, "\r\n\r\n");
+    ck_assert_int_eq(status_of(text), 200);
+    return fd;
+}
+
+static int asked_by(const char *user, const char *method, const char *path, const char *body)
+{
+    return status_of(server_ask(user, method, path, "", body));
+}
+
+START_TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
+{
+    serve(2 * LIST_BYTES + LIST_BYTES / 2);
+    int fd = hold_list("viewer"), unlimited[3];
+    const char *answer = server_ask("viewer", "GET", CONFIGMAPS, "", "");
+    ck_assert_int_eq(status_of(answer), 429);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nRetry-After: 5\r\n"));
+    ck_assert_ptr_nonnull(strstr(answer, "\"reason\":\"TooManyRequests\""));
+    ck_assert_str_eq(message_of(answer), "too many requests, please try again later");
+    ck_assert_int_eq(asked_by("viewer", "GET", CONFIGMAPS "/small", ""), 200);
+    ck_assert_int_eq(asked_by("viewer", "GET", CONFIGMAPS "?limit=1", ""), 200);
+    int other = hold_list("editor");
+    for (size_t i = 0; i < ARRAY_LEN(unlimited); i++)
+        unlimited[i] = hold_list("admin");
+    for (size_t i = 0; i < ARRAY_LEN(unlimited); i++)
+        close(unlimited[i]);
+    close(other);
+    close(fd);
+    while (asked_by("viewer", "GET", CONFIGMAPS, "") == 429)
+        poll(NULL, 0, 10); /* until its end is seen */
+}
+END_TEST
+
+START_TEST(an_object_that_does_not_fit_is_refused_as_a_list_is)
+{
+    serve(LIST_BYTES);
+    int fd = hold_list("viewer");
+    const char *answer = server_ask("viewer", "GET", CONFIGMAPS "/c1", "", "");
+    ck_assert_int_eq(status_of(answer), 429);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nRetry-After: 5\r\n"));
+    ck_assert_str_eq(message_of(answer), "too many requests, please try again later");
+    ck_assert_int_eq(asked_by("editor", "GET", CONFIGMAPS "/c1", ""), 200);
+    close(fd);
+}
+END_TEST
+
+/* What is told in any case is not begun. */
+START_TEST(who_reads_nothing_writes_nothing)
+{
+    serve(LIST_BYTES);
+    int fd = hold_list("editor");
+    const char *answer = server_ask("editor", "POST", CONFIGMAPS, "", NAMED);
+    ck_assert_int_eq(status_of(answer), 429);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nRetry-After: 5\r\n"));
+    ck_assert_str_eq(message_of(answer),
+                     "too many requests, please try again later: User \"editor\" has as many bytes "
+                     "of answers as one may have");
+    (void)ask("GET", CONFIGMAPS "/named", NULL, 404);
+    ck_assert_int_eq(asked_by("admin", "POST", CONFIGMAPS, NAMED), 201);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_collection_whose_list_does_not_fit_is_not_deleted)
+{
+    serve(LIST_BYTES);
+    int fd = hold_list("viewer"); /* the one that is larger than half of it */
+    ck_assert_int_eq(asked_by("editor", "DELETE", CONFIGMAPS, ""), 429);
+    for (int i = 0; i < OBJECTS; i++)
+        (void)ask("GET", arena_printf(test_arena, CONFIGMAPS "/c%d", i), NULL, 200);
+    close(fd);
+    while (asked_by("editor", "DELETE", CONFIGMAPS, "") == 429)
+        poll(NULL, 0, 10);
+    (void)ask("GET", CONFIGMAPS "/c1", NULL, 404);
+}
+END_TEST
+
+/* --- while it is made ------------------------------------------------------------------------- */
+
+struct room {
+    size_t max, asked; /* the most that was asked for */
+};
+
+static bool has_room(void *ctx, size_t len)
+{
+    struct room *room = ctx;
+
+    room->asked = len;
+    return len <= room->max;
+}
+
+static int list_with(struct room *room)
+{
+    const struct api_request request = { .method = "GET",
+                                         .path = CONFIGMAPS,
+                                         .query = "",
+                                         .body = "",
+                                         .user = &api_user,
+                                         .has_room = has_room,
+                                         .room_ctx = room };
+    struct api_reply reply;
+
+    api_handle(api, test_arena, &request, &reply);
+    ck_assert_uint_eq(reply.retry_after_s, reply.status == 429 ? API_RETRY_AFTER_S : 0);
+    return reply.status;
+}
+
+START_TEST(a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none)
+{
+    struct room none = { .max = 2 * BYTES }, all = { .max = SIZE_MAX };
+
+    ck_assert_int_eq(list_with(&none), 429);
+    ck_assert_uint_gt(none.asked, 2 * BYTES);
+    ck_assert_uint_lt(none.asked, 4 * BYTES);
+    ck_assert_int_eq(list_with(&all), 200);
+    ck_assert_uint_gt(all.asked, LIST_BYTES);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("answers");
+    TCase *served = tcase_create("served"), *made = tcase_create("made");
+
+    tcase_set_timeout(served, 120);
+    tcase_add_checked_fixture(served, set_up_server, server_teardown);
+    tcase_add_test(served, lists_of_one_user_that_are_not_read_are_in_nobody_elses_way);
+    tcase_add_test(served, an_object_that_does_not_fit_is_refused_as_a_list_is);
+    tcase_add_test(served, who_reads_nothing_writes_nothing);
+    tcase_add_test(served, a_collection_whose_list_does_not_fit_is_not_deleted);
+    suite_add_tcase(suite, served);
+    tcase_set_timeout(made, 120);
+    tcase_add_checked_fixture(made, set_up_api, api_teardown);
+    tcase_add_test(made, a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none);
+    suite_add_tcase(suite, made);
+    return suite_run(suite);
+}
