@@ -442,7 +442,7 @@ static int make_all(struct arena *arena, const struct standalone_settings *setti
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
     const char *url;
-    int hold;
+    int hold = -1;
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
@@ -469,7 +469,7 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
 {
     const char *users;
     enum role role;
-    int lock;
+    int lock = -1;
 
     if (!role_parse(settings->role, &role))
         return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");

@@ -52,7 +52,7 @@ static const char *quoted(const char *text, char ret[static 4 * MAX_QUOTED + 3])
     char *to = ret;
 
     *to++ = '"';
-    for (size_t i = 0; text[i] && i < MAX_QUOTED; i++) {
+    for (size_t i = 0; i < MAX_QUOTED && text[i]; i++) {
         unsigned char c = (unsigned char)text[i];
 
         if (c >= ' ' && c < 0x80) {
