@@ -226,8 +226,7 @@ int move_import(struct arena *arena, const struct standalone_settings *settings,
 
 int move_backup(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
-    int r =
-        kv_backup_of(data_dir_path(arena, settings->data_dir, DATA_DIR_STORE), settings->to, err);
+    int r = kv_backup(data_dir_path(arena, settings->data_dir, DATA_DIR_STORE), settings->to, err);
 
     if (r == 0)
         printf("the store is in '%s'\n", settings->to);

@@ -106,7 +106,6 @@ struct kv_page {
 /* Errors as kv_get's; nothing found is an empty page. */
 int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, struct kv_page *ret,
             struct error *err) MUST_CHECK;
-size_t kv_count(struct kv *kv, const char *prefix); /* now; 0 if it cannot be read */
 
 /*
  * expected 0: the key must not be there (ERROR_EXISTS); else it must have that revision
@@ -176,19 +175,22 @@ uint64_t kv_revision(struct kv *kv);  /* the newest */
 uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
 
 /*
- * A copy of one revision into a new file, while others read and write: made under a name of
- * its own (".new-" and six letters behind it), looked through as kv_open does, synced and renamed, so what has the name is whole, and
- * nothing that has it already is replaced: of several at once one gets it. It is opened with
- * kv_open like any other, but the first time its revision goes up: above all that the store which was lost can
- * have given since, also if it was begun from this backup before (by a large step, and to the time if that is
- * more). What is older is compacted: reads and watches from there say ERROR_GONE. Reading one revision in one transaction, it never has to begin anew because
- * somebody wrote, as sqlite3_backup_step would; meanwhile the log grows. ERROR_EXISTS: the file is
- * there already.
+ * A copy of one revision of a store into a new file. Another process may have it open, read and write, and is
+ * not disturbed.
+ *
+ *  - It is made under a name of its own (".new-" and six letters behind it), looked through as kv_open does,
+ *    synced and renamed, so what has the name is whole, and nothing that has it already is replaced: of
+ *    several at once one gets it.
+ *  - It is opened with kv_open like any other, but the first time its revision goes up: above all that the
+ *    store which was lost can have given since, also if it was begun from this backup before (by a large
+ *    step, and to the time if that is more). What is older is compacted: reads and watches from there say
+ *    ERROR_GONE.
+ *  - Reading one revision in one transaction, it never has to begin anew because somebody wrote, as
+ *    sqlite3_backup_step would; meanwhile the log grows.
+ *
+ * ERROR_EXISTS: the file is there already; ERROR_NOT_FOUND: there is no such store.
  */
-int kv_backup(struct kv *kv, const char *path, struct error *err) MUST_CHECK;
-/* The same of a store that another process may have open, which is not disturbed. ERROR_NOT_FOUND: there
- * is no such store. */
-int kv_backup_of(const char *store, const char *path, struct error *err) MUST_CHECK;
+int kv_backup(const char *store, const char *path, struct error *err) MUST_CHECK;
 
 /*
  * One revision of a store that another process may have open, which is not disturbed: writers go on, and
@@ -199,7 +201,6 @@ struct kv_reader;
 int kv_reader_open(const char *path, struct kv_reader **ret, struct error *err) MUST_CHECK;
 void kv_reader_close(struct kv_reader *reader); /* NULL is fine */
 DEFINE_CLEANUP(struct kv_reader *, kv_reader_close)
-uint64_t kv_reader_revision(const struct kv_reader *reader);
 /* As kv_get and kv_list; the revision asked for must be 0. */
 int kv_reader_get(struct kv_reader *reader, struct arena *arena, const char *key,
                   struct kv_value *ret, struct error *err) MUST_CHECK;

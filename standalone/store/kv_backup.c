@@ -122,12 +122,7 @@ static int back_up(const char *store, const char *path, struct error *err)
     return kv_sync_folder_of(path, err);
 }
 
-int kv_backup(struct kv *kv, const char *path, struct error *err)
-{
-    return back_up(kv->path, path, err);
-}
-
-int kv_backup_of(const char *store, const char *path, struct error *err)
+int kv_backup(const char *store, const char *path, struct error *err)
 {
     struct kv_options options = { .path = store };
     CLEANUP(kv_closep) struct kv *kv = NULL;

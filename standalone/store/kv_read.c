@@ -329,19 +329,3 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
     kv_snapshot_end(kv, &snapshot);
     return r;
 }
-
-size_t kv_count(struct kv *kv, const char *prefix)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct kv_bounds bounds = kv_bounds_of(arena, prefix, NULL);
-    struct kv_snapshot snapshot;
-    struct error ignored;
-    size_t count = 0;
-
-    if (kv_snapshot_begin(kv, &snapshot, &ignored) < 0)
-        return 0;
-    if (count_keys(snapshot.connection, &bounds, snapshot.revision, &count, &ignored) < 0)
-        count = 0;
-    kv_snapshot_end(kv, &snapshot);
-    return count;
-}

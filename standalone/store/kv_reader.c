@@ -54,11 +54,6 @@ void kv_reader_close(struct kv_reader *reader)
     free(reader);
 }
 
-uint64_t kv_reader_revision(const struct kv_reader *reader)
-{
-    return reader->snapshot.revision;
-}
-
 int kv_reader_get(struct kv_reader *reader, struct arena *arena, const char *key,
                   struct kv_value *ret, struct error *err)
 {

@@ -1,10 +1,12 @@
 #include "standalone/tests/kv_fixture.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <sched.h>
 #include <sqlite3.h>
 #include <string.h>
 
+#include "common/base/str.h"
 #include "common/tests/temp_dir.h"
 
 #define PATIENCE_MS 60000
@@ -86,6 +88,30 @@ const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint
 const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix)
 {
     return arena_printf(fixture->arena, "%s%s", fixture->options.path, suffix);
+}
+
+size_t kv_fixture_count_files(struct kv_fixture *fixture, const char *suffix)
+{
+    const char *path = kv_fixture_file(fixture, suffix), *name = strrchr(path, '/') + 1;
+    DIR *folder = opendir(arena_strndup(fixture->arena, path, (size_t)(name - path)));
+    size_t count = 0;
+
+    ck_assert_ptr_nonnull(folder);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        count += str_has_prefix(entry->d_name, name);
+    (void)closedir(folder);
+    return count;
+}
+
+size_t kv_fixture_count(struct kv *kv, const char *prefix)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kv_range range = { .prefix = prefix, .limit = 1 };
+    struct kv_page page;
+    struct error err;
+
+    ck_assert_msg(kv_list(kv, arena, &range, &page, &err) == 0, "%s", err.message);
+    return page.len + page.remaining;
 }
 
 struct kv_watch *kv_fixture_watch(struct kv_fixture *fixture, const char *prefix, uint64_t after)

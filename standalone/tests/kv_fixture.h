@@ -24,10 +24,14 @@ uint64_t kv_fixture_put(struct kv_fixture *fixture, const char *key, const char 
 uint64_t kv_fixture_delete(struct kv_fixture *fixture, const char *key, uint64_t expected);
 /* What the key holds at a revision (0: now); NULL: it is not there. */
 const char *kv_fixture_get(struct kv_fixture *fixture, const char *key, uint64_t revision);
+/* How many keys there are now. */
+size_t kv_fixture_count(struct kv *kv, const char *prefix);
 /* "key=text key=text …" */
 const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint64_t revision);
 /* The file of the store with this behind its name. */
 const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix);
+/* How many there are whose names begin so. */
+size_t kv_fixture_count_files(struct kv_fixture *fixture, const char *suffix);
 
 /* "+key=text" created, "~key=text(old)" changed, "-key(old)" deleted; "." when there is none, "GONE". */
 const char *kv_fixture_next(struct kv_fixture *fixture, struct kv_watch *watch);

@@ -52,7 +52,7 @@ START_TEST(another_name_is_tried_when_the_generated_one_is_taken)
     ck_assert_uint_eq(names_made, TRIES);
     ck_assert_str_ne(meta(made, "name"), first);
     ck_assert(str_has_prefix(meta(made, "name"), "made-"));
-    ck_assert_uint_eq(kv_count(api_store.kv, "/registry/core/configmaps/default/"), 2);
+    ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/"), 2);
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(who_finds_all_of_them_taken_is_told_that_the_server_made_them)
                      "able to generate a unique name for the object");
     ck_assert_uint_eq(names_made, TRIES);
     ck_assert_uint_eq(api_answer.retry_after_s, 1);
-    ck_assert_uint_eq(kv_count(api_store.kv, "/registry/core/configmaps/default/"), 1);
+    ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/"), 1);
 }
 END_TEST
 

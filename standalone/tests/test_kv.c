@@ -153,7 +153,7 @@ START_TEST(any_number_of_writes_may_go_together)
         ck_assert_int_eq(changes[i].r, 0);
         ck_assert_uint_eq(changes[i].revision, i + 2);
     }
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), 1000);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 1000);
 }
 END_TEST
 
@@ -201,8 +201,8 @@ START_TEST(a_list_has_the_keys_of_its_prefix_in_their_order)
     ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", 0), "/p/a= /p/a-x= /p/a/x= /p/b= /p/\x7f=");
     ck_assert_str_eq(kv_fixture_list(&fixture, "/p/a", 0), "/p/a= /p/a-x= /p/a/x=");
     ck_assert_str_eq(kv_fixture_list(&fixture, "/x", 0), "");
-    ck_assert_uint_eq(kv_count(fixture.kv, "/p"), 7);
-    ck_assert_uint_eq(kv_count(fixture.kv, ""), 9);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/p"), 7);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, ""), 9);
 }
 END_TEST
 

@@ -1,13 +1,10 @@
 /* Backups beside each other, and beside what others have left. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sys/stat.h>
 
-#include "common/base/str.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/kv_fixture.h"
 
@@ -29,19 +26,6 @@ static void begin(void)
 static void end(void)
 {
     kv_fixture_end(&fixture);
-}
-
-/* Files whose names begin with that of the backup. */
-static size_t count_files(void)
-{
-    const char *name = strrchr(backup, '/') + 1;
-    DIR *folder = opendir(arena_strndup(fixture.arena, backup, (size_t)(name - backup)));
-    size_t count = 0;
-
-    for (struct dirent *entry; (entry = readdir(folder));)
-        count += str_has_prefix(entry->d_name, name);
-    (void)closedir(folder);
-    return count;
 }
 
 static void check_backup(void)
@@ -66,7 +50,7 @@ static void *back_up(void *ctx)
     struct attempt *attempt = ctx;
 
     (void)pthread_barrier_wait(attempt->barrier);
-    attempt->r = kv_backup_of(fixture.options.path, backup, &attempt->err);
+    attempt->r = kv_backup(fixture.options.path, backup, &attempt->err);
     return NULL;
 }
 
@@ -94,7 +78,7 @@ START_TEST(of_several_backups_at_once_one_gets_the_name)
     }
     (void)pthread_barrier_destroy(&barrier);
     ck_assert_uint_eq(made, 1);
-    ck_assert_uint_eq(count_files(), 1);
+    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1);
     if (_i)
         kv_fixture_open(&fixture);
     check_backup();
@@ -113,9 +97,9 @@ START_TEST(what_a_killed_backup_has_left_disturbs_nobody)
         ck_assert_int_eq(write(fd, "half", 4), 4);
         close(fd);
     }
-    ck_assert_msg(kv_backup_of(fixture.options.path, backup, &fixture.err) == 0, "%s",
+    ck_assert_msg(kv_backup(fixture.options.path, backup, &fixture.err) == 0, "%s",
                   fixture.err.message);
-    ck_assert_uint_eq(count_files(), 1 + ARRAY_LEN(LEFT));
+    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1 + ARRAY_LEN(LEFT));
     for (size_t i = 0; i < ARRAY_LEN(LEFT); i++) {
         struct stat status;
 
@@ -130,8 +114,8 @@ END_TEST
 START_TEST(nothing_that_has_the_name_is_replaced)
 {
     ck_assert_int_eq(symlink("/nowhere/else", backup), 0);
-    ck_assert_int_eq(kv_backup_of(fixture.options.path, backup, &fixture.err), -ERROR_EXISTS);
-    ck_assert_uint_eq(count_files(), 1);
+    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), -ERROR_EXISTS);
+    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1);
 }
 END_TEST
 

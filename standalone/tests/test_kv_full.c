@@ -50,7 +50,7 @@ START_TEST(a_full_disk_refuses_writes_and_shows_everything)
     ck_assert_uint_eq(revision, (uint64_t)count + 2);
     ck_assert_int_eq(fill_disk(count), count); /* still */
     ck_assert_uint_eq(kv_revision(fixture.kv), revision);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/large/"), (size_t)count);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/large/"), (size_t)count);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/small", 0), "x");
     ck_assert_str_eq(kv_fixture_get(&fixture, "/large/0000", 0), large);
 
@@ -64,7 +64,7 @@ START_TEST(a_full_disk_refuses_writes_and_shows_everything)
 
     kv_fixture_close(&fixture);
     kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/large/"), (size_t)count);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/large/"), (size_t)count);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/after", 0), "y");
 }
 END_TEST
@@ -76,7 +76,7 @@ START_TEST(a_store_opens_on_a_full_disk_and_can_be_read)
     kv_fixture_close(&fixture);
     fault_vfs_set_space(0);
     kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/large/"), (size_t)count);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/large/"), (size_t)count);
     ck_assert_int_eq(kv_put(fixture.kv, "/a", large, LARGE, 0, NULL, &fixture.err),
                      -ERROR_UNAVAILABLE);
     fault_vfs_set_space(-1);
@@ -113,12 +113,12 @@ START_TEST(of_writers_at_once_those_that_are_told_so_have_written)
         pthread_join(threads[i], NULL);
         sum += written[i];
     }
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), sum);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), sum);
     ck_assert_uint_eq(kv_revision(fixture.kv), sum + 1);
     fault_vfs_set_space(-1);
     kv_fixture_close(&fixture);
     kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), sum);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), sum);
 }
 END_TEST
 

@@ -139,7 +139,7 @@ START_TEST(nothing_is_left_of_what_was_replaced_or_deleted)
     }
     uint64_t head = kv_fixture_put(&fixture, "/end", "", 0);
     kv_fixture_await_compacted(&fixture, head - 1);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), 101);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 101);
     kv_fixture_close(&fixture);
     ck_assert_int_eq(kv_fixture_count_rows(&fixture), 101);
 }

@@ -285,7 +285,7 @@ START_TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
     const char *backup = kv_fixture_file(&fixture, ".backup");
 
     kv_fixture_open(&fixture);
-    ck_assert_int_eq(kv_backup(fixture.kv, backup, &fixture.err), 0);
+    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), 0);
     kv_fixture_close(&fixture);
     struct bytes file = read_bytes(backup);
     put_back();

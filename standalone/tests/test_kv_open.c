@@ -279,11 +279,11 @@ START_TEST(a_backup_is_a_store_of_its_own)
     kv_fixture_open(&fixture);
     const char *expected = kv_fixture_list(&fixture, "/", 0);
     uint64_t revision = kv_revision(fixture.kv);
-    ck_assert_int_eq(kv_backup(fixture.kv, backup, &fixture.err), 0);
+    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), 0);
     ck_assert_int_eq(stat(backup, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0600);
     kv_fixture_put(&fixture, "/later", "", 0);
-    ck_assert_int_eq(kv_backup(fixture.kv, backup, &fixture.err), -ERROR_EXISTS);
+    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), -ERROR_EXISTS);
     kv_fixture_close(&fixture);
 
     fixture.options.path = backup;
@@ -298,30 +298,31 @@ START_TEST(a_store_is_backed_up_whoever_has_it_open)
     const char *live = kv_fixture_file(&fixture, ".live"),
                *idle = kv_fixture_file(&fixture, ".idle");
 
-    ck_assert_int_eq(kv_backup_of("/nowhere/store", live, &fixture.err), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kv_backup("/nowhere/store", live, &fixture.err), -ERROR_NOT_FOUND);
     fill();
-    ck_assert_int_eq(kv_backup_of(fixture.options.path, idle, &fixture.err), 0);
+    ck_assert_int_eq(kv_backup(fixture.options.path, idle, &fixture.err), 0);
     kv_fixture_open(&fixture);
     kv_fixture_put(&fixture, "/in/the/log", "x", 0);
-    ck_assert_int_eq(kv_backup_of(fixture.options.path, live, &fixture.err), 0);
+    ck_assert_int_eq(kv_backup(fixture.options.path, live, &fixture.err), 0);
     kv_fixture_put(&fixture, "/later", "x", 0);
     kv_fixture_close(&fixture);
 
     fixture.options.path = live;
     kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), KEYS + 1);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS + 1);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/in/the/log", 0), "x");
     kv_fixture_close(&fixture);
     fixture.options.path = idle;
     kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), KEYS);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS);
 }
 END_TEST
 
 START_TEST(a_backup_that_cannot_be_written_says_where)
 {
     kv_fixture_open(&fixture);
-    ck_assert_int_eq(kv_backup(fixture.kv, "/nowhere/backup", &fixture.err), -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(kv_backup(fixture.options.path, "/nowhere/backup", &fixture.err),
+                     -ERROR_UNAVAILABLE);
     ck_assert_str_eq(fixture.err.message,
                      "a file beside '/nowhere/backup': No such file or directory");
 }

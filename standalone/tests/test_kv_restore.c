@@ -35,7 +35,7 @@ static uint64_t back_up(void)
     kv_fixture_put(&fixture, "/b", "1", 0);
     kv_fixture_put(&fixture, "/a", "2", KV_ANY);
     kv_fixture_delete(&fixture, "/b", KV_ANY);
-    ck_assert_int_eq(kv_backup(fixture.kv, backup, &fixture.err), 0);
+    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), 0);
     return kv_revision(fixture.kv);
 }
 

@@ -71,7 +71,7 @@ START_TEST(a_start_looks_at_each_page_a_few_times)
     ck_assert_uint_gt(size, (size_t)KEYS * TEXT);
     ck_assert_uint_ge(looked_at, size);
     ck_assert_uint_le(looked_at, LOOKS * size + FEW);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), KEYS);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS);
 }
 END_TEST
 
@@ -94,7 +94,7 @@ START_TEST(after_a_crash_it_reads_the_log_besides)
     ck_assert_uint_gt(log, 0);
     ck_assert_uint_le(log, LOG_MAX);
     ck_assert_uint_le(fault_vfs_read() - before, LOOKS * (size + log) + FEW);
-    ck_assert_uint_eq(kv_count(fixture.kv, "/"), KEYS / 2);
+    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS / 2);
 }
 END_TEST
 
