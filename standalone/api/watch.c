@@ -232,12 +232,18 @@ static int read_page(struct api_watch *watch, struct error *err)
     return 0;
 }
 
-static void end_initial(struct api_watch *watch)
+/* Only whether there are more behind it is still needed. */
+static void let_page_go(struct api_watch *watch)
 {
     arena_destroy(watch->page_arena);
     watch->page_arena = NULL;
-    watch->page = (struct kv_page){ 0 };
+    watch->page = (struct kv_page){ .remaining = watch->page.remaining };
     watch->told = 0;
+}
+
+static void end_initial(struct api_watch *watch)
+{
+    let_page_go(watch);
     watch->state = WATCH_RUNNING;
 }
 
@@ -275,9 +281,12 @@ static int next_initial(struct api_watch *watch, struct arena *arena, const char
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         cJSON *tree = NULL;
 
-        if (selection_takes(&watch->selection, scratch, value, 0, &tree, &err) == 1 &&
-            tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
-            return keep_line(arena, ret, *ret_len);
+        if (selection_takes(&watch->selection, scratch, value, 0, &tree, &err) != 1 ||
+            !tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
+            continue;
+        if (watch->told == watch->page.len)
+            let_page_go(watch); /* who is slow holds the line alone */
+        return keep_line(arena, ret, *ret_len);
     }
     end_initial(watch);
     if (r < 0) /* one whose first page is older than the history cannot be told the rest of it */

@@ -11,6 +11,7 @@
 
 #define OBJECTS 200
 #define OBJECT_BYTES ((size_t)64 << 10)
+#define LARGE_BYTES ((size_t)900000)
 /* Pages of the store's own connections, a page of the watch and what its lines take. */
 #define HELD_BYTES ((size_t)6 << 20)
 #define HISTORY 50
@@ -87,6 +88,26 @@ START_TEST(a_slow_watcher_holds_a_page_and_not_everything)
     ck_assert_msg(allocated() < before + HELD_BYTES / 2, "%zu bytes more after all",
                   allocated() - before);
     api_watch_close(watch);
+}
+END_TEST
+
+/* A page of one object. The second time, when the store's own connections have their pages. */
+START_TEST(of_a_large_object_nothing_is_held_behind_its_line)
+{
+    put(0, "v", LARGE_BYTES);
+    put(1, "v", LARGE_BYTES);
+    for (int round = 0; round < 2; round++) {
+        size_t before = allocated();
+        struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
+
+        for (int i = 0; i < 2; i++) {
+            ck_assert_str_eq(next_name(watch), name_of(i));
+            ck_assert_msg(!round || allocated() < before + LARGE_BYTES / 2, "%zu bytes more",
+                          allocated() - before);
+        }
+        ck_assert_str_eq(next_name(watch), ".");
+        api_watch_close(watch);
+    }
 }
 END_TEST
 
@@ -273,6 +294,7 @@ int main(void)
     tcase_add_checked_fixture(all, setup, api_teardown);
     tcase_add_checked_fixture(brief, setup_short, api_teardown);
     tcase_add_test(all, a_slow_watcher_holds_a_page_and_not_everything);
+    tcase_add_test(all, of_a_large_object_nothing_is_held_behind_its_line);
     tcase_add_test(all, who_looks_for_one_of_many_does_not_keep_the_others);
     tcase_add_test(all, all_are_of_one_revision_whatever_happens_meanwhile);
     tcase_add_test(all, no_objects_are_no_events);
