@@ -5,6 +5,7 @@
 
 #include "common/base/str.h"
 #include "common/json/yaml.h"
+#include "standalone/api/media_type.h"
 #include "standalone/api/protobuf.h"
 #include "standalone/schema/schema.h"
 
@@ -238,6 +239,21 @@ int call_fail_expired(struct api_call *call, const char *format, ...)
     return call_fail_status(call, call_status(call->arena, 410, "Expired", message));
 }
 
+/* As IsValidPathSegmentName of the library has it, and says it. */
+int call_check_name(struct api_call *call)
+{
+    const char *name = call->route.name;
+    const char *why = "";
+
+    if (str_equal(name, ".") || str_equal(name, ".."))
+        why = arena_printf(call->arena, "may not be '%s'", name);
+    else if (strchr(name, '%'))
+        why = "may not contain '%'";
+    return *why
+               ? call_fail(call, 400, "BadRequest", "Name parameter invalid: \"%s\": %s", name, why)
+               : 0;
+}
+
 cJSON *call_too_large_version(struct arena *arena, uint64_t wanted, uint64_t current)
 {
     cJSON *status = call_status(
@@ -312,23 +328,40 @@ void call_warn(struct api_call *call, const char *text)
         call->reply->warnings[call->warning_count++] = warning;
 }
 
-static bool is_yaml(const char *content_type)
+/* Of the body; NULL: it cannot be read. JSON where nothing is said. */
+static const char *type_of(const struct api_call *call)
 {
-    return content_type && (str_has_prefix(content_type, "application/yaml") ||
-                            str_has_prefix(content_type, "application/apply-patch+yaml"));
+    const char *type = call->request->content_type;
+
+    return str_is_empty(type) ? "application/json" : media_type_of(call->arena, type);
+}
+
+static bool is_yaml(const struct api_call *call)
+{
+    const char *type = type_of(call);
+
+    if (str_equal(call->request->method, "PATCH"))
+        return media_type_is_patch(call->request->content_type, "application/apply-patch+yaml");
+    return type && str_equal(type, "application/yaml");
+}
+
+static bool is_protobuf(const struct api_call *call)
+{
+    const char *type = type_of(call);
+
+    return type && str_equal(type, PROTOBUF_TYPE);
 }
 
 /* Of bodies that are objects; patches have types of their own. */
-static bool is_readable(const struct api_request *request)
+static bool is_readable(const struct api_call *call)
 {
-    static const char *const TYPES[] = { "application/json", "application/yaml",
-                                         "application/vnd.kubernetes.protobuf" };
-    const char *type = request->content_type;
+    static const char *const TYPES[] = { "application/json", "application/yaml", PROTOBUF_TYPE };
+    const char *type = type_of(call);
 
-    if (str_is_empty(type) || str_equal(request->method, "PATCH"))
+    if (str_equal(call->request->method, "PATCH"))
         return true;
-    for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
-        if (str_has_prefix(type, TYPES[i]) && strchr("; ", type[strlen(TYPES[i])]))
+    for (size_t i = 0; type && i < ARRAY_LEN(TYPES); i++) {
+        if (str_equal(type, TYPES[i]))
             return true;
     }
     return false;
@@ -336,7 +369,7 @@ static bool is_readable(const struct api_request *request)
 
 int call_check_type(struct api_call *call)
 {
-    if (is_readable(call->request))
+    if (is_readable(call))
         return 0;
     return call_fail(call, 415, "UnsupportedMediaType",
                      "the body of the request was in an unknown format - accepted media types "
@@ -353,14 +386,14 @@ int call_body(struct api_call *call, cJSON **ret)
 
     if (call_check_type(call) < 0)
         return -1;
-    if (protobuf_is_type(request->content_type)) {
+    if (is_protobuf(call)) {
         if (protobuf_read(call->arena, request->body, request->body_len, ret, &err) < 0)
             return call_fail(call, 415, "UnsupportedMediaType", "%s", err.message);
         return 0;
     }
 
     int r = json_parse(call->arena, request->body, request->body_len, &tree, &err);
-    if (r < 0 && is_yaml(request->content_type))
+    if (r < 0 && is_yaml(call))
         r = yaml_parse(call->arena, request->body, request->body_len, &tree, &err);
     if (r < 0 && str_equal(request->method, "PATCH"))
         return call_fail(call, 400, "BadRequest", "error decoding patch: %s", err.message);

@@ -78,6 +78,9 @@ int call_fail_too_large_version(struct api_call *call, uint64_t wanted, uint64_t
 /* "tasks.propeller.example" or "secrets". */
 const char *call_resource_name(const struct api_call *call);
 
+/* Whether an object may have the name of the path at all: looked at where it is looked for. */
+int call_check_name(struct api_call *call);
+
 /* A header Warning; the same text once. */
 void call_warn(struct api_call *call, const char *text);
 

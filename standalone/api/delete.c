@@ -230,7 +230,7 @@ int call_delete(struct api_call *call)
     struct error err = { 0 };
     cJSON *object;
 
-    if (options_read_delete(call, &options) < 0)
+    if (options_read_delete(call, &options) < 0 || call_check_name(call) < 0)
         return -1;
 
     enum delete_outcome outcome =

@@ -333,11 +333,6 @@ static bool read_envelope(struct reader *reader, cJSON *type, struct reader *ret
     return true;
 }
 
-bool protobuf_is_type(const char *content_type)
-{
-    return content_type && str_has_prefix(content_type, "application/vnd.kubernetes.protobuf");
-}
-
 /* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
 static int as_parsed(struct arena *arena, const cJSON *object, cJSON **ret, struct error *err)
 {

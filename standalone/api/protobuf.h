@@ -4,8 +4,7 @@
 
 #include "common/json/json.h"
 
-/* Whether a Content-Type says so. */
-bool protobuf_is_type(const char *content_type);
+#define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 
 /*
  * "k8s\0" and a runtime.Unknown (k8s.io/apimachinery/pkg/runtime/generated.proto) around an object of one of

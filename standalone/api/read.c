@@ -57,7 +57,8 @@ int call_get(struct api_call *call)
     uint64_t version = 0;
     cJSON *tree = NULL;
 
-    if (read_version(call, &version) < 0 || !is_not_of_the_future(call, version))
+    if (call_check_name(call) < 0 || read_version(call, &version) < 0 ||
+        !is_not_of_the_future(call, version))
         return -1;
 
     const char *key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);

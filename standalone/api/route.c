@@ -37,11 +37,15 @@ char *percent_decode(struct arena *arena, const char *text, size_t len, bool plu
     return ret;
 }
 
-/* "/a/b/" has the parts a and b. -1: too many, or one that is empty or not decodable. */
+/* "/a/b/" has the parts a and b; a slash that is encoded ends one, too, as there. -1: too many, or one that is empty or
+ * not decodable. */
 static int split(struct arena *arena, const char *path, const char *parts[static MAX_PARTS])
 {
     int count = 0;
 
+    path = percent_decode(arena, path, strlen(path), false);
+    if (!path)
+        return -1;
     while (*path == '/') {
         path++;
 
@@ -51,9 +55,7 @@ static int split(struct arena *arena, const char *path, const char *parts[static
             break;
         if (!len || count == MAX_PARTS)
             return -1;
-        parts[count] = percent_decode(arena, path, len, false);
-        if (!parts[count++])
-            return -1;
+        parts[count++] = arena_strndup(arena, path, len);
         path += len;
     }
     return count;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "common/base/str.h"
+#include "standalone/api/media_type.h"
 #include "standalone/api/options.h"
 #include "standalone/api/stored.h"
 #include "standalone/api/write.h"
@@ -19,6 +20,9 @@ static int load(struct write *write)
     struct kv_value value;
     struct error err;
     cJSON *live = NULL;
+
+    if (call_check_name(call) < 0)
+        return -1;
 
     const char *key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
     int r = kv_get(call->api->kv, call->arena, key, 0, &value, &err);
@@ -405,11 +409,12 @@ static int apply(struct write *write)
 
 static change_fn *change_of(const struct api_call *call, const char *type)
 {
-    if (str_has_prefix(type, "application/json-patch+json"))
+    if (media_type_is_patch(type, "application/json-patch+json"))
         return change_by_json_patch;
-    if (str_has_prefix(type, "application/merge-patch+json"))
+    if (media_type_is_patch(type, "application/merge-patch+json"))
         return change_by_merge_patch;
-    if (str_has_prefix(type, "application/strategic-merge-patch+json") && !call->resource->custom)
+    if (media_type_is_patch(type, "application/strategic-merge-patch+json") &&
+        !call->resource->custom)
         return change_by_strategic_patch;
     return NULL;
 }
@@ -417,7 +422,7 @@ static change_fn *change_of(const struct api_call *call, const char *type)
 int call_patch(struct api_call *call)
 {
     const char *type = call->request->content_type ? call->request->content_type : "";
-    bool applies = str_has_prefix(type, "application/apply-patch+yaml");
+    bool applies = media_type_is_patch(type, "application/apply-patch+yaml");
     change_fn *change = applies ? change_by_apply : change_of(call, type);
     const struct write write = { .call = call,
                                  .subresource = call->route.subresource,

@@ -32,8 +32,8 @@ static const struct {
 } ROUTES[] = {
     { "/api/v1/namespaces/x", ROUTE_OBJECTS, " v1  namespaces x " },
     { "/api/v1/namespaces/x/secrets", ROUTE_OBJECTS, " v1 x secrets  " },
-    { "/apis/g.io/v1/namespaces/x/tasks/a%2Fb/status", ROUTE_OBJECTS,
-      "g.io v1 x tasks a/b status" },
+    { "/apis/g.io/v1/namespaces/x/tasks%2Fa%2Db/status", ROUTE_OBJECTS,
+      "g.io v1 x tasks a-b status" },
     { "/apis/g.io/v1/tasks", ROUTE_OBJECTS, "g.io v1  tasks  " },
     { "/apis/g.io/v1", ROUTE_RESOURCES, "g.io v1    " },
     { "/apis/", ROUTE_GROUPS, "     " },

@@ -1,0 +1,132 @@
+/* Content types as a kube-apiserver 1.34 reads them: each was sent to one. */
+#include <check.h>
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+#include "standalone/api/media_type.h"
+#include "standalone/tests/api_fixture.h"
+
+#define JSON "application/json"
+#define MERGE "application/merge-patch+json"
+
+static const struct {
+    const char *header, *type; /* NULL: none */
+} TYPES[] = {
+    { JSON, JSON },
+    { "Application/JSON", JSON },
+    { "APPLICATION/yaml", "application/yaml" },
+    { " application/json", JSON },
+    { JSON " ", JSON },
+    { JSON ";", JSON },
+    { JSON " ;", JSON },
+    { JSON "; ", JSON },
+    { JSON ";charset=utf-8;", JSON },
+    { JSON " ; charset=utf-8", JSON },
+    { JSON "\t;a=b", JSON },
+    { JSON ";a =b", JSON },
+    { JSON ";a= b", JSON },
+    { JSON ";a=b;A=b", JSON },
+    { JSON ";a=b;A=c", NULL },
+    { JSON ";a=\"b\\\"c\";d=e", JSON },
+    { JSON ";a=\"b;c\"", JSON },
+    { JSON ";a=\"\";", JSON },
+    { JSON ";a=\"\xc3\xa9\"", JSON },
+    { JSON ";a=\xc3\xa9", NULL },
+    { JSON ";\xc3\xa9=a", NULL },
+    { JSON ";;;", NULL },
+    { JSON "; ;", NULL },
+    { JSON ";;a=b", NULL },
+    { JSON "; charset", NULL },
+    { JSON "; charset=\"x", NULL },
+    { JSON ";a=\"b", NULL },
+    { JSON ";a=\"b\\", NULL },
+    { JSON ";q=", NULL },
+    { JSON ";=b", NULL },
+    { JSON ";a=b c", NULL },
+    { JSON ";a=\"b\"c=d", NULL },
+    { JSON ";a=\"b\";c", NULL },
+    { JSON " x", NULL },
+    { JSON ",text/plain", NULL },
+    { "application/", NULL },
+    { "/json", NULL },
+    { "application", "application" },
+    { "", NULL },
+    { ";", NULL },
+};
+
+START_TEST(a_type_is_read_as_go_reads_it)
+{
+    const char *type = media_type_of(test_arena, TYPES[_i].header);
+
+    ck_assert_msg(type == TYPES[_i].type || (type && str_equal(type, TYPES[_i].type)), "%s: %s",
+                  TYPES[_i].header, type ? type : "none");
+}
+END_TEST
+
+START_TEST(parameters_are_not_without_end)
+{
+    const char *header = JSON;
+
+    for (int i = 0; i < MEDIA_TYPE_MAX_PARAMETERS; i++)
+        header = arena_printf(test_arena, "%s;p%d=v", header, i);
+    ck_assert_str_eq(media_type_of(test_arena, header), JSON);
+    ck_assert_ptr_null(media_type_of(test_arena, arena_printf(test_arena, "%s;q=v", header)));
+}
+END_TEST
+
+static const struct {
+    const char *header;
+    bool is;
+} PATCHES[] = {
+    { MERGE, true },          { MERGE ";;;", true }, { MERGE ";a", true },
+    { MERGE " ", true },      { MERGE "x", false },  { MERGE " ;a", false },
+    { MERGE " x", false },    { " " MERGE, false },  { "Application/merge-patch+json", false },
+    { "application", false }, { "", false },
+};
+
+START_TEST(of_a_patch_it_is_what_is_before_the_first_semicolon)
+{
+    ck_assert_msg(media_type_is_patch(PATCHES[_i].header, MERGE) == PATCHES[_i].is, "%s",
+                  PATCHES[_i].header);
+}
+END_TEST
+
+static const struct {
+    const char *type; /* behind "application/" */
+    int status;
+} SENT[] = {
+    { "JSON", 201 },
+    { "Yaml;a=b", 201 },
+    { "json;;;", 415 },
+    { "jsonx", 415 },
+    { "vnd.kubernetes.protobuf;", 415 }, /* it is read as such, and is none */
+};
+
+START_TEST(bodies_are_of_the_type_that_is_read)
+{
+    api_send("POST", CONFIGMAPS, SENT[_i].type, "{\"metadata\":{\"name\":\"a\"}}", SENT[_i].status);
+    api_send("PATCH", CONFIGMAPS "/a", "merge-patch+jsonx", "{}", 415);
+    api_send("PATCH", CONFIGMAPS "/a", "merge-patch+json;x", "{}",
+             SENT[_i].status == 201 ? 200 : 404);
+    api_send("PATCH", CONFIGMAPS "/b?fieldManager=m", "apply-patch+yaml;;",
+             "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: b\n", 201);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("media types");
+    TCase *types = tcase_create("types"), *bodies = tcase_create("bodies");
+
+    tcase_set_timeout(bodies, 120);
+    tcase_add_checked_fixture(types, resources_setup, resources_teardown);
+    tcase_add_loop_test(types, a_type_is_read_as_go_reads_it, 0, (int)ARRAY_LEN(TYPES));
+    tcase_add_test(types, parameters_are_not_without_end);
+    tcase_add_loop_test(types, of_a_patch_it_is_what_is_before_the_first_semicolon, 0,
+                        (int)ARRAY_LEN(PATCHES));
+    tcase_add_checked_fixture(bodies, api_setup, api_teardown);
+    tcase_add_loop_test(bodies, bodies_are_of_the_type_that_is_read, 0, (int)ARRAY_LEN(SENT));
+    suite_add_tcase(suite, types);
+    suite_add_tcase(suite, bodies);
+    return suite_run(suite);
+}
