@@ -166,8 +166,8 @@ bool http_room_take(struct http_server *server, size_t len);
 void http_room_return(struct http_server *server, size_t len);
 
 /* http_answers.c, with the lock. */
-/* Its answer has so many bytes, in place of what was said before. false: there is no room, and nothing has changed; is_owed:
- * it counts all the same. */
+/* Its answer has so many bytes, in place of what was said before. false: there is no room, and nothing has changed;
+ * is_owed: it counts all the same. */
 bool http_answer_take(struct http_connection *connection, size_t len, bool is_owed);
 /* false: its client holds all it may, on other connections. */
 bool http_answer_is_welcome(const struct http_connection *connection);

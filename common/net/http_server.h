@@ -101,13 +101,13 @@ struct http_server_options {
      * nobody's way: max_connections × small_body beside it. 0: every body needs room */
     size_t small_body;
     /*
-     * Bytes of all answers, from when they are made (http_request_has_room: while they are) until they are sent or their
-     * connection has ended. One client (http_request_set_known; strangers are one) has half of it, so that
-     * who does not read is in nobody's way. One answer at a time may be larger than that half, however large,
-     * and counts as the half. The answer to a GET or HEAD that does not fit is thrown away: 429. What
+     * Bytes of all answers, from when they are made (http_request_has_room: while they are) until they are sent
+     * or their connection has ended. One client (http_request_set_known; strangers are one) has half of it, so
+     * that who does not read is in nobody's way. One answer at a time may be larger than that half, however
+     * large, and counts as the half. The answer to a GET or HEAD that does not fit is thrown away: 429. What
      * others have done is told in any case, and counts. Who is known as NULL counts, too, and is never refused.
-     * Not in it: streams, of which each holds a chunk, and what handlers need to make answers, as many as
-     * there are threads: with thread_per_connection max_connections.
+     * Not in it: streams, of which each holds a chunk, and what handlers need to make answers, as many as there
+     * are threads: with thread_per_connection max_connections.
      * 0: no limit
      */
     size_t max_answers;
