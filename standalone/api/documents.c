@@ -198,6 +198,20 @@ static cJSON *make_version(struct arena *arena)
     return version;
 }
 
+/* As kube-apiserver says it, to anybody: the log has the reason. */
+static int reply_health(struct api_call *call)
+{
+    static const char TYPE[] = "text/plain; charset=utf-8", OK[] = "ok",
+                      FAILED[] = "[+]ping ok\n"
+                                 "[-]store failed: reason withheld\n"
+                                 "readyz check failed\n";
+
+    /* A new start would not help, so it is alive. */
+    if (str_has_prefix(call->request->path, "/readyz") && kv_health(call->api->kv, NULL) < 0)
+        return call_reply_text(call, 500, TYPE, FAILED, strlen(FAILED));
+    return call_reply_text(call, 200, TYPE, OK, strlen(OK));
+}
+
 int call_document(struct api_call *call)
 {
     const enum route_type type = call->route.type;
@@ -218,6 +232,6 @@ int call_document(struct api_call *call)
     case ROUTE_VERSION:
         return call_reply(call, 200, make_version(call->arena));
     default: /* health */
-        return call_reply_text(call, 200, "text/plain; charset=utf-8", "ok", 2);
+        return reply_health(call);
     }
 }

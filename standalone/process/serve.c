@@ -187,10 +187,22 @@ static void warn_of_another_server(struct arena *arena, const struct standalone_
                  NULL);
 }
 
-static int run_controller(struct error *err)
+static int check_store(void *ctx, char *why, size_t size)
+{
+    struct error err;
+
+    if (kv_health(ctx, &err) == 0)
+        return 1;
+    (void)snprintf(why, size, "%s", err.message);
+    return 0;
+}
+
+static int run_controller(struct kv *kv, struct error *err)
 {
     int r = process_create(&process, err);
 
+    if (r == 0)
+        health_add_check(process.health, "store", check_store, kv);
     if (r == 0)
         r = manager_run(process.manager, err);
     process_destroy(&process); /* and its arena, with the settings */
@@ -241,5 +253,5 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     if (!settings->controller)
         return run_alone(err);
     warn_of_another_server(arena, settings);
-    return run_controller(err);
+    return run_controller(world.kv, err);
 }

@@ -51,6 +51,7 @@ struct kv_options {
     uint64_t history_bytes;     /* 64 MiB of texts that were replaced */
     int64_t history_ms;         /* 10 minutes */
     size_t ring_bytes;          /* 4 MiB */
+    uint32_t look_ms;           /* 5 s: after a read that failed, until all is read again */
     const struct clock *clock;  /* NULL: CLOCK_SYSTEM */
     const char *vfs;            /* of SQLite; NULL: the default one. For tests */
 };
@@ -173,6 +174,11 @@ void kv_watch_close(struct kv_watch *watch);
 
 uint64_t kv_revision(struct kv *kv);  /* the newest */
 uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
+
+/* 0; ERROR_INTERNAL: what was read is damaged, or ERROR_UNAVAILABLE: the disk did not give it, from the first read
+ * that failed until all of the store could be read again, which is tried now and then. Both moments are in
+ * the log. A disk that is full is none of it. No I/O. */
+int kv_health(struct kv *kv, struct error *err) MUST_CHECK;
 
 /*
  * A copy of one revision of a store into a new file. Another process may have it open, read and write, and is

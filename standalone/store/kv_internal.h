@@ -174,6 +174,28 @@ void kv_mark_begin(struct kv *kv);
 void kv_mark_write(struct kv *kv, uint64_t revision);
 void kv_mark_close(struct kv_mark *mark);
 
+/* --- whether it can be read: a leaf lock --- */
+
+struct kv_health {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    atomic_bool is_broken; /* changed under the lock */
+    atomic_bool stopping;
+    atomic_uint
+        generation; /* of connections: those from before it was well again may remember what was wrong */
+    struct error why; /* of the read that was the first to fail */
+    uint32_t look_ms;
+    pthread_t thread; /* that looks whether it can be read again */
+    bool started;     /* the thread, with the first read that failed */
+};
+
+void kv_health_init(struct kv_health *health, uint32_t look_ms); /* 0: the default */
+/* No read is under way, and none will be. */
+void kv_health_stop(struct kv_health *health);
+void kv_health_release(struct kv_health *health);
+/* A read has ended so: what it says of the store is kept for kv_health. why may be NULL. Gives r back. */
+int kv_health_note(struct kv *kv, int r, const struct error *why);
+
 /* --- a backup that becomes a store --- */
 
 /* Says in the copy that it is one. */
@@ -194,6 +216,7 @@ struct kv {
     char *vfs;
     const struct clock *clock;
     struct kv_mark mark;
+    struct kv_health health;
     struct kv_connection writer; /* of the writing thread; of kv_open and kv_close around it */
     struct kv_history history;
     struct kv_log log;
@@ -206,6 +229,8 @@ struct kv {
 };
 
 void *kv_writer_run(void *ctx); /* the struct kv */
+/* The writing thread: a connection of the generation that is now. */
+int kv_renew_writer(struct kv *kv, struct error *err) MUST_CHECK;
 int kv_check(struct kv_connection *connection, struct error *err) MUST_CHECK;
 /* Whether the file is a store of this version; 1: it is empty, and could become one. */
 int kv_check_identity(const struct kv_connection *writer, struct error *err) MUST_CHECK;

@@ -180,13 +180,35 @@ static int read_state(struct kv *kv, struct error *err)
     return 0;
 }
 
-static int open_writer(struct kv *kv, struct error *err)
+static int connect_writer(struct kv *kv, struct kv_connection *ret, struct error *err)
 {
     struct kv_connect_options options = { .path = kv->path,
                                           .vfs = kv->vfs,
                                           .cache_kib = KV_WRITER_CACHE_KIB };
 
-    int r = kv_connect(&options, &kv->writer, err);
+    return kv_connect(&options, ret, err);
+}
+
+int kv_renew_writer(struct kv *kv, struct error *err)
+{
+    struct kv_connection fresh = { 0 };
+    unsigned generation = atomic_load(&kv->health.generation);
+
+    if (kv->writer.generation == generation)
+        return 0;
+    int r = connect_writer(kv, &fresh, err);
+    if (r < 0)
+        return r;
+    fresh.generation = generation;
+    kv_disconnect(&kv->writer);
+    kv->writer = fresh;
+    (void)sqlite3_wal_hook(kv->writer.db, kv_log_note, &kv->log);
+    return 0;
+}
+
+static int open_writer(struct kv *kv, struct error *err)
+{
+    int r = connect_writer(kv, &kv->writer, err);
     if (r < 0)
         return r;
     r = kv_check_identity(&kv->writer, err);
@@ -236,6 +258,7 @@ static struct kv *create(const struct kv_options *options)
     (void)pthread_mutex_init(&kv->queue.lock, NULL);
     cond_init(&kv->queue.changed);
     kv_pool_init(&kv->pool);
+    kv_health_init(&kv->health, options->look_ms);
     return kv;
 }
 
@@ -274,6 +297,7 @@ static void stop(struct kv *kv)
     (void)pthread_cond_signal(&kv->queue.changed);
     (void)pthread_mutex_unlock(&kv->queue.lock);
     thread_join(kv->thread);
+    kv_health_stop(&kv->health);
     kv_ring_release(&kv->ring);
 }
 
@@ -284,6 +308,7 @@ void kv_close(struct kv *kv)
     if (kv->started)
         stop(kv);
     kv_pool_release(&kv->pool);
+    kv_health_release(&kv->health);
     /* One file again; what cannot be moved is read from the log at the next start. */
     if (kv->started)
         (void)sqlite3_db_config(kv->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);

@@ -88,13 +88,17 @@ int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err)
 
 static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct error *err)
 {
+    unsigned generation = atomic_load(&kv->health.generation);
     int r = 0;
 
+    if (snapshot->connection->generation != generation)
+        kv_disconnect(snapshot->connection);
     if (!snapshot->connection->db) {
         struct kv_connect_options options = {
             .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
         };
         r = kv_connect(&options, snapshot->connection, err);
+        snapshot->connection->generation = generation;
     }
     return r < 0 ? r : kv_snapshot_take(snapshot, err);
 }
@@ -105,6 +109,7 @@ int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err)
 
     int r = begin_reading(kv, &snapshot, err);
     if (r < 0) {
+        (void)kv_health_note(kv, r, err);
         kv_snapshot_end(kv, &snapshot);
         return r;
     }
@@ -221,11 +226,14 @@ int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revisio
            struct kv_value *ret, struct error *err)
 {
     struct kv_snapshot snapshot;
+    struct error own;
 
+    if (!err)
+        err = &own;
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = kv_snapshot_get(&snapshot, arena, key, revision, ret, err);
+    r = kv_health_note(kv, kv_snapshot_get(&snapshot, arena, key, revision, ret, err), err);
     kv_snapshot_end(kv, &snapshot);
     return r;
 }
@@ -321,11 +329,14 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
             struct error *err)
 {
     struct kv_snapshot snapshot;
+    struct error own;
 
+    if (!err)
+        err = &own;
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = kv_snapshot_list(&snapshot, arena, range, ret, err);
+    r = kv_health_note(kv, kv_snapshot_list(&snapshot, arena, range, ret, err), err);
     kv_snapshot_end(kv, &snapshot);
     return r;
 }

@@ -35,6 +35,7 @@ struct kv_connection {
     const char *path; /* the owner's */
     sqlite3_stmt *statements[KV_STATEMENTS];
     struct kv_connection *next; /* of those that nobody uses */
+    unsigned generation;        /* kv_health.generation when it was opened */
 };
 
 struct kv_connect_options {

@@ -131,7 +131,7 @@ static int catch_up(struct kv_watch *watch, struct error *err)
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = read_events(watch, &snapshot, &cursor, err);
+    r = kv_health_note(kv, read_events(watch, &snapshot, &cursor, err), err);
     kv_snapshot_end(kv, &snapshot);
     /* What was read before an error is given first; the error comes again. */
     kv_ring_set_cursor(&kv->ring, watch, cursor);

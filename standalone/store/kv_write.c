@@ -288,8 +288,10 @@ static int apply(struct kv *kv, struct group *group, struct kv_change *change, s
 
 static int apply_all(struct kv *kv, struct group *group, struct error *err)
 {
-    int r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
+    int r = kv_renew_writer(kv, err);
 
+    if (r == 0)
+        r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
     for (struct kv_write *write = group->first; r == 0 && write; write = write->next)
         r = apply(kv, group, write->change, err);
     /* The log is synced in here. */
@@ -309,6 +311,8 @@ static void give_up(struct kv *kv, struct group *group, const struct error *why)
         write->change->r = -(int)why->code;
         write->change->err = *why;
     }
+    if (why->code == ERROR_INTERNAL)
+        (void)kv_health_note(kv, -ERROR_INTERNAL, why);
     kv->log.try_frames = 0; /* what is moved into the file makes room in the log */
 }
 
@@ -381,7 +385,12 @@ void *kv_writer_run(void *ctx)
         struct kv_write *first = wait_for_group(kv);
         if (first)
             write_group(kv, first);
-        if (kv_history_step(kv, &err) < 0)
+        int r = kv_renew_writer(kv, &err);
+        if (r == 0)
+            r = kv_history_step(kv, &err);
+        if (r == -ERROR_INTERNAL)
+            (void)kv_health_note(kv, r, &err);
+        else if (r < 0)
             log_warn("history not compacted, trying again later", "error", err.message, NULL);
         kv_log_step(kv);
     }

@@ -1,0 +1,164 @@
+/*
+ * Who waits for a client to complain knows too late that a store cannot be read. So a read that failed is said once,
+ * and stays so until all of the store can be read again: other keys may well be readable meanwhile.
+ */
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/base/cond.h"
+#include "common/base/log.h"
+#include "common/runtime/thread.h"
+#include "standalone/store/kv_internal.h"
+
+#define LOOK_MS 5000
+/* A look reads everything: it has at most this share of the time. */
+#define LOOK_SHARE 10
+/* Of SQLite's virtual machine, between two looks at whether to stop. */
+#define STEPS 10000
+
+void kv_health_init(struct kv_health *health, uint32_t look_ms)
+{
+    (void)pthread_mutex_init(&health->lock, NULL);
+    cond_init(&health->changed);
+    health->look_ms = look_ms ? look_ms : LOOK_MS;
+}
+
+void kv_health_stop(struct kv_health *health)
+{
+    (void)pthread_mutex_lock(&health->lock);
+    atomic_store(&health->stopping, true);
+    (void)pthread_cond_signal(&health->changed);
+    bool started = health->started;
+    (void)pthread_mutex_unlock(&health->lock);
+    if (started)
+        thread_join(health->thread);
+}
+
+void kv_health_release(struct kv_health *health)
+{
+    (void)pthread_cond_destroy(&health->changed);
+    (void)pthread_mutex_destroy(&health->lock);
+}
+
+int kv_health(struct kv *kv, struct error *err)
+{
+    struct kv_health *health = &kv->health;
+    int r = 0;
+
+    if (!atomic_load(&health->is_broken))
+        return 0;
+    (void)pthread_mutex_lock(&health->lock);
+    if (atomic_load(&health->is_broken))
+        r = error_set(err, health->why.code, "%s", health->why.message);
+    (void)pthread_mutex_unlock(&health->lock);
+    return r;
+}
+
+/* --- whether it can be read again --- */
+
+static int is_stopping(void *ctx)
+{
+    return atomic_load(&((struct kv_health *)ctx)->stopping);
+}
+
+/* Nothing that was acknowledged before is missing: another file, in the place of this one, may be sound. */
+static int check_all(struct kv_connection *connection, uint64_t acknowledged, struct error *err)
+{
+    struct kv_snapshot snapshot = { .connection = connection };
+
+    int r = kv_snapshot_take(&snapshot, err);
+    if (r == 0 && snapshot.revision < acknowledged)
+        r = error_set(err, ERROR_INTERNAL,
+                      "'%s' is another file: it is at version %" PRIu64 ", %" PRIu64
+                      " was acknowledged",
+                      connection->path, snapshot.revision, acknowledged);
+    return r < 0 ? r : kv_check(connection, err);
+}
+
+/* Through a connection that knows nothing of before. */
+static int look(struct kv *kv, struct error *err)
+{
+    struct kv_connect_options options = {
+        .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
+    };
+    struct kv_connection connection = { 0 };
+    uint64_t acknowledged = kv_revision(kv);
+
+    int r = kv_connect(&options, &connection, err);
+    if (r < 0)
+        return r;
+    sqlite3_progress_handler(connection.db, STEPS, is_stopping, &kv->health);
+    r = check_all(&connection, acknowledged, err);
+    kv_disconnect(&connection);
+    return r;
+}
+
+/* Under the lock: until it is broken and has been so for a while; false: it stops. */
+static bool wait_for_look(struct kv_health *health, uint32_t wait_ms)
+{
+    while (!atomic_load(&health->is_broken) && !atomic_load(&health->stopping))
+        (void)pthread_cond_wait(&health->changed, &health->lock);
+
+    struct timespec deadline = cond_deadline(wait_ms);
+
+    while (!atomic_load(&health->stopping) &&
+           cond_wait_until(&health->changed, &health->lock, &deadline))
+        ;
+    return !atomic_load(&health->stopping);
+}
+
+static void *look_on(void *ctx)
+{
+    struct kv *kv = ctx;
+    struct kv_health *health = &kv->health;
+    uint32_t wait_ms = health->look_ms;
+    struct error err;
+
+    (void)pthread_mutex_lock(&health->lock);
+    while (wait_for_look(health, wait_ms)) {
+        (void)pthread_mutex_unlock(&health->lock);
+        int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+        int r = look(kv, &err);
+        int64_t took_ms = clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms;
+        wait_ms = health->look_ms + (uint32_t)took_ms * LOOK_SHARE;
+        (void)pthread_mutex_lock(&health->lock);
+        if (r == 0) {
+            log_info("the store can be read again", "file", kv->path, NULL);
+            atomic_fetch_add(&health->generation, 1);
+            atomic_store(&health->is_broken, false);
+        }
+    }
+    (void)pthread_mutex_unlock(&health->lock);
+    return NULL;
+}
+
+/* Under the lock. Few stores ever need the thread. */
+static void start_looking(struct kv *kv)
+{
+    struct error err;
+
+    if (!kv->health.started &&
+        thread_start(&kv->health.thread, "store-health", look_on, kv, &err) == 0)
+        kv->health.started = true;
+    (void)pthread_cond_signal(&kv->health.changed);
+}
+
+int kv_health_note(struct kv *kv, int r, const struct error *why)
+{
+    struct kv_health *health = &kv->health;
+    struct error untold = { .code = ERROR_INTERNAL };
+
+    if (r != -ERROR_INTERNAL && r != -ERROR_UNAVAILABLE)
+        return r;
+    if (!why)
+        why = &untold;
+    (void)pthread_mutex_lock(&health->lock);
+    if (!atomic_load(&health->is_broken)) {
+        log_error("the store cannot be read", "error", why->message, NULL);
+        health->why = *why;
+        atomic_store(&health->is_broken, true);
+    }
+    start_looking(kv);
+    (void)pthread_mutex_unlock(&health->lock);
+    return r;
+}

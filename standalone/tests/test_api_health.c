@@ -1,0 +1,52 @@
+/* What /readyz says of a store that cannot be read. */
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "common/tests/suite.h"
+#include "standalone/tests/api_fixture.h"
+
+static void damage(void)
+{
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open(api_store.options.path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "UPDATE history SET text = text || ' '", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+static void ck_answer(const char *path, int status, const char *text)
+{
+    api_send("GET", path, NULL, "", status);
+    ck_assert_uint_eq(api_answer.body_len, strlen(text));
+    ck_assert_mem_eq(api_answer.body, text, strlen(text));
+}
+
+START_TEST(a_store_that_cannot_be_read_is_not_ready)
+{
+    static const char FAILED[] = "[+]ping ok\n[-]store failed: reason withheld\n"
+                                 "readyz check failed\n";
+
+    ck_answer("/readyz", 200, "ok");
+    damage();
+    api_try("GET", "/api/v1/namespaces/default", NULL, "");
+    ck_assert_int_eq(api_answer.status, 500);
+    ck_answer("/readyz", 500, FAILED);
+    ck_answer("/readyz?verbose", 500, FAILED);
+    ck_answer("/livez", 200, "ok");
+    ck_answer("/healthz", 200, "ok");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api_health");
+    TCase *tcase = tcase_create("health");
+
+    tcase_add_checked_fixture(tcase, api_setup, api_teardown);
+    tcase_add_test(tcase, a_store_that_cannot_be_read_is_not_ready);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}

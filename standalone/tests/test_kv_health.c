@@ -1,0 +1,264 @@
+/* What is said of a store that cannot be read while it is open. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "common/tests/observe.h"
+#include "common/tests/suite.h"
+#include "standalone/tests/fault_vfs.h"
+#include "standalone/tests/kv_fixture.h"
+
+#define LOOK_MS 20
+#define PATIENCE_MS 60000
+#define LARGE ((size_t)1 << 20) /* more than the log has room for */
+#define LOST "UPDATE history SET text = 'x' WHERE key = '/a'"
+#define FOUND "UPDATE history SET text = '1' WHERE key = '/a'"
+
+static struct kv_fixture fixture;
+
+static bool fails(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void begin(void)
+{
+    kv_fixture_begin(&fixture);
+    fault_vfs_install();
+    fixture.options.vfs = "fault";
+    fixture.options.look_ms = LOOK_MS;
+    kv_fixture_open(&fixture);
+    kv_fixture_put(&fixture, "/a", "1", 0);
+    kv_fixture_put(&fixture, "/b", "1", 0);
+    capture_start(2);
+}
+
+static void end(void)
+{
+    fault_vfs_set_unreadable(NULL, NULL);
+    fault_vfs_set_space(-1);
+    kv_fixture_end(&fixture);
+}
+
+/* Beside the store. */
+static void execute(const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open_v2(fixture.options.path, &db, SQLITE_OPEN_READWRITE, "fault"),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+static int get(const char *key)
+{
+    struct kv_value value;
+
+    return kv_get(fixture.kv, fixture.arena, key, 0, &value, &fixture.err);
+}
+
+/* Of what was logged. */
+static size_t count(const char *words)
+{
+    size_t n = 0;
+
+    for (const char *at = capture_text(fixture.arena); (at = strstr(at, words)); at++)
+        n++;
+    return n;
+}
+
+static void await_health(void)
+{
+    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (kv_health(fixture.kv, &fixture.err) < 0) {
+        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < deadline_ms, "%s", fixture.err.message);
+        (void)sched_yield();
+    }
+}
+
+/* Several looks. */
+static void ck_stays(enum error_code code)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + INT64_C(20) * LOOK_MS;
+
+    while (clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms) {
+        ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), -(int)code);
+        (void)sched_yield();
+    }
+}
+
+START_TEST(what_is_damaged_is_said_once_until_it_is_well_again)
+{
+    execute(LOST);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
+    ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), -ERROR_INTERNAL);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "the checksum of revision 2 is not right"));
+    ck_assert_int_eq(kv_health(fixture.kv, NULL), -ERROR_INTERNAL);
+    ck_assert_int_eq(get("/b"), 0); /* others say nothing of this one */
+    ck_stays(ERROR_INTERNAL);
+    ck_assert_uint_eq(count("\"level\":\"error\",\"msg\":\"the store cannot be read\""), 1);
+    ck_assert_uint_eq(count("can be read again"), 0);
+
+    execute(FOUND);
+    await_health();
+    ck_assert_int_eq(get("/a"), 0);
+    ck_assert_uint_eq(count("the store can be read again"), 1);
+
+    execute(LOST);
+    ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
+    ck_assert_uint_eq(count("the store cannot be read"), 2);
+}
+END_TEST
+
+/* Lists, counts, watches and writes find it, too. */
+START_TEST(whoever_finds_it_it_is_said)
+{
+    const struct kv_range range = { .prefix = "/" };
+    struct kv_event event;
+    struct kv_page page;
+    struct kv_watch *watch = kv_fixture_watch(&fixture, "/", 1);
+
+    execute(LOST);
+    ck_assert_int_eq(kv_health(fixture.kv, NULL), 0); /* nobody has looked */
+    if (_i == 0)
+        ck_assert_int_eq(kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err),
+                         -ERROR_INTERNAL);
+    else if (_i == 1)
+        ck_assert_int_eq(kv_put(fixture.kv, "/a", "2", 1, KV_ANY, NULL, &fixture.err),
+                         -ERROR_INTERNAL);
+    else
+        ck_assert_int_eq(kv_watch_next(watch, fixture.arena, &event, &fixture.err),
+                         -ERROR_INTERNAL);
+    ck_assert_int_eq(kv_health(fixture.kv, NULL), -ERROR_INTERNAL);
+    ck_assert_uint_eq(count("the store cannot be read"), 1);
+    kv_watch_close(watch);
+}
+END_TEST
+
+START_TEST(a_disk_that_does_not_answer_is_said_and_answers_again)
+{
+    execute("UPDATE state SET compacted = compacted"); /* what is in the caches is of before */
+    fault_vfs_set_unreadable(fails, NULL);
+    ck_assert_int_eq(get("/a"), -ERROR_UNAVAILABLE);
+    ck_stays(ERROR_UNAVAILABLE);
+    fault_vfs_set_unreadable(NULL, NULL);
+    await_health();
+    ck_assert_int_eq(get("/a"), 0);
+    kv_fixture_put(&fixture, "/c", "1", 0);
+    ck_assert_uint_eq(count("the store cannot be read"), 1);
+    ck_assert_uint_eq(count("the store can be read again"), 1);
+}
+END_TEST
+
+/* In the file, behind SQLite's back. */
+static void replace_bytes(const char *from, const char *to)
+{
+    static char bytes[8 * LARGE];
+    int fd = open(fixture.options.path, O_RDWR | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ssize_t len = read(fd, bytes, sizeof(bytes));
+    ck_assert_int_gt(len, 0);
+    const char *at = memmem(bytes, (size_t)len, from, strlen(from));
+    ck_assert_ptr_nonnull(at);
+    ck_assert_int_eq(pwrite(fd, to, strlen(to), at - bytes), (ssize_t)strlen(to));
+    ck_assert_int_eq(close(fd), 0);
+}
+
+/* Nobody keeps what was read while it was wrong. */
+START_TEST(what_the_file_has_again_is_read_again)
+{
+    static char text[LARGE + 1];
+
+    memset(text, 'x', LARGE);
+    kv_fixture_put(&fixture, "/text", "as it was", 0);
+    /* No connection has all of it in memory. */
+    for (int i = 0; i < 100; i++)
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/small/%0200d", i), "", 0);
+    for (int i = 0; i < 4; i++)
+        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/large/%d", i), text, 0);
+    kv_fixture_close(&fixture);
+    kv_fixture_open(&fixture);
+    replace_bytes("as it was", "as it is ");
+    ck_assert_int_eq(get("/text"), -ERROR_INTERNAL);
+    ck_assert_int_eq(kv_put(fixture.kv, "/text", "new", 3, KV_ANY, NULL, &fixture.err),
+                     -ERROR_INTERNAL);
+    replace_bytes("as it is ", "as it was");
+    await_health();
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/text", 0), "as it was");
+    kv_fixture_put(&fixture, "/text", "new", KV_ANY);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/text", 0), "new");
+}
+END_TEST
+
+/* A file that is sound, but does not have what was acknowledged. */
+START_TEST(another_file_in_its_place_does_not_make_it_well)
+{
+    execute(LOST);
+    ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
+    execute("DELETE FROM history; UPDATE state SET compacted = 2");
+    ck_stays(ERROR_INTERNAL);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_no_reason)
+{
+    static char text[LARGE];
+
+    memset(text, 'x', LARGE);
+    fault_vfs_set_space(0);
+    ck_assert_int_eq(kv_put(fixture.kv, "/c", text, LARGE, 0, NULL, &fixture.err),
+                     -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(get("/a"), 0);
+    ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), 0);
+}
+END_TEST
+
+START_TEST(nor_is_what_is_not_there)
+{
+    struct kv_value value;
+
+    ck_assert_int_eq(get("/none"), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 99, &value, &fixture.err),
+                     -ERROR_TIMEOUT);
+    ck_assert_int_eq(kv_put(fixture.kv, "/a", "1", 1, 0, NULL, &fixture.err), -ERROR_EXISTS);
+    ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), 0);
+    ck_assert_uint_eq(count("the store cannot be read"), 0);
+}
+END_TEST
+
+START_TEST(one_that_is_broken_can_be_closed)
+{
+    execute(LOST);
+    ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
+    kv_fixture_close(&fixture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kv_health");
+    TCase *tcase = tcase_create("health");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, what_is_damaged_is_said_once_until_it_is_well_again);
+    tcase_add_loop_test(tcase, whoever_finds_it_it_is_said, 0, 3);
+    tcase_add_test(tcase, a_disk_that_does_not_answer_is_said_and_answers_again);
+    tcase_add_test(tcase, what_the_file_has_again_is_read_again);
+    tcase_add_test(tcase, another_file_in_its_place_does_not_make_it_well);
+    tcase_add_test(tcase, a_full_disk_is_no_reason);
+    tcase_add_test(tcase, nor_is_what_is_not_there);
+    tcase_add_test(tcase, one_that_is_broken_can_be_closed);
+    suite_add_tcase(suite, tcase);
+
+    return suite_run(suite);
+}
