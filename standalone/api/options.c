@@ -291,9 +291,11 @@ static int read_query(struct api_call *call, struct delete_options *ret)
     const cJSON *policy =
         *query->propagation_policy ? text_value(call, query->propagation_policy) : NULL;
 
-    if (*query->grace_period && !str_to_int64(query->grace_period, &grace_s))
-        return call_fail(call, 400, "BadRequest",
-                         "strconv.ParseInt: parsing \"%s\": invalid syntax", query->grace_period);
+    const char *fault = query->grace_period ? query_number(query->grace_period, &grace_s) : NULL;
+
+    if (fault)
+        return call_fail(call, 400, "BadRequest", "strconv.ParseInt: parsing \"%s\": %s",
+                         query->grace_period, fault);
     if (query->dry_run_value)
         json_add_string(dry_run, query->dry_run_value);
     if (check_delete(call, policy, query->orphan_dependents, dry_run) < 0)

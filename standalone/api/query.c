@@ -41,9 +41,36 @@ static bool read_bool(const char *value)
     return !str_equal(value, "false") && !str_equal(value, "0");
 }
 
+/* Digits too many are told before what is behind them. */
+const char *query_number_fault(const char *text)
+{
+    uint64_t value = 0;
+
+    if (!*text)
+        return "invalid syntax";
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return "invalid syntax";
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+            break;
+    }
+    return "value out of range";
+}
+
+const char *query_number(const char *text, int64_t *ret)
+{
+    const char *digits = text + (*text == '+' || *text == '-');
+
+    if (str_to_int64(*text == '-' ? text : digits, ret) && *digits != '-')
+        return NULL;
+    return query_number_fault(digits);
+}
+
 static int read_value(struct query *query, size_t index, const char *value, struct error *err)
 {
     void *field = (char *)query + PARAMETERS[index].offset;
+    const char *fault;
 
     switch (PARAMETERS[index].type) {
     case TEXT:
@@ -62,10 +89,10 @@ static int read_value(struct query *query, size_t index, const char *value, stru
     case NUMBER:
         break;
     }
-    if (*value && !str_to_int64(value, field))
-        return error_set(err, ERROR_INVALID, "strconv.ParseInt: parsing \"%s\": invalid syntax",
-                         value);
-    return 0;
+    fault = query_number(value, field);
+    return fault
+               ? error_set(err, ERROR_INVALID, "strconv.ParseInt: parsing \"%s\": %s", value, fault)
+               : 0;
 }
 
 /* read: a bit a parameter; of one that comes again the first counts. */
@@ -125,8 +152,7 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
                            .include_object = "",
                            .timeout = "",
                            .uid = "",
-                           .orphan_dependents = -1,
-                           .grace_period = "" };
+                           .orphan_dependents = -1 };
     uint32_t read = 0;
 
     while (*text) {

@@ -23,8 +23,9 @@ struct query {
     const char *field_validation;
     bool force, force_set;
     const char *propagation_policy;
-    int orphan_dependents;    /* -1: not set */
-    const char *grace_period; /* nothing has one: read only to refuse what is no number */
+    int orphan_dependents; /* -1: not set */
+    const char
+        *grace_period; /* NULL: not set. Nothing has one: read only to refuse what is no number */
     const char *include_object;
     const char *uid;     /* a precondition of a deletion without a body, as resource_version is */
     const char *timeout; /* nothing takes so long: read only to refuse what is no duration */
@@ -37,3 +38,8 @@ int query_parse(struct arena *arena, const char *text, struct query *ret,
 /* Of every request but a watch, on whatever path: no request takes so long that it mattered; ERROR_INVALID: it is
  * no duration. */
 int query_check_timeout(const struct query *query, struct error *err) MUST_CHECK;
+
+/* As strconv.ParseInt has it: NULL, and *ret is the number; else its words of what is wrong with it. */
+const char *query_number(const char *text, int64_t *ret);
+/* Its words of what str_to_int64 does not take: "invalid syntax", or "value out of range". */
+const char *query_number_fault(const char *text);

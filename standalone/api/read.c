@@ -31,8 +31,8 @@ static int fail_version(struct api_call *call)
     const char *version = call->query.resource_version;
     const char *why = arena_printf(call->arena,
                                    "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: "
-                                   "parsing \"%s\": invalid syntax",
-                                   version, version);
+                                   "parsing \"%s\": %s",
+                                   version, version, query_number_fault(version));
 
     if (*call->route.name && !str_equal(call->resource->storage, "core/events"))
         return call_fail(call, 500, NULL, "%s", why);

@@ -70,8 +70,8 @@ static int check_version_syntax(struct write *write)
 
     if (!*version || str_to_int64(version, &number))
         return 0;
-    return call_fail(write->call, 500, NULL, "strconv.ParseUint: parsing \"%s\": invalid syntax",
-                     version);
+    return call_fail(write->call, 500, NULL, "strconv.ParseUint: parsing \"%s\": %s", version,
+                     query_number_fault(version));
 }
 
 /* In the words of the store of a cluster; live_uid: "" of what is not there. */

@@ -448,8 +448,9 @@ int call_watch(struct api_call *call)
         (!str_to_int64(call->query.resource_version, &version) || version < 0))
         return call_fail(call, 500, NULL,
                          "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
-                         "\"%s\": invalid syntax",
-                         call->query.resource_version, call->query.resource_version);
+                         "\"%s\": %s",
+                         call->query.resource_version, call->query.resource_version,
+                         query_number_fault(call->query.resource_version));
     struct api_watch *watch = make_watch(call);
     struct api_call own = *call; /* what it keeps of the query lives in its arena */
     bool initial =
