@@ -118,12 +118,12 @@ static bool has_verb(const struct api_call *call, const char *verb)
     return !str_equal(verb, "deletecollection") || call->resource->kind.namespaced;
 }
 
+/* Of one object it is read, whatever the query says. */
 static bool is_watch(const struct api_call *call)
 {
-    return str_equal(call->request->method, "GET") && call->query.watch;
+    return str_equal(call->request->method, "GET") && call->query.watch && !*call->route.name;
 }
 
-/* GET of one object with ?watch is a watch of the collection with that name. */
 static int handle_verb(struct api_call *call, size_t index)
 {
     const char *verb = VERBS[index].verb;
@@ -194,7 +194,7 @@ static int read_query(struct api_call *call, struct error *err)
     const char *text = call->request->query;
     int r = query_parse(call->arena, text ? text : "", &call->query, err);
 
-    return r < 0 ? r : query_check_timeout(&call->query, err);
+    return r < 0 || is_watch(call) ? r : query_check_timeout(&call->query, err);
 }
 
 /* What a query asks for is looked at where the object is found; a timeout before there is any path, as there. */
@@ -207,7 +207,8 @@ bool api_admit(struct api *api, struct arena *arena, const struct api_request *r
 
     *ret = (struct api_reply){ 0 };
     call.route = route_parse(arena, request->path);
-    if (read_query(&call, &err) < 0 && query_check_timeout(&call.query, &err) < 0) {
+    if (read_query(&call, &err) < 0 && !is_watch(&call) &&
+        query_check_timeout(&call.query, &err) < 0) {
         (void)call_fail(&call, 400, "BadRequest", "%s", err.message);
         return false;
     }

@@ -130,7 +130,7 @@ int query_check_timeout(const struct query *query, struct error *err)
     const char *timeout = query->timeout;
     int64_t ms;
 
-    if (query->watch || !*timeout || str_to_duration_ms(timeout + (*timeout == '-'), &ms))
+    if (!*timeout || str_to_duration_ms(timeout + (*timeout == '-'), &ms))
         return 0;
     return error_set(err, ERROR_INVALID,
                      "invalid timeout specified in the request URL - time: %s \"%s\"",

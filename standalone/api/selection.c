@@ -10,7 +10,6 @@ int selection_read(struct api_call *call, struct selection *ret)
     struct error err;
 
     ret->resource = call->resource;
-    ret->name = call->route.name;
 
     int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &why);
     bool readable = r == 0;
@@ -30,16 +29,12 @@ int selection_read(struct api_call *call, struct selection *ret)
 
 bool selection_is_empty(const struct selection *selection)
 {
-    return !*selection->name && label_selector_is_empty(selection->labels) &&
-           field_selector_is_empty(selection->fields);
+    return label_selector_is_empty(selection->labels) && field_selector_is_empty(selection->fields);
 }
 
 bool selection_matches(const struct selection *selection, const cJSON *object)
 {
-    const char *name = json_string(json_path(object, "metadata", "name", NULL), "");
-
-    return (!*selection->name || str_equal(selection->name, name)) &&
-           label_selector_matches(selection->labels, object) &&
+    return label_selector_matches(selection->labels, object) &&
            field_selector_matches(selection->fields, object);
 }
 

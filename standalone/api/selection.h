@@ -8,7 +8,6 @@ struct selection {
     const struct resource *resource;
     const struct label_selector *labels;
     const struct field_selector *fields;
-    const char *name; /* of the path; "": any */
 };
 
 /* Of the query; -1 after a refusal. Strings live in the call's arena. */

@@ -460,7 +460,6 @@ int call_watch(struct api_call *call)
     own.format = watch->format;
     own.query.label_selector = arena_strdup(watch->arena, call->query.label_selector);
     own.query.field_selector = arena_strdup(watch->arena, call->query.field_selector);
-    own.route.name = arena_strdup(watch->arena, call->route.name);
     watch->revision = version || initial ? (uint64_t)version : kv_revision(call->api->kv);
     watch->tells_end = initial && call->query.allow_bookmarks;
     if (selection_read(&own, &watch->selection) < 0 || open_events(&own, watch, initial) < 0 ||

@@ -52,23 +52,38 @@ END_TEST
 
 /* Before a body is there, and before there is any path. */
 static const struct {
-    const char *path, *query;
+    const char *method, *path, *query;
     int status; /* 0: it is let in */
 } ADMITTED[] = {
-    { CONFIGMAPS "/a/x/y", "timeout=1", 400 },  { CONFIGMAPS "/a/x/y", "watch=1&timeout=1", 404 },
-    { CONFIGMAPS "/a/x/y", "timeout=1s", 404 }, { CONFIGMAPS "/a/x/y", "limit=x", 404 },
-    { CONFIGMAPS, "timeout=1", 400 },           { CONFIGMAPS, "limit=x", 0 },
+    { "POST", CONFIGMAPS "/a/x/y", "timeout=1", 400 },
+    { "POST", CONFIGMAPS "/a/x/y", "watch=1&timeout=1", 400 },
+    { "POST", CONFIGMAPS "/a/x/y", "timeout=1s", 404 },
+    { "POST", CONFIGMAPS "/a/x/y", "limit=x", 404 },
+    { "POST", CONFIGMAPS, "timeout=1", 400 },
+    { "POST", CONFIGMAPS, "limit=x", 0 },
+    { "GET", CONFIGMAPS, "watch=1&timeout=1", 0 },
+    { "GET", CONFIGMAPS "/a", "watch=1&timeout=1", 400 },
 };
 
 START_TEST(a_timeout_that_is_none_is_told_before_there_is_any_path)
 {
-    const struct api_request request = {
-        .method = "POST", .path = ADMITTED[_i].path, .query = ADMITTED[_i].query, .user = &api_user
-    };
+    const struct api_request request = { .method = ADMITTED[_i].method,
+                                         .path = ADMITTED[_i].path,
+                                         .query = ADMITTED[_i].query,
+                                         .user = &api_user };
     struct api_reply reply;
 
     ck_assert_int_eq(api_admit(api, test_arena, &request, &reply), !ADMITTED[_i].status);
     ck_assert_int_eq(reply.status, ADMITTED[_i].status);
+}
+END_TEST
+
+START_TEST(one_object_is_read_and_not_watched)
+{
+    (void)refusal("GET", CONFIGMAPS "/a?watch=1", NULL, 404);
+    (void)ask("POST", CONFIGMAPS, named("", ""), 201);
+    ck_assert_str_eq(meta(ask("GET", CONFIGMAPS "/a?watch=1", NULL, 200), "name"), "a");
+    ck_assert_ptr_null(api_answer.watch);
 }
 END_TEST
 
@@ -247,6 +262,7 @@ int main(void)
     tcase_add_checked_fixture(tests, api_setup, api_teardown);
     tcase_add_loop_test(tests, an_update_of_another_object_names_where_it_looked, 0,
                         ARRAY_LEN(OTHERS));
+    tcase_add_test(tests, one_object_is_read_and_not_watched);
     tcase_add_loop_test(tests, a_timeout_that_is_none_is_told_before_there_is_any_path, 0,
                         ARRAY_LEN(ADMITTED));
     tcase_add_test(
