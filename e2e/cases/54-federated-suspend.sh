@@ -11,6 +11,7 @@ federated_world 2
 device_say device-2 hold device-2
 add_federated train 2 2 2
 wait_for 120 "the first update" field_is trainingrounds round-1-train .status.updatesReceived 1
+wait_task round-1-train-worker-2 running 60 # or there would be nothing to interrupt
 kn patch federatedjob train --type=merge -p '{"spec":{"suspend":true}}' >/dev/null
 wait_condition federatedjobs train Suspended '^True Suspended'
 wait_condition trainingrounds round-1-train Progressing '^False Suspended'

@@ -1,6 +1,8 @@
 /* The API over HTTPS: who asks, what he gets, watches as streams. */
 #pragma once
 
+#include <stddef.h>
+
 #include "common/base/error.h"
 
 struct api;
