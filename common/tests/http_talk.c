@@ -65,6 +65,17 @@ const char *hear(int fd, char ret[static HTTP_TALK_MAX], const char *enough)
     return ret;
 }
 
+size_t hear_all(int fd)
+{
+    static char bytes[1 << 16];
+    size_t len = 0;
+    ssize_t n;
+
+    while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+        len += (size_t)n;
+    return len;
+}
+
 bool is_open(int fd)
 {
     char byte;

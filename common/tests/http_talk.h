@@ -13,6 +13,7 @@ void say_many(int fd, size_t count); /* so many times 'x', at most HTTP_TALK_MAX
 const char *hear(int fd, char ret[static HTTP_TALK_MAX], const char *enough);
 /* The same; false: it was closed before. */
 bool hears(int fd, char ret[static HTTP_TALK_MAX], const char *enough);
+size_t hear_all(int fd); /* bytes until the server closes, however many */
 /* Nothing was heard, and it is not closed. */
 bool is_open(int fd);
 /* So that more than the time of a request has passed: one that says nothing is cut, twice. */

@@ -115,17 +115,6 @@ static int status_for(const char *who, const char *method, const char *path)
     return status;
 }
 
-static size_t hear_all(int fd)
-{
-    static char bytes[1 << 16];
-    size_t len = 0;
-    ssize_t n;
-
-    while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
-        len += (size_t)n;
-    return len;
-}
-
 /* --- a stop ----------------------------------------------------------------------------------- */
 
 START_TEST(stop_cuts_an_answer_that_nobody_reads)

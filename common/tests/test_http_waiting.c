@@ -412,17 +412,6 @@ static void answer_much(void *ctx UNUSED, struct arena *arena,
     ret->body_len = LARGE_ANSWER;
 }
 
-static size_t hear_all(int fd)
-{
-    static char bytes[1 << 16];
-    size_t len = 0;
-    ssize_t n;
-
-    while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
-        len += (size_t)n;
-    return len;
-}
-
 static bool is_answer_in_time(uint32_t ms)
 {
     tear_down();

@@ -1,6 +1,5 @@
 /* What init makes, what it keeps, and what it and add-user refuse to touch. */
 #include <check.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,54 +9,19 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/tests/suite.h"
-#include "common/tests/temp_dir.h"
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
 #include "standalone/server/users.h"
 #include "standalone/store/kv.h"
+#include "standalone/tests/init_fixture.h"
 
 static const char *const FILES[] = { "users", "admin.kubeconfig", "controller.kubeconfig" };
 
-static struct arena *arena;
-static struct standalone_settings settings;
-static int stdout_before;
-
-static void init(void)
-{
-    struct error err = { 0 };
-
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
-}
-
 static void setup(void)
 {
-    int null = open("/dev/null", O_WRONLY);
-
-    arena = arena_create();
-    settings = (struct standalone_settings){
-        .data_dir = arena_printf(arena, "%s/data", temp_dir(arena)),
-        .address = "127.0.0.1:6443",
-        .role = "view",
-        .name = "eve",
-    };
-    (void)fflush(stdout);
-    stdout_before = dup(STDOUT_FILENO); /* kubeconfigs are printed */
-    (void)dup2(null, STDOUT_FILENO);
-    close(null);
-    init();
-}
-
-static void teardown(void)
-{
-    (void)fflush(stdout);
-    (void)dup2(stdout_before, STDOUT_FILENO);
-    close(stdout_before);
-    arena_destroy(arena);
-}
-
-static const char *path_of(const char *name)
-{
-    return data_dir_path(arena, settings.data_dir, name);
+    init_fixture_begin();
+    init_settings.name = "eve";
+    init_fixture_run();
 }
 
 /* "" when it is not there. */
@@ -66,19 +30,20 @@ static const char *text_of(const char *name)
     struct error err = { 0 };
     const char *text;
 
-    return data_dir_read(arena, path_of(name), &text, &err) == 0 ? text : "";
+    return data_dir_read(init_arena, init_path_of(name), &text, &err) == 0 ? text : "";
 }
 
 static void put(const char *name, const char *text)
 {
     struct error err = { 0 };
 
-    ck_assert_msg(data_dir_write(arena, path_of(name), text, &err) == 0, "%s", err.message);
+    ck_assert_msg(data_dir_write(init_arena, init_path_of(name), text, &err) == 0, "%s",
+                  err.message);
 }
 
 static void lose(const char *name)
 {
-    ck_assert_int_eq(unlink(path_of(name)), 0);
+    ck_assert_int_eq(unlink(init_path_of(name)), 0);
 }
 
 /* All that init makes: what is the same is not touched. */
@@ -87,7 +52,7 @@ static const char *all(void)
     const char *ret = text_of("ca/ca.crt");
 
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
-        ret = arena_printf(arena, "%s--- %s\n%s", ret, FILES[i], text_of(FILES[i]));
+        ret = arena_printf(init_arena, "%s--- %s\n%s", ret, FILES[i], text_of(FILES[i]));
     return ret;
 }
 
@@ -99,9 +64,9 @@ static void refuses_as(enum error_code code, command_fn *command, const char *wo
     const char *before = all(), *mark = strstr(words, "%s");
     struct error err = { 0 };
 
-    ck_assert_int_eq(command(arena, &settings, &err), -(int)code);
-    ck_assert_str_eq(err.message, arena_printf(arena, "%.*s%s%s", (int)(mark - words), words,
-                                               settings.data_dir, mark + 2));
+    ck_assert_int_eq(command(init_arena, &init_settings, &err), -(int)code);
+    ck_assert_str_eq(err.message, arena_printf(init_arena, "%.*s%s%s", (int)(mark - words), words,
+                                               init_settings.data_dir, mark + 2));
     ck_assert_str_eq(all(), before);
 }
 
@@ -136,19 +101,19 @@ START_TEST(users_that_are_lost_are_not_begun_anew)
     else
         lose("users");
     refuses(init_add_user, LOST);
-    settings.certificate = true;
+    init_settings.certificate = true;
     refuses(init_add_user, LOST);
-    settings.certificate = false;
+    init_settings.certificate = false;
     refuses(init_run, LOST);
     lose("admin.kubeconfig");
     refuses(init_add_user, LOST);
     refuses(init_run, LOST);
     lose("controller.kubeconfig");
     refuses(init_add_user,
-            arena_printf(arena,
+            arena_printf(init_arena,
                          "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
-                         settings.data_dir));
-    init(); /* as it was told */
+                         init_settings.data_dir));
+    init_fixture_run(); /* as it was told */
     ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
 }
 END_TEST
@@ -157,7 +122,7 @@ START_TEST(a_file_of_users_that_is_damaged_is_not_written)
 {
     const char *users = text_of("users");
 
-    put("users", arena_printf(arena, "%seve king 00\n", users));
+    put("users", arena_printf(init_arena, "%seve king 00\n", users));
     refuses(init_add_user, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
     refuses(init_run, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
 }
@@ -165,12 +130,12 @@ END_TEST
 
 START_TEST(where_nothing_was_begun_nobody_is_added)
 {
-    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
+    init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
     refuses(init_add_user,
-            arena_printf(arena,
+            arena_printf(init_arena,
                          "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
-                         settings.data_dir));
-    ck_assert_int_ne(access(settings.data_dir, F_OK), 0);
+                         init_settings.data_dir));
+    ck_assert_int_ne(access(init_settings.data_dir, F_OK), 0);
 }
 END_TEST
 
@@ -178,11 +143,11 @@ END_TEST
 START_TEST(what_is_no_directory_is_told_as_such)
 {
     put("file", "");
-    settings.data_dir = path_of("file");
-    ck_assert_int_eq(chmod(settings.data_dir, 0644), 0);
+    init_settings.data_dir = init_path_of("file");
+    ck_assert_int_eq(chmod(init_settings.data_dir, 0644), 0);
     refuses(init_run, "'%s': Not a directory");
     refuses(init_add_user, "'%s': Not a directory");
-    settings.data_dir = path_of("below");
+    init_settings.data_dir = init_path_of("below");
     refuses(init_run, "'%s': Not a directory");
 }
 END_TEST
@@ -197,14 +162,14 @@ static const char *without_line_of(const char *name)
 {
     const char *users = text_of("users"), *line = strstr(users, name);
 
-    return arena_printf(arena, "%.*s%s", (int)(line - users), users,
+    return arena_printf(init_arena, "%.*s%s", (int)(line - users), users,
                         line + strcspn(line, "\n") + 1);
 }
 
 START_TEST(a_kubeconfig_that_is_there_is_never_another)
 {
     const char *of_nobody =
-        arena_printf(arena,
+        arena_printf(init_arena,
                      "'%%s/%s' has a token of nobody in users: remove it and run init, which "
                      "makes it anew",
                      OWN[_i].file);
@@ -214,7 +179,7 @@ START_TEST(a_kubeconfig_that_is_there_is_never_another)
     lose(OWN[!_i].file); /* nor is anything made meanwhile */
     refuses(init_run, of_nobody);
     lose(OWN[_i].file);
-    init();
+    init_fixture_run();
     ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
 }
 END_TEST
@@ -226,9 +191,9 @@ START_TEST(a_line_without_its_kubeconfig_is_begun_anew)
     struct users *users;
     struct error err;
 
-    put("users", arena_printf(arena, " \t%s", before)); /* blanks in front do not count */
+    put("users", arena_printf(init_arena, " \t%s", before)); /* blanks in front do not count */
     lose(OWN[0].file);
-    init();
+    init_fixture_run();
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
     ck_assert_uint_eq(users_len(users), 2);
     users_unref(users);
@@ -240,9 +205,9 @@ END_TEST
 
 START_TEST(the_controller_of_a_server_that_runs_keeps_its_token)
 {
-    struct kv_options options = { .path = path_of("propeller.db") };
+    struct kv_options options = { .path = init_path_of("propeller.db") };
     const char *in_use = arena_printf(
-        arena,
+        init_arena,
         "'%%s/controller.kubeconfig' is missing, and a server that runs would not know "
         "another: stop it, run init, and start it again: store '%s' is in use by "
         "another process",
@@ -252,7 +217,7 @@ START_TEST(the_controller_of_a_server_that_runs_keeps_its_token)
 
     ck_assert_int_eq(kv_open(&options, &kv, &err), 0);
     lose("admin.kubeconfig");
-    init(); /* nobody who runs needs it */
+    init_fixture_run(); /* nobody who runs needs it */
     ck_assert(knows("admin.kubeconfig"));
     lose("controller.kubeconfig");
     refuses_as(ERROR_UNAVAILABLE, init_run, in_use);
@@ -260,7 +225,7 @@ START_TEST(the_controller_of_a_server_that_runs_keeps_its_token)
     lose("ca/ca.crt");
     refuses_as(ERROR_UNAVAILABLE, init_run, in_use);
     kv_close(kv);
-    init();
+    init_fixture_run();
     ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
     ck_assert_int_eq(kv_open(&options, &kv, &err), 0); /* init has let go of it */
     kv_close(kv);
@@ -273,7 +238,7 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, setup, init_fixture_end);
     tcase_add_loop_test(tcase, users_that_are_lost_are_not_begun_anew, 0, 2);
     tcase_add_test(tcase, a_file_of_users_that_is_damaged_is_not_written);
     tcase_add_test(tcase, where_nothing_was_begun_nobody_is_added);

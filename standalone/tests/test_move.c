@@ -11,14 +11,11 @@
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "standalone/process/data_dir.h"
-#include "standalone/process/init.h"
 #include "standalone/process/move.h"
 #include "standalone/store/kv.h"
+#include "standalone/tests/init_fixture.h"
 
-static struct arena *arena;
-static struct standalone_settings settings;
 static const char *dir;
-static int stdout_before;
 
 /* What is printed goes there. */
 static void print_to(const char *path)
@@ -32,36 +29,21 @@ static void print_to(const char *path)
 
 static void setup(void)
 {
-    struct error err = { 0 };
-
-    arena = arena_create();
-    dir = temp_dir(arena);
-    settings = (struct standalone_settings){
-        .data_dir = arena_printf(arena, "%s/data", dir),
-        .address = arena_printf(arena, "127.0.0.1:%u", (unsigned)process_free_port()),
-        .output = "-",
-    };
-    (void)fflush(stdout);
-    stdout_before = dup(STDOUT_FILENO);
-    print_to("/dev/null");
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
-    settings.file = temp_file(arena, dir, "in.yaml",
-                              "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: "
-                              "b}}\n");
-}
-
-static void teardown(void)
-{
-    __fpurge(stdout);
-    (void)dup2(stdout_before, STDOUT_FILENO);
-    close(stdout_before);
-    arena_destroy(arena);
+    init_fixture_begin();
+    dir = temp_dir(init_arena);
+    init_settings.address = arena_printf(init_arena, "127.0.0.1:%u", (unsigned)process_free_port());
+    init_settings.output = "-";
+    init_fixture_run();
+    init_settings.file =
+        temp_file(init_arena, dir, "in.yaml",
+                  "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: "
+                  "b}}\n");
 }
 
 static struct kv *open_store(void)
 {
     const struct kv_options options = {
-        .path = data_dir_path(arena, settings.data_dir, "propeller.db"),
+        .path = data_dir_path(init_arena, init_settings.data_dir, "propeller.db"),
     };
     struct error err = { 0 };
     struct kv *kv;
@@ -78,36 +60,37 @@ START_TEST(a_store_that_somebody_else_has_is_told_as_such)
     struct kv *kv = open_store();
     struct error err = { 0 };
 
-    ck_assert_int_eq(move_import(arena, &settings, &err), -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(move_import(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
     ck_assert_msg(str_has_prefix(err.message, WORDS), "%s", err.message);
-    ck_assert_msg(strstr(err.message, settings.address), "%s", err.message);
-    ck_assert_int_eq(unlink(data_dir_path(arena, settings.data_dir, "admin.kubeconfig")), 0);
-    ck_assert_int_lt(move_import(arena, &settings, &err), 0);
+    ck_assert_msg(strstr(err.message, init_settings.address), "%s", err.message);
+    ck_assert_int_eq(unlink(data_dir_path(init_arena, init_settings.data_dir, "admin.kubeconfig")),
+                     0);
+    ck_assert_int_lt(move_import(init_arena, &init_settings, &err), 0);
     ck_assert_msg(
         str_has_prefix(err.message, "another process has the store, so import asks a server: "),
         "%s", err.message);
     kv_close(kv);
-    ck_assert_msg(move_import(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_msg(move_import(init_arena, &init_settings, &err) == 0, "%s", err.message);
 }
 END_TEST
 
 START_TEST(a_disk_that_is_full_is_told_with_the_name_of_the_file)
 {
-    const char *path = arena_printf(arena, "%s/out.yaml", dir);
+    const char *path = arena_printf(init_arena, "%s/out.yaml", dir);
     struct error err = { 0 };
 
-    ck_assert_msg(move_import(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_msg(move_import(init_arena, &init_settings, &err) == 0, "%s", err.message);
     print_to("/dev/full");
-    ck_assert_int_eq(move_export(arena, &settings, &err), -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(move_export(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
     ck_assert_str_eq(err.message, "the standard output: write: No space left on device");
     __fpurge(stdout);
     print_to("/dev/null");
-    settings.output = path;
-    ck_assert_int_eq(symlink("/dev/full", arena_printf(arena, "%s.new", path)), 0);
-    ck_assert_int_eq(move_export(arena, &settings, &err), -ERROR_UNAVAILABLE);
+    init_settings.output = path;
+    ck_assert_int_eq(symlink("/dev/full", arena_printf(init_arena, "%s.new", path)), 0);
+    ck_assert_int_eq(move_export(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
     ck_assert_str_eq(err.message,
-                     arena_printf(arena, "'%s': write: No space left on device", path));
-    ck_assert_msg(move_export(arena, &settings, &err) == 0, "%s", err.message);
+                     arena_printf(init_arena, "'%s': write: No space left on device", path));
+    ck_assert_msg(move_export(init_arena, &init_settings, &err) == 0, "%s", err.message);
 }
 END_TEST
 
@@ -117,7 +100,7 @@ int main(void)
     TCase *all = tcase_create("all");
 
     tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_checked_fixture(all, setup, init_fixture_end);
     tcase_add_test(all, a_store_that_somebody_else_has_is_told_as_such);
     tcase_add_test(all, a_disk_that_is_full_is_told_with_the_name_of_the_file);
     suite_add_tcase(suite, all);

@@ -16,42 +16,14 @@
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
 #include "standalone/server/users.h"
+#include "standalone/tests/init_fixture.h"
 
 #define ADDERS 8
 
-static struct arena *arena;
-static struct standalone_settings settings;
-static int stdout_before;
-
 static void setup(void)
 {
-    int null = open("/dev/null", O_WRONLY);
-    struct error err = { 0 };
-
-    arena = arena_create();
-    settings = (struct standalone_settings){
-        .data_dir = arena_printf(arena, "%s/data", temp_dir(arena)),
-        .address = "127.0.0.1:6443",
-        .role = "view",
-    };
-    (void)fflush(stdout);
-    stdout_before = dup(STDOUT_FILENO); /* kubeconfigs are printed */
-    (void)dup2(null, STDOUT_FILENO);
-    close(null);
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
-}
-
-static void teardown(void)
-{
-    (void)fflush(stdout);
-    (void)dup2(stdout_before, STDOUT_FILENO);
-    close(stdout_before);
-    arena_destroy(arena);
-}
-
-static const char *path_of(const char *name)
-{
-    return data_dir_path(arena, settings.data_dir, name);
+    init_fixture_begin();
+    init_fixture_run();
 }
 
 static const char *text_of(const char *name)
@@ -59,7 +31,8 @@ static const char *text_of(const char *name)
     struct error err = { 0 };
     const char *text;
 
-    ck_assert_msg(data_dir_read(arena, path_of(name), &text, &err) == 0, "%s", err.message);
+    ck_assert_msg(data_dir_read(init_arena, init_path_of(name), &text, &err) == 0, "%s",
+                  err.message);
     return text;
 }
 
@@ -102,13 +75,14 @@ static const struct {
 
 START_TEST(what_others_could_use_is_not_served)
 {
-    const char *path = MODES[_i].name[0] == '.' ? settings.data_dir : path_of(MODES[_i].name);
+    const char *path =
+        MODES[_i].name[0] == '.' ? init_settings.data_dir : init_path_of(MODES[_i].name);
     struct error err = { 0 };
 
-    ck_assert_int_eq(data_dir_check_modes(arena, settings.data_dir, &err), 0);
+    ck_assert_int_eq(data_dir_check_modes(init_arena, init_settings.data_dir, &err), 0);
     ck_assert_int_eq(chmod(path, MODES[_i].mode), 0);
 
-    int r = data_dir_check_modes(arena, settings.data_dir, &err);
+    int r = data_dir_check_modes(init_arena, init_settings.data_dir, &err);
 
     ck_assert_int_eq(r, MODES[_i].message ? -ERROR_INVALID : 0);
     if (!MODES[_i].message)
@@ -116,8 +90,9 @@ START_TEST(what_others_could_use_is_not_served)
 
     const char *mark = strstr(MODES[_i].message, "%s");
 
-    ck_assert_str_eq(err.message, arena_printf(arena, "%.*s%s%s", (int)(mark - MODES[_i].message),
-                                               MODES[_i].message, path, mark + 2));
+    ck_assert_str_eq(err.message,
+                     arena_printf(init_arena, "%.*s%s%s", (int)(mark - MODES[_i].message),
+                                  MODES[_i].message, path, mark + 2));
 }
 END_TEST
 
@@ -125,10 +100,10 @@ START_TEST(what_is_open_is_neither_begun_nor_added_to)
 {
     struct error err = { 0 };
 
-    settings.name = "eve";
-    ck_assert_int_eq(chmod(settings.data_dir, 0770), 0);
-    ck_assert_int_eq(init_run(arena, &settings, &err), -ERROR_INVALID);
-    ck_assert_int_eq(init_add_user(arena, &settings, &err), -ERROR_INVALID);
+    init_settings.name = "eve";
+    ck_assert_int_eq(chmod(init_settings.data_dir, 0770), 0);
+    ck_assert_int_eq(init_run(init_arena, &init_settings, &err), -ERROR_INVALID);
+    ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_INVALID);
 }
 END_TEST
 
@@ -136,16 +111,17 @@ static const char *const OWNED[] = { ".", "users", "ca", "client-ca", "tls", "ca
 
 START_TEST(what_belongs_to_somebody_else_is_not_served)
 {
-    const char *path = OWNED[_i][0] == '.' ? settings.data_dir : path_of(OWNED[_i]);
+    const char *path = OWNED[_i][0] == '.' ? init_settings.data_dir : init_path_of(OWNED[_i]);
     struct error err = { 0 };
 
     if (geteuid() != 0)
         return; /* nobody else can give files away */
-    ck_assert_int_eq(data_dir_check_modes(arena, settings.data_dir, &err), 0);
+    ck_assert_int_eq(data_dir_check_modes(init_arena, init_settings.data_dir, &err), 0);
     ck_assert_int_eq(chown(path, 4242, (gid_t)-1), 0);
-    ck_assert_int_eq(data_dir_check_modes(arena, settings.data_dir, &err), -ERROR_INVALID);
+    ck_assert_int_eq(data_dir_check_modes(init_arena, init_settings.data_dir, &err),
+                     -ERROR_INVALID);
     ck_assert_str_eq(err.message,
-                     arena_printf(arena,
+                     arena_printf(init_arena,
                                   "'%s' belongs to uid 4242, neither to root nor to uid 0 of this "
                                   "process: chown 0 it",
                                   path));
@@ -161,7 +137,7 @@ START_TEST(what_is_made_is_its_owners_alone)
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         struct stat status;
 
-        ck_assert_int_eq(stat(path_of(NAMES[i]), &status), 0);
+        ck_assert_int_eq(stat(init_path_of(NAMES[i]), &status), 0);
         ck_assert_msg((status.st_mode & 07777) == 0600, "%s: %o", NAMES[i],
                       (unsigned)status.st_mode);
     }
@@ -170,7 +146,7 @@ END_TEST
 
 static void *add(void *ctx)
 {
-    struct standalone_settings own = settings;
+    struct standalone_settings own = init_settings;
     CLEANUP(arena_destroyp) struct arena *mine = arena_create();
     struct error err = { 0 };
 
@@ -206,10 +182,10 @@ START_TEST(a_file_without_its_last_newline_is_added_to)
     struct users *users;
     struct error err;
 
-    ck_assert_int_eq(
-        data_dir_write(arena, path_of("users"), arena_strndup(arena, text, strlen(text) - 1), &err),
-        0);
-    (void)add(arena_strdup(arena, "eve"));
+    ck_assert_int_eq(data_dir_write(init_arena, init_path_of("users"),
+                                    arena_strndup(init_arena, text, strlen(text) - 1), &err),
+                     0);
+    (void)add(arena_strdup(init_arena, "eve"));
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
     ck_assert_uint_eq(users_len(users), 3);
     users_unref(users);
@@ -218,19 +194,19 @@ END_TEST
 
 START_TEST(a_user_with_a_certificate_has_no_token)
 {
-    settings.certificate = true;
-    settings.name = "eve";
+    init_settings.certificate = true;
+    init_settings.name = "eve";
 
     struct error err = { 0 };
     const char *users;
 
-    ck_assert_msg(init_add_user(arena, &settings, &err) == 0, "%s", err.message);
+    ck_assert_msg(init_add_user(init_arena, &init_settings, &err) == 0, "%s", err.message);
     users = text_of("users");
     ck_assert_ptr_nonnull(strstr(users, "\neve view certificate:"));
-    settings.name = "e ve";
-    ck_assert_int_eq(init_add_user(arena, &settings, &err), -ERROR_INVALID);
-    settings.name = "eve";
-    ck_assert_int_eq(init_add_user(arena, &settings, &err), -ERROR_EXISTS);
+    init_settings.name = "e ve";
+    ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_INVALID);
+    init_settings.name = "eve";
+    ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_EXISTS);
     ck_assert_str_eq(text_of("users"), users);
 }
 END_TEST
@@ -238,16 +214,16 @@ END_TEST
 /* What add-user prints of eve. */
 static const char *printed_for_eve(void)
 {
-    const char *path = arena_printf(arena, "%s/printed", settings.data_dir);
+    const char *path = arena_printf(init_arena, "%s/printed", init_settings.data_dir);
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), before = dup(STDOUT_FILENO);
     struct error err = { 0 };
 
-    settings.name = "eve";
+    init_settings.name = "eve";
     (void)fflush(stdout);
     (void)dup2(file, STDOUT_FILENO);
     close(file);
 
-    int r = init_add_user(arena, &settings, &err);
+    int r = init_add_user(init_arena, &init_settings, &err);
 
     (void)fflush(stdout);
     (void)dup2(before, STDOUT_FILENO);
@@ -261,17 +237,17 @@ START_TEST(a_user_is_told_where_the_admin_finds_the_server)
     struct error err = { 0 };
     const char *url = NULL;
 
-    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
-    settings.address = "127.0.0.1:7443";
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
-    settings.address = NULL;
+    init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
+    init_settings.address = "127.0.0.1:7443";
+    ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
+    init_settings.address = NULL;
     ck_assert_ptr_nonnull(strstr(printed_for_eve(), "server: https://127.0.0.1:7443\n"));
-    settings.address = "192.0.2.1:443";
-    ck_assert(!init_finds_server(arena, &settings, "controller.kubeconfig", &url));
+    init_settings.address = "192.0.2.1:443";
+    ck_assert(!init_finds_server(init_arena, &init_settings, "controller.kubeconfig", &url));
     ck_assert_str_eq(url, "https://127.0.0.1:7443");
-    settings.address = ":7443";
-    ck_assert(init_finds_server(arena, &settings, "controller.kubeconfig", &url));
-    ck_assert(init_finds_server(arena, &settings, "none", &url));
+    init_settings.address = ":7443";
+    ck_assert(init_finds_server(init_arena, &init_settings, "controller.kubeconfig", &url));
+    ck_assert(init_finds_server(init_arena, &init_settings, "none", &url));
 }
 END_TEST
 
@@ -283,16 +259,17 @@ START_TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
     struct users *users;
     struct error err = { 0 };
 
-    (void)add(arena_strdup(arena, "eve"));
-    ck_assert_int_eq(unlink(path_of(KUBECONFIGS[_i])), 0);
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    (void)add(arena_strdup(init_arena, "eve"));
+    ck_assert_int_eq(unlink(init_path_of(KUBECONFIGS[_i])), 0);
+    ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
     ck_assert_str_ne(text_of(KUBECONFIGS[_i]), own);
     ck_assert_str_ne(text_of("users"), before);
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
     ck_assert_uint_eq(users_len(users), 3); /* the token of before is nobody's */
     users_unref(users);
     for (size_t i = 0; i < ARRAY_LEN(KUBECONFIGS); i++)
-        ck_assert_int_eq(init_check_kubeconfig(arena, &settings, KUBECONFIGS[i], &err), 0);
+        ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, KUBECONFIGS[i], &err),
+                         0);
 }
 END_TEST
 
@@ -301,29 +278,29 @@ START_TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
     const char *own = text_of(KUBECONFIGS[_i]);
     struct error err = { 0 };
 
-    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
-    ck_assert_int_eq(data_dir_write(arena, path_of(KUBECONFIGS[_i]), own, &err), 0);
-    ck_assert_int_eq(init_run(arena, &settings, &err), -ERROR_INVALID);
+    init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
+    ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(data_dir_write(init_arena, init_path_of(KUBECONFIGS[_i]), own, &err), 0);
+    ck_assert_int_eq(init_run(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
-                     arena_printf(arena,
+                     arena_printf(init_arena,
                                   "'%s' trusts another authority than ca/ca.crt: remove it and run "
                                   "init, which makes it anew",
-                                  path_of(KUBECONFIGS[_i])));
-    ck_assert_int_eq(unlink(path_of(KUBECONFIGS[_i])), 0);
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
-    ck_assert_int_eq(data_dir_write(arena, path_of("users"),
+                                  init_path_of(KUBECONFIGS[_i])));
+    ck_assert_int_eq(unlink(init_path_of(KUBECONFIGS[_i])), 0);
+    ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(data_dir_write(init_arena, init_path_of("users"),
                                     "eve view certificate\nadmin admin certificate\n"
                                     "propeller-controller admin certificate\n",
                                     &err),
                      0);
-    ck_assert_int_eq(init_check_kubeconfig(arena, &settings, KUBECONFIGS[_i], &err),
+    ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, KUBECONFIGS[_i], &err),
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message,
-                     arena_printf(arena,
+                     arena_printf(init_arena,
                                   "'%s' has a token of nobody in users: remove it and run init, "
                                   "which makes it anew",
-                                  path_of(KUBECONFIGS[_i])));
+                                  init_path_of(KUBECONFIGS[_i])));
 }
 END_TEST
 
@@ -333,12 +310,12 @@ START_TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
     int full = open("/dev/full", O_WRONLY), before = dup(STDOUT_FILENO);
     struct error err = { 0 };
 
-    settings.name = "eve";
+    init_settings.name = "eve";
     (void)fflush(stdout);
     (void)dup2(full, STDOUT_FILENO);
     close(full);
 
-    int r = init_add_user(arena, &settings, &err);
+    int r = init_add_user(init_arena, &init_settings, &err);
 
     __fpurge(stdout);
     (void)dup2(before, STDOUT_FILENO);
@@ -382,9 +359,9 @@ START_TEST(an_address_has_a_port_or_is_refused)
     const char *address = ADDRESSES[_i].address;
 
     for (size_t i = 0; i < ARRAY_LEN(COMMANDS_WITH_ADDRESS); i++) {
-        char *argv[] = { arena_strdup(arena, "propeller-standalone"),
-                         arena_strdup(arena, COMMANDS_WITH_ADDRESS[i]),
-                         arena_printf(arena, "--address=%s", address), NULL, NULL };
+        char *argv[] = { arena_strdup(init_arena, "propeller-standalone"),
+                         arena_strdup(init_arena, COMMANDS_WITH_ADDRESS[i]),
+                         arena_printf(init_arena, "--address=%s", address), NULL, NULL };
         struct standalone_settings read = { 0 };
         enum standalone_command command;
         struct error err = { 0 };
@@ -392,16 +369,16 @@ START_TEST(an_address_has_a_port_or_is_refused)
         int rest_len, len = 3;
 
         if (i == 2)
-            argv[len++] = arena_strdup(arena, "--name=eve");
+            argv[len++] = arena_strdup(init_arena, "--name=eve");
 
-        int r =
-            standalone_settings_parse(arena, len, argv, &command, &read, &rest, &rest_len, &err);
+        int r = standalone_settings_parse(init_arena, len, argv, &command, &read, &rest, &rest_len,
+                                          &err);
 
         ck_assert_int_eq(r, ADDRESSES[_i].server ? 0 : -ERROR_INVALID);
         if (r < 0)
             ck_assert_str_eq(
                 err.message,
-                arena_printf(arena,
+                arena_printf(init_arena,
                              "--address: '%s' is not HOST:PORT, [IPV6]:PORT or :PORT with a port "
                              "of 1 to 65535",
                              address));
@@ -415,11 +392,11 @@ START_TEST(the_kubeconfig_has_the_address_that_finds_the_server)
 
     if (!ADDRESSES[_i].server)
         return;
-    settings.data_dir = arena_printf(arena, "%s-2", settings.data_dir);
-    settings.address = ADDRESSES[_i].address;
-    ck_assert_msg(init_run(arena, &settings, &err) == 0, "%s", err.message);
+    init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
+    init_settings.address = ADDRESSES[_i].address;
+    ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
     ck_assert_ptr_nonnull(strstr(text_of("admin.kubeconfig"),
-                                 arena_printf(arena, "server: %s\n", ADDRESSES[_i].server)));
+                                 arena_printf(init_arena, "server: %s\n", ADDRESSES[_i].server)));
 }
 END_TEST
 
@@ -429,7 +406,7 @@ int main(void)
     TCase *all = tcase_create("all");
 
     tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_checked_fixture(all, setup, init_fixture_end);
     tcase_add_loop_test(all, what_others_could_use_is_not_served, 0, (int)ARRAY_LEN(MODES));
     tcase_add_test(all, what_is_open_is_neither_begun_nor_added_to);
     tcase_add_loop_test(all, what_belongs_to_somebody_else_is_not_served, 0, (int)ARRAY_LEN(OWNED));
