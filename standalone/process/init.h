@@ -8,8 +8,8 @@
 
 /* What is there already stays: tokens and the authority do not change. A kubeconfig that is lost is made anew,
  * with a new token: the one of before counts no more. ERROR_INVALID names what is there and of no use, or that
- * the users of these kubeconfigs are lost; then neither users nor kubeconfigs are written. ERROR_UNAVAILABLE: that of the controller is lost, and a server
- * runs, whose controller would not know another. */
+ * the users of these kubeconfigs are lost; then neither users nor kubeconfigs are written. ERROR_UNAVAILABLE:
+ * that of the controller is lost, and a server runs, whose controller would not know another. */
 int init_run(struct arena *arena, const struct standalone_settings *settings,
              struct error *err) MUST_CHECK;
 /* Prints the kubeconfig; without an address in the settings with that of admin.kubeconfig. ERROR_EXISTS:

@@ -31,7 +31,8 @@ enum standalone_command {
 };
 
 /*
- * argv[1] is the command. A file or folder that is named must not be empty: that is not the default. -f and -o are short for --file and --output. Of serve the flags that are not this table's are the controller's:
+ * argv[1] is the command. A file or folder that is named must not be empty: that is not the default. -f and
+ * -o are short for --file and --output. Of serve the flags that are not this table's are the controller's:
  * *ret_rest, with the program's name first and ended by NULL. As options_parse: 1 after --help and
  * --version.
  */

@@ -9,8 +9,8 @@
 /*
  *  1. Each users_file_get() looks whether the file is another one than before (a stat), so a request that
  *     comes after a rename or a write sees what it made.
- *  2. A file that is damaged (one with a NUL is), empty or gone changes nothing: the users of before stay, which is logged
- *     once for each such file.
+ *  2. A file that is damaged (one with a NUL is), empty or gone changes nothing: the users of before stay,
+ *     which is logged once for each such file.
  *  3. Those who hold on to something are told of a change also when nobody asks: by inotify, or, where
  *     there is none, by a look every second.
  */
