@@ -56,7 +56,11 @@ def send(connection, server, method, target, headers, body, named=True):
         connection.putheader(name, value)
     if body is not None:
         connection.putheader("Content-Length", str(len(body)))
-    connection.endheaders(body)
+    try:
+        connection.endheaders(body)
+    except OSError:  # who refuses a body does not take all of it: the answer may be there
+        if connection.sock is None:
+            raise
     return connection.getresponse()
 
 
