@@ -8,6 +8,10 @@ FLAVOUR ?= plain
 OUT := build/$(FLAVOUR)
 
 CC ?= gcc
+# A compiler cache where the machine has one: other checkouts and flavours find what was compiled before.
+export CCACHE_BASEDIR := $(CURDIR)
+COMPILE = $(CCACHE) $(CC)
+CCACHE := $(shell command -v ccache 2>/dev/null)
 LIBS := libcurl openssl libmicrohttpd gnutls libcjson yaml-0.1 libmosquitto
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -90,7 +94,7 @@ $(OUT)/%.a:
 $(OUT)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
+	@$(COMPILE) $(CFLAGS_ALL) -c -o $@ $<
 
 # The file changes when the version does, which a commit is enough for.
 $(OUT)/common/base/version.o: CFLAGS_ALL += -DPROPELLER_VERSION='"$(VERSION)"'
@@ -104,7 +108,10 @@ FORCE:
 # Holds these files.
 $(OUT)/standalone/schema/embedded.o: $(wildcard crds/*.yaml) standalone/schema/builtin.json
 
-# Tests and fuzz targets: one program a file, linked with everything it may need.
+# Tests and fuzz targets: one program a file, linked with everything it may need; by mold where the machine has one,
+# which takes a tenth of the time. The programs that are shipped are linked by the compiler's own linker.
+FAST_LINK := $(if $(shell command -v mold 2>/dev/null),-fuse-ld=mold)
+$(TESTS) $(FUZZERS): LDFLAGS_ALL += $(FAST_LINK)
 TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libstandalone.a libcontroller.a libwebhook.a libcerts.a libfleet.a libcommon.a)
 .SECONDARY: $(call objects,$(TEST_SRC) $(FUZZ_SRC))
 $(TESTS): LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
