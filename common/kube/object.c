@@ -163,11 +163,16 @@ int kube_version_compare(const char *a, const char *b)
     return strcmp(a_digits, b_digits);
 }
 
-const char *kube_controller_uid(const cJSON *object)
+const cJSON *kube_controller_reference(const cJSON *object)
 {
     json_for_each (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
         if (json_bool(json_get(owner, "controller"), false))
-            return json_string(json_get(owner, "uid"), NULL);
+            return owner;
     }
     return NULL;
+}
+
+const char *kube_controller_uid(const cJSON *object)
+{
+    return json_string(json_get(kube_controller_reference(object), "uid"), NULL);
 }

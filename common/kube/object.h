@@ -61,5 +61,6 @@ const cJSON *kube_object_json(struct arena *arena, const struct kube_object *obj
  */
 int kube_version_compare(const char *a, const char *b);
 
-/* The controller owner reference's uid, or NULL. */
+/* The controller owner reference, or NULL; and its uid. */
+const cJSON *kube_controller_reference(const cJSON *object);
 const char *kube_controller_uid(const cJSON *object);

@@ -84,12 +84,8 @@ void project_federatedjob(cJSON *object)
 
 bool round_owns(const cJSON *task)
 {
-    const char *kind = "";
+    const char *kind = json_string(json_get(kube_controller_reference(task), "kind"), "");
 
-    json_for_each (owner, json_path(task, "metadata", "ownerReferences", NULL)) {
-        if (json_bool(json_get(owner, "controller"), false))
-            kind = json_string(json_get(owner, "kind"), "");
-    }
     return str_equal(kind, KIND_TRAININGROUND.kind);
 }
 

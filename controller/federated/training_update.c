@@ -43,42 +43,52 @@ void training_observe_mail(struct arena *arena, const struct mail *mail,
     };
 }
 
-/* It was there before its Tasks were; but each kind is told of by a watch of its own. */
-static bool is_gone(struct store *rounds, const cJSON *task, const char *uid)
-{
-    const cJSON *metadata = json_get(task, "metadata");
-
-    return !uid || store_has_seen(rounds, json_string(json_get(metadata, "namespace"), ""), uid,
-                                  json_string(json_get(metadata, "resourceVersion"), "0"));
-}
-
-static int find_round(struct shared *shared, struct arena *arena, const cJSON *task,
-                      struct training *ret, bool *ret_found, struct error *err)
+/* The API server is asked for what the cache lacks: a message never waits for a watch. */
+static int read_round(struct shared *shared, struct reconcile *rc, const cJSON *task,
+                      struct kube_object **ret, struct error *err)
 {
     struct store *rounds = informer_store(shared->rounds);
-    const char *uid = kube_controller_uid(task);
+    const cJSON *owner = kube_controller_reference(task);
+    const char *uid = json_string(json_get(owner, "uid"), "");
     struct kube_name name;
 
-    *ret_found = false;
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    if (uid && store_name_of_uid(rounds, uid, &name))
-        object = store_get(rounds, &name);
-    if (!object)
-        return is_gone(rounds, task, uid)
-                   ? 0
-                   : error_set(err, ERROR_UNAVAILABLE, "its TrainingRound is not in the cache yet");
+    *ret = NULL;
+    if (!kube_name_set(&name, rc->name.ns, json_string(json_get(owner, "name"), "")))
+        return 0;
 
-    const cJSON *json = kube_object_json(arena, object);
-    const cJSON *job = round_job(shared, arena, json);
-    int r = traininground_decode(arena, json, &ret->round, err);
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(rounds, &name);
+    if (!object || !str_equal(object->uid, uid)) {
+        kube_object_unref(TAKE(object));
+        int r = kube_get(rc->client, &KIND_TRAININGROUND, &name, &object, err);
+        if (r < 0)
+            return r == -ERROR_NOT_FOUND ? 0 : error_wrap(err, "read its TrainingRound");
+    }
+    if (str_equal(object->uid, uid))
+        *ret = TAKE(object);
+    return 0;
+}
+
+/* *ret_found false: the round is gone. */
+static int find_round(struct shared *shared, struct reconcile *rc, const cJSON *task,
+                      struct training *ret, bool *ret_found, struct error *err)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    int r = read_round(shared, rc, task, &object, err);
+
+    *ret_found = r == 0 && object;
+    if (!*ret_found)
+        return r;
+
+    const cJSON *json = kube_object_json(rc->arena, object);
+    const cJSON *job = round_job(shared, rc->arena, json);
+    r = traininground_decode(rc->arena, json, &ret->round, err);
     if (r < 0)
         return r;
     model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
     ret->job_scope.uid = "";
     if (job)
         model_scope_of(&KIND_FEDERATEDJOB, job, &ret->job_scope);
-    aggregator_settings_read(arena, ret->round.spec.aggregator, NULL, NULL, &ret->settings);
-    *ret_found = true;
+    aggregator_settings_read(rc->arena, ret->round.spec.aggregator, NULL, NULL, &ret->settings);
     return 0;
 }
 
@@ -270,7 +280,7 @@ int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *j
         coordinator_count(shared->coordinator, observed->uid))
         return TRAINING_LATER;
     training.proplet = task_pinned_proplet(&observed->task.spec);
-    int r = find_round(shared, rc->arena, json, &training, &found, err);
+    int r = find_round(shared, rc, json, &training, &found, err);
     if (r < 0)
         return r;
 
@@ -309,7 +319,7 @@ int training_store(struct shared *shared, struct reconcile *rc, const cJSON *jso
 
         if (!result->blob || result->message.results != plan->status.results)
             continue;
-        int r = find_round(shared, rc->arena, json, &training, &found, err);
+        int r = find_round(shared, rc, json, &training, &found, err);
         if (r == 0 && found)
             r = model_store_put(shared->round_models, &training.scope, result->blob,
                                 result->blob_len, reference, err);

@@ -30,7 +30,9 @@ static void set_up(void)
 {
     federated_stage_set_up();
     memset(results, 0, sizeof(results));
-    rc = (struct reconcile){ .arena = federated.arena, .clock = &federated.clock.clock };
+    rc = (struct reconcile){ .arena = federated.arena,
+                             .client = federated.user,
+                             .clock = &federated.clock.clock };
     kube_name_set(&rc.name, "default", TASK);
 }
 
@@ -166,29 +168,49 @@ START_TEST(an_update_of_another_attempt_is_not_looked_at)
 }
 END_TEST
 
-START_TEST(an_update_waits_for_its_round_to_come_into_the_cache)
+/* The Task is newer than all that the watch of the rounds has told. */
+static const cJSON *newer_task(void)
 {
-    struct store *rounds = informer_store(federated.shared.rounds);
-    const cJSON *task;
+    cJSON *later = json_copy(task_json());
 
-    put_job("");
-    task = task_json();
-    federated_stage_delete(&KIND_TRAININGROUND, "round-1-job");
-    answer(0, ENVELOPE(""));
+    json_set_string((cJSON *)(uintptr_t)json_get(later, "metadata"), "resourceVersion", "999999");
+    return arena_own(federated.arena, later, json_free);
+}
+
+static int observe_running(const cJSON *task)
+{
     observed = (struct task_observed){
         .uid = "uid-1", .training = true, .results = results, .result_count = 1
     };
     ck_assert_int_eq(task_decode(federated.arena, task, &observed.task, NULL), 0);
     observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
-    cJSON *later = json_copy(task); /* newer than all that the watch of the rounds has told */
-    json_set_string((cJSON *)(uintptr_t)json_get(later, "metadata"), "resourceVersion", "999999");
-    arena_own(federated.arena, later, json_free);
-    ck_assert_int_eq(training_observe(&federated.shared, &rc, later, &observed, &error),
-                     -ERROR_UNAVAILABLE);
+    observed.proplet.client_id = "device-a";
+    return training_observe(&federated.shared, &rc, task, &observed, &error);
+}
 
-    store_seen(rounds, "default", "999999"); /* it is gone for good */
-    ck_assert_int_eq(training_observe(&federated.shared, &rc, later, &observed, &error), 0);
+START_TEST(an_update_does_not_wait_for_its_round_to_come_into_the_cache)
+{
+    const struct kube_name round = { .ns = "default", .name = "round-1-job" };
+    struct store *rounds = informer_store(federated.shared.rounds);
+
+    put_job("");
+    kube_object_unref(store_remove(rounds, &round, "999998"));
+    answer(0, ENVELOPE(""));
+    ck_assert_int_eq(observe_running(newer_task()), 0);
+    ck_assert_str_eq(told(0), STORED(7));
+}
+END_TEST
+
+START_TEST(an_update_of_a_deleted_round_does_not_wait_for_the_watch_to_say_so)
+{
+    const cJSON *task;
+
+    put_job("");
+    task = newer_task();
+    federated_stage_delete(&KIND_TRAININGROUND, "round-1-job");
+    answer(0, ENVELOPE(""));
+    ck_assert_int_eq(observe_running(task), 0);
     ck_assert_str_eq(told(0), "refused not_running");
 }
 END_TEST
@@ -312,7 +334,8 @@ int main(void)
     tcase_add_test(tcase, a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one);
     tcase_add_test(tcase, what_comes_after_the_update_is_a_duplicate_and_unread);
     tcase_add_test(tcase, an_update_of_another_attempt_is_not_looked_at);
-    tcase_add_test(tcase, an_update_waits_for_its_round_to_come_into_the_cache);
+    tcase_add_test(tcase, an_update_does_not_wait_for_its_round_to_come_into_the_cache);
+    tcase_add_test(tcase, an_update_of_a_deleted_round_does_not_wait_for_the_watch_to_say_so);
     tcase_add_test(tcase, a_large_update_is_named_in_the_status_and_stored_before_it);
     tcase_add_test(tcase, what_was_not_accepted_is_not_stored);
     tcase_add_test(tcase, an_update_too_large_for_its_way_fails_the_participant);
