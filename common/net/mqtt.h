@@ -54,8 +54,15 @@ typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, 
                              bool duplicate);
 /* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80). */
 typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
-/* The connection's thread. len bytes on this topic were more than max_packet. */
-typedef void mqtt_dropped_fn(void *ctx, const char *topic, size_t len);
+/*
+ * Why a message is not handed over. It is acknowledged like the others.
+ *   MQTT_RETAINED   the broker sent its copy for a new subscription: it may be of any age, and comes
+ *                   again with every connection. (The flag is not set on what a client publishes now.)
+ *   MQTT_TOO_LARGE  it has more bytes than max_packet
+ */
+enum mqtt_drop { MQTT_RETAINED, MQTT_TOO_LARGE, MQTT_DROPS };
+/* The connection's thread. A message of len bytes on this topic was not handed over. */
+typedef void mqtt_dropped_fn(void *ctx, const char *topic, size_t len, enum mqtt_drop why);
 /* The connection's thread: CONNACK came (session_present), or the connection ended or could not be
  * made (why, one line, without secrets; NULL: mqtt_stop). */
 typedef void mqtt_state_fn(void *ctx, bool connected, bool session_present, const char *why);

@@ -78,11 +78,14 @@ static void on_message(struct mosquitto *handle, void *data,
     struct connection *connection = data;
     struct mqtt *mqtt = connection->mqtt;
     size_t len = (size_t)message->payloadlen;
+    bool too_large =
+        mqtt->options.max_packet && strlen(message->topic) + len > mqtt->options.max_packet;
 
     (void)handle;
-    if (mqtt->options.max_packet && strlen(message->topic) + len > mqtt->options.max_packet) {
+    if (message->retain || too_large) {
         if (mqtt->handlers.dropped)
-            mqtt->handlers.dropped(mqtt->handlers.ctx, message->topic, len);
+            mqtt->handlers.dropped(mqtt->handlers.ctx, message->topic, len,
+                                   message->retain ? MQTT_RETAINED : MQTT_TOO_LARGE);
         return;
     }
     mqtt->unsettled = true;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mosquitto.h>
+
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/map.h"
@@ -22,7 +24,7 @@ struct probe {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct probe_message *messages;
-    size_t count, dropped, connections;
+    size_t count, dropped[MQTT_DROPS], connections;
     size_t unsettled, largest_batch, asked_with, asked_to_act;
     bool may_act, settled, settle_once, asked, hold, hold_granted;
     bool connected, session_present;
@@ -79,14 +81,14 @@ static void on_state(void *ctx, bool connected, bool session_present, const char
     pthread_mutex_unlock(&probe->lock);
 }
 
-static void on_dropped(void *ctx, const char *topic, size_t len)
+static void on_dropped(void *ctx, const char *topic, size_t len, enum mqtt_drop why)
 {
     struct probe *probe = ctx;
 
     (void)topic;
     (void)len;
     pthread_mutex_lock(&probe->lock);
-    probe->dropped++;
+    probe->dropped[why]++;
     pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->lock);
 }
@@ -264,10 +266,16 @@ static bool has_messages(struct probe *probe, size_t number, const char *text)
     return probe->count >= number;
 }
 
-static bool has_dropped(struct probe *probe, size_t number, const char *text)
+static bool has_dropped_large(struct probe *probe, size_t number, const char *text)
 {
     (void)text;
-    return probe->dropped >= number;
+    return probe->dropped[MQTT_TOO_LARGE] >= number;
+}
+
+static bool has_dropped_retained(struct probe *probe, size_t number, const char *text)
+{
+    (void)text;
+    return probe->dropped[MQTT_RETAINED] >= number;
 }
 
 static bool was_asked(struct probe *probe, size_t number, const char *text)
@@ -308,9 +316,10 @@ void probe_wait_messages(struct probe *probe, size_t count)
     wait_until(probe, has_messages, count, "", "messages");
 }
 
-void probe_wait_dropped(struct probe *probe, size_t count)
+void probe_wait_dropped(struct probe *probe, enum mqtt_drop why, size_t count)
 {
-    wait_until(probe, has_dropped, count, "", "dropped");
+    wait_until(probe, why == MQTT_RETAINED ? has_dropped_retained : has_dropped_large, count, "",
+               "dropped");
 }
 
 void probe_wait_asked_to_settle(struct probe *probe, size_t messages)
@@ -359,6 +368,11 @@ size_t probe_count(struct probe *probe)
     return read_number(probe, &probe->count);
 }
 
+size_t probe_dropped(struct probe *probe, enum mqtt_drop why)
+{
+    return read_number(probe, &probe->dropped[why]);
+}
+
 size_t probe_connections(struct probe *probe)
 {
     return read_number(probe, &probe->connections);
@@ -404,6 +418,29 @@ void probe_publish(struct probe *probe, const char *topic, const char *payload)
     ck_assert_msg(
         mqtt_publish(probe->mqtt, topic, payload, strlen(payload), 1, PATIENCE_MS, &err) == 0, "%s",
         err.message);
+}
+
+static void on_acknowledged(struct mosquitto *handle, void *data, int mid)
+{
+    (void)handle;
+    (void)mid;
+    *(bool *)data = true;
+}
+
+void probe_publish_retained(const struct broker *broker, const char *topic, const char *payload)
+{
+    bool acknowledged = false;
+    struct mosquitto *handle = mosquitto_new(NULL, true, &acknowledged);
+
+    ck_assert_ptr_nonnull(handle);
+    mosquitto_publish_callback_set(handle, on_acknowledged);
+    ck_assert_int_eq(mosquitto_connect(handle, "127.0.0.1", broker_port(broker), 60), 0);
+    ck_assert_int_eq(mosquitto_publish(handle, NULL, topic, (int)strlen(payload), payload, 1, true),
+                     0);
+    while (!acknowledged)
+        ck_assert_int_eq(mosquitto_loop(handle, PATIENCE_MS, 1), 0);
+    mosquitto_disconnect(handle);
+    mosquitto_destroy(handle);
 }
 
 void probe_publish_numbers(struct probe *probe, const char *topic, int first, int end)

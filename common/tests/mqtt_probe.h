@@ -42,7 +42,7 @@ void probe_wait_connected(struct probe *probe);
 void probe_wait_disconnected(struct probe *probe);
 void probe_wait_why(struct probe *probe, const char *part); /* not connected, and this is in why */
 void probe_wait_messages(struct probe *probe, size_t count);
-void probe_wait_dropped(struct probe *probe, size_t count);
+void probe_wait_dropped(struct probe *probe, enum mqtt_drop why, size_t count);
 
 /* What subscribed() said about the filter; waits for it. */
 int probe_granted(struct probe *probe, const char *filter);
@@ -50,6 +50,7 @@ void probe_subscribe(struct probe *probe, const char *filter,
                      int qos); /* and waits until granted */
 
 size_t probe_count(struct probe *probe);
+size_t probe_dropped(struct probe *probe, enum mqtt_drop why);
 struct probe_message probe_message(struct probe *probe, size_t index);
 bool probe_session_present(struct probe *probe);
 size_t probe_connections(struct probe *probe);   /* CONNACKs so far */
@@ -58,5 +59,7 @@ void probe_forget_messages(struct probe *probe);
 
 /* Publishes at QoS 1 and waits for the acknowledgement. */
 void probe_publish(struct probe *probe, const char *topic, const char *payload);
+/* The same with the retain flag, on a connection of its own. */
+void probe_publish_retained(const struct broker *broker, const char *topic, const char *payload);
 /* "<prefix><n>" for n from first up to and without end. */
 void probe_publish_numbers(struct probe *probe, const char *topic, int first, int end);

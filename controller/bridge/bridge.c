@@ -88,9 +88,13 @@ static void on_message(void *ctx, const char *topic, const void *payload, size_t
     bridge_message(&bridge->sink, topic, payload, len);
 }
 
-/* No device can send so much; whoever did gets no answer. */
-static void on_dropped(void *ctx UNUSED, const char *topic, size_t len)
+/* No device retains, and none can send a message that is too large. */
+static void on_dropped(void *ctx UNUSED, const char *topic, size_t len, enum mqtt_drop why)
 {
+    if (why == MQTT_RETAINED) {
+        bridge_count_retained(topic);
+        return;
+    }
     bridge_count_rejected("too_large", 1);
     log_warn("message dropped, it is larger than any device can send", "topic", topic, "bytes",
              LOG_INT((int64_t)len), NULL);

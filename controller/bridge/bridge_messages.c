@@ -28,6 +28,11 @@ static struct metric MESSAGES = { .type = METRIC_COUNTER,
                                   .help = "Messages from the broker.",
                                   .labels = { "kind" } };
 
+static struct metric RETAINED = { .type = METRIC_COUNTER,
+                                  .name = "propeller_mqtt_retained_total",
+                                  .help = "Retained messages, which are acknowledged and dropped.",
+                                  .labels = { "kind" } };
+
 static const char *const KIND_NAMES[] = {
     [MESSAGE_UNKNOWN] = "unknown", [MESSAGE_ALIVE] = "alive",
     [MESSAGE_CREATE] = "create",   [MESSAGE_METRICS] = "metrics",
@@ -348,6 +353,17 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
     case MESSAGE_UNKNOWN:
         return;
     }
+}
+
+void bridge_count_retained(const char *topic)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char channel[CHANNEL_KEY_LEN];
+    const char *round, *identity;
+    bool update = message_update_topic(arena, topic, &round, &identity);
+
+    metric_add(&RETAINED, 1, update ? "updates" : KIND_NAMES[message_topic_parse(topic, channel)],
+               NULL);
 }
 
 void bridge_wake_active(struct bridge_sink *sink)

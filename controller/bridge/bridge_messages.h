@@ -47,5 +47,7 @@ void bridge_wake_active(struct bridge_sink *sink);
 /* A new session delivers again what was not acknowledged. */
 void bridge_sink_reconnected(struct bridge_sink *sink);
 bool bridge_sink_settled(struct bridge_sink *sink);
+/* Counts a retained message, which was not handed over: propeller_mqtt_retained_total{kind}. */
+void bridge_count_retained(const char *topic);
 /* Counts a result that was not taken: propeller_results_rejected_total{reason}. */
 void bridge_count_rejected(const char *reason, size_t count);

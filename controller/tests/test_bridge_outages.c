@@ -1,10 +1,13 @@
 /* What the bridge believes while its connections are away, and after that, against a real broker.
  */
+#include "common/tests/observe.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/tests/bridge_rig.h"
 
 #define SENT "Sending PUBLISH to controller-results"
 #define CREATE "m/d/c/c/control/proplet/create"
+#define ALIVE "m/d/c/c/control/proplet/alive"
+#define HEARTBEAT(id) "{\"proplet_id\":\"" id "\",\"status\":\"alive\"}"
 #define CREATED "{\"proplet_id\":\"device-1\"}"
 
 /* No result fits. */
@@ -84,12 +87,48 @@ START_TEST(result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_n
 }
 END_TEST
 
-START_TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
+static void put_proplet(const char *name, const char *client_id)
 {
     rig_put(rig.options.proplets,
-            "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"p\",\"uid\":\"uid-p\","
-            "\"resourceVersion\":\"6\"},\"spec\":{\"connectionConfig\":{"
-            "\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"device-1\"}}}");
+            arena_printf(rig.arena,
+                         "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"uid-%s\","
+                         "\"resourceVersion\":\"6\"},\"spec\":{\"connectionConfig\":{"
+                         "\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"%s\"}}}",
+                         name, name, client_id));
+}
+
+static bool is_alive(const char *identity)
+{
+    struct fleet_device device;
+
+    fleet_get(rig.options.fleet, rig.arena, identity, &device);
+    return device.alive;
+}
+
+START_TEST(retained_messages_restart_revive_and_end_nothing)
+{
+    put_proplet("p", "device-1");
+    put_proplet("q", "device-2");
+    probe_publish_retained(rig.broker, CREATE, CREATED);
+    probe_publish_retained(rig.broker, RIG_RESULTS, RIG_RESULT);
+    probe_publish_retained(rig.broker, ALIVE, HEARTBEAT("device-1"));
+
+    rig_begin(&RIG_ROOMY);
+    wait_until_caught_up();
+    probe_publish(rig.device, ALIVE, HEARTBEAT("device-2"));
+    poll_until(is_alive("d/c/device-2"));
+    ck_assert(!is_alive("d/c/device-1"));
+    ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
+    ck_metric("propeller_mqtt_retained_total{kind=\"create\"} 1");
+    ck_metric("propeller_mqtt_retained_total{kind=\"results\"} 1");
+    ck_metric("propeller_mqtt_retained_total{kind=\"alive\"} 1");
+    rig_end();
+}
+END_TEST
+
+START_TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
+{
+    put_proplet("p", "device-1");
     rig_begin(&RIG_ROOMY);
     wait_until_caught_up();
     probe_publish(rig.device, CREATE, CREATED);
@@ -114,6 +153,7 @@ int main(void)
     tcase_add_test(tcase, channel_is_heard_only_while_connected_and_active_tasks_look_again);
     tcase_add_test(
         tcase, result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_next_process);
+    tcase_add_test(tcase, retained_messages_restart_revive_and_end_nothing);
     tcase_add_test(tcase, restart_that_was_stored_while_the_connection_was_away_may_be_old);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
