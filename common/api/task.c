@@ -284,6 +284,20 @@ enum lost_policy task_lost_policy(const struct task_spec *spec)
     return task_pinned_proplet(spec) ? LOST_WAIT : LOST_RESCHEDULE;
 }
 
+static bool is_on(const struct json_opt_bool *field)
+{
+    return !field->set || field->value;
+}
+
+bool task_sends_metrics(const struct task_spec *spec)
+{
+    const struct monitoring_profile *profile = spec->monitoring_profile;
+
+    /* A device stops sampling a daemon when it reports that the daemon has started. */
+    return !spec->daemon &&
+           (!profile || (is_on(&profile->enabled) && is_on(&profile->export_to_mqtt)));
+}
+
 int64_t task_monitoring_interval_ms(const struct monitoring_profile *profile)
 {
     int64_t ms = TASK_DEFAULT_MONITORING_INTERVAL_MS;

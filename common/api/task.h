@@ -224,5 +224,7 @@ enum concurrency_policy task_concurrency_policy(const struct task_spec *spec);
 enum lost_policy task_lost_policy(const struct task_spec *spec);
 /* The Proplet that it is pinned to, or NULL. */
 const char *task_pinned_proplet(const struct task_spec *spec);
+/* Whether a Linux device reports metrics while it runs the Task: the sign that its start arrived. */
+bool task_sends_metrics(const struct task_spec *spec);
 /* profile may be NULL; never less than a second, the least that a device can be told. */
 int64_t task_monitoring_interval_ms(const struct monitoring_profile *profile);

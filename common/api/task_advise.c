@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/api/names.h"
+#include "common/api/proplet.h"
 #include "common/api/quantity.h"
 #include "common/api/validate_internal.h"
 #include "common/base/str.h"
@@ -181,6 +182,59 @@ static void advise_monitoring(const struct spec_view *view, const struct task_sp
                "devices take whole seconds, at least one: it is rounded");
 }
 
+static void advise_restarts(const struct spec_view *view, const struct task_spec *spec)
+{
+    bool on_failure = spec->restart_policy == RESTART_ON_FAILURE;
+
+    if (spec->daemon && may_be_a_job(spec) && (on_failure || spec->restart_policy == RESTART_NEVER))
+        advise(view, "restartPolicy",
+               "in the cluster a daemon is a Deployment, which always restarts its pod");
+    if (on_failure && task_backoff_limit(spec) == 0)
+        advise(
+            view, "restartPolicy",
+            "OnFailure alone repeats nothing: backoffLimit is the number of retries, and it is 0");
+}
+
+static bool has_string(const struct json_strings *strings, const char *value)
+{
+    for (size_t i = 0; i < strings->len; i++) {
+        if (str_equal(strings->items[i], value))
+            return true;
+    }
+    return false;
+}
+
+/* As far as the Task tells: what a label or a name stands for only the Proplets know. */
+static bool asks_for_embedded(const struct task_spec *spec)
+{
+    const struct proplet_selector *selector = spec->proplet_selector;
+    const char *embedded = PROPLET_DIALECT_NAMES[DIALECT_EMBEDDED];
+
+    if (!selector)
+        return false;
+    json_for_each (label, selector->match_labels) {
+        if (str_equal(json_string(label, NULL), embedded))
+            return true;
+    }
+    return has_string(&selector->match_device_types, embedded) ||
+           has_string(&selector->match_capabilities, embedded);
+}
+
+/* A start is repeated when no metrics of its Task come. Where none are expected it is sent once. */
+static void advise_deadline(const struct spec_view *view, const struct task_spec *spec)
+{
+    const cJSON *deadline = /* of the Task itself, or of the job that it is part of */
+        json_path(view->validation->object, "spec", "activeDeadlineSeconds", NULL);
+    bool always_a_job = may_be_a_job(spec) && spec->preferred_proplet_type == PREFER_K8S;
+
+    if (spec->active_deadline_seconds.set || json_is_number(deadline) || always_a_job)
+        return;
+    if (!task_sends_metrics(spec) || asks_for_embedded(spec))
+        advise(view, "activeDeadlineSeconds",
+               "devices send no metrics of this Task, so that a lost start is not noticed: without "
+               "a deadline the Task stays running although nothing runs");
+}
+
 void task_spec_advise(const struct spec_view *view, const struct task_spec *spec)
 {
     advise_file(view, spec);
@@ -191,6 +245,8 @@ void task_spec_advise(const struct spec_view *view, const struct task_spec *spec
     advise_dependencies(view, spec);
     advise_times(view, spec);
     advise_monitoring(view, spec);
+    advise_restarts(view, spec);
+    advise_deadline(view, spec);
     if (spec->broadcast_quorum.set && !spec->broadcast)
         advise(view, "broadcastQuorum", "without broadcast it means nothing");
     if (!str_is_empty(spec->kbs_resource_path) && !spec->encrypted)

@@ -309,6 +309,17 @@ END_TEST
     "spec.resourceRequirements.custom: a name is no resource of a container, and its pod is "      \
     "refused: such as example.com/camera"
 
+#define NO_METRICS                                                                                 \
+    "spec.activeDeadlineSeconds: devices send no metrics of this Task, so that a lost start is "   \
+    "not noticed: without a deadline the Task stays running although nothing runs"
+
+#define NOT_REPEATED                                                                               \
+    "spec.restartPolicy: OnFailure alone repeats nothing: backoffLimit is the number of retries, " \
+    "and it is 0"
+
+#define ALWAYS_RESTARTED                                                                           \
+    "spec.restartPolicy: in the cluster a daemon is a Deployment, which always restarts its pod"
+
 static const struct {
     const char *patch;
     const char *warnings;
@@ -342,7 +353,7 @@ static const struct {
       "" },
     { "{\"isRecurring\":true,\"schedule\":\"@daily\",\"daemon\":true}",
       "spec.isRecurring: a daemon never ends: without concurrencyPolicy Replace there is no second "
-      "run" },
+      "run | " NO_METRICS },
     { "{\"broadcastQuorum\":2}", "spec.broadcastQuorum: without broadcast it means nothing" },
     { "{\"kbsResourcePath\":\"k\"}", "spec.kbsResourcePath: without encrypted it means nothing" },
     { "{\"encrypted\":true,\"kbsResourcePath\":\"k\"}", "" },
@@ -377,6 +388,33 @@ static const struct {
     { "{\"imageUrl\":\"https://files/"
       "a.wasm\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}}",
       "" },
+    { "{\"daemon\":true}", NO_METRICS },
+    { "{\"daemon\":true,\"activeDeadlineSeconds\":60}", "" },
+    { "{\"daemon\":true,\"preferredPropletType\":\"k8s\"}", "" },
+    { "{\"daemon\":true,\"preferredPropletType\":\"k8s\",\"imageUrl\":\"https://files/a.wasm\"}",
+      NO_METRICS },
+    { "{\"monitoringProfile\":{\"enabled\":false}}", NO_METRICS },
+    { "{\"monitoringProfile\":{\"exportToMqtt\":false}}", NO_METRICS },
+    { "{\"monitoringProfile\":{\"enabled\":true,\"exportToMqtt\":true}}", "" },
+    { "{\"monitoringProfile\":{\"enabled\":false},\"activeDeadlineSeconds\":60}", "" },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"pi\",\"embedded\"]}}", NO_METRICS },
+    { "{\"propletSelector\":{\"matchCapabilities\":[\"embedded\"]}}", NO_METRICS },
+    { "{\"propletSelector\":{\"matchLabels\":{\"dialect\":\"embedded\"}}}", NO_METRICS },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"embedded\"]},\"activeDeadlineSeconds\":60}",
+      "" },
+    { "{\"propletSelector\":{\"matchDeviceTypes\":[\"pi\"]}}", "" },
+    { "{\"restartPolicy\":\"OnFailure\"}", NOT_REPEATED },
+    { "{\"restartPolicy\":\"OnFailure\",\"backoffLimit\":0}", NOT_REPEATED },
+    { "{\"restartPolicy\":\"OnFailure\",\"backoffLimit\":2}", "" },
+    { "{\"restartPolicy\":\"Never\"}", "" },
+    { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"Never\"}",
+      ALWAYS_RESTARTED },
+    { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"Always\"}", "" },
+    { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"Never\","
+      "\"preferredPropletType\":\"external\"}",
+      "" },
+    { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"OnFailure\"}",
+      ALWAYS_RESTARTED " | " NOT_REPEATED },
     { "{\"monitoringProfile\":{\"interval\":\"500ms\"}}",
       "spec.monitoringProfile.interval: devices take whole seconds, at least one: it is rounded" },
     { "{\"monitoringProfile\":{\"interval\":\"0\"}}",

@@ -39,14 +39,9 @@ static int64_t latest(int64_t a, int64_t b)
 /* 0: no sign of life is to be expected of it. */
 static int64_t metrics_interval_ms(const struct task_observed *observed)
 {
-    const struct monitoring_profile *profile = observed->task.spec.monitoring_profile;
-
-    if (observed->task.spec.daemon || observed->proplet.dialect == DIALECT_EMBEDDED)
+    if (!task_sends_metrics(&observed->task.spec) || observed->proplet.dialect == DIALECT_EMBEDDED)
         return 0;
-    if (profile && ((profile->enabled.set && !profile->enabled.value) ||
-                    (profile->export_to_mqtt.set && !profile->export_to_mqtt.value)))
-        return 0;
-    return task_monitoring_interval_ms(profile);
+    return task_monitoring_interval_ms(observed->task.spec.monitoring_profile);
 }
 
 enum condition_status task_started_status(const struct task_observed *observed)
