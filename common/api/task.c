@@ -1,6 +1,7 @@
 #include "common/api/task.h"
 
 #include "common/api/decode.h"
+#include "common/api/embedded.h"
 #include "common/base/str.h"
 
 const char *const TASK_KIND_NAMES[] = { "standard", "federated", NULL };
@@ -171,6 +172,7 @@ int task_decode(struct arena *arena, const cJSON *object, struct task *ret, stru
     if (r < 0)
         return r;
 
+    ret->spec.beyond_embedded = embedded_problem(arena, &ret->spec) != NULL;
     /* null is absence to the tables, but a device may well answer null */
     ret->status.results = json_path(object, "status", "results", NULL);
     if (is_uncounted_attempt(&ret->status))

@@ -85,6 +85,7 @@ struct task_spec {
     struct json_opt_int starting_deadline_seconds;
     struct json_opt_int history_limit;
     struct json_opt_int broadcast_quorum;
+    bool beyond_embedded; /* no field: embedded_problem found one when it was decoded */
 };
 
 /*

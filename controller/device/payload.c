@@ -1,7 +1,6 @@
 #include "controller/device/payload.h"
 
-#include <string.h>
-
+#include "common/api/embedded.h"
 #include "common/base/str.h"
 
 /* The Linux device decodes strings only; digits stay as the user wrote them. */
@@ -17,25 +16,18 @@ static void add_inputs_as_strings(struct arena *arena, cJSON *payload, const cJS
     }
 }
 
-/* The microcontroller takes numbers only: a string that is one becomes one, anything else would
- * read as 0. */
-static int add_inputs_as_numbers(struct arena *arena, cJSON *payload, const cJSON *inputs,
-                                 struct error *err)
+static int add_embedded(struct arena *arena, cJSON *payload, const struct task_spec *task,
+                        struct error *err)
 {
-    cJSON *list = json_set_array(payload, "inputs");
-    size_t index = 0;
+    const char *problem = embedded_problem(arena, task);
+    if (problem)
+        return error_set(err, ERROR_INVALID, "%s", problem);
 
-    json_for_each (input, inputs) {
-        const cJSON *number = input;
-        const char *text = json_string(input, NULL);
-        if (text && json_parse(arena, text, strlen(text), &number, NULL) < 0)
-            number = NULL;
-        if (!json_is_number(number))
-            return error_set(err, ERROR_INVALID,
-                             "spec.inputs[%zu]: must be a number for an embedded Proplet", index);
-        json_add(list, json_copy(number));
-        index++;
-    }
+    cJSON *list = json_set_array(payload, "inputs");
+    json_for_each (input, task->inputs)
+        json_add(list, json_copy(embedded_input(arena, input)));
+    if (json_len(task->env))
+        json_set_copy(payload, "env", task->env);
     return 0;
 }
 
@@ -122,11 +114,9 @@ int payload_start(struct arena *arena, const struct start_request *request, cons
         json_set_string(payload, "mode", TASK_MODE_NAMES[task->mode]);
 
     if (embedded) {
-        int r = add_inputs_as_numbers(arena, payload, task->inputs, err);
+        int r = add_embedded(arena, payload, task, err);
         if (r < 0)
             return r;
-        if (json_len(task->env))
-            json_set_copy(payload, "env", task->env);
     } else {
         add_standard(arena, payload, request);
     }

@@ -26,7 +26,8 @@ struct start_request {
 /* Message ids are part of the path: "<coordinator-url>/t/<id>", to which devices add "/update". */
 #define PAYLOAD_COORDINATOR_PATH "/t/"
 
-/* ERROR_TOO_LARGE names the number of bytes and the limit. Optional fields are left out, never
+/* ERROR_TOO_LARGE names the number of bytes and the limit; ERROR_INVALID the field that the device does
+ * not take. Optional fields are left out, never
  * null. */
 int payload_start(struct arena *arena, const struct start_request *request, const char **ret,
                   size_t *ret_len, struct error *err) MUST_CHECK;

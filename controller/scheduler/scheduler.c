@@ -88,6 +88,14 @@ static bool device_type_fits(const struct json_strings *wanted, const struct can
            (external && external->device_type && strings_have(wanted, external->device_type));
 }
 
+/* A Task that is pinned to it is not kept from it, as no other Proplet can run it: its start is refused,
+ * and it fails with what is wrong. */
+static bool dialect_fits(const struct task_spec *task, const struct candidate *candidate)
+{
+    return !task->beyond_embedded || task_pinned_proplet(task) ||
+           proplet_dialect(&candidate->proplet->spec) != DIALECT_EMBEDDED;
+}
+
 /* A pod that is ready may not have reached the broker yet, and hears nothing; a Job of its own does
  * not ask it. Of several devices one that is heard will do, whatever the other pods are. */
 static bool is_ready(const struct candidate *candidate, const struct task_spec *task)
@@ -141,6 +149,8 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
         return FILTER_DEVICE_TYPE;
     if (!capabilities_fit(&selector->match_capabilities, candidate))
         return FILTER_CAPABILITIES;
+    if (!dialect_fits(task, candidate))
+        return FILTER_DIALECT;
     if (candidate->proplet->spec.unschedulable)
         return FILTER_CORDONED;
     if (!is_ready(candidate, task))
@@ -150,7 +160,7 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
     return FILTER_PASSED;
 }
 
-/* The longest refusal: eight filters with a count each. */
+/* The longest refusal: nine filters with a count each. */
 #define MAX_REFUSAL 1024
 
 static const char *refusal_message(struct arena *arena, const size_t counts[SCHEDULE_FILTERS],
@@ -162,6 +172,7 @@ static const char *refusal_message(struct arena *arena, const size_t counts[SCHE
         [FILTER_LABELS] = "without the labels",
         [FILTER_DEVICE_TYPE] = "of another device type",
         [FILTER_CAPABILITIES] = "without the capabilities",
+        [FILTER_DIALECT] = "embedded, which cannot run it",
         [FILTER_CORDONED] = "unschedulable",
         [FILTER_NOT_READY] = "not ready",
         [FILTER_CAPACITY] = "at maxTasks",

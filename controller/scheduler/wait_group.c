@@ -3,18 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api/embedded.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+
+/* What the Task asks of the dialect; no field of a spec. */
+#define BEYOND_EMBEDDED "beyondEmbedded"
 
 const char *wait_wishes(struct arena *arena, const cJSON *task)
 {
     const cJSON *spec = json_get(task, "spec");
     cJSON *wishes = json_object(arena);
+    struct task_spec decoded = { 0 };
 
     json_set_copy(wishes, "propletSelector", json_get(spec, "propletSelector"));
     json_set_copy(wishes, "preferredPropletType", json_get(spec, "preferredPropletType"));
     /* It takes nothing as long as one of many is full, and who wants a single place goes on. */
     json_set_copy(wishes, "broadcast", json_get(spec, "broadcast"));
+    if (json_decode(arena, &TASK_SPEC, spec, &decoded, NULL) == 0 &&
+        embedded_problem(arena, &decoded))
+        json_set_bool(wishes, BEYOND_EMBEDDED, true); /* and not the inputs: groups are few */
     return json_text(arena, wishes, NULL);
 }
 
@@ -27,7 +35,7 @@ const char *wait_pinned(const cJSON *task)
 struct wait_group *wait_group_create(uint64_t id, const char *wishes, const char *pinned)
 {
     struct wait_group *group = xcalloc(1, sizeof(*group));
-    const cJSON *tree;
+    const cJSON *tree = NULL;
 
     group->id = id;
     group->text = xstrdup(wishes);
@@ -36,6 +44,7 @@ struct wait_group *wait_group_create(uint64_t id, const char *wishes, const char
     if (json_parse(group->arena, group->text, strlen(group->text), &tree, NULL) < 0 ||
         json_decode(group->arena, &TASK_SPEC, tree, &group->spec, NULL) < 0)
         group->spec = (struct task_spec){ 0 };
+    group->spec.beyond_embedded = json_bool(json_get(tree, BEYOND_EMBEDDED), false);
     return group;
 }
 

@@ -187,10 +187,12 @@ START_TEST(cache_holds_no_modules_results_or_environments)
             project_task,
             "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"},\"annotations\":{\"a\":\"b\"}},"
             "\"spec\":{\"name\":\"n\",\"file\":\"AGFzbQ\",\"env\":{\"A\":\"b\"},"
-            "\"imageUrl\":\"x\"},\"status\":{\"phase\":\"failed\",\"results\":1,\"error\":\"e\","
+            "\"imageUrl\":\"x\",\"inputs\":[-1]},"
+            "\"status\":{\"phase\":\"failed\",\"results\":1,\"error\":\"e\","
             "\"history\":[],\"broadcastResults\":[{\"proplet\":\"p\",\"index\":1,\"results\":1,"
             "\"error\":\"e\"}],\"latestMetrics\":{},\"attempt\":2}}"),
-        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"name\":\"n\",\"imageUrl\":\"x\"},"
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"name\":\"n\",\"imageUrl\":\"x\",\"inputs\":[-1]"
+        "},"
         "\"status\":{\"phase\":\"failed\",\"broadcastResults\":[{\"proplet\":\"p\",\"index\":1}],"
         "\"attempt\":2}}");
     ck_assert_str_eq(projected(project_task, "{}"), "{}");

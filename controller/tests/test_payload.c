@@ -247,11 +247,25 @@ static const struct {
 } INPUTS[] = {
     { "[]", "[]", "[]" },
     { "[10,32]", "[\"10\",\"32\"]", "[10,32]" },
-    { "[\"10\",\"-3\"]", "[\"10\",\"-3\"]", "[10,-3]" },
-    { "[1.50,1e15]", "[\"1.50\",\"1e15\"]", "[1.50,1e15]" },
+    { "[\"10\",\"-3\"]", "[\"10\",\"-3\"]", NULL },
+    { "[-1]", "[\"-1\"]", NULL },
+    { "[1.50,1e15]", "[\"1.50\",\"1e15\"]", NULL },
+    { "[\"0.5\"]", "[\"0.5\"]", NULL },
+    { "[0,2147483648,4294967295]", "[\"0\",\"2147483648\",\"4294967295\"]",
+      "[0,2147483648,4294967295]" },
+    { "[2.0,\"1e3\"]", "[\"2.0\",\"1e3\"]", "[2.0,1e3]" },
+    { "[4294967296]", "[\"4294967296\"]", NULL },
+    { "[1e999]", "[\"1e999\"]", NULL },
     { "[9007199254740993,18446744073709551615]", "[\"9007199254740993\",\"18446744073709551615\"]",
-      "[9007199254740993,18446744073709551615]" },
-    { "[\"9007199254740993\"]", "[\"9007199254740993\"]", "[9007199254740993]" },
+      NULL },
+    { "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]",
+      "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\","
+      "\"14\",\"15\",\"16\"]",
+      "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]" },
+    { "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]",
+      "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\","
+      "\"14\",\"15\",\"16\",\"17\"]",
+      NULL },
     { "[\"a \\\"b\\\"\"]", "[\"a \\\"b\\\"\"]", NULL },
     { "[\"\"]", "[\"\"]", NULL },
     { "[\"0x10\"]", "[\"0x10\"]", NULL },
@@ -276,11 +290,43 @@ START_TEST(inputs_are_strings_or_numbers_with_all_their_digits)
 }
 END_TEST
 
-START_TEST(input_that_no_microcontroller_takes_is_named)
+#define SIXTEEN "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0"
+#define TEN "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define URL_OF_255 "http://h/" HUNDRED HUNDRED TEN TEN TEN TEN "aaaaaa"
+
+/* NULL: the microcontroller gets its start. */
+static const struct {
+    const char *spec;
+    const char *problem;
+} BEYOND[] = {
+    { "{\"file\":\"" WASM "\",\"inputs\":[1,\"2\",\"x\"]}",
+      "spec.inputs[2]: must be a number for an embedded Proplet" },
+    { "{\"file\":\"" WASM "\",\"inputs\":[1,\"-2\"]}",
+      "spec.inputs[1]: must be a whole number from 0 to 4294967295 for an embedded Proplet" },
+    { "{\"file\":\"" WASM "\",\"inputs\":[0.5]}",
+      "spec.inputs[0]: must be a whole number from 0 to 4294967295 for an embedded Proplet" },
+    { "{\"file\":\"" WASM "\",\"inputs\":[4294967296]}",
+      "spec.inputs[0]: must be a whole number from 0 to 4294967295 for an embedded Proplet" },
+    { "{\"file\":\"" WASM "\",\"inputs\":[" SIXTEEN ",0]}",
+      "spec.inputs: an embedded Proplet takes at most 16" },
+    { "{\"file\":\"" WASM "\",\"inputs\":[" SIXTEEN "]}", NULL },
+    { "{\"imageUrl\":\"" URL_OF_255 "\"}", NULL },
+    { "{\"imageUrl\":\"" URL_OF_255 "a\"}",
+      "spec.imageUrl: an embedded Proplet takes at most 255 bytes" },
+    { "{\"file\":\"" WASM "\",\"imageUrl\":\"" URL_OF_255 "a\"}", NULL }, /* it is not sent */
+    { "{\"imageUrl\":\"u\",\"encrypted\":true}",
+      "spec.encrypted: an embedded Proplet cannot decrypt" },
+};
+
+START_TEST(what_a_microcontroller_would_cut_or_misread_is_refused_and_named)
 {
-    ck_assert_ptr_null(
-        start_text("{\"file\":\"" WASM "\",\"inputs\":[1,\"2\",\"x\"]}", DIALECT_EMBEDDED));
-    ck_assert_str_eq(err.message, "spec.inputs[2]: must be a number for an embedded Proplet");
+    const char *text = start_text(BEYOND[_i].spec, DIALECT_EMBEDDED);
+
+    ck_assert_msg(!text == (BEYOND[_i].problem != NULL), "%s", BEYOND[_i].spec);
+    if (BEYOND[_i].problem)
+        ck_assert_str_eq(err.message, BEYOND[_i].problem);
+    ck_assert_ptr_nonnull(start_text(BEYOND[_i].spec, DIALECT_STANDARD));
 }
 END_TEST
 
@@ -405,7 +451,8 @@ int main(void)
     tcase_add_test(tcase, encrypted_module_comes_from_its_image);
     tcase_add_loop_test(tcase, inputs_are_strings_or_numbers_with_all_their_digits, 0,
                         ARRAY_LEN(INPUTS));
-    tcase_add_test(tcase, input_that_no_microcontroller_takes_is_named);
+    tcase_add_loop_test(tcase, what_a_microcontroller_would_cut_or_misread_is_refused_and_named, 0,
+                        ARRAY_LEN(BEYOND));
     tcase_add_loop_test(tcase, monitoring_profile_is_sent_with_all_ten_fields, 0,
                         ARRAY_LEN(PROFILES));
     tcase_add_test(tcase, microcontroller_gets_what_it_reads_and_no_more);

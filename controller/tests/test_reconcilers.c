@@ -235,11 +235,27 @@ START_TEST(start_that_no_device_could_take_fails_the_task)
 {
     stage_delete(&KIND_PROPLET, "beta");
     stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
-    stage_put_task("{" SPEC ",\"inputs\":[\"seven\"]}");
+    stage_put_task("{" SPEC
+                   ",\"inputs\":[\"seven\"],\"propletSelector\":{\"propletId\":\"alpha\"}}");
     stage_run();
     expect_task("failed", "PayloadInvalid");
     ck_assert_uint_eq(outside.starts, 0);
     ck_assert_int_eq(stage_active(), 0);
+}
+END_TEST
+
+START_TEST(task_that_a_microcontroller_would_misread_waits_for_another_device)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
+    stage_put_task("{" SPEC ",\"inputs\":[-7]}");
+    stage_run();
+    expect_task("pending", "NoCandidates");
+
+    stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"standard\""));
+    stage_run();
+    expect_task("running", "");
+    ck_assert_ptr_nonnull(strstr(outside.published, "\"inputs\":[\"-7\"]"));
 }
 END_TEST
 
@@ -459,6 +475,7 @@ int main(void)
     tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
     tcase_add_loop_test(tcase, start_and_stop_have_the_qos_of_their_proplet, 0, 3);
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
+    tcase_add_test(tcase, task_that_a_microcontroller_would_misread_waits_for_another_device);
     tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 3);
     tcase_add_loop_test(tcase, forbidden_result_is_kept_for_a_while, 0, 2);
     tcase_add_test(tcase, task_whose_every_status_is_refused_keeps_no_mail);

@@ -137,6 +137,16 @@ static const struct {
     { "{\"propletSelector\":{\"matchCapabilities\":[\"" SIXTY_FOUR "\"]}}", "{}", "external",
       "\"external\":{\"capabilities\":[\"" SIXTY_FOUR "\"]},", FILTER_PASSED },
 
+    { "{\"inputs\":[\"7\"]}", "{}", "external", "\"external\":{\"dialect\":\"embedded\"},",
+      FILTER_PASSED },
+    { "{\"inputs\":[-7]}", "{}", "external", "\"external\":{\"dialect\":\"embedded\"},",
+      FILTER_DIALECT },
+    { "{\"inputs\":[-7]}", "{}", "external", "\"external\":{\"dialect\":\"standard\"},",
+      FILTER_PASSED },
+    { "{\"inputs\":[-7]}", "{}", "k8s", "", FILTER_PASSED },
+    { "{\"inputs\":[-7],\"propletSelector\":{\"propletId\":\"alpha\"}}", "{}", "external",
+      "\"external\":{\"dialect\":\"embedded\"},", FILTER_PASSED },
+
     { "{}", "{}", "external", "\"unschedulable\":true,", FILTER_CORDONED },
     { "{}", "{}", "external", "\"unschedulable\":false,", FILTER_PASSED },
 
@@ -307,6 +317,18 @@ START_TEST(refusal_counts_why_each_is_out)
 }
 END_TEST
 
+START_TEST(task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits)
+{
+    const struct task_spec spec = task_spec("{\"inputs\":[0.5]}");
+
+    candidate("alpha", "{}", "external", "\"external\":{\"dialect\":\"embedded\"},");
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoCandidates: none of 1 Proplets fits: 1 embedded, which cannot run it");
+    external("beta");
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "beta");
+}
+END_TEST
+
 START_TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
 {
     const struct task_spec spec = task_spec("{\"propletSelector\":{\"propletId\":\"beta\"}}");
@@ -439,6 +461,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, selector_lets_through_what_has_all_it_names, 0, ARRAY_LEN(FILTERS));
+    tcase_add_test(tcase, task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits);
     tcase_add_test(tcase, proplet_that_is_not_ready_gets_nothing);
     tcase_add_test(tcase, pod_that_is_ready_gets_nothing_until_its_device_is_heard);
     tcase_add_test(tcase, one_pod_that_is_heard_is_enough_for_a_task_over_mqtt);

@@ -117,6 +117,18 @@ START_TEST(lowest_rank_is_called_first_and_no_more_than_there_is_room_for)
 }
 END_TEST
 
+START_TEST(microcontroller_calls_who_it_can_run_whoever_is_before)
+{
+    external.dialect = DIALECT_EMBEDDED;
+    enter("a", "{\"spec\":{\"inputs\":[-1]}}", 1);
+    enter("b", "{\"spec\":{\"inputs\":[\"x\"]}}", 2);
+    enter("c", "{\"spec\":{\"inputs\":[1]}}", 3);
+    ck_assert_str_eq(call(), "c ");
+    external.dialect = DIALECT_STANDARD;
+    ck_assert_str_eq(call(), "a ");
+}
+END_TEST
+
 START_TEST(equal_ranks_are_called_in_the_order_of_their_names)
 {
     external.max_tasks.set = false;
@@ -410,6 +422,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, microcontroller_calls_who_it_can_run_whoever_is_before);
     tcase_add_test(tcase, call_where_nobody_waits_is_not_missed_by_whoever_is_about_to);
     tcase_add_test(tcase, lowest_rank_is_called_first_and_no_more_than_there_is_room_for);
     tcase_add_test(tcase, equal_ranks_are_called_in_the_order_of_their_names);

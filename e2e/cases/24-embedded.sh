@@ -22,6 +22,7 @@ add_task pair "$(wasm pair)" '[7]' "$ON_CHIP"
 add_task trap "$(wasm trap)" '[]' "$ON_CHIP"
 add_task garbage "$(wasm types)" '[]' "$ON_CHIP"
 add_task words "$ADDITION" '[10, "x"]' "$ON_CHIP"
+add_task minus "$ADDITION" '[10, -3]' "$ON_CHIP"
 add_task large "$ADDITION" '[10, 32]' \
     "$(jq -c --arg pad "$(printf '%01000d' 0)" '.spec.env = {PAD: $pad}' <<<"$ON_CHIP")"
 # Longer than the threshold, and without a heartbeat while it computes.
@@ -41,6 +42,7 @@ failed_with() { # NAME REASON PATTERN
 failed_with trap DeviceError 'unreachable'
 failed_with garbage DeviceError '\?'
 failed_with words PayloadInvalid 'inputs\[1\].*number'
+failed_with minus PayloadInvalid 'inputs\[1\].*from 0'
 failed_with large PayloadTooLarge '[0-9]{4} bytes.* 1023'
 
 # More than the broker keeps in flight for somebody who never acknowledges.
@@ -57,7 +59,7 @@ expect_eq "messages that it dropped" 0 "$(journal_count mcu '.event == "dropped"
 
 # ---- death, as its last will tells it ----
 
-add_task endless "$(wasm sleep)" '[-1]' "$ON_CHIP"
+add_task endless "$(wasm sleep)" '[4294967295]' "$ON_CHIP"
 wait_condition tasks endless Started '^Unknown '
 device_crash mcu
 wait_proplet chip Offline
