@@ -44,17 +44,37 @@ static void read_impersonation(const struct http_server_request *request, struct
     ret->has_as_more = count || ret->as_uid || ret->as_extra;
 }
 
+#define BLANKS " \t"
+
+/*
+ * As the API server reads it: the word behind "Bearer". NULL: there is none, or the scheme is another one,
+ * which counts as no credentials at all.
+ */
+static const char *read_token(struct arena *arena, const char *authorization)
+{
+    static const char BEARER[] = "Bearer ";
+
+    if (!authorization)
+        return NULL;
+
+    const char *scheme = authorization + strspn(authorization, BLANKS);
+
+    if (strncasecmp(scheme, BEARER, strlen(BEARER)) != 0)
+        return NULL;
+
+    const char *token = scheme + strlen(BEARER);
+    size_t len = strcspn(token, BLANKS);
+
+    return len ? arena_strndup(arena, token, len) : NULL;
+}
+
 void credentials_read(const struct http_server_request *request, struct arena *arena,
                       struct credentials *ret)
 {
-    static const char BEARER[] = "Bearer ";
     struct http_peer *peer = arena_new(arena, struct http_peer);
+    const char *token = read_token(arena, request->authorization);
 
-    *ret = (struct credentials){ 0 };
-    if (request->authorization)
-        ret->token_hash = strncasecmp(request->authorization, BEARER, strlen(BEARER)) == 0
-                              ? hash_of(arena, request->authorization + strlen(BEARER))
-                              : "";
+    *ret = (struct credentials){ .token_hash = token ? hash_of(arena, token) : NULL };
     if (http_request_peer(request, arena, peer))
         ret->peer = peer;
     read_impersonation(request, arena, ret);

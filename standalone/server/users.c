@@ -173,7 +173,8 @@ static bool is_same_hash(const char *a, const char *b)
     return !difference;
 }
 
-const struct user *users_find_token(const struct users *users, const char *hash)
+const struct user *users_find_token(const struct users *users,
+                                    const char hash[static SHA256_HEX_LEN])
 {
     const struct user *found = NULL;
 

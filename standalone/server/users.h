@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/base/arena.h"
+#include "common/base/digest.h"
 #include "common/base/error.h"
 #include "standalone/api/user.h"
 
@@ -30,8 +31,9 @@ bool users_have_certificates(const struct users *users);
 
 /* The three that find somebody return NULL for nobody; what they return lives as long as the reference. */
 
-/* Whose token has this SHA-256. Takes as long for any of them. */
-const struct user *users_find_token(const struct users *users, const char *hash);
+/* Whose token has this SHA-256, in hexadecimal. Takes as long for any of them. */
+const struct user *users_find_token(const struct users *users,
+                                    const char hash[static SHA256_HEX_LEN]);
 /* Whose certificate it is: its name and its SHA-256. */
 const struct user *users_find_certificate(const struct users *users, const char *name,
                                           const char *hash);

@@ -157,6 +157,55 @@ START_TEST(a_body_has_the_limit_of_its_verb)
 }
 END_TEST
 
+/* --- what an Authorization header may say ----------------------------------------------------- */
+
+#define TOO_LONG_FOR_A_TOKEN                                                                       \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static const struct {
+    const char *value;     /* of the header, as it is sent */
+    int status;            /* of a list, which only a known user may ask for */
+    int status_of_version; /* which needs no credentials: a scheme that is not read is none */
+} AUTHORIZATIONS[] = {
+    { "Bearer viewer", 200, 200 },
+    { "bearer viewer", 200, 200 },
+    { "BEARER viewer  ", 200, 200 },
+    { "Bearer viewer trailing words", 200, 200 },
+    { "Bearer nobody", 401, 401 },
+    { "Bearer " TOO_LONG_FOR_A_TOKEN, 401, 401 },
+    { "Bearer \x01\xff", 401, 401 },
+    { "Bearer", 401, 200 },
+    { "Bearer ", 401, 200 },
+    { "Bearer  viewer", 401, 200 },
+    { "Bearer\tviewer", 401, 200 },
+    { "Bearerviewer", 401, 200 },
+    { "Bear", 401, 200 },
+    { "", 401, 200 },
+    { " ", 401, 200 },
+    { "viewer", 401, 200 },
+    { "Basic", 401, 200 },
+    { "Basic ", 401, 200 },
+    { "Basic dmlld2VyOnZpZXdlcg==", 401, 200 },
+    { "Digest username=\"viewer\", realm=\"\"", 401, 200 },
+    { "Negotiate YII=", 401, 200 },
+    { "AWS4-HMAC-SHA256 Credential=a/b/c, SignedHeaders=host, Signature=0", 401, 200 },
+    { TOO_LONG_FOR_A_TOKEN, 401, 200 },
+};
+
+START_TEST(only_a_bearer_token_is_read_of_an_authorization_header)
+{
+    const char *line = arena_printf(test_arena, "Authorization: %s\r\n", AUTHORIZATIONS[_i].value);
+
+    serve();
+    ck_assert_int_eq(status_of(server_ask("", "GET", CONFIGMAPS, line, "")),
+                     AUTHORIZATIONS[_i].status);
+    ck_assert_int_eq(status_of(server_ask("", "POST", CONFIGMAPS, line, OBJECT)),
+                     AUTHORIZATIONS[_i].status == 200 ? 403 : 401);
+    ck_assert_int_eq(status_of(server_ask("", "GET", "/version", line, "")),
+                     AUTHORIZATIONS[_i].status_of_version);
+}
+END_TEST
+
 /* --- one as another --------------------------------------------------------------------------- */
 
 static const struct {
@@ -459,6 +508,8 @@ int main(void)
     tcase_add_test(all, known_clients_go_on_while_strangers_take_all_they_can);
     tcase_add_test(all, who_may_not_write_is_told_before_he_does);
     tcase_add_loop_test(all, a_body_has_the_limit_of_its_verb, 0, (int)ARRAY_LEN(LIMITS));
+    tcase_add_loop_test(all, only_a_bearer_token_is_read_of_an_authorization_header, 0,
+                        (int)ARRAY_LEN(AUTHORIZATIONS));
     tcase_add_loop_test(all, only_an_admin_may_be_somebody_else, 0, (int)ARRAY_LEN(AS));
     tcase_add_loop_test(all, what_is_answered_is_what_may_be_done, 0, (int)ARRAY_LEN(QUESTIONS));
     tcase_add_test(all, who_is_added_or_removed_is_so_with_the_next_request);
