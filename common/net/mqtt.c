@@ -184,7 +184,7 @@ static void connect_and_serve(struct mqtt *mqtt)
     tell_end(mqtt, err.message);
 }
 
-static int64_t jittered(int64_t ms)
+int64_t mqtt_jittered(int64_t ms)
 {
     uint32_t random;
 
@@ -204,7 +204,7 @@ static void *run(void *data)
         connect_and_serve(mqtt);
         if (clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms >= STABLE_MS)
             backoff_ms = FIRST_BACKOFF_MS;
-        mqtt_pause(mqtt, jittered(backoff_ms));
+        mqtt_pause(mqtt, mqtt_jittered(backoff_ms));
         backoff_ms = backoff_ms * 2 > MAX_BACKOFF_MS ? MAX_BACKOFF_MS : backoff_ms * 2;
     }
     return NULL;

@@ -52,7 +52,9 @@ struct mqtt_options {
  * return. duplicate: the broker says that it may have sent it before. */
 typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, size_t len,
                              bool duplicate);
-/* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80). */
+/* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80), which is told
+ * once a connection. It is asked for again, with jittered back-off from 1 to 30 s, until it is
+ * granted. */
 typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
 /*
  * Why a message is not handed over. It is acknowledged like the others.

@@ -56,6 +56,8 @@ struct mqtt {
     struct flight flights[MQTT_IN_FLIGHT];
     struct map *filters; /* filter -> struct filter */
     bool filters_changed;
+    int64_t retry_at_ms;      /* when refused filters are asked for again; 0: there are none */
+    int64_t retry_backoff_ms; /* until the time after that, without jitter */
 };
 
 /* One handle of the library, from connect to close. Everything here is the connection's thread's.
@@ -110,5 +112,6 @@ bool mqtt_is_stopping(struct mqtt *mqtt);
 bool mqtt_may_act(const struct mqtt *mqtt);
 bool mqtt_is_settled(struct mqtt *mqtt);        /* what was handed over is durable */
 void mqtt_pause(struct mqtt *mqtt, int64_t ms); /* mqtt_stop ends it */
+int64_t mqtt_jittered(int64_t ms);              /* takes up to a half off */
 void mqtt_wake(struct mqtt *mqtt);
 void mqtt_drain_wakes(struct mqtt *mqtt);

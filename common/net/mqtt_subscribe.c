@@ -2,24 +2,32 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
+#include "common/base/clock.h"
 #include "common/net/mqtt_internal.h"
 
 /* SUBACK's answer for a filter that the broker does not accept. */
-#define REFUSED 0x80
+#define SUBACK_REFUSED 0x80
+
+/* Until refused filters are asked for again, all together. Jitter takes up to a half off. */
+#define FIRST_RETRY_MS 2000
+#define MAX_RETRY_MS 30000
 
 /*
  *  mqtt_subscribe --> WANTED --SUBSCRIBE--> ASKED --SUBACK--> SETTLED
- *                        ^                                       |
+ *                        ^                    |                  |
+ *                        |                  0x80                 |
+ *                        +---- later ---- REFUSED                |
  *                        +----- new connection, other QoS -------+
  *
  *  mqtt_unsubscribe --> UNWANTED --UNSUBSCRIBE--> LEAVING --UNSUBACK--> forgotten
  */
-enum filter_state { WANTED, ASKED, SETTLED, UNWANTED, LEAVING };
+enum filter_state { WANTED, ASKED, SETTLED, REFUSED, UNWANTED, LEAVING };
 
 struct filter {
     enum filter_state state;
     int qos;
     bool invalid; /* MQTT knows no such filter: never sent, told as refused */
+    bool told;    /* that it is refused, on this connection */
 };
 
 static bool is_invalid(const char *filter)
@@ -51,6 +59,7 @@ void mqtt_subscribe(struct mqtt *mqtt, const char *name, int qos)
         filter->qos = qos;
         filter->state = WANTED;
         mqtt->filters_changed = true;
+        mqtt->retry_backoff_ms = FIRST_RETRY_MS;
     }
     mqtt_wake(mqtt);
     pthread_mutex_unlock(&mqtt->lock);
@@ -91,10 +100,13 @@ void mqtt_filters_reset(struct connection *connection, bool session_present)
         if (unwanted && !session_present)
             continue;
         filter.state = unwanted ? UNWANTED : WANTED;
+        filter.told = false;
         map_set(filters, name, memcpy(xmalloc(sizeof(filter)), &filter, sizeof(filter)));
     }
     mqtt->filters = filters;
     mqtt->filters_changed = true;
+    mqtt->retry_at_ms = 0;
+    mqtt->retry_backoff_ms = FIRST_RETRY_MS;
     pthread_mutex_unlock(&mqtt->lock);
 
     map_destroy(old);
@@ -131,6 +143,24 @@ static bool collect_those(struct connection *connection, enum filter_state state
     return found;
 }
 
+/* Asks for refused filters again when their time has come. Locked. */
+static void retry_refused(struct mqtt *mqtt)
+{
+    const char *name;
+    void *value;
+
+    if (!mqtt->retry_at_ms || clock_monotonic_ms(&CLOCK_SYSTEM) < mqtt->retry_at_ms)
+        return;
+    mqtt->retry_at_ms = 0;
+    for (size_t i = 0; map_next(mqtt->filters, &i, &name, &value);) {
+        struct filter *filter = value;
+
+        if (filter->state == REFUSED)
+            filter->state = WANTED;
+    }
+    mqtt->filters_changed = true;
+}
+
 /* Collects the next packet. What is not wanted is left before more is asked for: a caller who is
  * granted a filter that he asked for after he left another knows that the broker has heard both. */
 static bool collect(struct connection *connection, struct filter *ret_first)
@@ -138,6 +168,7 @@ static bool collect(struct connection *connection, struct filter *ret_first)
     struct mqtt *mqtt = connection->mqtt;
 
     pthread_mutex_lock(&mqtt->lock);
+    retry_refused(mqtt);
 
     bool found = mqtt->filters_changed && (collect_those(connection, UNWANTED, ret_first) ||
                                            collect_those(connection, WANTED, ret_first));
@@ -164,7 +195,7 @@ int mqtt_filters_ask(struct connection *connection)
         int count = (int)connection->asked_count;
 
         if (first.invalid) {
-            static const int REFUSAL[] = { REFUSED };
+            static const int REFUSAL[] = { SUBACK_REFUSED };
 
             mqtt_filters_granted(connection, 0, 1, REFUSAL);
         } else if (first.state == WANTED) {
@@ -178,20 +209,34 @@ int mqtt_filters_ask(struct connection *connection)
     return rc;
 }
 
-/* Moves an answered filter on; false: the caller has changed its mind meanwhile. */
-static bool answered(struct mqtt *mqtt, const char *name, enum filter_state from)
+/* Locked. */
+static void schedule_retry(struct mqtt *mqtt)
+{
+    if (mqtt->retry_at_ms)
+        return;
+    mqtt->retry_at_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + mqtt_jittered(mqtt->retry_backoff_ms);
+    mqtt->retry_backoff_ms =
+        mqtt->retry_backoff_ms * 2 > MAX_RETRY_MS ? MAX_RETRY_MS : mqtt->retry_backoff_ms * 2;
+}
+
+/* Moves a filter on that the broker granted or refused; false: the caller changed its mind
+ * meanwhile, or was told of the refusal before. */
+static bool answered(struct mqtt *mqtt, const char *name, bool refused)
 {
     pthread_mutex_lock(&mqtt->lock);
 
     struct filter *filter = map_get(mqtt->filters, name);
-    bool as_asked = filter && filter->state == from;
+    bool as_asked = filter && filter->state == ASKED;
+    bool news = as_asked && !(refused && filter->told);
 
-    if (as_asked && from == ASKED)
-        filter->state = SETTLED;
-    else if (as_asked)
-        map_remove(mqtt->filters, name);
+    if (as_asked) {
+        filter->state = refused && !filter->invalid ? REFUSED : SETTLED;
+        filter->told = refused;
+        if (filter->state == REFUSED)
+            schedule_retry(mqtt);
+    }
     pthread_mutex_unlock(&mqtt->lock);
-    return as_asked;
+    return news;
 }
 
 void mqtt_filters_granted(struct connection *connection, int mid, int count, const int *granted)
@@ -200,18 +245,29 @@ void mqtt_filters_granted(struct connection *connection, int mid, int count, con
 
     if (mid != connection->asked_mid)
         return;
-    for (int i = 0; i < count && (size_t)i < connection->asked_count; i++)
-        if (answered(mqtt, connection->asked[i], ASKED) && mqtt->handlers.subscribed)
+    for (int i = 0; i < count && (size_t)i < connection->asked_count; i++) {
+        bool refused = granted[i] >= SUBACK_REFUSED;
+
+        if (answered(mqtt, connection->asked[i], refused) && mqtt->handlers.subscribed)
             mqtt->handlers.subscribed(mqtt->handlers.ctx, connection->asked[i],
-                                      granted[i] >= REFUSED ? -1 : granted[i]);
+                                      refused ? -1 : granted[i]);
+    }
     mqtt_filters_forget(connection);
 }
 
 void mqtt_filters_removed(struct connection *connection, int mid)
 {
+    struct mqtt *mqtt = connection->mqtt;
+
     if (mid != connection->asked_mid)
         return;
-    for (size_t i = 0; i < connection->asked_count; i++)
-        (void)answered(connection->mqtt, connection->asked[i], LEAVING);
+    pthread_mutex_lock(&mqtt->lock);
+    for (size_t i = 0; i < connection->asked_count; i++) {
+        const struct filter *filter = map_get(mqtt->filters, connection->asked[i]);
+
+        if (filter && filter->state == LEAVING)
+            map_remove(mqtt->filters, connection->asked[i]);
+    }
+    pthread_mutex_unlock(&mqtt->lock);
     mqtt_filters_forget(connection);
 }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -96,6 +97,30 @@ void broker_add_user(struct broker *broker, const char *name, const char *passwo
     const char *const argv[] = { "mosquitto_passwd", "-b", path, name, password, NULL };
 
     process_run(broker->dir, argv);
+}
+
+void broker_refuse_subscriptions(struct broker *broker)
+{
+    glob_t found;
+
+    ck_assert_msg(glob("/usr/lib/*/mosquitto_dynamic_security.so", 0, NULL, &found) == 0,
+                  "mosquitto's plugin 'dynamic_security' is not installed, and this test needs it");
+
+    char *path =
+        temp_file_write(broker->dir, "security.json",
+                        "{\"defaultACLAccess\":{\"publishClientSend\":true,"
+                        "\"publishClientReceive\":true,\"subscribe\":false,"
+                        "\"unsubscribe\":true},\"anonymousGroup\":\"all\",\"groups\":"
+                        "[{\"groupname\":\"all\",\"roles\":[{\"rolename\":\"some\"}]}],"
+                        "\"roles\":[{\"rolename\":\"some\",\"acls\":[{\"acltype\":"
+                        "\"subscribeLiteral\",\"topic\":\"good\",\"priority\":0,"
+                        "\"allow\":true},{\"acltype\":\"publishClientSend\",\"topic\":"
+                        "\"$CONTROL/#\",\"priority\":0,\"allow\":true}]}],\"clients\":[]}");
+
+    ck_assert(buf_printf(&broker->config, "plugin %s\nplugin_opt_config_file %s\n",
+                         found.gl_pathv[0], path));
+    globfree(&found);
+    free(path);
 }
 
 void broker_start(struct broker *broker)

@@ -20,6 +20,14 @@ void broker_configure(struct broker *broker, const char *line);
 /* A user with a password; from now on only users are let in. */
 void broker_add_user(struct broker *broker, const char *name, const char *password);
 
+/* From the next start on it refuses every subscription but to "good", until clients have been allowed to make them
+ * with this payload on this topic. Fails the test if mosquitto's plugin is not installed. */
+void broker_refuse_subscriptions(struct broker *broker);
+#define BROKER_CONTROL "$CONTROL/dynamic-security/v1"
+#define BROKER_ALLOW                                                                               \
+    "{\"commands\":[{\"command\":\"setDefaultACLAccess\",\"acls\":"                                \
+    "[{\"acltype\":\"subscribe\",\"allow\":true}]}]}"
+
 void broker_start(struct broker *broker);  /* returns when it accepts connections */
 void broker_stop(struct broker *broker);   /* SIGTERM: sessions and messages are saved */
 void broker_kill(struct broker *broker);   /* SIGKILL */

@@ -1,6 +1,5 @@
 /* Who lets whom in: TLS both ways, passwords, refusals, and a broker that is none. */
 #include <arpa/inet.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,26 +251,9 @@ START_TEST(a_password_file_that_is_missing_or_too_long_is_named)
 }
 END_TEST
 
-START_TEST(a_filter_that_the_broker_refuses_is_told)
+START_TEST(a_filter_that_the_broker_refuses_is_told_and_asked_for_until_it_is_granted)
 {
-    glob_t found;
-
-    ck_assert_msg(glob("/usr/lib/*/mosquitto_dynamic_security.so", 0, NULL, &found) == 0,
-                  "mosquitto's plugin 'dynamic_security' is not installed, and this test needs it");
-    free(temp_file_write(broker_dir(broker), "security.json",
-                         "{\"defaultACLAccess\":{\"publishClientSend\":true,"
-                         "\"publishClientReceive\":true,\"subscribe\":false,\"unsubscribe\":true},"
-                         "\"anonymousGroup\":\"all\",\"groups\":[{\"groupname\":\"all\",\"roles\":"
-                         "[{\"rolename\":\"some\"}]}],\"roles\":[{\"rolename\":\"some\",\"acls\":"
-                         "[{\"acltype\":\"subscribeLiteral\",\"topic\":\"good\",\"priority\":0,"
-                         "\"allow\":true}]}],\"clients\":[]}"));
-
-    char line[512];
-
-    (void)snprintf(line, sizeof(line), "plugin %s", found.gl_pathv[0]);
-    globfree(&found);
-    broker_configure(broker, line);
-    configure("plugin_opt_config_file", "security.json");
+    broker_refuse_subscriptions(broker);
     broker_start(broker);
     probe = probe_create(&options, false);
     probe_start(probe);
@@ -279,6 +261,9 @@ START_TEST(a_filter_that_the_broker_refuses_is_told)
     mqtt_subscribe(probe_mqtt(probe), "good", 1);
     ck_assert_int_eq(probe_granted(probe, "bad"), -1);
     ck_assert_int_eq(probe_granted(probe, "good"), 1);
+    probe_publish(probe, BROKER_CONTROL, BROKER_ALLOW);
+    ck_assert_int_eq(probe_granted(probe, "bad"), 1);
+    ck_assert_uint_eq(probe_connections(probe), 1);
 }
 END_TEST
 
@@ -424,7 +409,8 @@ int main(void)
     tcase_add_test(plain, a_wrong_password_is_told_without_the_password);
     tcase_add_loop_test(plain, the_password_file_is_read_again_at_every_attempt, 0, 3);
     tcase_add_loop_test(plain, a_password_file_that_is_missing_or_too_long_is_named, 0, 2);
-    tcase_add_test(plain, a_filter_that_the_broker_refuses_is_told);
+    tcase_add_test(plain,
+                   a_filter_that_the_broker_refuses_is_told_and_asked_for_until_it_is_granted);
     tcase_add_loop_test(plain, an_unknown_host_and_a_closed_port_are_told, 0, 2);
     tcase_add_test(plain, stop_does_not_wait_for_a_broker_that_says_nothing);
     tcase_add_loop_test(

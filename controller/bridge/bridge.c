@@ -22,12 +22,16 @@ static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metric
 /* What makes heartbeats be heard. */
 #define ALIVE_SUFFIX "proplet/alive"
 
+#define KIND_BIT(kind) (1U << (kind))
+#define CONTROL_KINDS                                                                              \
+    (KIND_BIT(MESSAGE_ALIVE) | KIND_BIT(MESSAGE_METRICS) | KIND_BIT(MESSAGE_TASK_METRICS))
+
 struct channel {
     size_t proplets;
-    bool refused_events, refused_control; /* a subscription of that connection */
-    bool marker;                          /* a marker published here comes back */
-    bool results, create;                 /* what is published here is kept for us */
-    int64_t since_ms, results_since_ms;   /* see struct channel_state */
+    unsigned refused;                   /* KIND_BIT of each subscription that is refused */
+    bool marker;                        /* a marker published here comes back */
+    bool results, create;               /* what is published here is kept for us */
+    int64_t since_ms, results_since_ms; /* see struct channel_state */
 };
 
 struct bridge {
@@ -126,6 +130,7 @@ static void wake_channel(struct bridge *bridge, const char *channel, bool tasks)
 /* true: its results are heard from now on. */
 static bool channel_granted(struct channel *channel, enum message_kind kind, int64_t now_ms)
 {
+    channel->refused &= ~KIND_BIT(kind);
     if (kind == MESSAGE_ALIVE)
         channel->since_ms = now_ms;
     else if (kind == MESSAGE_MARKER)
@@ -149,15 +154,14 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     bool heard = false;
 
     if (granted < 0)
-        log_warn("the broker refused a subscription", "filter", filter, NULL);
+        log_warn("the broker refused a subscription, asking again", "filter", filter, NULL);
     if (kind == MESSAGE_UNKNOWN)
         return;
 
     pthread_mutex_lock(&bridge->lock);
     struct channel *channel = map_get(bridge->channels, key);
-    bool control = kind == MESSAGE_ALIVE || kind == MESSAGE_METRICS || kind == MESSAGE_TASK_METRICS;
     if (channel && granted < 0)
-        *(control ? &channel->refused_control : &channel->refused_events) = true;
+        channel->refused |= KIND_BIT(kind);
     else if (channel)
         heard = channel_granted(channel, kind, clock_monotonic_ms(bridge->options.clock));
     bool may_send = kind == MESSAGE_MARKER && !bridge->fence.sent_ms;
@@ -186,7 +190,7 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
         struct channel *channel = value;
         channel->since_ms = 0;
         if (connected)
-            channel->refused_control = false;
+            channel->refused &= ~CONTROL_KINDS;
     }
     pthread_mutex_unlock(&bridge->lock);
     if (connected)
@@ -206,7 +210,7 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
         channel->marker = channel->results = channel->create = false;
         channel->results_since_ms = 0;
         if (connected)
-            channel->refused_events = false;
+            channel->refused &= CONTROL_KINDS;
     }
     bridge->events_since_ms = connected ? clock_monotonic_ms(bridge->options.clock) : 0;
     fence_forget(&bridge->fence); /* a broker that lost the session lost the marker with it */
@@ -381,7 +385,7 @@ struct channel_state bridge_channel_state(struct bridge *bridge, const char *cha
     pthread_mutex_lock(&bridge->lock);
     const struct channel *entry = map_get(bridge->channels, channel);
     if (entry)
-        ret = (struct channel_state){ .refused = entry->refused_events || entry->refused_control,
+        ret = (struct channel_state){ .refused = entry->refused != 0,
                                       .since_ms = entry->since_ms,
                                       .results_since_ms = entry->results_since_ms };
     pthread_mutex_unlock(&bridge->lock);

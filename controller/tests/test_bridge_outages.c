@@ -126,6 +126,42 @@ START_TEST(retained_messages_restart_revive_and_end_nothing)
 }
 END_TEST
 
+/* Takes what is in the queue; true: the Proplet p was there. */
+static bool was_woken(void)
+{
+    struct kube_name name;
+    bool found = false;
+
+    while (workqueue_len(rig.proplet_queue)) {
+        ck_assert(workqueue_get(rig.proplet_queue, &name));
+        found |= !strcmp(name.name, "p");
+        workqueue_done(rig.proplet_queue, &name);
+    }
+    return found;
+}
+
+START_TEST(refused_channel_is_heard_when_the_broker_grants_it_later)
+{
+    broker_kill(rig.broker);
+    probe_wait_disconnected(rig.device);
+    broker_refuse_subscriptions(rig.broker);
+    broker_start(rig.broker);
+    put_proplet("p", "device-1");
+    rig_begin(&RIG_ROOMY);
+    poll_until(was_woken());
+    ck_assert(state().refused);
+    ck_assert_int_eq(state().since_ms, 0);
+
+    probe_wait_connected(rig.device);
+    probe_publish(rig.device, BROKER_CONTROL, BROKER_ALLOW);
+    poll_until(state().since_ms && state().results_since_ms && !state().refused);
+    poll_until(was_woken());
+    ck_metric("propeller_mqtt_connects_total{connection=\"events\"} 1");
+    ck_metric("propeller_mqtt_connects_total{connection=\"control\"} 1");
+    rig_end();
+}
+END_TEST
+
 START_TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
 {
     put_proplet("p", "device-1");
@@ -154,6 +190,7 @@ int main(void)
     tcase_add_test(
         tcase, result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_next_process);
     tcase_add_test(tcase, retained_messages_restart_revive_and_end_nothing);
+    tcase_add_test(tcase, refused_channel_is_heard_when_the_broker_grants_it_later);
     tcase_add_test(tcase, restart_that_was_stored_while_the_connection_was_away_may_be_old);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
