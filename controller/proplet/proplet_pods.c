@@ -355,6 +355,7 @@ int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *
                       .hold = hold,
                       .pod_template_allowed = shared->settings->allow_pod_template,
                       .liveliness_s = (shared->settings->liveliness_interval_ms + 999) / 1000,
+                      .kbs_uri = shared->settings->kbs_uri,
                       .settled = json_int(json_get(metadata, "generation"), 0) ==
                                  proplet->status.observed_generation },
     };

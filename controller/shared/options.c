@@ -81,6 +81,9 @@ static const struct option OPTIONS[] = {
       .max = DAY_MS,
       .help = "pods of Proplets of type k8s send a heartbeat so often, in whole seconds (10s, or a "
               "third of --last-seen-threshold if that is less)" },
+    { OPTION("kbs-uri", OPTION_STRING, kbs_uri, "http://127.0.0.1:9"), .value_name = "URI",
+      .help = "key broker service of encrypted Tasks, for pods of Proplets of type k8s; on a node "
+              "with SEV, TDX or SGX a device does not start without one" },
     { OPTION("allow-pod-template", OPTION_BOOL, allow_pod_template, "false"),
       .help = "let spec.k8s.podTemplate change the pods of a Proplet, up to privileged ones" },
     { OPTION("last-seen-threshold", OPTION_DURATION, last_seen_threshold_ms, "30s"), .min = 100,

@@ -33,6 +33,7 @@ struct controller_settings {
     const char *client_key, *client_key_file;
 
     int64_t liveliness_interval_ms; /* of the pods that are made */
+    const char *kbs_uri;            /* of the pods that are made */
     int64_t last_seen_threshold_ms;
     bool allow_pod_template;
     int64_t start_confirm_ms;

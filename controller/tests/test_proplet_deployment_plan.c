@@ -24,6 +24,7 @@ static void observe(const cJSON *object)
         .proplet = object,
         .spec = &proplet.spec,
         .liveliness_s = 10,
+        .kbs_uri = "http://kbs.lab:8080",
         .key_version = deployment_has_inline_key(&proplet.spec) ? "7" : NULL,
     };
 }
@@ -380,6 +381,32 @@ START_TEST(what_the_api_server_left_out_of_a_template_is_named)
 }
 END_TEST
 
+/* A device on a node with SEV, TDX or SGX ends at its start without one. */
+START_TEST(every_device_has_a_key_broker_and_that_of_a_template_counts)
+{
+    static const char SOURCE[] = "{\"secretKeyRef\":{\"name\":\"kbs\",\"key\":\"uri\"}}";
+    const struct {
+        const char *member;
+        const char *uri;
+    } templates[] = {
+        { "\"value\":\"http://other\"", "http://other" },
+        { arena_printf(arena, "\"valueFrom\":%s", SOURCE), SOURCE },
+    };
+
+    describe("", "");
+    ck_assert_str_eq(env(plan().object, "PROPLET_KBS_URI"), "http://kbs.lab:8080");
+    for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
+        describe(arena_printf(arena,
+                              "\"podTemplate\":{\"spec\":{\"containers\":[{\"name\":\"proplet\","
+                              "\"env\":[{\"name\":\"PROPLET_KBS_URI\",%s}]}]}},",
+                              templates[i].member),
+                 "");
+        observed.pod_template_allowed = true;
+        ck_assert_str_eq(env(plan().object, "PROPLET_KBS_URI"), templates[i].uri);
+    }
+}
+END_TEST
+
 START_TEST(durations_are_whole_seconds_rounded_up)
 {
     observe(parsed(arena, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"type\":\"k8s\",\"k8s\":{"
@@ -460,6 +487,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, proplet_becomes_what_the_file_says, 0, ARRAY_LEN(GOLDEN));
+    tcase_add_test(tcase, every_device_has_a_key_broker_and_that_of_a_template_counts);
     tcase_add_test(tcase, what_the_server_filled_in_and_others_added_is_left_alone);
     tcase_add_test(tcase, amounts_that_the_server_writes_otherwise_are_no_change);
     tcase_add_loop_test(tcase, change_of_the_proplet_writes_what_it_is_about_and_is_then_done, 0,

@@ -166,6 +166,18 @@ static void set_environment(struct arena *arena, cJSON *container,
     workload_add_env(arena, env, "PROPLET_PLUGIN_DIR", spec->k8s->plugin_dir);
 }
 
+/* After podTemplate, which may take it from a Secret: a variable has a value or a source, not both. */
+static void set_kbs_uri(struct arena *arena, const cJSON *template, const char *uri)
+{
+    static const char NAME[] = "PROPLET_KBS_URI";
+    cJSON *container =
+        find_named(json_path(template, "spec", "containers", NULL), PROPLET_CONTAINER);
+    cJSON *env = (cJSON *)json_get(container, "env");
+
+    if (!find_named(env, NAME))
+        workload_add_env(arena, env, NAME, uri);
+}
+
 static void set_labels(struct arena *arena, cJSON *template,
                        const struct pod_template_options *options)
 {
@@ -203,6 +215,7 @@ cJSON *pod_template(struct arena *arena, const struct pod_template_options *opti
         json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_KEY_VERSION,
                         options->key_version);
     pod_template_merge(template, k8s->pod_template);
+    set_kbs_uri(arena, template, options->kbs_uri);
     set_labels(arena, template, options);
     return template;
 }

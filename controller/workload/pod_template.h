@@ -7,6 +7,7 @@ struct pod_template_options {
     const cJSON *proplet; /* the whole object */
     const struct proplet_spec *spec;
     int64_t liveliness_s;
+    const char *kbs_uri;     /* where podTemplate names none */
     const char *key_version; /* see deployment_observed */
     const cJSON *labels;     /* further ones, such as the selector of an object that is there */
 };

@@ -66,6 +66,7 @@ static cJSON *make_template(struct arena *arena, const struct deployment_observe
         .proplet = observed->proplet,
         .spec = observed->spec,
         .liveliness_s = observed->liveliness_s,
+        .kbs_uri = observed->kbs_uri,
         .key_version = observed->key_version,
         .labels = json_path(observed->live, "spec", "selector", "matchLabels", NULL),
     };

@@ -29,6 +29,7 @@ struct deployment_observed {
     bool hold;                 /* its identity belongs to an older Proplet: no pods */
     bool pod_template_allowed; /* --allow-pod-template */
     int64_t liveliness_s;      /* seconds between two heartbeats */
+    const char *kbs_uri;       /* key broker service, where podTemplate names none */
     bool settled;              /* the spec as it is now was acted on before */
     const cJSON *live;         /* the object of that kind and name; NULL: there is none */
     const char *key_version;   /* of the Secret with the key; NULL: clientKeySecretRef has it */
