@@ -83,7 +83,7 @@ static void reply_buf(struct arena *arena, struct http_server_reply *ret, int st
     buf_release(buf);
 }
 
-/* As the API server prints it: "[+]name ok", "[-]name failed: why". */
+/* As the API server prints it: "[+]name ok", "[-]name failed: why"; and "[+]name ok: why" with a remark. */
 static void readyz(struct health *health, struct arena *arena, bool verbose,
                    struct http_server_reply *ret)
 {
@@ -94,12 +94,14 @@ static void readyz(struct health *health, struct arena *arena, bool verbose,
     for (size_t i = 0; i < health->check_count; i++) {
         const struct check *check = &health->checks[i];
         char why[MAX_WHY] = "";
-        bool ok = check->function(check->ctx, why, sizeof(why)) > 0;
-        ready = ready && ok;
-        if (!ok)
+        int verdict = check->function(check->ctx, why, sizeof(why));
+        bool has_remark = verdict == HEALTH_REMARK;
+        ready = ready && verdict > 0;
+        if (verdict <= 0)
             fits = fits && buf_printf(&buf, "[-]%s failed: %s\n", check->name, why);
         else if (verbose)
-            fits = fits && buf_printf(&buf, "[+]%s ok\n", check->name);
+            fits = fits && buf_printf(&buf, "[+]%s ok%s%s\n", check->name, has_remark ? ": " : "",
+                                      has_remark ? why : "");
     }
     if (verbose)
         fits = fits && buf_printf(&buf, "readyz check %s\n", ready ? "passed" : "failed");

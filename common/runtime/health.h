@@ -4,8 +4,9 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 
-/* ready: 1 yes, 0 no with a reason in why ("mqtt: connecting to …: refused"). Any thread, no I/O,
- * no waiting. */
+/* ready: 1 yes, HEALTH_REMARK yes with a remark in why, 0 no with a reason in why ("mqtt: connecting to …: refused").
+ * Any thread, no I/O, no waiting. */
+#define HEALTH_REMARK 2
 typedef int health_check_fn(void *ctx, char *why, size_t size);
 /* Body of GET <path> on the health address; query as sent, "" without. Returns the status; the body
  * is in the arena. MHD thread. */

@@ -120,6 +120,24 @@ START_TEST(readyz_lists_what_fails_and_why)
 }
 END_TEST
 
+static int check_store(void *ctx UNUSED, char *why, size_t size)
+{
+    (void)snprintf(why, size, "it had lost writes");
+    return HEALTH_REMARK;
+}
+
+START_TEST(readyz_tells_a_remark_of_what_is_ready)
+{
+    add_checks();
+    health_add_check(health, "store", check_store, NULL);
+    start("127.0.0.1:0", "");
+    ck_assert_str_eq(get("/readyz"), "200 ok\n");
+    ck_assert_str_eq(get("/readyz?verbose"), "200 [+]caches ok\n[+]mqtt ok\n"
+                                             "[+]store ok: it had lost writes\n"
+                                             "readyz check passed\n");
+}
+END_TEST
+
 START_TEST(readyz_is_not_ok_while_stopping)
 {
     add_checks();
@@ -234,6 +252,7 @@ int main(void)
     tcase_add_test(answers, healthz_is_ok_whatever_the_checks_say);
     tcase_add_test(answers, readyz_is_ok_when_every_check_is);
     tcase_add_test(answers, readyz_lists_what_fails_and_why);
+    tcase_add_test(answers, readyz_tells_a_remark_of_what_is_ready);
     tcase_add_test(answers, readyz_is_not_ok_while_stopping);
     tcase_add_loop_test(answers, verbose_is_a_part_of_the_query, 0, (int)ARRAY_LEN(QUERIES));
     tcase_add_test(answers, metrics_have_an_address_of_their_own);

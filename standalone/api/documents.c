@@ -204,11 +204,18 @@ static int reply_health(struct api_call *call)
     static const char TYPE[] = "text/plain; charset=utf-8", OK[] = "ok",
                       FAILED[] = "[+]ping ok\n"
                                  "[-]store failed: reason withheld\n"
-                                 "readyz check failed\n";
+                                 "readyz check failed\n",
+                      LOST[] = "[+]ping ok\n"
+                               "[+]store ok: it had lost writes, the log has details\n"
+                               "readyz check passed\n";
+    bool is_verbose = str_has_prefix(call->request->query, "verbose");
 
     /* A new start would not help, so it is alive. */
     if (str_has_prefix(call->request->path, "/readyz") && kv_health(call->api->kv, NULL) < 0)
         return call_reply_text(call, 500, TYPE, FAILED, strlen(FAILED));
+    if (str_has_prefix(call->request->path, "/readyz") && is_verbose &&
+        kv_loss(call->api->kv).found)
+        return call_reply_text(call, 200, TYPE, LOST, strlen(LOST));
     return call_reply_text(call, 200, TYPE, OK, strlen(OK));
 }
 

@@ -1,5 +1,6 @@
 #include "standalone/process/serve.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -81,6 +82,7 @@ static int open_store(struct arena *arena, const struct standalone_settings *set
 {
     const struct kv_options kv = {
         .path = data_dir_path(arena, settings->data_dir, DATA_DIR_STORE),
+        .goes_on = !settings->strict_store,
     };
     const char *users;
 
@@ -189,12 +191,20 @@ static void warn_of_another_server(struct arena *arena, const struct standalone_
 
 static int check_store(void *ctx, char *why, size_t size)
 {
+    const struct kv_loss loss = kv_loss(ctx);
     struct error err;
 
-    if (kv_health(ctx, &err) == 0)
+    if (kv_health(ctx, &err) < 0) {
+        (void)snprintf(why, size, "%s", err.message);
+        return 0;
+    }
+    if (!loss.found)
         return 1;
-    (void)snprintf(why, size, "%s", err.message);
-    return 0;
+    (void)snprintf(why, size,
+                   "it had lost writes: it was at version %" PRIu64 ", %" PRIu64
+                   " was acknowledged",
+                   loss.found, loss.noted);
+    return HEALTH_REMARK;
 }
 
 static int run_controller(struct kv *kv, struct error *err)

@@ -47,6 +47,9 @@ static const struct option SERVE_OPTIONS[] = {
     { OPTION("controller", OPTION_BOOL, controller, "true"),
       .help = "run the controller in this process; its flags (propeller-controller --help) may be "
               "given, too" },
+    { OPTION("strict-store", OPTION_BOOL, strict_store, "false"),
+      .help =
+          "do not start with a store that has lost writes; else the server goes on above them" },
 };
 static const struct option USER_OPTIONS[] = {
     DATA_DIR,

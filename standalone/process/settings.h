@@ -9,6 +9,7 @@ struct standalone_settings {
         *address; /* as http_address_parse takes it, with a port; NULL: not given (add-user) */
     struct option_strings extra_names;
     bool controller;
+    bool strict_store;
     const char *name; /* add-user */
     const char *role;
     const char *ns; /* export */

@@ -54,13 +54,15 @@ struct kv_options {
     uint32_t look_ms;           /* 5 s: after a read that failed, until all is read again */
     const struct clock *clock;  /* NULL: CLOCK_SYSTEM */
     const char *vfs;            /* of SQLite; NULL: the default one. For tests */
+    bool goes_on; /* a store that has lost what was acknowledged is opened, and goes on above it */
 };
 
 /*
  * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is empty although
- * FILE-lock says that it was made, has lost a revision that FILE-lock says was acknowledged, is none of this
- * program's or one of a newer version; it was left as it is, and the message says what to do. Without a FILE-lock
- * that can be read the revision of a store goes up as that of a backup, see kv_backup.
+ * FILE-lock says that it was made, has lost a revision that FILE-lock says was acknowledged (unless goes_on), is none
+ * of this program's or one of a newer version; it was left as it is, and the message says what to do. Without a
+ * FILE-lock that can be read, and where it goes on, the revision of a store goes up as that of a backup, see
+ * kv_backup.
  * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
  */
 #define KV_IN_USE "is in use by another process" /* how the message ends */
@@ -174,6 +176,13 @@ void kv_watch_close(struct kv_watch *watch);
 
 uint64_t kv_revision(struct kv *kv);  /* the newest */
 uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
+
+/* What kv_open has found lost, and gone on above. */
+struct kv_loss {
+    uint64_t found; /* the newest revision that was there; 0: nothing was lost */
+    uint64_t noted; /* the newest one that was acknowledged */
+};
+struct kv_loss kv_loss(const struct kv *kv);
 
 /* 0; ERROR_INTERNAL: what was read is damaged, or ERROR_UNAVAILABLE: the disk did not give it, from the first read
  * that failed until all of the store could be read again, which is tried now and then. Both moments are in

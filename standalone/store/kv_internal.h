@@ -200,8 +200,8 @@ int kv_health_note(struct kv *kv, int r, const struct error *why);
 
 /* Says in the copy that it is one. */
 int kv_restore_mark(const char *path, struct error *err) MUST_CHECK;
-/* Of a store whose state was read. 1: it was a backup, and is none any more, or nobody knows what it has given
- * (kv_mark.is_known): the revision has been raised above what the lost store can have given, all before is
+/* Of a store whose state was read. 1: it was a backup, and is none any more, nobody knows what it has given
+ * (kv_mark.is_known), or it has lost what was acknowledged and goes on: the revision has been raised above what the lost store can have given, all before is
  * compacted, and the state is to be read again. */
 int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
 
@@ -216,6 +216,8 @@ struct kv {
     char *vfs;
     const struct clock *clock;
     struct kv_mark mark;
+    bool goes_on;
+    struct kv_loss loss;
     struct kv_health health;
     struct kv_connection writer; /* of the writing thread; of kv_open and kv_close around it */
     struct kv_history history;

@@ -72,15 +72,14 @@ const char *kv_name_of(const char *path)
 
 int kv_mark_check(const struct kv *kv, struct error *err)
 {
-    const char *name = kv_name_of(kv->path);
-
     if (kv->history.head.revision >= kv->mark.revision)
         return 0;
     return error_set(err, ERROR_INVALID,
                      "store '%s' has lost writes: it is at version %" PRIu64 ", %" PRIu64
-                     " was acknowledged; '%s-wal' is damaged or gone. Restore a backup, or remove "
-                     "'%s-lock' to go on above them with what is left",
-                     kv->path, kv->history.head.revision, kv->mark.revision, name, name);
+                     " was acknowledged; '%s-wal' is damaged or gone. Restore a backup, or run "
+                     "'propeller-standalone "
+                     "serve' without --strict-store to go on above them with what is left",
+                     kv->path, kv->history.head.revision, kv->mark.revision, kv_name_of(kv->path));
 }
 
 static int put_text(struct kv_mark *mark, uint64_t revision)

@@ -250,6 +250,7 @@ static struct kv *create(const struct kv_options *options)
     kv->vfs = options->vfs ? xstrdup(options->vfs) : NULL;
     kv->clock = options->clock ? options->clock : &CLOCK_SYSTEM;
     kv->mark.fd = -1;
+    kv->goes_on = options->goes_on;
     kv->history.limits = (struct kv_limits){
         .revisions = or_default(options->history_revisions, DEFAULT_REVISIONS),
         .bytes = or_default(options->history_bytes, DEFAULT_BYTES),

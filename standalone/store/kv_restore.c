@@ -54,29 +54,65 @@ static int raise_revision(struct kv *kv, uint64_t revision, struct error *err)
     return kv_execute(&kv->writer, sql, err);
 }
 
+enum raise_reason { RAISE_NOT, RAISE_BACKUP, RAISE_UNKNOWN, RAISE_LOSS };
+
+static enum raise_reason why_raise(const struct kv *kv, bool is_backup)
+{
+    uint64_t revision = kv->history.head.revision;
+
+    if (is_backup)
+        return RAISE_BACKUP;
+    if (!kv->mark.is_known && revision > 1) /* else nothing was written to it */
+        return RAISE_UNKNOWN;
+    return kv->goes_on && revision < kv->mark.revision ? RAISE_LOSS : RAISE_NOT;
+}
+
+static void log_raised(const struct kv *kv, enum raise_reason reason, uint64_t revision)
+{
+    const char *version = LOG_INT((int64_t)revision);
+
+    if (reason == RAISE_BACKUP)
+        log_info("the store was a backup, its versions go on above those that are lost", "version",
+                 version, NULL);
+    else if (reason == RAISE_UNKNOWN)
+        log_warn(
+            "the file beside the store does not say which versions it has given, they go on above "
+            "all of them",
+            "store", kv->path, "version", version, NULL);
+    else
+        log_error("the store has lost writes that were acknowledged: it goes on above them with "
+                  "what is left",
+                  "store", kv->path, "found", LOG_INT((int64_t)kv->loss.found), "acknowledged",
+                  LOG_INT((int64_t)kv->loss.noted), "version", version, NULL);
+}
+
 int kv_restore(struct kv *kv, struct error *err)
 {
     uint64_t before = kv->history.head.revision;
-    bool is_known = kv->mark.is_known || before <= 1; /* nothing was written to it */
     int64_t marks = 0;
 
     int r = kv_ask(&kv->writer, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'backup'", &marks,
                    err);
-    if (r < 0 || (marks == 0 && is_known))
+    if (r < 0)
         return r;
+
+    enum raise_reason reason = why_raise(kv, marks > 0);
+
+    if (reason == RAISE_NOT)
+        return 0;
+    if (reason == RAISE_LOSS)
+        kv->loss = (struct kv_loss){ .found = before, .noted = kv->mark.revision };
     if (before < kv->mark.revision)
         before = kv->mark.revision;
     uint64_t revision = choose_revision(before, clock_wall_us(kv->clock));
     r = raise_revision(kv, revision, err);
     if (r < 0)
         return r;
-    if (marks)
-        log_info("the store was a backup, its versions go on above those that are lost", "version",
-                 LOG_INT((int64_t)revision), NULL);
-    else
-        log_warn(
-            "the file beside the store does not say which versions it has given, they go on above "
-            "all of them",
-            "store", kv->path, "version", LOG_INT((int64_t)revision), NULL);
+    log_raised(kv, reason, revision);
     return 1;
+}
+
+struct kv_loss kv_loss(const struct kv *kv)
+{
+    return kv->loss;
 }

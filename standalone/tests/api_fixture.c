@@ -17,6 +17,26 @@ struct user api_user;
 const char *api_accept;
 struct api_reply api_answer;
 
+static void open_api(void)
+{
+    kv_fixture_open(&api_store);
+
+    const struct api_options options = { .kv = api_store.kv,
+                                         .resources = test_resources,
+                                         .clock = &api_store.clock.clock };
+
+    api = api_create(&options);
+}
+
+void api_restart(void (*meanwhile)(void))
+{
+    api_destroy(api);
+    kv_fixture_close(&api_store);
+    if (meanwhile)
+        meanwhile();
+    open_api();
+}
+
 void api_setup(void)
 {
     api_accept = NULL;
@@ -26,13 +46,7 @@ void api_setup(void)
     api_store.options.vfs = api_vfs;
     if (api_wall_us)
         api_store.clock.clock.wall_us = api_wall_us;
-    kv_fixture_open(&api_store);
-
-    const struct api_options options = { .kv = api_store.kv,
-                                         .resources = test_resources,
-                                         .clock = &api_store.clock.clock };
-
-    api = api_create(&options);
+    open_api();
     api_user = (struct user){ .name = "tester", .role = ROLE_ADMIN };
     (void)ask("POST", "/api/v1/namespaces",
               "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}",

@@ -17,6 +17,8 @@ extern struct api_reply api_answer; /* of the last request */
 
 void api_setup(void); /* the namespace "default" is there */
 void api_teardown(void);
+/* Closes the store and opens it again; meanwhile, if it is not NULL, is called in between. */
+void api_restart(void (*meanwhile)(void));
 
 #define TASKS "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/tasks"
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"

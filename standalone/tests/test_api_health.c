@@ -1,4 +1,5 @@
 /* What /readyz says of a store that cannot be read. */
+#include <stdio.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -39,6 +40,31 @@ START_TEST(a_store_that_cannot_be_read_is_not_ready)
 }
 END_TEST
 
+/* A version is noted as acknowledged that is not in the store. */
+static void lose_writes(void)
+{
+    FILE *file = fopen(kv_fixture_file(&api_store, "-lock"), "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_gt(fprintf(file, "made\nrevision %020d %020d\n", 1000, 1000), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    api_store.options.goes_on = true;
+}
+
+START_TEST(a_store_that_lost_writes_is_ready_and_says_so)
+{
+    ck_answer("/readyz?verbose", 200, "ok");
+    api_restart(lose_writes);
+    ck_answer("/readyz", 200, "ok");
+    ck_answer("/readyz?verbose", 200,
+              "[+]ping ok\n[+]store ok: it had lost writes, the log has details\n"
+              "readyz check passed\n");
+    (void)ask("GET", "/api/v1/namespaces/default", "", 200);
+    api_restart(NULL);
+    ck_answer("/readyz?verbose", 200, "ok");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("api_health");
@@ -46,6 +72,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, api_setup, api_teardown);
     tcase_add_test(tcase, a_store_that_cannot_be_read_is_not_ready);
+    tcase_add_test(tcase, a_store_that_lost_writes_is_ready_and_says_so);
     suite_add_tcase(suite, tcase);
 
     return suite_run(suite);

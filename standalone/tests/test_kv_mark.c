@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include <sys/stat.h>
 
 #include "common/base/alloc.h"
@@ -164,7 +166,7 @@ START_TEST(a_log_that_has_lost_writes_is_refused_and_left)
         ck_said(arena_printf(fixture.arena, "store '%s' has lost writes", fixture.options.path));
         ck_said(arena_printf(fixture.arena, "%d was acknowledged", (int)left.revision));
         ck_said("'store.db-wal' is damaged or gone");
-        ck_said("Restore a backup, or remove 'store.db-lock'");
+        ck_said("Restore a backup, or run 'propeller-standalone serve' without --strict-store");
         struct bytes after = read_bytes(log_path());
         ck_assert_uint_eq(after.len, before.len);
         if (before.len)
@@ -173,7 +175,66 @@ START_TEST(a_log_that_has_lost_writes_is_refused_and_left)
 }
 END_TEST
 
-/* As the message says. */
+START_TEST(a_store_that_lost_writes_goes_on_above_them_and_says_so)
+{
+    struct kv_watch *watch = NULL;
+    const char *said;
+
+    fixture.options.goes_on = true;
+    LOSSES[_i]();
+    capture_start(2);
+    kv_fixture_open(&fixture);
+    said = capture_text(fixture.arena);
+    capture_stop();
+    ck_assert_ptr_nonnull(strstr(said, "\"level\":\"error\""));
+    ck_assert_ptr_nonnull(strstr(said, "the store has lost writes that were acknowledged"));
+    ck_assert_ptr_nonnull(
+        strstr(said, arena_printf(fixture.arena, "\"acknowledged\":\"%d\"", (int)left.revision)));
+    ck_assert_uint_eq(kv_loss(fixture.kv).noted, left.revision);
+    ck_assert_uint_gt(kv_loss(fixture.kv).found, 0);
+    ck_assert_uint_lt(kv_loss(fixture.kv).found, left.revision);
+
+    uint64_t revision = kv_revision(fixture.kv);
+
+    ck_assert_uint_ge(revision, left.revision + STEP);
+    ck_assert_str_eq(kv_fixture_get(&fixture, "/kept", 0), "1");
+    ck_assert_int_eq(kv_watch(fixture.kv, "/", left.revision, NULL, NULL, &watch, &fixture.err),
+                     -ERROR_GONE);
+    ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), revision + 1);
+    kv_fixture_close(&fixture);
+    fixture.options.goes_on = false; /* nothing is lost any more */
+    kv_fixture_open(&fixture);
+    ck_assert_uint_eq(kv_revision(fixture.kv), revision + 1);
+    ck_assert_uint_eq(kv_loss(fixture.kv).found, 0);
+}
+END_TEST
+
+static void damage_rows(void)
+{
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open(fixture.options.path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "UPDATE history SET text = text || ' '", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+START_TEST(a_damaged_store_is_refused_also_by_who_goes_on)
+{
+    fixture.options.goes_on = true;
+    cut_all();
+    write_bytes(fixture.options.path, "", 0);
+    ck_assert_int_eq(try_open(), -ERROR_INVALID);
+    ck_said("has lost its content");
+    put_back();
+    kv_fixture_open(&fixture);
+    kv_fixture_close(&fixture); /* the file has all of the log */
+    damage_rows();
+    ck_assert_int_eq(try_open(), -ERROR_INVALID);
+    ck_said("cannot be used and was left as it is");
+}
+END_TEST
+
 START_TEST(without_the_lock_file_it_goes_on_above_what_is_lost)
 {
     struct kv_watch *watch = NULL;
@@ -309,6 +370,9 @@ int main(void)
     tcase_add_test(tcase, what_a_killed_process_has_left_is_whole);
     tcase_add_loop_test(tcase, a_log_that_has_lost_writes_is_refused_and_left, 0,
                         (int)ARRAY_LEN(LOSSES));
+    tcase_add_loop_test(tcase, a_store_that_lost_writes_goes_on_above_them_and_says_so, 0,
+                        (int)ARRAY_LEN(LOSSES));
+    tcase_add_test(tcase, a_damaged_store_is_refused_also_by_who_goes_on);
     tcase_add_loop_test(tcase, without_the_lock_file_it_goes_on_above_what_is_lost, 0,
                         (int)ARRAY_LEN(LOSSES));
     tcase_add_loop_test(tcase, every_part_of_the_log_counts, 0, 2);
