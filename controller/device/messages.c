@@ -102,6 +102,18 @@ int message_string(const cJSON *object, const char *key, const char **ret, struc
     return 0;
 }
 
+int message_optional_string(const cJSON *object, const char *key, const char **ret,
+                            struct error *err)
+{
+    const cJSON *item = json_get(object, key);
+
+    if (item && !cJSON_IsNull(item) && !cJSON_IsString(item))
+        return error_set(err, ERROR_INVALID, "'%s' must be a string or null", key);
+
+    *ret = json_string(item, NULL);
+    return 0;
+}
+
 int message_alive_parse(struct arena *arena, const char *text, size_t len,
                         struct alive_message *ret, struct error *err)
 {
@@ -268,15 +280,15 @@ int message_result_parse(struct arena *arena, const char *text, size_t len,
         return r;
 
     message.results = json_get(json, "results");
-    message.proplet_id = json_string(json_get(json, "proplet_id"), NULL);
-    if (!message.proplet_id) /* training on the Linux device: inside results */
-        message.proplet_id = json_string(json_path(message.results, "proplet_id", NULL), NULL);
-
-    const cJSON *error = json_get(json, "error");
-    if (error && !cJSON_IsNull(error) && !cJSON_IsString(error))
-        return error_set(err, ERROR_INVALID, "'error' must be a string or null");
-    if (!str_is_empty(json_string(error, NULL)))
-        message.error = json_string(error, NULL);
+    r = message_optional_string(json, "proplet_id", &message.proplet_id, err);
+    if (r == 0 && !message.proplet_id) /* training on the Linux device: inside results */
+        r = message_optional_string(message.results, "proplet_id", &message.proplet_id, err);
+    if (r == 0)
+        r = message_optional_string(json, "error", &message.error, err);
+    if (r < 0)
+        return r;
+    if (str_is_empty(message.error))
+        message.error = NULL;
 
     *ret = message;
     return 0;

@@ -69,6 +69,10 @@ int message_result_parse(struct arena *arena, const char *text, size_t len,
 /* For parsers: a member that must be a string and not empty. */
 int message_string(const cJSON *object, const char *key, const char **ret,
                    struct error *err) MUST_CHECK;
+/* The same of a string that may be absent or null, *ret is then NULL. Another type is an error, since
+ * what is absent may be decided otherwise than what is wrong. */
+int message_optional_string(const cJSON *object, const char *key, const char **ret,
+                            struct error *err) MUST_CHECK;
 
 /* Message ids: "<uid>" for attempt 1, "<uid>.<attempt>" later, "<uid>.<attempt>.<index>" of a
  * target of a broadcast. */

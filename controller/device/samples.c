@@ -105,12 +105,13 @@ int message_task_metrics_parse(struct arena *arena, const char *text, size_t len
 
     struct task_metrics_message message = { 0 };
     r = message_string(json, "task_id", &message.task_id, err);
+    if (r == 0)
+        r = message_optional_string(json, "proplet_id", &message.proplet_id, err);
     if (r < 0)
         return r;
 
     enum sample_verdict verdict = SAMPLE_PLAUSIBLE;
     const cJSON *metrics = json_get(json, "metrics");
-    message.proplet_id = json_string(json_get(json, "proplet_id"), NULL);
     message.sample = (struct sample){
         .cpu_milli_percent = take_percent(&verdict, json_get(metrics, "cpu_percent")),
         .memory_milli_percent = take_percent(&verdict, json_get(metrics, "memory_percent")),

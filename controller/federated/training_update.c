@@ -192,6 +192,7 @@ static bool is_last_word(const struct training *training, const struct observed_
 {
     const cJSON *json;
     const char *sender = NULL;
+    bool named = false;
 
     *ret_verdict = RESULT_INVALID_UPDATE;
     if (!result->update)
@@ -199,8 +200,8 @@ static bool is_last_word(const struct training *training, const struct observed_
     if (result->asker || training->observed->proplet.dialect != DIALECT_EMBEDDED)
         return false;
     if (json_parse(training->arena, result->update, result->update_len, &json, NULL) == 0)
-        sender = json_string(json_get(json, "proplet_id"), NULL);
-    if (sender && !str_equal(sender, training->observed->proplet.client_id)) {
+        named = message_optional_string(json, "proplet_id", &sender, NULL) < 0 || sender;
+    if (named && !str_equal(sender, training->observed->proplet.client_id)) {
         *ret_verdict = RESULT_OTHER_PROPLET;
         return false;
     }

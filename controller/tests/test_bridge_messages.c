@@ -37,6 +37,7 @@ static const char *const MALFORMED[] = {
     "{\"task_id\":\"\"}",
     "{\"task_id\":\"uid-one\"",
     "{\"task_id\":\"uid-one\",\"error\":7}",
+    "{\"task_id\":\"uid-one\",\"proplet_id\":7}",
 };
 
 START_TEST(malformed_result_is_counted_and_does_not_wait)

@@ -135,14 +135,16 @@ START_TEST(a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one)
     hand_over(0, "{\"num_samples\":0,\"update\":{},\"error\":\"by HTTP\"}");
     hand_over(1, "{\"num_samples\":0,\"update\":{},\"error\":\"trap\"}");
     hand_over(2, "{\"update\":[\"x\"],\"proplet_id\":\"device-b\"}");
-    results[1].asker = results[2].asker = NULL; /* on the topic */
+    hand_over(3, "{\"update\":[\"x\"],\"proplet_id\":7}");
+    results[1].asker = results[2].asker = results[3].asker = NULL; /* on the topic */
     observe(0);
     observed.proplet.dialect = DIALECT_EMBEDDED;
-    observed.result_count = 3;
+    observed.result_count = 4;
     ck_assert_int_eq(training_observe(&federated.shared, &rc, task_json(), &observed, &error), 0);
     ck_assert_str_eq(told(0), "refused invalid_update");
     ck_assert_str_eq(told(1), "error InvalidUpdate");
     ck_assert_str_eq(told(2), "refused other_proplet");
+    ck_assert_str_eq(told(3), "refused other_proplet");
 }
 END_TEST
 
