@@ -15,7 +15,8 @@
 #include "controller/cache/indexes.h"
 
 #define MARKER_SUFFIX "controller/marker"
-static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/create", MARKER_SUFFIX };
+static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/invoke_results",
+                                               "proplet/create", MARKER_SUFFIX };
 static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metrics",
                                                 "proplet/task_metrics" };
 

@@ -14,7 +14,7 @@
  * Two connections (behaviour: MQTT):
  *
  *   events   "<client-id>-results", persistent session, acknowledged after the write:
- *            results, create, marker; updates of training, on a topic of no channel
+ *            results, invoke_results, create, marker; updates of training, on a topic of no channel
  *   control  "<client-id>", clean session:
  *            alive, metrics, task_metrics, and everything that is published
  *

@@ -37,7 +37,7 @@ static const char *const KIND_NAMES[] = {
     [MESSAGE_UNKNOWN] = "unknown", [MESSAGE_ALIVE] = "alive",
     [MESSAGE_CREATE] = "create",   [MESSAGE_METRICS] = "metrics",
     [MESSAGE_RESULT] = "results",  [MESSAGE_TASK_METRICS] = "task_metrics",
-    [MESSAGE_MARKER] = "marker",
+    [MESSAGE_MARKER] = "marker",   [MESSAGE_INVOKE_RESULT] = "invoke_results",
 };
 
 void bridge_count_rejected(const char *reason, size_t count)
@@ -280,14 +280,14 @@ static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const
         workqueue_add(sink->task_queue, &name);
 }
 
-static void on_result(struct bridge_sink *sink, struct arena *arena, const char *channel,
-                      const char *text, size_t len)
+static void on_result(struct bridge_sink *sink, struct arena *arena, enum message_kind kind,
+                      const char *channel, const char *text, size_t len)
 {
     struct result_message message;
     struct error err = { 0 };
 
     if (message_result_parse(arena, text, len, &message, &err) < 0) {
-        malformed(MESSAGE_RESULT, &err);
+        malformed(kind, &err);
         bridge_count_rejected("malformed", 1);
         return;
     }
@@ -341,7 +341,8 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
         on_task_metrics(sink, arena, channel, payload, len);
         return;
     case MESSAGE_RESULT:
-        on_result(sink, arena, channel, payload, len);
+    case MESSAGE_INVOKE_RESULT:
+        on_result(sink, arena, kind, channel, payload, len);
         return;
     case MESSAGE_MARKER:
         if (!atomic_load(&sink->overflow)) /* else what came before it is still to come again */

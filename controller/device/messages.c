@@ -10,9 +10,10 @@ static const struct {
     const char *suffix;
     enum message_kind kind;
 } TOPICS[] = {
-    { "proplet/alive", MESSAGE_ALIVE },     { "proplet/create", MESSAGE_CREATE },
-    { "proplet/metrics", MESSAGE_METRICS }, { "proplet/task_metrics", MESSAGE_TASK_METRICS },
-    { "proplet/results", MESSAGE_RESULT },  { "controller/marker", MESSAGE_MARKER },
+    { "proplet/alive", MESSAGE_ALIVE },      { "proplet/create", MESSAGE_CREATE },
+    { "proplet/metrics", MESSAGE_METRICS },  { "proplet/task_metrics", MESSAGE_TASK_METRICS },
+    { "proplet/results", MESSAGE_RESULT },   { "proplet/invoke_results", MESSAGE_INVOKE_RESULT },
+    { "controller/marker", MESSAGE_MARKER },
 };
 
 bool channel_key(const char *domain, const char *channel, char ret[static CHANNEL_KEY_LEN])

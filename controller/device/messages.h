@@ -12,7 +12,8 @@ enum message_kind {
     MESSAGE_METRICS,
     MESSAGE_TASK_METRICS,
     MESSAGE_RESULT,
-    MESSAGE_MARKER, /* our own: controller/marker */
+    MESSAGE_INVOKE_RESULT, /* of a latent Task; like a result, and read as one */
+    MESSAGE_MARKER,        /* our own: controller/marker */
 };
 
 /* "<domain>/<channel>": what Proplets and messages of one channel have in common. */

@@ -22,6 +22,23 @@ START_TEST(result_of_a_known_task_is_kept_and_wakes_it)
 }
 END_TEST
 
+START_TEST(result_of_an_invocation_is_kept_like_another)
+{
+    struct mail *mail;
+
+    hub_receive(HUB_TOPIC("proplet/invoke_results"),
+                "{\"task_id\":\"uid-one.2\",\"invocation_id\":\"i\",\"results\":\"42\"}");
+    ck_assert_str_eq(hub_woken(hub.sink.task_queue), "one");
+    ck_assert_uint_eq(mailbox_peek(hub.sink.mailbox, hub.arena, "uid-one", &mail), 1);
+    ck_assert_str_eq(mail[0].kind, MAIL_RESULT);
+    ck_metric("propeller_mqtt_messages_total{kind=\"invoke_results\"} 1");
+
+    hub_receive(HUB_TOPIC("proplet/invoke_results"), "{\"task_id\":7}");
+    ck_metric("propeller_mqtt_malformed_total{kind=\"invoke_results\"} 1");
+    ck_metric("propeller_results_rejected_total{reason=\"malformed\"} 1");
+}
+END_TEST
+
 START_TEST(result_of_an_unknown_task_is_counted_and_does_not_wait)
 {
     hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-two\",\"results\":\"42\"}");
@@ -355,7 +372,7 @@ END_TEST
 
 START_TEST(what_is_not_read_is_counted_only)
 {
-    hub_receive(HUB_TOPIC("proplet/invoke_results"), "{\"task_id\":\"uid-one\"}");
+    hub_receive(HUB_TOPIC("manager/invoke"), "{\"task_id\":\"uid-one\"}");
     hub_receive(HUB_TOPIC("manager/start"), "{\"task_id\":\"uid-one\"}");
     hub_receive("", "{}");
     hub_expect_nothing();
@@ -391,6 +408,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
     tcase_add_loop_test(tcase, result_of_a_known_task_is_kept_and_wakes_it, 0, ARRAY_LEN(IDS));
+    tcase_add_test(tcase, result_of_an_invocation_is_kept_like_another);
     tcase_add_test(tcase, result_of_an_unknown_task_is_counted_and_does_not_wait);
     tcase_add_loop_test(tcase, malformed_result_is_counted_and_does_not_wait, 0,
                         ARRAY_LEN(MALFORMED));

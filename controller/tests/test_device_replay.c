@@ -250,6 +250,9 @@ START_TEST(what_passes_by_changes_nothing)
     if (str_has_prefix(PASSING[_i].topic, "fl/rounds/")) { /* of a round that is not there */
         ck_metric("propeller_mqtt_messages_total{kind=\"updates\"} 1");
         ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
+    } else if (str_has_suffix(PASSING[_i].topic, "/invoke_results")) { /* of a Task likewise */
+        ck_metric("propeller_mqtt_messages_total{kind=\"invoke_results\"} 1");
+        ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
     } else {
         ck_metric("propeller_mqtt_messages_total{kind=\"unknown\"} 1");
     }
