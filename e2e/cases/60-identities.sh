@@ -58,3 +58,102 @@ done
 may view no create tasks.$GROUP
 may edit yes create propellerjobs.$GROUP
 may admin yes delete proplets.$GROUP
+
+# ---- what a stolen token of an identity is not enough for ----
+
+as_identity() { # as_identity IDENTITY ARGUMENTS...
+    local identity=$1
+    shift
+    kn --as "system:serviceaccount:$SYSTEM_NS:$identity" "$@"
+}
+# Nothing is stored: the API server asks its policies about dry runs, too.
+tries() { as_identity "$1" create --dry-run=server -f -; }
+refused() { # refused POLICY WHAT COMMAND...: with the manifest in stdin, if COMMAND reads one
+    local policy=$1 what=$2 answer
+    shift 2
+    ! answer=$("$@" 2>&1) || fail "$what: allowed"
+    expect_match "$what" "ValidatingAdmissionPolicy '$policy'" "$answer"
+}
+allowed() { # allowed WHAT COMMAND...
+    local what=$1 answer
+    shift
+    answer=$("$@" 2>&1) || fail "$what: $answer"
+}
+# owned KIND NAME API-VERSION [JSON]: a manifest with a Proplet as its controller, which nobody checks
+owned() {
+    jq -nc --arg kind "$1" --arg name "$2" --arg version "$3" --argjson more "${4:-{\}}" --arg group "$GROUP" '
+        {apiVersion: $version, kind: $kind, metadata: {name: $name, ownerReferences: [{apiVersion: "\($group)/v1",
+            kind: "Proplet", name: "alpha", uid: "00000000-0000-0000-0000-000000000001", controller: true}]}} * $more'
+}
+token_of() { # token_of ACCOUNT: what makes a Secret hold its token
+    jq -nc --arg account "$1" '{type: "kubernetes.io/service-account-token",
+        metadata: {annotations: {"kubernetes.io/service-account.name": $account}}}'
+}
+allowed "the key of a Proplet" tries proplet-controller < <(owned Secret alpha-client-key v1)
+for name in beta-client-key alpha-client-key2 alpha; do
+    refused propeller-client-keys "a Secret '$name' for the Proplet 'alpha'" tries proplet-controller \
+        < <(owned Secret "$name" v1)
+done
+refused propeller-client-keys "a token as the key of a Proplet" tries proplet-controller \
+    < <(owned Secret alpha-client-key v1 "$(token_of default)")
+refused propeller-client-keys "a key that no Proplet controls" tries proplet-controller \
+    < <(owned Secret alpha-client-key v1 '{"metadata": {"ownerReferences": []}}')
+# The answer to a patch shows the whole Secret. (kubectl patch would ask for it first.)
+kn create secret generic alpha-client-key >/dev/null
+refused propeller-client-keys "a patch of somebody's Secret" as_identity proplet-controller \
+    apply --server-side --force-conflicts -f - < <(owned Secret alpha-client-key v1)
+
+in_system() { local NS=$SYSTEM_NS; "$@"; }
+refused propeller-certificates "a Secret of another name" in_system tries certificate-controller \
+    < <(owned Secret mine v1 '{"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}}')
+for account in propeller-controller task-controller; do
+    in_system kn delete secret propeller-webhook-cert --ignore-not-found >/dev/null
+    refused propeller-certificates "a token of '$account' as the webhook's pair" in_system tries certificate-controller \
+        < <(owned Secret propeller-webhook-cert v1 "$(token_of $account)")
+done
+
+# An entry that concerns nothing, and that the controller leaves alone.
+jq -nc '{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration",
+    metadata: {name: "propeller-webhook"}, webhooks: [{name: "spare.example.com", sideEffects: "None",
+    admissionReviewVersions: ["v1"], clientConfig: {url: "https://127.0.0.1:1/"}, rules: [{apiGroups: ["spare.example.com"],
+    apiVersions: ["v1"], operations: ["CREATE"], resources: ["spares"]}]}]}' | k create -f - >/dev/null
+change_webhook() { # change_webhook FIELD VALUE
+    as_identity certificate-controller patch --dry-run=server validatingwebhookconfiguration propeller-webhook \
+        --type=json --patch '[{"op": "add", "path": "/webhooks/0/'"$1"'", "value": '"$2"'}]'
+}
+allowed "another caBundle" change_webhook clientConfig/caBundle "\"$(base64 -w0 "$CLUSTER/ca.crt")\""
+refused propeller-certificates "another address of the webhook" change_webhook clientConfig/url '"https://127.0.0.1:2/"'
+refused propeller-certificates "the webhook asked about Secrets" change_webhook rules/- \
+    '{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["secrets"]}'
+k delete validatingwebhookconfiguration propeller-webhook >/dev/null
+
+pod_of() { # pod_of JSON: a Deployment whose pods have this, too
+    owned Deployment alpha-proplet apps/v1 "$(jq -nc --argjson spec "$1" '{spec: {selector: {matchLabels: {a: "b"}},
+        template: {metadata: {labels: {a: "b"}}, spec: ({automountServiceAccountToken: false, containers: [{name: "a",
+            image: "a", securityContext: {allowPrivilegeEscalation: false}}]} * $spec)}}}')"
+}
+allowed "a Deployment as the controllers make it" tries proplet-controller < <(pod_of '{}')
+while read -r spec; do
+    for identity in proplet-controller task-controller; do
+        refused propeller-pods "pods of $identity with $spec" tries "$identity" < <(pod_of "$spec")
+    done
+done <<'END'
+{"serviceAccountName": "admin"}
+{"automountServiceAccountToken": true}
+{"hostNetwork": true}
+{"hostPID": true}
+{"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}
+{"volumes": [{"name": "a", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]}
+{"containers": [{"name": "a", "image": "a"}]}
+{"initContainers": [{"name": "b", "image": "b", "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"add": ["SYS_ADMIN"]}}}]}
+END
+k label namespace "$NS" "$GROUP/privileged-pods=allowed" >/dev/null
+label_is_seen() { tries proplet-controller < <(pod_of '{"hostNetwork": true}') >/dev/null 2>&1; }
+wait_for 30 "the label of the namespace to be seen" label_is_seen
+
+add_proplet spare device-9
+refused propeller-specs "another spec by proplet-controller" as_identity proplet-controller patch proplet spare \
+    --type=merge --patch '{"spec": {"connectionConfig": {"mqttAddress": "tcp://elsewhere:1883"}}}'
+add_task spare "$ADDITION" '[1, 2]' "$(task_on spare)"
+refused propeller-specs "another spec by task-controller" as_identity task-controller patch task spare --type=merge \
+    --patch '{"spec": {"priority": 7}}'
