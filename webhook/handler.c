@@ -64,7 +64,7 @@ static void review(struct arena *arena, const struct admission_hook *hook,
         admission_review(arena, hook, settings, request->body, request->body_len, &answer, &err);
 
     if (r < 0) {
-        log_debug("review refused", "path", hook->path, "error", err.message, NULL);
+        log_debug("review refused", "path", hook->path, "error", ERROR_TEXT(&err), NULL);
         reply_text(arena, ret, r == -ERROR_TOO_LARGE ? 413 : 400, err.message);
         return;
     }

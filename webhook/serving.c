@@ -113,7 +113,8 @@ static void note(struct serving *serving, const struct error *problem)
         return;
     metric_add(&loads, 1, problem->code ? "failed" : "loaded", NULL);
     if (problem->code)
-        log_warn("certificate pair not used, waiting for another", "error", problem->message, NULL);
+        log_warn("certificate pair not used, waiting for another", "error", ERROR_TEXT(problem),
+                 NULL);
 }
 
 /* Uses the files if they changed since they were last of use: the address may become free again,

@@ -29,7 +29,7 @@ static void store(struct error *err, const char *text, size_t len)
     err->message[used] = '\0';
 }
 
-int error_set_message(struct error *err, enum error_code code, const char *format, ...)
+static int set(struct error *err, enum error_code code, const char *format, va_list args)
 {
     assert(code != ERROR_NONE);
     if (!err)
@@ -38,16 +38,35 @@ int error_set_message(struct error *err, enum error_code code, const char *forma
     /* Not straight into the message: the arguments may point into it. Four bytes more, so that
      * the cut sees the whole of the last character. */
     char text[sizeof(err->message) + 4];
+
+    (void)vsnprintf(text, sizeof(text), format, args);
+    err->code = code;
+    err->retry_after_ms = 0;
+    err->quoted_len = 0;
+    store(err, text, strlen(text));
+    return -(int)code;
+}
+
+int error_set_message(struct error *err, enum error_code code, const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
+    int r = set(err, code, format, args);
     va_end(args);
+    return r;
+}
 
-    err->code = code;
-    err->retry_after_ms = 0;
-    store(err, text, strlen(text));
-    return -(int)code;
+int error_set_quoting_message(struct error *err, enum error_code code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int r = set(err, code, format, args);
+    va_end(args);
+    if (err)
+        err->quoted_len = (uint32_t)strlen(err->message);
+    return r;
 }
 
 int error_wrap_message(struct error *err, const char *format, ...)
@@ -67,8 +86,24 @@ int error_wrap_message(struct error *err, const char *format, ...)
     size_t len = str_utf8_cut(text, strlen(text), sizeof(err->message) - 1);
     (void)snprintf(text + len, sizeof(text) - len, "%s%s", err->message[0] ? ": " : "",
                    err->message);
+
+    size_t own = strlen(text) - err->quoted_len;
     store(err, text, strlen(text));
+    size_t kept = strlen(err->message);
+    err->quoted_len = kept > own ? (uint32_t)(kept - own) : 0;
     return -(int)err->code;
+}
+
+const char *error_own_text(const struct error *err, char ret[static ERROR_MESSAGE_LEN])
+{
+    static const char SEPARATOR[] = ": ";
+    size_t len = strlen(err->message) - err->quoted_len;
+
+    memcpy(ret, err->message, len);
+    ret[len] = '\0';
+    if (err->quoted_len && str_has_suffix(ret, SEPARATOR))
+        ret[len - strlen(SEPARATOR)] = '\0';
+    return *ret ? ret : error_code_name(err->code);
 }
 
 bool error_is_transient(const struct error *err)

@@ -21,10 +21,15 @@ enum error_code {
     ERROR_INTERNAL,    /* a reply nobody promised, or a broken invariant */
 };
 
+#define ERROR_MESSAGE_LEN 240
+
 struct error {
     enum error_code code;
     uint32_t retry_after_ms; /* 0: the sender named no time */
-    char message[240]; /* cut at a character; names its subject in single quotes, no full stop */
+    /* The last bytes of the message, which quote what a device, a pod, a server or a user wrote. */
+    uint32_t quoted_len;
+    /* Cut at a character; names its subject in single quotes, no full stop. */
+    char message[ERROR_MESSAGE_LEN];
 };
 
 /*
@@ -34,9 +39,13 @@ struct error {
  *   int error_wrap(struct error *err, const char *format, ...);
  */
 #define error_set(...) error_negative(error_set_message(__VA_ARGS__))
+/* As error_set, for a message that quotes. */
+#define error_set_quoting(...) error_negative(error_set_quoting_message(__VA_ARGS__))
 #define error_wrap(...) error_negative(error_wrap_message(__VA_ARGS__))
 
 int error_set_message(struct error *err, enum error_code code, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+int error_set_quoting_message(struct error *err, enum error_code code, const char *format, ...)
     PRINTF_LIKE(3, 4);
 int error_wrap_message(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -51,6 +60,11 @@ static inline int error_negative(int r)
 /* True for what may be different when tried again: CONFLICT, TIMEOUT, UNAVAILABLE, GONE, INTERNAL.
  */
 bool error_is_transient(const struct error *err);
+
+/* The message for a log: without what it quotes, which belongs to a status alone; the name of the
+ * code if nothing is left. Lives to the end of the block. */
+#define ERROR_TEXT(err) error_own_text((err), (char[ERROR_MESSAGE_LEN]){ 0 })
+const char *error_own_text(const struct error *err, char ret[static ERROR_MESSAGE_LEN]);
 
 /* "Conflict", "NotFound", …: for log fields and metrics. */
 const char *error_code_name(enum error_code code);

@@ -302,8 +302,9 @@ int json_parse_without(struct arena *arena, const char *text, size_t len, const 
     const cJSON *tree = arena_own(arena, read_value(&reader, NULL, &paths), json_free);
 
     if (reader.twice)
-        return error_set(err, ERROR_INVALID, "key '%.*s' appears twice in one JSON object",
-                         (int)str_utf8_cut(reader.twice, strlen(reader.twice), 100), reader.twice);
+        return error_set_quoting(err, ERROR_INVALID, "key '%.*s' appears twice in one JSON object",
+                                 (int)str_utf8_cut(reader.twice, strlen(reader.twice), 100),
+                                 reader.twice);
     *ret = tree;
     return 0;
 }

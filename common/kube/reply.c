@@ -14,6 +14,8 @@ int reply_error(const char *subject, const struct http_response *response, bool 
 
     if (hide && cause.code == ERROR_INVALID)
         r = error_set(&cause, ERROR_INVALID, "refused with HTTP %d", response->status);
+    else if (cause.code == ERROR_INVALID) /* "Invalid value: ..." */
+        r = error_set_quoting(&cause, ERROR_INVALID, "%s", cause.message);
     if (response->retry_after_ms)
         cause.retry_after_ms = response->retry_after_ms;
     error_wrap(&cause, "%s", subject);
@@ -22,9 +24,13 @@ int reply_error(const char *subject, const struct http_response *response, bool 
     return r;
 }
 
-static int unreadable(struct error *err, const char *subject, const char *why)
+static int unreadable(struct error *err, const char *subject, struct error *cause)
 {
-    return error_set(err, ERROR_INTERNAL, "%s: unreadable reply: %s", subject, why);
+    cause->code = ERROR_INTERNAL;
+    int r = error_wrap(cause, "%s: unreadable reply", subject);
+    if (err)
+        *err = *cause;
+    return r;
 }
 
 int reply_object(struct arena *arena, const char *subject, const struct http_response *response,
@@ -35,7 +41,7 @@ int reply_object(struct arena *arena, const char *subject, const struct http_res
 
     if (json_parse(arena, response->body, response->body_len, &json, &cause) < 0 ||
         kube_object_create(json, ret, &cause) < 0)
-        return unreadable(err, subject, cause.message);
+        return unreadable(err, subject, &cause);
     return 0;
 }
 
@@ -58,7 +64,7 @@ static int on_item(struct page *page, const char *text, size_t len, struct error
 
     if (r < 0) { /* one object must not hold up all others */
         log_warn("object of a list cannot be read, leaving it out", "request", page->subject,
-                 "error", cause.message, NULL);
+                 "error", ERROR_TEXT(&cause), NULL);
         return 0;
     }
     r = page->item(page->ctx, json, err);
@@ -94,11 +100,11 @@ int reply_items(struct arena *arena, const char *subject, const struct http_resp
         return r;
     }
     if (r < 0 || !page.envelope)
-        return unreadable(err, subject, cause.message);
+        return unreadable(err, subject, &cause);
 
     const cJSON *items = json_get(page.envelope, "items");
     if (!cJSON_IsArray(items) && !cJSON_IsNull(items))
-        return unreadable(err, subject, "it is not a list");
+        return error_set(err, ERROR_INTERNAL, "%s: unreadable reply: it is not a list", subject);
 
     const char *token = json_string(json_path(page.envelope, "metadata", "continue", NULL), NULL);
     *ret_continue = str_is_empty(token) ? NULL : token;

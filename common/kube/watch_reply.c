@@ -61,8 +61,8 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
     }
     if (json_parse_without(arena, text, len, machine->unread_of_item, &tree, &why) < 0 ||
         keep(machine, tree, &object, &why) < 0) {
-        log_warn("item not readable, left out", "resource", machine->resource, "error", why.message,
-                 NULL);
+        log_warn("item not readable, left out", "resource", machine->resource, "error",
+                 ERROR_TEXT(&why), NULL);
         return 0;
     }
     machine->sink(machine->ctx, WATCH_INIT_APPLY, object, NULL);
@@ -183,7 +183,7 @@ static int on_document(struct watch_machine *machine, struct arena *arena, const
         r = on_event(machine, event, &why);
     if (r < 0) {
         log_warn("watch event not readable, listing again after this stream", "resource",
-                 machine->resource, "error", why.message, NULL);
+                 machine->resource, "error", ERROR_TEXT(&why), NULL);
         machine->reply.list_next = true;
     }
     return 0;

@@ -119,19 +119,20 @@ static const char *requeue(struct controller *controller, const struct reconcile
 
     switch (err->code) {
     case ERROR_INVALID:
-        log_warn("reconcile failed, waiting for a change", "reason", reason, "error", err->message,
-                 NULL);
+        log_warn("reconcile failed, waiting for a change", "reason", reason, "error",
+                 ERROR_TEXT(err), NULL);
         return "error";
     case ERROR_CONFLICT:
-        log_debug("reconcile met a newer object, trying again", "error", err->message, NULL);
+        log_debug("reconcile met a newer object, trying again", "error", ERROR_TEXT(err), NULL);
         workqueue_retry(controller->queue, &rc->name, err->retry_after_ms);
         return "requeue";
     case ERROR_CANCELED:
-        log_debug("reconcile was canceled, trying again", "error", err->message, NULL);
+        log_debug("reconcile was canceled, trying again", "error", ERROR_TEXT(err), NULL);
         workqueue_retry(controller->queue, &rc->name, CONTROLLER_CANCELED_MS);
         return "requeue";
     default:
-        log_warn("reconcile failed, trying again", "reason", reason, "error", err->message, NULL);
+        log_warn("reconcile failed, trying again", "reason", reason, "error", ERROR_TEXT(err),
+                 NULL);
         workqueue_retry(controller->queue, &rc->name, err->retry_after_ms);
         return "error";
     }

@@ -295,7 +295,7 @@ static void tell(struct elector *elector, bool failed, const struct error *err)
     bool is_late = elector->led && !elector_may_act(elector);
 
     if (failed && !elector->has_failed)
-        log_warn("lease not read or written, trying again", "error", err->message, NULL);
+        log_warn("lease not read or written, trying again", "error", ERROR_TEXT(err), NULL);
     if (is_late && !elector->is_late)
         log_error("lease not renewed in time, nothing is written until it is", NULL);
     if (!is_late && elector->is_late)
@@ -424,7 +424,7 @@ static void release_lease(struct elector *elector)
 
     atomic_store(&elector->may_act_until_ms, NEVER); /* before the write: its reply may be lost */
     if (try_to_write(elector, "", &decided_ms, &err) < 0)
-        log_warn("lease not released, it runs out by itself", "error", err.message, NULL);
+        log_warn("lease not released, it runs out by itself", "error", ERROR_TEXT(&err), NULL);
 }
 
 void elector_stop(struct elector *elector, bool release)

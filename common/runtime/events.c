@@ -1,7 +1,5 @@
 #include "common/runtime/events.h"
 
-#include <stdarg.h>
-
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/digest.h"
@@ -17,10 +15,6 @@
 /* Events that may still become a series. */
 #define MAX_SERIES 512
 #define SERIES_MS (INT64_C(10) * 60 * 1000)
-/* events.k8s.io/v1: note is at most 1 KiB. */
-#define MAX_NOTE 1024
-/* And the reason, like the action, 128 bytes. */
-#define MAX_REASON 128
 /* Of the object's name in that of its Event: 253 less a dot and 16 digits. */
 #define MAX_NAME_PART 236
 #define STOP_BUDGET_MS 2000
@@ -29,9 +23,7 @@ struct pending {
     struct pending *next;
     const struct kube_kind *kind;
     struct kube_object *regarding;
-    enum event_type type;
-    char reason[MAX_REASON + 1];
-    char *note;
+    const struct event *event;
     int64_t time_us;
     int64_t time_ms; /* the same, of the monotonic clock */
 };
@@ -88,7 +80,6 @@ struct events *events_create(struct kube_client *client, const char *component,
 static void pending_free(struct pending *pending)
 {
     kube_object_unref(pending->regarding);
-    free(pending->note);
     free(pending);
 }
 
@@ -153,10 +144,10 @@ static cJSON *event_object(struct events *events, struct arena *arena,
     json_set_string(event, "eventTime", rfc3339_format_micro(pending->time_us, time));
     json_set_string(event, "reportingController", events->component);
     json_set_string(event, "reportingInstance", events->instance);
-    json_set_string(event, "type", pending->type == EVENT_WARNING ? "Warning" : "Normal");
-    json_set_string(event, "reason", pending->reason);
-    json_set_string(event, "action", pending->reason);
-    json_set_string(event, "note", pending->note);
+    json_set_string(event, "type", pending->event->type == EVENT_WARNING ? "Warning" : "Normal");
+    json_set_string(event, "reason", pending->event->reason);
+    json_set_string(event, "action", pending->event->reason);
+    json_set_string(event, "note", pending->event->note);
 
     cJSON *regarding = json_set_object(event, "regarding");
     const struct kube_kind *kind = pending->kind;
@@ -233,8 +224,9 @@ static void write_one(struct events *events, const struct pending *pending)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct error err = { 0 };
-    const char *key = arena_printf(arena, "%s/%d/%s/%s", pending->regarding->uid, pending->type,
-                                   pending->reason, pending->note);
+    const char *key =
+        arena_printf(arena, "%s/%d/%s/%s", pending->regarding->uid, pending->event->type,
+                     pending->event->reason, pending->event->note);
     struct series *series = map_get(events->series, key);
     int r;
 
@@ -248,7 +240,7 @@ static void write_one(struct events *events, const struct pending *pending)
     if (r < 0) {
         metric_add(&DROPPED, 1, NULL);
         log_write(events->has_failed ? LOG_DEBUG : LOG_WARN, "event not written, ignoring",
-                  "reason", pending->reason, "error", err.message, NULL);
+                  "reason", pending->event->reason, "error", ERROR_TEXT(&err), NULL);
     }
     events->has_failed = r < 0;
 }
@@ -290,23 +282,14 @@ void events_stop(struct events *events)
 }
 
 void events_emit(struct events *events, const struct kube_kind *kind,
-                 const struct kube_object *regarding, enum event_type type, const char *reason,
-                 const char *format, ...)
+                 const struct kube_object *regarding, const struct event *event)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    va_list args;
-
-    va_start(args, format);
-    const char *note = arena_vprintf(arena, format, args);
-    va_end(args);
-
     struct pending *pending = xcalloc(1, sizeof(*pending));
+
     pending->kind = kind;
     /* Counting references changes the counter only, which belongs to nobody. */
     pending->regarding = kube_object_ref((struct kube_object *)regarding);
-    pending->type = type;
-    snprintf(pending->reason, sizeof(pending->reason), "%s", reason);
-    pending->note = xstrndup(note, str_utf8_cut(note, strlen(note), MAX_NOTE));
+    pending->event = event;
     pending->time_us = clock_wall_us(events->clock);
     pending->time_ms = clock_monotonic_ms(events->clock);
 

@@ -6,6 +6,14 @@
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
+/* What is said of a transition. The words are constants of the program, since everybody who may list
+ * Events reads them: what devices, pods and users wrote belongs to the status of its object. */
+struct event {
+    enum event_type type;
+    const char *reason; /* one word, at most 128 bytes; the action too */
+    const char *note;   /* at most 1 KiB */
+};
+
 struct events;
 /*
  * component: reportingController, "propeller.propeller.abstractmachines.fr/controller". One thread
@@ -20,9 +28,7 @@ int events_start(struct events *events, struct error *err) MUST_CHECK;
  */
 void events_stop(struct events *events);
 
-/* Any thread, never waits. The same (object, type, reason, message) again within 10 minutes raises
- * the series count instead of a new Event. reason: one word, at most
- * 128 bytes; the action too. The message is cut at 1 KiB. Both are copied. */
+/* Any thread, never waits. The same event of the same object again within 10 minutes raises the
+ * series count instead of a new Event. *event is not copied: it lives as long as `events`. */
 void events_emit(struct events *events, const struct kube_kind *kind,
-                 const struct kube_object *regarding, enum event_type type, const char *reason,
-                 const char *format, ...) PRINTF_LIKE(6, 7);
+                 const struct kube_object *regarding, const struct event *event);

@@ -239,7 +239,7 @@ void informer_observed(struct informer *informer, const struct kube_object *obje
 
     if (watch_keep(informer->project, tree, &kept, &err) < 0) {
         log_warn("reply to a write not kept, waiting for the watch", "name", object->name.name,
-                 "error", err.message, NULL);
+                 "error", ERROR_TEXT(&err), NULL);
         return;
     }
     put(informer, store_put, kept);

@@ -62,7 +62,7 @@ static void tell(const struct service_account *self, bool was_failing, int r,
 {
     if (r < 0)
         log_write(was_failing ? LOG_DEBUG : LOG_WARN, "token not renewed, trying again", "identity",
-                  self->name.name, "error", err->message, NULL);
+                  self->name.name, "error", ERROR_TEXT(err), NULL);
     else
         log_write(was_failing ? LOG_INFO : LOG_DEBUG, "token renewed", "identity", self->name.name,
                   NULL);

@@ -80,6 +80,28 @@ START_TEST(a_long_message_is_cut_at_a_character)
 }
 END_TEST
 
+START_TEST(quoted_text_is_in_the_message_and_not_in_the_text_for_a_log)
+{
+    struct error err = { 0 };
+    char text[sizeof(err.message)];
+
+    (void)error_set_quoting(&err, ERROR_INVALID, "the device reports: %s", "a secret");
+    ck_assert_str_eq(err.message, "the device reports: a secret");
+    ck_assert_str_eq(ERROR_TEXT(&err), "Invalid");
+    (void)error_wrap(&err, "update of '%s'", "a");
+    (void)error_wrap(&err, "round '%s'", "one");
+    ck_assert_str_eq(err.message, "round 'one': update of 'a': the device reports: a secret");
+    ck_assert_str_eq(ERROR_TEXT(&err), "round 'one': update of 'a'");
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    (void)error_wrap(&err, "%s", text); /* nothing of the rest has room */
+    ck_assert_str_eq(ERROR_TEXT(&err), text);
+    (void)error_set(&err, ERROR_GONE, "too old");
+    ck_assert_str_eq(ERROR_TEXT(&err), "too old");
+}
+END_TEST
+
 START_TEST(what_may_change_by_itself_is_transient)
 {
     static const bool TRANSIENT[] = {
@@ -120,6 +142,7 @@ int main(void)
     tcase_add_test(tcase, a_wrapped_success_is_an_internal_error);
     tcase_add_test(tcase, the_message_may_be_an_argument_of_the_next);
     tcase_add_loop_test(tcase, a_long_message_is_cut_at_a_character, 0, 4);
+    tcase_add_test(tcase, quoted_text_is_in_the_message_and_not_in_the_text_for_a_log);
     tcase_add_test(tcase, what_may_change_by_itself_is_transient);
     tcase_add_test(tcase, every_code_has_a_name_of_its_own);
     suite_add_tcase(suite, tcase);

@@ -469,7 +469,8 @@ static void send_marker(struct bridge *bridge, const struct marker *marker)
     pthread_mutex_lock(&bridge->lock);
     fence_forget(&bridge->fence);
     pthread_mutex_unlock(&bridge->lock);
-    log_debug("marker not published, the next connection tries again", "error", err.message, NULL);
+    log_debug("marker not published, the next connection tries again", "error", ERROR_TEXT(&err),
+              NULL);
 }
 
 bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter)

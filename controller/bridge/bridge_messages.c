@@ -49,7 +49,7 @@ void bridge_count_rejected(const char *reason, size_t count)
 static void malformed(enum message_kind kind, const struct error *err)
 {
     metric_add(&MALFORMED, 1, KIND_NAMES[kind], NULL);
-    log_debug("message dropped", "kind", KIND_NAMES[kind], "error", err->message, NULL);
+    log_debug("message dropped", "kind", KIND_NAMES[kind], "error", ERROR_TEXT(err), NULL);
 }
 
 static void wake_proplets(struct bridge_sink *sink, struct arena *arena, const char *key)

@@ -114,8 +114,8 @@ static int list_all(struct catch_up *catch_up, struct map *missing, struct error
         *err = refusal;
         return -ERROR_FORBIDDEN;
     }
-    log_warn("going on without a namespace whose Tasks may not be listed", "error", refusal.message,
-             NULL);
+    log_warn("going on without a namespace whose Tasks may not be listed", "error",
+             ERROR_TEXT(&refusal), NULL);
     return 0;
 }
 
@@ -147,7 +147,7 @@ int catch_up_ready(void *self, struct error *err)
             return r;
         }
         if (r < 0) {
-            log_warn("Tasks not listed, trying again", "error", err->message, NULL);
+            log_warn("Tasks not listed, trying again", "error", ERROR_TEXT(err), NULL);
             map_destroy(missing);
             return 0;
         }

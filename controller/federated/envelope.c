@@ -142,7 +142,7 @@ static int refused_by_device(const struct parse *parse, const char *error)
     text[str_utf8_cut(text, strlen(text), SHOWN_ERROR)] = '\0';
     for (char *c = text; *c; c++)
         *c = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
-    return error_set(parse->err, ERROR_INVALID, "the device reports: %s", text);
+    return error_set_quoting(parse->err, ERROR_INVALID, "the device reports: %s", text);
 }
 
 static int read_fields(const struct parse *parse, const struct json_slice *members)

@@ -35,14 +35,6 @@ static void set_condition(const struct planning *planning, const char *type,
     ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
 }
 
-static void set_event(struct federated_plan *plan, enum event_type type, const char *reason,
-                      const char *message)
-{
-    plan->event_type = type;
-    plan->event_reason = reason;
-    plan->event_message = message;
-}
-
 static bool is_final(enum federatedjob_phase phase)
 {
     return phase == FEDERATED_COMPLETED || phase == FEDERATED_FAILED;
@@ -101,8 +93,7 @@ static void finish(const struct planning *planning, enum federatedjob_phase phas
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
-    set_event(plan, failed ? EVENT_WARNING : EVENT_NORMAL, failed ? "Failed" : "Completed",
-              arena_printf(planning->arena, "%s: %s", reason, message));
+    plan->event = failed ? &FEDERATED_EVENT_FAILED : &FEDERATED_EVENT_COMPLETED;
 }
 
 static void plan_all_completed(const struct planning *planning)
@@ -127,9 +118,7 @@ static void plan_round_completed(const struct planning *planning)
         return;
     }
     plan->requeue_after_ms = 1; /* the next round, from what is written now */
-    set_event(plan, EVENT_NORMAL, "Aggregated",
-              arena_printf(planning->arena, "round %" PRId64 " of %" PRId64 " is complete", number,
-                           total));
+    plan->event = &FEDERATED_EVENT_AGGREGATED;
 }
 
 static const char *round_failure(const struct planning *planning)
@@ -160,10 +149,7 @@ static void begin(const struct planning *planning)
     if (plan->status.phase == FEDERATED_RUNNING)
         return;
     plan->status.phase = FEDERATED_RUNNING;
-    set_event(plan, EVENT_NORMAL, "Started",
-              arena_printf(planning->arena, "%" PRId64 " rounds with %zu participants",
-                           federatedjob_rounds(&planning->observed->job.spec),
-                           planning->observed->job.spec.participants.len));
+    plan->event = &FEDERATED_EVENT_STARTED;
 }
 
 static void plan_taken(const struct planning *planning)
@@ -173,9 +159,6 @@ static void plan_taken(const struct planning *planning)
         planning->arena, "TrainingRound '%s' exists and does not belong to this FederatedJob",
         observed->round_name);
 
-    if (!str_equal(plan_condition_reason(observed->job.status.conditions, "Progressing"),
-                   "RoundNameTaken"))
-        set_event(planning->plan, EVENT_WARNING, "RoundNameTaken", message);
     set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNameTaken", message);
     plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
 }
@@ -193,8 +176,6 @@ static void plan_unavailable(const struct planning *planning)
         finish(planning, FEDERATED_FAILED, FEDERATED_REASON_MODEL, observed->unavailable);
         return;
     }
-    if (!str_equal(plan_condition_reason(stored, "Progressing"), FEDERATED_REASON_MODEL))
-        set_event(planning->plan, EVENT_WARNING, FEDERATED_REASON_MODEL, observed->unavailable);
     set_condition(planning, "ModelAvailable", CONDITION_FALSE, "StoreFailed",
                   observed->unavailable);
     set_condition(planning, "Progressing", CONDITION_FALSE, FEDERATED_REASON_MODEL,
@@ -209,8 +190,6 @@ static void plan_cleaned(const struct planning *planning)
     const cJSON *stored = observed->job.status.conditions;
 
     if (observed->unclean) {
-        if (!condition_is(stored, "ModelsRemoved", CONDITION_FALSE))
-            set_event(planning->plan, EVENT_WARNING, "ModelsNotRemoved", observed->unclean);
         set_condition(planning, "ModelsRemoved", CONDITION_FALSE, "StoreFailed", observed->unclean);
     } else if (observed->cleaned && (is_final(observed->job.status.phase) ||
                                      (condition_get(stored, "ModelsRemoved") &&

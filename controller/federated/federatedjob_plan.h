@@ -3,7 +3,7 @@
 
 #include "common/api/federatedjob.h"
 #include "common/api/traininground.h"
-#include "common/runtime/events.h"
+#include "controller/shared/transitions.h"
 
 /*
  *   Pending ──> Running ──its last round completed──> Completed
@@ -55,10 +55,7 @@ struct federated_plan {
     int64_t keep_from; /* rounds before this number, and their models, are removed */
     struct federatedjob_status status; /* as it is to be stored */
 
-    /* Of a transition; reason NULL: none. */
-    enum event_type event_type;
-    const char *event_reason;
-    const char *event_message;
+    const struct event *event; /* of a transition; NULL: none */
 
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };

@@ -69,12 +69,10 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct federated_plan *plan)
 {
-    if (!plan->event_reason)
+    if (!plan->event)
         return;
-    log_info("federated job changed", "uid", object->uid, "event", plan->event_reason, "message",
-             plan->event_message, NULL);
-    events_emit(rc->events, &KIND_FEDERATEDJOB, object, plan->event_type, plan->event_reason, "%s",
-                plan->event_message);
+    log_info("federated job changed", "uid", object->uid, "event", plan->event->reason, NULL);
+    events_emit(rc->events, &KIND_FEDERATEDJOB, object, plan->event);
 }
 
 /* spec.modelRef becomes a model of this job, in its own scope. */
@@ -114,7 +112,7 @@ static int find_model(struct shared *shared, struct reconcile *rc, struct job_tu
     }
     if (r < 0 && r != -ERROR_CANCELED) {
         log_warn("model of a federated job not read, trying again", "job", turn->scope.uid, "error",
-                 err->message, NULL);
+                 ERROR_TEXT(err), NULL);
         observed->unavailable = arena_printf(rc->arena, "spec.modelRef: %s", err->message);
     }
     return r < 0 ? error_wrap(err, "spec.modelRef") : 0;
@@ -176,7 +174,7 @@ static void clean(struct shared *shared, struct reconcile *rc, struct job_turn *
     if (turn->observed.cleaned)
         return;
     log_warn("old models not removed, trying again later", "job", turn->scope.uid, "error",
-             err.message, NULL);
+             ERROR_TEXT(&err), NULL);
     turn->observed.unclean = arena_strdup(rc->arena, err.message);
 }
 

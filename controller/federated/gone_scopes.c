@@ -95,7 +95,7 @@ int gone_scopes_forget(struct gone_scopes *gone, struct model_store *store,
         int r = model_store_forget(store, &left, err);
         if (r < 0) {
             log_warn("what a deleted object left in the model store stays for now", "name",
-                     name->name, "uid", scope->uid, "error", err->message, NULL);
+                     name->name, "uid", scope->uid, "error", ERROR_TEXT(err), NULL);
             add(gone, scope);
             return r;
         }

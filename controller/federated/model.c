@@ -92,9 +92,9 @@ int fl_shape_check(const char *expected, const char *actual, struct error *err)
     size_t expected_cut = str_utf8_cut(expected, expected_len, SHOWN_SHAPE);
     size_t actual_cut = str_utf8_cut(actual, actual_len, SHOWN_SHAPE);
 
-    return error_set(err, ERROR_INVALID, "has the shape %.*s%s, must have %.*s%s", (int)actual_cut,
-                     actual, actual_cut < actual_len ? "..." : "", (int)expected_cut, expected,
-                     expected_cut < expected_len ? "..." : "");
+    return error_set_quoting(err, ERROR_INVALID, "has the shape %.*s%s, must have %.*s%s",
+                             (int)actual_cut, actual, actual_cut < actual_len ? "..." : "",
+                             (int)expected_cut, expected, expected_cut < expected_len ? "..." : "");
 }
 
 static size_t count_of(const char *const *shapes, size_t count, const char *shape)

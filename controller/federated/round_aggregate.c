@@ -156,8 +156,8 @@ static bool note_culprit(struct round_turn *turn, struct arena *arena,
     if (err->code != ERROR_NOT_FOUND && err->code != ERROR_INVALID && err->code != ERROR_TOO_LARGE)
         return false;
     log_warn("update rejected, the round goes on without it", "uid", turn->uid, "proplet",
-             turn->observed.round.spec.participants.items[culprit->member], "error", err->message,
-             NULL);
+             turn->observed.round.spec.participants.items[culprit->member], "error",
+             ERROR_TEXT(err), NULL);
     turn->members[culprit->member].unfit = arena_strdup(arena, err->message);
     return true;
 }
@@ -217,7 +217,8 @@ static int note_failure(struct round_turn *turn, struct arena *arena, int r,
 {
     if (r == -ERROR_CANCELED)
         return r;
-    log_warn("updates not aggregated, trying again", "uid", turn->uid, "error", err->message, NULL);
+    log_warn("updates not aggregated, trying again", "uid", turn->uid, "error", ERROR_TEXT(err),
+             NULL);
     if (is_overdue(turn)) {
         turn->observed.failure = "AggregationFailed";
         turn->observed.failure_message = arena_strdup(arena, err->message);

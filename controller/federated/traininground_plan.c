@@ -48,14 +48,6 @@ static void set_condition(const struct planning *planning, const char *type,
     ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
 }
 
-static void set_event(struct round_plan *plan, enum event_type type, const char *reason,
-                      const char *message)
-{
-    plan->event_type = type;
-    plan->event_reason = reason;
-    plan->event_message = message;
-}
-
 static bool is_final(enum round_phase phase)
 {
     return phase == ROUND_COMPLETED || phase == ROUND_FAILED;
@@ -197,8 +189,7 @@ static void finish(struct planning *planning, enum round_phase phase, const char
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
-    set_event(plan, failed ? EVENT_WARNING : EVENT_NORMAL, failed ? "Failed" : "Completed",
-              arena_printf(planning->arena, "%s: %s", reason, message));
+    plan->event = failed ? &ROUND_EVENT_FAILED : &ROUND_EVENT_COMPLETED;
 }
 
 static const char *shortfall(const struct planning *planning, const char *when)
@@ -268,20 +259,11 @@ static void choose(struct planning *planning)
     plan->create_len = 0;
     plan->requeue_after_ms = 0;
     set_condition(planning, "Progressing", CONDITION_TRUE, "Aggregating", "");
-    set_event(plan, EVENT_NORMAL, "Aggregated",
-              arena_printf(planning->arena,
-                           "%" PRId64 " updates, of which %" PRId64
-                           " of earlier rounds, become one model",
-                           plan->status.updates_received, late));
+    plan->event = &ROUND_EVENT_AGGREGATED;
 }
 
-/* An event when this begins to be so. */
 static void set_waiting(struct planning *planning, const char *reason, const char *message)
 {
-    const cJSON *stored = planning->observed->round.status.conditions;
-
-    if (!str_equal(plan_condition_reason(stored, "Progressing"), reason))
-        set_event(planning->plan, EVENT_WARNING, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
 }
 
@@ -388,9 +370,7 @@ static void plan_pending(struct planning *planning)
     plan->status.start_time_us = planning->observed->now_us;
     plan->requeue_after_ms = 1;
     set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
-    set_event(plan, EVENT_NORMAL, "Started",
-              arena_printf(planning->arena, "%zu participants, %" PRId64 " updates are required",
-                           planning->len, planning->required));
+    plan->event = &ROUND_EVENT_STARTED;
 }
 
 static void plan_running(struct planning *planning)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/api/traininground.h"
-#include "common/runtime/events.h"
+#include "controller/shared/transitions.h"
 #include "controller/task/plan/task_outcome.h"
 
 /*
@@ -99,10 +99,7 @@ struct round_plan {
     bool aggregate; /* what the stored status names: read, made into a model, and planned anew */
     struct traininground_status status; /* as it is to be stored */
 
-    /* Of a transition; reason NULL: none. */
-    enum event_type event_type;
-    const char *event_reason;
-    const char *event_message;
+    const struct event *event; /* of a transition; NULL: none */
 
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };

@@ -34,12 +34,10 @@ static void count(const struct traininground_status *status)
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct round_plan *plan)
 {
-    if (!plan->event_reason)
+    if (!plan->event)
         return;
-    log_info("round changed", "uid", object->uid, "event", plan->event_reason, "message",
-             plan->event_message, NULL);
-    events_emit(rc->events, &KIND_TRAININGROUND, object, plan->event_type, plan->event_reason, "%s",
-                plan->event_message);
+    log_info("round changed", "uid", object->uid, "event", plan->event->reason, NULL);
+    events_emit(rc->events, &KIND_TRAININGROUND, object, plan->event);
 }
 
 static void cannot_go_on(struct round_turn *turn, struct arena *arena, const char *reason,

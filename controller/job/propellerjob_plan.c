@@ -43,14 +43,6 @@ static void set_condition(const struct planning *planning, const char *type,
     ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
 }
 
-static void set_event(struct job_plan *plan, enum event_type type, const char *reason,
-                      const char *message)
-{
-    plan->event_type = type;
-    plan->event_reason = reason;
-    plan->event_message = message;
-}
-
 static int64_t limit_us(const struct json_opt_int *seconds)
 {
     return plan_limit_us(seconds->value);
@@ -279,8 +271,7 @@ static void finish(const struct planning *planning, enum job_phase phase, const 
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
-    set_event(plan, failed ? EVENT_WARNING : EVENT_NORMAL, failed ? "Failed" : "Completed",
-              arena_printf(planning->arena, "%s: %s", reason, message));
+    plan->event = failed ? &JOB_EVENT_FAILED : &JOB_EVENT_COMPLETED;
 }
 
 static void conclude(const struct planning *planning)
@@ -309,7 +300,7 @@ static void begin(const struct planning *planning)
     if (plan->status.phase == JOB_RUNNING)
         return;
     plan->status.phase = JOB_RUNNING;
-    set_event(plan, EVENT_NORMAL, "Started", "its Tasks are made and may run");
+    plan->event = &JOB_EVENT_STARTED;
 }
 
 static void plan_suspension(const struct planning *planning)
@@ -356,12 +347,6 @@ static void plan_progress(const struct planning *planning)
         const char *message = arena_printf(
             planning->arena, "Task '%s' exists and does not belong to this PropellerJob",
             observed->tasks->items[taken].object);
-        if (!str_equal(
-                json_string(json_get(condition_get(observed->job.status.conditions, "Progressing"),
-                                     "message"),
-                            ""),
-                message))
-            set_event(planning->plan, EVENT_WARNING, JOB_REASON_NAME_TAKEN, message);
         set_condition(planning, "Progressing", CONDITION_FALSE, JOB_REASON_NAME_TAKEN, message);
     } else if (missing != SIZE_MAX) {
         set_condition(planning, "Progressing", CONDITION_TRUE, "WaitingForTaskRefs",

@@ -1,8 +1,8 @@
 /* What to do with a PropellerJob, decided from what was observed. Pure. */
 #pragma once
 
-#include "common/runtime/events.h"
 #include "controller/job/propellerjob_tasks.h"
+#include "controller/shared/transitions.h"
 #include "controller/task/plan/task_outcome.h"
 
 /*
@@ -61,10 +61,7 @@ struct job_plan {
     bool remove;                       /* delete the object: its time to live is over */
     struct propellerjob_status status; /* as it is to be stored */
 
-    /* Of a transition; reason NULL: none. */
-    enum event_type event_type;
-    const char *event_reason;
-    const char *event_message;
+    const struct event *event; /* of a transition; NULL: none */
 
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };

@@ -97,12 +97,10 @@ static int read_whole(struct reconcile *rc, const struct kube_object *object, co
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct job_plan *plan)
 {
-    if (!plan->event_reason)
+    if (!plan->event)
         return;
-    log_info("job changed", "uid", object->uid, "event", plan->event_reason, "message",
-             plan->event_message, NULL);
-    events_emit(rc->events, &KIND_PROPELLERJOB, object, plan->event_type, plan->event_reason, "%s",
-                plan->event_message);
+    log_info("job changed", "uid", object->uid, "event", plan->event->reason, NULL);
+    events_emit(rc->events, &KIND_PROPELLERJOB, object, plan->event);
 }
 
 /* r: why nothing more is made in this turn. Said, unless it passes by itself: the job changed, or

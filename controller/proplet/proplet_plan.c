@@ -138,18 +138,12 @@ static void plan_event(const struct proplet_observed *observed, enum verdict ver
     const struct proplet_status *old = &observed->proplet.status;
     const cJSON *ready = condition_get(old->conditions, "Ready");
     const char *old_reason = json_string(json_get(ready, "reason"), "");
-    bool trouble = observed->pods && observed->pods->trouble;
 
-    if ((verdict == VERDICT_DUPLICATE || trouble) && !str_equal(old_reason, said->reason)) {
-        plan->event_type = EVENT_WARNING;
-        plan->event_reason = said->reason;
-        plan->event_message = said->message;
-    } else if (plan->status.phase != old->phase) {
-        bool online = plan->status.phase == PROPLET_RUNNING;
-        plan->event_type = online ? EVENT_NORMAL : EVENT_WARNING;
-        plan->event_reason = online ? "Online" : "Offline";
-        plan->event_message = online && !observed->pods ? "the device is alive" : said->message;
-    }
+    if (verdict == VERDICT_DUPLICATE && !str_equal(old_reason, said->reason))
+        plan->event = &PROPLET_EVENT_DUPLICATE;
+    else if (plan->status.phase != old->phase)
+        plan->event =
+            plan->status.phase == PROPLET_RUNNING ? &PROPLET_EVENT_ONLINE : &PROPLET_EVENT_OFFLINE;
 }
 
 /* ---- devices of type k8s: the pods decide on all but whether they are heard ---- */
@@ -283,6 +277,28 @@ static struct said say_ready(struct arena *arena, const struct proplet_observed 
     return say(arena, observed, verdict);
 }
 
+/* The pods are as well made without it. Stays until they are written again. */
+static bool tell_left_out(struct arena *arena, const struct proplet_observed *observed, cJSON *list)
+{
+    const char *field = observed->pods ? observed->pods->left_out : NULL;
+
+    if (!field)
+        return false;
+    if (!*field) {
+        bool was_told = condition_get(list, "PodTemplateApplied") != NULL;
+        condition_remove(list, "PodTemplateApplied");
+        return was_told;
+    }
+    const struct said said = {
+        "UnknownField",
+        arena_printf(arena,
+                     "spec.k8s.podTemplate%s: the API server does not know this field and left it "
+                     "out",
+                     field),
+    };
+    return set_condition(observed, list, "PodTemplateApplied", false, &said);
+}
+
 static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
                        enum verdict verdict, struct proplet_plan *plan)
 {
@@ -303,6 +319,7 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
         arena, old->conditions ? json_copy(old->conditions) : cJSON_CreateArray(), json_free);
     bool changed = set_condition(observed, list, "Ready", alive, &ready);
     changed |= set_condition(observed, list, "Connected", connected, &heard);
+    changed |= tell_left_out(arena, observed, list);
     status->conditions = list;
     status->alive = alive;
     plan->transition |= changed || status->phase != old->phase || old->alive != alive;
@@ -345,11 +362,6 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
 
     plan->status.conditions = list;
     plan->transition = true;
-    if (plan->event_reason || healthy != was_unhealthy)
-        return;
-    plan->event_type = healthy ? EVENT_NORMAL : EVENT_WARNING;
-    plan->event_reason = healthy ? "Healthy" : "Unhealthy";
-    plan->event_message = healthy ? "a result came from the device" : said->message;
 }
 
 struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed)

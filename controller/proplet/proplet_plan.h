@@ -2,10 +2,10 @@
 #pragma once
 
 #include "common/api/proplet.h"
-#include "common/runtime/events.h"
 #include "controller/bridge/bridge.h"
 #include "controller/device/fleet.h"
 #include "controller/scheduler/placements.h"
+#include "controller/shared/transitions.h"
 #include "controller/workload/proplet_deployment_plan.h"
 
 /*
@@ -56,9 +56,7 @@ struct proplet_plan {
     bool news;                    /* metadata is among them: before mere refreshes */
     struct device_news device;
     struct device_news *pod_devices; /* of each in observed */
-    enum event_type event_type;
-    const char *event_reason; /* NULL: none */
-    const char *event_message;
+    const struct event *event;       /* of a transition; NULL: none */
     int64_t deadline_ms; /* when silence makes it Offline (monotonic); 0: not by silence */
 };
 

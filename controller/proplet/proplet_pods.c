@@ -22,7 +22,7 @@ struct turn {
     const struct proplet *proplet;
     struct deployment_observed observed;
     struct workload_trouble trouble; /* why it is not as it should be; reason NULL: it is */
-    const char *left_out;            /* of podTemplate, when it was written */
+    const char *left_out;            /* as proplet_pods has it */
 };
 
 static const cJSON *cached(const struct turn *turn, struct informer *informer)
@@ -196,9 +196,10 @@ static int write_object(struct turn *turn, const struct deployment_plan *plan, s
              turn->name.name, NULL);
     informer_observed(turn->informer, reply);
     turn->observed.live = kube_object_json(turn->rc->arena, reply);
-    turn->left_out =
+    const char *left_out =
         pod_template_left_out(turn->rc->arena, turn->proplet->spec.k8s->pod_template,
                               json_path(turn->observed.live, "spec", "template", NULL));
+    turn->left_out = left_out ? left_out : "";
     return 0;
 }
 
@@ -286,7 +287,7 @@ static void look_for_refusal(const struct turn *turn, struct proplet_pods *told)
     reconcile_again_after(rc, PODS_EVENT_MS);
     if (refused_pods_read(rc, json_string(uid, ""), &message, &err) < 0)
         log_warn("events of a StatefulSet not read, its pods are still awaited", "object",
-                 turn->name.name, "error", err.message, NULL);
+                 turn->name.name, "error", ERROR_TEXT(&err), NULL);
     if (!message)
         return;
 

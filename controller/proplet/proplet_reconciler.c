@@ -119,29 +119,15 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct proplet_plan *plan)
 {
-    if (!plan->event_reason)
+    if (!plan->event)
         return;
 
-    log_info("proplet changed", "event", plan->event_reason, "message", plan->event_message, NULL);
-    events_emit(rc->events, &KIND_PROPLET, object, plan->event_type, plan->event_reason, "%s",
-                plan->event_message);
-}
-
-/* Once, when it is written: the pods are as well made as without it. */
-static void announce_left_out(struct reconcile *rc, const struct kube_object *object,
-                              const char *field)
-{
-    if (!field)
-        return;
-    log_warn("the API server left out a field of a podTemplate", "field", field, NULL);
-    events_emit(rc->events, &KIND_PROPLET, object, EVENT_WARNING, "UnknownField",
-                "spec.k8s.podTemplate%s: the API server does not know this field and left it out",
-                field);
+    log_info("proplet changed", "uid", object->uid, "event", plan->event->reason, NULL);
+    events_emit(rc->events, &KIND_PROPLET, object, plan->event);
 }
 
 /* Whose turn it is when the brake begins or ends to hold says so, for all. */
-static void announce_brake(struct shared *shared, struct reconcile *rc,
-                           const struct kube_object *object)
+static void announce_brake(struct shared *shared, const struct reconcile *rc)
 {
     struct brake_plan brake;
 
@@ -154,14 +140,8 @@ static void announce_brake(struct shared *shared, struct reconcile *rc,
                  "are back",
                  "offline", LOG_INT((int64_t)brake.offline), "fleet", LOG_INT((int64_t)brake.fleet),
                  NULL);
-        events_emit(rc->events, &KIND_PROPLET, object, EVENT_WARNING, "FleetOffline",
-                    "%zu of %zu Proplets went Offline at once: their Tasks wait until enough are "
-                    "back",
-                    brake.offline, brake.fleet);
     } else {
         log_info("enough of the fleet is back, Proplets count as lost again", NULL);
-        events_emit(rc->events, &KIND_PROPLET, object, EVENT_NORMAL, "FleetBack",
-                    "enough Proplets are back: those that are not count as lost again");
     }
 }
 
@@ -291,14 +271,13 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
         if (r < 0) /* not acted on */
             observed.generation = observed.proplet.status.observed_generation;
         observed.pods = &pods;
-        announce_left_out(rc, object, pods.left_out);
     }
 
     struct error later = { 0 };
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
     note_all_news(shared, identities, &observed, &plan);
     int told = act(shared, rc, object, json, &observed, &plan, r < 0 ? &later : err);
-    announce_brake(shared, rc, object); /* its own write may have made it news */
+    announce_brake(shared, rc); /* its own write may have made it news */
     return r < 0 ? r : told;
 }
 

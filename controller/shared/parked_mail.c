@@ -27,8 +27,8 @@ static bool is_trouble(int r)
     return r == -ERROR_INTERNAL || r == -ERROR_TIMEOUT || r == -ERROR_UNAVAILABLE;
 }
 
-void mail_note_turn(struct shared *shared, struct reconcile *rc, const struct kube_kind *kind,
-                    const struct kube_object *object, int r, const struct error *err)
+void mail_note_turn(struct shared *shared, const struct kube_object *object, int r,
+                    const struct error *err)
 {
     if (!is_trouble(r) ||
         !mailbox_failed(shared->mailbox, object->uid, clock_monotonic_ms(shared->clock),
@@ -37,9 +37,7 @@ void mail_note_turn(struct shared *shared, struct reconcile *rc, const struct ku
 
     metric_add(&PARKED, 1, NULL);
     log_error("not written for long while others are: its mail does not hold up theirs any more",
-              "uid", object->uid, "error", err->message, NULL);
-    events_emit(rc->events, kind, object, EVENT_WARNING, "NotWritten",
-                "the API server takes the status of others, and of this one it does not");
+              "uid", object->uid, "error", ERROR_TEXT(err), NULL);
 }
 
 void mail_tell_oldest(struct shared *shared)

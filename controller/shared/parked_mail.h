@@ -14,7 +14,7 @@
 /* A status was written, of whatever object. */
 void mail_note_written(struct shared *shared);
 /* The turn of an object that gets mail ended with r, and will be tried again if that is an error. */
-void mail_note_turn(struct shared *shared, struct reconcile *rc, const struct kube_kind *kind,
-                    const struct kube_object *object, int r, const struct error *err);
+void mail_note_turn(struct shared *shared, const struct kube_object *object, int r,
+                    const struct error *err);
 /* Brings the gauge up to date: how old the oldest mail is that is not written. From time to time. */
 void mail_tell_oldest(struct shared *shared);

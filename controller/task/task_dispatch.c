@@ -72,7 +72,7 @@ static int send_payload(struct shared *shared, struct reconcile *rc,
     int r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
                            qos_of(proplet), err);
     if (r == -ERROR_UNAVAILABLE) {
-        log_debug("start not published, waiting for the broker", "error", err->message, NULL);
+        log_debug("start not published, waiting for the broker", "error", ERROR_TEXT(err), NULL);
         rc->requeue_after_ms = PUBLISH_RETRY_MS;
         return TASK_NOT_PUBLISHED;
     }
@@ -86,7 +86,7 @@ static int send_payload(struct shared *shared, struct reconcile *rc,
                        r < 0 ? 0 : clock_monotonic_ms(rc->clock));
     if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {
         log_warn("start not acknowledged by the broker, publishing it again", "uid", observed->uid,
-                 "error", err->message, NULL);
+                 "error", ERROR_TEXT(err), NULL);
         rc->requeue_after_ms = 1; /* asks for the marker that it waits for */
         return TASK_NOT_PUBLISHED;
     }
@@ -154,7 +154,8 @@ bool task_send_stop(struct shared *shared, struct reconcile *rc,
                            qos_of(proplet), &err);
     if (r == 0 || r == -ERROR_TIMEOUT)
         return true;
-    log_warn("stop not published, trying again", "uid", observed->uid, "error", err.message, NULL);
+    log_warn("stop not published, trying again", "uid", observed->uid, "error", ERROR_TEXT(&err),
+             NULL);
     rc->requeue_after_ms = PUBLISH_RETRY_MS;
     return false;
 }

@@ -93,13 +93,14 @@ static void note_answer(struct shared *shared, const struct kube_name *task,
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct task_plan *plan)
 {
-    if (!plan->event_reason)
+    if (!plan->event)
         return;
 
     log_info("task changed", "uid", object->uid, "attempt", LOG_INT(plan->status.attempt), "event",
-             plan->event_reason, "message", plan->event_message, NULL);
-    events_emit(rc->events, &KIND_TASK, object, plan->event_type, plan->event_reason, "%s",
-                plan->event_message);
+             plan->event->reason, "reason", plan->status.reason, "proplet",
+             plan->status.assigned_proplet, "missed_runs",
+             plan->missed ? LOG_INT((int64_t)plan->missed) : NULL, NULL);
+    events_emit(rc->events, &KIND_TASK, object, plan->event);
 }
 
 /* What was projected away must be there to be removed: a Task that starts over is read whole. */
@@ -178,9 +179,7 @@ static void give_up(struct shared *shared, struct reconcile *rc, const struct ku
                     const struct task_plan *plan, const struct error *err)
 {
     log_error("status refused by the API server, trying again later", "uid", object->uid, "error",
-              err->message, NULL);
-    events_emit(rc->events, &KIND_TASK, object, EVENT_WARNING, "StatusRefused",
-                "the API server does not take the status of this Task");
+              ERROR_TEXT(err), NULL);
     if (plan->ack_up_to) {
         mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
         bridge_count_rejected("unstorable", 1);
@@ -216,7 +215,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     int r = write_status(shared, rc, json, observed, plan, &written, err);
     if (is_permanent(shared, observed, r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "error",
-                 err->message, NULL);
+                 ERROR_TEXT(err), NULL);
         *plan = task_plan_without_payload(rc->arena, observed, plan);
         r = write_status(shared, rc, json, observed, plan, &written, err);
     }
@@ -274,7 +273,9 @@ static int release(struct shared *shared, struct reconcile *rc, const struct kub
         return error_wrap(err, "remove finalizer");
 
     mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
-    announce(rc, object, plan);
+    if (plan->stop_unconfirmed)
+        log_warn("deleted although its device did not confirm the stop in time", "uid", object->uid,
+                 "proplet", plan->status.assigned_proplet, NULL);
     look_again_if_there(shared, rc, object);
     return 0;
 }
@@ -376,7 +377,7 @@ static int turn(struct shared *shared, struct reconcile *rc, const struct kube_o
     bool waits = false;
     int r = reconcile_object(shared, rc, object, &waits, err);
 
-    mail_note_turn(shared, rc, &KIND_TASK, object, r, err);
+    mail_note_turn(shared, object, r, err);
     if (r < 0)
         coordinator_pass(shared->coordinator, object->uid);
     if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */

@@ -156,7 +156,7 @@ static void look_for_refusal(struct look *look, struct task_workload_state *stat
         return;
     if (refused_pods_read(look->rc, metadata_of(look->workload, "uid"), &message, &err) < 0) {
         log_warn("events of a Job not read, its pod is still awaited", "uid", look->observed->uid,
-                 "error", err.message, NULL);
+                 "error", ERROR_TEXT(&err), NULL);
         return;
     }
     if (message) {

@@ -72,7 +72,7 @@ static int scale_back(struct shared *shared, struct reconcile *rc,
     int r = patch_workload(rc, &KIND_DEPLOYMENT, shared->deployments, daemon, patch, err);
     if (r == -ERROR_FORBIDDEN || r == -ERROR_INVALID || r == -ERROR_INTERNAL) {
         log_warn("a daemon that somebody scaled is not put back, trying again later", "uid",
-                 observed->uid, "error", err->message, NULL);
+                 observed->uid, "error", ERROR_TEXT(err), NULL);
         task_requeue_at(observed, plan, observed->now_ms + TASK_WORKLOAD_RETRY_MS);
         r = 0;
     }

@@ -280,6 +280,14 @@ static void start_process(void)
     task_room_restore(shared, clock_wall_us(&stage.clock.clock));
 }
 
+void stage_write_events(void)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(events_start(process.events, &err), 0);
+    events_stop(process.events);
+}
+
 static void end_process(void)
 {
     struct shared *shared = &stage.shared;

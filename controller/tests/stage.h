@@ -50,6 +50,9 @@ void stage_marker(void);
 void stage_put_fleet(unsigned count);
 void stage_lose_fleet(unsigned count);
 
+/* The Events of this process so far reach the API server; those that come later do not. */
+void stage_write_events(void);
+
 /* What users do in the namespace "default"; spec is JSON, the rest of the object stays. The stage
  * begins with the Proplets "alpha" of "device-1" and "beta" of "device-2". */
 void stage_put(const struct kube_kind *kind, const char *name, const char *spec);

@@ -218,7 +218,7 @@ void world_expect_rest(const struct task_plan *plan)
     ck_assert_str_eq(status_text(&plan->status), status_text(world.status));
     ck_assert(!plan->add_finalizer && !plan->publish_stop && !plan->publish_start &&
               !plan->assign && !plan->remove && !plan->release);
-    ck_assert_ptr_null(plan->event_reason);
+    ck_assert_ptr_null(plan->event);
 }
 
 void world_expect_waiting(const struct task_plan *plan, const char *reason, const char *message)
@@ -230,5 +230,5 @@ void world_expect_waiting(const struct task_plan *plan, const char *reason, cons
     ck_assert_int_eq(plan->status.attempt, world.status->attempt);
     ck_assert(!plan->add_finalizer && !plan->publish_start && !plan->assign && !plan->remove &&
               !plan->release);
-    ck_assert_ptr_null(plan->event_reason);
+    ck_assert_ptr_null(plan->event);
 }

@@ -57,7 +57,7 @@ static void expect_wait(const struct task_plan *plan, const char *phases)
 {
     ck_assert_int_eq(plan->status.phase, TASK_RUNNING);
     ck_assert_str_eq(broadcast_phases(&plan->status), phases);
-    ck_assert_ptr_null(plan->event_reason);
+    ck_assert_ptr_null(plan->event);
     ck_assert_int_eq(plan->status.next_run_us, world.status->next_run_us);
     ck_assert_int_eq(plan->status.failures, 0);
     for (size_t i = 0; i < 3; i++)
@@ -218,7 +218,7 @@ START_TEST(no_run_is_left_out_for_one_that_may_have_ended)
 
     world.observed.backlog_drained = true;
     plan = broadcast_plan_all();
-    ck_assert_str_eq(plan.event_reason, "Skipped");
+    ck_assert_str_eq(plan.event->reason, "Skipped");
     ck_assert_int_gt(plan.status.next_run_us, world.observed.now_us);
     ck_assert_str_eq(broadcast_phases(&plan.status), RUNNING3);
 }

@@ -265,7 +265,7 @@ START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
     world_wait_ms(30000);
     plan = broadcast_plan_all();
     ck_assert(plan.release);
-    ck_assert_str_eq(plan.event_reason, "StopUnconfirmed");
+    ck_assert(plan.stop_unconfirmed);
 }
 END_TEST
 

@@ -102,7 +102,7 @@ START_TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
     ck_assert_int_eq(observed.job.status.phase, FEDERATED_COMPLETED);
 
     struct federated_plan plan = plan_now();
-    ck_assert(!plan.create && !plan.event_reason && !plan.requeue_after_ms);
+    ck_assert(!plan.create && !plan.event && !plan.requeue_after_ms);
     ck_assert_str_eq(reason_of(&plan, "Complete"), "True RoundsCompleted");
 }
 END_TEST
@@ -170,10 +170,10 @@ START_TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
     ck_assert(!plan.create);
     ck_assert_int_eq(plan.status.completed_rounds, 0);
     ck_assert_str_eq(reason_of(&plan, "Progressing"), "False RoundNameTaken");
-    ck_assert_str_eq(plan.event_reason, "RoundNameTaken");
+    ck_assert_ptr_eq(plan.event, &FEDERATED_EVENT_STARTED);
     store(&plan);
     plan = plan_now();
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
 }
 END_TEST
 

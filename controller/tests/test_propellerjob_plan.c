@@ -218,7 +218,7 @@ START_TEST(job_does_as_the_table_says)
     again.status.updated_at_us = observed.job.status.updated_at_us;
     ck_assert(json_equal(propellerjob_status_encode(arena, &again.status),
                          propellerjob_status_encode(arena, &observed.job.status)));
-    ck_assert_ptr_null(again.event_reason);
+    ck_assert_ptr_null(again.event);
 }
 END_TEST
 
@@ -228,7 +228,7 @@ START_TEST(finished_job_says_which_task_decided_it)
     see("cff");
     struct job_plan plan = plan_now();
     ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-b' failed: DeviceError");
-    ck_assert_str_eq(plan.event_message, "TaskFailed: Task 'job-b' failed: DeviceError");
+    ck_assert_ptr_eq(plan.event, &JOB_EVENT_FAILED);
 
     states[1].finished_at_us =
         states[2].finished_at_us; /* in the same second: the first of the list */

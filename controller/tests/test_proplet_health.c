@@ -132,24 +132,24 @@ START_TEST(health_is_told_in_an_event_once)
                                          .now_us = NOW_US };
     struct proplet_plan plan = proplet_plan(stage.arena, &observed);
 
-    ck_assert_ptr_null(plan.event_reason); /* healthy from the beginning */
+    ck_assert_ptr_null(plan.event); /* healthy from the beginning */
     observed.proplet.status = plan.status;
     observed.device.unanswered = FLEET_MAX_UNANSWERED;
     plan = proplet_plan(stage.arena, &observed);
     ck_assert(plan.transition);
-    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
-    ck_assert_str_eq(plan.event_reason, "Unhealthy");
+    ck_assert(condition_is(plan.status.conditions, "Healthy", CONDITION_FALSE));
+    ck_assert_ptr_null(plan.event);
 
     observed.proplet.status = plan.status;
     plan = proplet_plan(stage.arena, &observed);
     ck_assert(!plan.transition);
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
 
     observed.device.unanswered = 0;
     observed.device.answered = true;
     plan = proplet_plan(stage.arena, &observed);
-    ck_assert_int_eq(plan.event_type, EVENT_NORMAL);
-    ck_assert_str_eq(plan.event_reason, "Healthy");
+    ck_assert(condition_is(plan.status.conditions, "Healthy", CONDITION_TRUE));
+    ck_assert_ptr_null(plan.event);
 }
 END_TEST
 

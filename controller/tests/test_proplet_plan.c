@@ -93,7 +93,7 @@ static void expect_silence(const struct proplet_plan *result)
 {
     ck_assert(!result->transition);
     ck_assert(!result->refresh);
-    ck_assert_ptr_null(result->event_reason);
+    ck_assert_ptr_null(result->event);
     ck_assert(json_equal(proplet_status_encode(arena, &result->status),
                          proplet_status_encode(arena, &observed.proplet.status)));
 }
@@ -109,7 +109,7 @@ START_TEST(new_proplet_waits_for_its_first_heartbeat)
                      "False WaitingForHeartbeat: no heartbeat of the device has arrived yet");
     ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
     ck_assert_int_eq(result.status.observed_generation, 1);
-    ck_assert_ptr_null(result.event_reason);
+    ck_assert_ptr_null(result.event);
 
     wait_ms(100 * THRESHOLD_MS);
     result = plan();
@@ -129,8 +129,8 @@ START_TEST(first_heartbeat_makes_it_running)
     ck_assert_str_eq(condition(&result, "Ready"), "True Alive: heartbeats arrive");
     ck_assert_str_eq(condition(&result, "Connected"), "True Heartbeat: ");
     ck_assert_int_eq(result.status.last_seen_us, NOW_US);
-    ck_assert_int_eq(result.event_type, EVENT_NORMAL);
-    ck_assert_str_eq(result.event_reason, "Online");
+    ck_assert_int_eq(result.event->type, EVENT_NORMAL);
+    ck_assert_str_eq(result.event->reason, "Online");
     ck_assert_int_eq(result.deadline_ms, NOW_MS + THRESHOLD_MS);
 }
 END_TEST
@@ -144,7 +144,7 @@ START_TEST(heartbeats_are_refreshes_and_no_transitions)
         struct proplet_plan result = done();
         ck_assert(!result.transition);
         ck_assert(result.refresh);
-        ck_assert_ptr_null(result.event_reason);
+        ck_assert_ptr_null(result.event);
         ck_assert_int_eq(result.deadline_ms, observed.now_ms + THRESHOLD_MS);
     }
 }
@@ -173,8 +173,8 @@ START_TEST(silence_makes_it_offline_once)
     ck_assert_str_eq(condition(&result, "Ready"),
                      "False HeartbeatsStopped: no heartbeat within --last-seen-threshold");
     ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
-    ck_assert_str_eq(result.event_reason, "Offline");
-    ck_assert_int_eq(result.event_type, EVENT_WARNING);
+    ck_assert_str_eq(result.event->reason, "Offline");
+    ck_assert_int_eq(result.event->type, EVENT_WARNING);
     ck_assert_int_eq(result.deadline_ms, 0);
 
     wait_ms(THRESHOLD_MS);
@@ -184,7 +184,7 @@ START_TEST(silence_makes_it_offline_once)
     heartbeat();
     result = plan();
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
-    ck_assert_str_eq(result.event_reason, "Online");
+    ck_assert_str_eq(result.event->reason, "Online");
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(last_will_makes_it_offline_at_once)
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert_str_eq(condition(&result, "Ready"),
                      "False LastWill: the broker published the device's last will");
-    ck_assert_str_eq(result.event_reason, "Offline");
+    ck_assert_str_eq(result.event->reason, "Offline");
     wait_ms(THRESHOLD_MS);
     result = plan();
     expect_silence(&result);
@@ -312,7 +312,7 @@ START_TEST(obstacle_is_said_whatever_the_device_says)
     ck_assert(result.transition);
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
     ck_assert_str_eq(condition(&result, "Ready"), OBSTACLES[_i].ready);
-    ck_assert_pstr_eq(result.event_reason, OBSTACLES[_i].new_event);
+    ck_assert_pstr_eq(result.event ? result.event->reason : NULL, OBSTACLES[_i].new_event);
     wait_ms(THRESHOLD_MS);
     result = plan();
     expect_silence(&result);
@@ -328,8 +328,8 @@ START_TEST(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone)
 
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert_str_eq(condition(&result, "Ready"), OBSTACLES[_i].ready);
-    ck_assert_str_eq(result.event_reason, OBSTACLES[_i].running_event);
-    ck_assert_int_eq(result.event_type, EVENT_WARNING);
+    ck_assert_str_eq(result.event->reason, OBSTACLES[_i].running_event);
+    ck_assert_int_eq(result.event->type, EVENT_WARNING);
     result = plan();
     expect_silence(&result);
 
@@ -337,7 +337,7 @@ START_TEST(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone)
     observed = before;
     result = plan();
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
-    ck_assert_str_eq(result.event_reason, "Online");
+    ck_assert_str_eq(result.event->reason, "Online");
 }
 END_TEST
 
@@ -349,7 +349,7 @@ START_TEST(changed_spec_is_acknowledged_at_once)
 
     ck_assert(result.transition);
     ck_assert_int_eq(result.status.observed_generation, 2);
-    ck_assert_ptr_null(result.event_reason);
+    ck_assert_ptr_null(result.event);
     result = plan();
     expect_silence(&result);
 }
@@ -448,7 +448,7 @@ START_TEST(messages_are_the_same_at_every_time)
 
     ck_assert_str_eq(condition(&early, "Ready"), condition(&late, "Ready"));
     ck_assert_str_eq(condition(&early, "Connected"), condition(&late, "Connected"));
-    ck_assert_pstr_eq(early.event_message, late.event_message);
+    ck_assert_ptr_eq(early.event, late.event);
 }
 END_TEST
 

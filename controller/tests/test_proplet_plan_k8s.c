@@ -92,7 +92,7 @@ static void expect(enum proplet_phase phase, const char *ready, const char *conn
     ck_assert_str_eq(condition(&plan, "Connected"), connected);
     plan = done();
     ck_assert(!plan.transition); /* once said it is said */
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
 }
 
 START_TEST(pods_decide_on_ready_and_the_device_on_connected)
@@ -140,21 +140,19 @@ START_TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
 }
 END_TEST
 
-START_TEST(trouble_and_its_end_are_events)
+START_TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
 {
     done();
     lose_pods();
     struct proplet_plan plan = done();
-    ck_assert_str_eq(plan.event_reason, "ImagePullBackOff");
-    ck_assert_str_eq(plan.event_message, "pod 'p': image 'i' cannot be pulled");
-    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_str_eq(condition(&plan, "Ready"), "False ImagePullBackOff");
+    ck_assert_ptr_null(plan.event);
     get_ready();
     plan = done();
-    ck_assert_str_eq(plan.event_reason, "Online");
-    ck_assert_str_eq(plan.event_message, "1 of 1 pods are ready");
+    ck_assert_str_eq(plan.event->reason, "Online");
     pods = (struct proplet_pods){ .reason = "ScaledToZero", .message = "spec.k8s.replicas is 0" };
     plan = done();
-    ck_assert_str_eq(plan.event_reason, "Offline");
+    ck_assert_str_eq(plan.event->reason, "Offline");
     ck_assert_int_eq(plan.status.offline_since_us, NOW_US);
 }
 END_TEST
@@ -375,7 +373,7 @@ int main(void)
     tcase_add_test(tcase, pods_decide_on_ready_and_the_device_on_connected);
     tcase_add_test(tcase, first_heartbeat_of_a_life_is_told_once);
     tcase_add_test(tcase, another_leader_leaves_the_connection_as_it_was_until_it_has_heard);
-    tcase_add_test(tcase, trouble_and_its_end_are_events);
+    tcase_add_test(tcase, trouble_of_pods_is_a_condition_and_readiness_an_event);
     tcase_add_loop_test(tcase, what_keeps_messages_away_keeps_no_jobs_away, 0,
                         ARRAY_LEN(OBSTACLES));
     tcase_add_test(tcase, identity_of_an_older_proplet_is_no_worker);

@@ -56,7 +56,7 @@ START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
     if (plan.status.phase == TASK_SKIPPED || plan.status.phase == TASK_FAILED) {
         ck_assert_str_eq(plan.status.reason, "StoppedByJob");
         ck_assert_int_ne(plan.status.finished_at_us, 0);
-        ck_assert_ptr_nonnull(plan.event_reason);
+        ck_assert_ptr_nonnull(plan.event);
         world_do(&plan);
         plan = world_plan();
         world_expect_rest(&plan);

@@ -148,8 +148,8 @@ START_TEST(choice_is_written_before_anything_is_published)
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert_int_eq(plan.status.scheduled_at_us, world.observed.now_us);
-    ck_assert_str_eq(plan.event_reason, "Scheduled");
-    ck_assert_int_eq(plan.event_type, EVENT_NORMAL);
+    ck_assert_str_eq(plan.event->reason, "Scheduled");
+    ck_assert_int_eq(plan.event->type, EVENT_NORMAL);
 }
 END_TEST
 
@@ -176,7 +176,7 @@ START_TEST(start_is_published_to_what_was_written)
     ck_assert_int_eq(plan.status.started_at_us, world.observed.now_us);
     ck_assert_str_eq(world_condition(&plan, "Started"),
                      "True StartPublished: the broker has the start");
-    ck_assert_str_eq(plan.event_reason, "Started");
+    ck_assert_str_eq(plan.event->reason, "Started");
 }
 END_TEST
 

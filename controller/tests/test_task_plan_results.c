@@ -42,8 +42,7 @@ START_TEST(result_is_stored_as_it_came)
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
     ck_assert(plan.has_payload);
-    ck_assert_str_eq(plan.event_reason, "Completed");
-    ck_assert_str_eq(plan.event_message, "completed on Proplet 'alpha'");
+    ck_assert_str_eq(plan.event->reason, "Completed");
     ck_assert(!plan.publish_stop && !plan.publish_start);
 }
 END_TEST
@@ -255,8 +254,7 @@ START_TEST(error_of_the_device_fails_the_task)
     ck_assert_int_ne(plan.status.started_at_us, 0);
     ck_assert_str_eq(world_condition(&plan, "Completed"), "False DeviceError: trap\n 0: 0x2e");
     ck_assert_str_eq(world_condition(&plan, "Failed"), "True DeviceError: trap\n 0: 0x2e");
-    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
-    ck_assert_str_eq(plan.event_message, "DeviceError: trap\n 0: 0x2e");
+    ck_assert_ptr_eq(plan.event, &TASK_EVENT_FAILED);
     ck_assert(plan.has_payload);
 }
 END_TEST
@@ -351,7 +349,7 @@ START_TEST(daemon_goes_on_after_its_result)
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
     ck_assert_str_eq(world_condition(&plan, "Started"), "True ResultReceived: ");
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
     world_do(&plan);
     plan = world_plan();
     world_expect_rest(&plan);

@@ -148,8 +148,8 @@ START_TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
     ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
     ck_assert_int_eq(plan.answer, ANSWER_MISSED);
     ck_assert_str_eq(plan.status.error, "Proplet 'alpha' gave no sign of it after 4 starts");
-    ck_assert_str_eq(plan.event_reason, "Failed");
-    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_str_eq(plan.event->reason, "Failed");
+    ck_assert_int_eq(plan.event->type, EVENT_WARNING);
 }
 END_TEST
 
@@ -320,7 +320,7 @@ START_TEST(suspended_while_running_is_stopped_and_interrupted)
     ck_assert_str_eq(plan.status.reason, "Suspended");
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
     ck_assert_str_eq(world_condition(&plan, "Completed"), "False Suspended: spec.suspend is true");
-    ck_assert_str_eq(plan.event_reason, "Interrupted");
+    ck_assert_str_eq(plan.event->reason, "Interrupted");
 }
 END_TEST
 
@@ -344,7 +344,7 @@ START_TEST(running_task_whose_proplet_was_deleted_does_not_wait_for_it)
 
     ck_assert_int_eq(plan.status.phase, LOST[_i].phase);
     ck_assert_str_eq(plan.status.reason, "PropletDeleted");
-    ck_assert_str_eq(plan.event_reason, LOST[_i].event);
+    ck_assert_str_eq(plan.event->reason, LOST[_i].event);
     ck_assert(!plan.publish_stop && !plan.publish_start);
 }
 END_TEST

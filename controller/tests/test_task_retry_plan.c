@@ -168,8 +168,8 @@ START_TEST(event_of_a_failure_with_retries_left_is_retrying)
                  WORLD_UID);
     struct task_plan plan = world_plan();
 
-    ck_assert_str_eq(plan.event_reason, "Retrying");
-    ck_assert_int_eq(plan.event_type, EVENT_WARNING);
+    ck_assert_str_eq(plan.event->reason, "Retrying");
+    ck_assert_int_eq(plan.event->type, EVENT_WARNING);
     ck_assert_int_eq(plan.answer, ANSWER_CAME);
     ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
 }

@@ -25,7 +25,7 @@ START_TEST(it_never_runs_at_its_creation_but_at_the_next_time)
     schedule_expect_begun(&plan, 1, "2026-11-21T10:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
     ck_assert(!plan.new_run);
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
     ck_assert(task_needs_candidates(&world.observed));
     plan = world_plan();
     ck_assert(plan.assign);
@@ -49,9 +49,8 @@ START_TEST(time_that_passed_before_anybody_looked_is_caught_up)
     struct task_plan plan = schedule_step();
 
     schedule_expect_begun(&plan, 1, "2026-11-21T14:30:00Z");
-    ck_assert_str_eq(plan.event_reason, "Missed");
-    ck_assert_str_eq(plan.event_message,
-                     "4 earlier runs were missed; the run of 2026-11-21T14:30:00Z begins now");
+    ck_assert_ptr_eq(plan.event, &TASK_EVENT_RUN_SKIPPED);
+    ck_assert_uint_eq(plan.missed, 4);
 }
 END_TEST
 
@@ -66,7 +65,7 @@ START_TEST(task_that_runs_once_missed_nothing_however_late_it_is)
     ck_assert_int_eq(plan.status.run, 1);
     schedule_expect_time(plan.status.last_run_us, "2026-11-21T10:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "");
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
 }
 END_TEST
 
@@ -105,18 +104,15 @@ static const struct {
     int64_t away_ms;
     int64_t deadline_s; /* 0: none */
     const char *last;
-    const char *event; /* NULL: none */
+    size_t missed; /* before the run that begins */
+    bool told;
 } DOWN[] = {
-    { HOUR_MS, 0, "2026-11-21T11:30:00Z", NULL },
-    { 2 * HOUR_MS, 0, "2026-11-21T12:30:00Z",
-      "1 earlier run was missed; the run of 2026-11-21T12:30:00Z begins now" },
-    { 10 * DAY_MS, 0, "2026-12-01T10:30:00Z",
-      "at least 100 earlier runs were missed; the run of 2026-12-01T10:30:00Z begins now" },
+    { HOUR_MS, 0, "2026-11-21T11:30:00Z", 0, false },
+    { 2 * HOUR_MS, 0, "2026-11-21T12:30:00Z", 1, true },
+    { 10 * DAY_MS, 0, "2026-12-01T10:30:00Z", MAX_MISSED_COUNTED, true },
     /* the deadline is counted from the last of them */
-    { 3 * HOUR_MS + 9 * MINUTE_MS, 600, "2026-11-21T13:30:00Z",
-      "2 earlier runs were missed; the run of 2026-11-21T13:30:00Z begins now" },
-    { 3 * HOUR_MS + 11 * MINUTE_MS, 600, "2026-11-21T10:30:00Z",
-      "the run of 2026-11-21T13:30:00Z could not begin within startingDeadlineSeconds" },
+    { 3 * HOUR_MS + 9 * MINUTE_MS, 600, "2026-11-21T13:30:00Z", 2, true },
+    { 3 * HOUR_MS + 11 * MINUTE_MS, 600, "2026-11-21T10:30:00Z", 0, true },
 };
 
 START_TEST(of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late)
@@ -134,13 +130,8 @@ START_TEST(of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late)
     ck_assert_int_eq(plan.status.phase, runs ? TASK_PENDING : TASK_COMPLETED);
     schedule_expect_time(plan.status.last_run_us, DOWN[_i].last);
     ck_assert(plan.status.next_run_us > world.observed.now_us);
-    if (DOWN[_i].event) {
-        ck_assert_str_eq(plan.event_reason, "Missed");
-        ck_assert_int_eq(plan.event_type, EVENT_WARNING);
-        ck_assert_str_eq(plan.event_message, DOWN[_i].event);
-    } else {
-        ck_assert_ptr_null(plan.event_reason);
-    }
+    ck_assert_uint_eq(plan.missed, DOWN[_i].missed);
+    ck_assert_ptr_eq(plan.event, DOWN[_i].told ? &TASK_EVENT_RUN_SKIPPED : NULL);
 }
 END_TEST
 
@@ -174,9 +165,9 @@ START_TEST(forbid_leaves_out_what_comes_during_a_run)
     schedule_expect_time(plan.status.last_run_us, "2026-11-21T10:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:30:00Z");
     ck_assert(!plan.publish_stop && !plan.new_run);
-    ck_assert_str_eq(plan.event_reason, "Skipped");
+    ck_assert_str_eq(plan.event->reason, "Skipped");
     plan = schedule_step();
-    ck_assert(!plan.event_reason || strcmp(plan.event_reason, "Skipped") != 0);
+    ck_assert_ptr_ne(plan.event, &TASK_EVENT_RUN_SKIPPED);
     ck_assert_int_eq(plan.status.run, 1);
 }
 END_TEST
@@ -258,7 +249,7 @@ START_TEST(overlap_does_not_wait_for_a_marker_that_is_lost)
     world.observed.marker_overdue = true;
     struct task_plan plan = schedule_step();
 
-    ck_assert_str_eq(plan.event_reason, "Skipped");
+    ck_assert_str_eq(plan.event->reason, "Skipped");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:30:00Z");
 }
 END_TEST
@@ -314,7 +305,7 @@ START_TEST(run_that_no_proplet_takes_in_time_is_left_out)
     ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
     ck_assert_str_eq(plan.run_end.reason, REASON_START_DEADLINE);
     ck_assert(plan.new_run);
-    ck_assert_str_eq(plan.event_reason, "Skipped");
+    ck_assert_str_eq(plan.event->reason, "Skipped");
 
     world.observed.candidates.len = 1;
     plan = schedule_step();
@@ -375,7 +366,7 @@ START_TEST(run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes)
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
     ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
     ck_assert_str_eq(plan.run_end.reason, REASON_SKIPPED);
-    ck_assert_str_eq(plan.event_reason, "Skipped");
+    ck_assert_str_eq(plan.event->reason, "Skipped");
     ck_assert(!task_awaits_dependencies(&world.observed.task));
     world.observed.dependencies = (struct dependencies){ 0 };
     plan = schedule_step();

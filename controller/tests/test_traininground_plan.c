@@ -160,7 +160,7 @@ START_TEST(a_round_with_too_few_participants_at_its_start_fails_at_once_and_name
     ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), ROUND_REASON_OUT_OF_REACH);
     ck_assert_ptr_nonnull(
         strstr(condition_text(&plan, "Failed", "message"), "b (Offline), c (Missing)"));
-    ck_assert_str_eq(plan.event_reason, "Failed");
+    ck_assert_str_eq(plan.event->reason, "Failed");
 }
 END_TEST
 
@@ -358,7 +358,7 @@ START_TEST(a_finished_round_stays_as_it_is)
     plan = plan_now();
     ck_assert(json_equal(traininground_status_encode(arena, &plan.status),
                          traininground_status_encode(arena, &observed.round.status)));
-    ck_assert_ptr_null(plan.event_reason);
+    ck_assert_ptr_null(plan.event);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
 END_TEST
@@ -384,7 +384,7 @@ START_TEST(every_round_ends_and_nothing_is_written_twice)
             if (turn == 11) {
                 ck_assert(plan.status.phase == ROUND_COMPLETED ||
                           plan.status.phase == ROUND_FAILED);
-                ck_assert_ptr_null(plan.event_reason);
+                ck_assert_ptr_null(plan.event);
             }
             observed.now_us += 30 * SECOND_US;
         }

@@ -71,9 +71,10 @@ struct proplet_pods {
     int64_t available_replicas;
     const char *reason;
     const char *message;
-    bool trouble;         /* nothing will come of it by itself: an event is due */
-    bool podless;         /* pods are missing, and only an event of the API server says why */
-    const char *left_out; /* of podTemplate, when this turn wrote it (pod_template_left_out) */
+    bool trouble; /* nothing will come of it by itself: an event is due */
+    bool podless; /* pods are missing, and only an event of the API server says why */
+    /* When this turn wrote the pods: what the API server left out of podTemplate, "": nothing. */
+    const char *left_out;
 };
 /*
  * live NULL: not made yet. pods: those of the Proplet, in any order; what of them is in trouble is

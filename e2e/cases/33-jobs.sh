@@ -85,7 +85,6 @@ expect_eq "attempts of the interrupted Task" 2 "$(task pause-one .status.attempt
 add_task taken-one "$(wasm sleep)" '["100"]'
 add_job taken '{}' "$(sum one)" "$(sum two)"
 wait_condition propellerjobs taken Progressing "^False TaskNameTaken Task 'taken-one' exists"
-wait_for 30 "an Event" has_event taken "Warning TaskNameTaken"
 object_gone tasks taken-two >/dev/null
 # Not waited for by kubectl: to it the next one of this name, which comes at once, may be this one.
 kn delete task taken-one --wait=false >/dev/null

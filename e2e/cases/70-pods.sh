@@ -108,7 +108,6 @@ expect_eq "its environment" 'PROPLET_MQTT_TIMEOUT=30 PROPLET_CLIENT_KEY=' \
 
 # One of somebody else is left alone, and that is said; without it the Proplet gets its own.
 wait_condition proplets delta Ready "^False NameTaken Deployment 'delta-proplet' belongs to somebody else\$"
-wait_for 30 "an event" has_event delta "Warning NameTaken Deployment 'delta-proplet' belongs to somebody else"
 expect_eq "its image" theirs "$(made deployments delta-proplet '.spec.template.spec.containers[0].image')"
 kn delete deployment delta-proplet >/dev/null
 kn label proplet delta try=again >/dev/null
@@ -159,11 +158,11 @@ wait_made deployments "$sample-proplet" .spec.replicas 1
 wait_condition proplets "$sample" Ready '^False PodsNotReady'
 
 # Of all Secrets only those of Proplets may be written by the identity that writes these.
-expect_failure "a Secret that is no Proplet's" 'proplet-controller writes Secrets of Proplets only' \
+expect_failure "a Secret that is no Proplet's" 'proplet-controller writes Opaque Secrets' \
     kn --as "system:serviceaccount:$SYSTEM_NS:proplet-controller" create secret generic other --from-literal=a=b
 
 as_controller() { kn --as "system:serviceaccount:$SYSTEM_NS:$1-controller" "${@:2}"; }
-own='the controllers write and delete what Tasks, Proplets and their like control, and nothing else'
+own="ValidatingAdmissionPolicy 'propeller-(children|pods)'"
 kn create configmap other --from-literal=a=b >/dev/null
 kn create deployment other --image=registry.example/other:1 >/dev/null
 kn create job other --image=registry.example/other:1 >/dev/null

@@ -31,8 +31,8 @@ for name in mended broken; do
     kubelet_runs "$pod"
     wait_task "$name" running
     kubelet_ended "$pod" 3 'not yet'
-    wait_condition tasks "$name" Failed '^False BackingOff '
-    wait_for 10 "an event" has_event "$name" '^Warning Retrying .*exit code 3: not yet'
+    wait_condition tasks "$name" Failed '^False BackingOff .*exit code 3: not yet'
+    wait_for 10 "an event" has_event "$name" '^Warning Retrying '
     expect_eq "its Job while it waits" 0 "$(made jobs "$name-job" '.status.active // 0')"
 done
 kubelet_ended "$(pod_of_task mended 2)" 0 42

@@ -42,7 +42,7 @@ wait_task again completed 60
 # An image that does not exist, and the way back.
 kn patch proplet alpha --type=merge -p '{"spec":{"k8s":{"image":"localhost/nothing:1"}}}' >/dev/null
 wait_condition proplets alpha Ready "^False ImagePullBackOff .*'localhost/nothing:1' cannot be pulled" 60
-wait_for 30 "an event" has_event alpha 'Warning ImagePullBackOff'
+wait_for 30 "an event" has_event alpha '^Warning Offline '
 kn patch proplet alpha --type=merge -p '{"spec":{"k8s":{"image":"localhost/proplet:1"}}}' >/dev/null
 wait_proplet alpha Running 60
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What users do wrong in a cluster, all at once on real nodes: an image that does not exist, a ConfigMap of
-# somebody else, a quota, Pod Security, a namespace that goes. Each is said in a condition and in an event,
+# somebody else, a quota, Pod Security, a namespace that goes. Each is said in a condition,
 # none is tried again and again, and what the user mends goes on by itself.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
@@ -24,7 +24,6 @@ in_pod() { # in_pod DEVICE [JSON merged into spec.k8s]
 }
 said() { # said KIND NAME CONDITION REASON
     wait_condition "$1" "$2" "$3" "^False $4 " 120
-    wait_for 60 "an event $4 of $2" has_event "$2" "Warning $4"
 }
 kn create secret generic keys --from-literal=clientKey="$(secret_of device-1)" >/dev/null
 add_proplet alpha device-1 "$(in_pod device-1)"

@@ -42,9 +42,7 @@ static enum broadcast_end order_of(struct arena *arena, const struct task_observ
         return BROADCAST_RESCHEDULED;
     plan->status.next_run_us = scratch.status.next_run_us;
     plan->requeue_after_ms = scratch.requeue_after_ms;
-    plan->event_type = scratch.event_type;
-    plan->event_reason = scratch.event_reason;
-    plan->event_message = scratch.event_message;
+    plan->event = scratch.event;
     if (spec->suspend)
         return BROADCAST_SUSPENDED;
     if (whole->task.status.phase != TASK_RUNNING || !spec->active_deadline_seconds.set)

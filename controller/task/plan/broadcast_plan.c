@@ -138,8 +138,10 @@ static void end_interrupted(const struct task_observed *part, int64_t *next_inde
     const char *reason = plan->status.reason;
     bool lost = str_equal(reason, REASON_LOST) || !part->proplet.exists;
 
+    const cJSON *told = condition_get(plan->status.conditions, "Completed");
+
     if (lost)
-        end_target(part, target, TARGET_FAILED, reason, plan->event_message);
+        end_target(part, target, TARGET_FAILED, reason, json_string(json_get(told, "message"), ""));
     else
         start_anew(part, next_index, plan, target, action);
 }
@@ -355,11 +357,7 @@ void broadcast_plan_deletion(struct arena *arena, const struct task_observed *ob
         action->release_if_stopped = one.release_if_stopped;
         if (one.requeue_after_ms)
             task_requeue_at(observed, plan, observed->now_ms + one.requeue_after_ms);
-        if (!one.event_reason)
-            continue;
-        plan->event_type = one.event_type;
-        plan->event_reason = one.event_reason;
-        plan->event_message = one.event_message;
+        plan->stop_unconfirmed |= one.stop_unconfirmed;
     }
     limit(observed, plan);
 }

@@ -3,10 +3,10 @@
 
 #include "common/api/task.h"
 #include "common/api/timetable.h"
-#include "common/runtime/events.h"
 #include "controller/device/attempts.h"
 #include "controller/device/messages.h"
 #include "controller/scheduler/scheduler.h"
+#include "controller/shared/transitions.h"
 #include "controller/task/plan/job_order.h"
 #include "controller/task/plan/task_dependencies_plan.h"
 #include "controller/workload/task_workload_state.h"
@@ -186,10 +186,10 @@ struct task_plan {
 
     struct task_status status; /* as it is to be stored */
 
-    /* For the Event and the log line of a transition; reason NULL: none. */
-    enum event_type event_type;
-    const char *event_reason;
-    const char *event_message;
+    const struct event *event; /* of a transition; NULL: none */
+    size_t missed; /* times of the schedule that passed before this run; counted to a limit */
+    bool
+        stop_unconfirmed; /* a deleted Task is let go although its device did not confirm the stop */
 
     struct target_action *actions; /* of a broadcast, one a target; NULL: it is none */
     enum broadcast_end end;

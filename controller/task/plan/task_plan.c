@@ -126,11 +126,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
         plan->publish_stop = is_stop_due(observed);
         if (waited_ms >= observed->stop_timeout_ms) {
             plan->release = true;
-            plan->event_type = EVENT_WARNING;
-            plan->event_reason = "StopUnconfirmed";
-            plan->event_message =
-                arena_printf(arena, "Proplet '%s' did not confirm the stop in time",
-                             observed->task.status.assigned_proplet);
+            plan->stop_unconfirmed = true;
             return;
         }
         plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
@@ -186,9 +182,6 @@ static void plan_backlog(struct arena *arena, const struct task_observed *observ
             observed->task.status.assigned_proplet);
         plan->status.reason = REASON_BACKLOG;
         task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_BACKLOG, message);
-        plan->event_type = EVENT_WARNING;
-        plan->event_reason = REASON_BACKLOG;
-        plan->event_message = message;
     }
 }
 

@@ -80,9 +80,7 @@ void task_back_off(struct arena *arena, const struct task_observed *observed,
     status->next_retry_us = (at_us + 999999) / 1000000 * 1000000; /* written in whole seconds */
     task_condition(arena, observed, plan, "Failed", CONDITION_FALSE, REASON_BACKING_OFF, message);
     say_waiting(arena, observed, plan);
-    plan->event_type = EVENT_WARNING;
-    plan->event_reason = "Retrying";
-    plan->event_message = message;
+    plan->event = &TASK_EVENT_RETRYING;
 }
 
 void task_plan_retry(struct arena *arena, const struct task_observed *observed,
@@ -114,7 +112,5 @@ void task_end_retries(struct arena *arena, const struct task_observed *observed,
     task_wait(arena, observed, plan, reason, message);
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
     task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
-    plan->event_type = EVENT_WARNING;
-    plan->event_reason = "Failed";
-    plan->event_message = arena_printf(arena, "%s: %s", reason, message);
+    plan->event = &TASK_EVENT_FAILED;
 }

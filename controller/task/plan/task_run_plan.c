@@ -90,9 +90,6 @@ bool task_plan_rerun(struct arena *arena, const struct task_observed *observed,
         return false;
     if (phase == TASK_SKIPPED) {
         plan->status.observed_restart = observed->rerun;
-        plan->event_type = EVENT_WARNING;
-        plan->event_reason = "NotRestarted";
-        plan->event_message = "a skipped Task cannot begin again";
         return true;
     }
     if ((phase != TASK_COMPLETED && phase != TASK_FAILED) ||
@@ -100,9 +97,7 @@ bool task_plan_rerun(struct arena *arena, const struct task_observed *observed,
         return false;
     task_begin_run(arena, observed, plan);
     task_note_rerun(observed, plan);
-    plan->event_type = EVENT_NORMAL;
-    plan->event_reason = "Restarted";
-    plan->event_message = "the restart annotation has a new value";
+    plan->event = &TASK_EVENT_RESTARTED;
     return true;
 }
 

@@ -72,14 +72,6 @@ static int64_t time_after_now(const struct task_observed *observed)
                : 0;
 }
 
-static void say(struct task_plan *plan, enum event_type type, const char *reason,
-                const char *message)
-{
-    plan->event_type = type;
-    plan->event_reason = reason;
-    plan->event_message = message;
-}
-
 static void wait_for_time(struct arena *arena, const struct task_observed *observed,
                           struct task_plan *plan)
 {
@@ -97,13 +89,9 @@ static bool plan_problem(struct arena *arena, const struct task_observed *observ
                          struct task_plan *plan)
 {
     const struct observed_schedule *schedule = &observed->schedule;
-    const cJSON *condition = condition_get(observed->task.status.conditions, "Scheduled");
-    bool told = str_equal(json_string(json_get(condition, "reason"), ""), schedule->problem);
 
     if (is_open(observed))
         return false;
-    if (!told)
-        say(plan, EVENT_WARNING, schedule->problem, schedule->message);
     if (observed->task.status.phase == TASK_PENDING) {
         task_wait(arena, observed, plan, schedule->problem, schedule->message);
         return true;
@@ -121,15 +109,6 @@ static bool is_too_late(const struct task_observed *observed, int64_t time_us)
 
     return task_recurs(&observed->task.spec) && deadline->set &&
            task_left_ms(observed, time_us, deadline->value) <= 0;
-}
-
-static const char *missed_message(struct arena *arena, size_t missed, int64_t last_us)
-{
-    char text[RFC3339_LEN];
-
-    return arena_printf(arena, "%s%zu earlier %s missed; the run of %s begins now",
-                        missed == MAX_MISSED_COUNTED ? "at least " : "", missed,
-                        missed == 1 ? "run was" : "runs were", rfc3339_format(last_us, text));
 }
 
 static void end_as(struct task_plan *plan, enum task_phase phase, const char *reason,
@@ -173,24 +152,21 @@ static bool plan_due(struct arena *arena, const struct task_observed *observed,
     const struct timetable table = timetable_of(observed);
     int64_t due_us = plan->status.next_run_us;
     int64_t last_us = due_us;
-    char text[RFC3339_LEN];
 
     if (task_recurs(&observed->task.spec)) /* else the one that is due is the only one */
         (void)timetable_last(&table, due_us - 1, observed->now_us, &last_us);
     if (is_too_late(observed, last_us)) {
         plan->status.next_run_us = time_after_now(observed);
-        say(plan, EVENT_WARNING, "Missed",
-            arena_printf(arena, "the run of %s could not begin within startingDeadlineSeconds",
-                         rfc3339_format(last_us, text)));
+        plan->event = &TASK_EVENT_RUN_SKIPPED;
         if (task_awaits_schedule(&observed->task))
             wait_for_time(arena, observed, plan);
         return true;
     }
 
-    size_t missed = timetable_count(&table, due_us - 1, last_us - 1, MAX_MISSED_COUNTED);
     begin(arena, observed, plan, last_us);
-    if (missed)
-        say(plan, EVENT_WARNING, "Missed", missed_message(arena, missed, last_us));
+    plan->missed = timetable_count(&table, due_us - 1, last_us - 1, MAX_MISSED_COUNTED);
+    if (plan->missed)
+        plan->event = &TASK_EVENT_RUN_SKIPPED;
     return true;
 }
 
@@ -203,8 +179,7 @@ static bool plan_overlap(struct arena *arena, const struct task_observed *observ
         return false; /* its result may be there: the marker wakes it */
     if (task_concurrency_policy(&observed->task.spec) != CONCURRENCY_REPLACE) {
         plan->status.next_run_us = time_after_now(observed);
-        say(plan, EVENT_NORMAL, "Skipped",
-            "a run is left out: the one before has not ended, and concurrencyPolicy is Forbid");
+        plan->event = &TASK_EVENT_RUN_SKIPPED;
         return true;
     }
     if (observed->task.status.phase == TASK_RUNNING) { /* the time stays due */
@@ -223,7 +198,7 @@ void task_leave_out(struct arena *arena, const struct task_observed *observed,
     plan->status.finished_at_us = observed->now_us;
     task_wait(arena, observed, plan, reason, message);
     end_as(plan, TASK_SKIPPED, reason, message);
-    say(plan, EVENT_NORMAL, "Skipped", arena_printf(arena, "%s: %s", reason, message));
+    plan->event = &TASK_EVENT_RUN_SKIPPED;
 }
 
 /* Begun, and not one start of it is out. */

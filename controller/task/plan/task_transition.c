@@ -57,14 +57,6 @@ static void finish(const struct task_observed *observed, struct task_plan *plan,
     plan->status.finished_at_us = observed->now_us;
 }
 
-static void set_event(struct task_plan *plan, enum event_type type, const char *reason,
-                      const char *message)
-{
-    plan->event_type = type;
-    plan->event_reason = reason;
-    plan->event_message = message;
-}
-
 void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
                const char *reason, const char *message)
 {
@@ -78,7 +70,7 @@ void task_skip(struct arena *arena, const struct task_observed *observed, struct
     finish(observed, plan, TASK_SKIPPED);
     task_wait(arena, observed, plan, reason, message);
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
-    set_event(plan, EVENT_NORMAL, "Skipped", message);
+    plan->event = &TASK_EVENT_SKIPPED;
 }
 
 bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
@@ -115,9 +107,9 @@ void task_assign_again(struct arena *arena, const struct task_observed *observed
     plan->status.scheduled_at_us = observed->now_us;
     plan->status.reason = NULL;
 
-    const char *message = arena_printf(arena, "assigned to %s", whereabouts(arena, &plan->status));
-    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned", message);
-    set_event(plan, EVENT_NORMAL, "Scheduled", message);
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
+                   arena_printf(arena, "assigned to %s", whereabouts(arena, &plan->status)));
+    plan->event = &TASK_EVENT_SCHEDULED;
 }
 
 void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
@@ -146,8 +138,7 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
     plan->status.reason = NULL;
     task_condition(arena, observed, plan, "Started", started, "StartPublished",
                    "the broker has the start");
-    set_event(plan, EVENT_NORMAL, "Started",
-              arena_printf(arena, "started on %s", whereabouts(arena, &plan->status)));
+    plan->event = &TASK_EVENT_STARTED;
 }
 
 void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
@@ -167,8 +158,7 @@ void task_complete(struct arena *arena, const struct task_observed *observed,
     plan->status.reason = NULL;
     drop_condition(arena, plan, "Failed");
     task_condition(arena, observed, plan, "Completed", CONDITION_TRUE, "ResultReceived", "");
-    set_event(plan, EVENT_NORMAL, "Completed",
-              arena_printf(arena, "completed on %s", whereabouts(arena, &plan->status)));
+    plan->event = &TASK_EVENT_COMPLETED;
 }
 
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
@@ -185,8 +175,7 @@ void task_fail(struct arena *arena, const struct task_observed *observed, struct
     }
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
     task_condition(arena, observed, plan, "Failed", CONDITION_TRUE, reason, message);
-    set_event(plan, EVENT_WARNING, "Failed",
-              arena_printf(arena, "%s: %s", reason, plan->status.error));
+    plan->event = &TASK_EVENT_FAILED;
 }
 
 void task_end(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
@@ -213,7 +202,7 @@ void task_interrupt(struct arena *arena, const struct task_observed *observed,
     plan->status.finished_at_us = observed->now_us;
     plan->status.reason = reason;
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
-    set_event(plan, EVENT_NORMAL, "Interrupted", message);
+    plan->event = &TASK_EVENT_INTERRUPTED;
 }
 
 void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)

@@ -81,9 +81,6 @@ static void hold_up(struct arena *arena, const struct task_observed *observed,
 
     plan->status.reason = reason;
     task_condition(arena, observed, plan, "Started", CONDITION_FALSE, reason, message);
-    plan->event_type = EVENT_WARNING;
-    plan->event_reason = reason;
-    plan->event_message = message;
 }
 
 /* What held it up is over, and it has not started yet. */
@@ -143,9 +140,6 @@ static void plan_restarting(const struct task_observed *observed, struct task_pl
     if (!state->reason || str_equal(plan->status.reason, state->reason))
         return;
     plan->status.reason = state->reason;
-    plan->event_type = EVENT_WARNING;
-    plan->event_reason = state->reason;
-    plan->event_message = state->message;
 }
 
 static void plan_disruption(struct arena *arena, const struct task_observed *observed,

@@ -1,0 +1,196 @@
+/* What devices, pods, users and servers wrote is in the status of its object, and in no log line and
+ * no Event. */
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/tests/observe.h"
+#include "common/tests/parsed.h"
+#include "controller/tests/fake_bridge.h"
+#include "controller/tests/pods_stage.h"
+
+#define MARKER "planted marker"
+#define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
+
+/* The API server refuses what has the marker on such a path, and quotes it. NULL: nothing. */
+static const char *refused;
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    if (!refused || !strstr(request->path, refused) || !request->body ||
+        !strstr(request->body, MARKER))
+        return outside_roundtrip(ctx, arena, request, ret, err);
+
+    static const char body[] =
+        "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,"
+        "\"message\":\"Invalid value: \\\"" MARKER "\\\"\"}";
+
+    *ret = (struct http_response){ .status = 422, .body = body, .body_len = strlen(body) };
+    return 0;
+}
+
+static void set_up(void)
+{
+    refused = NULL;
+    log_configure(LOG_DEBUG, LOG_JSON);
+    outside_reset();
+    stage_set_up(roundtrip, outside_between);
+    stage_run();
+    capture_start(STDERR_FILENO);
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static int on_event(void *ctx, const cJSON *event, struct error *err UNUSED)
+{
+    size_t *count = ctx;
+
+    ++*count;
+    ck_assert_ptr_null(strstr(json_text(stage.arena, event, NULL), MARKER));
+    return 0;
+}
+
+/* Where it may stand, and the two places where it must not. */
+static void expect_status_alone(const struct kube_kind *kind, const char *name)
+{
+    const cJSON *object = kind ? stage_get(kind, name) : NULL;
+
+    if (kind)
+        ck_assert_ptr_nonnull(
+            strstr(json_text(stage.arena, json_get(object, "status"), NULL), MARKER));
+    stage_write_events();
+    ck_assert_ptr_null(strstr(capture_text(stage.arena), MARKER));
+
+    struct kube_client *client = kube_client_create_with(fake_api_roundtrip, stage.api);
+    struct kube_list_options all = { 0 };
+    struct error err = { 0 };
+    size_t count = 0;
+    ck_assert_int_eq(kube_list(client, &KIND_EVENT, &all, on_event, &count, &err), 0);
+    ck_assert_uint_gt(count, 0); /* of the two Proplets, at least */
+    kube_client_destroy(client);
+}
+
+static void run_task(const char *more)
+{
+    stage_put_task(arena_printf(stage.arena, "{" SPEC "%s}", more));
+    stage_run();
+}
+
+START_TEST(error_of_a_device)
+{
+    run_task("");
+    outside_answer("\"results\":\"\",\"error\":\"" MARKER "\"");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "failed");
+    expect_status_alone(&KIND_TASK, "one");
+}
+END_TEST
+
+START_TEST(error_of_a_device_that_is_tried_again)
+{
+    run_task(",\"backoffLimit\":3");
+    outside_answer("\"results\":\"\",\"error\":\"" MARKER "\"");
+    stage_turns(20);
+    expect_status_alone(&KIND_TASK, "one");
+}
+END_TEST
+
+START_TEST(error_of_a_device_of_a_broadcast)
+{
+    run_task(",\"broadcast\":true");
+    outside_answer("\"results\":\"\",\"error\":\"" MARKER "\"");
+    stage_run();
+    expect_status_alone(&KIND_TASK, "one");
+}
+END_TEST
+
+START_TEST(result_of_a_device)
+{
+    run_task("");
+    outside_answer("\"results\":\"" MARKER "\",\"error\":null");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+    expect_status_alone(&KIND_TASK, "one");
+}
+END_TEST
+
+START_TEST(result_that_the_api_server_refuses)
+{
+    run_task("");
+    refused = "/status";
+    outside_answer("\"results\":\"" MARKER "\",\"error\":null");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("reason"), "ResultRefused");
+    expect_status_alone(NULL, NULL);
+}
+END_TEST
+
+static const char *const MESSAGES[][2] = {
+    { "proplet/results", MARKER },
+    { "proplet/results", "{\"" MARKER "\":1,\"" MARKER "\":2}" },
+    { "proplet/results", "{\"task_id\":{\"" MARKER "\":1}}" },
+    { "proplet/results", "{\"task_id\":\"" MARKER "\",\"results\":\"" MARKER "\"}" },
+    { "proplet/create", "{\"proplet_id\":[\"" MARKER "\"]}" },
+    { "proplet/create", "{\"proplet_id\":\"device-1\",\"metadata\":\"" MARKER "\"}" },
+    { "proplet/alive", "{\"status\":\"" MARKER "\",\"proplet_id\":\"" MARKER "\"}" },
+    { "proplet/metrics", "{\"" MARKER "\"" },
+    { "proplet/task_metrics", "{\"task_id\":7,\"" MARKER "\":1e999}" },
+};
+
+START_TEST(malformed_message)
+{
+    stage_receive(MESSAGES[_i][0], MESSAGES[_i][1]);
+    stage_run();
+    expect_status_alone(NULL, NULL);
+}
+END_TEST
+
+START_TEST(schedule_that_cannot_be_read)
+{
+    run_task(",\"schedule\":\"@" MARKER "\"");
+    expect_status_alone(&KIND_TASK, "one");
+}
+END_TEST
+
+START_TEST(deployment_that_the_api_server_refuses)
+{
+    refused = "/deployments";
+    pods_put_proplet("\"image\":\"" MARKER "\",", PODS_KEY_REF);
+    stage_run();
+    expect_status_alone(&KIND_PROPLET, "alpha");
+}
+END_TEST
+
+START_TEST(image_that_cannot_be_pulled)
+{
+    pods_put_proplet("\"image\":\"" MARKER "\",", PODS_KEY_REF);
+    stage_run();
+    pods_waiting("CreateContainerError: " MARKER);
+    stage_run();
+    expect_status_alone(&KIND_PROPLET, "alpha");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("quoted_text");
+    TCase *tcase = tcase_create("planted");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, error_of_a_device);
+    tcase_add_test(tcase, error_of_a_device_that_is_tried_again);
+    tcase_add_test(tcase, error_of_a_device_of_a_broadcast);
+    tcase_add_test(tcase, result_of_a_device);
+    tcase_add_test(tcase, result_that_the_api_server_refuses);
+    tcase_add_loop_test(tcase, malformed_message, 0, ARRAY_LEN(MESSAGES));
+    tcase_add_test(tcase, schedule_that_cannot_be_read);
+    tcase_add_test(tcase, deployment_that_the_api_server_refuses);
+    tcase_add_test(tcase, image_that_cannot_be_pulled);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
