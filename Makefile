@@ -163,9 +163,48 @@ benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE) $(KV) $(WRITES) $(APISERVER)
                             $(STANDALONE_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c standalone/main.c \
                             $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/client.c bench/writes.c bench/apiserver.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
 
-.PHONY: unit
-unit: $(TESTS) $(FUZZERS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=plain|asan|tsan)
-	@e2e/tools/unit.sh $(OUT) $(TESTS) $(FUZZERS)
+# TEST chooses programs by name: common/json is build/<flavour>/common/tests/test_json, "kv*" all of these in every
+# folder; a dot stands for an underscore. CHANGED=1 chooses those that test what was changed (e2e/tools/changed.sh).
+name_of = $(subst /tests/test_,/,$(subst /tests/fuzz/,/,$(1:$(OUT)/%=%)))
+wanted = $(subst *,%,$(subst .,_,$(TEST)))
+chosen = $(foreach p,$(TESTS) $(FUZZERS),$(if $(filter $(wanted),$(call name_of,$p) $(notdir $(call name_of,$p))),$p))
+PROGRAMS = $(if $(TEST),$(or $(strip $(chosen)),$(error no unit test is called '$(TEST)')),$(TESTS) $(FUZZERS))
+
+# make test: every test plain; under a sanitizer those where it has most to find.
+# Memory that is handled by hand: parsers, codecs, arenas, buffers, the network, the stores.
+QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api http% json% k% l% map mailbox \
+    mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
+    $(addprefix controller/tests/test_,bridge_messages coordinator device_m% device_replay fl_% messages model_s% payload \
+    training_update update_mail) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving certs/tests/test_c% $(addprefix standalone/tests/test_,answers api \
+    api_bodies api_patches api_watch documents kv% media_type patches server),$(filter $t,$(TEST_SRC:%.c=%)))
+# More than one thread works on the same data.
+QUICK_tsan := $(foreach t,$(addprefix common/tests/test_,controller elector% events http_% informer mailbox manager metrics \
+    mqtt mqtt_settle store% thread watch_loop workqueue%) $(addprefix controller/tests/test_,bridge% coordinator process \
+    update_mail) webhook/tests/test_serving $(addprefix standalone/tests/test_,api_turns api_watch collector kv_watch \
+    kv_reader server),$(filter $t,$(TEST_SRC:%.c=%)))
+QUICK_PROGRAMS := $(if $(filter plain,$(FLAVOUR)),$(TESTS),$(sort $(QUICK_$(FLAVOUR):%=$(OUT)/%)) $(if $(filter asan,$(FLAVOUR)),$(FUZZERS)))
+
+.PHONY: unit unit-changed unit-quick unit-quick-build unit-quick-programs print-quick-programs
+ifdef CHANGED
+unit: unit-changed
+else
+unit: $(PROGRAMS) $(BINARIES) ## unit tests and fuzz corpora of one flavour (FLAVOUR=asan TEST="bridge.fence common/json" CHANGED=1)
+	@e2e/tools/unit.sh $(PROGRAMS)
+endif
+# Which test uses which object is known when all of them are compiled.
+unit-changed: export TEST_POWER ?= sample
+unit-changed: $(TEST_ARCHIVES) $(call objects,$(TEST_SRC) $(FUZZ_SRC))
+	@programs=$$(e2e/tools/changed.sh tests $(OUT)) && [ -n "$$programs" ] || { echo "unit: no test knows what was changed"; exit; } && \
+	    $(MAKE) $(JOBS) --no-print-directory CHANGED= TEST="$$programs" unit
+
+unit-quick-programs: $(QUICK_PROGRAMS) $(BINARIES)
+	@:
+unit-quick-build:
+	@for flavour in plain asan tsan; do $(MAKE) $(JOBS) --no-print-directory FLAVOUR=$$flavour unit-quick-programs || exit 1; done
+unit-quick: unit-quick-build ## unit tests of make test: all of them plain, some under address+undefined and thread sanitizer
+	@e2e/tools/unit.sh $(foreach f,plain asan tsan,$$($(MAKE) --no-print-directory FLAVOUR=$f print-quick-programs))
+print-quick-programs:
+	@echo $(QUICK_PROGRAMS)
 
 .PHONY: check
 check: ## unit tests plain, under address+undefined and under thread sanitizer

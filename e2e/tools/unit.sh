@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the unit tests and replays the fuzz corpora of one flavour: unit.sh build/<flavour> PROGRAM...
+# Runs unit tests and replays fuzz corpora: unit.sh build/<flavour>/<folder>/tests/<program>...
 #
-# A line a program, its whole output only when it failed; at the end the first lines of each failure
-# again, for who sees no more than the end, and the sum. With TEST_TALLY set, "<suite> <passed> <failed>"
-# is appended to the file it names, and with TEST_FAILURES the lines of the failures to that one.
+# Prints one line per program, and the whole output of a program that failed. At the end it repeats the first
+# lines of each failure with the command that runs this program again, and prints the sum of each flavour.
+# With TEST_TALLY set, "unit-<flavour> <passed> <failed>" is appended to the file it names; with TEST_FAILURES set,
+# the failures are appended to that file.
 set -euo pipefail
 
 readonly TIME_LIMIT_S=1200
@@ -50,17 +51,31 @@ corpus_of() {
     echo "${source%/*}/corpus/${source##*/fuzz_}"
 }
 
-# The name and the first failing lines of a program; of its output the end where none is known as such.
+# build/asan/common/tests/test_json: asan, and common/json, as make unit names them
+flavour_of() { cut -d/ -f2 <<<"$1"; }
+name_of() { sed -E 's,^build/[^/]*/,,; s,/tests/(fuzz/)?(test_)?,/,' <<<"$1"; }
+
+# How to run it again. check can run one of its groups of tests alone, which is the fourth field of a failure.
+again() {
+    local program=$1 output=$2 group flavour
+    flavour=$(flavour_of "$program")
+    [[ $flavour != plain ]] || flavour=
+    group=$(grep -aE '^[^ ]+:[0-9]+:[FE]:' "$output" | head -n 1 | cut -d: -f4)
+    printf '%smake unit%s TEST=%s\n' "${group:+CK_RUN_CASE=${group@Q} }" "${flavour:+ FLAVOUR=$flavour}" \
+        "$(name_of "$program")"
+}
+
+# The first failing lines of a program; the end of its output if none is recognised.
 failure_of() {
     local program=$1 output=$2 status=$3 lines
     lines=$(grep -aE ':[FE]:|^SUMMARY|runtime error|Assertion' "$output" | head -n 8 || true)
     [[ -n $lines ]] || lines=$(tail -n 4 "$output")
-    printf 'unit-%s %s, exit status %s:\n%s\n' "$(cut -d/ -f2 <<<"$program")" "$(basename "$program")" "$status" \
-        "$(cut -c1-300 <<<"$lines")"
+    printf 'unit-%s %s, exit status %s:\n%s\n    again: %s\n' "$(flavour_of "$program")" "$(name_of "$program")" \
+        "$status" "$(cut -c1-300 <<<"$lines")" "$(again "$program" "$output")"
 }
 
 run_one() {
-    local program=$1 results=$2 name output status=0 passed failed started=$SECONDS
+    local program=$1 results=$2 name output status=0 passed failed started took
     local -a inputs=()
     name=$(basename "$program")
     # By its path: two folders may have a test of the same name.
@@ -70,6 +85,7 @@ run_one() {
         shopt -s nullglob
         inputs=("$(corpus_of "$program")"/*)
     fi
+    started=$(date +%s%3N)
     timeout --kill-after=5 "$TIME_LIMIT_S" "$program" "${inputs[@]}" >"$output" 2>&1 </dev/null || status=$?
 
     if [[ $name == fuzz_* ]]; then
@@ -77,13 +93,16 @@ run_one() {
     else
         read -r passed failed < <(count_checks "$output" "$status")
     fi
+    took=$(($(date +%s%3N) - started))
     echo "$passed $failed" >"${output%.output}.result"
+    echo "$program $took" >"${output%.output}.took"
     if [[ $failed -eq 0 ]]; then
-        printf '  %-32s %5d checks, 0 failures %5d s\n' "$name" "$passed" $((SECONDS - started))
+        printf '  %-5s %-42s %5d checks, 0 failures %6d ms\n' "$(flavour_of "$program")" "$(name_of "$program")" \
+            "$passed" "$took"
     else
         # one write, so that the outputs of two programs do not mix
-        printf '  %-32s %5d checks, %d failures (exit status %d)\n%s\n' "$name" \
-            $((passed + failed)) "$failed" "$status" "$(sed 's/^/    /' "$output")"
+        printf '  %-5s %-42s %5d checks, %d failures (exit status %d)\n%s\n' "$(flavour_of "$program")" \
+            "$(name_of "$program")" $((passed + failed)) "$failed" "$status" "$(sed 's/^/    /' "$output")"
         failure_of "$program" "$output" "$status" >"${output%.output}.failure"
     fi
 }
@@ -93,35 +112,46 @@ if [[ ${1:-} == --one ]]; then
     exit 0
 fi
 
-out=${1:?usage: unit.sh build/<flavour> PROGRAM...}
-flavour=$(basename "$out")
+(($#)) || {
+    echo "usage: unit.sh build/<flavour>/<folder>/tests/<program>..." >&2
+    exit 2
+}
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
-programs=("${@:2}")
+# The slowest first, as the last runs on this machine measured them, so that none of them runs alone at the end.
+TIMES=${XDG_CACHE_HOME:-$HOME/.cache}/propeller/unit.times
+slowest_first() {
+    awk 'FILENAME != "-" { took[$1] = $2; next } { print ($1 in took ? took[$1] : 0), $1 }' "$TIMES" - |
+        sort -s -k 1,1nr | cut -d' ' -f2
+}
+mkdir -p "${TIMES%/*}"
+[[ -e $TIMES ]] || : >"$TIMES"
+printf '%s\n' "$@" | slowest_first | xargs -r -n 1 -P "$PARALLEL" --process-slot-var=TEST_SLOT "$0" --one "$results"
+cat "$TIMES" "$results"/*.took | awk '{ took[$1] = $2 } END { for (p in took) print p, took[p] }' >"$TIMES.$$"
+mv "$TIMES.$$" "$TIMES"
 
-printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$PARALLEL" --process-slot-var=TEST_SLOT "$0" --one "$results"
-
-passed=0
-failed=0
-for program in "${programs[@]}"; do
-    if read -r p f 2>/dev/null <"$results/${program//\//-}.result"; then
-        passed=$((passed + p))
-        failed=$((failed + f))
-    else
-        failed=$((failed + 1))
-        printf 'unit-%s %s did not end\n' "$flavour" "$(basename "$program")" >"$results/${program//\//-}.failure"
+declare -A passed=() failed=()
+bad=0
+for program in "$@"; do
+    flavour=$(flavour_of "$program")
+    if ! read -r p f 2>/dev/null <"$results/${program//\//-}.result"; then
+        p=0 f=1
+        printf 'unit-%s %s did not end\n' "$flavour" "$(name_of "$program")" >"$results/${program//\//-}.failure"
     fi
+    passed[$flavour]=$((${passed[$flavour]:-0} + p))
+    failed[$flavour]=$((${failed[$flavour]:-0} + f))
+    bad=$((bad + f))
     [[ ! -e $results/${program//\//-}.failure ]] || cat "$results/${program//\//-}.failure" >>"$results/failures"
 done
 
-if [[ -n ${TEST_TALLY:-} ]]; then
-    echo "unit-$flavour $passed $failed" >>"$TEST_TALLY"
-fi
 if [[ -s $results/failures ]]; then
     [[ -z ${TEST_FAILURES:-} ]] || cat "$results/failures" >>"$TEST_FAILURES"
     echo
     cat "$results/failures"
 fi
-echo "unit ($flavour): $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+for flavour in "${!passed[@]}"; do
+    [[ -z ${TEST_TALLY:-} ]] || echo "unit-$flavour ${passed[$flavour]} ${failed[$flavour]}" >>"$TEST_TALLY"
+    echo "unit ($flavour): ${passed[$flavour]} passed, ${failed[$flavour]} failed"
+done
+((bad == 0))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/api_fixture.h"
@@ -21,7 +22,7 @@
 #define PAGE 4096 /* of the file */
 #define TOGETHER 8
 /* Of each kind of deletion; a failure costs COLLECTOR_RETRY_MS. */
-#define GROUPS 12
+#define GROUPS ((int)power_count(3, 4, 12))
 #define DEPENDENTS 4
 #define FAILURES 60
 #define PATIENCE_MS 120000

@@ -12,15 +12,16 @@
 #include <sys/wait.h>
 
 #include "common/base/str.h"
+#include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/kv_fixture.h"
 #include "standalone/tests/kv_oracle.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KILLS 40
+#define KILLS power_count(10, 40, 40)
 #else
-#define KILLS 200
+#define KILLS power_count(10, 40, 200)
 #endif
 
 #define WRITERS 16
