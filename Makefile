@@ -271,9 +271,14 @@ SEQUENCES ?= 300
 differential: all ## random calls to kube-apiserver and to propeller-standalone (SEQUENCES=5000 SEED=7 ONLY=12)
 	@e2e/standalone/differential.sh $(SEQUENCES) $(SEED) $(ONLY)
 
-.PHONY: test
-test: ## everything: set-up, lint, check, demo, e2e
-	@e2e/test.sh
+.PHONY: test test-full flakes
+test: ## what a change must pass, in ten minutes (STAGE="lint unit": these alone; docs/testing.md)
+	@e2e/test.sh quick $(STAGE)
+test-full: ## everything, in stages; a stage that passed for this state is not run again unless named (STAGE=nodes)
+	@e2e/test.sh full $(STAGE)
+N ?= 20
+flakes: ## unit tests and cases of make test N (20) times on one core with a busy neighbour (STAGE=unit: these alone)
+	@e2e/test.sh flakes $(N) $(STAGE)
 
 .PHONY: bench
 bench: ## memory, latency, throughput and writes beside their budgets (SCENARIOS="tasks": only these)

@@ -4,6 +4,7 @@
 #   image  Debian packages to compile the programs and make an image of them
 #   lint   Debian packages for `make lint` and the sanitizer builds
 #   run    packages, control plane and Python environment for demo, e2e and bench
+#   control-plane  of these the control plane alone
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
@@ -207,6 +208,7 @@ main() {
             [[ -x $CONTROL_PLANE_BIN/kubectl ]] || command -v kubectl >/dev/null || install_packages kubernetes-client
             python_environment
             ;;
+        control-plane) control_plane "${CONTROL_PLANE_PROGRAMS[@]}" ;;
         node)
             install_packages "${NODE_PACKAGES[@]}"
             control_plane "${NODE_PROGRAMS[@]}"
@@ -226,7 +228,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl or all" ;;
+        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane or all" ;;
         esac
     done
 }
