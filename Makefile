@@ -238,8 +238,8 @@ s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a 
 # Without the folder, and with a version that is not another one at each commit.
 LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP),$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
 .PHONY: lint
-lint: ## formatting, layers, limits, clang, clang-tidy, cppcheck, shellcheck
-	@LINT_CFLAGS='$(LINT_CFLAGS)' e2e/tools/lint.sh
+lint: ## format, layers, limits, prose, shellcheck; clang, clang-tidy, cppcheck of what was changed (ALL=1: of everything)
+	@LINT_CFLAGS='$(LINT_CFLAGS)' LINT_ALL='$(ALL)' e2e/tools/lint.sh
 
 .PHONY: deps
 deps: ## bring packages, control plane and Python environment (needs root only if packages are missing)

@@ -99,5 +99,6 @@ bool is_silent(int fd)
 {
     struct pollfd wait = { .fd = fd, .events = POLLIN };
 
+    /* real time: only time shows that nothing comes */
     return poll(&wait, 1, SILENCE_MS) == 0;
 }

@@ -254,6 +254,7 @@ START_TEST(one_more_than_may_be_busy_waits_for_its_turn)
     say(fd, "GET /new HTTP/1.1\r\nHost: x\r\n\r\n");
 
     struct pollfd wait = { .fd = fd, .events = POLLIN };
+    /* real time: only time shows that nothing comes */
     ck_assert_int_eq(poll(&wait, 1, 100), 0);
     say(busy[3], "lo");
     hear(busy[3], text, "POST /"); /* and now it is the one that is idle */

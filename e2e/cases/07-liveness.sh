@@ -24,6 +24,7 @@ condition_matches proplets heart Ready '^False ' || fail "condition Ready of an 
 # A last will that comes late is no sign of life.
 publish control/proplet/alive '{"proplet_id":"quiet","status":"offline","namespace":"x"}'
 publish control/proplet/alive '{"proplet_id":"quiet","namespace":"x"}'
+# real time: nothing may follow, and only time shows that
 observe_for 2
 expect_eq "phase after a late last will" Offline "$(proplet heart .status.phase)"
 device_say one unmute quiet
@@ -37,6 +38,7 @@ publish control/proplet/alive '{"status":"offline","proplet_id":"propeller-contr
 publish control/proplet/alive '{"status":"offline","proplet_id":"heart"}'
 publish control/proplet/alive 'offline'
 CHANNEL=elsewhere publish control/proplet/alive '{"status":"offline","proplet_id":"quiet"}'
+# real time: nothing may follow, and only time shows that
 observe_for 2
 after=$(objects proplets | jq -c '[.items[] | [.metadata.name, .status.phase, .status.conditions]]')
 expect_eq "Proplets after foreign last wills" "$before" "$after"
@@ -59,6 +61,7 @@ controller_stop
 controller_start
 wait_proplet heart Running
 crash broker
+# real time: the outage must last longer than the last-seen threshold of this controller
 observe_for 6
 expect_eq "the living one while nobody can be heard" Running "$(proplet heart .status.phase)"
 expect_eq "times that it went Offline" 1 "$(event_count heart Offline)"

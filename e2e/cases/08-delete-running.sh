@@ -36,5 +36,6 @@ expect_eq "stops that the device knew nothing about" 0 "$(journal_count device '
 # A deleted Proplet: its object goes, and the device keeps quiet about it.
 kn delete proplet worker --wait=false >/dev/null
 wait_for 30 "the Proplet to be gone" object_gone proplets worker
+# real time: nothing may follow, and only time shows that
 observe_for 2
 object_gone proplets worker || fail "the Proplet came back"

@@ -33,6 +33,7 @@ wait_for 60 "an event for each of them" all_told
 # Metadata and first metrics follow within one refresh; what counts is what comes after.
 quiet_writes() { audit_writes "$1" | sort | uniq -c | sort -rn; }
 mark=$(audit_mark)
+# real time: writes per second are what is measured
 observe_for "$SECONDS_QUIET"
 writes=$(audit_writes "$mark")
 budget=$((SECONDS_QUIET / REFRESH + 1))
@@ -50,10 +51,12 @@ controller_start --status-refresh-interval 1h
 settled() {
     local from
     from=$(audit_mark)
+    # real time: writes per second are what is measured
     observe_for 3
     [[ -z $(audit_writes "$from") ]] || ! quiet_writes "$from"
 }
 wait_for 60 "the restart to have settled" settled
 mark=$(audit_mark)
+# real time: writes per second are what is measured
 observe_for $((SECONDS_QUIET < 20 ? SECONDS_QUIET : 20))
 expect_eq "writes without refreshes" "" "$(quiet_writes "$mark")"

@@ -15,6 +15,7 @@ wait_for 30 "all Proplets to run" phase_count_is proplets Running 5
 mark=$(audit_mark)
 task_json sum-NUMBER "$ADDITION" '["NUMBER", 1000]' | add_numbered $COUNT
 wait_for 60 "all Tasks to be completed" phase_count_is tasks completed $COUNT
+# real time: late writes would come after the last result
 observe_for 2
 
 writes=$(audit_writes "$mark" '.objectRef.resource == "tasks"')

@@ -65,6 +65,7 @@ brake_is 1 || fail "propeller_fleet_brake is $(brake)"
 kill_controller
 wait_for 60 "the brake of the next leader" brake_is 1
 # As long again as it takes to be lost, and no Task has moved.
+# real time: nothing may follow, and only time shows that
 observe_for 10
 wait_for 30 "their Tasks to say again why they wait" held_is 8
 expect_eq "attempts under the next leader" "12 in 1" "$(attempts first)"

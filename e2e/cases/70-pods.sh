@@ -124,6 +124,7 @@ wait_for 30 "the quota to count" quota_counts
 add_proplet epsilon device-5 "$(k8s_json reg/proplet:1)"
 wait_condition proplets epsilon Ready '^False QuotaExceeded .*exceeded quota: none'
 mark=$(audit_mark)
+# real time: requests per second are what is measured
 observe_for 10 "what Proplets in trouble cost"
 requests=$(audit_requests "$mark" | grep -E ' (deployments|statefulsets|secrets|pods) ' || true)
 expect_eq "requests for their pods in 10 s" "" "$requests"

@@ -70,6 +70,7 @@ held_up config-taken NameTaken
 held_up job-taken NameTaken
 expect_match "whose name" "Job 'job-taken-job' exists and is not of this Task" "$(condition tasks job-taken Started)"
 expect_eq "somebody else's Job" registry.example/other:1 "$(made jobs job-taken-job '.spec.template.spec.containers[0].image')"
+# real time: requests per second are what is measured
 observe_for 5 "how often it is tried"
 tries=$(audit_writes "$mark" '.objectRef.resource == "jobs" or .objectRef.resource == "configmaps"' | wc -l)
 expect_le "attempts to make what is there, of two Tasks in 5 s" "$tries" 12
@@ -96,6 +97,7 @@ wait_condition proplets mistaken PodTemplateApplied \
 
 # None of those that wait is looked at again and again: neither reads nor writes.
 mark=$(audit_mark)
+# real time: requests per second are what is measured
 observe_for 10 "what those that wait cost"
 requests=$(audit_requests "$mark")
 expect_le "requests for three Tasks in 10 s: $(xargs <<<"$requests")" "$(grep -c . <<<"$requests" || true)" 12

@@ -47,6 +47,7 @@ said tasks crowded Started QuotaExceeded
 requests() { metrics | awk '/^rest_client_requests_total{.*method="(POST|PATCH|PUT|DELETE)"/ { sum += $2 } END { print sum + 0 }'; }
 turns() { metrics | awk '/^controller_runtime_reconcile_total{/ { sum += $2 } END { print sum + 0 }'; }
 before=$(requests) turned=$(turns) leader=$(operator_leader)
+# real time: requests per second are what is measured
 observe_for 20
 expect_eq "who counted" "$leader" "$(operator_leader)"
 wrote=$(($(requests) - before)) turned=$(($(turns) - turned))

@@ -2,15 +2,19 @@
 # Everything that can be said about the sources without running them. `make lint` calls it with the
 # compiler flags in LINT_CFLAGS.
 #
-# A line a finding, a line a check, and the sum at the end; with TEST_TALLY set, "lint <passed>
-# <failed>" is appended to the file it names. What a slow tool said about a file is kept below
-# build/lint under the hash of the file and of all it includes, so a second run is quick.
+# With LINT_ALL set the slow tools look at all sources, otherwise at those that were changed (changed.sh says since
+# when).
+#
+# A line a finding, a line a check, and the sum at the end; with TEST_TALLY set, "lint <passed> <failed>" is appended
+# to the file it names. What a slow tool said about a file is kept in the cache of this machine under the hash of the
+# file and of all it includes, so that a second run is quick, also in another working copy.
 set -euo pipefail
 
-readonly MAX_FILE_LINES=500
+readonly MAX_FILE_LINES=900
 readonly MAX_FUNCTION_LINES=60
 readonly MAX_COMPLEXITY=15
-readonly CACHE=build/lint
+readonly CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/propeller/lint
+readonly WORK=build/lint
 
 PARALLEL=$(nproc)
 read -r -a CFLAGS_GIVEN <<<"${LINT_CFLAGS:?run make lint}"
@@ -69,6 +73,15 @@ cJSON_GetObjectItem                    common/json/.*
 readonly UNFINISHED='\b(TOD[O]|FIXM[E]|XX[X]|HAC[K]|WI[P])\b|\b([Pp]lacehol[d]er|[Ss]tu[b](s|bed)?)\b|[Nn]ot (yet )?implemente[d]|^(<<<<<<<|>>>>>>>) '
 
 readonly SLEEPS='\b(sleep|usleep|nanosleep|clock_nanosleep|thrd_sleep)[ ]*\('
+
+# Those that the slow tools look at.
+looked_at() {
+    if [[ -n ${LINT_ALL:-} ]]; then
+        sources "$1"
+    else
+        comm -12 <(sources "$1") "$WORK/changed"
+    fi
+}
 
 # Of the folders that exist so far.
 sources() { { find bench common controller webhook certs standalone -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
@@ -149,7 +162,7 @@ hash_all() {
     local rules
     rules=$({ cat .clang-tidy "$0"; echo "${CFLAGS_GIVEN[@]}"; clang --version; cppcheck --version; gcc --version; } |
         sha256sum | cut -c1-32)
-    sources "$1" | xargs -r -P "$PARALLEL" -n 1 "$0" --hash "$rules"
+    looked_at "$1" | xargs -r -P "$PARALLEL" -n 1 "$0" --hash "$rules"
 }
 
 #### The checks. Each prints its findings, and nothing when there are none.
@@ -161,7 +174,7 @@ check_format() {
 each() {
     local tool=$1
     mkdir -p "$CACHE/$tool"
-    xargs -r -a "$CACHE/$2" -d '\n' -P "$PARALLEL" -n 1 "$0" --tool "$tool"
+    xargs -r -a "$WORK/$2" -d '\n' -P "$PARALLEL" -n 1 "$0" --tool "$tool"
 }
 check_clang() { each clang hashes.c; }
 check_clang-tidy() { each clang-tidy hashes.c; }
@@ -226,6 +239,34 @@ check_words() {
     texts | xargs -r grep -HnE "$UNFINISHED" || true
 }
 
+# Lines that are added are in plain English: a sentence has a subject, and the thing is named.
+readonly FRAGMENTS='(^\+[[:space:]]*(/?\*+|//|\||-)?[[:space:]]*|[.;:] )(Who|Whoever|What|Of (what|those|these|whom)|So (long|often|many)|Such a one|Nobody|Somebody)\b[^?]*$'
+readonly ODD_WORDS='\b(anew|nought|whoever|whomever|somebody|nobody|whom|is told|is heard|mended)\b'
+
+check_prose() {
+    local since
+    since=$(e2e/tools/changed.sh base)
+    git diff -U0 "$since" -- '*.md' '*.[ch]' 'crds/*.yaml' | awk '
+        /^[+][+][+] b/ { file = substr($0, 7); next }
+        /^[+]/ { print file "\t" $0 }' | while IFS=$'\t' read -r file line; do
+        if [[ $line =~ $FRAGMENTS || $line =~ $ODD_WORDS ]]; then
+            printf '%s: not in plain English: %s\n' "$file" "${line#+}"
+        fi
+    done
+}
+
+# A test that lets time pass says why in a comment beside the wait or above it: "real time: <reason>".
+readonly WAITS='observe_for |poll[(]&[^;]*, ([0-9][0-9][0-9]+|SILENCE_MS)[)]'
+
+check_waits() {
+    local -a files
+    mapfile -t files < <({ find e2e/cases -name '*.sh'; sources '*.c' | grep /tests/; } | LC_ALL=C sort)
+    awk -v waits="$WAITS" -v missing=': waits without a comment "real time: <reason>"' '
+        FNR == 1 { reason = -9 }
+        /real time: / { reason = FNR }
+        $0 ~ waits && FNR - reason > 3 { print FILENAME ":" FNR missing }' "${files[@]}"
+}
+
 # Tests wait for conditions.
 check_sleeps() {
     sources '*.[ch]' | grep /tests/ | xargs -r grep -HnE "$SLEEPS" || true
@@ -247,7 +288,7 @@ variables() { xargs grep -hoE '\b[A-Z][A-Z0-9_]+\b' | LC_ALL=C sort -u; }
 # To read that library, as nearly all scripts do, takes four seconds of a processor. It is read once, by itself; the
 # others are looked at in a tree in which it is a few lines.
 shellcheck_all() {
-    local folder=$CACHE/shell
+    local folder=$WORK/shell
     rm -rf "$folder"
     mkdir -p "$folder/e2e"
     find "$PWD" -mindepth 1 -maxdepth 1 ! -name e2e ! -name build -exec ln -s {} "$folder/" \;
@@ -287,14 +328,15 @@ for tool in clang clang-format clang-tidy cppcheck gcc pmccabe shellcheck; do
     }
 done
 
-mkdir -p "$CACHE"
+mkdir -p "$CACHE" "$WORK"
 find "$CACHE" -type f -mtime +14 -delete
-hash_all '*.c' >"$CACHE/hashes.c"
-hash_all '*.h' >"$CACHE/hashes.h"
+e2e/tools/changed.sh files >"$WORK/changed"
+hash_all '*.c' >"$WORK/hashes.c"
+hash_all '*.h' >"$WORK/hashes.h"
 
 passed=0
 failed=0
-for name in format words sleeps files functions layers libraries headers shellcheck clang cppcheck clang-tidy; do
+for name in format words prose sleeps waits files functions layers libraries headers shellcheck clang cppcheck clang-tidy; do
     findings=$("check_$name")
     if [[ -z $findings ]]; then
         passed=$((passed + 1))
