@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/packing.h"
 
@@ -83,6 +84,8 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
     atomic_init(&block->references, 1);
 
     char *position = block->bytes;
+    int64_t created_us = 0;
+    (void)rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &created_us);
     block->object = (struct kube_object){
         .uid = put_string(&position, uid, uid_len),
         .resource_version = put_string(&position, version, version_len),
@@ -90,11 +93,19 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
         .packed_len = (uint32_t)packed_len,
         .name = key,
         .generation = json_int(json_get(metadata, "generation"), 0),
+        .created_us = created_us,
         .deleting = json_string(json_get(metadata, "deletionTimestamp"), NULL) != NULL,
     };
     free(text);
     *ret = &block->object;
     return 0;
+}
+
+bool kube_object_is_older(const struct kube_object *object, const struct kube_object *than)
+{
+    if (object->created_us != than->created_us)
+        return object->created_us < than->created_us;
+    return strcmp(object->uid, than->uid) < 0;
 }
 
 struct kube_object *kube_object_ref(struct kube_object *object)

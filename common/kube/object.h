@@ -39,8 +39,12 @@ struct kube_object {
     const char *uid;              /* "": not set yet */
     const char *resource_version; /* likewise */
     int64_t generation;
-    bool deleting; /* metadata.deletionTimestamp is set */
+    int64_t created_us; /* metadata.creationTimestamp; 0: not set yet */
+    bool deleting;      /* metadata.deletionTimestamp is set */
 };
+
+/* By creationTimestamp, which has whole seconds, then by uid: the same for every process. */
+bool kube_object_is_older(const struct kube_object *object, const struct kube_object *than);
 
 /* Copies what it needs of json; ERROR_INVALID without metadata.name. */
 int kube_object_create(const cJSON *json, struct kube_object **ret, struct error *err) MUST_CHECK;

@@ -54,6 +54,31 @@ START_TEST(an_object_needs_only_a_name)
 }
 END_TEST
 
+/* From the oldest to the youngest. */
+static const char *const AGES[] = {
+    "\"uid\":\"z\"",
+    "\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"uid\":\"c\"",
+    "\"creationTimestamp\":\"2026-01-01T00:00:01Z\",\"uid\":\"a\"",
+    "\"creationTimestamp\":\"2026-01-01T00:00:01Z\",\"uid\":\"b\"",
+};
+
+START_TEST(age_is_the_creation_timestamp_and_then_the_uid)
+{
+    struct kube_object *objects[ARRAY_LEN(AGES)];
+
+    for (size_t i = 0; i < ARRAY_LEN(AGES); i++) {
+        const char *text = arena_printf(arena, "{\"metadata\":{\"name\":\"a\",%s}}", AGES[i]);
+        ck_assert_int_eq(kube_object_create(parsed(arena, text), &objects[i], NULL), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(AGES); i++) {
+        for (size_t j = 0; j < ARRAY_LEN(AGES); j++)
+            ck_assert_int_eq(kube_object_is_older(objects[i], objects[j]), i < j);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(AGES); i++)
+        kube_object_unref(objects[i]);
+}
+END_TEST
+
 START_TEST(a_deletion_timestamp_makes_it_deleting)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
@@ -213,6 +238,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, an_object_has_its_header_and_its_whole_text);
     tcase_add_test(c, an_object_needs_only_a_name);
+    tcase_add_test(c, age_is_the_creation_timestamp_and_then_the_uid);
     tcase_add_test(c, a_deletion_timestamp_makes_it_deleting);
     tcase_add_loop_test(c, what_has_no_name_is_no_object, 0, ARRAY_LEN(NAMELESS));
     tcase_add_test(c, names_over_the_limit_are_refused);

@@ -39,7 +39,7 @@ static struct judgement judge(const struct proplet_observed *observed)
         return (struct judgement){ .verdict = VERDICT_NOT_CONFIGURED };
     if (observed->claimed_by)
         return (struct judgement){ .verdict = VERDICT_DUPLICATE };
-    if (observed->channel_shared)
+    if (observed->channel_taken_by)
         return (struct judgement){ .verdict = VERDICT_SHARED };
     if (shares_client_id(&observed->proplet.spec))
         return (struct judgement){ .verdict = VERDICT_SHARED_ID };
@@ -96,8 +96,13 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
                          observed->claimed_by)
         };
     case VERDICT_SHARED:
-        return (struct said){ "SharedChannel",
-                              "an embedded Proplet must be the only one of its channel" };
+        return (struct said){
+            "SharedChannel",
+            arena_printf(arena,
+                         "Proplet '%s' was on this channel first, and an embedded Proplet must be "
+                         "the only one of its channel",
+                         observed->channel_taken_by)
+        };
     case VERDICT_SHARED_ID:
         return (struct said){ "SharedClientId",
                               "more than one pod has the same MQTT client id: no Tasks over "

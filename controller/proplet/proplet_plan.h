@@ -29,8 +29,11 @@ struct proplet_observed {
 
     bool mqtt_configured;
     struct channel_state channel;
-    const char *claimed_by; /* an older Proplet with the same identity, "<ns>/<name>"; NULL: none */
-    bool channel_shared;    /* an embedded Proplet is on this channel, and it is not alone there */
+    const char
+        *claimed_by; /* the oldest Proplet with the same identity, "<ns>/<name>"; NULL: this */
+    /* The oldest Proplet of the channel, if it or this one is embedded, so that it keeps the channel
+     * for itself; NULL: this one may use it. */
+    const char *channel_taken_by;
     struct fleet_device device;
     /* Those of proplet_device_id, where each pod is a device of its own; the one above is then
      * unused. */

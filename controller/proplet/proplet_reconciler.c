@@ -51,29 +51,54 @@ static struct identity_list *identities_of(struct arena *arena, const struct kub
     return list;
 }
 
-/* The oldest object of an identity has it: by creationTimestamp, then by uid. NULL: this one. */
-static const char *claimed_by(struct shared *shared, struct arena *arena,
-                              const struct kube_object *object, const cJSON *json, const char *key)
+/* NULL: the list is empty. */
+static const struct kube_object *oldest_of(const struct object_list *list)
 {
-    struct object_list list =
-        store_find(informer_store(shared->proplets), arena, INDEX_IDENTITY, key);
-    const char *created = json_string(json_path(json, "metadata", "creationTimestamp", NULL), "");
+    const struct kube_object *oldest = NULL;
 
-    for (size_t i = 0; i < list.len; i++) {
-        const struct kube_object *other = list.items[i];
-        if (str_equal(other->uid, object->uid))
-            continue;
-
-        const cJSON *metadata = json_get(kube_object_json(arena, other), "metadata");
-        int order = strcmp(json_string(json_get(metadata, "creationTimestamp"), ""), created);
-        if (order < 0 || (order == 0 && strcmp(other->uid, object->uid) < 0))
-            return kube_name_key(&other->name, arena_alloc(arena, 1, KUBE_KEY_LEN));
+    for (size_t i = 0; i < list->len; i++) {
+        if (!oldest || kube_object_is_older(list->items[i], oldest))
+            oldest = list->items[i];
     }
-    return NULL;
+    return oldest;
+}
+
+/* Of those under the value; NULL: it is this object. */
+static const struct kube_object *older_holder(struct shared *shared, struct arena *arena,
+                                              const struct kube_object *object, const char *index,
+                                              const char *value)
+{
+    struct object_list list = store_find(informer_store(shared->proplets), arena, index, value);
+    const struct kube_object *oldest = oldest_of(&list);
+
+    return oldest && !str_equal(oldest->uid, object->uid) ? oldest : NULL;
+}
+
+static const char *key_of(struct arena *arena, const struct kube_object *object)
+{
+    return object ? kube_name_key(&object->name, arena_alloc(arena, 1, KUBE_KEY_LEN)) : NULL;
+}
+
+static bool is_embedded(struct arena *arena, const struct kube_object *object)
+{
+    return object && proplet_dialect_of(kube_object_json(arena, object)) == DIALECT_EMBEDDED;
+}
+
+/* The oldest Proplet of a channel decides who may use it, so that no later one can take it away: if it
+ * is embedded it is the only one, if not all that are not embedded may. */
+static const char *channel_taken_by(struct shared *shared, struct arena *arena,
+                                    const struct kube_object *object, const char *channel)
+{
+    if (!store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
+        return NULL;
+
+    const struct kube_object *first = older_holder(shared, arena, object, INDEX_CHANNEL, channel);
+    bool conflict = first && (is_embedded(arena, first) || is_embedded(arena, object));
+    return conflict ? key_of(arena, first) : NULL;
 }
 
 static void observe_devices(struct shared *shared, struct arena *arena,
-                            const struct kube_object *object, const cJSON *json,
+                            const struct kube_object *object,
                             const struct identity_list *identities, struct proplet_observed *ret)
 {
     bool indexed = proplet_is_indexed(&ret->proplet.spec);
@@ -82,7 +107,8 @@ static void observe_devices(struct shared *shared, struct arena *arena,
     for (size_t i = 0; i < identities->len; i++) {
         fleet_get(shared->fleet, arena, identities->items[i].key, &devices[i]);
         if (!ret->claimed_by)
-            ret->claimed_by = claimed_by(shared, arena, object, json, identities->items[i].key);
+            ret->claimed_by = key_of(arena, older_holder(shared, arena, object, INDEX_IDENTITY,
+                                                         identities->items[i].key));
     }
     ret->device = devices[0];
     ret->pod_devices = devices;
@@ -93,14 +119,11 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
                    const cJSON *json, const char *channel, const struct identity_list *identities,
                    struct proplet_observed *ret, struct error *err)
 {
-    struct store *proplets = informer_store(shared->proplets);
-
     *ret = (struct proplet_observed){
         .name = object->name.name,
         .generation = object->generation,
         .mqtt_configured = shared->bridge != NULL,
-        .channel_shared = store_count(proplets, INDEX_EMBEDDED, channel) &&
-                          store_count(proplets, INDEX_CHANNEL, channel) > 1,
+        .channel_taken_by = channel_taken_by(shared, rc->arena, object, channel),
         .tasks = placements_count(shared->placements, object->name.ns, object->name.name),
         .threshold_ms = shared->settings->last_seen_threshold_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
@@ -112,7 +135,7 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
     int r = proplet_decode(rc->arena, json, &ret->proplet, err);
     if (r < 0)
         return r;
-    observe_devices(shared, rc->arena, object, json, identities, ret);
+    observe_devices(shared, rc->arena, object, identities, ret);
     return 0;
 }
 
@@ -281,12 +304,18 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     return r < 0 ? r : told;
 }
 
-/* Everyone whom this one's coming, going or changing may promote, demote or disturb. */
-static void wake_index(struct shared *shared, struct arena *arena, const char *index,
-                       const char *value, struct workqueue *queue)
+/* The oldest of those under the value decides for them: wakes them all if that is the changed object,
+ * or was before it went. */
+static void wake_if_oldest(struct shared *shared, struct arena *arena,
+                           const struct kube_object *changed, const char *index, const char *value,
+                           struct workqueue *queue)
 {
     struct object_list list = store_find(informer_store(shared->proplets), arena, index, value);
+    const struct kube_object *oldest = oldest_of(&list);
 
+    if (!oldest ||
+        (!str_equal(oldest->uid, changed->uid) && !kube_object_is_older(changed, oldest)))
+        return;
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }
@@ -300,10 +329,11 @@ static bool has_identity(const struct identity_list *list, const char *key)
     return false;
 }
 
-/* Identities that are in one list and not in the other. gone: nobody may have them any more. */
+/* Identities of the changed object that are in one list and not in the other. gone: nobody may have
+ * them any more. */
 static void wake_claimants(struct shared *shared, struct arena *arena,
-                           const struct identity_list *list, const struct identity_list *other,
-                           bool gone, struct workqueue *queue)
+                           const struct kube_object *changed, const struct identity_list *list,
+                           const struct identity_list *other, bool gone, struct workqueue *queue)
 {
     for (size_t i = 0; i < list->len; i++) {
         const char *key = list->items[i].key;
@@ -312,23 +342,18 @@ static void wake_claimants(struct shared *shared, struct arena *arena,
             continue;
         if (gone && !store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
             fleet_remove(shared->fleet, key, clock_monotonic_ms(shared->clock));
-        wake_index(shared, arena, INDEX_IDENTITY, key, queue); /* the oldest one has it */
+        wake_if_oldest(shared, arena, changed, INDEX_IDENTITY, key, queue);
     }
 }
 
-static void wake_neighbours(struct shared *shared, struct arena *arena, const char *channel,
+/* The changed object is on the channel, or was, or is embedded now and was not, or the reverse. */
+static void wake_neighbours(struct shared *shared, struct arena *arena,
+                            const struct kube_object *changed, const char *channel,
                             struct workqueue *queue)
 {
-    if (store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
-        wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
-}
-
-static bool is_embedded(struct arena *arena, const struct kube_object *object)
-{
-    struct proplet proplet = { 0 };
-
-    return proplet_decode(arena, kube_object_json(arena, object), &proplet, NULL) == 0 &&
-           proplet_dialect(&proplet.spec) == DIALECT_EMBEDDED;
+    if (is_embedded(arena, changed) ||
+        store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
+        wake_if_oldest(shared, arena, changed, INDEX_CHANNEL, channel, queue);
 }
 
 static enum brake_member member_of(const struct kube_object *object, const cJSON *status)
@@ -367,17 +392,14 @@ static void proplet_gone(struct shared *shared, const char *uid)
 }
 
 /* It came to a channel, or left it; "": none. */
-static void note_channel(struct shared *shared, struct arena *arena, const char *before,
-                         const char *after, struct workqueue *queue)
+static void note_channel(struct shared *shared, const char *before, const char *after)
 {
-    if (str_equal(before, after))
+    if (str_equal(before, after) || !shared->bridge)
         return;
-    if (shared->bridge && *after)
+    if (*after)
         bridge_channel_add(shared->bridge, after);
-    if (shared->bridge && *before)
+    if (*before)
         bridge_channel_remove(shared->bridge, before);
-    wake_neighbours(shared, arena, after, queue);
-    wake_neighbours(shared, arena, before, queue);
 }
 
 void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
@@ -389,6 +411,9 @@ void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object
     char channel[CHANNEL_KEY_LEN] = "";
     const struct identity_list *before = identities_of(arena, old);
     const struct identity_list *after = identities_of(arena, current);
+    const struct identity_list *none = identities_of(arena, NULL);
+    /* Deleted and made again under its name, between two looks at the API server. */
+    bool replaced = old && current && !str_equal(old->uid, current->uid);
 
     if (old && !proplet_channel_of(kube_object_json(arena, old), old_channel))
         *old_channel = '\0';
@@ -397,11 +422,16 @@ void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object
     note_member(shared, arena, current ? &current->name : &old->name, current);
     if (current)
         workqueue_add(queue, &current->name);
-    else if (old)
+    if (old && (!current || replaced))
         proplet_gone(shared, old->uid);
-    if (old && current && is_embedded(arena, old) != is_embedded(arena, current))
-        wake_index(shared, arena, INDEX_CHANNEL, channel, queue);
-    note_channel(shared, arena, old_channel, channel, queue);
-    wake_claimants(shared, arena, after, before, false, queue);
-    wake_claimants(shared, arena, before, after, true, queue);
+    note_channel(shared, old_channel, channel);
+    if (replaced || !str_equal(old_channel, channel) ||
+        is_embedded(arena, old) != is_embedded(arena, current)) {
+        if (old)
+            wake_neighbours(shared, arena, old, old_channel, queue);
+        if (current)
+            wake_neighbours(shared, arena, current, channel, queue);
+    }
+    wake_claimants(shared, arena, current, after, replaced ? none : before, false, queue);
+    wake_claimants(shared, arena, old, before, replaced ? none : after, true, queue);
 }

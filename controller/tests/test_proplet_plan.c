@@ -271,7 +271,7 @@ static void claim(void)
 
 static void share(void)
 {
-    observed.channel_shared = true;
+    observed.channel_taken_by = "other/chip";
 }
 
 static void refuse(void)
@@ -294,8 +294,10 @@ static const struct {
       "False DuplicateClientId: Proplet 'default/beta' has the same domainId, channelId and "
       "clientId",
       "DuplicateClientId", "DuplicateClientId" },
-    { share, "False SharedChannel: an embedded Proplet must be the only one of its channel", NULL,
-      "Offline" },
+    { share,
+      "False SharedChannel: Proplet 'other/chip' was on this channel first, and an embedded "
+      "Proplet must be the only one of its channel",
+      NULL, "Offline" },
     { refuse, "False SubscriptionRefused: the broker refused a subscription to this channel", NULL,
       "Offline" },
     { configure_no_mqtt,

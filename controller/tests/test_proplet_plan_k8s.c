@@ -164,7 +164,7 @@ static void no_mqtt(void)
 
 static void share_channel(void)
 {
-    observed.channel_shared = true;
+    observed.channel_taken_by = "other/chip";
 }
 
 static void refuse(void)
