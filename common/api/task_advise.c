@@ -182,6 +182,30 @@ static void advise_monitoring(const struct spec_view *view, const struct task_sp
                "devices take whole seconds, at least one: it is rounded");
 }
 
+/* What only one of the two ways to run a Task knows. */
+static void advise_ways(const struct spec_view *view, const struct task_spec *spec)
+{
+    const struct resource_amounts *amounts = spec->resource_requirements;
+
+    if (amounts && !may_be_a_job(spec))
+        advise(view, "resourceRequirements", "devices do not limit a Task: only a Job has them");
+    if (amounts && may_be_a_job(spec))
+        advise_resources(view, "resourceRequirements.custom", amounts->custom);
+    if (spec->encrypted && may_be_a_job(spec))
+        advise(view, "encrypted",
+               "a Job runs the image as it is: with preferredPropletType external the Task goes to "
+               "devices only");
+}
+
+/* Of the Task itself, or of the job that it is part of: which gives it to its Tasks. */
+static int64_t retries_of(const struct spec_view *view, const struct task_spec *spec)
+{
+    const cJSON *limit = json_path(view->validation->object, "spec", "backoffLimit", NULL);
+
+    return spec->backoff_limit.set ? spec->backoff_limit.value
+                                   : json_int(limit, TASK_DEFAULT_BACKOFF_LIMIT);
+}
+
 static void advise_restarts(const struct spec_view *view, const struct task_spec *spec)
 {
     bool on_failure = spec->restart_policy == RESTART_ON_FAILURE;
@@ -189,7 +213,7 @@ static void advise_restarts(const struct spec_view *view, const struct task_spec
     if (spec->daemon && may_be_a_job(spec) && (on_failure || spec->restart_policy == RESTART_NEVER))
         advise(view, "restartPolicy",
                "in the cluster a daemon is a Deployment, which always restarts its pod");
-    if (on_failure && task_backoff_limit(spec) == 0)
+    if (on_failure && retries_of(view, spec) == 0)
         advise(
             view, "restartPolicy",
             "OnFailure alone repeats nothing: backoffLimit is the number of retries, and it is 0");
@@ -240,8 +264,7 @@ void task_spec_advise(const struct spec_view *view, const struct task_spec *spec
     advise_file(view, spec);
     advise_env(view, spec);
     advise_selector(view, spec);
-    if (may_be_a_job(spec) && spec->resource_requirements)
-        advise_resources(view, "resourceRequirements.custom", spec->resource_requirements->custom);
+    advise_ways(view, spec);
     advise_dependencies(view, spec);
     advise_times(view, spec);
     advise_monitoring(view, spec);

@@ -313,6 +313,8 @@ END_TEST
     "spec.activeDeadlineSeconds: devices send no metrics of this Task, so that a lost start is "   \
     "not noticed: without a deadline the Task stays running although nothing runs"
 
+#define NOT_LIMITED "spec.resourceRequirements: devices do not limit a Task: only a Job has them"
+
 #define NOT_REPEATED                                                                               \
     "spec.restartPolicy: OnFailure alone repeats nothing: backoffLimit is the number of retries, " \
     "and it is 0"
@@ -356,7 +358,10 @@ static const struct {
       "run | " NO_METRICS },
     { "{\"broadcastQuorum\":2}", "spec.broadcastQuorum: without broadcast it means nothing" },
     { "{\"kbsResourcePath\":\"k\"}", "spec.kbsResourcePath: without encrypted it means nothing" },
-    { "{\"encrypted\":true,\"kbsResourcePath\":\"k\"}", "" },
+    { "{\"encrypted\":true,\"kbsResourcePath\":\"k\",\"preferredPropletType\":\"external\"}", "" },
+    { "{\"encrypted\":true}",
+      "spec.encrypted: a Job runs the image as it is: with preferredPropletType external the Task "
+      "goes to devices only" },
     { "{\"propletSelector\":{\"propletId\":\"Device_1\"}}",
       "spec.propletSelector.propletId: no Proplet can have this name; is it a clientId?" },
     { "{\"propletSelector\":{\"matchLabels\":{\"a.b/c_d\":\"E.f-9\",\"e\":\"\"}}}", "" },
@@ -384,10 +389,10 @@ static const struct {
       "its pod is refused" },
     { "{\"preferredPropletType\":\"external\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}"
       "}",
-      "" },
+      NOT_LIMITED },
     { "{\"imageUrl\":\"https://files/"
       "a.wasm\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}}",
-      "" },
+      NOT_LIMITED },
     { "{\"daemon\":true}", NO_METRICS },
     { "{\"daemon\":true,\"activeDeadlineSeconds\":60}", "" },
     { "{\"daemon\":true,\"preferredPropletType\":\"k8s\"}", "" },
