@@ -23,6 +23,7 @@ struct kube_client {
     struct transport *transport; /* NULL with create_with */
     bool (*may_write)(void *ctx);
     void *guard_ctx;
+    struct rate_limit *limit; /* NULL: none */
     kube_observer_fn *observer;
     void *observer_ctx;
 };
@@ -63,6 +64,8 @@ void kube_client_destroy(struct kube_client *client)
 
 void kube_client_cancel(struct kube_client *client)
 {
+    if (client->limit)
+        rate_limit_cancel(client->limit);
     if (client->transport)
         transport_cancel(client->transport);
 }
@@ -79,6 +82,11 @@ void kube_client_set_guard(struct kube_client *client, bool (*may_write)(void *c
     client->guard_ctx = ctx;
 }
 
+void kube_client_set_limit(struct kube_client *client, struct rate_limit *limit)
+{
+    client->limit = limit;
+}
+
 void kube_client_set_observer(struct kube_client *client, kube_observer_fn *observer, void *ctx)
 {
     client->observer = observer;
@@ -90,14 +98,18 @@ static int call_make(struct kube_client *client, const struct call *call, struct
 {
     const struct http_request *request = &call->request;
     struct http_response response = { 0 };
+    int r = client->limit ? rate_limit_wait(client->limit, err) : 0;
+    if (r < 0)
+        return error_wrap(err, "%s", call->subject);
 
+    /* After the wait, in which the Lease may have been lost. */
     if (client->may_write && !str_equal(request->method, "GET") &&
         !client->may_write(client->guard_ctx))
         return error_set(err, ERROR_CANCELED, "%s: not sent, writing is not allowed now",
                          call->subject);
 
     int64_t start_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
-    int r = client->roundtrip(client->ctx, call->arena, request, &response, err);
+    r = client->roundtrip(client->ctx, call->arena, request, &response, err);
     if (client->observer)
         client->observer(client->observer_ctx, request->method, r < 0 ? 0 : response.status,
                          clock_monotonic_ms(&CLOCK_SYSTEM) - start_ms);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/kube/object.h"
+#include "common/kube/rate_limit.h"
 #include "common/kube/transport.h"
 
 struct kube_client;
@@ -12,13 +13,15 @@ struct kube_client *kube_client_create_with(http_roundtrip_fn *roundtrip,
                                             void *ctx); /* the seam for tests */
 void kube_client_destroy(struct kube_client *client);
 void kube_client_cancel(
-    struct kube_client *client); /* see transport_cancel; no effect on create_with clients */
+    struct kube_client *client); /* see transport_cancel; cancels its limit, too */
 void kube_client_close_idle(struct kube_client *client,
                             uint32_t idle_ms); /* as transport_close_idle */
 
 /* Asked before every write (POST, PUT, PATCH, DELETE); false: ERROR_CANCELED, nothing is sent. Set
  * before use. */
 void kube_client_set_guard(struct kube_client *client, bool (*may_write)(void *ctx), void *ctx);
+/* Every request waits for a slot of it; borrowed. Set before use. NULL: no limit. */
+void kube_client_set_limit(struct kube_client *client, struct rate_limit *limit);
 /* Told of every request on the thread that made it; status 0: no reply. Set before use. */
 typedef void kube_observer_fn(void *ctx, const char *method, int status, int64_t duration_ms);
 void kube_client_set_observer(struct kube_client *client, kube_observer_fn *observer, void *ctx);

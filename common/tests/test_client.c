@@ -261,6 +261,22 @@ START_TEST(the_guard_stops_writes_and_no_reads)
 }
 END_TEST
 
+START_TEST(a_request_whose_slot_is_canceled_is_not_sent)
+{
+    struct rate_limit *limit = rate_limit_create(1000, 1, &CLOCK_SYSTEM);
+    struct error err = { 0 };
+
+    kube_client_set_limit(client, limit);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
+    unsigned sent = requests;
+    kube_client_cancel(client);
+    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_CANCELED);
+    ck_assert_uint_eq(requests, sent);
+    kube_client_set_limit(client, NULL);
+    rate_limit_destroy(limit);
+}
+END_TEST
+
 static const char *observed;
 static void observe(void *ctx UNUSED, const char *method, int status, int64_t duration_ms)
 {
@@ -331,6 +347,7 @@ int main(void)
     tcase_add_loop_test(c, an_unreadable_reply_is_an_internal_error_if_it_is_wanted, 0,
                         ARRAY_LEN(UNREADABLE));
     tcase_add_test(c, the_guard_stops_writes_and_no_reads);
+    tcase_add_test(c, a_request_whose_slot_is_canceled_is_not_sent);
     tcase_add_test(c, the_observer_sees_every_request);
     tcase_add_test(c, a_probe_wants_200);
     tcase_add_test(c, written_objects_are_read_back);

@@ -54,7 +54,8 @@ static void make_member(struct member *member, const struct identities_options *
 
     member->client = kube_client_create(config, options->timeout_ms);
     kube_client_set_guard(member->client, options->may_write, options->may_write_ctx);
-    kube_client_set_observer(member->client, options->observer, NULL);
+    kube_client_set_limit(member->client, options->limit);
+    kube_client_set_observer(member->client, options->observer, options->observer_ctx);
     if (has_events)
         member->events = events_create(member->client, COMPONENT, name, options->clock);
 }

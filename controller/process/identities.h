@@ -22,10 +22,13 @@ struct identities_options {
     /* --use-service-account-credentials; false: all are the process */
     bool separate;
     uint32_t timeout_ms;
-    /* Of every client, as in kube_client_set_guard and kube_client_set_observer. */
+    /* Of every client, as in kube_client_set_guard, kube_client_set_limit and
+     * kube_client_set_observer. */
     bool (*may_write)(void *ctx);
     void *may_write_ctx;
+    struct rate_limit *limit;
     kube_observer_fn *observer;
+    void *observer_ctx;
     const struct clock *clock;
 };
 

@@ -37,16 +37,17 @@ static bool may_act(void *ctx)
     return !process->elector || elector_may_act(process->elector);
 }
 
-static void on_request(void *ctx UNUSED, const char *method, int status, int64_t duration_ms UNUSED)
+static void on_request(void *ctx, const char *method, int status, int64_t duration_ms UNUSED)
 {
     static struct metric requests = { .type = METRIC_COUNTER,
                                       .name = "rest_client_requests_total",
                                       .help = "Requests to the API server.",
-                                      .labels = { "code", "method" } };
+                                      .labels = { "code", "method", "host" } };
+    const struct process *process = ctx;
     char code[16];
 
     snprintf(code, sizeof(code), "%d", status);
-    metric_add(&requests, 1, status ? code : "<error>", method, NULL);
+    metric_add(&requests, 1, status ? code : "<error>", method, process->api_host, NULL);
 }
 
 /* Of the watched namespaces. selector may be NULL. */
@@ -213,15 +214,30 @@ static void make_health(struct process *process)
         health_add_page(process->health, "/debug/proplets", debug_proplets_page, &process->shared);
 }
 
+/* "https://example.com:6443/path": what client-go calls the host. */
+static const char *host_of(struct arena *arena, const char *server)
+{
+    const char *scheme = strstr(server, "://");
+    const char *host = scheme ? scheme + strlen("://") : server;
+
+    return arena_strndup(arena, host, strcspn(host, "/"));
+}
+
 static int make_clients(struct process *process, struct error *err)
 {
     int r = kube_config_load(process->settings.kubeconfig, &process->config, err);
     if (r < 0)
         return r;
 
+    const struct controller_settings *settings = &process->settings;
+    if (settings->kube_api_qps > 0)
+        process->limit = rate_limit_create(settings->kube_api_qps,
+                                           (unsigned)settings->kube_api_burst, &CLOCK_SYSTEM);
+    process->api_host = host_of(process->arena, kube_config_server(process->config));
     process->client = kube_client_create(process->config, API_TIMEOUT_MS);
+    kube_client_set_limit(process->client, process->limit);
     kube_client_set_guard(process->client, may_act, process);
-    kube_client_set_observer(process->client, on_request, NULL);
+    kube_client_set_observer(process->client, on_request, process);
     const struct identities_options options = {
         .config = process->config,
         .client = process->client,
@@ -229,7 +245,9 @@ static int make_clients(struct process *process, struct error *err)
         .timeout_ms = API_TIMEOUT_MS,
         .may_write = may_act,
         .may_write_ctx = process,
+        .limit = process->limit,
         .observer = on_request,
+        .observer_ctx = process,
         .clock = &CLOCK_SYSTEM,
     };
     return identities_create(&options, &process->identities, err);
@@ -340,6 +358,7 @@ void process_destroy(struct process *process)
     kube_client_destroy(process->lease_client);
     identities_destroy(process->identities);
     kube_client_destroy(process->client);
+    rate_limit_destroy(process->limit);
     kube_config_destroy(process->config);
     arena_destroy(process->arena);
 }

@@ -15,6 +15,8 @@ struct process {
     struct controller_settings settings;
     struct arena *arena;
     struct kube_config *config;
+    struct rate_limit *limit; /* of all clients but lease_client; NULL: none */
+    const char *api_host;     /* of the API server, for metrics */
     struct kube_client *client;
     struct kube_client *lease_client;
     struct identities *identities; /* of the reconcilers */

@@ -30,6 +30,11 @@ static const struct option OPTIONS[] = {
       .help = "each reconciler acts as a ServiceAccount of its own, with the rights of rbac/" },
     { OPTION("namespace", OPTION_STRINGS, namespaces, NULL), .value_name = "NAME",
       .help = "watch only these namespaces", .environment = "WATCH_NAMESPACE" },
+    { OPTION("kube-api-qps", OPTION_DOUBLE, kube_api_qps, "0"), .min = -1, .max = 10000,
+      .help = "requests per second to the API server on average, watches and the Lease apart; 0 or "
+              "less: no limit" },
+    { OPTION("kube-api-burst", OPTION_INT, kube_api_burst, "30"), .min = 1, .max = 10000,
+      .help = "requests at once with --kube-api-qps" },
     { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
       .help = "least severe level logged" },
     { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
@@ -57,7 +62,7 @@ static const struct option OPTIONS[] = {
       .help =
           "broker, as tcp://host:1883 or mqtts://host:8883; without it external dispatch is off" },
     { OPTION("mqtt-qos", OPTION_INT, mqtt_qos, "1"), .min = 0, .max = 2,
-      .help = "QoS of subscriptions" },
+      .help = "QoS of the subscriptions to heartbeats and metrics; those to results have 1" },
     { OPTION("mqtt-timeout", OPTION_DURATION, mqtt_timeout_ms, "30s"), .min = 100, .max = DAY_MS,
       .help = "longest wait for the broker's acknowledgement" },
     { OPTION("mqtt-ca-file", OPTION_STRING, mqtt_ca_file, NULL), .value_name = "FILE",

@@ -9,6 +9,8 @@
 
 struct controller_settings {
     const char *kubeconfig;
+    double kube_api_qps; /* not more than 0: no limit */
+    int64_t kube_api_burst;
     bool use_service_accounts;
     struct option_strings namespaces;
     const char *log_level;

@@ -69,6 +69,8 @@ START_TEST(defaults_are_those_of_the_specification)
     ck_assert_str_eq(settings.scheduler, "round-robin");
     ck_assert_int_eq(settings.refresh.interval_ms, 60000);
     ck_assert(settings.refresh.qps > 9.99 && settings.refresh.qps < 10.01);
+    ck_assert(settings.kube_api_qps > -0.01 && settings.kube_api_qps < 0.01);
+    ck_assert_int_eq(settings.kube_api_burst, 30);
     ck_assert_uint_eq(settings.namespaces.len, 0);
     ck_assert(settings.manage_certificates);
     ck_assert_str_eq(settings.certificates.service, "propeller-webhook");
@@ -195,6 +197,7 @@ static const struct {
     { "--log-level loud", "--log-level: 'loud' is not one of trace, debug, info, warn, error" },
     { "--log-format xml", "--log-format: 'xml' is not one of json, text" },
     { "--leader-elect=maybe", "--leader-elect: 'maybe' is neither true nor false" },
+    { "--kube-api-burst 0", "--kube-api-burst: '0' is out of range (1 to 10000)" },
     { "--status-refresh-qps 0", "--status-refresh-qps: '0' is out of range (1 to 10000)" },
     { "--status-refresh-qps nan", "--status-refresh-qps: 'nan' is not a number (1 to 10000)" },
     { "--leader-elect-lease-duration 10s",

@@ -80,3 +80,8 @@ done
 wait_for 30 "a malformed sample" metric_at_least 'propeller_mqtt_malformed_total{kind="metrics"}' 1
 between 0 100000 proplets worker .status.latestMetrics.cpuMilliPercent
 wait_proplet worker Running
+
+# ---- of the client of the API server ----
+
+expect_match "requests to the API server" \
+    'rest_client_requests_total\{code="200",method="PATCH",host="[^"/]+:[0-9]+"\} [1-9]' "$(metrics)"
