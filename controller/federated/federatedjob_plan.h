@@ -3,7 +3,7 @@
 
 #include "common/api/federatedjob.h"
 #include "common/api/traininground.h"
-#include "controller/shared/transitions.h"
+#include "controller/events/transitions.h"
 
 /*
  *   Pending ──> Running ──its last round completed──> Completed

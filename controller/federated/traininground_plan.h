@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/api/traininground.h"
-#include "controller/shared/transitions.h"
+#include "controller/events/transitions.h"
 #include "controller/task/plan/task_outcome.h"
 
 /*

@@ -1,8 +1,8 @@
 /* What to do with a PropellerJob, decided from what was observed. Pure. */
 #pragma once
 
+#include "controller/events/transitions.h"
 #include "controller/job/propellerjob_tasks.h"
-#include "controller/shared/transitions.h"
 #include "controller/task/plan/task_outcome.h"
 
 /*

@@ -4,8 +4,8 @@
 #include "common/api/proplet.h"
 #include "controller/bridge/bridge.h"
 #include "controller/device/fleet.h"
+#include "controller/events/transitions.h"
 #include "controller/scheduler/placements.h"
-#include "controller/shared/transitions.h"
 #include "controller/workload/proplet_deployment_plan.h"
 
 /*

@@ -30,15 +30,16 @@ common/api            common/base/ common/json/ common/kube/object.h common/kube
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
+controller/events     common/runtime/events.h
 controller/workload   common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/guarded_patch.h common/kube/kinds.h common/kube/object.h common/kube/owner.h common/kube/watch.h controller/device/
 controller/scheduler  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/metrics.h common/runtime/store.h controller/workload/
-controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/events.h controller/device/ controller/workload/ controller/scheduler/
+controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
 controller/cache      common/base/ common/json/ common/api/ common/kube/ common/runtime/store.h controller/device/ controller/task/plan/
 controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/workqueue.h controller/device/ controller/cache/
 controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/
-controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/cache/ controller/shared/
-controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/job/
-controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/
+controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/cache/ controller/shared/ controller/events/
+controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/events/
+controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/
 controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/
 controller/process    common/ certs/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/ controller/proplet/ controller/task/
 controller            common/base/ common/json/ common/runtime/program.h controller/process/

@@ -1,4 +1,4 @@
-#include "controller/shared/transitions.h"
+#include "controller/events/transitions.h"
 
 #define EVENT(name, type, reason, note) const struct event name = { type, reason, note }
 
