@@ -131,12 +131,13 @@ bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered)
     if (device) {
         struct fleet_device *view = &device->view;
         bool was_at_limit = view->unanswered == FLEET_MAX_UNANSWERED;
+        bool first = answered && !view->answered;
         if (answered)
             view->unanswered = 0;
         else if (!was_at_limit)
             view->unanswered++;
         view->answered |= answered;
-        news = was_at_limit != (view->unanswered == FLEET_MAX_UNANSWERED);
+        news = first || was_at_limit != (view->unanswered == FLEET_MAX_UNANSWERED);
     }
     pthread_mutex_unlock(&fleet->lock);
     return news;

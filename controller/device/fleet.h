@@ -15,7 +15,8 @@
  *
  * "News" is what may change a Proplet's phase, so that its reconciler must look: a sign of life of
  * a device that did not count as alive, a last will that is not its last word already, and an end
- * of an attempt that reaches FLEET_MAX_UNANSWERED or leaves it. An ordinary heartbeat is none.
+ * of an attempt that reaches FLEET_MAX_UNANSWERED or leaves it, or is the first with a result. An
+ * ordinary heartbeat is none.
  *
  * Any thread; one leaf mutex. Entries of Proplets go with fleet_remove; what is kept of identities
  * without a Proplet is bounded by FLEET_MAX_STRANGERS and FLEET_STRANGER_MS.

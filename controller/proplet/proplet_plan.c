@@ -123,12 +123,17 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
     return (struct said){ "HeartbeatsStopped", "no heartbeat within --last-seen-threshold" };
 }
 
+static enum condition_status truth(bool value)
+{
+    return value ? CONDITION_TRUE : CONDITION_FALSE;
+}
+
 static bool set_condition(const struct proplet_observed *observed, cJSON *list, const char *type,
-                          bool status, const struct said *said)
+                          enum condition_status status, const struct said *said)
 {
     const struct condition condition = {
         .type = type,
-        .status = status ? CONDITION_TRUE : CONDITION_FALSE,
+        .status = status,
         .reason = said->reason,
         .message = said->message,
         .observed_generation = observed->generation,
@@ -301,7 +306,7 @@ static bool tell_left_out(struct arena *arena, const struct proplet_observed *ob
                      "out",
                      field),
     };
-    return set_condition(observed, list, "PodTemplateApplied", false, &said);
+    return set_condition(observed, list, "PodTemplateApplied", CONDITION_FALSE, &said);
 }
 
 static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
@@ -322,8 +327,8 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
 
     cJSON *list = arena_own(
         arena, old->conditions ? json_copy(old->conditions) : cJSON_CreateArray(), json_free);
-    bool changed = set_condition(observed, list, "Ready", alive, &ready);
-    changed |= set_condition(observed, list, "Connected", connected, &heard);
+    bool changed = set_condition(observed, list, "Ready", truth(alive), &ready);
+    changed |= set_condition(observed, list, "Connected", truth(connected), &heard);
     changed |= tell_left_out(arena, observed, list);
     status->conditions = list;
     status->alive = alive;
@@ -343,26 +348,34 @@ static bool plan_offline_since(const struct proplet_observed *observed,
     return status->offline_since_us != observed->proplet.status.offline_since_us;
 }
 
-/* An earlier leader's word that it is not healthy stands until a result comes: what led to it is
- * not known here. */
+/* What an earlier leader wrote stands until this one knows better: what led to it is not known here. */
+static enum condition_status judge_health(const struct fleet_device *device, const cJSON *old)
+{
+    bool was_unhealthy = condition_is(old, "Healthy", CONDITION_FALSE);
+
+    if (device->unanswered == FLEET_MAX_UNANSWERED || (was_unhealthy && !device->answered))
+        return CONDITION_FALSE;
+    if (device->answered || condition_is(old, "Healthy", CONDITION_TRUE))
+        return CONDITION_TRUE;
+    return CONDITION_UNKNOWN;
+}
+
 static void plan_health(struct arena *arena, const struct proplet_observed *observed,
                         struct proplet_plan *plan)
 {
-    static const struct said HEALTHY = { "Answers", "" };
-    static const struct said UNHEALTHY = {
-        "NoResults", "its last 3 Tasks ended without a result from the device"
+    static const struct said SAID[] = {
+        [CONDITION_FALSE] = { "NoResults",
+                              "its last 3 Tasks ended without a result from the device" },
+        [CONDITION_TRUE] = { "Answers", "" },
+        [CONDITION_UNKNOWN] = { "NeverAnswered", "no result of the device has arrived yet" },
     };
     _Static_assert(FLEET_MAX_UNANSWERED == 3, "the message says so");
-    const struct fleet_device summary = proplet_summary(observed);
-    const struct fleet_device *device = &summary;
+    const struct fleet_device device = proplet_summary(observed);
     const cJSON *old = plan->status.conditions;
-    bool was_unhealthy = condition_is(old, "Healthy", CONDITION_FALSE);
-    bool healthy =
-        device->unanswered < FLEET_MAX_UNANSWERED && (device->answered || !was_unhealthy);
-    const struct said *said = healthy ? &HEALTHY : &UNHEALTHY;
+    enum condition_status healthy = judge_health(&device, old);
     cJSON *list = arena_own(arena, old ? json_copy(old) : cJSON_CreateArray(), json_free);
 
-    if (!set_condition(observed, list, "Healthy", healthy, said))
+    if (!set_condition(observed, list, "Healthy", healthy, &SAID[healthy]))
         return;
 
     plan->status.conditions = list;

@@ -134,6 +134,18 @@ START_TEST(third_attempt_in_a_row_without_an_answer_is_news)
 }
 END_TEST
 
+START_TEST(first_answer_is_news_and_the_next_are_not)
+{
+    heartbeat(0);
+    ck_assert(!get(KEY).answered);
+    ck_assert(fleet_note_outcome(fleet, KEY, true));
+    ck_assert(get(KEY).answered);
+    ck_assert(!fleet_note_outcome(fleet, KEY, true));
+    ck_assert(!fleet_note_outcome(fleet, KEY, false));
+    ck_assert(!fleet_note_outcome(fleet, KEY, true));
+}
+END_TEST
+
 START_TEST(removed_device_is_forgotten)
 {
     heartbeat(0);
@@ -318,6 +330,7 @@ int main(void)
     tcase_add_test(tcase, last_will_is_news_once);
     tcase_add_test(tcase, last_will_of_a_device_not_heard_before_is_news);
     tcase_add_test(tcase, history_keeps_the_last_heartbeats_oldest_first);
+    tcase_add_test(tcase, first_answer_is_news_and_the_next_are_not);
     tcase_add_test(tcase, third_attempt_in_a_row_without_an_answer_is_news);
     tcase_add_test(tcase, last_sample_of_a_device_stays_whatever_else_comes);
     tcase_add_test(tcase, removed_device_is_forgotten);

@@ -67,18 +67,6 @@ static void task_that_ends(const char *result, const char *phase)
     ck_assert_str_eq(stage_task_string("phase"), phase);
 }
 
-START_TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
-{
-    ck_assert_str_eq(healthy("alpha"), "True Answers");
-    task_without_a_word();
-    task_without_a_word();
-    ck_assert_str_eq(healthy("alpha"), "True Answers");
-    task_without_a_word();
-    ck_assert_str_eq(healthy("alpha"), "False NoResults");
-    ck_assert_str_eq(healthy("beta"), "True Answers");
-}
-END_TEST
-
 static const struct {
     const char *result;
     const char *phase;
@@ -86,6 +74,36 @@ static const struct {
     { "\"results\":\"42\",\"error\":null", "completed" },
     { "\"results\":\"\",\"error\":\"trap\"", "failed" }, /* the module's error, not the device's */
 };
+
+START_TEST(health_of_a_device_is_unknown_until_a_result_comes)
+{
+    ck_assert_str_eq(healthy("alpha"), "Unknown NeverAnswered");
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "Unknown NeverAnswered");
+    task_that_ends(WORDS[_i].result, WORDS[_i].phase);
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+    ck_assert_str_eq(healthy("beta"), "Unknown NeverAnswered");
+
+    stage.dead = true; /* the next leader has heard no result yet */
+    stage_run();
+    stage_wait_ms(10000);
+    stage_run();
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+}
+END_TEST
+
+START_TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
+{
+    task_that_ends(WORDS[0].result, WORDS[0].phase);
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+    task_without_a_word();
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "True Answers");
+    task_without_a_word();
+    ck_assert_str_eq(healthy("alpha"), "False NoResults");
+    ck_assert_str_eq(healthy("beta"), "Unknown NeverAnswered");
+}
+END_TEST
 
 START_TEST(any_result_makes_it_healthy_again)
 {
@@ -132,7 +150,7 @@ START_TEST(health_is_told_in_an_event_once)
                                          .now_us = NOW_US };
     struct proplet_plan plan = proplet_plan(stage.arena, &observed);
 
-    ck_assert_ptr_null(plan.event); /* healthy from the beginning */
+    ck_assert_ptr_null(plan.event); /* unknown from the beginning */
     observed.proplet.status = plan.status;
     observed.device.unanswered = FLEET_MAX_UNANSWERED;
     plan = proplet_plan(stage.arena, &observed);
@@ -159,6 +177,8 @@ int main(void)
     TCase *tcase = tcase_create("health");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, health_of_a_device_is_unknown_until_a_result_comes, 0,
+                        ARRAY_LEN(WORDS));
     tcase_add_test(tcase, device_is_healthy_until_three_tasks_ended_without_a_word_of_it);
     tcase_add_loop_test(tcase, any_result_makes_it_healthy_again, 0, ARRAY_LEN(WORDS));
     tcase_add_loop_test(tcase, result_in_between_begins_the_count_anew, 0, ARRAY_LEN(WORDS));

@@ -357,6 +357,9 @@ START_TEST(first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health
     heartbeat_of(0);
     plan = done();
     ck_assert_str_eq(json_string(json_get(plan.status.metadata, "hostname"), ""), "zero");
+    ck_assert_str_eq(condition(&plan, "Healthy"), "Unknown NeverAnswered");
+    devices[0].answered = true;
+    plan = done();
     ck_assert_str_eq(condition(&plan, "Healthy"), "True Answers");
     devices[1].unanswered = FLEET_MAX_UNANSWERED;
     plan = done();
