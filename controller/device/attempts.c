@@ -154,16 +154,13 @@ void attempts_sample_written(struct attempts *attempts, const char *uid, int64_t
     pthread_mutex_unlock(&attempts->lock);
 }
 
-int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
-                           int64_t now_ms)
+void attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
 {
     pthread_mutex_lock(&attempts->lock);
     struct attempt *attempt = current(attempts, uid, number, now_ms);
     if (!attempt->forbidden_ms)
         attempt->forbidden_ms = now_ms;
-    int64_t since_ms = now_ms - attempt->forbidden_ms;
     pthread_mutex_unlock(&attempts->lock);
-    return since_ms;
 }
 
 void attempts_not_forbidden(struct attempts *attempts, const char *uid)
@@ -173,6 +170,26 @@ void attempts_not_forbidden(struct attempts *attempts, const char *uid)
     if (attempt)
         attempt->forbidden_ms = 0;
     pthread_mutex_unlock(&attempts->lock);
+}
+
+size_t attempts_forbidden_count(struct attempts *attempts, int64_t *ret_since_ms)
+{
+    int64_t since_ms = 0;
+    size_t count = 0;
+    const char *uid;
+    void *value;
+
+    pthread_mutex_lock(&attempts->lock);
+    for (size_t i = 0; map_next(attempts->by_uid, &i, &uid, &value);) {
+        int64_t forbidden_ms = ((const struct attempt *)value)->forbidden_ms;
+
+        count += forbidden_ms > 0;
+        if (forbidden_ms && (!since_ms || forbidden_ms < since_ms))
+            since_ms = forbidden_ms;
+    }
+    pthread_mutex_unlock(&attempts->lock);
+    *ret_since_ms = since_ms;
+    return count;
 }
 
 const char *attempts_key(struct arena *arena, const char *uid, int64_t index)

@@ -25,7 +25,7 @@ struct attempt {
     int64_t confirmed_ms; /* the last sign of it from its device */
     int64_t stop_sent_ms;
     bool ended; /* of a target: its device said its last word while the Task was deleted */
-    int64_t forbidden_ms; /* since then every write of its status was answered with 403 */
+    int64_t forbidden_ms; /* since then every write of the Task was answered with 403; 0: not so */
     int64_t deleting_ms;  /* first seen with a deletionTimestamp */
     int64_t ordered_ms;   /* first seen with an order of its job to end, which stands */
     int64_t targets;      /* see attempts_targets */
@@ -57,10 +57,11 @@ bool attempts_sampled(struct attempts *attempts, const char *uid, int64_t number
                       const struct sample *sample, int64_t now_us);
 /* The sample that came then is in the status. */
 void attempts_sample_written(struct attempts *attempts, const char *uid, int64_t sample_us);
-/* A status write was forbidden, or was not: how long that has been so, 0 for the first time. */
-int64_t attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number,
-                           int64_t now_ms);
+/* A write of the Task was forbidden, or was not. */
+void attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_not_forbidden(struct attempts *attempts, const char *uid);
+/* How many Tasks the controller may not write, and since when the first of them (0: none). */
+size_t attempts_forbidden_count(struct attempts *attempts, int64_t *ret_since_ms);
 /* Of a target of a broadcast, instead of the uid. */
 const char *attempts_key(struct arena *arena, const char *uid, int64_t index);
 /* So many targets at most have entries of their own, which go with that of the uid. */

@@ -210,6 +210,7 @@ static void make_health(struct process *process)
         health_add_check(process->health, "lease", process_check_lease, process);
     if (process->shared.bridge)
         health_add_check(process->health, "mqtt", process_check_mqtt, process);
+    health_add_check(process->health, "rights", process_check_rights, process);
     if (process->settings.debug_endpoint)
         health_add_page(process->health, "/debug/proplets", debug_proplets_page, &process->shared);
 }

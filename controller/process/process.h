@@ -53,3 +53,4 @@ void process_lease_ended(void *ctx, const char *why);
 health_check_fn process_check_caches;
 health_check_fn process_check_lease; /* with an elector only */
 health_check_fn process_check_mqtt;
+health_check_fn process_check_rights;

@@ -1,4 +1,5 @@
 /* What the process does while it runs: starting, stopping, losing the Lease, being ready. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/alloc.h"
@@ -290,4 +291,17 @@ int process_check_mqtt(void *ctx, char *why, size_t size)
     if (process->elector && !elector_is_leader(process->elector))
         return 1; /* a standby holds no connection */
     return bridge_connected(process->shared.bridge, why, size);
+}
+
+int process_check_rights(void *ctx, char *why, size_t size)
+{
+    struct shared *shared = &((struct process *)ctx)->shared;
+    int64_t since_ms;
+    size_t count = attempts_forbidden_count(shared->attempts, &since_ms);
+
+    snprintf(why, size,
+             "the API server answers 403 to writes of %zu Tasks, the first of them for %" PRId64
+             " s: apply the roles of the controller; no message is lost meanwhile",
+             count, count ? (clock_monotonic_ms(shared->clock) - since_ms) / 1000 : 0);
+    return !count;
 }

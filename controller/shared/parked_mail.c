@@ -15,6 +15,11 @@ static struct metric OLDEST = {
     .name = "propeller_mail_oldest_seconds",
     .help = "Age of the oldest message of a device that is not written yet, parked or not.",
 };
+static struct metric FORBIDDEN = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_tasks_forbidden",
+    .help = "Tasks whose writes the API server answers with 403.",
+};
 
 void mail_note_written(struct shared *shared)
 {
@@ -44,6 +49,8 @@ void mail_tell_oldest(struct shared *shared)
 {
     int64_t oldest_ms = mailbox_oldest_ms(shared->mailbox);
     int64_t age_ms = oldest_ms ? clock_monotonic_ms(shared->clock) - oldest_ms : 0;
+    int64_t since_ms;
 
     metric_set(&OLDEST, (double)age_ms / 1000, NULL);
+    metric_set(&FORBIDDEN, (double)attempts_forbidden_count(shared->attempts, &since_ms), NULL);
 }

@@ -25,8 +25,9 @@
 #define MAX_CHOICES 16
 /* How long the watch may take to tell a deletion. */
 #define GONE_RETRY_MS 2000
-/* So long 403 is not taken for the last word. */
-#define FORBIDDEN_PATIENCE_MS 30000
+/* A right that is missing comes back: asked for at this steady pace, so that a long outage does not
+ * make the first write after it late. */
+#define FORBIDDEN_RETRY_MS 10000
 /* What the API server refuses for good may be mended by whoever made it so. */
 #define REFUSED_RETRY_MS 60000
 
@@ -165,12 +166,21 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
 }
 
 /* Answers of the API server that will be the same however often it is asked. */
-static bool is_permanent(struct shared *shared, const struct task_observed *observed, int r)
+static bool is_permanent(int r)
 {
-    if (r == -ERROR_FORBIDDEN) /* a starting API server answers so until it has read its rules */
-        return attempts_forbidden(shared->attempts, observed->uid, observed->task.status.attempt,
-                                  observed->now_ms) >= FORBIDDEN_PATIENCE_MS;
     return r == -ERROR_INVALID || r == -ERROR_TOO_LARGE;
+}
+
+/* The messages of the Task stay: see forbidden_check. */
+static void wait_for_rights(struct shared *shared, struct reconcile *rc,
+                            const struct task_observed *observed, const struct error *err)
+{
+    attempts_forbidden(shared->attempts, observed->uid, observed->task.status.attempt,
+                       observed->now_ms);
+    log_warn("the controller lacks a right, keeping the messages of the Task and trying again",
+             "uid", observed->uid, "error", err->message, NULL);
+    coordinator_pass(shared->coordinator, observed->uid);
+    rc->requeue_after_ms = FORBIDDEN_RETRY_MS;
 }
 
 /* Not even the failure can be stored. Nothing is acknowledged while mail waits, so one such Task
@@ -213,7 +223,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
 {
     bool written;
     int r = write_status(shared, rc, json, observed, plan, &written, err);
-    if (is_permanent(shared, observed, r) && plan->has_payload) {
+    if (is_permanent(r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "error",
                  ERROR_TEXT(err), NULL);
         *plan = task_plan_without_payload(rc->arena, observed, plan);
@@ -225,7 +235,11 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
         look_again_if_there(shared, rc, object);
         return 0;
     }
-    if (is_permanent(shared, observed, r)) {
+    if (r == -ERROR_FORBIDDEN) {
+        wait_for_rights(shared, rc, observed, err);
+        return 0;
+    }
+    if (is_permanent(r)) {
         give_up(shared, rc, object, plan, err);
         return 0;
     }
@@ -253,13 +267,33 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
+/* The status may be writable where the object is not. */
+static void tell_forbidden(struct shared *shared, struct reconcile *rc, const cJSON *json,
+                           const struct task_observed *observed)
+{
+    struct task_plan plan = { .status = observed->task.status };
+    struct error err = { 0 };
+    bool written;
+
+    task_condition(rc->arena, observed, &plan, "Scheduled", CONDITION_FALSE, "Forbidden",
+                   "the controller may not patch Tasks in this namespace");
+    if (write_status(shared, rc, json, observed, &plan, &written, &err) < 0)
+        log_debug("condition not written", "error", err.message, NULL);
+}
+
 static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
-                         struct error *err)
+                         const struct task_observed *observed, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
     int r = finalizer_add(rc->client, &KIND_TASK, json, FINALIZER_TASK, &reply, err);
+    if (r == -ERROR_FORBIDDEN) {
+        tell_forbidden(shared, rc, json, observed);
+        wait_for_rights(shared, rc, observed, err);
+        return 0;
+    }
     if (r < 0)
         return error_wrap(err, "add finalizer");
+    attempts_not_forbidden(shared->attempts, observed->uid);
     if (reply)
         informer_observed(shared->tasks, reply);
     return 0;
@@ -321,7 +355,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
                struct error *err)
 {
     if (plan->add_finalizer)
-        return add_finalizer(shared, rc, json, err);
+        return add_finalizer(shared, rc, json, observed, err);
     if (plan->remove)
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);

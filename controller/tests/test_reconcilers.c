@@ -276,28 +276,67 @@ START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
 }
 END_TEST
 
-/* A starting API server forbids everything until it has read its rules. */
-START_TEST(forbidden_result_is_kept_for_a_while)
+/* Also by a starting API server, until it has read its rules. */
+START_TEST(forbidden_result_is_kept_until_the_right_is_back)
 {
-    refused_text = "poison";
-    refused_status = 403;
+    int64_t since_ms;
+
     stage_put_task("{" SPEC "}");
     stage_run();
+    refused_text = "poison";
+    refused_status = 403;
     outside_answer("\"results\":\"poison\",\"error\":null");
-    stage_turns(20);
+    for (int i = 0; i < 10; i++) {
+        stage_turns(20);
+        stage_wait_ms(60000);
+    }
     expect_task("running", "");
     ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 1);
+    ck_assert_uint_eq(attempts_forbidden_count(stage.shared.attempts, &since_ms), 1);
 
-    if (_i) { /* allowed again in time */
-        refused_text = NULL;
-        stage_run();
-        expect_task("completed", "");
-    } else {
-        stage_wait_ms(31000);
-        stage_run();
-        expect_task("failed", "ResultRefused");
-    }
+    refused_text = NULL;
+    stage_run();
+    expect_task("completed", "");
+    ck_assert_str_eq(stage_task_string("results"), "poison");
     ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(attempts_forbidden_count(stage.shared.attempts, &since_ms), 0);
+
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+/* Whatever of it is forbidden, and for ten minutes. */
+START_TEST(task_that_may_not_be_written_is_started_once_and_goes_on_later)
+{
+    static const char *const WRITES[] = { "finalizers", "scheduled", "running" };
+
+    refused_text = WRITES[_i];
+    refused_status = 403;
+    stage_put_task("{" SPEC "}");
+    for (int i = 0; i < 10; i++) {
+        stage_turns(20);
+        stage_wait_ms(60000);
+    }
+    ck_assert_uint_le(outside.starts, 1);
+    outside.answers = true;
+    outside_answer("\"results\":\"42\",\"error\":null");
+    stage_turns(20);
+    refused_text = NULL;
+    stage_run();
+    expect_task("completed", "");
+    ck_assert_uint_eq(outside.starts, 1);
+}
+END_TEST
+
+START_TEST(task_that_may_not_be_patched_says_so_in_its_status)
+{
+    refused_text = "finalizers";
+    refused_status = 403;
+    stage_put_task("{" SPEC "}");
+    stage_turns(20);
+    const cJSON *conditions = json_path(stage_get(&KIND_TASK, "one"), "status", "conditions", NULL);
+    ck_assert_str_eq(json_string(json_get(condition_get(conditions, "Scheduled"), "reason"), ""),
+                     "Forbidden");
 }
 END_TEST
 
@@ -331,6 +370,7 @@ START_TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
     expect_task("completed", "");
 
     refused_text = NULL;
+    stage_wait_ms(10000);
     stage_run();
     expect_task("completed", "");
     ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
@@ -558,7 +598,10 @@ int main(void)
     tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
     tcase_add_test(tcase, task_that_a_microcontroller_would_misread_waits_for_another_device);
     tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 3);
-    tcase_add_loop_test(tcase, forbidden_result_is_kept_for_a_while, 0, 2);
+    tcase_add_test(tcase, forbidden_result_is_kept_until_the_right_is_back);
+    tcase_add_loop_test(tcase, task_that_may_not_be_written_is_started_once_and_goes_on_later, 0,
+                        3);
+    tcase_add_test(tcase, task_that_may_not_be_patched_says_so_in_its_status);
     tcase_add_test(tcase, task_whose_every_status_is_refused_keeps_no_mail);
     tcase_add_test(tcase, refusal_of_another_write_is_not_blamed_on_a_late_result);
     tcase_add_test(tcase, round_robin_goes_on_after_a_task_that_is_gone);
