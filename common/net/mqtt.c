@@ -65,6 +65,7 @@ struct mqtt *mqtt_create(const struct mqtt_options *options, const struct mqtt_h
     copy(&mqtt->options.ca_file);
     copy(&mqtt->options.cert_file);
     copy(&mqtt->options.key_file);
+    copy(&mqtt->options.retained);
     if (options->keep_alive_s < MIN_KEEP_ALIVE_S)
         mqtt->options.keep_alive_s =
             options->keep_alive_s ? MIN_KEEP_ALIVE_S : DEFAULT_KEEP_ALIVE_S;
@@ -86,7 +87,7 @@ void mqtt_destroy(struct mqtt *mqtt)
     const struct mqtt_options *options = &mqtt->options;
     const char *strings[] = { options->host,          options->client_id, options->user_name,
                               options->password_file, options->ca_file,   options->cert_file,
-                              options->key_file,      options->password };
+                              options->key_file,      options->password,  options->retained };
 
     if (options->password)
         explicit_bzero((char *)(uintptr_t)options->password, strlen(options->password));

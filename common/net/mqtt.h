@@ -23,6 +23,10 @@
  * publish, no subscription. If the write takes longer than the keep-alive the broker ends the
  * connection; when it is settled at last, there is a new one, and all of it comes again: wanted.
  */
+/* Payloads that are read before they are settled: at most so many bytes, and one message more. Whoever
+ * keeps them has room for that. */
+#define MQTT_BATCH_BYTES ((size_t)16 << 20)
+
 struct mqtt_options {
     const char *host;
     uint16_t port;
@@ -38,6 +42,8 @@ struct mqtt_options {
     /* Topic and payload; 0: no limit. A larger message is told to dropped() and acknowledged with
      * the others. It is read into memory before: only the broker can bound that. */
     uint32_t max_packet;
+    const char
+        *retained; /* filter of the topics whose retained messages are handed over; NULL: none */
     /* Asked before connect, publish and acknowledgement; false ends the connection without a
      * DISCONNECT being owed. */
     bool (*may_act)(void *ctx);
@@ -104,6 +110,10 @@ void mqtt_unsubscribe(struct mqtt *mqtt, const char *name);
  */
 int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size_t len, int qos,
                  uint32_t timeout_ms, struct error *err) MUST_CHECK;
+/* The same at QoS 1 with the retain flag: the broker keeps the message until another one, or one of
+ * no bytes, is published to its topic. */
+int mqtt_publish_retained(struct mqtt *mqtt, const char *topic, const void *payload, size_t len,
+                          uint32_t timeout_ms, struct error *err) MUST_CHECK;
 /* Any thread: those that wait in mqtt_publish, and later ones until the next mqtt_start, wait no
  * longer: ERROR_TIMEOUT if it may have been sent, else ERROR_CANCELED. */
 void mqtt_publish_cancel(struct mqtt *mqtt);

@@ -72,6 +72,16 @@ static void on_connect(struct mosquitto *handle, void *data, int code, int flags
         mqtt->handlers.state(mqtt->handlers.ctx, true, session_present, "");
 }
 
+static bool wants_retained(const struct mqtt *mqtt, const char *topic)
+{
+    bool matches = false;
+
+    return mqtt->options.retained &&
+           mosquitto_topic_matches_sub(mqtt->options.retained, topic, &matches) ==
+               MOSQ_ERR_SUCCESS &&
+           matches;
+}
+
 static void on_message(struct mosquitto *handle, void *data,
                        const struct mosquitto_message *message)
 {
@@ -81,11 +91,14 @@ static void on_message(struct mosquitto *handle, void *data,
     bool too_large =
         mqtt->options.max_packet && strlen(message->topic) + len > mqtt->options.max_packet;
 
+    mqtt->batch_bytes += len;
+    bool is_old = message->retain && !wants_retained(mqtt, message->topic);
+
     (void)handle;
-    if (message->retain || too_large) {
+    if (is_old || too_large) {
         if (mqtt->handlers.dropped)
             mqtt->handlers.dropped(mqtt->handlers.ctx, message->topic, len,
-                                   message->retain ? MQTT_RETAINED : MQTT_TOO_LARGE);
+                                   is_old ? MQTT_RETAINED : MQTT_TOO_LARGE);
         return;
     }
     mqtt->unsettled = true;

@@ -26,6 +26,7 @@ struct publish {
     const void *payload;
     size_t len;
     int qos;
+    bool retain;
     enum publish_state state;
     struct error result;
     pthread_cond_t changed;
@@ -46,6 +47,7 @@ struct mqtt {
     pthread_t thread;
     bool unsettled; /* of the connection's thread: messages were handed over since settle() was true
                      */
+    size_t batch_bytes; /* of its thread, too: payloads read since it was settled */
 
     pthread_mutex_t lock; /* for everything below */
     bool running, stopping, connected;

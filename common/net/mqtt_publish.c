@@ -93,22 +93,39 @@ static int wait_done(struct mqtt *mqtt, struct publish *publish, uint32_t timeou
     return error_set(err, publish->result.code, "%s", publish->result.message);
 }
 
-int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size_t len, int qos,
-                 uint32_t timeout_ms, struct error *err)
+static int publish_and_wait(struct mqtt *mqtt, struct publish *publish, uint32_t timeout_ms,
+                            struct error *err)
 {
-    struct publish publish = { .topic = topic, .payload = payload, .len = len, .qos = qos };
-    int r = check(topic, len, qos, err);
+    int r = check(publish->topic, publish->len, publish->qos, err);
 
     if (r < 0)
         return r;
     pthread_mutex_lock(&mqtt->lock);
-    r = enqueue(mqtt, &publish, err);
+    r = enqueue(mqtt, publish, err);
     if (r == 0) {
         mqtt_wake(mqtt);
-        r = wait_done(mqtt, &publish, timeout_ms, err);
+        r = wait_done(mqtt, publish, timeout_ms, err);
     }
     pthread_mutex_unlock(&mqtt->lock);
     return r;
+}
+
+int mqtt_publish(struct mqtt *mqtt, const char *topic, const void *payload, size_t len, int qos,
+                 uint32_t timeout_ms, struct error *err)
+{
+    struct publish publish = { .topic = topic, .payload = payload, .len = len, .qos = qos };
+
+    return publish_and_wait(mqtt, &publish, timeout_ms, err);
+}
+
+int mqtt_publish_retained(struct mqtt *mqtt, const char *topic, const void *payload, size_t len,
+                          uint32_t timeout_ms, struct error *err)
+{
+    struct publish publish = {
+        .topic = topic, .payload = payload, .len = len, .qos = 1, .retain = true
+    };
+
+    return publish_and_wait(mqtt, &publish, timeout_ms, err);
 }
 
 void mqtt_publish_cancel(struct mqtt *mqtt)
@@ -159,7 +176,7 @@ static void hand_over(struct mqtt *mqtt, struct mosquitto *handle, struct publis
 {
     int mid = 0;
     int rc = mosquitto_publish(handle, &mid, publish->topic, (int)publish->len, publish->payload,
-                               publish->qos, false);
+                               publish->qos, publish->retain);
 
     pthread_mutex_lock(&mqtt->lock);
     if (rc == MOSQ_ERR_SUCCESS) {

@@ -49,9 +49,13 @@ static bool has_more(const struct connection *connection)
 /* Everything that is there: the broker stops by itself at its window of unacknowledged messages. */
 static int read_batch(struct connection *connection)
 {
+    struct mqtt *mqtt = connection->mqtt;
     int rc = MOSQ_ERR_SUCCESS;
 
-    for (int i = 0; i < MAX_BATCH && rc == MOSQ_ERR_SUCCESS && has_more(connection); i++)
+    mqtt->batch_bytes = 0;
+    for (int i = 0; i < MAX_BATCH && mqtt->batch_bytes < MQTT_BATCH_BYTES &&
+                    rc == MOSQ_ERR_SUCCESS && has_more(connection);
+         i++)
         rc = mosquitto_loop_read(connection->handle, 1);
     return rc;
 }

@@ -264,80 +264,151 @@ static void *wake_thread(void *data)
     return NULL;
 }
 
-/* Passed over for long enough: see passed_over.h. */
-static void park(const char *key)
+static uint64_t put_number(const char *key, const char *body)
 {
-    int64_t now_ms = 1;
+    uint64_t sequence;
 
-    while (!mailbox_failed(mailbox, key, now_ms, now_ms - 1)) {
-        ck_assert_int_lt(now_ms, (int64_t)LONG_MS * 100);
-        now_ms += LONG_MS;
-    }
+    ck_assert(put(key, body, &sequence));
+    return sequence;
 }
 
-START_TEST(parked_mail_is_kept_and_holds_up_nobody)
+static void put_at(const char *key, int64_t came_ms)
+{
+    const struct mail mail = { .kind = "result", .body = "", .came_ms = came_ms };
+
+    ck_assert(mailbox_put(mailbox, key, &mail, NULL));
+}
+
+static void put_copy(const char *key, const char *body, const char *copy)
+{
+    const struct mail mail = {
+        .kind = "result", .source = "m/d/c/c", .body = body, .body_len = strlen(body)
+    };
+
+    mailbox_put_copy(mailbox, key, &mail, copy);
+}
+
+/* Releases what is told; "-": nothing. */
+static const char *released(void)
+{
+    char *copy = mailbox_take_released(mailbox);
+    const char *ret = copy ? arena_strdup(arena, copy) : "-";
+
+    free(copy);
+    return ret;
+}
+
+START_TEST(held_mail_is_kept_and_holds_up_nobody)
 {
     struct mail *mail;
 
-    ck_assert(put("stuck", "one", NULL));
-    ck_assert(!mailbox_wait_empty(mailbox, 0));
-    park("stuck");
+    mailbox_hold(mailbox, "stuck", put_number("stuck", "one"));
     ck_assert(mailbox_wait_empty(mailbox, 0));
     ck_assert(put("stuck", "two", NULL));
+    ck_assert(!mailbox_wait_empty(mailbox, 0));
+    mailbox_ack(mailbox, "stuck", put_number("stuck", "three"));
     ck_assert(mailbox_wait_empty(mailbox, 0));
-    ck_assert(put("other", "three", NULL));
+
+    mailbox_hold(mailbox, "stuck", put_number("stuck", "four"));
+    ck_assert_uint_eq(mailbox_len(mailbox), 1);
+    ck_assert_uint_eq(mailbox_held(mailbox), 1);
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "stuck", &mail), 1);
+    ck_assert_str_eq(mail[0].body, "four");
+    mailbox_drop_all(mailbox);
+    ck_assert_uint_eq(mailbox_held(mailbox), 0);
+}
+END_TEST
+
+START_TEST(message_waits_until_its_copy_is_there_and_the_copy_goes_with_it)
+{
+    ck_assert(put("stuck", "one", NULL));
+    ck_assert(put("other", "two", NULL));
+    put_copy("stuck", "one", "copy-1");
+    ck_assert_uint_eq(mailbox_held(mailbox), 1);
     ck_assert(!mailbox_wait_empty(mailbox, 0));
     mailbox_ack(mailbox, "other", UINT64_MAX);
     ck_assert(mailbox_wait_empty(mailbox, 0));
+    ck_assert_str_eq(released(), "-");
 
+    ck_assert(put("stuck", "one", NULL)); /* the broker delivers it again: it is durable */
+    put_copy("stuck", "one", "copy-1");   /* and its copy, too */
+    ck_assert_uint_eq(mailbox_len(mailbox), 1);
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+    mailbox_ack(mailbox, "stuck", UINT64_MAX);
+    ck_assert_str_eq(released(), "copy-1");
+    ck_assert_str_eq(released(), "-");
+}
+END_TEST
+
+START_TEST(copy_of_an_earlier_process_is_held_at_once)
+{
+    put_copy("stuck", "one", "copy-1");
+    ck_assert_uint_eq(mailbox_len(mailbox), 1);
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+    mailbox_ack(mailbox, "stuck", UINT64_MAX);
+    ck_assert_str_eq(released(), "copy-1");
+}
+END_TEST
+
+/* Half of four messages may be held. */
+START_TEST(copies_beyond_the_limit_are_elsewhere_until_there_is_room)
+{
+    set_up_with(PLENTY, 4, PLENTY);
+    put_copy("a", "one", "copy-a");
+    put_copy("b", "two", "copy-b");
+    ck_assert(put("c", "three", NULL));
+    put_copy("c", "three", "copy-c");
+    ck_assert(mailbox_wait_empty(mailbox, 0)); /* it holds up nobody either */
     ck_assert_uint_eq(mailbox_len(mailbox), 2);
-    ck_assert_uint_eq(mailbox_parked(mailbox), 2);
-    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "stuck", &mail), 2);
-    ck_assert_str_eq(mail[0].body, "one");
+    ck_assert(mailbox_is_elsewhere(mailbox, "c"));
+    ck_assert(!mailbox_is_elsewhere(mailbox, "a"));
+    ck_assert(!mailbox_recall(mailbox));
+
+    mailbox_ack(mailbox, "a", UINT64_MAX);
+    ck_assert(mailbox_recall(mailbox));
+    ck_assert(!mailbox_is_elsewhere(mailbox, "c"));
+    ck_assert(!mailbox_recall(mailbox));
+    put_copy("b", "two", "copy-b");
+    put_copy("c", "three", "copy-c");
+    ck_assert_uint_eq(mailbox_held(mailbox), 2);
 }
 END_TEST
 
-START_TEST(what_is_written_is_not_parked_any_more)
+START_TEST(overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once)
 {
-    struct mail *mail;
+    const char *key;
+    struct mail mail;
 
-    ck_assert(put("stuck", "one", NULL));
-    ck_assert(put("stuck", "two", NULL));
-    park("stuck");
-    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "stuck", &mail), 2);
-    mailbox_ack(mailbox, "stuck", mail[0].sequence);
-    ck_assert_uint_eq(mailbox_parked(mailbox), 1);
-    mailbox_ack(mailbox, "stuck", mail[1].sequence);
-    ck_assert_uint_eq(mailbox_parked(mailbox), 0);
-    ck_assert(put("stuck", "three", NULL));
-    ck_assert(!mailbox_wait_empty(mailbox, 0));
+    put_at("a", 10);
+    put_at("b", 20);
+    put_at("c", 30);
+    ck_assert(mailbox_overdue(mailbox, arena, 20, 100, 200, &key, &mail));
+    ck_assert_str_eq(key, "a");
+    ck_assert(mailbox_overdue(mailbox, arena, 20, 100, 200, &key, &mail));
+    ck_assert_str_eq(key, "b");
+    ck_assert(!mailbox_overdue(mailbox, arena, 20, 100, 200, &key, &mail));
+    mailbox_overdue_again(mailbox, "b", mail.sequence);
+    ck_assert(mailbox_overdue(mailbox, arena, 20, 100, 200, &key, &mail));
+    ck_assert_str_eq(key, "b");
+    ck_assert(mailbox_overdue(mailbox, arena, 20, 200, 300, &key, &mail)); /* again, later */
+    ck_assert_str_eq(key, "a");
 }
 END_TEST
 
-START_TEST(a_success_between_two_failures_begins_the_count_anew)
+static bool knows(void *ctx, const char *key)
 {
-    ck_assert(put("slow", "one", NULL));
-    for (int64_t now_ms = 1; now_ms < (int64_t)LONG_MS * 100; now_ms += LONG_MS) {
-        ck_assert(!mailbox_failed(mailbox, "slow", now_ms, now_ms - 1));
-        ck_assert(!mailbox_failed(mailbox, "slow", now_ms + 1, now_ms + 1));
-        ck_assert(put("slow", "next", NULL));
-        mailbox_ack(mailbox, "slow", (uint64_t)(now_ms / LONG_MS) + 1);
-    }
-    ck_assert(!mailbox_failed(mailbox, "nobody", 1, 1));
+    return strcmp(key, ctx) == 0;
 }
-END_TEST
 
-START_TEST(parked_mail_counts_towards_the_limits_and_goes_with_a_drop)
+START_TEST(what_nobody_knows_is_forgotten_with_its_copy)
 {
-    set_up_with(PLENTY, 2, PLENTY);
-    ck_assert(put("stuck", "one", NULL));
-    park("stuck");
-    ck_assert(put("other", "two", NULL));
-    ck_assert(!put("another", "three", NULL));
-    mailbox_drop_all(mailbox);
-    ck_assert_uint_eq(mailbox_parked(mailbox), 0);
-    ck_assert(put("stuck", "four", NULL));
-    ck_assert(!mailbox_wait_empty(mailbox, 0));
+    char known[] = "a";
+
+    ck_assert(put("a", "one", NULL));
+    put_copy("b", "two", "copy-b");
+    mailbox_forget_unknown(mailbox, knows, known);
+    ck_assert_uint_eq(mailbox_len(mailbox), 1);
+    ck_assert_str_eq(released(), "copy-b");
 }
 END_TEST
 
@@ -451,10 +522,12 @@ int main(void)
     tcase_add_test(tcase, a_wait_ends_with_the_last_acknowledgement);
     tcase_add_test(tcase, a_wait_ends_with_a_drop);
     tcase_add_test(tcase, a_wake_ends_a_wait_that_is_not_over);
-    tcase_add_test(tcase, parked_mail_is_kept_and_holds_up_nobody);
-    tcase_add_test(tcase, what_is_written_is_not_parked_any_more);
-    tcase_add_test(tcase, a_success_between_two_failures_begins_the_count_anew);
-    tcase_add_test(tcase, parked_mail_counts_towards_the_limits_and_goes_with_a_drop);
+    tcase_add_test(tcase, held_mail_is_kept_and_holds_up_nobody);
+    tcase_add_test(tcase, message_waits_until_its_copy_is_there_and_the_copy_goes_with_it);
+    tcase_add_test(tcase, copy_of_an_earlier_process_is_held_at_once);
+    tcase_add_test(tcase, copies_beyond_the_limit_are_elsewhere_until_there_is_room);
+    tcase_add_test(tcase, overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once);
+    tcase_add_test(tcase, what_nobody_knows_is_forgotten_with_its_copy);
     tcase_add_test(tcase, the_oldest_is_told_until_it_is_written);
     tcase_add_test(tcase, writers_and_readers_lose_nothing_and_keep_the_order_of_a_key);
     tcase_set_timeout(tcase, 120);

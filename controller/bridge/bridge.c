@@ -12,6 +12,7 @@
 #include "common/runtime/metrics.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/bridge/bridge_messages.h"
+#include "controller/bridge/quarantine.h"
 #include "controller/cache/indexes.h"
 
 #define MARKER_SUFFIX "controller/marker"
@@ -41,6 +42,7 @@ struct bridge {
     char *events_id;
     struct mqtt *events;
     struct mqtt *control;
+    struct quarantine *quarantine;
 
     pthread_mutex_t lock; /* leaf: guards what follows */
     struct map *channels;
@@ -48,6 +50,7 @@ struct bridge {
     char marker_channel[CHANNEL_KEY_LEN]; /* where the last marker went */
     struct map *waiters;     /* kube_name_key -> struct kube_name: Tasks that wait for a marker */
     int64_t events_since_ms; /* results come in since then; 0: not now */
+    bool copies_asked; /* copies that the broker holds come before any marker sent from now on */
 };
 
 static struct metric CONNECTS = { .type = METRIC_COUNTER,
@@ -172,6 +175,24 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
         wake_waiters(bridge);
 }
 
+static void on_events_subscribed(void *ctx, const char *filter, int granted)
+{
+    struct bridge *bridge = ctx;
+
+    if (!str_equal(filter, QUARANTINE_FILTER)) {
+        on_subscribed(ctx, filter, granted);
+        return;
+    }
+    if (granted < 0)
+        log_warn("the broker refused a subscription, a result that cannot be written holds up all "
+                 "others",
+                 "filter", filter, NULL);
+    pthread_mutex_lock(&bridge->lock);
+    bridge->copies_asked = true;
+    pthread_mutex_unlock(&bridge->lock);
+    wake_waiters(bridge);
+}
+
 static void on_control_state(void *ctx, bool connected, bool session_present UNUSED,
                              const char *why)
 {
@@ -214,6 +235,7 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
             channel->refused &= CONTROL_KINDS;
     }
     bridge->events_since_ms = connected ? clock_monotonic_ms(bridge->options.clock) : 0;
+    bridge->copies_asked = false;
     fence_forget(&bridge->fence); /* a broker that lost the session lost the marker with it */
     pthread_mutex_unlock(&bridge->lock);
     bridge->sink.caught_up = false;
@@ -232,6 +254,62 @@ static bool settle(void *ctx, uint32_t timeout_ms)
 
     return bridge_sink_settled(&bridge->sink) &&
            mailbox_wait_empty(bridge->options.mailbox, timeout_ms);
+}
+
+/* How many channels there are on which markers are heard, and the nth; one session is one queue, so
+ * any of them will do. */
+static size_t marker_channels(struct bridge *bridge, size_t nth, char ret[static CHANNEL_KEY_LEN])
+{
+    const char *key;
+    void *value;
+    size_t count = 0;
+
+    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
+        const struct channel *channel = value;
+        if (channel->marker && count++ == nth)
+            (void)str_copy(ret, CHANNEL_KEY_LEN, key);
+    }
+    return count;
+}
+
+/* ---- copies of results: see quarantine.h ---- */
+
+static bool retain(struct bridge *bridge, const char *topic, const char *payload, size_t len)
+{
+    struct error err = { 0 };
+    int r = mqtt_publish_retained(bridge->control, topic, payload, len, bridge->options.timeout_ms,
+                                  &err);
+
+    if (r < 0)
+        log_debug("copy not published", "topic", topic, "error", err.message, NULL);
+    return r == 0;
+}
+
+static bool publish_copy(void *ctx, const char *channel, const char *suffix, const char *payload,
+                         size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct bridge *bridge = ctx;
+    char any[CHANNEL_KEY_LEN] = "";
+
+    pthread_mutex_lock(&bridge->lock);
+    bool found = channel || marker_channels(bridge, 0, any);
+    pthread_mutex_unlock(&bridge->lock);
+    return found &&
+           retain(bridge, message_topic(arena, channel ? channel : any, suffix), payload, len);
+}
+
+static bool remove_copy(void *ctx, const char *topic)
+{
+    return retain(ctx, topic, "", 0);
+}
+
+static void recall_copies(void *ctx)
+{
+    struct bridge *bridge = ctx;
+
+    mqtt_unsubscribe(bridge->control, QUARANTINE_FILTER);
+    mqtt_subscribe(bridge->control, QUARANTINE_FILTER, 1);
 }
 
 struct bridge *bridge_create(const struct bridge_options *options)
@@ -261,6 +339,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
     struct mqtt_options connection = options->connection;
     connection.client_id = options->client_id;
     connection.clean_session = true;
+    connection.retained = QUARANTINE_FILTER;
     const struct mqtt_handlers control = {
         .ctx = bridge,
         .message = on_message,
@@ -277,13 +356,25 @@ struct bridge *bridge_create(const struct bridge_options *options)
     const struct mqtt_handlers events = {
         .ctx = bridge,
         .message = on_message,
-        .subscribed = on_subscribed,
+        .subscribed = on_events_subscribed,
         .state = on_events_state,
         .dropped = on_dropped,
     };
     bridge->events = mqtt_create(&connection, &events);
 
+    /* By the events connection they come before a marker; by the other one also while it waits. */
+    mqtt_subscribe(bridge->events, QUARANTINE_FILTER, 1);
+    mqtt_subscribe(bridge->control, QUARANTINE_FILTER, 1);
     mqtt_subscribe(bridge->events, UPDATE_FILTER, 1);
+    const struct quarantine_options quarantine = {
+        .mailbox = options->mailbox,
+        .clock = options->clock,
+        .ctx = bridge,
+        .publish = publish_copy,
+        .publish_topic = remove_copy,
+        .recall = recall_copies,
+    };
+    bridge->quarantine = quarantine_create(&quarantine);
     if (options->own_channel)
         bridge_channel_add(bridge, options->own_channel);
     return bridge;
@@ -294,6 +385,7 @@ void bridge_destroy(struct bridge *bridge)
     if (!bridge)
         return;
 
+    quarantine_destroy(bridge->quarantine);
     mqtt_destroy(bridge->events);
     mqtt_destroy(bridge->control);
     map_destroy(bridge->channels);
@@ -315,11 +407,16 @@ int bridge_start(struct bridge *bridge, struct error *err)
     if (r < 0)
         return r;
 
-    return mqtt_start(bridge->events, err);
+    r = mqtt_start(bridge->events, err);
+    if (r < 0)
+        return r;
+
+    return quarantine_start(bridge->quarantine, err);
 }
 
 void bridge_stop(struct bridge *bridge)
 {
+    quarantine_stop(bridge->quarantine);
     mqtt_stop(bridge->events);
     mqtt_stop(bridge->control);
 }
@@ -402,22 +499,6 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
                         bridge->options.timeout_ms, err);
 }
 
-/* How many channels there are on which markers are heard, and the nth; one session is one queue, so
- * any of them will do. */
-static size_t marker_channels(struct bridge *bridge, size_t nth, char ret[static CHANNEL_KEY_LEN])
-{
-    const char *key;
-    void *value;
-    size_t count = 0;
-
-    for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
-        const struct channel *channel = value;
-        if (channel->marker && count++ == nth)
-            (void)str_copy(ret, CHANNEL_KEY_LEN, key);
-    }
-    return count;
-}
-
 struct marker {
     char channel[CHANNEL_KEY_LEN];
     char text[FENCE_TEXT_LEN];
@@ -432,7 +513,7 @@ static bool next_marker(struct bridge *bridge, int64_t now_ms, struct marker *re
     size_t count = 0;
 
     *ret = (struct marker){ 0 };
-    if (fence_is_due(&bridge->fence, now_ms))
+    if (bridge->copies_asked && fence_is_due(&bridge->fence, now_ms))
         count = marker_channels(bridge, 0, ret->channel);
     if (!count || !fence_send(&bridge->fence, now_ms, ret->text))
         return false;

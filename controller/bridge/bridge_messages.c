@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
+#include "controller/bridge/quarantine.h"
 #include "controller/bridge/update_mail.h"
 #include "controller/cache/indexes.h"
 #include "controller/device/samples.h"
@@ -38,6 +39,7 @@ static const char *const KIND_NAMES[] = {
     [MESSAGE_CREATE] = "create",   [MESSAGE_METRICS] = "metrics",
     [MESSAGE_RESULT] = "results",  [MESSAGE_TASK_METRICS] = "task_metrics",
     [MESSAGE_MARKER] = "marker",   [MESSAGE_INVOKE_RESULT] = "invoke_results",
+    [MESSAGE_COPY] = "quarantine",
 };
 
 void bridge_count_rejected(const char *reason, size_t count)
@@ -93,6 +95,10 @@ static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mai
     mail.came_ms = clock_monotonic_ms(sink->clock);
     if (!store_name_of_uid(sink->tasks, uid, &name))
         return false;
+    if (mailbox_key_is_full(sink->mailbox, uid)) { /* whoever sends so many is no device of it */
+        bridge_count_rejected("too_many", 1);
+        return true;
+    }
     if (!mailbox_put(sink->mailbox, uid, &mail, NULL)) {
         atomic_store(&sink->overflow, true);
         log_warn("mailbox full, the broker keeps the message", NULL);
@@ -298,6 +304,32 @@ static void on_result(struct bridge_sink *sink, struct arena *arena, enum messag
         bridge_count_rejected("unknown_task", 1);
 }
 
+/* A result that this process, or an earlier one, has copied to the broker: see quarantine.h. */
+static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                    const char *topic, const char *body, size_t len)
+{
+    const char *kind, *id;
+    struct kube_name name;
+
+    if (!len || !quarantine_topic_parse(arena, topic, &kind, &id))
+        return; /* it was removed */
+
+    const char *uid = message_id_uid(arena, id);
+    const struct mail mail = { .kind = kind,
+                               .source = str_equal(kind, MAIL_RESULT) ? channel : id,
+                               .body = body,
+                               .body_len = len,
+                               .came_ms = clock_monotonic_ms(sink->clock) };
+    if (store_name_of_uid(sink->tasks, uid, &name)) {
+        mailbox_put_copy(sink->mailbox, uid, &mail, topic);
+        workqueue_add(sink->task_queue, &name);
+        if (store_name_of_uid(sink->tasks, uid, &name))
+            return;
+    }
+    mailbox_ack(sink->mailbox, uid, UINT64_MAX); /* deleted, perhaps meanwhile: nobody's mail */
+    mailbox_release(sink->mailbox, topic);
+}
+
 /* The participant's Task, by round and device. */
 static void on_update(struct bridge_sink *sink, struct arena *arena, const char *round,
                       const char *identity, const char *body, size_t len)
@@ -350,6 +382,9 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
         return;
     case MESSAGE_METRICS:
         on_metrics(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_COPY:
+        on_copy(sink, arena, channel, topic, payload, len);
         return;
     case MESSAGE_UNKNOWN:
         return;

@@ -63,7 +63,7 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
         if (str_equal(rest, TOPICS[i].suffix))
             return TOPICS[i].kind;
     }
-    return MESSAGE_UNKNOWN;
+    return str_has_prefix(rest, "controller/quarantine/") ? MESSAGE_COPY : MESSAGE_UNKNOWN;
 }
 
 const char *message_topic(struct arena *arena, const char *channel, const char *suffix)

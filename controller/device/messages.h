@@ -14,6 +14,7 @@ enum message_kind {
     MESSAGE_RESULT,
     MESSAGE_INVOKE_RESULT, /* of a latent Task; like a result, and read as one */
     MESSAGE_MARKER,        /* our own: controller/marker */
+    MESSAGE_COPY,          /* our own: below controller/quarantine */
 };
 
 /* "<domain>/<channel>": what Proplets and messages of one channel have in common. */

@@ -97,10 +97,14 @@ static void hand_out(struct coordinator *coordinator)
             .body = "",
         };
         struct kube_name name;
+        uint64_t sequence;
 
-        if (!mailbox_put(shared->mailbox, sender.uid, &mail, NULL)) {
+        if (!mailbox_put(shared->mailbox, sender.uid, &mail, &sequence)) {
             uploads_tell(coordinator->uploads, sender.token, 503);
-        } else if (!store_name_of_uid(informer_store(shared->tasks), sender.uid, &name)) {
+            continue;
+        }
+        mailbox_hold(shared->mailbox, sender.uid, sequence); /* its answer is its acknowledgement */
+        if (!store_name_of_uid(informer_store(shared->tasks), sender.uid, &name)) {
             mailbox_ack(shared->mailbox, sender.uid, UINT64_MAX); /* deleted meanwhile */
             uploads_tell(coordinator->uploads, sender.token, 404);
         } else {

@@ -1,5 +1,6 @@
 #include "controller/process/process.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@
 #define MQTT_MAX_PACKET (12u << 20)
 #define MQTT_MAX_QOS1_IN_MAILBOX 4096
 
+/* Half of the bytes is for a batch of the broker, the other for results that are held. */
+static_assert((64u << 20) / 2 >= MQTT_BATCH_BYTES + MQTT_MAX_PACKET, "a batch fits");
 static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 256,
                                                       .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
                                                       .total_bytes = 64u << 20 };

@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "controller/process/process.h"
 #include "controller/process/process_federated.h"
-#include "controller/shared/parked_mail.h"
+#include "controller/shared/mail_gauges.h"
 #include "controller/task/task_room.h"
 
 /* Long enough for the pauses of steady work. */
@@ -32,7 +32,7 @@ static void rest(void *self)
 
     kube_client_close_idle(process->client, IDLE_CONNECTION_MS);
     identities_close_idle(process->identities, IDLE_CONNECTION_MS);
-    mail_tell_oldest(&process->shared);
+    mail_tend(&process->shared);
     alloc_give_back();
 }
 

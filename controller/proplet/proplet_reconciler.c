@@ -10,7 +10,6 @@
 #include "controller/cache/indexes.h"
 #include "controller/proplet/proplet_plan.h"
 #include "controller/proplet/proplet_pods.h"
-#include "controller/shared/parked_mail.h"
 #include "controller/shared/put_back.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
@@ -216,10 +215,8 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         return error_wrap(err, "write status");
 
     refresh_budget_release(shared->budget, object->uid);
-    if (written) {
-        mail_note_written(shared);
+    if (written)
         announce(rc, object, plan);
-    }
     return 0;
 }
 

@@ -41,7 +41,6 @@ struct shared {
     struct wait_list *waiting;
     struct attempts *attempts;
     struct mailbox *mailbox;
-    _Atomic int64_t status_written_ms; /* see parked_mail.h */
     struct bridge *bridge;             /* NULL: no MQTT */
     /* The same store, each with the rights of its reconciler: updates and new models; the models that
      * a job begins with, and those that it removes. */

@@ -288,6 +288,16 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t
     observe_answer(shared, rc, due_ms, ret);
 }
 
+/* Its result is in the broker, for lack of memory here: neither silent nor overdue. */
+static void observe_elsewhere(struct shared *shared, struct task_observed *ret)
+{
+    if (!mailbox_is_elsewhere(shared->mailbox, ret->uid))
+        return;
+    ret->may_start = false;
+    ret->answer_awaited = true;
+    ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
+}
+
 /* Each open target as if it were a Task. */
 static struct task_observed *observe_parts(struct shared *shared, struct reconcile *rc,
                                            const struct task_observed *task, size_t *ret_count)
@@ -408,6 +418,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (r < 0)
         return r;
     observe_backlog(shared, rc, task_end_due_ms(ret), ret);
+    observe_elsewhere(shared, ret);
     size_t part_count;
     struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
     ret->parts = parts;

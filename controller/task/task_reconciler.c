@@ -6,7 +6,6 @@
 #include "controller/bridge/bridge_messages.h"
 #include "controller/federated/coordinator.h"
 #include "controller/federated/training_update.h"
-#include "controller/shared/parked_mail.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 #include "controller/task/plan/broadcast_plan.h"
@@ -160,8 +159,6 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
                      task_status_encode(rc->arena, &plan->status), ret_written, err);
     if (r == 0)
         task_sample_done(shared, observed);
-    if (*ret_written)
-        mail_note_written(shared);
     return r;
 }
 
@@ -183,8 +180,7 @@ static void wait_for_rights(struct shared *shared, struct reconcile *rc,
     rc->requeue_after_ms = FORBIDDEN_RETRY_MS;
 }
 
-/* Not even the failure can be stored. Nothing is acknowledged while mail waits, so one such Task
- * would hold up the results of all others: its mail is counted and dropped. */
+/* Not even the failure can be stored: the messages of the Task are counted and dropped. */
 static void give_up(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
                     const struct task_plan *plan, const struct error *err)
 {
@@ -411,14 +407,8 @@ static int turn(struct shared *shared, struct reconcile *rc, const struct kube_o
     bool waits = false;
     int r = reconcile_object(shared, rc, object, &waits, err);
 
-    mail_note_turn(shared, object, r, err);
     if (r < 0)
         coordinator_pass(shared->coordinator, object->uid);
-    if (r == -ERROR_INVALID) { /* it cannot be read: see give_up */
-        mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
-        bridge_count_rejected("unstorable", 1);
-        coordinator_forget(shared->coordinator, object->uid);
-    }
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
         task_forget(shared, object->uid);
     if (!waits)

@@ -52,7 +52,7 @@ void hub_put_pool(const char *name, const char *client)
 
 void hub_set_up(void)
 {
-    const struct mailbox_limits limits = { .key_messages = 2,
+    const struct mailbox_limits limits = { .key_messages = 3,
                                            .total_messages = 2,
                                            .total_bytes = 1 << 20 };
 

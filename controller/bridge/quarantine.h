@@ -1,0 +1,47 @@
+/* Results that are not written in time: their copies in the broker, and the thread that makes them. */
+#pragma once
+
+#include "common/base/clock.h"
+#include "common/base/compiler.h"
+#include "common/base/error.h"
+#include "common/runtime/mailbox.h"
+
+/*
+ * One session of MQTT is acknowledged in order, so a result that cannot be written would hold up the
+ * results of everybody behind it. One that has waited for QUARANTINE_AFTER_MS is therefore copied
+ * into a retained message of its own,
+ *
+ *   m/<domain>/c/<channel>/control/controller/quarantine/<kind>/<message id or uid>/<digest>
+ *
+ * and held (mailbox.h) from the moment in which the broker has delivered this copy to the controller:
+ * that proves that the broker keeps it, where an acknowledgement alone does not (a broker may
+ * acknowledge what its access rules make it drop). Until then nothing is acknowledged. When the result
+ * is written the copy is removed. Another process gets all copies at its first subscription.
+ *
+ * A create is held without a copy: if the process ends before it is written, the silence of the
+ * device tells the same.
+ */
+#define QUARANTINE_AFTER_MS 500
+#define QUARANTINE_SUFFIX "controller/quarantine"
+#define QUARANTINE_FILTER "m/+/c/+/control/" QUARANTINE_SUFFIX "/#"
+
+struct quarantine_options {
+    struct mailbox *mailbox;
+    const struct clock *clock;
+    void *ctx;
+    /* Publishes with the retain flag, below this channel or, if it is NULL, any: false: not now. */
+    bool (*publish)(void *ctx, const char *channel, const char *suffix, const char *payload,
+                    size_t len);
+    bool (*publish_topic)(void *ctx, const char *topic); /* the same of no bytes */
+    void (*recall)(void *ctx); /* subscribes anew: all copies come again */
+};
+
+struct quarantine;
+struct quarantine *quarantine_create(const struct quarantine_options *options);
+void quarantine_destroy(struct quarantine *quarantine);
+int quarantine_start(struct quarantine *quarantine, struct error *err) MUST_CHECK;
+void quarantine_stop(struct quarantine *quarantine); /* joins */
+
+/* What a topic says of the copy; false: it is of no copy. id: as in the topic. */
+bool quarantine_topic_parse(struct arena *arena, const char *topic, const char **ret_kind,
+                            const char **ret_id);

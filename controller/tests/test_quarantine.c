@@ -1,0 +1,163 @@
+/* A result that is not written, whatever the reason: whom it holds up, and that it is not lost. */
+#include "controller/bridge/quarantine.h"
+
+#include "common/tests/observe.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/tests/bridge_rig.h"
+
+/* The controller published with the retain flag. */
+#define RETAINED "Received PUBLISH from controller (d0, q1, r1"
+
+/* More than the broker's window of 20. */
+#define STUCK 30
+
+static const char *uid_of(int number)
+{
+    return arena_printf(rig.arena, "uid-%d", number);
+}
+
+static void set_up(void)
+{
+    rig_set_up();
+    for (int i = 0; i <= STUCK; i++)
+        rig_put(rig.options.tasks,
+                arena_printf(rig.arena,
+                             "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"task-%d\",\"uid\":"
+                             "\"uid-%d\",\"resourceVersion\":\"%d\"},\"status\":{\"phase\":"
+                             "\"running\",\"assignedProplet\":\"p\"}}",
+                             i, i, i + 10));
+}
+
+static void publish_result(int number)
+{
+    probe_publish(
+        rig.device, RIG_RESULTS,
+        arena_printf(rig.arena, "{\"task_id\":\"uid-%d\",\"results\":\"%d\"}", number, number));
+}
+
+static size_t waits_for(const char *uid)
+{
+    struct mail *mail;
+
+    return mailbox_peek(rig.options.mailbox, rig.arena, uid, &mail);
+}
+
+/* Subscribed: what is published from now on is kept. */
+static void begin(const struct mailbox_limits *limits)
+{
+    rig_begin(limits);
+    poll_until(bridge_channel_state(rig.bridge, "d/c").results_since_ms);
+}
+
+static const struct mailbox_limits LARGE = { 16, 1000, 1 << 20 };
+/* Half of it for results that are held, the rest for what the broker's window lets through. */
+static const struct mailbox_limits SMALL = { 16, 42, 1 << 20 };
+
+/* The results of all but the last Task are not written; it comes behind them, each time. */
+static void hold_up(const struct mailbox_limits *limits)
+{
+    begin(limits);
+    for (int i = 0; i < STUCK; i++)
+        publish_result(i);
+    publish_result(STUCK);
+    poll_until(waits_for(uid_of(STUCK)) == 1);
+    mailbox_ack(rig.options.mailbox, uid_of(STUCK), UINT64_MAX);
+    poll_until(mailbox_wait_empty(rig.options.mailbox, 0));
+}
+
+START_TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process)
+{
+    hold_up(&LARGE);
+    rig_end();
+
+    rig_begin(&LARGE);
+    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    ck_assert_uint_eq(mailbox_held(rig.options.mailbox), STUCK); /* before the marker */
+    for (int i = 0; i < STUCK; i++) {
+        struct mail *mail;
+        ck_assert_uint_eq(mailbox_peek(rig.options.mailbox, rig.arena, uid_of(i), &mail), 1);
+        ck_assert_str_eq(mail->kind, MAIL_RESULT);
+        ck_assert_str_eq(mail->source, "d/c");
+        ck_assert_str_eq(
+            mail->body,
+            arena_printf(rig.arena, "{\"task_id\":\"uid-%d\",\"results\":\"%d\"}", i, i));
+        mailbox_ack(rig.options.mailbox, uid_of(i), UINT64_MAX);
+    }
+    ck_assert_uint_eq(waits_for(uid_of(STUCK)), 0);
+    poll_until(rig_logged(RETAINED) == 2 * STUCK); /* each was removed */
+    rig_end();
+
+    rig_begin(&LARGE);
+    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
+    rig_end();
+}
+END_TEST
+
+START_TEST(results_that_memory_does_not_hold_are_brought_back_from_the_broker)
+{
+    size_t written = 0;
+
+    hold_up(&SMALL);
+    ck_assert_uint_eq(mailbox_held(rig.options.mailbox), 21);
+    for (int polls = 0; written < STUCK; polls++) {
+        ck_assert_int_lt(polls, MAX_POLLS);
+        for (int i = 0; i < STUCK; i++) {
+            if (waits_for(uid_of(i))) {
+                mailbox_ack(rig.options.mailbox, uid_of(i), UINT64_MAX);
+                written++;
+            }
+        }
+        (void)poll(NULL, 0, POLL_MS);
+    }
+    rig_end();
+}
+END_TEST
+
+/* Whoever sends them: its Task cannot be written, and a device sends one. */
+START_TEST(results_beyond_the_limit_of_a_task_are_refused_and_hold_up_no_other)
+{
+    begin(&LARGE);
+    for (size_t i = 0; i < 2 * LARGE.key_messages; i++)
+        probe_publish(rig.device, RIG_RESULTS,
+                      arena_printf(rig.arena, "{\"task_id\":\"uid-0\",\"results\":\"%zu\"}", i));
+    publish_result(STUCK);
+    poll_until(waits_for(uid_of(STUCK)) == 1);
+    ck_assert_uint_eq(waits_for(uid_of(0)), LARGE.key_messages);
+    ck_metric("propeller_results_rejected_total{reason=\"too_many\"} 16");
+    rig_end();
+}
+END_TEST
+
+START_TEST(copy_for_a_task_that_is_gone_is_removed)
+{
+    const struct kube_name gone = { .ns = "ns", .name = "task-0" };
+
+    begin(&LARGE);
+    publish_result(0);
+    poll_until(mailbox_held(rig.options.mailbox) == 1);
+    rig_end();
+
+    kube_object_unref(store_remove(rig.options.tasks, &gone, "1000"));
+    rig_begin(&LARGE);
+    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
+    rig_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("quarantine");
+    TCase *tcase = tcase_create("quarantine");
+
+    tcase_add_checked_fixture(tcase, set_up, rig_tear_down);
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase,
+                   results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process);
+    tcase_add_test(tcase, results_that_memory_does_not_hold_are_brought_back_from_the_broker);
+    tcase_add_test(tcase, results_beyond_the_limit_of_a_task_are_refused_and_hold_up_no_other);
+    tcase_add_test(tcase, copy_for_a_task_that_is_gone_is_removed);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
