@@ -17,21 +17,24 @@
  *
  *  INIT, then INIT_APPLY for each item, then INIT_DONE: the complete set; what it lacks is gone. A
  *  second INIT before INIT_DONE starts the set over.
+ *  INIT_KEEP: the set has an object that cannot be kept here. version is a uid that it may have; NULL:
+ *  it may be any. Objects that are known under it are not gone.
  *  APPLY, DELETE: changes after it. BOOKMARK: nothing but the version.
  *  REFUSED: a request was answered with 403.
  *
  * version is that of the set (INIT_DONE), of the change or of the bookmark: everything up to it has
- * been told. It is NULL with the others. Every sink call is made by watch_machine_feed, in the API
+ * been told. It is NULL with INIT, INIT_APPLY and REFUSED. Every sink call is made by watch_machine_feed, in the API
  * server's order, but for REFUSED: that one is made by watch_machine_finish.
  *
  * What cannot be kept (larger than WATCH_MAX_ITEM, or not decodable: a string with a NUL, nesting
  * beyond JSON_MAX_DEPTH) is left out of a list with a warning, so that one object cannot hold up
- * all others. A change that is not decodable is passed over, and the stream is followed by a list;
+ * all others; an older version of it stays (INIT_KEEP). A change that is not decodable is passed over, and the stream is followed by a list;
  * one that is too large ends the stream with an error, and the list comes after the back-off.
  */
 enum watch_event_type {
     WATCH_INIT,
     WATCH_INIT_APPLY,
+    WATCH_INIT_KEEP,
     WATCH_INIT_DONE,
     WATCH_APPLY,
     WATCH_DELETE,

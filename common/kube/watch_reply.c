@@ -1,5 +1,7 @@
 #include "common/kube/watch_internal.h"
 
+#include <string.h>
+
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/status.h"
@@ -47,6 +49,33 @@ static void begin_set(struct watch_machine *machine)
     machine->sink(machine->ctx, WATCH_INIT, NULL, NULL);
 }
 
+/* Uids in the text of one object: its own, those of its owners. More than some nobody has. */
+#define MAX_UIDS 16
+#define MAX_UID 64
+
+/* The text is not readable as a tree, so its uid is looked for among all that it holds. A wrong one
+ * keeps an object that is gone until the next list, a missed one would drop the messages of a Task
+ * that is there. */
+static void keep_unreadable(struct watch_machine *machine, const char *text, size_t len)
+{
+    static const char KEY[] = "\"uid\":\"";
+    const char *end = text + len;
+    char uid[MAX_UID + 1];
+
+    for (int i = 0; i < MAX_UIDS; i++) {
+        const char *at = memmem(text, (size_t)(end - text), KEY, strlen(KEY));
+        if (!at)
+            return;
+        text = at + strlen(KEY);
+        const char *quote = memchr(text, '"', (size_t)(end - text));
+        if (!quote || quote - text > MAX_UID)
+            continue;
+        memcpy(uid, text, (size_t)(quote - text));
+        uid[quote - text] = '\0';
+        machine->sink(machine->ctx, WATCH_INIT_KEEP, NULL, uid);
+    }
+}
+
 static int on_item(struct watch_machine *machine, struct arena *arena, const char *text, size_t len)
 {
     struct error why = { 0 };
@@ -57,12 +86,14 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
     if (!text) {
         log_warn("item larger than the limit, left out", "resource", machine->resource, "bytes",
                  LOG_INT((int64_t)len), "limit", LOG_INT(WATCH_MAX_ITEM), NULL);
+        machine->sink(machine->ctx, WATCH_INIT_KEEP, NULL, NULL);
         return 0;
     }
     if (json_parse_without(arena, text, len, machine->unread_of_item, &tree, &why) < 0 ||
         keep(machine, tree, &object, &why) < 0) {
         log_warn("item not readable, left out", "resource", machine->resource, "error",
                  ERROR_TEXT(&why), NULL);
+        keep_unreadable(machine, text, len);
         return 0;
     }
     machine->sink(machine->ctx, WATCH_INIT_APPLY, object, NULL);

@@ -112,6 +112,9 @@ static void on_event(void *ctx, enum watch_event_type type, struct kube_object *
     case WATCH_INIT_APPLY:
         put(informer, store_set_add, object);
         return;
+    case WATCH_INIT_KEEP:
+        store_set_keep(informer->store, source->ns, version);
+        return;
     case WATCH_INIT_DONE:
         store_set_sweep(informer->store, source->ns, version, on_gone, informer);
         set_synced(source);

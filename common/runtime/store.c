@@ -246,6 +246,33 @@ bool store_set_add(struct store *store, struct kube_object *object, struct kube_
     return put(store, object, true, ret_old);
 }
 
+static void keep_all(struct store *store, const struct part *part)
+{
+    const char *key;
+    void *value;
+
+    for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
+        struct entry *entry = value;
+        if (part_of(store, entry->indexed.object->name.ns) == part)
+            entry->set = part->set;
+    }
+}
+
+void store_set_keep(struct store *store, const char *ns, const char *uid)
+{
+    struct kube_name name;
+    bool known = uid && store_name_of_uid(store, uid, &name);
+
+    pthread_rwlock_wrlock(&store->lock);
+    const struct part *part = part_of(store, ns);
+    struct entry *entry = known ? find_entry(store, &name) : NULL;
+    if (entry && part_of(store, name.ns) == part)
+        entry->set = part->set;
+    if (!uid)
+        keep_all(store, part);
+    pthread_rwlock_unlock(&store->lock);
+}
+
 /* A walk of its own, as the map must not change during one. *ret is freed by the caller. */
 static size_t find_gone(struct store *store, const char *ns, const char *version,
                         struct entry ***ret)

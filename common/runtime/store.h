@@ -67,6 +67,9 @@ void store_seen(struct store *store, const char *ns, const char *version);
 typedef void store_gone_fn(void *ctx, struct kube_object *old);
 void store_set_begin(struct store *store, const char *ns);
 bool store_set_add(struct store *store, struct kube_object *object, struct kube_object **ret_old);
+/* An object of the set cannot be kept: the one that is there under this uid, if any, is not gone;
+ * NULL: all that are there are not. */
+void store_set_keep(struct store *store, const char *ns, const char *uid);
 void store_set_sweep(struct store *store, const char *ns, const char *version, store_gone_fn *gone,
                      void *ctx);
 

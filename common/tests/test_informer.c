@@ -148,6 +148,20 @@ START_TEST(a_list_that_comes_again_tells_the_differences_only)
 }
 END_TEST
 
+/* Deleted is what a list lacks, not what it has in a form that cannot be read. */
+START_TEST(an_object_that_a_list_has_unreadable_stays)
+{
+    start_with(LIST("10", OBJECT("a", "3") "," OBJECT("b", "4") "," OBJECT("c", "5")));
+    expect_calls("a -,3\nb -,4\nc -,5\n");
+    tiny_server_answer(
+        server, "/gadgets?limit", 200,
+        LIST("20", "{\"metadata\":{\"name\":\"b\",\"uid\":\"u-b\","
+                   "\"resourceVersion\":\"14\"},\"spec\":\"\\u0000\"}," OBJECT("c", "15")));
+    tiny_server_push(server, "watch=true", GONE);
+    expect_calls("c 5,15\na 3,-\n");
+}
+END_TEST
+
 START_TEST(what_is_kept_is_projected_wherever_it_came_from)
 {
 #define KEPT(version)                                                                              \
@@ -346,6 +360,7 @@ int main(void)
     tcase_add_test(tcase, it_is_synced_when_the_first_list_is_complete);
     tcase_add_test(tcase, subscribers_are_told_what_was_and_what_is);
     tcase_add_test(tcase, a_list_that_comes_again_tells_the_differences_only);
+    tcase_add_test(tcase, an_object_that_a_list_has_unreadable_stays);
     tcase_add_test(tcase, what_is_kept_is_projected_wherever_it_came_from);
     tcase_add_test(tcase, an_own_write_is_told_once);
     tcase_add_test(tcase, a_late_reply_does_not_bring_a_deleted_object_back);

@@ -10,8 +10,8 @@ static struct buf told = BUF_INIT(1 << 20);
 static void sink(void *ctx, enum watch_event_type type, struct kube_object *object,
                  const char *version)
 {
-    static const char *const NAMES[] = { "init",   "item",     "done",   "apply",
-                                         "delete", "bookmark", "refused" };
+    static const char *const NAMES[] = { "init",  "item",   "keep",     "done",
+                                         "apply", "delete", "bookmark", "refused" };
 
     ck_assert_ptr_eq(ctx, &told);
     ck_assert(buf_printf(&told, "%s", NAMES[type]));

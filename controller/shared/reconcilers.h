@@ -41,7 +41,7 @@ struct shared {
     struct wait_list *waiting;
     struct attempts *attempts;
     struct mailbox *mailbox;
-    struct bridge *bridge;             /* NULL: no MQTT */
+    struct bridge *bridge; /* NULL: no MQTT */
     /* The same store, each with the rights of its reconciler: updates and new models; the models that
      * a job begins with, and those that it removes. */
     struct model_store *round_models, *job_models;

@@ -175,7 +175,7 @@ static void wait_for_rights(struct shared *shared, struct reconcile *rc,
     attempts_forbidden(shared->attempts, observed->uid, observed->task.status.attempt,
                        observed->now_ms);
     log_warn("the controller lacks a right, keeping the messages of the Task and trying again",
-             "uid", observed->uid, "error", err->message, NULL);
+             "uid", observed->uid, "error", ERROR_TEXT(err), NULL);
     coordinator_pass(shared->coordinator, observed->uid);
     rc->requeue_after_ms = FORBIDDEN_RETRY_MS;
 }
@@ -274,7 +274,7 @@ static void tell_forbidden(struct shared *shared, struct reconcile *rc, const cJ
     task_condition(rc->arena, observed, &plan, "Scheduled", CONDITION_FALSE, "Forbidden",
                    "the controller may not patch Tasks in this namespace");
     if (write_status(shared, rc, json, observed, &plan, &written, &err) < 0)
-        log_debug("condition not written", "error", err.message, NULL);
+        log_debug("condition not written", "error", ERROR_TEXT(&err), NULL);
 }
 
 static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
