@@ -6,7 +6,7 @@
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 
-/* A client waits no longer for its slot. What asks for more than that has other worries. */
+/* A client waits no longer for its slot. */
 #define MAX_WAIT_MS (60u * 60 * 1000)
 
 struct rate_limit {

@@ -6,8 +6,8 @@
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
-/* What is said of a transition. The words are constants of the program, since everybody who may list
- * Events reads them: what devices, pods and users wrote belongs to the status of its object. */
+/* An Event of a transition. Its words are constants of the program: text of devices, pods and users
+ * belongs to the status of its object, since more people may list Events than read that object. */
 struct event {
     enum event_type type;
     const char *reason; /* one word, at most 128 bytes; the action too */

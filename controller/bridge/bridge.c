@@ -103,8 +103,11 @@ static void on_dropped(void *ctx UNUSED, const char *topic, size_t len, enum mqt
         bridge_count_retained(topic);
         return;
     }
+    char channel[CHANNEL_KEY_LEN] = "";
+
     bridge_count_rejected("too_large", 1);
-    log_warn("message dropped, it is larger than any device can send", "topic", topic, "bytes",
+    (void)message_topic_parse(topic, channel); /* the sender chooses the rest of a topic */
+    log_warn("message dropped, it is larger than any device can send", "channel", channel, "bytes",
              LOG_INT((int64_t)len), NULL);
 }
 

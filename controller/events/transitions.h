@@ -1,6 +1,6 @@
 /*
- * All Events of the controller, a closed list. A plan points to the one that its transition is told
- * by; NULL: it is told by none. What led to it stands in the status and its conditions.
+ * The closed list of the controller's Events. A plan points to the Event of its transition; NULL: the
+ * transition has none. The reasons are in the status and its conditions.
  */
 #pragma once
 

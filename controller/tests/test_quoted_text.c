@@ -1,5 +1,5 @@
-/* What devices, pods, users and servers wrote is in the status of its object, and in no log line and
- * no Event. */
+/* Text of devices, pods, users and servers is in the status of its object, and in no log line and no
+ * Event. */
 #include <unistd.h>
 
 #include "common/base/log.h"

@@ -282,8 +282,8 @@ static void take_events(struct collector *collector)
     }
     collector->is_behind = r < 0;
     if (r < 0)
-        log_warn("garbage collection cannot read the store, trying again", "error", err.message,
-                 NULL);
+        log_warn("garbage collection cannot read the store, trying again", "error",
+                 ERROR_TEXT(&err), NULL);
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */

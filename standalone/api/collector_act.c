@@ -441,5 +441,6 @@ void collector_expire_events(struct collector *collector)
     while (r > 0);
     free(after);
     if (r < 0)
-        log_warn("events cannot be read, looking at them again later", "error", err.message, NULL);
+        log_warn("events cannot be read, looking at them again later", "error", ERROR_TEXT(&err),
+                 NULL);
 }

@@ -173,7 +173,7 @@ static void warn_of_kubeconfigs(struct arena *arena, const struct standalone_set
         struct error err = { 0 };
 
         if (init_check_kubeconfig(arena, settings, FILES[i], &err) < 0)
-            log_warn("a kubeconfig is of no use", "error", err.message, NULL);
+            log_warn("a kubeconfig is of no use", "error", ERROR_TEXT(&err), NULL);
     }
 }
 

@@ -104,8 +104,8 @@ static bool refresh(struct users_file *file)
         return false;
     if (load(file->path, &now, &users, &err) < 0) {
         file->seen = now;
-        log_error("the file of users cannot be used: those of before stay", "error", err.message,
-                  NULL);
+        log_error("the file of users cannot be used: those of before stay", "error",
+                  ERROR_TEXT(&err), NULL);
         return false;
     }
     file->seen = now;

@@ -154,7 +154,7 @@ int kv_health_note(struct kv *kv, int r, const struct error *why)
         why = &untold;
     (void)pthread_mutex_lock(&health->lock);
     if (!atomic_load(&health->is_broken)) {
-        log_error("the store cannot be read", "error", why->message, NULL);
+        log_error("the store cannot be read", "error", ERROR_TEXT(why), NULL);
         health->why = *why;
         atomic_store(&health->is_broken, true);
     }

@@ -120,7 +120,7 @@ void kv_mark_begin(struct kv *kv)
         r = error_set(&err, ERROR_UNAVAILABLE, "write '%s-lock': %s", kv->path, strerror(errno));
     if (r < 0)
         log_warn("it is not noted that the store was made, trying again at the next start", "error",
-                 err.message, NULL);
+                 ERROR_TEXT(&err), NULL);
 }
 
 void kv_mark_close(struct kv_mark *mark)

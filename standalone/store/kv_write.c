@@ -391,7 +391,7 @@ void *kv_writer_run(void *ctx)
         if (r == -ERROR_INTERNAL)
             (void)kv_health_note(kv, r, &err);
         else if (r < 0)
-            log_warn("history not compacted, trying again later", "error", err.message, NULL);
+            log_warn("history not compacted, trying again later", "error", ERROR_TEXT(&err), NULL);
         kv_log_step(kv);
     }
     return NULL;
