@@ -14,30 +14,55 @@ static struct kube_object *find_member(struct store *tasks, struct arena *arena,
         return NULL;
 
     struct object_list list = store_find(tasks, arena, INDEX_MEMBER, key);
-    return list.len && str_equal(list.items[0]->name.ns, proplet->name.ns) ? list.items[0] : NULL;
+    for (size_t i = 0; i < list.len; i++) {
+        if (str_equal(list.items[i]->name.ns, proplet->name.ns))
+            return list.items[i];
+    }
+    return NULL;
+}
+
+/* The Task of a device of this identity in the round; *ret_count: how many there are. Anybody may name a
+ * round of another namespace as owner of a Task, but only after the round had Tasks of its own: the
+ * oldest Task tells its namespace, those of others do not count. */
+static const struct kube_object *find_members(struct store *tasks, struct store *proplets,
+                                              struct arena *arena, const char *round_uid,
+                                              const char *identity, size_t *ret_count)
+{
+    struct object_list devices = store_find(proplets, arena, INDEX_CLIENT, identity);
+    const struct kube_object *found = NULL;
+
+    *ret_count = 0;
+    for (size_t i = 0; i < devices.len; i++) {
+        const struct kube_object *task = find_member(tasks, arena, round_uid, devices.items[i]);
+        if (!task)
+            continue;
+        bool same = found && str_equal(task->name.ns, found->name.ns);
+        bool older = !found || kube_object_is_older(task, found);
+        if (same)
+            ++*ret_count;
+        else if (older)
+            *ret_count = 1;
+        if (older)
+            found = task;
+    }
+    return found;
 }
 
 const char *update_find_task(struct store *tasks, struct store *proplets, struct arena *arena,
                              const char *round_uid, const char *identity, const char **ret_uid,
                              const char **ret_id)
 {
-    struct object_list devices = store_find(proplets, arena, INDEX_CLIENT, identity);
-    const cJSON *status = NULL;
-    size_t found = 0;
+    size_t count;
+    const struct kube_object *task =
+        find_members(tasks, proplets, arena, round_uid, identity, &count);
 
-    for (size_t i = 0; i < devices.len; i++) {
-        const struct kube_object *task = find_member(tasks, arena, round_uid, devices.items[i]);
-        if (!task)
-            continue;
-        status = json_get(kube_object_json(arena, task), "status");
-        *ret_uid = task->uid;
-        found++;
-    }
-    if (!found && !store_find(tasks, arena, INDEX_JOB, round_uid).len)
+    if (!task && !store_count(tasks, INDEX_JOB, round_uid))
         return "unknown_task";
-    if (found != 1)
+    if (count != 1)
         return "other_proplet";
 
+    const cJSON *status = json_get(kube_object_json(arena, task), "status");
+    *ret_uid = task->uid;
     const char *phase = json_string(json_get(status, "phase"), "");
     if (!str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) &&
         !str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]))

@@ -75,6 +75,43 @@ START_TEST(an_update_is_for_the_task_of_its_sender_in_this_round)
 }
 END_TEST
 
+static void put(struct store *store, const char *ns, const char *text)
+{
+    struct error err = { 0 };
+    struct kube_object *object;
+    cJSON *json = json_copy(parsed(federated.arena, text));
+    cJSON *metadata = (cJSON *)(uintptr_t)json_get(json, "metadata");
+
+    json_set_string(metadata, "namespace", ns);
+    json_set_string(metadata, "resourceVersion", "999999");
+    ck_assert_int_eq(kube_object_create(json, &object, &err), 0);
+    ck_assert(store_put(store, object, NULL));
+    kube_object_unref(object);
+    json_free(json);
+}
+
+/* In namespaces before and behind that of the round, by name. */
+static const char *const FOREIGN[] = { "aaa", "zzz" };
+
+START_TEST(a_task_of_another_namespace_takes_no_part_in_a_round)
+{
+    const char *before = answer(round_uid, "device-a");
+
+    put(informer_store(federated.shared.proplets), FOREIGN[_i],
+        "{\"metadata\":{\"name\":\"a\",\"uid\":\"p\"},\"spec\":{\"connectionConfig\":"
+        "{\"clientId\":\"device-a\"}}}");
+    put(informer_store(federated.shared.tasks), FOREIGN[_i],
+        arena_printf(federated.arena,
+                     "{\"metadata\":{\"name\":\"forged\",\"uid\":\"t\","
+                     "\"creationTimestamp\":\"2030-01-01T00:00:00Z\",\"ownerReferences\":["
+                     "{\"controller\":true,\"uid\":\"%s\"}]},\"status\":{\"phase\":\"running\","
+                     "\"assignedProplet\":\"a\"}}",
+                     round_uid));
+    ck_assert_str_eq(answer(round_uid, "device-a"), before);
+    ck_assert_str_eq(answer(round_uid, "device-c"), "other_proplet");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("update_mail");
@@ -83,6 +120,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, federated_stage_tear_down);
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, an_update_is_for_the_task_of_its_sender_in_this_round);
+    tcase_add_loop_test(tcase, a_task_of_another_namespace_takes_no_part_in_a_round, 0,
+                        ARRAY_LEN(FOREIGN));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
