@@ -14,7 +14,8 @@ enum verdict {
     VERDICT_SHARED,
     VERDICT_SHARED_ID,
     VERDICT_REFUSED,
-    VERDICT_WILL,
+    OBSTACLES, /* the above hold whatever the device says, until their cause is gone */
+    VERDICT_WILL = OBSTACLES,
     VERDICT_SILENT,
     VERDICT_ALIVE,
     VERDICT_UNHEARD, /* nothing heard by this process yet, and its time is not over: as it was */
@@ -82,33 +83,41 @@ struct said {
     const char *message;
 };
 
+static const char *const OBSTACLE_REASONS[OBSTACLES] = {
+    [VERDICT_NOT_CONFIGURED] = "MQTTNotConfigured",
+    [VERDICT_DUPLICATE] = "DuplicateClientId",
+    [VERDICT_SHARED] = "SharedChannel",
+    [VERDICT_SHARED_ID] = "SharedClientId",
+    [VERDICT_REFUSED] = "SubscriptionRefused",
+};
+
 static struct said say(struct arena *arena, const struct proplet_observed *observed,
                        enum verdict verdict)
 {
     switch (verdict) {
     case VERDICT_NOT_CONFIGURED:
-        return (struct said){ "MQTTNotConfigured",
+        return (struct said){ OBSTACLE_REASONS[verdict],
                               "the controller was started without --mqtt-address" };
     case VERDICT_DUPLICATE:
         return (struct said){
-            "DuplicateClientId",
+            OBSTACLE_REASONS[verdict],
             arena_printf(arena, "Proplet '%s' has the same domainId, channelId and clientId",
                          observed->claimed_by)
         };
     case VERDICT_SHARED:
         return (struct said){
-            "SharedChannel",
+            OBSTACLE_REASONS[verdict],
             arena_printf(arena,
                          "Proplet '%s' was on this channel first, and an embedded Proplet must be "
                          "the only one of its channel",
                          observed->channel_taken_by)
         };
     case VERDICT_SHARED_ID:
-        return (struct said){ "SharedClientId",
+        return (struct said){ OBSTACLE_REASONS[verdict],
                               "more than one pod has the same MQTT client id: no Tasks over "
                               "MQTT" };
     case VERDICT_REFUSED:
-        return (struct said){ "SubscriptionRefused",
+        return (struct said){ OBSTACLE_REASONS[verdict],
                               "the broker refused a subscription to this channel" };
     case VERDICT_WILL:
         return (struct said){ "LastWill", "the broker published the device's last will" };
@@ -118,7 +127,7 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
     case VERDICT_UNHEARD:
         break;
     }
-    if (observed->proplet.status.phase == PROPLET_INITIALIZING)
+    if (verdict == VERDICT_UNHEARD || observed->proplet.status.phase == PROPLET_INITIALIZING)
         return (struct said){ "WaitingForHeartbeat", "no heartbeat of the device has arrived yet" };
     return (struct said){ "HeartbeatsStopped", "no heartbeat within --last-seen-threshold" };
 }
@@ -309,12 +318,26 @@ static bool tell_left_out(struct arena *arena, const struct proplet_observed *ob
     return set_condition(observed, list, "PodTemplateApplied", CONDITION_FALSE, &said);
 }
 
+/* What Ready names as the obstacle is gone, and another one would be known. */
+static bool is_obstacle_gone(const struct proplet_observed *observed)
+{
+    const cJSON *ready = condition_get(observed->proplet.status.conditions, "Ready");
+    const char *reason = json_string(json_get(ready, "reason"), "");
+
+    for (size_t i = 0; i < OBSTACLES; i++) {
+        if (str_equal(reason, OBSTACLE_REASONS[i]))
+            return observed->channel.since_ms && observed->channel.results_since_ms;
+    }
+    return false;
+}
+
 static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
                        enum verdict verdict, struct proplet_plan *plan)
 {
     const struct proplet_status *old = &observed->proplet.status;
     struct proplet_status *status = &plan->status;
-    bool unchanged = verdict == VERDICT_UNHEARD && old->conditions && !observed->pods;
+    bool unchanged = verdict == VERDICT_UNHEARD && old->conditions && !observed->pods &&
+                     !is_obstacle_gone(observed);
     bool alive = status->phase == PROPLET_RUNNING;
     bool connected = observed->pods ? connected_devices(status->k8s_status) > 0 : alive;
     struct said ready = say_ready(arena, observed, verdict);

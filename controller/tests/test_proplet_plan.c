@@ -321,6 +321,28 @@ START_TEST(obstacle_is_said_whatever_the_device_says)
 }
 END_TEST
 
+START_TEST(obstacle_that_is_gone_is_told_before_the_device_is_heard)
+{
+    struct proplet_observed before = observed;
+    OBSTACLES[_i].set_up();
+    (void)done();
+    before.proplet.status = observed.proplet.status;
+    observed = before;
+
+    observed.channel.results_since_ms = 0; /* it may come back with the subscriptions */
+    struct proplet_plan result = plan();
+    expect_silence(&result);
+    observed.channel.results_since_ms = observed.channel.since_ms;
+    result = done();
+    ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
+    ck_assert_str_eq(condition(&result, "Ready"),
+                     "False WaitingForHeartbeat: no heartbeat of the device has arrived yet");
+    ck_assert_ptr_null(result.event);
+    result = plan();
+    expect_silence(&result);
+}
+END_TEST
+
 START_TEST(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone)
 {
     run();
@@ -474,6 +496,8 @@ int main(void)
     tcase = tcase_create("obstacles and values");
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, obstacle_is_said_whatever_the_device_says, 0, ARRAY_LEN(OBSTACLES));
+    tcase_add_loop_test(tcase, obstacle_that_is_gone_is_told_before_the_device_is_heard, 0,
+                        ARRAY_LEN(OBSTACLES));
     tcase_add_loop_test(tcase, obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone, 0,
                         ARRAY_LEN(OBSTACLES));
     tcase_add_test(tcase, changed_spec_is_acknowledged_at_once);
