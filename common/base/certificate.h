@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "common/base/arena.h"
 #include "common/base/error.h"
 
 struct certificate_times {
@@ -14,3 +15,6 @@ struct certificate_times {
  * none. */
 int certificate_read_times(const char *pem, struct certificate_times *ret,
                            struct error *err) MUST_CHECK;
+/* "sha256//<base64>": of its public key, as libcurl and RFC 7469 have it. ERROR_INVALID: there is none. */
+int certificate_pin(struct arena *arena, const char *pem, const char **ret,
+                    struct error *err) MUST_CHECK;

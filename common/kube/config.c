@@ -8,6 +8,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
+#include "common/base/certificate.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/config_fields.h"
@@ -248,9 +249,34 @@ int kube_config_create_as(const struct kube_config *base, const struct kube_toke
     config->ca = copy(base->ca);
     config->tls_server_name = copy(base->tls_server_name);
     config->proxy = copy(base->proxy);
+    config->pinned_key = copy(base->pinned_key);
     config->insecure = base->insecure;
     config->tokens = *source;
     *ret = config;
+    return 0;
+}
+
+static void replace(char **text, const char *with)
+{
+    free(*text);
+    *text = copy(with);
+}
+
+int kube_config_pin(struct kube_config *config, const char *server, const char *cert_pem,
+                    struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *pin;
+
+    int r = certificate_pin(arena, cert_pem, &pin, err);
+    if (r < 0)
+        return r;
+    replace(&config->server, server);
+    replace(&config->pinned_key, pin);
+    replace(&config->ca, NULL);
+    replace(&config->tls_server_name, NULL);
+    replace(&config->proxy, NULL);
+    config->insecure = false;
     return 0;
 }
 
@@ -266,6 +292,7 @@ void kube_config_destroy(struct kube_config *config)
     free_secret(config->client_key);
     free(config->tls_server_name);
     free(config->proxy);
+    free(config->pinned_key);
     free(config->token_file);
     free_secret(config->token);
     pthread_mutex_destroy(&config->lock);
@@ -364,4 +391,9 @@ const char *kube_config_proxy(const struct kube_config *config)
 bool kube_config_insecure(const struct kube_config *config)
 {
     return config->insecure;
+}
+
+const char *kube_config_pinned_key(const struct kube_config *config)
+{
+    return config->pinned_key;
 }

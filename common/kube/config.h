@@ -30,6 +30,13 @@ struct kube_config_options {
 };
 int kube_config_load_with(const struct kube_config_options *options, struct kube_config **ret,
                           struct error *err) MUST_CHECK;
+/*
+ * Before it is used: asks this server (a URL) and no other, and knows it by the public key of its certificate (PEM)
+ * alone: not by a name, an authority or a time, so that a clock that is wrong is in the way of nothing. No proxy is
+ * asked. The credentials stay. ERROR_INVALID: the certificate cannot be read.
+ */
+int kube_config_pin(struct kube_config *config, const char *server, const char *cert_pem,
+                    struct error *err) MUST_CHECK;
 void kube_config_destroy(struct kube_config *config);
 DEFINE_CLEANUP(struct kube_config *, kube_config_destroy)
 
@@ -47,6 +54,8 @@ const char *kube_config_client_key(const struct kube_config *config);
 const char *kube_config_tls_server_name(const struct kube_config *config);
 const char *kube_config_proxy(const struct kube_config *config);
 bool kube_config_insecure(const struct kube_config *config);
+/* "sha256//<base64>" of the server's public key, which then counts alone; NULL: none. */
+const char *kube_config_pinned_key(const struct kube_config *config);
 /* The bearer token of now, copied (NULL: none); any thread. The caller frees it. */
 int kube_config_token(struct kube_config *config, char **ret, struct error *err) MUST_CHECK;
 /* The API server did not accept this one: the next kube_config_token reads the file, whatever the

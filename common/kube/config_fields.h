@@ -21,6 +21,7 @@ struct kube_config {
     char *client_key;
     char *tls_server_name;
     char *proxy;
+    char *pinned_key;
     bool insecure;
     char *token_file;
     struct kube_token_source tokens; /* get NULL: token and token_file count */

@@ -109,3 +109,61 @@ int http_listen(const char *address, int *ret_fd, unsigned *ret_port, struct err
     *ret_port = port_of(fd);
     return 0;
 }
+
+/* One that takes IPv4, too, is found there also where the machine has no IPv6 loopback. */
+static bool takes_ipv4(int fd)
+{
+    int only = 0;
+    socklen_t len = sizeof(only);
+
+    return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len) == 0 && !only;
+}
+
+static void replace_any(int fd, struct sockaddr_storage *address)
+{
+    struct sockaddr_in v4 = { 0 };
+    struct sockaddr_in6 v6 = { 0 };
+
+    if (address->ss_family == AF_INET6)
+        memcpy(&v6, address, sizeof(v6));
+    else
+        memcpy(&v4, address, sizeof(v4));
+    if (address->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr)) {
+        if (takes_ipv4(fd))
+            v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = v6.sin6_port };
+        else
+            v6.sin6_addr = in6addr_loopback;
+    }
+    if (v4.sin_family == AF_INET && v4.sin_addr.s_addr == htonl(INADDR_ANY))
+        v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (v4.sin_family == AF_INET)
+        memcpy(address, &v4, sizeof(v4));
+    else
+        memcpy(address, &v6, sizeof(v6));
+}
+
+int http_listen_host(struct arena *arena, int fd, const char **ret, struct error *err)
+{
+    struct sockaddr_storage address = { 0 };
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    socklen_t len = sizeof(address);
+
+    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+        return error_set(err, ERROR_INTERNAL, "own address: %s", strerrordesc_np(errno));
+    replace_any(fd, &address);
+
+    int r = getnameinfo((const struct sockaddr *)&address, sizeof(address), host, sizeof(host),
+                        port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+    if (r != 0)
+        return error_set(err, ERROR_INTERNAL, "own address: %s", gai_strerror(r));
+    if (address.ss_family == AF_INET) {
+        *ret = arena_printf(arena, "%s:%s", host, port);
+        return 0;
+    }
+
+    size_t number = strcspn(host, "%");
+
+    *ret = arena_printf(arena, "[%.*s%s%s]:%s", (int)number, host, host[number] ? "%25" : "",
+                        host[number] ? host + number + 1 : "", port);
+    return 0;
+}

@@ -229,7 +229,8 @@ static const char *host_of(struct arena *arena, const char *server)
 
 static int make_clients(struct process *process, struct error *err)
 {
-    int r = kube_config_load(process->settings.kubeconfig, &process->config, err);
+    int r =
+        process->config ? 0 : kube_config_load(process->settings.kubeconfig, &process->config, err);
     if (r < 0)
         return r;
 

@@ -29,6 +29,7 @@ struct world {
     struct users_file *users;
     struct api *api;
     struct server *server;
+    const char *cert_pem; /* what is served */
 };
 
 static void world_release(struct world *world)
@@ -130,6 +131,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
         r = read_in(arena, settings, DATA_DIR_TLS "/tls.key", &server.key_pem, err);
     if (r < 0)
         return r;
+    world->cert_pem = server.cert_pem;
     world->api = api_create(&options);
     r = make_default_namespace(world->api, err);
     if (r == 0)
@@ -161,7 +163,15 @@ static int parse_controller(struct arena *arena, const struct standalone_setting
         all[len++] = arena_strdup(arena, fixed[i]);
     for (int i = 1; i < rest_len; i++)
         all[len++] = rest[i];
-    return controller_options_parse(arena, len, all, ret, err);
+
+    const char *own = data_dir_path(arena, settings->data_dir, DATA_DIR_CONTROLLER);
+    int r = controller_options_parse(arena, len, all, ret, err);
+
+    if (r == 0 && !str_equal(ret->kubeconfig, own))
+        return error_set(err, ERROR_INVALID,
+                         "--kubeconfig is not for serve: its controller asks this server alone; "
+                         "run propeller-controller for another one");
+    return r;
 }
 
 /* Not refused: others may have good ones. */
@@ -175,18 +185,6 @@ static void warn_of_kubeconfigs(struct arena *arena, const struct standalone_set
         if (init_check_kubeconfig(arena, settings, FILES[i], &err) < 0)
             log_warn("a kubeconfig is of no use", "error", ERROR_TEXT(&err), NULL);
     }
-}
-
-/* Not refused: names and proxies may lead here all the same. */
-static void warn_of_another_server(struct arena *arena, const struct standalone_settings *settings)
-{
-    const char *url;
-
-    if (!init_finds_server(arena, settings, DATA_DIR_CONTROLLER, &url))
-        log_warn("the controller asks another address than the one that is served: give the same "
-                 "--address to serve as to init, or change it in the kubeconfigs",
-                 "kubeconfig", DATA_DIR_CONTROLLER, "server", url, "address", settings->address,
-                 NULL);
 }
 
 static int check_store(void *ctx, char *why, size_t size)
@@ -207,12 +205,33 @@ static int check_store(void *ctx, char *why, size_t size)
     return HEALTH_REMARK;
 }
 
-static int run_controller(struct kv *kv, struct error *err)
+/*
+ * The controller asks this process and nothing else, whatever address its kubeconfig has: the data directory may be a
+ * copy, and the server that it came from may still run. The clock may be behind the certificates.
+ */
+static int connect_controller(struct arena *arena, const struct world *world, struct error *err)
 {
-    int r = process_create(&process, err);
+    CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
+    const char *host;
+
+    int r = kube_config_load(process.settings.kubeconfig, &config, err);
+    if (r == 0)
+        r = server_host(world->server, arena, &host, err);
+    if (r == 0)
+        r = kube_config_pin(config, arena_printf(arena, "https://%s", host), world->cert_pem, err);
+    if (r == 0)
+        process.config = TAKE(config);
+    return r;
+}
+
+static int run_controller(struct arena *arena, const struct world *world, struct error *err)
+{
+    int r = connect_controller(arena, world, err);
 
     if (r == 0)
-        health_add_check(process.health, "store", check_store, kv);
+        r = process_create(&process, err);
+    if (r == 0)
+        health_add_check(process.health, "store", check_store, world->kv);
     if (r == 0)
         r = manager_run(process.manager, err);
     process_destroy(&process); /* and its arena, with the settings */
@@ -262,6 +281,5 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     warn_of_kubeconfigs(arena, settings);
     if (!settings->controller)
         return run_alone(err);
-    warn_of_another_server(arena, settings);
-    return run_controller(world.kv, err);
+    return run_controller(arena, &world, err);
 }

@@ -334,3 +334,9 @@ unsigned server_port(const struct server *server)
 {
     return http_server_port(server->http);
 }
+
+int server_host(const struct server *server, struct arena *arena, const char **ret,
+                struct error *err)
+{
+    return http_server_host(server->http, arena, ret, err);
+}

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "common/base/arena.h"
 #include "common/base/error.h"
 
 struct api;
@@ -42,3 +43,6 @@ int server_start(const struct server_options *options, struct server **ret,
 /* Answers what is in progress, ends watches. NULL is fine. */
 void server_stop(struct server *server);
 unsigned server_port(const struct server *server);
+/* As http_listen_host. */
+int server_host(const struct server *server, struct arena *arena, const char **ret,
+                struct error *err) MUST_CHECK;
