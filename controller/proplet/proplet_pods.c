@@ -177,6 +177,11 @@ static bool is_key_due(const struct turn *turn)
     return !turn->observed.key_version || !turn->observed.settled;
 }
 
+static const char *proplet_uid(const struct turn *turn)
+{
+    return json_string(json_path(turn->observed.proplet, "metadata", "uid", NULL), "");
+}
+
 static int write_object(struct turn *turn, const struct deployment_plan *plan, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
@@ -192,8 +197,8 @@ static int write_object(struct turn *turn, const struct deployment_plan *plan, s
     if (r < 0)
         return r;
 
-    log_info(create ? "pods made" : "pods changed", "kind", turn->kind->kind, "object",
-             turn->name.name, NULL);
+    log_info(create ? "pods made" : "pods changed", "uid", proplet_uid(turn), "kind",
+             turn->kind->kind, "object", turn->name.name, NULL);
     informer_observed(turn->informer, reply);
     turn->observed.live = kube_object_json(turn->rc->arena, reply);
     const char *left_out =
@@ -286,8 +291,8 @@ static void look_for_refusal(const struct turn *turn, struct proplet_pods *told)
 
     reconcile_again_after(rc, PODS_EVENT_MS);
     if (refused_pods_read(rc, json_string(uid, ""), &message, &err) < 0)
-        log_warn("events of a StatefulSet not read, its pods are still awaited", "object",
-                 turn->name.name, "error", ERROR_TEXT(&err), NULL);
+        log_warn("events of a StatefulSet not read, its pods are still awaited", "uid",
+                 proplet_uid(turn), "object", turn->name.name, "error", ERROR_TEXT(&err), NULL);
     if (!message)
         return;
 

@@ -220,8 +220,8 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     bool written;
     int r = write_status(shared, rc, json, observed, plan, &written, err);
     if (is_permanent(r) && plan->has_payload) {
-        log_warn("result refused by the API server, storing the failure without it", "error",
-                 ERROR_TEXT(err), NULL);
+        log_warn("result refused by the API server, storing the failure without it", "uid",
+                 object->uid, "error", ERROR_TEXT(err), NULL);
         *plan = task_plan_without_payload(rc->arena, observed, plan);
         r = write_status(shared, rc, json, observed, plan, &written, err);
     }

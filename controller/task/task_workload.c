@@ -189,7 +189,7 @@ static int fetch_result(void *ctx, enum result_source source, const cJSON **ret,
     if (r == -ERROR_FORBIDDEN && is_secret) {
         log_warn("Secret with a result not read, going on without: the Role of "
                  "--job-result-secrets is missing",
-                 "name", name.name, NULL);
+                 "uid", look->observed->uid, "name", name.name, NULL);
         return 0;
     }
     if (r < 0)

@@ -114,7 +114,7 @@ int task_workload_clean(struct shared *shared, struct reconcile *rc,
         if (r == -ERROR_FORBIDDEN && observed->deleted_us) {
             log_warn("not allowed to delete what a deleted Task ran as, leaving it to the garbage "
                      "collector",
-                     "kind", leftover->kind->kind, "name", name.name, NULL);
+                     "uid", observed->uid, "kind", leftover->kind->kind, "name", name.name, NULL);
             continue;
         }
         if (r < 0)

@@ -1,6 +1,10 @@
+#include <unistd.h>
+
 #include "common/api/names.h"
+#include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/observe.h"
 #include "common/tests/parsed.h"
 #include "controller/shared/put_back.h"
 #include "controller/tests/fake_bridge.h"
@@ -76,6 +80,31 @@ START_TEST(readiness_of_the_pods_is_that_of_the_proplet)
 
     pods_report(false);
     run_and_expect("Offline False PodsNotReady");
+}
+END_TEST
+
+/* Another Proplet may have had the name before. */
+START_TEST(each_line_of_the_log_has_the_uid_of_its_proplet)
+{
+    const char *uid = json_string(
+        json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "no uid");
+
+    log_configure(LOG_INFO, LOG_JSON);
+    capture_start(STDERR_FILENO);
+    pods_report(true);
+    stage_run();
+    pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
+    stage_run();
+    const char *text = capture_text(stage.arena);
+    capture_stop();
+
+    ck_assert_ptr_nonnull(strstr(text, "proplet changed"));
+    ck_assert_ptr_nonnull(strstr(text, "pods changed"));
+    for (const char *end; *text; text = end) {
+        end = strchr(text, '\n') + 1;
+        const char *line = arena_strndup(stage.arena, text, (size_t)(end - text));
+        ck_assert_msg(strstr(line, uid) != NULL, "%s", line);
+    }
 }
 END_TEST
 
@@ -467,6 +496,7 @@ int main(void)
     TCase *tcase = tcase_create("pods");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, each_line_of_the_log_has_the_uid_of_its_proplet);
     tcase_add_test(tcase, task_over_mqtt_waits_for_the_pod_and_for_its_device);
     tcase_add_test(tcase, start_waits_while_the_pod_is_gone);
     tcase_add_test(tcase, ready_pod_that_is_not_heard_loses_its_task);
