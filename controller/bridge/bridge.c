@@ -331,6 +331,8 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .attempts = options->attempts,
         .mailbox = options->mailbox,
         .clock = options->clock,
+        .knows_all = options->knows_all,
+        .knows_all_ctx = options->knows_all_ctx,
         .marker = on_marker,
         .marker_ctx = bridge,
     };

@@ -37,6 +37,8 @@ struct bridge_options {
     struct fleet *fleet;
     struct attempts *attempts;
     struct mailbox *mailbox;
+    bool (*knows_all)(void *ctx); /* see struct bridge_sink */
+    void *knows_all_ctx;
     const struct clock *clock;
 };
 

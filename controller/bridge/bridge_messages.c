@@ -86,14 +86,35 @@ static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *
         wake_proplets(sink, arena, key);
 }
 
+/* As the API server makes them; anything else can be refused at once. */
+static bool is_uid(const char *uid)
+{
+    size_t len = strspn(uid, "0123456789abcdefghijklmnopqrstuvwxyz-");
+
+    return len && len <= 63 && !uid[len];
+}
+
+/* A namespace that does not exist is never listed, and anybody may make up uids: beyond so many
+ * messages that are held nobody waits for a Task that is not known. */
+#define MAX_HELD_FOR_UNKNOWN 1024
+
+/* Its namespace cannot be listed yet: the Task wakes by itself when it can, and what is of no Task
+ * is forgotten then (mail_gauges.h). */
+static bool may_be_known_later(const struct bridge_sink *sink, const char *uid)
+{
+    return sink->knows_all && !sink->knows_all(sink->knows_all_ctx) && is_uid(uid) &&
+           mailbox_held(sink->mailbox) < MAX_HELD_FOR_UNKNOWN;
+}
+
 /* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. */
 static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *what)
 {
     struct mail mail = *what;
     struct kube_name name;
+    bool known = store_name_of_uid(sink->tasks, uid, &name);
 
     mail.came_ms = clock_monotonic_ms(sink->clock);
-    if (!store_name_of_uid(sink->tasks, uid, &name))
+    if (!known && !may_be_known_later(sink, uid))
         return false;
     if (mailbox_key_is_full(sink->mailbox, uid)) { /* whoever sends so many is no device of it */
         bridge_count_rejected("too_many", 1);
@@ -104,8 +125,9 @@ static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mai
         log_warn("mailbox full, the broker keeps the message", NULL);
         return true;
     }
-    workqueue_add(sink->task_queue, &name);
-    if (!store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile: nobody's mail */
+    if (known)
+        workqueue_add(sink->task_queue, &name);
+    if (known && !store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile: nobody's mail */
         mailbox_ack(sink->mailbox, uid, UINT64_MAX);
     return true;
 }
@@ -320,12 +342,13 @@ static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *c
                                .body = body,
                                .body_len = len,
                                .came_ms = clock_monotonic_ms(sink->clock) };
-    if (store_name_of_uid(sink->tasks, uid, &name)) {
+    bool known = store_name_of_uid(sink->tasks, uid, &name);
+    if (known || may_be_known_later(sink, uid))
         mailbox_put_copy(sink->mailbox, uid, &mail, topic);
+    if (known)
         workqueue_add(sink->task_queue, &name);
-        if (store_name_of_uid(sink->tasks, uid, &name))
-            return;
-    }
+    if (store_name_of_uid(sink->tasks, uid, &name) || may_be_known_later(sink, uid))
+        return;
     mailbox_ack(sink->mailbox, uid, UINT64_MAX); /* deleted, perhaps meanwhile: nobody's mail */
     mailbox_release(sink->mailbox, topic);
 }

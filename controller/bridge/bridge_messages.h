@@ -34,6 +34,10 @@ struct bridge_sink {
     const struct clock *clock;
     struct workqueue *task_queue;
     struct workqueue *proplet_queue;
+    /* Every Task that there is is in tasks, so an id that is not there is unknown; NULL: always. Until
+     * then a result of no known Task waits for it. */
+    bool (*knows_all)(void *ctx);
+    void *knows_all_ctx;
     void (*marker)(void *ctx, const char *text, size_t len);
     void *marker_ctx;
     bool caught_up;       /* events thread: a marker of this connection has come back on it */

@@ -13,10 +13,11 @@
  * watch never reaches it.) After that an id that the store does not know is unknown: our own starts
  * are there by our own writes.
  *
- * A namespace, of several, that may not be listed for CATCH_UP_PATIENCE_MS is left out: it may have
- * been deleted. A starting API server forbids everything, but not for so long.
+ * A namespace, of several, that may not be listed for CATCH_UP_PATIENCE_MS is left out, so that it
+ * does not hold up the others: results of unknown Tasks are kept until it is listed (bridge_sink).
+ * Where all are refused, as by a starting API server, nothing goes on.
  */
-#define CATCH_UP_PATIENCE_MS 60000
+#define CATCH_UP_PATIENCE_MS 5000
 struct catch_up;
 /* namespaces: NULL or empty for all. Borrowed, like client, store and clock. */
 struct catch_up *catch_up_create(struct kube_client *client, struct store *tasks,

@@ -40,6 +40,12 @@ static bool may_act(void *ctx)
     return !process->elector || elector_may_act(process->elector);
 }
 
+/* Of every namespace: one that may not be listed yet has Tasks that nobody knows. */
+static bool knows_all_tasks(void *ctx)
+{
+    return informer_synced(ctx);
+}
+
 static void on_request(void *ctx, const char *method, int status, int64_t duration_ms UNUSED)
 {
     static struct metric requests = { .type = METRIC_COUNTER,
@@ -107,6 +113,8 @@ static int make_bridge(struct process *process, struct error *err)
         .fleet = shared->fleet,
         .attempts = shared->attempts,
         .mailbox = shared->mailbox,
+        .knows_all = knows_all_tasks,
+        .knows_all_ctx = shared->tasks,
         .clock = &CLOCK_SYSTEM,
         .connection = { .user_name = settings->client_id,
                         .password = settings->client_key,

@@ -57,6 +57,34 @@ static const char *const MALFORMED[] = {
     "{\"task_id\":\"uid-one\",\"proplet_id\":7}",
 };
 
+static bool knows_all(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+/* One of several may not be listed at the start; the Task wakes when it comes into the cache. */
+START_TEST(result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task)
+{
+    const char *text = "{\"task_id\":\"uid-new.2\",\"results\":\"42\"}";
+    bool all = false;
+    struct mail *mail;
+
+    hub.sink.knows_all = knows_all;
+    hub.sink.knows_all_ctx = &all;
+    hub_receive(HUB_TOPIC("proplet/results"), text);
+    hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"../+/#\",\"results\":\"42\"}");
+    hub_put_task("new", "{\"phase\":\"running\"}");
+    ck_assert_uint_eq(mailbox_peek(hub.sink.mailbox, hub.arena, "uid-new", &mail), 1);
+    ck_assert_str_eq(mail->body, text);
+    ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
+
+    all = true;
+    mailbox_ack(hub.sink.mailbox, "uid-new", UINT64_MAX);
+    hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-other\",\"results\":\"42\"}");
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 0);
+}
+END_TEST
+
 START_TEST(malformed_result_is_counted_and_does_not_wait)
 {
     hub_receive(HUB_TOPIC("proplet/results"), MALFORMED[_i]);
@@ -410,6 +438,7 @@ int main(void)
     tcase_add_loop_test(tcase, result_of_a_known_task_is_kept_and_wakes_it, 0, ARRAY_LEN(IDS));
     tcase_add_test(tcase, result_of_an_invocation_is_kept_like_another);
     tcase_add_test(tcase, result_of_an_unknown_task_is_counted_and_does_not_wait);
+    tcase_add_test(tcase, result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task);
     tcase_add_loop_test(tcase, malformed_result_is_counted_and_does_not_wait, 0,
                         ARRAY_LEN(MALFORMED));
     tcase_add_test(tcase, result_that_does_not_fit_is_left_to_the_broker);
