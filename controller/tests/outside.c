@@ -1,11 +1,14 @@
 #include "controller/tests/outside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/str.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/parsed.h"
 #include "controller/bridge/bridge_fence.h"
+#include "controller/bridge/bridge_messages.h"
+#include "controller/bridge/quarantine.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/stage.h"
 
@@ -230,12 +233,63 @@ bool outside_fence(int64_t since_ms)
     return false;
 }
 
+static void hold(const struct outside_copy *copy)
+{
+    const struct mail mail = { .kind = copy->kind,
+                               .source = copy->source,
+                               .body = copy->body,
+                               .body_len = strlen(copy->body) };
+
+    if (copy->name)
+        mailbox_put_copy(stage.shared.mailbox, copy->uid, &mail, copy->name);
+}
+
+static void remove_copies(void)
+{
+    for (char *name; (name = mailbox_take_released(stage.shared.mailbox)); free(name)) {
+        for (size_t i = 0; i < outside.copy_count; i++) {
+            if (str_equal(outside.copies[i].name, name))
+                outside.copies[i].name = NULL;
+        }
+    }
+}
+
+/* As quarantine.c, whose thread these tests do not run. */
+static void quarantine(void)
+{
+    int64_t now_ms = clock_monotonic_ms(&stage.clock.clock);
+    const char *uid;
+    struct mail mail;
+
+    remove_copies();
+    while (mailbox_overdue(stage.shared.mailbox, stage.arena, now_ms - QUARANTINE_AFTER_MS, now_ms,
+                           now_ms + 1, &uid, &mail)) {
+        if (!str_equal(mail.kind, MAIL_RESULT)) {
+            mailbox_hold(stage.shared.mailbox, uid, mail.sequence);
+            continue;
+        }
+        ck_assert_uint_lt(outside.copy_count, OUTSIDE_MESSAGES);
+        struct outside_copy *copy = &outside.copies[outside.copy_count++];
+        *copy = (struct outside_copy){
+            .name = arena_printf(stage.arena, "copy-%zu", outside.copy_count),
+            .uid = uid,
+            .kind = mail.kind,
+            .source = mail.source,
+            .body = mail.body,
+        };
+        hold(copy);
+    }
+}
+
 /* A process has so many turns before the first message of the backlog comes. */
 #define TURNS_BEFORE_BACKLOG 10
 
 static void deliver(void)
 {
-    for (; outside.delivered < outside.message_count; outside.delivered++)
+    quarantine();
+    for (; outside.delivered < outside.message_count &&
+           (!outside.one_by_one || mailbox_wait_empty(stage.shared.mailbox, 0));
+         outside.delivered++)
         stage_receive(outside.messages[outside.delivered].suffix,
                       outside.messages[outside.delivered].payload);
     if (!mailbox_wait_empty(stage.shared.mailbox, 0))
@@ -268,6 +322,8 @@ bool outside_between(void)
     if (outside.away || outside.slow)
         return false;
     if (outside.died) {
+        for (size_t i = 0; i < outside.copy_count; i++)
+            hold(&outside.copies[i]);
         outside.delivered = outside.acknowledged;
         outside.turns = 0;
         outside.marker_lost_ms = 0;

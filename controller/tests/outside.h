@@ -54,6 +54,12 @@ struct outside {
         const char *payload;
     } messages[OUTSIDE_MESSAGES]; /* results and creates that the broker holds */
     size_t acknowledged, delivered, message_count;
+    bool
+        one_by_one; /* the broker's window: none is delivered while one before it is not acknowledged */
+    struct outside_copy {
+        const char *name, *uid, *kind, *source, *body; /* name NULL: removed */
+    } copies[OUTSIDE_MESSAGES];                        /* retained: see quarantine.h */
+    size_t copy_count;
     bool marker_sent;       /* it comes back behind all of them */
     unsigned lose_markers;  /* so many do not */
     int64_t marker_lost_ms; /* the last one was sent then and is lost; 0: it is not */

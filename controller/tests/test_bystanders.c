@@ -1,0 +1,146 @@
+/* One Task in trouble of every kind: the result of another, behind its own, is written all the same,
+ * and its own is not lost. */
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "controller/bridge/quarantine.h"
+#include "controller/tests/fake_bridge.h"
+
+#define SPEC "\"file\":\"AGFzbQEAAAA=\",\"propletSelector\":{\"propletId\":\"%s\"}"
+#define MINUTES 10
+
+/* How writes of the Task "one" are answered; 0: they are done. */
+static int status;
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    if (!status || !request->body || !strstr(request->path, "/tasks/one"))
+        return outside_roundtrip(ctx, arena, request, ret, err);
+
+    const char *body =
+        arena_printf(arena, "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":%d}", status);
+    *ret = (struct http_response){ .status = status, .body = body, .body_len = strlen(body) };
+    return 0;
+}
+
+static void put(const char *name, const char *proplet, const char *more)
+{
+    stage_put(&KIND_TASK, name, arena_printf(stage.arena, "{" SPEC "%s}", proplet, more));
+}
+
+static void answer_with(int code)
+{
+    status = code;
+}
+
+static void make_unreadable(int unused UNUSED)
+{
+    put("one", "alpha", ",\"inputs\":7");
+}
+
+/* Its stop does not go out, and nothing else of it is written. */
+static void delete_it(int code)
+{
+    stage_delete(&KIND_TASK, "one");
+    status = code;
+}
+
+static const struct trouble {
+    const char *name;
+    void (*begin)(int argument);
+    int argument;
+    const char *phase; /* when it is over; "": the Task is gone */
+} TROUBLES[] = {
+    { "none", answer_with, 0, "completed" },
+    { "not accepted", answer_with, 401, "completed" },
+    { "forbidden", answer_with, 403, "completed" },
+    { "not there", answer_with, 404, "completed" },
+    { "in conflict", answer_with, 409, "completed" },
+    { "throttled", answer_with, 429, "completed" },
+    { "failing", answer_with, 500, "completed" },
+    { "unavailable", answer_with, 503, "completed" },
+    { "unreadable", make_unreadable, 0, "completed" },
+    { "being deleted", delete_it, 0, "" },
+    { "being deleted, forbidden", delete_it, 403, "" },
+    { "being deleted, failing", delete_it, 500, "" },
+};
+
+static const char *phase_of(const char *name)
+{
+    return json_string(json_path(stage_get(&KIND_TASK, name), "status", "phase", NULL), "");
+}
+
+static void set_up(void)
+{
+    status = 0;
+    outside_reset();
+    stage_set_up(roundtrip, outside_between);
+    stage_run();
+    put("one", "alpha", "");
+    put("two", "beta", "");
+    stage_run();
+    ck_assert_str_eq(phase_of("one"), "running");
+    ck_assert_str_eq(phase_of("two"), "running");
+    outside.one_by_one = true;
+}
+
+static void tear_down(void)
+{
+    stage_tear_down();
+}
+
+static const char *id_of(const char *name)
+{
+    return json_string(json_path(stage_get(&KIND_TASK, name), "metadata", "uid", NULL), "");
+}
+
+static void pass_minutes(void)
+{
+    for (int i = 0; i < MINUTES; i++) {
+        stage_turns(30);
+        stage_wait_ms(60000);
+    }
+}
+
+START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost)
+{
+    const struct trouble *trouble = &TROUBLES[_i / 2];
+    bool dies = _i % 2; /* the process, in the middle */
+
+    ck_assert(outside_answer_one(id_of("one")));
+    ck_assert(outside_answer_one(id_of("two")));
+    trouble->begin(trouble->argument);
+    for (int i = 0; i < 3 && !str_equal(phase_of("two"), "completed"); i++) {
+        stage_turns(30);
+        stage_wait_ms(QUARANTINE_AFTER_MS);
+    }
+    ck_assert_msg(str_equal(phase_of("two"), "completed"), "%s: two is %s", trouble->name,
+                  phase_of("two"));
+
+    stage.dead = dies;
+    pass_minutes();
+    if (trouble->begin == make_unreadable)
+        put("one", "alpha", "");
+    status = 0;
+    pass_minutes();
+    stage_run();
+    ck_assert_msg(str_equal(phase_of("one"), trouble->phase), "%s: one is %s", trouble->name,
+                  phase_of("one"));
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(outside.starts, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bystanders");
+    TCase *tcase = tcase_create("bystanders");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase,
+                        result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost, 0,
+                        2 * ARRAY_LEN(TROUBLES));
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
