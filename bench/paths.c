@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/kube/kinds.h"
 #include "common/kube/watch.h"
 #include "controller/cache/indexes.h"
 #include "controller/task/plan/task_plan.h"
@@ -65,13 +66,14 @@ static void project(struct arena *arena)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     const char *unread[JSON_MAX_UNREAD + 1] = { "metadata.managedFields" };
+    const struct json_reading reading = { .unread = unread, .texts = KIND_TASK.texts };
     const cJSON *tree;
     struct error err = { 0 };
 
     for (size_t i = 0; UNREAD_OF_TASK[i]; i++)
         unread[i + 1] = UNREAD_OF_TASK[i];
-    must(json_parse_without(arena, OBJECT, strlen(OBJECT), unread, &tree, &err) == 0);
-    must(watch_keep(project_task, (cJSON *)tree, &object, &err) == 0);
+    must(json_parse_with(arena, OBJECT, strlen(OBJECT), &reading, &tree, &err) == 0);
+    must(watch_keep(project_task, (cJSON *)tree, KIND_TASK.texts, &object, &err) == 0);
 }
 
 static struct candidate candidates[CANDIDATES];

@@ -160,6 +160,8 @@ static int decode_objects(const struct decoder *decoder, const struct place *pla
         return refuse(decoder, place, "an array of objects");
 
     size_t count = json_len(json);
+    if (count > JSON_MAX_OBJECTS)
+        return refuse(decoder, place, "an array of at most 1024 objects");
     char *items = arena_alloc(decoder->arena, count, table->size);
     size_t len = 0;
 

@@ -22,10 +22,11 @@
  *   FIELD_STRINGS    struct json_strings                 array of strings
  *   FIELD_MAP        const cJSON * (object)              object of strings
  *   FIELD_OBJECT     pointer to the struct of .members   object
- *   FIELD_OBJECTS    struct json_objects of .members     array of objects
+ *   FIELD_OBJECTS    struct json_objects of .members     array of at most JSON_MAX_OBJECTS objects
  *   FIELD_ANY        const cJSON *                       any value, as it is
  *   FIELD_ARRAY      const cJSON * (array)               array of any values, as it is
  */
+#define JSON_MAX_OBJECTS 1024 /* a struct is a hundred times as large as "{}," */
 enum json_field_type {
     FIELD_STRING,
     FIELD_BOOL,

@@ -100,6 +100,22 @@ bool json_is_number(const cJSON *item)
     return cJSON_IsNumber(item);
 }
 
+static bool is_text(const cJSON *item)
+{
+    return cJSON_IsRaw(item) && !json_is_number(item);
+}
+
+const cJSON *json_opened(struct arena *arena, const cJSON *item)
+{
+    const cJSON *tree = NULL;
+
+    if (!is_text(item))
+        return item;
+    if (json_parse(arena, item->valuestring, strlen(item->valuestring), &tree, NULL) < 0)
+        return NULL;
+    return tree;
+}
+
 size_t json_len(const cJSON *array_or_object)
 {
     size_t len = 0;
@@ -109,6 +125,20 @@ size_t json_len(const cJSON *array_or_object)
     json_for_each (item, array_or_object)
         len++;
     return len;
+}
+
+size_t json_count(const cJSON *item, size_t max)
+{
+    size_t count = 0;
+
+    if (!cJSON_IsObject(item) && !cJSON_IsArray(item))
+        return 0;
+    json_for_each (member, item) {
+        count += 1 + json_count(member, max - count);
+        if (count >= max)
+            return max;
+    }
+    return count;
 }
 
 const cJSON *json_first(const cJSON *array_or_object)
@@ -182,10 +212,24 @@ static bool equal_arrays(const cJSON *a, const cJSON *b)
     return !item_b;
 }
 
+/* Members may stand in another order. One that is not opened has only its text. */
+static bool equal_opened(const cJSON *a, const cJSON *b)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    if (is_text(a) && is_text(b) && str_equal(a->valuestring, b->valuestring))
+        return true;
+    a = json_opened(arena, a);
+    b = json_opened(arena, b);
+    return a && b && json_equal(a, b);
+}
+
 bool json_equal(const cJSON *a, const cJSON *b)
 {
     if (!a || !b)
         return a == b;
+    if (is_text(a) || is_text(b))
+        return equal_opened(a, b);
     if (json_is_number(a) && json_is_number(b))
         return equal_numbers(a, b);
     if ((a->type & 0xff) != (b->type & 0xff))
@@ -311,16 +355,22 @@ void json_remove(cJSON *object, const char *key)
 
 void json_remove_path(cJSON *object, const char *path)
 {
-    const char *dot;
+    const char *dot = strchr(path, '.');
     char key[64];
 
-    for (; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
-        assert((size_t)(dot - path) < sizeof(key)); /* paths are constants */
-        memcpy(key, path, (size_t)(dot - path));
-        key[dot - path] = '\0';
-        object = (cJSON *)(uintptr_t)json_get(object, key);
+    if (cJSON_IsArray(object)) {
+        json_for_each (item, object)
+            json_remove_path((cJSON *)(uintptr_t)item, path);
+        return;
     }
-    json_remove(object, path);
+    if (!dot) {
+        json_remove(object, path);
+        return;
+    }
+    assert((size_t)(dot - path) < sizeof(key)); /* paths are constants */
+    memcpy(key, path, (size_t)(dot - path));
+    key[dot - path] = '\0';
+    json_remove_path((cJSON *)(uintptr_t)json_get(object, key), dot + 1);
 }
 
 void json_free(void *item)

@@ -56,6 +56,8 @@ struct reader {
     const char *at;
     const char *end;
     const char *twice; /* the first key that an object has twice */
+    size_t left;       /* nodes that may still be made */
+    bool over;         /* there were more values */
 };
 
 /* What is between two quotes. */
@@ -65,12 +67,14 @@ struct piece {
     bool escaped;
 };
 
-/* What of an object is not built: the rests of paths that lead into it. */
-struct unread {
-    const char *paths[JSON_MAX_UNREAD];
+/* Members that are not built: the rests of the paths that lead to them from here. */
+struct apart {
+    struct {
+        const char *rest;
+        bool is_text;
+    } paths[JSON_MAX_UNREAD + JSON_MAX_TEXTS];
     size_t len;
 };
-static const struct unread NOTHING;
 
 static char next(struct reader *reader)
 {
@@ -165,26 +169,29 @@ static cJSON *make_node(int type, const struct piece *key, const struct piece *t
     return node;
 }
 
-/* What is left of the paths in this member; false: it is not to be built at all. */
-static bool enter(const struct unread *unread, const struct piece *key, struct unread *ret)
+enum building { BUILT, SKIPPED, KEPT_AS_TEXT };
+
+/* What becomes of this member, and the paths inside it. */
+static enum building enter(const struct apart *apart, const struct piece *key, struct apart *ret)
 {
     ret->len = 0;
-    if (!unread->len || key->escaped || memchr(key->text, '.', key->len))
-        return true;
-    for (size_t i = 0; i < unread->len; i++) {
-        const char *path = unread->paths[i];
+    if (!apart->len || key->escaped || memchr(key->text, '.', key->len))
+        return BUILT;
+    for (size_t i = 0; i < apart->len; i++) {
+        const char *path = apart->paths[i].rest;
         if (strncmp(path, key->text, key->len) != 0)
             continue;
         if (path[key->len] == '\0')
-            return false;
-        if (path[key->len] == '.')
-            ret->paths[ret->len++] = path + key->len + 1;
+            return apart->paths[i].is_text ? KEPT_AS_TEXT : SKIPPED;
+        if (path[key->len] == '.') {
+            ret->paths[ret->len] = apart->paths[i];
+            ret->paths[ret->len++].rest += key->len + 1;
+        }
     }
-    return true;
+    return BUILT;
 }
 
-static cJSON *read_value(struct reader *reader, const struct piece *key,
-                         const struct unread *unread);
+static cJSON *read_value(struct reader *reader, const struct piece *key, const struct apart *apart);
 
 static void skip_value(struct reader *reader)
 {
@@ -205,10 +212,34 @@ static void skip_value(struct reader *reader)
     } while (reader->at < reader->end);
 }
 
-static void read_members(struct reader *reader, cJSON *object, const struct unread *unread)
+/* Of a container; anything else is small, and built. */
+static cJSON *read_text(struct reader *reader, const struct piece *key)
+{
+    const char *begin = reader->at;
+
+    skip_value(reader);
+    cJSON *node = json_node_of_text(begin, (size_t)(reader->at - begin), true, key->len);
+    decode(node->string, key);
+    return node;
+}
+
+static cJSON *read_member(struct reader *reader, const struct piece *key, const struct apart *apart)
+{
+    struct apart inner;
+    enum building building = enter(apart, key, &inner);
+    bool is_container = *reader->at == '{' || *reader->at == '[';
+
+    if (building == KEPT_AS_TEXT && is_container)
+        return read_text(reader, key);
+    if (building != SKIPPED)
+        return read_value(reader, key, &inner);
+    skip_value(reader);
+    return NULL;
+}
+
+static void read_members(struct reader *reader, cJSON *object, const struct apart *apart)
 {
     const char *twice;
-    struct unread inner;
 
     for (reader->at++; next(reader) != '}'; reader->at += *reader->at == ',') {
         struct piece key = read_string(reader);
@@ -216,10 +247,9 @@ static void read_members(struct reader *reader, cJSON *object, const struct unre
         (void)next(reader);
         reader->at++; /* the colon */
         (void)next(reader);
-        if (enter(unread, &key, &inner))
-            json_link(object, read_value(reader, &key, &inner));
-        else
-            skip_value(reader);
+        cJSON *member = read_member(reader, &key, apart);
+        if (member)
+            json_link(object, member);
         (void)next(reader);
     }
     reader->at++;
@@ -228,10 +258,12 @@ static void read_members(struct reader *reader, cJSON *object, const struct unre
         reader->twice = twice;
 }
 
-static void read_items(struct reader *reader, cJSON *array)
+static void read_items(struct reader *reader, cJSON *array, const struct apart *apart)
 {
     for (reader->at++; next(reader) != ']'; reader->at += *reader->at == ',') {
-        json_link(array, read_value(reader, NULL, &NOTHING));
+        cJSON *item = read_value(reader, NULL, apart);
+        if (item)
+            json_link(array, item);
         (void)next(reader);
     }
     reader->at++;
@@ -257,24 +289,29 @@ static cJSON *read_number(struct reader *reader, const struct piece *key)
     return node;
 }
 
-/* At its first byte; the depth is bounded, the scan has seen to it. */
-static cJSON *read_value(struct reader *reader, const struct piece *key,
-                         const struct unread *unread)
+/* At its first byte; the depth is bounded, the scan has seen to it. NULL: there are too many values. */
+static cJSON *read_value(struct reader *reader, const struct piece *key, const struct apart *apart)
 {
     struct piece text;
     cJSON *node;
 
+    if (!reader->left) {
+        reader->over = true;
+        skip_value(reader);
+        return NULL;
+    }
+    reader->left--;
     switch (next(reader)) {
     case '"':
         text = read_string(reader);
         return make_node(cJSON_String, key, &text);
     case '{':
         node = make_node(cJSON_Object, key, NULL);
-        read_members(reader, node, unread);
+        read_members(reader, node, apart);
         return node;
     case '[':
         node = make_node(cJSON_Array, key, NULL);
-        read_items(reader, node);
+        read_items(reader, node, apart);
         return node;
     case 't':
     case 'f':
@@ -285,22 +322,40 @@ static cJSON *read_value(struct reader *reader, const struct piece *key,
     }
 }
 
-int json_parse_without(struct arena *arena, const char *text, size_t len, const char *const *unread,
-                       const cJSON **ret, struct error *err)
+static void add_paths(struct apart *apart, const char *const *paths, size_t max, bool is_text)
 {
-    struct reader reader = { .at = text, .end = text + len };
-    struct unread paths = { .len = 0 };
+    for (size_t i = 0; paths && paths[i]; i++) {
+        assert(i < max);
+        apart->paths[apart->len].rest = paths[i];
+        apart->paths[apart->len++].is_text = is_text;
+    }
+}
+
+size_t json_max_values(size_t len)
+{
+    return JSON_FREE_VALUES + len / JSON_BYTES_PER_VALUE;
+}
+
+int json_parse_with(struct arena *arena, const char *text, size_t len,
+                    const struct json_reading *reading, const cJSON **ret, struct error *err)
+{
+    size_t max = reading->own ? len + 1 : json_max_values(len);
+    struct reader reader = { .at = text, .end = text + len, .left = max };
+    struct apart apart = { .len = 0 };
     int r = json_scan(text, len, err);
 
     if (r < 0)
         return r;
-    for (; unread && unread[paths.len]; paths.len++) {
-        assert(paths.len < JSON_MAX_UNREAD);
-        paths.paths[paths.len] = unread[paths.len];
-    }
+    if (reading->max_values && reading->max_values < max)
+        reader.left = max = reading->max_values;
+    add_paths(&apart, reading->unread, JSON_MAX_UNREAD, false);
+    add_paths(&apart, reading->texts, JSON_MAX_TEXTS, true);
 
-    const cJSON *tree = arena_own(arena, read_value(&reader, NULL, &paths), json_free);
+    const cJSON *tree = arena_own(arena, read_value(&reader, NULL, &apart), json_free);
 
+    if (reader.over)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "%zu bytes of JSON with more than %zu values are not read", len, max);
     if (reader.twice)
         return error_set_quoting(err, ERROR_INVALID, "key '%.*s' appears twice in one JSON object",
                                  (int)str_utf8_cut(reader.twice, strlen(reader.twice), 100),
@@ -312,5 +367,11 @@ int json_parse_without(struct arena *arena, const char *text, size_t len, const 
 int json_parse(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                struct error *err)
 {
-    return json_parse_without(arena, text, len, NULL, ret, err);
+    return json_parse_with(arena, text, len, &(struct json_reading){ .own = false }, ret, err);
+}
+
+int json_parse_own(struct arena *arena, const char *text, size_t len, const cJSON **ret,
+                   struct error *err)
+{
+    return json_parse_with(arena, text, len, &(struct json_reading){ .own = true }, ret, err);
 }

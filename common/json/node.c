@@ -89,6 +89,40 @@ cJSON *json_node_of_number(const char *token, size_t len, bool has_key, size_t k
     return number;
 }
 
+/* Without what is between the tokens; to may be NULL. Returns the length. */
+static size_t compact(char *to, const char *at, const char *end)
+{
+    size_t len = 0;
+    bool in_string = false;
+
+    for (; at < end; at++) {
+        if (!in_string && (unsigned char)*at <= ' ')
+            continue;
+        if (to)
+            to[len] = *at;
+        len++;
+        if (*at == '"')
+            in_string = !in_string;
+        if (in_string && *at == '\\' && at + 1 < end) {
+            at++;
+            if (to)
+                to[len] = *at;
+            len++;
+        }
+    }
+    return len;
+}
+
+cJSON *json_node_of_text(const char *text, size_t len, bool has_key, size_t key_len)
+{
+    size_t compact_len = compact(NULL, text, text + len);
+    cJSON *node = json_node(cJSON_Raw, has_key, key_len, compact_len);
+
+    (void)compact(node->valuestring, text, text + len);
+    node->valuestring[compact_len] = '\0';
+    return node;
+}
+
 static cJSON *copy_node(const cJSON *item)
 {
     int type = item->type & 0xff;

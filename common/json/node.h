@@ -19,3 +19,6 @@ void json_link(cJSON *container, cJSON *node);
 
 /* The node of a number as the token says it: Raw where cJSON would print other digits. */
 cJSON *json_node_of_number(const char *token, size_t len, bool has_key, size_t key_len);
+
+/* A Raw node of an array or object: its text without blanks between the tokens. */
+cJSON *json_node_of_text(const char *text, size_t len, bool has_key, size_t key_len);

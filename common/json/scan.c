@@ -2,19 +2,34 @@
 
 #include "common/base/str.h"
 
+/* As deep as encoding/json of Go reads. */
+#define LEGAL_DEPTH 10000
+
 struct scan {
     const char *text;
     size_t len;
     size_t at;
     const char *expected; /* what was not found at `at` */
-    int depth;
-    char closing[JSON_MAX_DEPTH]; /* the bracket that ends each open level */
+    bool legal;           /* what is JSON and yet not taken is no failure, but noted: */
+    const char *beyond;
+    size_t depth;
+    unsigned char *is_object; /* a bit for each open level */
 };
 
 static bool fail(struct scan *scan, const char *expected)
 {
     scan->expected = expected;
     return false;
+}
+
+/* It is JSON, but not of the sort that is taken. */
+static bool fail_beyond(struct scan *scan, const char *expected)
+{
+    if (!scan->legal)
+        return fail(scan, expected);
+    if (!scan->beyond)
+        scan->beyond = expected;
+    return true;
 }
 
 /* The byte at this place; '\0' at the end, which is no byte of JSON either. */
@@ -99,24 +114,29 @@ static bool scan_hex(struct scan *scan, unsigned *ret)
 
 static bool scan_unicode(struct scan *scan)
 {
+    static const char PAIR[] = "a pair of surrogates";
     unsigned high;
     unsigned low;
 
     if (!scan_hex(scan, &high))
         return false;
     if (high == 0)
-        return fail(scan, "a character other than NUL");
+        return fail_beyond(scan, "a character other than NUL");
     if (high < 0xd800 || high > 0xdfff)
         return true;
-    if (high > 0xdbff || peek(scan) != '\\')
-        return fail(scan, "a pair of surrogates");
-    scan->at++;
-    if (peek(scan) != 'u')
-        return fail(scan, "a pair of surrogates");
-    scan->at++;
+
+    size_t behind = scan->at;
+    bool follows =
+        high <= 0xdbff && scan->len - behind >= 2 && memcmp(scan->text + behind, "\\u", 2) == 0;
+    if (!follows)
+        return fail_beyond(scan, PAIR);
+    scan->at += 2;
     if (!scan_hex(scan, &low))
         return false;
-    return (low >= 0xdc00 && low <= 0xdfff) || fail(scan, "a pair of surrogates");
+    if (low >= 0xdc00 && low <= 0xdfff)
+        return true;
+    scan->at = scan->legal ? behind : scan->at; /* the other one is looked at for itself */
+    return fail_beyond(scan, PAIR);
 }
 
 static bool scan_escape(struct scan *scan)
@@ -167,8 +187,8 @@ static bool scan_number(struct scan *scan)
 
     if (!len)
         return fail(scan, "a number");
-    if (len > JSON_MAX_NUMBER)
-        return fail(scan, "a shorter number");
+    if (len > JSON_MAX_NUMBER && !fail_beyond(scan, "a shorter number"))
+        return false;
     scan->at += len;
     return true;
 }
@@ -206,7 +226,29 @@ static bool scan_key(struct scan *scan)
 
 static bool in_object(const struct scan *scan)
 {
-    return scan->depth && scan->closing[scan->depth - 1] == '}';
+    size_t level = scan->depth - 1;
+
+    return scan->depth && (scan->is_object[level / 8] >> level % 8 & 1);
+}
+
+static char closing(const struct scan *scan)
+{
+    return in_object(scan) ? '}' : ']';
+}
+
+static bool open_level(struct scan *scan, bool is_object)
+{
+    size_t level = scan->depth;
+    unsigned char bit = (unsigned char)(1U << level % 8);
+
+    if (level >= JSON_MAX_DEPTH && !fail_beyond(scan, "at most 100 levels"))
+        return false;
+    if (level == LEGAL_DEPTH)
+        return fail(scan, "at most 10000 levels");
+    scan->is_object[level / 8] &= (unsigned char)~bit;
+    scan->is_object[level / 8] |= is_object ? bit : 0;
+    scan->depth++;
+    return true;
 }
 
 /* A scalar, or an opened container up to where its first value starts or its end stands. */
@@ -217,11 +259,10 @@ static bool begin_value(struct scan *scan, bool *ret_complete)
     *ret_complete = true;
     if (c != '{' && c != '[')
         return scan_scalar(scan);
-    if (scan->depth == JSON_MAX_DEPTH)
-        return fail(scan, "at most 100 levels");
-    scan->closing[scan->depth++] = c == '{' ? '}' : ']';
+    if (!open_level(scan, c == '{'))
+        return false;
     scan->at++;
-    if (skip_blanks(scan) == scan->closing[scan->depth - 1])
+    if (skip_blanks(scan) == closing(scan))
         return true; /* empty: end_values closes it */
     *ret_complete = false;
     return !in_object(scan) || scan_key(scan);
@@ -234,7 +275,7 @@ static bool end_values(struct scan *scan, bool *ret_done)
     while (scan->depth) {
         char c = skip_blanks(scan);
 
-        if (c == scan->closing[scan->depth - 1]) {
+        if (c == closing(scan)) {
             scan->depth--;
             scan->at++;
             continue;
@@ -262,12 +303,30 @@ static bool scan_document(struct scan *scan)
     return true;
 }
 
+static int scan_text(struct scan *scan, struct error *err)
+{
+    unsigned char is_object[LEGAL_DEPTH / 8 + 1];
+
+    scan->is_object = is_object;
+    if (scan_document(scan))
+        return 0;
+    return error_set(err, ERROR_INVALID, "invalid JSON at byte %zu: expected %s", scan->at,
+                     scan->expected);
+}
+
 int json_scan(const char *text, size_t len, struct error *err)
 {
     struct scan scan = { .text = text, .len = len };
 
-    if (scan_document(&scan))
-        return 0;
-    return error_set(err, ERROR_INVALID, "invalid JSON at byte %zu: expected %s", scan.at,
-                     scan.expected);
+    return scan_text(&scan, err);
+}
+
+int json_scan_legal(const char *text, size_t len, const char **ret_beyond, struct error *err)
+{
+    struct scan scan = { .text = text, .len = len, .legal = true };
+    int r = scan_text(&scan, err);
+
+    if (r == 0)
+        *ret_beyond = scan.beyond;
+    return r;
 }

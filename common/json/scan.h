@@ -10,6 +10,11 @@
  */
 int json_scan(const char *text, size_t len, struct error *err) MUST_CHECK;
 
+/* The same of all that is JSON: what json_scan refuses of it for the sake of this program is named in
+ * *ret_beyond, as what it expected ("at most 100 levels"). NULL: nothing. */
+int json_scan_legal(const char *text, size_t len, const char **ret_beyond,
+                    struct error *err) MUST_CHECK;
+
 /* Length of the JSON number that text starts with; 0: none. */
 size_t json_number_len(const char *text, size_t len);
 

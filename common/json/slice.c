@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "common/json/node.h"
 #include "common/json/scan.h"
 
 static bool is_blank(char c)
@@ -16,19 +17,33 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
+static struct json_slice without_blanks(const char *text, size_t len)
+{
+    const char *end = text + len;
+    const char *begin = skip_blanks(text, end);
+
+    while (end > begin && is_blank(end[-1]))
+        end--;
+    return (struct json_slice){ begin, (size_t)(end - begin) };
+}
+
 int json_slice_check(const char *text, size_t len, struct json_slice *ret, struct error *err)
 {
     int r = json_scan(text, len, err);
-    const char *end = text + len;
 
-    if (r < 0)
-        return r;
+    if (r == 0)
+        *ret = without_blanks(text, len);
+    return r;
+}
 
-    const char *begin = skip_blanks(text, end);
-    while (end > begin && is_blank(end[-1]))
-        end--;
-    *ret = (struct json_slice){ begin, (size_t)(end - begin) };
-    return 0;
+int json_slice_check_legal(const char *text, size_t len, struct json_slice *ret,
+                           const char **ret_beyond, struct error *err)
+{
+    int r = json_scan_legal(text, len, ret_beyond, err);
+
+    if (r == 0)
+        *ret = without_blanks(text, len);
+    return r;
 }
 
 char json_slice_kind(struct json_slice value)
@@ -107,6 +122,44 @@ bool json_slice_next(struct json_slice_iter *iter)
     iter->at = skip_value(at, iter->end);
     iter->value = (struct json_slice){ at, (size_t)(iter->at - at) };
     return true;
+}
+
+size_t json_slice_levels(struct json_slice value)
+{
+    const char *at = value.text, *end = value.text + value.len;
+    size_t depth = 0, most = 0;
+
+    while (at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        depth += *at == '[' || *at == '{';
+        depth -= *at == ']' || *at == '}';
+        most = depth > most ? depth : most;
+        at++;
+    }
+    return most;
+}
+
+bool json_slice_is_key(struct json_slice key, const char *name)
+{
+    size_t len = strlen(name);
+
+    return key.len == len + 2 && memcmp(key.text + 1, name, len) == 0;
+}
+
+int json_slice_value(struct arena *arena, struct json_slice value, const cJSON **ret,
+                     struct error *err)
+{
+    char kind = json_slice_kind(value);
+
+    if (kind != '{' && kind != '[')
+        return json_parse(arena, value.text, value.len, ret, err);
+    int r = json_scan(value.text, value.len, err);
+    if (r == 0)
+        *ret = arena_own(arena, json_node_of_text(value.text, value.len, false, 0), json_free);
+    return r;
 }
 
 const char *json_slice_string(struct arena *arena, struct json_slice value, size_t *ret_len)

@@ -35,6 +35,8 @@ struct reader {
     struct error *err;
     struct hand_over *out;     /* NULL: all stays in documents */
     const yaml_event_t *event; /* being looked at */
+    size_t values;             /* of the object that is being read */
+    size_t begin;              /* where it begins in the text */
     size_t depth;
     struct level levels[JSON_MAX_DEPTH];
 };
@@ -183,6 +185,18 @@ static void attach(struct reader *reader, cJSON *item)
     }
 }
 
+/* As json_parse bounds them. */
+static int count_value(struct reader *reader)
+{
+    size_t read = reader->event->end_mark.index - reader->begin;
+
+    if (++reader->values <= json_max_values(read))
+        return 0;
+    return error_set(reader->err, ERROR_TOO_LARGE,
+                     "YAML of more than %zu values before line %zu is not read",
+                     json_max_values(read), reader->event->end_mark.line + 1);
+}
+
 static bool wants_key(const struct reader *reader)
 {
     const struct level *level = reader->depth ? &reader->levels[reader->depth - 1] : NULL;
@@ -203,8 +217,9 @@ static int read_scalar(struct reader *reader)
         return 0;
     }
 
-    int r = create_scalar(reader, text, &item);
-
+    int r = count_value(reader);
+    if (r == 0)
+        r = create_scalar(reader, text, &item);
     if (r < 0)
         return r;
     attach(reader, item);
@@ -221,6 +236,10 @@ static int open_level(struct reader *reader, bool object, const yaml_char_t *tag
         return refuse(reader, "more than 100 levels");
     if (tag && !str_equal((const char *)tag, expected))
         return refuse(reader, "unknown tag");
+
+    int r = count_value(reader);
+    if (r < 0)
+        return r;
 
     cJSON *container = object ? cJSON_CreateObject() : cJSON_CreateArray();
     bool is_list =
@@ -303,6 +322,8 @@ static int hand_over(struct reader *reader)
 
     place.item = reader->depth ? ++out->place.item : 0;
     out->bytes = 0;
+    reader->values = 0;
+    reader->begin = reader->event->end_mark.index;
     int r = out->take(out->ctx, &place, object, reader->err);
     json_free(object);
     /* Nothing in it is needed any more: keys wait in there for their values. */

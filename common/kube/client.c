@@ -31,7 +31,8 @@ struct kube_client {
 /* One request in the making: everything lives in the arena of the call. */
 struct call {
     struct arena *arena;
-    const char *subject; /* "PATCH tasks/status 'ns/name'": begins every message */
+    const char *subject;          /* "PATCH tasks/status 'ns/name'": begins every message */
+    const struct kube_kind *kind; /* of the reply */
     bool is_secret;
     struct http_request request;
 };
@@ -133,7 +134,7 @@ static int call_for_object(struct kube_client *client, const struct call *call,
 
     if (r < 0 || !ret)
         return r;
-    return reply_object(call->arena, call->subject, &response, ret, err);
+    return reply_object(call->arena, call->subject, call->kind, &response, ret, err);
 }
 
 static void call_set_body(struct call *call, const char *content_type, const cJSON *body)
@@ -152,6 +153,7 @@ static void call_init(struct call *call, struct arena *arena, const char *method
         .arena = arena,
         .subject = arena_printf(arena, "%s %s%s '%s'", method, kind->plural, subresource,
                                 kube_name_key(name, key)),
+        .kind = kind,
         .is_secret = str_equal(kind->kind, "Secret") && !*kind->group,
         .request = { .method = method },
     };

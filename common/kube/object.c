@@ -57,6 +57,12 @@ static const char *put_string(char **position, const char *s, size_t len)
 
 int kube_object_create(const cJSON *json, struct kube_object **ret, struct error *err)
 {
+    return kube_object_create_with(json, NULL, ret, err);
+}
+
+int kube_object_create_with(const cJSON *json, const char *const *texts, struct kube_object **ret,
+                            struct error *err)
+{
     const cJSON *metadata = json_get(json, "metadata");
     const char *name = json_string(json_get(metadata, "name"), "");
     const char *ns = json_string(json_get(metadata, "namespace"), "");
@@ -94,6 +100,7 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
         .name = key,
         .generation = json_int(json_get(metadata, "generation"), 0),
         .created_us = created_us,
+        .texts = texts,
         .deleting = json_string(json_get(metadata, "deletionTimestamp"), NULL) != NULL,
     };
     free(text);
@@ -144,7 +151,8 @@ const cJSON *kube_object_json(struct arena *arena, const struct kube_object *obj
     const cJSON *json = NULL;
     size_t len;
     const char *text = kube_object_text(arena, object, &len);
-    int r = json_parse(arena, text, len, &json, NULL);
+    const struct json_reading reading = { .texts = object->texts, .own = true };
+    int r = json_parse_with(arena, text, len, &reading, &json, NULL);
     assert(r == 0); /* the text was printed from a tree */
     (void)r;
     return json;

@@ -33,14 +33,15 @@ static int unreadable(struct error *err, const char *subject, struct error *caus
     return r;
 }
 
-int reply_object(struct arena *arena, const char *subject, const struct http_response *response,
-                 struct kube_object **ret, struct error *err)
+int reply_object(struct arena *arena, const char *subject, const struct kube_kind *kind,
+                 const struct http_response *response, struct kube_object **ret, struct error *err)
 {
+    const struct json_reading reading = { .texts = kind->texts };
     const cJSON *json = NULL;
     struct error cause;
+    int r = json_parse_with(arena, response->body, response->body_len, &reading, &json, &cause);
 
-    if (json_parse(arena, response->body, response->body_len, &json, &cause) < 0 ||
-        kube_object_create(json, ret, &cause) < 0)
+    if (r < 0 || kube_object_create_with(json, kind->texts, ret, &cause) < 0)
         return unreadable(err, subject, &cause);
     return 0;
 }

@@ -8,8 +8,9 @@
 /* For a status that is not 2xx; see client.h. hide: the message may quote what was sent. */
 int reply_error(const char *subject, const struct http_response *response, bool hide,
                 struct error *err) MUST_CHECK;
-int reply_object(struct arena *arena, const char *subject, const struct http_response *response,
-                 struct kube_object **ret, struct error *err) MUST_CHECK;
+int reply_object(struct arena *arena, const char *subject, const struct kube_kind *kind,
+                 const struct http_response *response, struct kube_object **ret,
+                 struct error *err) MUST_CHECK;
 /* One page of a list; *ret_continue: the token of the next one, or NULL. */
 int reply_items(struct arena *arena, const char *subject, const struct http_response *response,
                 kube_item_fn *item, void *ctx, const char **ret_continue,

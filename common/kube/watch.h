@@ -27,8 +27,9 @@
  * server's order, but for REFUSED: that one is made by watch_machine_finish.
  *
  * What cannot be kept (larger than WATCH_MAX_ITEM, or not decodable: a string with a NUL, nesting
- * beyond JSON_MAX_DEPTH) is left out of a list with a warning, so that one object cannot hold up
- * all others; an older version of it stays (INIT_KEEP). A change that is not decodable is passed over, and the stream is followed by a list;
+ * beyond JSON_MAX_DEPTH, more values than json_parse takes) is left out of a list with a warning, so
+ * that one object cannot hold up all others; an older version of it stays (INIT_KEEP). A change that is
+ * not decodable is passed over, and the stream is followed by a list;
  * one that is too large ends the stream with an error, and the list comes after the back-off.
  */
 enum watch_event_type {
@@ -48,9 +49,10 @@ typedef void watch_sink_fn(void *ctx, enum watch_event_type type,
  * metadata.managedFields always goes. */
 typedef void watch_project_fn(cJSON *object);
 
-/* What is kept of an object: the tree is projected (project may be NULL) and made a kube_object. */
-int watch_keep(watch_project_fn *project, cJSON *tree, struct kube_object **ret,
-               struct error *err) MUST_CHECK;
+/* What is kept of an object: the tree is projected (project may be NULL) and made a kube_object. texts:
+ * of its kind. */
+int watch_keep(watch_project_fn *project, cJSON *tree, const char *const *texts,
+               struct kube_object **ret, struct error *err) MUST_CHECK;
 
 struct watch_options {
     const struct kube_kind *kind;
@@ -58,7 +60,7 @@ struct watch_options {
     const char *label_selector; /* NULL: none; copied */
     const char *name;           /* only the object of this name; NULL: all; copied */
     watch_project_fn *project;  /* may be NULL */
-    /* Paths of json_parse_without that project removes anyway: no tree is built for them. At most
+    /* Paths of json_reading.unread that project removes anyway: no tree is built for them. At most
      * JSON_MAX_UNREAD - 1, NULL behind them; NULL: none. */
     const char *const *unread;
     uint32_t page_size;       /* 0: 500 */

@@ -31,6 +31,7 @@ struct watch_machine {
     struct buf paths; /* what the lists below point into */
     const char *unread_of_event[JSON_MAX_UNREAD + 1];
     const char *unread_of_item[JSON_MAX_UNREAD + 1];
+    const char *texts_of_event[JSON_MAX_TEXTS + 1];
     watch_sink_fn *sink;
     void *ctx;
     struct json_splitter *splitter;

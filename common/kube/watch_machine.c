@@ -30,23 +30,38 @@ void watch_set_string(char **string, const char *value)
 #define EVENT_MEMBER "object."
 #define MAX_PATHS 4096
 
+/* Paths into the object of an event; paths->data moves while it grows, so pointers into it come later. */
+static size_t put_path(struct buf *paths, const char *path)
+{
+    size_t begin = paths->len;
+    bool fits = buf_printf(paths, EVENT_MEMBER "%s", path) && buf_append(paths, "", 1);
+
+    assert(fits); /* lists are constants */
+    return begin;
+}
+
 /* What is not built of items and of events: what nobody ever reads, and what the options say. */
-static void set_unread(struct watch_machine *machine)
+static void set_paths(struct watch_machine *machine)
 {
     const char *const *more = machine->options.unread;
-    size_t ends[JSON_MAX_UNREAD], count = 0;
-    bool fits = buf_append_string(&machine->paths, EVENT_MEMBER "metadata.managedFields");
+    const char *const *texts = machine->options.kind->texts;
+    size_t unread_at[JSON_MAX_UNREAD], texts_at[JSON_MAX_TEXTS], unread_len = 0, texts_len = 0;
 
-    for (ends[count++] = machine->paths.len; more && *more; ends[count++] = machine->paths.len) {
-        assert(count < JSON_MAX_UNREAD); /* lists are constants */
-        fits = fits && buf_append(&machine->paths, "", 1) &&
-               buf_printf(&machine->paths, EVENT_MEMBER "%s", *more++);
+    unread_at[unread_len++] = put_path(&machine->paths, "metadata.managedFields");
+    for (; more && *more; more++) {
+        assert(unread_len < JSON_MAX_UNREAD);
+        unread_at[unread_len++] = put_path(&machine->paths, *more);
     }
-    assert(fits);
-    for (size_t i = 0; i < count; i++) {
-        machine->unread_of_event[i] = machine->paths.data + (i ? ends[i - 1] + 1 : 0);
+    for (; texts && *texts; texts++) {
+        assert(texts_len < JSON_MAX_TEXTS);
+        texts_at[texts_len++] = put_path(&machine->paths, *texts);
+    }
+    for (size_t i = 0; i < unread_len; i++) {
+        machine->unread_of_event[i] = machine->paths.data + unread_at[i];
         machine->unread_of_item[i] = machine->unread_of_event[i] + strlen(EVENT_MEMBER);
     }
+    for (size_t i = 0; i < texts_len; i++)
+        machine->texts_of_event[i] = machine->paths.data + texts_at[i];
 }
 
 struct watch_machine *watch_machine_create(const struct watch_options *options, watch_sink_fn *sink,
@@ -78,7 +93,7 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
     assert(fits); /* kinds are constants, names are short */
     machine->resource = resource.data;
     machine->paths = (struct buf)BUF_INIT(MAX_PATHS);
-    set_unread(machine);
+    set_paths(machine);
     return machine;
 }
 

@@ -6,7 +6,8 @@
 #include "common/base/str.h"
 #include "common/kube/status.h"
 
-int watch_keep(watch_project_fn *project, cJSON *tree, struct kube_object **ret, struct error *err)
+int watch_keep(watch_project_fn *project, cJSON *tree, const char *const *texts,
+               struct kube_object **ret, struct error *err)
 {
     cJSON *metadata = (cJSON *)(uintptr_t)json_get(tree, "metadata");
 
@@ -15,7 +16,7 @@ int watch_keep(watch_project_fn *project, cJSON *tree, struct kube_object **ret,
     json_remove(metadata, "managedFields");
     if (project)
         project(tree);
-    return kube_object_create(tree, ret, err);
+    return kube_object_create_with(tree, texts, ret, err);
 }
 
 static int check_version(const char *version, struct error *err)
@@ -32,7 +33,8 @@ static int check_version(const char *version, struct error *err)
 static int keep(const struct watch_machine *machine, const cJSON *tree, struct kube_object **ret,
                 struct error *err)
 {
-    int r = watch_keep(machine->options.project, (cJSON *)(uintptr_t)tree, ret, err);
+    int r = watch_keep(machine->options.project, (cJSON *)(uintptr_t)tree,
+                       machine->options.kind->texts, ret, err);
     if (r < 0)
         return r;
     r = check_version((*ret)->resource_version, err);
@@ -80,6 +82,8 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
 {
     struct error why = { 0 };
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const struct json_reading reading = { .unread = machine->unread_of_item,
+                                          .texts = machine->options.kind->texts };
     const cJSON *tree = NULL;
 
     begin_set(machine);
@@ -89,7 +93,7 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
         machine->sink(machine->ctx, WATCH_INIT_KEEP, NULL, NULL);
         return 0;
     }
-    if (json_parse_without(arena, text, len, machine->unread_of_item, &tree, &why) < 0 ||
+    if (json_parse_with(arena, text, len, &reading, &tree, &why) < 0 ||
         keep(machine, tree, &object, &why) < 0) {
         log_warn("item not readable, left out", "resource", machine->resource, "error",
                  ERROR_TEXT(&why), NULL);
@@ -200,6 +204,8 @@ static int on_event(struct watch_machine *machine, const cJSON *event, struct er
 static int on_document(struct watch_machine *machine, struct arena *arena, const char *text,
                        size_t len, struct error *err)
 {
+    const struct json_reading reading = { .unread = machine->unread_of_event,
+                                          .texts = machine->texts_of_event };
     struct error why = { 0 };
     const cJSON *event = NULL;
 
@@ -207,7 +213,7 @@ static int on_document(struct watch_machine *machine, struct arena *arena, const
         return error_set(err, ERROR_TOO_LARGE, "an event of %zu bytes is over the limit of %u", len,
                          WATCH_MAX_ITEM);
 
-    int r = json_parse_without(arena, text, len, machine->unread_of_event, &event, &why);
+    int r = json_parse_with(arena, text, len, &reading, &event, &why);
     if (r == 0 && str_equal(json_string(json_get(event, "type"), ""), "ERROR"))
         return on_refusal(json_get(event, "object"), err);
     if (r == 0)

@@ -26,7 +26,9 @@
     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}\n"
 #define GONE "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\"}}\n"
 
-static const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true };
+static const struct kube_kind KIND_GADGET = {
+    "example.org", "v1", "Gadget", "gadgets", true, NULL
+};
 
 static struct informer *informer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

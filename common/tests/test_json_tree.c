@@ -25,7 +25,8 @@ static void tear_down(void)
 static const cJSON *parsed_without(const char *text, const char *const *unread)
 {
     const cJSON *json = NULL;
-    int r = json_parse_without(arena, text, strlen(text), unread, &json, &err);
+    int r = json_parse_with(arena, text, strlen(text), &(struct json_reading){ .unread = unread },
+                            &json, &err);
 
     ck_assert_msg(r == 0, "%s: %s", text, err.message);
     return json;
@@ -155,8 +156,8 @@ static const struct {
       "{\"spec\":\"file\",\"status\":{\"a\":{\"c\":2},\"b\":3}}" },
     { "{\"deep\":{\"file\":1,\"spec\":{\"file\":1}}}",
       "{\"deep\":{\"file\":1,\"spec\":{\"file\":1}}}" },
-    { "[{\"file\":1}]", "[{\"file\":1}]" },
-    { "{\"spec\":[{\"file\":1}]}", "{\"spec\":[{\"file\":1}]}" },
+    { "[{\"file\":1,\"a\":[{\"file\":2}]}]", "[{\"a\":[{\"file\":2}]}]" },
+    { "{\"spec\":[{\"file\":1},2,{\"b\":3}]}", "{\"spec\":[{},2,{\"b\":3}]}" },
     { "{\"spec.file\":1}", "{\"spec.file\":1}" },
     { "{\"\":{\"pec\":{\"file\":1}}}", "{\"\":{\"pec\":{\"file\":1}}}" },
     { "{\"file\":{\"a\":1,\"a\":2}}", "{}" }, /* of what is not built nothing is compared */
@@ -179,9 +180,81 @@ START_TEST(what_is_not_built_must_be_json_all_the_same)
     const cJSON *json;
 
     for (size_t i = 0; i < ARRAY_LEN(BROKEN); i++)
-        ck_assert_int_eq(
-            json_parse_without(arena, BROKEN[i], strlen(BROKEN[i]), UNREAD, &json, &err),
-            -ERROR_INVALID);
+        ck_assert_int_eq(json_parse_with(arena, BROKEN[i], strlen(BROKEN[i]),
+                                         &(struct json_reading){ .unread = UNREAD }, &json, &err),
+                         -ERROR_INVALID);
+}
+END_TEST
+
+static const char *const KEPT_TEXTS[] = { "metadata", "spec.tasks.metadata", NULL };
+
+static const struct {
+    const char *text;
+    const char *printed;
+    const char *kept; /* what "metadata" has become; NULL: no text */
+} AS_TEXT[] = {
+    { "{\"metadata\" : [ 0, {\"a b\" : \"c \\\" d\"} ,\n[] ] }",
+      "{\"metadata\":[0,{\"a b\":\"c \\\" d\"},[]]}", "[0,{\"a b\":\"c \\\" d\"},[]]" },
+    { "{\"metadata\":{\"a\":1,\"a\":2}}", "{\"metadata\":{\"a\":1,\"a\":2}}", "{\"a\":1,\"a\":2}" },
+    { "{\"metadata\":\"[]\"}", "{\"metadata\":\"[]\"}", NULL },
+    { "{\"metadata\":1.50}", "{\"metadata\":1.50}", NULL },
+    { "{\"metadata\":null}", "{\"metadata\":null}", NULL },
+    { "{\"spec\":{\"tasks\":[{\"metadata\":[ 1 ],\"x\":[ 2 ]}]}}",
+      "{\"spec\":{\"tasks\":[{\"metadata\":[1],\"x\":[2]}]}}", NULL },
+};
+
+START_TEST(members_that_only_travel_are_kept_as_text_and_opened_when_they_are_read)
+{
+    const struct json_reading reading = { .texts = KEPT_TEXTS };
+    const char *text = AS_TEXT[_i].text;
+    const cJSON *json = NULL;
+
+    ck_assert_int_eq(json_parse_with(arena, text, strlen(text), &reading, &json, &err), 0);
+    ck_assert_str_eq(json_text(arena, json, NULL), AS_TEXT[_i].printed);
+    const cJSON *member = json_get(json, "metadata");
+    ck_assert_int_eq(cJSON_IsRaw(member) && !json_is_number(member), AS_TEXT[_i].kept != NULL);
+    if (AS_TEXT[_i].kept)
+        ck_assert_str_eq(member->valuestring, AS_TEXT[_i].kept);
+    ck_assert(!AS_TEXT[_i].kept || json_opened(arena, member) != member);
+    ck_assert(AS_TEXT[_i].kept || json_opened(arena, member) == member);
+}
+END_TEST
+
+/* "[0,0,...]" */
+static const char *zeros(size_t count)
+{
+    char *text = arena_alloc(arena, 2 * count + 2, 1);
+
+    memset(text, '0', 2 * count + 1);
+    for (size_t i = 0; i <= count; i++)
+        text[2 * i] = i ? i == count ? ']' : ',' : '[';
+    return text;
+}
+
+static int parse_zeros(size_t count, const struct json_reading *reading)
+{
+    const char *text = arena_printf(arena, "{\"metadata\":%s}", zeros(count));
+    const cJSON *json;
+
+    return json_parse_with(arena, text, strlen(text), reading, &json, &err);
+}
+
+START_TEST(a_tree_has_at_most_as_many_values_as_its_text_allows)
+{
+    static const char *const UNREAD_METADATA[] = { "metadata", NULL };
+    const struct json_reading all = { .unread = NULL };
+    const struct json_reading own = { .own = true };
+    const struct json_reading texts = { .texts = KEPT_TEXTS };
+    const struct json_reading unread = { .unread = UNREAD_METADATA };
+
+    /* n zeros and two values around them in 2n + 14 bytes */
+    ck_assert_int_eq(parse_zeros(13333, &all), 0);
+    ck_assert_int_eq(parse_zeros(13334, &all), -ERROR_TOO_LARGE);
+    ck_assert_str_eq(err.message, "26682 bytes of JSON with more than 13335 values are not read");
+    ck_assert_int_eq(parse_zeros(700000, &all), -ERROR_TOO_LARGE);
+    ck_assert_int_eq(parse_zeros(13334, &own), 0);
+    ck_assert_int_eq(parse_zeros(700000, &texts), 0);
+    ck_assert_int_eq(parse_zeros(700000, &unread), 0);
 }
 END_TEST
 
@@ -237,6 +310,10 @@ int main(void)
     tcase_add_test(tcase, random_trees_are_read_and_written_as_cjson_does);
     tcase_add_loop_test(tcase, members_that_nobody_reads_are_not_built, 0, ARRAY_LEN(LEFT_OUT));
     tcase_add_test(tcase, what_is_not_built_must_be_json_all_the_same);
+    tcase_add_loop_test(tcase,
+                        members_that_only_travel_are_kept_as_text_and_opened_when_they_are_read, 0,
+                        ARRAY_LEN(AS_TEXT));
+    tcase_add_test(tcase, a_tree_has_at_most_as_many_values_as_its_text_allows);
     tcase_add_test(tcase, a_copy_outlives_what_it_was_made_of);
     tcase_add_test(tcase, parsed_nodes_are_renamed_replaced_moved_and_removed);
     suite_add_tcase(suite, tcase);

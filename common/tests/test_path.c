@@ -2,9 +2,11 @@
 
 #include "common/tests/suite.h"
 
-static const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true };
-static const struct kube_kind KIND_POD = { "", "v1", "Pod", "pods", true };
-static const struct kube_kind KIND_NODE = { "", "v1", "Node", "nodes", false };
+static const struct kube_kind KIND_GADGET = {
+    "example.org", "v1", "Gadget", "gadgets", true, NULL
+};
+static const struct kube_kind KIND_POD = { "", "v1", "Pod", "pods", true, NULL };
+static const struct kube_kind KIND_NODE = { "", "v1", "Node", "nodes", false, NULL };
 
 static struct buf path = BUF_INIT(1024);
 

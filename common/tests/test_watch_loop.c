@@ -17,8 +17,12 @@
 #define BOOKMARK(version)                                                                          \
     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}\n"
 
-static const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true };
-static const struct kube_kind KIND_WIDGET = { "example.org", "v1", "Widget", "widgets", true };
+static const struct kube_kind KIND_GADGET = {
+    "example.org", "v1", "Gadget", "gadgets", true, NULL
+};
+static const struct kube_kind KIND_WIDGET = {
+    "example.org", "v1", "Widget", "widgets", true, NULL
+};
 
 /* What the sinks were told: the newest version of each kind, guarded by the lock. */
 struct told {

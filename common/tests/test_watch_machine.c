@@ -1,6 +1,6 @@
 #include "common/tests/watch_harness.h"
 
-static const struct kube_kind KIND_NODE = { "", "v1", "Node", "nodes", false };
+static const struct kube_kind KIND_NODE = { "", "v1", "Node", "nodes", false, NULL };
 
 /* --- requests --- */
 

@@ -1,6 +1,6 @@
 #include "common/tests/watch_harness.h"
 
-const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true };
+const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true, NULL };
 struct watch_machine *machine;
 int64_t now_ms;
 char *last_text;

@@ -301,10 +301,20 @@ static void keep_restart(cJSON *metadata)
 }
 
 /* Which kind it is the cache knows. */
-const char *const UNREAD_OF_TASK[] = {
-    "apiVersion",     "kind",           "metadata.labels",      "spec.file",    "spec.env",
-    "status.results", "status.history", "status.latestMetrics", "status.error", NULL
-};
+const char *const UNREAD_OF_TASK[] = { "apiVersion",
+                                       "kind",
+                                       "metadata.labels",
+                                       "spec.file",
+                                       "spec.env",
+                                       "spec.cliArgs",
+                                       "spec.metadata",
+                                       "status.results",
+                                       "status.history",
+                                       "status.latestMetrics",
+                                       "status.error",
+                                       "status.broadcastResults.results",
+                                       "status.broadcastResults.error",
+                                       NULL };
 const char *const UNREAD_OF_PROPLET[] = { "apiVersion", "kind", "metadata.annotations",
                                           "spec.connectionConfig.clientKey", NULL };
 
@@ -318,10 +328,6 @@ void project_task(cJSON *object)
 {
     remove_unread(object, UNREAD_OF_TASK);
     keep_restart(member(object, "metadata"));
-    json_for_each (target, json_get(member(object, "status"), "broadcastResults")) {
-        json_remove((cJSON *)(uintptr_t)target, "results");
-        json_remove((cJSON *)(uintptr_t)target, "error");
-    }
 }
 
 void project_proplet(cJSON *object)

@@ -41,8 +41,8 @@ bool member_key(const char *owner_uid, const char *proplet, char ret[static MEMB
 void indexes_add_task(struct store *store);
 void indexes_add_proplet(struct store *store);
 
-/* Without module, environment, results (those of targets too), history, annotations: read again from the API server by
- * whoever needs them. */
+/* Without module, environment, arguments, metadata for the device, results (those of targets
+ * too), history, annotations: read again from the API server by whoever needs them. */
 watch_project_fn project_task;
 extern const char *const UNREAD_OF_TASK[]; /* what of it can be left out before there is a tree */
 /* Without the client key and annotations. */

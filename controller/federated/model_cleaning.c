@@ -28,9 +28,9 @@ static int keep_update(struct reconcile *rc, const struct kube_name *task, struc
 
     if (r < 0)
         return r == -ERROR_NOT_FOUND ? 0 : r;
-    keep(kept, json_string(
-                   json_path(kube_object_json(rc->arena, object), "status", "results", "ref", NULL),
-                   NULL));
+    const cJSON *results =
+        json_path(kube_object_json(rc->arena, object), "status", "results", NULL);
+    keep(kept, json_string(json_get(json_opened(rc->arena, results), "ref"), NULL));
     return 0;
 }
 

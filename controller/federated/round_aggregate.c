@@ -111,7 +111,8 @@ static int read_update(void *ctx, struct arena *arena, size_t index, struct fl_u
     if (r < 0)
         return r;
 
-    r = fl_envelope_from_status(arena, json_path(task, "status", "results", NULL), &envelope, err);
+    r = fl_envelope_from_status(
+        arena, json_opened(arena, json_path(task, "status", "results", NULL)), &envelope, err);
     if (r < 0)
         return r;
     if (envelope.ref) {

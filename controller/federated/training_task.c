@@ -82,12 +82,14 @@ static void set_environment(struct arena *arena, cJSON *env, const struct traini
     const struct traininground_spec *spec = request->spec;
     struct aggregator_settings settings;
 
+    const cJSON *hyperparams = json_opened(arena, spec->hyperparams);
+
     aggregator_settings_read(arena, spec->aggregator, NULL, NULL, &settings);
     json_set_string(env, "ROUND_ID", text_of(request->round, "uid"));
     json_set_string(env, "FL_JOB_ID", request->job_uid);
-    json_set_string(env, "FL_FORMAT", training_format(spec->hyperparams));
+    json_set_string(env, "FL_FORMAT", training_format(hyperparams));
     json_set_string(env, "FL_NUM_SAMPLES",
-                    arena_printf(arena, "%" PRId64, training_samples(spec->hyperparams, proplet)));
+                    arena_printf(arena, "%" PRId64, training_samples(hyperparams, proplet)));
     if (request->number > 0)
         json_set_string(env, "FL_GLOBAL_VERSION",
                         arena_printf(arena, "%" PRId64, request->number - 1));
@@ -126,7 +128,8 @@ int training_task(struct arena *arena, const struct training_request *request, c
 {
     const char *round = text_of(request->round, "name");
     const char *name = training_task_name(arena, round, proplet);
-    const char *function = json_string(json_get(request->spec->hyperparams, "functionName"), NULL);
+    const char *function =
+        json_string(json_get(json_opened(arena, request->spec->hyperparams), "functionName"), NULL);
     cJSON *object = begin(arena, &KIND_TASK, name, &KIND_TRAININGROUND, request->round);
     cJSON *metadata = (cJSON *)(uintptr_t)json_get(object, "metadata");
     cJSON *spec = json_set_object(object, "spec");

@@ -84,6 +84,7 @@ static int find_round(struct shared *shared, struct reconcile *rc, const cJSON *
     r = traininground_decode(rc->arena, json, &ret->round, err);
     if (r < 0)
         return r;
+    ret->round.spec.hyperparams = json_opened(rc->arena, ret->round.spec.hyperparams);
     model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
     ret->job_scope.uid = "";
     if (job)

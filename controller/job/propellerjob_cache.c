@@ -110,6 +110,11 @@ void indexes_add_propellerjob(struct store *store)
     store_add_index(store, INDEX_JOB_REFS, index_refs);
 }
 
+const char *const UNREAD_OF_PROPELLERJOB[] = { "metadata.labels",     "metadata.annotations",
+                                               "spec.tasks.file",     "spec.tasks.env",
+                                               "spec.tasks.inputs",   "spec.tasks.cliArgs",
+                                               "spec.tasks.metadata", NULL };
+
 void project_propellerjob(cJSON *object)
 {
     static const char *const KEPT[] = { "name", "dependsOn", "runIf" };

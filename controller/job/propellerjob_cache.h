@@ -21,6 +21,8 @@ void indexes_add_propellerjob(struct store *store);
 /* Of the Tasks in the spec only their names and who waits for whom: the rest is read again from the
  * API server when they are made. */
 watch_project_fn project_propellerjob;
+extern const char
+    *const UNREAD_OF_PROPELLERJOB[]; /* what of it can be left out before there is a tree */
 
 /* task: its tree. */
 enum job_order job_order_of(struct store *jobs, struct arena *arena, const cJSON *task);

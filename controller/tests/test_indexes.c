@@ -173,7 +173,9 @@ static const char *projected(watch_project_fn *project, const char *text)
     cJSON *object = arena_own(arena, json_copy(parsed(arena, text)), json_free);
     const cJSON *without;
 
-    ck_assert_int_eq(json_parse_without(arena, text, strlen(text), unread, &without, NULL), 0);
+    ck_assert_int_eq(json_parse_with(arena, text, strlen(text),
+                                     &(struct json_reading){ .unread = unread }, &without, NULL),
+                     0);
     project(object);
     project((cJSON *)(uintptr_t)without);
     ck_assert_str_eq(json_text(arena, without, NULL), json_text(arena, object, NULL));
@@ -187,7 +189,7 @@ START_TEST(cache_holds_no_modules_results_or_environments)
             project_task,
             "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"},\"annotations\":{\"a\":\"b\"}},"
             "\"spec\":{\"name\":\"n\",\"file\":\"AGFzbQ\",\"env\":{\"A\":\"b\"},"
-            "\"imageUrl\":\"x\",\"inputs\":[-1]},"
+            "\"imageUrl\":\"x\",\"inputs\":[-1],\"cliArgs\":[\"a\"],\"metadata\":[0]},"
             "\"status\":{\"phase\":\"failed\",\"results\":1,\"error\":\"e\","
             "\"history\":[],\"broadcastResults\":[{\"proplet\":\"p\",\"index\":1,\"results\":1,"
             "\"error\":\"e\"}],\"latestMetrics\":{},\"attempt\":2}}"),

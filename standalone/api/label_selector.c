@@ -201,7 +201,7 @@ static const char *behind_value(const char *message)
 /* Of a key there is one error, without a path, that has all the rules in it. */
 static int check_key(struct parser *parser, const char *key)
 {
-    static const struct kube_kind NONE = { "", "", "", "", false };
+    static const struct kube_kind NONE = { "", "", "", "", false, NULL };
     struct field_errors *errors = field_errors_create(parser->arena);
     const char *words = NULL;
 
@@ -221,7 +221,7 @@ static int check_key(struct parser *parser, const char *key)
 /* labels.NewRequirement: nothing could ever have such a key or value. */
 static int check_words(struct parser *parser, const struct requirement *requirement)
 {
-    static const struct kube_kind NONE = { "", "", "", "", false };
+    static const struct kube_kind NONE = { "", "", "", "", false, NULL };
     static const char BEFORE[] = " is invalid: ";
     struct arena *arena = parser->arena;
     struct field_errors *errors = field_errors_create(arena);

@@ -17,7 +17,7 @@ static cJSON *text_value(struct api_call *call, const char *text)
 static int refuse_invalid(struct api_call *call, const struct field_errors *errors,
                           const char *kind)
 {
-    const struct kube_kind options = { META_GROUP, "v1", kind, "", false };
+    const struct kube_kind options = { META_GROUP, "v1", kind, "", false, NULL };
 
     if (!field_errors_count(errors))
         return 0;

@@ -21,7 +21,7 @@ static int refuse_showing(struct write *write, const char *shown, size_t shown_l
     size_t len = str_utf8_cut(shown, shown_len, MAX_SHOWN_OBJECT);
     const char *text = arena_strndup(call->arena, shown, len);
     bool secret = !call->resource->custom && str_equal(call->resource->kind.plural, "secrets");
-    const struct kube_kind none = { "", "", "", "", false };
+    const struct kube_kind none = { "", "", "", "", false, NULL };
 
     field_error(errors, FIELD_ERROR_INVALID, "patch",
                 secret ? NULL : arena_own(call->arena, cJSON_CreateString(text), json_free),

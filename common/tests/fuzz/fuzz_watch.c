@@ -10,7 +10,7 @@
             abort();                                                                               \
     } while (0)
 
-static const struct kube_kind KIND = { "example.org", "v1", "Gadget", "gadgets", true };
+static const struct kube_kind KIND = { "example.org", "v1", "Gadget", "gadgets", true, NULL };
 static const char GOOD_LIST[] = "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}";
 
 struct told {
@@ -102,15 +102,14 @@ static uint64_t run(const char *bytes, size_t len, size_t chunk)
     return told.hash;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+void fuzz_input(const uint8_t *bytes, size_t len)
 {
     if (len == 0)
-        return 0;
+        return;
 
     const char *text = (const char *)bytes + 1;
     size_t chunk = 1 + (size_t)*bytes % 64;
     json_init();
     log_configure(LOG_ERROR, LOG_TEXT);
     REQUIRE(run(text, len - 1, chunk) == run(text, len - 1, SIZE_MAX / 2));
-    return 0;
 }
