@@ -39,9 +39,6 @@ struct mqtt_options {
     const char *cert_file, *key_file; /* all three are read at every connect */
     bool clean_session;
     uint16_t keep_alive_s; /* 0: 30; at least 5 */
-    /* Topic and payload; 0: no limit. A larger message is told to dropped() and acknowledged with
-     * the others. It is read into memory before: only the broker can bound that. */
-    uint32_t max_packet;
     const char
         *retained; /* filter of the topics whose retained messages are handed over; NULL: none */
     /* Asked before connect, publish and acknowledgement; false ends the connection without a
@@ -55,22 +52,17 @@ struct mqtt_options {
 };
 
 /* The connection's thread. Must not block, must not publish: store the message, enqueue a name,
- * return. duplicate: the broker says that it may have sent it before. */
+ * return. Only the broker bounds len: a message is in memory, twice, before it can be looked at. duplicate: the broker says that it may have sent it before. */
 typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, size_t len,
                              bool duplicate);
 /* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80), which is told
  * once a connection. It is asked for again, with jittered back-off from 1 to 30 s, until it is
  * granted. */
 typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
-/*
- * Why a message is not handed over. It is acknowledged like the others.
- *   MQTT_RETAINED   the broker sent its copy for a new subscription: it may be of any age, and comes
- *                   again with every connection. (The flag is not set on what a client publishes now.)
- *   MQTT_TOO_LARGE  it has more bytes than max_packet
- */
-enum mqtt_drop { MQTT_RETAINED, MQTT_TOO_LARGE, MQTT_DROPS };
-/* The connection's thread. A message of len bytes on this topic was not handed over. */
-typedef void mqtt_dropped_fn(void *ctx, const char *topic, size_t len, enum mqtt_drop why);
+/* The connection's thread. A retained message is acknowledged and not handed over: the broker sent its
+ * copy for a new subscription, of any age, and sends it with every connection. (The flag is not set on
+ * what a client publishes now.) */
+typedef void mqtt_retained_fn(void *ctx, const char *topic);
 /* The connection's thread: CONNACK came (session_present), or the connection ended or could not be
  * made (why, one line, without secrets; NULL: mqtt_stop). */
 typedef void mqtt_state_fn(void *ctx, bool connected, bool session_present, const char *why);
@@ -80,7 +72,7 @@ struct mqtt_handlers {
     mqtt_message_fn *message;
     mqtt_subscribed_fn *subscribed; /* may be NULL */
     mqtt_state_fn *state;           /* may be NULL */
-    mqtt_dropped_fn *dropped;       /* may be NULL */
+    mqtt_retained_fn *retained;     /* may be NULL */
 };
 
 struct mqtt;

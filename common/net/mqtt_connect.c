@@ -88,17 +88,14 @@ static void on_message(struct mosquitto *handle, void *data,
     struct connection *connection = data;
     struct mqtt *mqtt = connection->mqtt;
     size_t len = (size_t)message->payloadlen;
-    bool too_large =
-        mqtt->options.max_packet && strlen(message->topic) + len > mqtt->options.max_packet;
 
     mqtt->batch_bytes += len;
     bool is_old = message->retain && !wants_retained(mqtt, message->topic);
 
     (void)handle;
-    if (is_old || too_large) {
-        if (mqtt->handlers.dropped)
-            mqtt->handlers.dropped(mqtt->handlers.ctx, message->topic, len,
-                                   is_old ? MQTT_RETAINED : MQTT_TOO_LARGE);
+    if (is_old) {
+        if (mqtt->handlers.retained)
+            mqtt->handlers.retained(mqtt->handlers.ctx, message->topic);
         return;
     }
     mqtt->unsettled = true;

@@ -24,7 +24,7 @@ struct probe {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct probe_message *messages;
-    size_t count, dropped[MQTT_DROPS], connections;
+    size_t count, retained, connections;
     size_t unsettled, largest_batch, asked_with, asked_to_act;
     bool may_act, settled, settle_once, asked, hold, hold_granted;
     bool connected, session_present;
@@ -81,14 +81,13 @@ static void on_state(void *ctx, bool connected, bool session_present, const char
     pthread_mutex_unlock(&probe->lock);
 }
 
-static void on_dropped(void *ctx, const char *topic, size_t len, enum mqtt_drop why)
+static void on_retained(void *ctx, const char *topic)
 {
     struct probe *probe = ctx;
 
     (void)topic;
-    (void)len;
     pthread_mutex_lock(&probe->lock);
-    probe->dropped[why]++;
+    probe->retained++;
     pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->lock);
 }
@@ -146,7 +145,7 @@ struct probe *probe_create(const struct mqtt_options *options, bool with_settle)
                                       .message = on_message,
                                       .subscribed = on_subscribed,
                                       .state = on_state,
-                                      .dropped = on_dropped };
+                                      .retained = on_retained };
 
     probe->messages = xcalloc(MAX_MESSAGES, sizeof(*probe->messages));
     probe->granted = map_create(NULL);
@@ -266,16 +265,10 @@ static bool has_messages(struct probe *probe, size_t number, const char *text)
     return probe->count >= number;
 }
 
-static bool has_dropped_large(struct probe *probe, size_t number, const char *text)
+static bool has_retained(struct probe *probe, size_t number, const char *text)
 {
     (void)text;
-    return probe->dropped[MQTT_TOO_LARGE] >= number;
-}
-
-static bool has_dropped_retained(struct probe *probe, size_t number, const char *text)
-{
-    (void)text;
-    return probe->dropped[MQTT_RETAINED] >= number;
+    return probe->retained >= number;
 }
 
 static bool was_asked(struct probe *probe, size_t number, const char *text)
@@ -316,10 +309,9 @@ void probe_wait_messages(struct probe *probe, size_t count)
     wait_until(probe, has_messages, count, "", "messages");
 }
 
-void probe_wait_dropped(struct probe *probe, enum mqtt_drop why, size_t count)
+void probe_wait_retained(struct probe *probe, size_t count)
 {
-    wait_until(probe, why == MQTT_RETAINED ? has_dropped_retained : has_dropped_large, count, "",
-               "dropped");
+    wait_until(probe, has_retained, count, "", "retained messages");
 }
 
 void probe_wait_asked_to_settle(struct probe *probe, size_t messages)
@@ -368,9 +360,9 @@ size_t probe_count(struct probe *probe)
     return read_number(probe, &probe->count);
 }
 
-size_t probe_dropped(struct probe *probe, enum mqtt_drop why)
+size_t probe_retained(struct probe *probe)
 {
-    return read_number(probe, &probe->dropped[why]);
+    return read_number(probe, &probe->retained);
 }
 
 size_t probe_connections(struct probe *probe)

@@ -42,7 +42,7 @@ void probe_wait_connected(struct probe *probe);
 void probe_wait_disconnected(struct probe *probe);
 void probe_wait_why(struct probe *probe, const char *part); /* not connected, and this is in why */
 void probe_wait_messages(struct probe *probe, size_t count);
-void probe_wait_dropped(struct probe *probe, enum mqtt_drop why, size_t count);
+void probe_wait_retained(struct probe *probe, size_t count);
 
 /* What subscribed() said about the filter; waits for it. */
 int probe_granted(struct probe *probe, const char *filter);
@@ -50,7 +50,7 @@ void probe_subscribe(struct probe *probe, const char *filter,
                      int qos); /* and waits until granted */
 
 size_t probe_count(struct probe *probe);
-size_t probe_dropped(struct probe *probe, enum mqtt_drop why);
+size_t probe_retained(struct probe *probe);
 struct probe_message probe_message(struct probe *probe, size_t index);
 bool probe_session_present(struct probe *probe);
 size_t probe_connections(struct probe *probe);   /* CONNACKs so far */

@@ -96,19 +96,9 @@ static void on_message(void *ctx, const char *topic, const void *payload, size_t
     bridge_message(&bridge->sink, topic, payload, len);
 }
 
-/* No device retains, and none can send a message that is too large. */
-static void on_dropped(void *ctx UNUSED, const char *topic, size_t len, enum mqtt_drop why)
+static void on_retained(void *ctx UNUSED, const char *topic)
 {
-    if (why == MQTT_RETAINED) {
-        bridge_count_retained(topic);
-        return;
-    }
-    char channel[CHANNEL_KEY_LEN] = "";
-
-    bridge_count_rejected("too_large", 1);
-    (void)message_topic_parse(topic, channel); /* the sender chooses the rest of a topic */
-    log_warn("message dropped, it is larger than any device can send", "channel", channel, "bytes",
-             LOG_INT((int64_t)len), NULL);
+    bridge_count_retained(topic);
 }
 
 static void wake_tasks(struct bridge *bridge, struct arena *arena, const struct kube_name *proplet)
@@ -350,7 +340,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .message = on_message,
         .subscribed = on_subscribed,
         .state = on_control_state,
-        .dropped = on_dropped,
+        .retained = on_retained,
     };
     bridge->control = mqtt_create(&connection, &control);
 
@@ -363,7 +353,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .message = on_message,
         .subscribed = on_events_subscribed,
         .state = on_events_state,
-        .dropped = on_dropped,
+        .retained = on_retained,
     };
     bridge->events = mqtt_create(&connection, &events);
 

@@ -308,21 +308,43 @@ static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const
         workqueue_add(sink->task_queue, &name);
 }
 
+/* Longer messages are not kept as they came. */
+#define MAX_RESULT_AS_IT_CAME ((size_t)64 << 10)
+
+static const char *const MAIL_OF_RESULT[RESULT_REFUSALS] = {
+    [RESULT_STORABLE] = MAIL_RESULT,
+    [RESULT_TOO_LARGE] = MAIL_TOO_LARGE,
+    [RESULT_UNREADABLE] = MAIL_UNREADABLE,
+};
+
+bool mail_is_result(const char *kind, enum result_refusal *ret)
+{
+    for (size_t i = 0; i < RESULT_REFUSALS; i++) {
+        if (!str_equal(kind, MAIL_OF_RESULT[i]))
+            continue;
+        *ret = (enum result_refusal)i;
+        return true;
+    }
+    return false;
+}
+
 static void on_result(struct bridge_sink *sink, struct arena *arena, enum message_kind kind,
                       const char *channel, const char *text, size_t len)
 {
-    struct result_message message;
+    struct short_result result;
     struct error err = { 0 };
 
-    if (message_result_parse(arena, text, len, &message, &err) < 0) {
+    if (message_result_shorten(arena, text, len, &result, &err) < 0) {
         malformed(kind, &err);
         bridge_count_rejected("malformed", 1);
         return;
     }
-    const struct mail mail = {
-        .kind = MAIL_RESULT, .source = channel, .body = text, .body_len = len
-    };
-    if (!put_mail(sink, message_id_uid(arena, message.task_id), &mail))
+    bool as_it_came = len <= MAX_RESULT_AS_IT_CAME && result.refusal == RESULT_STORABLE;
+    const struct mail mail = { .kind = MAIL_OF_RESULT[result.refusal],
+                               .source = channel,
+                               .body = as_it_came ? text : result.text,
+                               .body_len = as_it_came ? len : result.len };
+    if (!put_mail(sink, message_id_uid(arena, result.task_id), &mail))
         bridge_count_rejected("unknown_task", 1);
 }
 

@@ -14,7 +14,7 @@
 
 /*
  * What the mailbox holds for Tasks.
- *   result    source: channel "<domain>/<channel>"; body: the message
+ *   result    source: channel "<domain>/<channel>"; body: the message, shortened if it was long
  *   restart   a create of the device that the Task is assigned to; source: its identity
  *             (fleet_key); body: when it came, monotonic milliseconds
  *   update    see MAIL_UPDATE
@@ -22,8 +22,14 @@
  *             the same before a marker came back on this connection: it may be old
  */
 #define MAIL_RESULT "result"
+/* A result of which nothing can be stored; body: a message with the error that its Task fails with. */
+#define MAIL_TOO_LARGE "result too large"
+#define MAIL_UNREADABLE "result unreadable"
 #define MAIL_RESTART "restart"
 #define MAIL_STORED_RESTART "stored restart"
+
+/* false: mail of this kind is no result. */
+bool mail_is_result(const char *kind, enum result_refusal *ret);
 
 struct bridge_sink {
     struct store *tasks;

@@ -115,11 +115,21 @@ int message_optional_string(const cJSON *object, const char *key, const char **r
     return 0;
 }
 
+int message_read(struct arena *arena, const char *text, size_t len, const cJSON **ret,
+                 struct error *err)
+{
+    if (len > MESSAGE_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, "%zu bytes, a device needs at most %zu", len,
+                         MESSAGE_MAX_BYTES);
+    int r = json_parse(arena, text, len, ret, err);
+    return r == -ERROR_TOO_LARGE ? error_set(err, ERROR_INVALID, "too many values") : r;
+}
+
 int message_alive_parse(struct arena *arena, const char *text, size_t len,
                         struct alive_message *ret, struct error *err)
 {
     const cJSON *json;
-    int r = json_parse(arena, text, len, &json, err);
+    int r = message_read(arena, text, len, &json, err);
     if (r < 0)
         return r;
 
@@ -200,7 +210,7 @@ int message_create_parse(struct arena *arena, const char *text, size_t len,
                          struct create_message *ret, struct error *err)
 {
     const cJSON *json;
-    int r = json_parse(arena, text, len, &json, err);
+    int r = message_read(arena, text, len, &json, err);
     if (r < 0)
         return r;
 
@@ -216,80 +226,6 @@ int message_create_parse(struct arena *arena, const char *text, size_t len,
             metadata_copy(arena, metadata, said, i);
         message.metadata = metadata;
     }
-
-    *ret = message;
-    return 0;
-}
-
-/* Of what stands at the beginning of text; 0: it stays as it is. */
-static size_t replaced(const char *text, size_t len, const char **ret)
-{
-    static const char NUL_ESCAPE[] = "\\u0000";
-
-    *ret = "\xef\xbf\xbd";
-    if (!str_utf8_char(text, len))
-        return 1;
-    if (len >= sizeof(NUL_ESCAPE) - 1 && !memcmp(text, NUL_ESCAPE, sizeof(NUL_ESCAPE) - 1))
-        return sizeof(NUL_ESCAPE) - 1;
-
-    *ret = " ";
-    return (unsigned char)*text < 0x20;
-}
-
-/* See message_result_parse. */
-static char *sanitise(struct arena *arena, const char *text, size_t len, size_t *ret_len)
-{
-    char *clean = arena_alloc(arena, len * 3 + 1, 1);
-    size_t used = 0;
-
-    for (size_t i = 0; i < len;) {
-        const char *with;
-        size_t width = replaced(text + i, len - i, &with);
-        if (width) {
-            memcpy(clean + used, with, strlen(with));
-            used += strlen(with);
-        } else {
-            width = str_utf8_char(text + i, len - i);
-            if (text[i] == '\\' && i + 1 < len && text[i + 1] == '\\')
-                width = 2; /* what follows an escaped backslash is no escape */
-            memcpy(clean + used, text + i, width);
-            used += width;
-        }
-        i += width;
-    }
-
-    *ret_len = used;
-    return clean;
-}
-
-int message_result_parse(struct arena *arena, const char *text, size_t len,
-                         struct result_message *ret, struct error *err)
-{
-    const cJSON *json;
-    int r = json_parse(arena, text, len, &json, NULL);
-    if (r < 0) {
-        size_t clean_len;
-        const char *clean = sanitise(arena, text, len, &clean_len);
-        r = json_parse(arena, clean, clean_len, &json, err);
-    }
-    if (r < 0)
-        return r;
-
-    struct result_message message = { 0 };
-    r = message_string(json, "task_id", &message.task_id, err);
-    if (r < 0)
-        return r;
-
-    message.results = json_get(json, "results");
-    r = message_optional_string(json, "proplet_id", &message.proplet_id, err);
-    if (r == 0 && !message.proplet_id) /* training on the Linux device: inside results */
-        r = message_optional_string(message.results, "proplet_id", &message.proplet_id, err);
-    if (r == 0)
-        r = message_optional_string(json, "error", &message.error, err);
-    if (r < 0)
-        return r;
-    if (str_is_empty(message.error))
-        message.error = NULL;
 
     *ret = message;
     return 0;

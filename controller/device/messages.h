@@ -54,20 +54,44 @@ struct create_message {
 int message_create_parse(struct arena *arena, const char *text, size_t len,
                          struct create_message *ret, struct error *err) MUST_CHECK;
 
+/* More than --max-result-bytes can be, and as much again for escape sequences. */
+#define RESULT_MAX_SENT ((size_t)2 << 20)
+/* Why nothing of a result can be stored, although it is JSON. */
+enum result_refusal {
+    RESULT_STORABLE,
+    RESULT_TOO_LARGE,  /* over RESULT_MAX_SENT */
+    RESULT_UNREADABLE, /* the limits of json_parse: a surrogate alone, too many levels */
+    RESULT_REFUSALS,
+};
 struct result_message {
     const char *task_id;    /* as sent in the start */
     const char *proplet_id; /* NULL: the device sends none (a microcontroller) */
-    const cJSON *results;   /* NULL: absent */
+    const cJSON *results;   /* NULL: absent; an array or object is its text (json_slice_value) */
     const char *error;      /* NULL: success (absent, null or empty) */
+    enum result_refusal refusal; /* error says more; the device reported none */
 };
 /*
  * A module may print NUL, and a microcontroller's error text may hold any bytes: if the text is not
- * accepted as it stands, escaped NULs and bytes that are not UTF-8 are replaced by U+FFFD, control
- * characters by blanks, and it is read once more.
+ * accepted as it stands, and is at most 1 MiB long, escaped NULs and bytes that are not UTF-8 are
+ * replaced by U+FFFD, control characters by blanks, and it is read once more. No tree is built of it.
  */
 int message_result_parse(struct arena *arena, const char *text, size_t len,
                          struct result_message *ret, struct error *err) MUST_CHECK;
 
+/* The message with nothing in it that is not used: without results where there is an error. */
+struct short_result {
+    const char *task_id;
+    enum result_refusal refusal;
+    const char *text;
+    size_t len;
+};
+int message_result_shorten(struct arena *arena, const char *text, size_t len,
+                           struct short_result *ret, struct error *err) MUST_CHECK;
+
+/* For parsers of messages other than results: JSON of at most so many bytes; ERROR_INVALID. */
+#define MESSAGE_MAX_BYTES ((size_t)64 << 10)
+int message_read(struct arena *arena, const char *text, size_t len, const cJSON **ret,
+                 struct error *err) MUST_CHECK;
 /* For parsers: a member that must be a string and not empty. */
 int message_string(const cJSON *object, const char *key, const char **ret,
                    struct error *err) MUST_CHECK;

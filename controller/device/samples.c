@@ -68,7 +68,7 @@ int message_metrics_parse(struct arena *arena, const char *text, size_t len,
                           struct metrics_message *ret, struct error *err)
 {
     const cJSON *json;
-    int r = json_parse(arena, text, len, &json, err);
+    int r = message_read(arena, text, len, &json, err);
     if (r < 0)
         return r;
 
@@ -99,7 +99,7 @@ int message_task_metrics_parse(struct arena *arena, const char *text, size_t len
                                struct task_metrics_message *ret, struct error *err)
 {
     const cJSON *json;
-    int r = json_parse(arena, text, len, &json, err);
+    int r = message_read(arena, text, len, &json, err);
     if (r < 0)
         return r;
 

@@ -22,13 +22,10 @@
 /* Less than the time that a stop may take. */
 #define API_TIMEOUT_MS 10000
 #define MQTT_KEEP_ALIVE_S 20
-/* Devices send at most 10 MiB; a result that is too large must be read, so that its Task can fail.
- */
-#define MQTT_MAX_PACKET (12u << 20)
 #define MQTT_MAX_QOS1_IN_MAILBOX 4096
 
 /* Half of the bytes is for a batch of the broker, the other for results that are held. */
-static_assert((64u << 20) / 2 >= MQTT_BATCH_BYTES + MQTT_MAX_PACKET, "a batch fits");
+static_assert((64u << 20) / 2 >= MQTT_BATCH_BYTES + RESULT_MAX_SENT, "a batch fits");
 static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 256,
                                                       .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
                                                       .total_bytes = 64u << 20 };
@@ -64,12 +61,15 @@ static struct informer *make_informer(struct process *process, const struct kube
                                       const char *selector, watch_project_fn *project)
 {
     const struct option_strings *namespaces = &process->settings.namespaces;
-    const struct watch_options options = { .kind = kind,
-                                           .label_selector = selector,
-                                           .project = project,
-                                           .unread = kind == &KIND_TASK      ? UNREAD_OF_TASK
-                                                     : kind == &KIND_PROPLET ? UNREAD_OF_PROPLET
-                                                                             : NULL };
+    const struct watch_options options = {
+        .kind = kind,
+        .label_selector = selector,
+        .project = project,
+        .unread = kind == &KIND_TASK           ? UNREAD_OF_TASK
+                  : kind == &KIND_PROPLET      ? UNREAD_OF_PROPLET
+                  : kind == &KIND_PROPELLERJOB ? UNREAD_OF_PROPELLERJOB
+                                               : NULL,
+    };
 
     return informer_create_in(process->watches, &options, namespaces->items, namespaces->len);
 }
@@ -123,7 +123,6 @@ static int make_bridge(struct process *process, struct error *err)
                         .cert_file = settings->mqtt_cert_file,
                         .key_file = settings->mqtt_key_file,
                         .keep_alive_s = MQTT_KEEP_ALIVE_S,
-                        .max_packet = MQTT_MAX_PACKET,
                         .may_act = may_act,
                         .may_act_ctx = process },
     };

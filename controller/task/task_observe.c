@@ -15,6 +15,7 @@
 #include "controller/task/plan/task_job.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_schedule.h"
+#include "controller/task/plan/task_transition.h"
 #include "controller/task/task_dependencies.h"
 #include "controller/task/task_workload.h"
 #include "controller/workload/task_workload_manifest.h"
@@ -135,11 +136,18 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
 }
 
 static void observe_result(struct arena *arena, const struct mail *mail,
-                           struct observed_result *ret)
+                           enum result_refusal refusal, struct observed_result *ret)
 {
+    static const char *const REASONS[RESULT_REFUSALS] = {
+        [RESULT_TOO_LARGE] = REASON_RESULT_TOO_LARGE,
+        [RESULT_UNREADABLE] = REASON_RESULT_REFUSED,
+    };
+
     *ret = (struct observed_result){ .sequence = mail->sequence, .channel = mail->source };
     if (message_result_parse(arena, mail->body, mail->body_len, &ret->message, NULL) < 0)
         ret->message.task_id = ""; /* was read once before it came here: matches no attempt */
+    ret->message.refusal = refusal;
+    ret->reason = REASONS[refusal];
 }
 
 /* Of several the last counts: it ends whatever the others do. Of a broadcast each target has its
@@ -189,8 +197,9 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
 
     for (size_t i = 0; i < count; i++) {
         bool is_restart = false;
-        if (str_equal(mail[i].kind, MAIL_RESULT))
-            observe_result(rc->arena, &mail[i], &results[len++]);
+        enum result_refusal refusal;
+        if (mail_is_result(mail[i].kind, &refusal))
+            observe_result(rc->arena, &mail[i], refusal, &results[len++]);
         else if (str_equal(mail[i].kind, MAIL_UPDATE))
             training_observe_mail(rc->arena, &mail[i], &ret->proplet, &results[len++]);
         else

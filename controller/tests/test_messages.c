@@ -1,4 +1,5 @@
 #include "common/base/str.h"
+#include "common/tests/heap.h"
 #include "common/tests/suite.h"
 #include "controller/device/messages.h"
 #include "controller/device/samples.h"
@@ -259,6 +260,92 @@ START_TEST(sender_of_a_result_is_named_at_the_top_or_inside)
 }
 END_TEST
 
+/* JSON as Go reads it, too, of which nothing can be stored. */
+static const struct {
+    const char *begin, *end; /* around so many levels */
+    size_t levels;
+    const char *why; /* NULL: it is stored */
+} LEGAL[] = {
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"results\":\"\\ud800\"}", "", 0,
+      "the result is JSON that cannot be stored: it must have a pair of surrogates" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"results\":{\"a\":\"\\udc00\\ud800\"}}", "", 0,
+      "the result is JSON that cannot be stored: it must have a pair of surrogates" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"results\":"
+      "1111111111222222222233333333334444444444555555555566666666667777}",
+      "", 0, "the result is JSON that cannot be stored: it must have a shorter number" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"results\":", "}", 90, NULL },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"results\":", "}", 91,
+      "the result has more than 90 levels" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"results\":", "}", 500,
+      "the result has more than 90 levels" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"error\":\"e\",\"results\":", "}", 500, "e" },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"p\",\"error\":\"\\ud800\"}", "", 0,
+      "the device reports an error of 8 bytes, which is not stored" },
+};
+
+START_TEST(a_result_that_is_json_and_cannot_be_stored_says_why)
+{
+    size_t levels = LEGAL[_i].levels;
+    char *open = arena_alloc(arena, levels + 1, 1), *close = arena_alloc(arena, levels + 1, 1);
+    struct result_message message = { 0 };
+
+    memset(open, '[', levels);
+    memset(close, ']', levels);
+    const char *text = arena_printf(arena, "%s%s%s%s", LEGAL[_i].begin, open, close, LEGAL[_i].end);
+    ck_assert_int_eq(message_result_parse(arena, text, strlen(text), &message, &err), 0);
+    ck_assert_str_eq(message.task_id, "t");
+    ck_assert_str_eq(message.proplet_id, "p");
+    ck_assert_pstr_eq(message.error, LEGAL[_i].why);
+    ck_assert_int_eq(message.refusal == RESULT_UNREADABLE,
+                     str_has_prefix(LEGAL[_i].why ? LEGAL[_i].why : "", "the result "));
+}
+END_TEST
+
+/* "<begin>[0,0,...]}" of so many bytes. */
+static const char *zeros(const char *begin, size_t len)
+{
+    char *text = arena_alloc(arena, len + 1, 1);
+    size_t used = strlen(begin);
+
+    memcpy(text, begin, used);
+    text[used++] = '[';
+    for (; used < len - 4; used += 2)
+        memcpy(text + used, "0,", 2);
+    memcpy(text + used, "0]}", 3);
+    return text;
+}
+
+/* A tree takes 40 times the bytes of "0,". */
+START_TEST(a_message_costs_its_bytes_and_not_its_values)
+{
+    static int (*const PARSERS[])(const char *, size_t) = { parse_alive, parse_create, parse_result,
+                                                            parse_metrics };
+    enum { LEN = 9800000 };
+    const char *text = zeros("{\"proplet_id\":\"p\",\"task_id\":\"t\",\"results\":", LEN);
+    struct short_result result;
+
+    for (size_t i = 0; i < ARRAY_LEN(PARSERS); i++) {
+        heap_watch();
+        int r = PARSERS[i](text, strlen(text));
+        ck_assert_int_eq(r, PARSERS[i] == parse_result ? 0 : -ERROR_INVALID);
+        ck_assert_uint_le(heap_peak(), 1 << 20);
+    }
+    heap_watch();
+    ck_assert_int_eq(message_result_shorten(arena, text, strlen(text), &result, &err), 0);
+    ck_assert_uint_le(heap_peak(), 1 << 20);
+    ck_assert_int_eq(result.refusal, RESULT_TOO_LARGE);
+    ck_assert_msg(strstr(result.text, "\"the result has 97999"), "%s", result.text);
+
+    /* one that is stored */
+    text = zeros("{\"task_id\":\"t\",\"results\":", 1000000);
+    heap_watch();
+    ck_assert_int_eq(message_result_shorten(arena, text, strlen(text), &result, &err), 0);
+    ck_assert_uint_le(heap_peak(), 4 * 1000000);
+    ck_assert_int_eq(result.refusal, RESULT_STORABLE);
+    ck_assert_uint_eq(result.len, strlen(text));
+}
+END_TEST
+
 static const char *metadata_of(const char *said)
 {
     struct create_message message = { 0 };
@@ -395,6 +482,9 @@ int main(void)
     tcase_add_test(tcase, garbage_of_any_length_is_repaired);
     tcase_add_loop_test(tcase, sender_of_a_result_is_named_at_the_top_or_inside, 0,
                         ARRAY_LEN(SENDERS));
+    tcase_add_loop_test(tcase, a_result_that_is_json_and_cannot_be_stored_says_why, 0,
+                        ARRAY_LEN(LEGAL));
+    tcase_add_test(tcase, a_message_costs_its_bytes_and_not_its_values);
     tcase_add_loop_test(tcase, metadata_is_what_is_known_and_of_its_type, 0, ARRAY_LEN(METADATA));
     tcase_add_test(tcase, metadata_cannot_fill_an_object);
     suite_add_tcase(suite, tcase);

@@ -81,6 +81,51 @@ START_TEST(task_needs_three_status_writes_and_a_finalizer)
 }
 END_TEST
 
+/* Of 1,000 bytes: 500 levels; of more: zeros. */
+static const struct {
+    const char *results;
+    size_t bytes; /* instead */
+    const char *reason;
+} NOT_STORED[] = {
+    { "\"\\ud800\"", 0, "ResultRefused" },
+    { NULL, 1000, "ResultRefused" },
+    { NULL, 9800001, "ResultTooLarge" },
+    { NULL, 13000001, "ResultTooLarge" },
+};
+
+static const char *results_of(size_t which)
+{
+    size_t bytes = NOT_STORED[which].bytes;
+    char *text = arena_alloc(stage.arena, bytes + 1, 1);
+
+    if (!bytes)
+        return NOT_STORED[which].results;
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = bytes == 1000 ? i < bytes / 2 ? '[' : ']' : i % 2 ? '0' : ',';
+    text[0] = '[';
+    text[bytes - 1] = ']';
+    return text;
+}
+
+START_TEST(a_result_that_cannot_be_stored_fails_its_task_with_the_reason)
+{
+    static const char MESSAGE[] = "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",\"results\":%s}";
+    const char *results = results_of((size_t)_i), *id;
+
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("running", "");
+    id = outside.runs[0].id;
+    stage_receive("proplet/results", arena_printf(stage.arena, MESSAGE, id, "device-2", results));
+    stage_run();
+    expect_task("running", ""); /* of another device */
+    stage_receive("proplet/results", arena_printf(stage.arena, MESSAGE, id, "device-1", results));
+    stage_run();
+    expect_task("failed", NOT_STORED[_i].reason);
+    ck_metric("propeller_results_rejected_total{reason=\"other_proplet\"} 1");
+}
+END_TEST
+
 START_TEST(silent_start_is_repeated_and_then_given_up)
 {
     outside.deaf = true;
@@ -582,6 +627,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, proplet_that_is_made_anew_under_its_name_is_another_one);
     tcase_add_test(tcase, task_needs_three_status_writes_and_a_finalizer);
+    tcase_add_loop_test(tcase, a_result_that_cannot_be_stored_fails_its_task_with_the_reason, 0,
+                        ARRAY_LEN(NOT_STORED));
     tcase_add_test(tcase, silent_start_is_repeated_and_then_given_up);
     tcase_add_test(tcase, sign_of_life_keeps_a_start_from_being_repeated);
     tcase_add_test(tcase, result_queued_during_an_outage_comes_before_any_repeat);

@@ -77,7 +77,9 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
                         struct task_plan *plan, const struct observed_result *result)
 {
     const struct result_message *message = &result->message;
-    bool daemon_started = observed->task.spec.daemon && !message->error;
+    /* A daemon's result is not stored, so nothing is wrong with one that could not be. */
+    bool daemon_started =
+        observed->task.spec.daemon && (!message->error || message->refusal != RESULT_STORABLE);
 
     plan->has_payload = !daemon_started;
     if (daemon_started && plan->status.phase == TASK_SCHEDULED) {
