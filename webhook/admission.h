@@ -7,8 +7,6 @@
 
 /* Two objects of at most 3 MiB each (etcd's limit, doubled by JSON) and 1 MiB for the rest. */
 #define ADMISSION_MAX_BODY (7u << 20)
-/* Values of one review. A tree needs 64 bytes for each, and 7 MiB can hold 3.5 million of them. */
-#define ADMISSION_MAX_VALUES 1000000u
 
 /* What a path stands for; either defaults or validates. */
 struct admission_hook {

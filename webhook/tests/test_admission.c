@@ -2,6 +2,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/tests/heap.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
@@ -65,51 +66,57 @@ START_TEST(the_paths_are_those_of_the_api_and_no_others)
 }
 END_TEST
 
-/* A review whose spec.metadata is an array of so many zeros. */
-static const char *review_of(size_t values, size_t *ret_len)
+/* A review with so many zeros behind HEAD. */
+static const char *review_of(const char *begin, size_t values, const char *end, size_t *ret_len)
 {
     struct buf text = BUF_INIT(ADMISSION_MAX_BODY);
 
-    ck_assert(buf_append_string(&text, HEAD "[0"));
+    ck_assert(buf_printf(&text, HEAD "%s0", begin));
     for (size_t i = 1; i < values; i++)
         ck_assert(buf_append(&text, ",0", 2));
-    ck_assert(buf_append_string(&text, "]" TAIL));
+    ck_assert(buf_printf(&text, "%s" TAIL, end));
     *ret_len = text.len;
     return arena_own(arena, text.data, free);
 }
 
-START_TEST(a_review_may_have_as_many_values_as_the_limit)
+/* A tree of a value takes 40 times the bytes of "0,". */
+static int measured_review(const char *body, size_t len, bool *ret_allowed, struct error *err)
 {
-    struct admission_answer answer;
-    struct error err = { 0 };
-    size_t len;
-    const char *body = review_of(ADMISSION_MAX_VALUES - 100, &len);
+    struct arena *own = arena_create();
+    struct admission_answer answer = { .allowed = false };
 
-    ck_assert_int_eq(admission_review(arena, task_validator(), &SETTINGS, body, len, &answer, &err),
-                     0);
-    ck_assert(answer.allowed);
-    body = review_of(ADMISSION_MAX_VALUES, &len);
-    ck_assert_int_eq(admission_review(arena, task_validator(), &SETTINGS, body, len, &answer, &err),
-                     -ERROR_TOO_LARGE);
-    ck_assert_str_eq(err.message, "the review has more than 1000000 values");
+    heap_watch();
+    int r = admission_review(own, task_validator(), &SETTINGS, body, len, &answer, err);
+    ck_assert_uint_le(heap_peak(), 12 * len + (1 << 20));
+    *ret_allowed = answer.allowed;
+    arena_destroy(own);
+    return r;
+}
+
+START_TEST(what_no_rule_looks_into_costs_its_bytes_and_not_its_values)
+{
+    struct error err = { 0 };
+    bool allowed;
+    size_t len;
+    const char *body = review_of("[", 1000000, "]", &len);
+
+    ck_assert_int_eq(measured_review(body, len, &allowed, &err), 0);
+    ck_assert(allowed);
+    body = review_of("\"\\\"\\\\,[{", 1000000, "\"", &len);
+    ck_assert_int_eq(measured_review(body, len, &allowed, &err), 0);
+    ck_assert(allowed);
 }
 END_TEST
 
-START_TEST(what_is_within_strings_is_no_value)
+START_TEST(a_review_of_too_many_values_is_refused_before_they_are_built)
 {
-    struct buf text = BUF_INIT(ADMISSION_MAX_BODY);
-    struct admission_answer answer;
     struct error err = { 0 };
+    bool allowed;
+    size_t len;
+    const char *body = review_of("1,\"inputs\":[", 100000, "]", &len);
 
-    ck_assert(buf_append_string(&text, HEAD "\"\\\"\\\\"));
-    for (size_t i = 0; i < ADMISSION_MAX_VALUES; i++)
-        ck_assert(buf_append(&text, ",[{", 3));
-    ck_assert(buf_append_string(&text, "\"" TAIL));
-    ck_assert_int_eq(
-        admission_review(arena, task_validator(), &SETTINGS, text.data, text.len, &answer, &err),
-        0);
-    ck_assert(answer.allowed);
-    buf_release(&text);
+    ck_assert_int_eq(measured_review(body, len, &allowed, &err), -ERROR_TOO_LARGE);
+    ck_assert(strstr(err.message, "values are not read"));
 }
 END_TEST
 
@@ -142,7 +149,7 @@ static const char *const BODIES[] = {
     "{\"apiVersion\":\"planted\"}",
     HEAD "\"planted" TAIL,
     HEAD "planted" TAIL,
-    HEAD "{\"planted\":1,\"planted\":1}" TAIL,
+    HEAD "1,\"x\":{\"planted\":1,\"planted\":1}" TAIL,
 };
 
 START_TEST(a_refusal_repeats_nothing_of_the_body)
@@ -199,8 +206,8 @@ int main(void)
     tcase_set_timeout(tc, 20); /* a million values under a sanitizer */
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, the_paths_are_those_of_the_api_and_no_others);
-    tcase_add_test(tc, a_review_may_have_as_many_values_as_the_limit);
-    tcase_add_test(tc, what_is_within_strings_is_no_value);
+    tcase_add_test(tc, what_no_rule_looks_into_costs_its_bytes_and_not_its_values);
+    tcase_add_test(tc, a_review_of_too_many_values_is_refused_before_they_are_built);
     tcase_add_test(tc, deep_nesting_is_refused_quickly);
     tcase_add_loop_test(tc, a_refusal_repeats_nothing_of_the_body, 0, (int)ARRAY_LEN(BODIES));
     tcase_add_test(tc, the_limit_of_modules_comes_from_the_settings);
