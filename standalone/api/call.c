@@ -381,6 +381,7 @@ int call_body(struct api_call *call, cJSON **ret)
 {
     const struct api_request *request = call->request;
     const char *kind = call->resource ? call->resource->kind.kind : "Status";
+    const struct json_reading reading = { .max_values = API_MAX_VALUES };
     const cJSON *tree;
     struct error err;
 
@@ -392,9 +393,12 @@ int call_body(struct api_call *call, cJSON **ret)
         return 0;
     }
 
-    int r = json_parse(call->arena, request->body, request->body_len, &tree, &err);
-    if (r < 0 && is_yaml(call))
+    int r = json_parse_with(call->arena, request->body, request->body_len, &reading, &tree, &err);
+    if (r == -ERROR_INVALID && is_yaml(call))
         r = yaml_parse(call->arena, request->body, request->body_len, &tree, &err);
+    if (r == -ERROR_TOO_LARGE)
+        return call_fail(call, 413, "RequestEntityTooLarge", "Request entity too large: %s",
+                         err.message);
     if (r < 0 && str_equal(request->method, "PATCH"))
         return call_fail(call, 400, "BadRequest", "error decoding patch: %s", err.message);
     if (r < 0)

@@ -73,7 +73,7 @@ static const cJSON *read_if(struct arena *arena, const struct kv_value *value, c
     const cJSON *tree;
 
     if (!value->text || !strstr(value->text, word) ||
-        json_parse(arena, value->text, value->len, &tree, NULL) < 0)
+        json_parse_own(arena, value->text, value->len, &tree, NULL) < 0)
         return NULL;
     return tree;
 }

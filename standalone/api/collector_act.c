@@ -28,7 +28,7 @@ static int read_subject(struct collector *collector, struct arena *arena, const 
     if (r == -ERROR_NOT_FOUND)
         return 1;
     if (r == 0)
-        r = json_parse(arena, value.text, value.len, &ret->object, &err);
+        r = json_parse_own(arena, value.text, value.len, &ret->object, &err);
     ret->key = key;
     ret->revision = value.revision;
     return r;
@@ -417,7 +417,7 @@ static int expire_page(struct collector *collector, char **after, struct error *
         const struct kv_value *value = &page.items[i];
         const cJSON *event;
 
-        if (json_parse(arena, value->text, value->len, &event, NULL) == 0 &&
+        if (json_parse_own(arena, value->text, value->len, &event, NULL) == 0 &&
             collector_event_is_over(event, now_us))
             (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
     }

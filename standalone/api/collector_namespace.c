@@ -55,7 +55,8 @@ static bool delete_listed(struct collector *collector, const struct kv_value *va
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const cJSON *object;
 
-    return json_parse(arena, value->text, value->len, &object, NULL) < 0 || is_on_its_way(object) ||
+    return json_parse_own(arena, value->text, value->len, &object, NULL) < 0 ||
+           is_on_its_way(object) ||
            collector_delete(collector, arena, value->key, object, "Background");
 }
 
@@ -125,7 +126,7 @@ static enum collector_outcome finish(struct collector *collector, struct arena *
     int r = find_left(collector, arena, ns, &left);
     if (r < 0)
         return COLLECTOR_LATER;
-    if (r > 0 && json_parse(arena, left.text, left.len, &object, NULL) == 0 &&
+    if (r > 0 && json_parse_own(arena, left.text, left.len, &object, NULL) == 0 &&
         !collector_is_deleting(object)) {
         map_remove(collector->sweeps, uid); /* it came behind the sweep */
         return COLLECTOR_MORE;

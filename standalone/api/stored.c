@@ -43,7 +43,7 @@ int stored_tree(struct arena *arena, const struct resource *resource, const stru
                 uint64_t revision, cJSON **ret, struct error *err)
 {
     const cJSON *tree;
-    int r = json_parse(arena, value->text, value->len, &tree, err);
+    int r = json_parse_own(arena, value->text, value->len, &tree, err);
     if (r < 0)
         return error_set(err, ERROR_INTERNAL, "'%s' in the store is no object", value->key);
 

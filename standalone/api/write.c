@@ -67,7 +67,7 @@ int write_check_namespace(struct api_call *call, const char *name)
         return call_fail_not_found(call, ns);
     }
     if (r == 0)
-        r = json_parse(call->arena, value.text, value.len, &tree, &err);
+        r = json_parse_own(call->arena, value.text, value.len, &tree, &err);
     if (r < 0)
         return call_fail_store(call, &err);
     if (json_path(tree, "metadata", "deletionTimestamp", NULL))
@@ -148,7 +148,7 @@ static int fail_exists(struct write *write)
     struct error err;
 
     if (kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) == 0 &&
-        json_parse(call->arena, value.text, value.len, &tree, &err) == 0 &&
+        json_parse_own(call->arena, value.text, value.len, &tree, &err) == 0 &&
         json_path(tree, "metadata", "deletionTimestamp", NULL))
         state = "object is being deleted: ";
     if (!*object_meta_text(write->object, "generateName"))
@@ -199,6 +199,10 @@ int write_store(struct write *write, int code)
 
     if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
         return call_fail(call, 400, "BadRequest", "exceeded max depth");
+    if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
+        return call_fail(call, 413, "RequestEntityTooLarge",
+                         "Request entity too large: an object has at most %d values",
+                         API_MAX_OBJECT_VALUES);
     json_remove(object_meta_of(write->object), "resourceVersion");
     if (write->live)
         stored_set_version(write->object, write->revision);

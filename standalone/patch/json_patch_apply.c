@@ -11,7 +11,8 @@ struct patching {
     struct error *err;
     cJSON *document;
     struct child_index *index;
-    size_t copied;  /* bytes of JSON */
+    size_t copied; /* bytes of JSON */
+    size_t copied_values;
     size_t visited; /* values below what was moved */
 };
 
@@ -232,20 +233,6 @@ static int apply_replace(struct patching *patching, const cJSON *operation, cons
     return 0;
 }
 
-static size_t count_below(const cJSON *value, size_t max)
-{
-    size_t count = 0;
-
-    if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
-        return 0;
-    json_for_each (item, value) {
-        count += 1 + count_below(item, max - count);
-        if (count >= max)
-            return max;
-    }
-    return count;
-}
-
 static int apply_move(struct patching *patching, const cJSON *operation, const char *path)
 {
     const char *from = json_string(json_get(operation, "from"), "");
@@ -254,7 +241,7 @@ static int apply_move(struct patching *patching, const cJSON *operation, const c
     int r = remove_value(patching, "move", from, &moved);
     if (r < 0)
         return r;
-    patching->visited += count_below(moved, MAX_VISITED);
+    patching->visited += json_count(moved, MAX_VISITED);
     if (patching->visited < MAX_VISITED)
         return add_value(patching, "move", path, moved);
     arena_own(patching->arena, moved, json_free);
@@ -266,6 +253,11 @@ static int count_copy(struct patching *patching, const cJSON *value)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     size_t len;
 
+    patching->copied_values += json_count(value, JSON_PATCH_MAX_COPIED_VALUES);
+    if (patching->copied_values >= JSON_PATCH_MAX_COPIED_VALUES)
+        return error_set(patching->err, ERROR_CONFLICT,
+                         "Unable to complete the copy, more than %u values are copied",
+                         JSON_PATCH_MAX_COPIED_VALUES);
     (void)json_text(arena, value, &len);
     patching->copied += len;
     if (patching->copied <= JSON_PATCH_MAX_COPIED)

@@ -7,6 +7,8 @@
 #define JSON_PATCH_MAX_OPERATIONS 10000
 /* Bytes of JSON in all that the operations "copy" of one patch copy: AccumulatedCopySizeLimit. */
 #define JSON_PATCH_MAX_COPIED (3u << 20)
+/* A value is a hundred times as large in memory as in "0,". */
+#define JSON_PATCH_MAX_COPIED_VALUES 20000u
 
 /*
  * A new tree, owned by the arena; document stays as it is. All operations or none.
