@@ -122,12 +122,13 @@ $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
 $(OUT)/webhook/tests/test_hostile: | $(OUT)/bin/propeller-webhook
 $(OUT)/certs/tests/test_certgen: | $(OUT)/bin/propeller-certgen
 # A fuzz target's main(): the fuzzer's own in the flavour fuzz, which clang builds; else the replay.
+FUZZ_MEASURED := $(OUT)/common/tests/fuzz/measured.o
 FUZZ_MAIN := $(OUT)/common/tests/fuzz/replay.o
 ifeq ($(FLAVOUR),fuzz)
 FUZZ_MAIN :=
 FUZZ_LDFLAGS := -fsanitize=fuzzer
 endif
-$(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
+$(FUZZERS): $(OUT)/%: $(OUT)/%.o $(FUZZ_MEASURED) $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	@$(CC) $(LDFLAGS_ALL) $(FUZZ_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 # Measures and loads a webhook, for bench/ and e2e/; propeller-fleet simulates devices.

@@ -60,11 +60,11 @@ static void get(struct kube_client *client)
     (void)kube_controller_uid(kube_object_json(arena, object));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+void fuzz_input(const uint8_t *bytes, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     if (!len)
-        return 0;
+        return;
 
     char *body = arena_alloc(arena, len, 1);
     memcpy(body, bytes + 1, len - 1);
@@ -85,5 +85,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (r < 0)
         check_error(r, &err);
     kube_client_destroy(client);
-    return 0;
 }

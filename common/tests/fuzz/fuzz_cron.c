@@ -27,7 +27,7 @@ static void check(const struct cron *cron)
     REQUIRE(!cron->any_weekday || cron->weekdays == 0x7f);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+void fuzz_input(const uint8_t *bytes, size_t len)
 {
     char *text = calloc(1, len + 1);
     struct error err = { 0 };
@@ -40,5 +40,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     else
         REQUIRE(err.code == ERROR_INVALID && err.message[0]);
     free(text);
-    return 0;
 }

@@ -1,7 +1,12 @@
-/* What a fuzz target defines: libFuzzer's entry point. */
+/* What a fuzz target defines. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* Reads one input; what is wrong aborts. measured.c calls it, and holds it to what its memory may be:
+ * what it allocates for checks is between heap_pause and heap_resume. */
+void fuzz_input(const uint8_t *bytes, size_t len);
+
+/* libFuzzer's entry point, in measured.c. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

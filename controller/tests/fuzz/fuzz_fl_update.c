@@ -4,6 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/tests/fuzz/target.h"
+#include "common/tests/heap.h"
 #include "controller/federated/update.h"
 
 #define REQUIRE(condition)                                                                         \
@@ -50,8 +51,9 @@ static void check_update(struct arena *arena, const struct fl_update *update)
     REQUIRE(memcmp(again.values, update->values, update->len * sizeof(double)) == 0);
 }
 
-static void fuzz_envelope(struct arena *arena, const char *text, size_t len, bool opaque)
+static void fuzz_envelope(const char *text, size_t len, bool opaque)
 {
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct fl_expected expected = {
         .proplet_id = "proplet-1",
         .max_samples = MAX_SAMPLES,
@@ -85,9 +87,10 @@ static void fuzz_envelope(struct arena *arena, const char *text, size_t len, boo
         check_update(arena, &update);
 }
 
-static void fuzz_payload(struct arena *arena, const char *format, const char *bytes, size_t len,
+static void fuzz_payload(const char *format, const char *bytes, size_t len,
                          const struct fl_model *base)
 {
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct fl_envelope envelope = {
         .format = format, .payload = bytes, .payload_len = len, .num_samples = 1
     };
@@ -105,7 +108,7 @@ static void fuzz_payload(struct arena *arena, const char *format, const char *by
         check_update(arena, &update);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+void fuzz_input(const uint8_t *bytes, size_t len)
 {
     static const char BASE[] = "{\"b\":1,\"w\":[2,3]}";
     static const char *const FORMATS[] = { FL_FORMAT_JSON_F64, FL_FORMAT_F32_DELTA,
@@ -117,11 +120,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
     json_init();
     REQUIRE(fl_model_parse(arena, BASE, strlen(BASE), &base, NULL) == 0);
-    fuzz_envelope(arena, text, len, false);
-    fuzz_envelope(arena, text, len, true);
+    fuzz_envelope(text, len, false);
+    fuzz_envelope(text, len, true);
     for (size_t i = 0; i < ARRAY_LEN(FORMATS); i++) {
-        fuzz_payload(arena, FORMATS[i], text, len, NULL);
-        fuzz_payload(arena, FORMATS[i], text, len, &base);
+        fuzz_payload(FORMATS[i], text, len, NULL);
+        fuzz_payload(FORMATS[i], text, len, &base);
     }
 
     int r = fl_model_parse(arena, text, len, &model, &err);
@@ -129,5 +132,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         check_error(r, &err);
     else
         check_model(arena, &model);
-    return 0;
 }

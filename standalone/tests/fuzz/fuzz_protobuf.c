@@ -4,7 +4,7 @@
 #include "common/tests/fuzz/target.h"
 #include "standalone/api/protobuf.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+void fuzz_input(const uint8_t *bytes, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct error err = { 0 };
@@ -16,12 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (protobuf_read(arena, (const char *)bytes, len, &object, &err) < 0) {
         if (!err.message[0])
             abort();
-        return 0;
+        return;
     }
 
     const char *text = json_text(arena, object, &text_len);
 
     if (json_parse(arena, text, text_len, &again, &err) < 0 || !json_equal(object, again))
         abort();
-    return 0;
 }
