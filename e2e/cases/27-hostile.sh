@@ -80,3 +80,83 @@ expect_eq "connections of devices that ended" "$offline_before" \
     "$(journal_count devices '.event == "disconnected"')"
 expect_le "most memory that it ever had, KiB" "$(memory VmHWM)" $MEMORY_LIMIT_KIB
 printf 'measured: %s hostile messages; VmHWM %s KiB\n' "$(sent true)" "$(memory VmHWM)"
+
+# ---- what one message or one manifest may cost is its bytes, not its values ----
+
+HUGE_LIMIT_KIB=65536
+# zeros COUNT: an array of two bytes a value
+zeros() { awk -v count="$1" 'BEGIN { printf "["; for (i = 1; i < count; i++) printf "0,"; printf "0]" }'; }
+# publish_huge TOPIC MEMBERS: 9.8 MB, just below message_size_limit of config/mosquitto
+publish_huge() {
+    {
+        printf '{%s:' "$2"
+        zeros 4899900
+        printf '}'
+    } >"$PART/huge"
+    mosquitto_pub -h 127.0.0.1 -p "$BROKER_PORT" -u "$OBSERVER" -P "$(secret_of "$OBSERVER")" -q 1 -t "$1" -f "$PART/huge"
+}
+running_on() { # NAME PROPLET: a Task that does not end by itself
+    add_task "$1" "$(wasm sleep)" '[-1]' "$(task_on "$2")"
+    wait_task "$1" running
+}
+say_of() { # NAME RESULTS: as the device that computes it
+    publish control/proplet/results "{\"task_id\":\"$(task "$1" .metadata.uid)\",\"results\":$2}"
+}
+
+running_on surrogate worker-1
+running_on levels worker-2
+running_on large worker-3
+echo 5 >"/proc/$pid/clear_refs" # the most it ever needed counts from here
+before=$(counted propeller_mqtt_messages_total)
+for suffix in alive create metrics task_metrics results invoke_results; do
+    publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/$suffix" \
+        '"proplet_id":"device-1","status":"alive","task_id":"nobody","results"'
+done
+publish_huge fl/rounds/1/updates/device-1 '"update"'
+publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/results" "\"task_id\":\"$(task large .metadata.uid)\",\"results\""
+say_of surrogate '"\ud800"'
+say_of levels "$(printf '[%.0s' {1..500})$(printf ']%.0s' {1..500})"
+handled() { (($(counted propeller_mqtt_messages_total) >= before + 10)); }
+wait_for 60 "all of them to be handled" handled
+
+zeros 700000 >"$PART/zeros"
+task_json huge "$ADDITION" '[10, 32]' | jq -c --slurpfile zeros "$PART/zeros" '.spec.metadata = $zeros[0]' | create
+wait_task huge failed
+expect_eq "why the Task of 1.4 MB failed" PayloadTooLarge "$(task huge .status.reason)"
+wait_task large failed
+expect_eq "why a result of 9.8 MB failed" ResultTooLarge "$(task large .status.reason)"
+for name in surrogate levels; do
+    wait_task "$name" failed
+    expect_eq "why the result of '$name' failed" ResultRefused "$(task "$name" .status.reason)"
+done
+for number in 1 2 3; do
+    add_task "after-$number" "$ADDITION" '[10, 32]' "$(task_on worker-4)"
+    wait_task "after-$number" completed
+done
+expect_eq "process of the controller" "$pid" "$(pid_of controller)"
+expect_le "most memory that huge messages and a huge Task took it to, KiB" "$(memory VmHWM)" $HUGE_LIMIT_KIB
+printf 'measured: VmHWM %s KiB with messages of 9.8 MB on every topic and a Task of 1.4 MB\n' "$(memory VmHWM)"
+
+# ---- and no start is killed in the memory that is shipped ----
+
+GROUP_OF_MEMORY=/sys/fs/cgroup/memory/propeller-$$
+SHIPPED_LIMIT=$((384 << 20)) # of config/controller/deployment.yaml
+if ! mkdir "$GROUP_OF_MEMORY" 2>/dev/null; then
+    printf 'no memory cgroup can be made here: starts in the shipped limit were not looked at\n'
+    exit 0
+fi
+printf '%s\n' "$SHIPPED_LIMIT" >"$GROUP_OF_MEMORY/memory.limit_in_bytes"
+printf '#!/bin/sh\necho $$ >%s/cgroup.procs\nexec %s "$@"\n' "$GROUP_OF_MEMORY" "$CONTROLLER_BIN" >"$PART/limited"
+chmod +x "$PART/limited"
+CONTROLLER_BIN=$PART/limited
+has_heard() { (($(counted propeller_mqtt_messages_total results) >= 1)); }
+for ((start = 1; start <= ${HOSTILE_STARTS:-20}; start++)); do
+    crash controller
+    publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/results" '"task_id":"nobody","results"'
+    controller_start
+    wait_for 60 "start $start to take what the broker kept" has_heard
+done
+expect_eq "kills for want of memory" 0 "$(awk '$1 == "oom_kill" { print $2 }' "$GROUP_OF_MEMORY/memory.oom_control")"
+printf 'measured: %s of %s bytes at most in %s starts\n' "$(cat "$GROUP_OF_MEMORY/memory.max_usage_in_bytes")" "$SHIPPED_LIMIT" "$((start - 1))"
+controller_stop
+rmdir "$GROUP_OF_MEMORY"
