@@ -140,6 +140,24 @@ START_TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
 }
 END_TEST
 
+START_TEST(field_that_the_api_server_left_out_is_said_until_the_pods_are_written_again)
+{
+    pods.left_out = ".spec.tolerationz";
+    struct proplet_plan plan = done();
+    ck_assert_str_eq(condition(&plan, "PodTemplateApplied"), "False UnknownField");
+    pods.left_out = NULL;
+    plan = done();
+    ck_assert_str_eq(condition(&plan, "PodTemplateApplied"), "False UnknownField");
+    ck_assert(!plan.transition);
+    pods.left_out = "";
+    plan = done();
+    ck_assert_str_eq(condition(&plan, "PodTemplateApplied"), "? ?");
+    ck_assert(plan.transition);
+    plan = done();
+    ck_assert(!plan.transition);
+}
+END_TEST
+
 START_TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
 {
     done();
@@ -376,6 +394,8 @@ int main(void)
     tcase_add_test(tcase, pods_decide_on_ready_and_the_device_on_connected);
     tcase_add_test(tcase, first_heartbeat_of_a_life_is_told_once);
     tcase_add_test(tcase, another_leader_leaves_the_connection_as_it_was_until_it_has_heard);
+    tcase_add_test(tcase,
+                   field_that_the_api_server_left_out_is_said_until_the_pods_are_written_again);
     tcase_add_test(tcase, trouble_of_pods_is_a_condition_and_readiness_an_event);
     tcase_add_loop_test(tcase, what_keeps_messages_away_keeps_no_jobs_away, 0,
                         ARRAY_LEN(OBSTACLES));
