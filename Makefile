@@ -305,3 +305,21 @@ clean: ## remove build/ (the control plane's cache outside the tree stays)
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+# The simulation: the controller on its own threads, one at a time, with a virtual clock. Its objects stand before the
+# archives, so that the linker takes its transport, watch loop and MQTT connection, and not the real ones.
+SIM_WRAPPED := pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock pthread_cond_wait \
+               pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast pthread_rwlock_rdlock \
+               pthread_rwlock_wrlock pthread_rwlock_unlock clock_gettime poll write _exit getrandom getentropy RAND_bytes
+SIM_SRC := $(wildcard controller/tests/sim/*.c)
+SIMULATE := $(OUT)/controller/tests/sim/simulate
+$(SIMULATE): LDFLAGS_ALL += $(FAST_LINK)
+$(SIMULATE): $(call objects,$(SIM_SRC) controller/tests/device_model.c) \
+             $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/fake_*.c) common/tests/apply_patch.c) \
+             $(addprefix $(OUT)/,libcontroller.a libcerts.a libcommon.a)
+	@$(CC) $(LDFLAGS_ALL) $(SIM_WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(LDLIBS_ALL)
+-include $(patsubst %.c,$(OUT)/%.d,$(SIM_SRC))
+SEEDS ?= 1000
+.PHONY: simulate
+simulate: $(SIMULATE) ## whole controllers under a virtual clock, with faults by SEED (1), SEEDS (1000) of them
+	@$(SIMULATE) $(SEED) $(SEEDS)

@@ -149,6 +149,7 @@ quick() {
     beside quick_beside
     KNOWN+=(control-plane lint tools)
     stage unit make --no-print-directory unit-quick
+    stage simulate make --no-print-directory simulate
     stage demo e2e/demo.sh
     stage e2e quick_cases
     beside_ends
@@ -178,6 +179,7 @@ full() {
     for flavour in plain asan tsan; do
         stage unit-$flavour make --no-print-directory -j"$(nproc)" FLAVOUR=$flavour unit
     done
+    stage simulate make --no-print-directory simulate SEEDS=100000
     stage tools tools
     stage schedules make --no-print-directory schedules SCHEDULES=20000
     stage aggregators make --no-print-directory aggregators AGGREGATIONS=2000

@@ -130,7 +130,8 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
         server->connections->previous = connection;
     server->connections = connection;
     daemon->connections++;
-    daemon->pending--;
+    if (daemon->pending)
+        daemon->pending--;
     wake_if_wanted(server);
     pthread_mutex_unlock(&server->lock);
     return connection;

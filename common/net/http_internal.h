@@ -26,8 +26,9 @@ struct http_daemon {
     int64_t drain_deadline_ms; /* once it is replaced */
     /* With the server's lock: */
     size_t connections;
-    size_t pending; /* given to libmicrohttpd, which has not begun with them yet */
-    bool ends;      /* nothing waits in it any more */
+    size_t pending;     /* given to libmicrohttpd, which has not begun with them yet */
+    int64_t pending_ms; /* when the last one was given */
+    bool ends;          /* nothing waits in it any more */
 };
 
 /*

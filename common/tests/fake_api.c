@@ -41,6 +41,11 @@ void fake_api_destroy(struct fake_api *api)
     free(api);
 }
 
+void fake_api_set_clock(struct fake_api *api, const struct clock *clock)
+{
+    api->store.clock = clock;
+}
+
 void fake_api_on_change(struct fake_api *api, fake_change_fn *function, void *ctx)
 {
     pthread_mutex_lock(&api->lock);

@@ -1,6 +1,7 @@
 /* An API server in memory behind http_roundtrip_fn: any kind, by its path. For tests. */
 #pragma once
 
+#include "common/base/clock.h"
 #include "common/kube/client.h"
 
 /*
@@ -17,6 +18,9 @@ struct fake_api;
 struct fake_api *fake_api_create(void);
 void fake_api_destroy(struct fake_api *api);
 http_roundtrip_fn fake_api_roundtrip; /* ctx: struct fake_api * */
+
+/* Objects are dated by this clock from now on; without one, all by the same time. */
+void fake_api_set_clock(struct fake_api *api, const struct clock *clock);
 
 /*
  * Every change, in order. old NULL: created; current NULL: deleted, and old carries the version of

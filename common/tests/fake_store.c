@@ -49,15 +49,24 @@ const char *fake_metadata_string(const cJSON *object, const char *key)
     return json_string(json_path(object, "metadata", key, NULL), "");
 }
 
+const char *fake_store_now(const struct fake_store *store, int64_t offset_s,
+                           char ret[static RFC3339_LEN])
+{
+    int64_t now_us =
+        store->clock ? clock_wall_us(store->clock) : INT64_C(1767225600000000) + offset_s * 1000000;
+
+    return rfc3339_format(now_us, ret);
+}
+
 void fake_store_complete(struct fake_store *store, cJSON *object)
 {
-    char uid[37];
+    char uid[37], time[RFC3339_LEN];
     cJSON *metadata = fake_metadata(object);
 
     snprintf(uid, sizeof(uid), "00000000-0000-4000-8000-%012u", ++store->uids);
     json_set_string(metadata, "uid", uid);
     json_set_int(metadata, "generation", 1);
-    json_set_string(metadata, "creationTimestamp", "2026-01-01T00:00:00Z");
+    json_set_string(metadata, "creationTimestamp", fake_store_now(store, 0, time));
 }
 
 static void set_version(struct fake_store *store, cJSON *object)

@@ -12,6 +12,7 @@ struct fake_store {
     unsigned uids;
     fake_change_fn *on_change;
     void *ctx;
+    const struct clock *clock; /* NULL: time stands still */
 };
 struct fake_entry {
     char *key; /* "<api path>/<plural>|<ns>/<name>" */
@@ -28,6 +29,9 @@ struct fake_entry *fake_store_find(const struct fake_store *store, const char *k
 cJSON *fake_metadata(cJSON *object);
 
 const char *fake_metadata_string(const cJSON *object, const char *key); /* "": not there */
+/* "2026-01-01T00:00:00Z" plus offset_s, or the time of the store's clock. */
+const char *fake_store_now(const struct fake_store *store, int64_t offset_s,
+                           char ret[static RFC3339_LEN]);
 /* What the API server adds to a new object: uid, generation, creationTimestamp. */
 void fake_store_complete(struct fake_store *store, cJSON *object);
 

@@ -236,7 +236,9 @@ static void delete_object(struct fake_exchange *x, struct fake_entry *entry, con
     }
     if (!*fake_metadata_string(entry->object, "deletionTimestamp")) {
         cJSON *current = json_copy(entry->object);
-        json_set_string(fake_metadata(current), "deletionTimestamp", "2026-01-01T00:00:01Z");
+        char time[RFC3339_LEN];
+        json_set_string(fake_metadata(current), "deletionTimestamp",
+                        fake_store_now(x->store, 1, time));
         raise_generation(current);
         fake_store_replace(x->store, entry, current);
     }

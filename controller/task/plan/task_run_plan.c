@@ -19,7 +19,8 @@ void task_begin_run(struct arena *arena, const struct task_observed *observed,
     struct task_status *status = &plan->status;
 
     task_reset(arena, observed, plan);
-    task_clear_assigned(status);
+    status->assigned_proplet = NULL;
+    status->assigned_client_id = NULL;
     status->reason = NULL;
     task_renew_counts(status);
     if (!str_is_empty(observed->task.spec.schedule)) /* asked for by hand, it is for now */

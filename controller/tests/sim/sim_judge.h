@@ -1,0 +1,12 @@
+/* What must hold at the end of a simulation, whatever happened in it. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/base/arena.h"
+
+/* Every Task that is still there has ended, for a reason that its status names. */
+bool sim_judge_all_ended(struct arena *arena, const char **ret_first);
+/* Ends the run with sim_fail where a guarantee of docs/architecture.md is broken. */
+void sim_judge_results(struct arena *arena); /* G1, G3 */
+void sim_judge_starts(void);                 /* G2 */
