@@ -55,8 +55,8 @@ struct mqtt_options {
  * return. Only the broker bounds len: a message is in memory, twice, before it can be looked at. duplicate: the broker says that it may have sent it before. */
 typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, size_t len,
                              bool duplicate);
-/* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80), which is told
- * once a connection. It is asked for again, with jittered back-off from 1 to 30 s, until it is
+/* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80), which is
+ * reported once a connection. It is asked for again, with jittered back-off from 1 to 30 s, until it is
  * granted. */
 typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
 /* The connection's thread. A retained message is acknowledged and not handed over: the broker sent its

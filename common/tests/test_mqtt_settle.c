@@ -262,6 +262,7 @@ START_TEST(who_may_not_act_acknowledges_nothing)
 }
 END_TEST
 
+/* First as the broker's copy for the new subscription, then as a message that is published now. */
 START_TEST(retained_message_is_dropped_and_acknowledged_and_a_live_one_is_handed_over)
 {
     probe_publish_retained(broker, "results", "old");

@@ -56,8 +56,8 @@ const char *update_find_task(struct store *tasks, struct store *proplets, struct
     const struct kube_object *task =
         find_members(tasks, proplets, arena, round_uid, identity, &count);
 
-    if (!task && !store_count(tasks, INDEX_JOB, round_uid))
-        return "unknown_task";
+    if (!task)
+        return store_count(tasks, INDEX_JOB, round_uid) ? "other_proplet" : "unknown_task";
     if (count != 1)
         return "other_proplet";
 

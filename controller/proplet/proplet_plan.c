@@ -318,7 +318,7 @@ static bool tell_left_out(struct arena *arena, const struct proplet_observed *ob
     return set_condition(observed, list, "PodTemplateApplied", CONDITION_FALSE, &said);
 }
 
-/* What Ready names as the obstacle is gone, and another one would be known. */
+/* The obstacle that Ready names is gone, and another one would be known. */
 static bool is_obstacle_gone(const struct proplet_observed *observed)
 {
     const cJSON *ready = condition_get(observed->proplet.status.conditions, "Ready");
@@ -371,7 +371,8 @@ static bool plan_offline_since(const struct proplet_observed *observed,
     return status->offline_since_us != observed->proplet.status.offline_since_us;
 }
 
-/* What an earlier leader wrote stands until this one knows better: what led to it is not known here. */
+/* The condition that an earlier leader wrote stands until this one knows better, since it does not know
+ * the reasons. */
 static enum condition_status judge_health(const struct fleet_device *device, const cJSON *old)
 {
     bool was_unhealthy = condition_is(old, "Healthy", CONDITION_FALSE);

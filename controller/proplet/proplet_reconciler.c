@@ -62,7 +62,7 @@ static const struct kube_object *oldest_of(const struct object_list *list)
     return oldest;
 }
 
-/* Of those under the value; NULL: it is this object. */
+/* Returns the oldest object under the value, NULL if that is this one. */
 static const struct kube_object *older_holder(struct shared *shared, struct arena *arena,
                                               const struct kube_object *object, const char *index,
                                               const char *value)
@@ -326,8 +326,8 @@ static bool has_identity(const struct identity_list *list, const char *key)
     return false;
 }
 
-/* Identities of the changed object that are in one list and not in the other. gone: nobody may have
- * them any more. */
+/* Wakes the claimants of identities that the changed object has in one list and not in the other.
+ * gone: it was perhaps the last that had them. */
 static void wake_claimants(struct shared *shared, struct arena *arena,
                            const struct kube_object *changed, const struct identity_list *list,
                            const struct identity_list *other, bool gone, struct workqueue *queue)
@@ -388,8 +388,15 @@ static void proplet_gone(struct shared *shared, const char *uid)
     refresh_budget_release(shared->budget, uid);
 }
 
-/* It came to a channel, or left it; "": none. */
-static void note_channel(struct shared *shared, const char *before, const char *after)
+/* "": of no object, or of one that names none. */
+static void read_channel(struct arena *arena, const struct kube_object *object,
+                         char ret[static CHANNEL_KEY_LEN])
+{
+    if (!object || !proplet_channel_of(kube_object_json(arena, object), ret))
+        *ret = '\0';
+}
+
+static void follow_channel(struct shared *shared, const char *before, const char *after)
 {
     if (str_equal(before, after) || !shared->bridge)
         return;
@@ -399,36 +406,42 @@ static void note_channel(struct shared *shared, const char *before, const char *
         bridge_channel_remove(shared->bridge, before);
 }
 
+/* replaced: see proplet_map_proplet. */
+static void note_channel(struct shared *shared, struct arena *arena, const struct kube_object *old,
+                         const struct kube_object *current, bool replaced, struct workqueue *queue)
+{
+    char before[CHANNEL_KEY_LEN];
+    char after[CHANNEL_KEY_LEN];
+
+    read_channel(arena, old, before);
+    read_channel(arena, current, after);
+    follow_channel(shared, before, after);
+    if (!replaced && str_equal(before, after) &&
+        is_embedded(arena, old) == is_embedded(arena, current))
+        return;
+    if (old)
+        wake_neighbours(shared, arena, old, before, queue);
+    if (current)
+        wake_neighbours(shared, arena, current, after, queue);
+}
+
 void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                          struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct shared *shared = self;
-    char old_channel[CHANNEL_KEY_LEN] = "";
-    char channel[CHANNEL_KEY_LEN] = "";
     const struct identity_list *before = identities_of(arena, old);
     const struct identity_list *after = identities_of(arena, current);
     const struct identity_list *none = identities_of(arena, NULL);
     /* Deleted and made again under its name, between two looks at the API server. */
     bool replaced = old && current && !str_equal(old->uid, current->uid);
 
-    if (old && !proplet_channel_of(kube_object_json(arena, old), old_channel))
-        *old_channel = '\0';
-    if (current && !proplet_channel_of(kube_object_json(arena, current), channel))
-        *channel = '\0';
     note_member(shared, arena, current ? &current->name : &old->name, current);
     if (current)
         workqueue_add(queue, &current->name);
     if (old && (!current || replaced))
         proplet_gone(shared, old->uid);
-    note_channel(shared, old_channel, channel);
-    if (replaced || !str_equal(old_channel, channel) ||
-        is_embedded(arena, old) != is_embedded(arena, current)) {
-        if (old)
-            wake_neighbours(shared, arena, old, old_channel, queue);
-        if (current)
-            wake_neighbours(shared, arena, current, channel, queue);
-    }
+    note_channel(shared, arena, old, current, replaced, queue);
     wake_claimants(shared, arena, current, after, replaced ? none : before, false, queue);
     wake_claimants(shared, arena, old, before, replaced ? none : after, true, queue);
 }
