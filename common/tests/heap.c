@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/base/compiler.h"
 #include <string.h>
 
 #if defined(__has_feature)
@@ -62,7 +64,11 @@ static void begin(void)
 }
 
 #ifdef SANITIZED
-#include <sanitizer/allocator_interface.h>
+/* Of the runtimes of both compilers, of which only clang has the header. */
+extern int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *block,
+                                                                       size_t size),
+                                                     void (*on_free)(const volatile void *block));
+extern size_t __sanitizer_get_allocated_size(const volatile void *block);
 
 static void on_malloc(const volatile void *block UNUSED, size_t size)
 {
