@@ -296,10 +296,10 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t
     observe_answer(shared, rc, due_ms, ret);
 }
 
-/* Its result is in the broker, for lack of memory here: neither silent nor overdue. */
-static void observe_elsewhere(struct shared *shared, struct task_observed *ret)
+/* A result of this Task is in the broker, for lack of memory here: neither silent nor overdue. */
+static void observe_elsewhere(struct shared *shared, const char *uid, struct task_observed *ret)
 {
-    if (!mailbox_is_elsewhere(shared->mailbox, ret->uid))
+    if (!mailbox_is_elsewhere(shared->mailbox, uid))
         return;
     ret->may_start = false;
     ret->answer_awaited = true;
@@ -345,6 +345,7 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
         observe_proplet(shared, rc, &part->task, &part->proplet);
         int64_t own_ms = task_end_due_ms(part);
         observe_backlog(shared, rc, own_ms > due_ms ? own_ms : due_ms, part);
+        observe_elsewhere(shared, task->uid, part);
     }
     attempts_targets(shared->attempts, task->uid, attempt, last + 1, task->now_ms);
     *ret_count = list->len;
@@ -424,7 +425,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (r < 0)
         return r;
     observe_backlog(shared, rc, task_end_due_ms(ret), ret);
-    observe_elsewhere(shared, ret);
+    observe_elsewhere(shared, ret->uid, ret);
     size_t part_count;
     struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
     ret->parts = parts;

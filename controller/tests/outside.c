@@ -244,6 +244,12 @@ static void hold(const struct outside_copy *copy)
         mailbox_put_copy(stage.shared.mailbox, copy->uid, &mail, copy->name);
 }
 
+static void hold_all(void)
+{
+    for (size_t i = 0; i < outside.copy_count; i++)
+        hold(&outside.copies[i]);
+}
+
 static void remove_copies(void)
 {
     for (char *name; (name = mailbox_take_released(stage.shared.mailbox)); free(name)) {
@@ -279,6 +285,8 @@ static void quarantine(void)
         };
         hold(copy);
     }
+    if (mailbox_recall(stage.shared.mailbox))
+        hold_all();
 }
 
 /* A process has so many turns before the first message of the backlog comes. */
@@ -322,8 +330,7 @@ bool outside_between(void)
     if (outside.away || outside.slow)
         return false;
     if (outside.died) {
-        for (size_t i = 0; i < outside.copy_count; i++)
-            hold(&outside.copies[i]);
+        hold_all();
         outside.delivered = outside.acknowledged;
         outside.turns = 0;
         outside.marker_lost_ms = 0;

@@ -8,13 +8,14 @@
 #define SPEC "\"file\":\"AGFzbQEAAAA=\",\"propletSelector\":{\"propletId\":\"%s\"}"
 #define MINUTES 10
 
-/* How writes of the Task "one" are answered; 0: they are done. */
+/* How writes of Tasks whose names begin so are answered; 0: they are done. */
 static int status;
+static const char *whose;
 
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
-    if (!status || !request->body || !strstr(request->path, "/tasks/one"))
+    if (!status || !request->body || !strstr(request->path, whose))
         return outside_roundtrip(ctx, arena, request, ret, err);
 
     const char *body =
@@ -73,6 +74,7 @@ static const char *phase_of(const char *name)
 static void set_up(void)
 {
     status = 0;
+    whose = "/tasks/one";
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
@@ -131,6 +133,39 @@ START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_los
 }
 END_TEST
 
+/* More than half of what the mailbox has room for. */
+#define MANY 10
+
+/* Their results are not here, so for the controller they are silent. */
+START_TEST(task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue)
+{
+    const char *names[MANY];
+
+    outside.one_by_one = false;
+    for (int i = 0; i < MANY; i++) {
+        names[i] = arena_printf(stage.arena, "many-%d", i);
+        put(names[i], "alpha", ",\"activeDeadlineSeconds\":30");
+    }
+    stage_run();
+    for (int i = 0; i < MANY; i++)
+        ck_assert(outside_answer_one(id_of(names[i])));
+    whose = "/tasks/many";
+    status = 403;
+    pass_minutes();
+    ck_assert_uint_eq(outside.acknowledged, MANY);
+    ck_assert_uint_lt(mailbox_len(stage.shared.mailbox), MANY);
+
+    status = 0;
+    pass_minutes();
+    for (int i = 0; i < MANY; i++)
+        ck_assert_msg(str_equal(phase_of(names[i]), "completed"), "%s is %s", names[i],
+                      phase_of(names[i]));
+    for (size_t i = 0; i < outside.run_count; i++)
+        ck_assert_msg(outside.runs[i].executions == 1, "%s ran %d times", outside.runs[i].id,
+                      outside.runs[i].executions);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bystanders");
@@ -141,6 +176,7 @@ int main(void)
     tcase_add_loop_test(tcase,
                         result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost, 0,
                         2 * ARRAY_LEN(TROUBLES));
+    tcase_add_test(tcase, task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

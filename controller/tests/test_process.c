@@ -147,6 +147,19 @@ START_TEST(a_standby_that_may_not_read_the_lease_is_not_ready)
 }
 END_TEST
 
+START_TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
+{
+    char why[256] = "";
+
+    ck_assert_int_eq(process_check_rights(&process, why, sizeof(why)), 1);
+    attempts_forbidden(process.shared.attempts, "uid-1", 1, clock_monotonic_ms(&CLOCK_SYSTEM));
+    ck_assert_int_eq(process_check_rights(&process, why, sizeof(why)), 0);
+    ck_assert_ptr_nonnull(strstr(why, "403 to writes of 1 Tasks"));
+    attempts_not_forbidden(process.shared.attempts, "uid-1");
+    ck_assert_int_eq(process_check_rights(&process, why, sizeof(why)), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("process");
@@ -156,6 +169,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, only_the_holder_of_the_lease_writes_and_connects);
     tcase_add_test(tcase, a_standby_that_may_not_read_the_lease_is_not_ready);
+    tcase_add_test(tcase, a_leader_that_lacks_a_right_is_not_ready_until_it_is_back);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
