@@ -30,6 +30,7 @@
 #define ANNOTATION_SPEC_INDEX API_GROUP "/spec-index"
 #define ANNOTATION_RESTART API_GROUP "/restart"
 #define ANNOTATION_RESULT API_GROUP "/result"
+#define ANNOTATION_STEADY_SINCE API_GROUP "/clock-steady-since" /* of the Lease */
 /* On the pod template of a Proplet: what was wanted when it was written; the version of the Secret
  * with the key of spec.connectionConfig.clientKey, so that a new key starts new pods. */
 #define ANNOTATION_TEMPLATE_HASH API_GROUP "/template-hash"

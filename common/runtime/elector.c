@@ -28,6 +28,8 @@ struct elector {
     struct kube_client *client;
     const struct clock *clock;
     struct elector_callbacks callbacks;
+    struct timeline *timeline; /* NULL: none is handed over */
+    const char *annotation;
 
     /* The lease thread's own. */
     struct lease_view view;
@@ -89,6 +91,13 @@ struct elector *elector_create(const struct elector_options *options, struct kub
     cond_init(&elector->changed);
     set_status(elector, false);
     return elector;
+}
+
+void elector_set_timeline(struct elector *elector, struct timeline *timeline,
+                          const char *annotation)
+{
+    elector->timeline = timeline;
+    elector->annotation = annotation;
 }
 
 void elector_destroy(struct elector *elector)
@@ -169,6 +178,35 @@ static int read_lease(struct elector *elector, struct arena *arena, struct error
     return 0;
 }
 
+/* Before we act: the Lease that was seen says since when the clock is watched. */
+static void take_over_timeline(const struct elector *elector, struct arena *arena)
+{
+    const cJSON *seen = elector->seen ? kube_object_json(arena, elector->seen) : NULL;
+    const char *since =
+        json_string(json_path(seen, "metadata", "annotations", elector->annotation, NULL), "");
+    const char *renewed = json_string(json_path(seen, "spec", "renewTime", NULL), "");
+    int64_t now_us = timeline_now_us(elector->timeline, NULL);
+    int64_t since_us;
+    int64_t renewed_us;
+    bool goes_on = rfc3339_parse(since, &since_us) && rfc3339_parse(renewed, &renewed_us) &&
+                   since_us <= renewed_us && renewed_us <= now_us &&
+                   now_us - renewed_us <= ELECTOR_MAX_GAP_US;
+
+    timeline_take_over(elector->timeline, goes_on ? since_us : now_us);
+}
+
+static void hand_over_timeline(const struct elector *elector, cJSON *lease)
+{
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(lease, "metadata");
+    cJSON *annotations = cJSON_GetObjectItemCaseSensitive(metadata, "annotations");
+    char since[RFC3339_LEN];
+
+    if (!annotations)
+        annotations = json_set_object(metadata, "annotations");
+    (void)rfc3339_format_micro(timeline_since_us(elector->timeline), since);
+    json_set_string(annotations, elector->annotation, since);
+}
+
 /* What was seen, or a new one, with us as its holder. holder "": the Lease is given up. */
 static cJSON *lease_object(const struct elector *elector, struct arena *arena,
                            enum lease_action action, const char *holder)
@@ -203,12 +241,17 @@ static cJSON *lease_object(const struct elector *elector, struct arena *arena,
         json_set_int(spec, "leaseTransitions", elector->led ? elector->transitions : 0);
     else if (action == LEASE_TAKE)
         json_set_int(spec, "leaseTransitions", elector->view.transitions + 1);
+    if (elector->timeline)
+        hand_over_timeline(elector, lease);
     return lease;
 }
 
 static int write_lease(struct elector *elector, struct arena *arena, enum lease_action action,
                        const char *holder, struct error *err)
 {
+    if (elector->timeline && !elector->led)
+        take_over_timeline(elector, arena);
+
     struct kube_object *reply = NULL;
     const cJSON *lease = lease_object(elector, arena, action, holder);
     int r;

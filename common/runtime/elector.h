@@ -1,7 +1,7 @@
 /* Leader election on a Lease with client-go's algorithm (tools/leaderelection). */
 #pragma once
 
-#include "common/base/clock.h"
+#include "common/base/timeline.h"
 #include "common/kube/client.h"
 
 struct elector_options {
@@ -44,6 +44,16 @@ struct elector *elector_create(const struct elector_options *options, struct kub
                                const struct clock *clock,
                                const struct elector_callbacks *callbacks);
 void elector_destroy(struct elector *elector);
+/*
+ * Before start: the timeline is handed over with the Lease, in this annotation, which says since when
+ * the wall clock of its holders has made no step. A new holder counts from there if its own clock
+ * goes on where renewTime ended, at most ELECTOR_MAX_GAP_US later (the longest back-off of a
+ * container that ends again and again); otherwise from the moment when it takes the Lease. Both
+ * outlive the elector.
+ */
+#define ELECTOR_MAX_GAP_US INT64_C(300000000)
+void elector_set_timeline(struct elector *elector, struct timeline *timeline,
+                          const char *annotation);
 /* ERROR_INVALID: the options do not fit together. */
 int elector_start(struct elector *elector, struct error *err) MUST_CHECK;
 /* Any thread, no lock, no I/O: we hold the Lease and its local renew deadline has not passed. The

@@ -254,6 +254,104 @@ START_TEST(options_that_do_not_fit_together_are_refused)
 }
 END_TEST
 
+/* ---- the timeline ---- */
+
+#define ANNOTATION "example.com/since"
+#define SECOND INT64_C(1000000)
+
+static struct timeline *timeline;
+
+static void timeline_set_up(void)
+{
+    elector_set_up();
+    timeline = timeline_create(&bench.clock.clock);
+    elector_set_timeline(bench.elector, timeline, ANNOTATION);
+}
+
+static void timeline_tear_down(void)
+{
+    elector_tear_down();
+    timeline_destroy(timeline);
+}
+
+/* Released then, after its holders had watched since then. */
+static void put_watched(int64_t since_us, int64_t renewed_us)
+{
+    char since[RFC3339_LEN];
+    char renewed[RFC3339_LEN];
+    const char *text = arena_printf(
+        bench.arena,
+        "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"propeller-controller\","
+        "\"annotations\":{\"a\":\"b\",\"" ANNOTATION "\":\"%s\"}},"
+        "\"spec\":{\"holderIdentity\":\"\",\"leaseTransitions\":1,\"renewTime\":\"%s\"}}",
+        rfc3339_format_micro(since_us, since), rfc3339_format_micro(renewed_us, renewed));
+
+    fake_api_put(bench.api, &KIND_LEASE, parsed(bench.arena, text));
+}
+
+static void expect_watched(int64_t since_us)
+{
+    const cJSON *lease = fake_api_get(bench.api, bench.arena, &KIND_LEASE, &ELECTOR_OPTIONS.lease);
+    const char *told =
+        json_string(json_path(lease, "metadata", "annotations", ANNOTATION, NULL), "");
+    char since[RFC3339_LEN];
+
+    ck_assert_str_eq(told, rfc3339_format_micro(since_us, since));
+    ck_assert_int_eq(timeline_since_us(timeline), since_us);
+}
+
+static const struct {
+    int64_t since_us, renewed_us; /* before now */
+    bool goes_on;
+} HANDED_OVER[] = {
+    { 3600 * SECOND, 0, true },
+    { 3600 * SECOND, ELECTOR_MAX_GAP_US, true },
+    { 3600 * SECOND, ELECTOR_MAX_GAP_US + SECOND, false }, /* nobody watched, or a step ahead */
+    { -3600 * SECOND, -7200 * SECOND, false },             /* a step back */
+    { -3600 * SECOND, 0, false },                          /* nonsense */
+};
+
+START_TEST(a_new_leader_goes_on_counting_where_the_last_one_ended)
+{
+    int64_t now_us = clock_wall_us(&bench.clock.clock);
+
+    put_watched(now_us - HANDED_OVER[_i].since_us, now_us - HANDED_OVER[_i].renewed_us);
+    elector_lead();
+    expect_watched(HANDED_OVER[_i].goes_on ? now_us - HANDED_OVER[_i].since_us : now_us);
+    ck_assert_str_eq(json_string(json_path(fake_api_get(bench.api, bench.arena, &KIND_LEASE,
+                                                        &ELECTOR_OPTIONS.lease),
+                                           "metadata", "annotations", "a", NULL),
+                                 ""),
+                     "b");
+}
+END_TEST
+
+START_TEST(a_lease_without_a_word_on_the_clock_begins_now)
+{
+    if (_i)
+        lease_put("", 1, "");
+    fake_clock_advance(&bench.clock, 5000);
+    elector_lead();
+    expect_watched(clock_wall_us(&bench.clock.clock));
+}
+END_TEST
+
+START_TEST(a_step_of_the_clock_is_handed_over_with_the_next_renewal)
+{
+    int64_t before_us = clock_wall_us(&bench.clock.clock);
+    elector_lead();
+    fake_clock_advance(&bench.clock, RETRY_MS);
+    (void)elector_step(bench.elector);
+    expect_watched(before_us);
+    fake_clock_advance(&bench.clock, RETRY_MS);
+    fake_clock_step(&bench.clock, _i ? -86400000 : 86400000);
+    int64_t stepped_us = clock_wall_us(&bench.clock.clock);
+    (void)elector_step(bench.elector);
+    expect_watched(stepped_us);
+    ck_assert(elector_may_act(bench.elector));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elector");
@@ -281,5 +379,14 @@ int main(void)
     tcase_add_loop_test(lease, options_that_do_not_fit_together_are_refused, 0,
                         (int)ARRAY_LEN(UNUSABLE));
     suite_add_tcase(suite, lease);
+
+    TCase *time = tcase_create("timeline");
+
+    tcase_add_checked_fixture(time, timeline_set_up, timeline_tear_down);
+    tcase_add_loop_test(time, a_new_leader_goes_on_counting_where_the_last_one_ended, 0,
+                        (int)ARRAY_LEN(HANDED_OVER));
+    tcase_add_loop_test(time, a_lease_without_a_word_on_the_clock_begins_now, 0, 2);
+    tcase_add_loop_test(time, a_step_of_the_clock_is_handed_over_with_the_next_renewal, 0, 2);
+    suite_add_tcase(suite, time);
     return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/api/names.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
@@ -97,6 +98,7 @@ static void make_elector(struct process *process)
     process->lease_client =
         kube_client_create(process->config, (uint32_t)settings->renew_deadline_ms / 2);
     process->elector = elector_create(&options, process->lease_client, &CLOCK_SYSTEM, &callbacks);
+    elector_set_timeline(process->elector, process->shared.timeline, ANNOTATION_STEADY_SINCE);
 }
 
 static int make_bridge(struct process *process, struct error *err)
@@ -290,6 +292,7 @@ int process_create(struct process *process, struct error *err)
     *shared = (struct shared){
         .settings = &process->settings,
         .clock = &CLOCK_SYSTEM,
+        .timeline = timeline_create(&CLOCK_SYSTEM),
         .tasks = make_informer(process, &KIND_TASK, NULL, project_task),
         .proplets = make_informer(process, &KIND_PROPLET, NULL, project_proplet),
         .jobs = make_informer(process, &KIND_PROPELLERJOB, NULL, project_propellerjob),
@@ -367,6 +370,7 @@ void process_destroy(struct process *process)
     refresh_budget_destroy(shared->budget);
     fleet_destroy(shared->fleet);
     fleet_brake_destroy(shared->brake);
+    timeline_destroy(shared->timeline);
     kube_client_destroy(process->lease_client);
     identities_destroy(process->identities);
     kube_client_destroy(process->client);
