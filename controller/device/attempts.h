@@ -10,7 +10,8 @@
 /*
  * One entry a Task, by uid, of its current attempt only: naming a later attempt resets it. All
  * times are monotonic milliseconds, 0: never. Any thread; one leaf mutex. Entries go with
- * attempts_remove, when the Task is gone.
+ * attempts_remove, when the Task is gone. A Proplet that is being deleted has one, too, for
+ * deleting_ms.
  */
 struct attempts;
 

@@ -8,7 +8,8 @@
 /*
  * The fleet are all Proplets that this controller serves, of all namespaces: they share its
  * connection to the broker. What it knows comes from their statuses, so the next process knows the
- * same. Any thread; one leaf mutex. now_us: wall clock, now_ms: monotonic.
+ * same. Any thread; one leaf mutex. offline_since_us and now_us: as timeline_steady_us
+ * tells them; now_ms: monotonic.
  */
 struct fleet_brake;
 struct fleet_brake *fleet_brake_create(void);

@@ -21,7 +21,7 @@
 /* What did not come back within this time will not: then they count as lost, each by its policy. */
 #define BRAKE_LIMIT_S (24 * 60 * 60)
 
-/* So many Proplets went Offline then (wall clock) and still are. */
+/* So many Proplets went Offline then (steady clock) and still are. */
 struct brake_burst {
     int64_t since_us;
     size_t count;

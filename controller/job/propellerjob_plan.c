@@ -43,6 +43,11 @@ static void set_condition(const struct planning *planning, const char *type,
     ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
 }
 
+static int64_t age_us(const struct job_observed *observed, int64_t since_us)
+{
+    return timeline_age_us(&observed->time, observed->now_us, since_us);
+}
+
 static int64_t limit_us(const struct json_opt_int *seconds)
 {
     return plan_limit_us(seconds->value);
@@ -83,8 +88,8 @@ static bool is_overdue(struct planning *planning)
     if (!spec->active_deadline_seconds.set || !observed->job.status.start_time_us || spec->suspend)
         return false;
 
-    int64_t left_us = observed->job.status.start_time_us +
-                      limit_us(&spec->active_deadline_seconds) - observed->now_us;
+    int64_t left_us = limit_us(&spec->active_deadline_seconds) -
+                      age_us(observed, observed->job.status.start_time_us);
     if (left_us > 0)
         plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
     return left_us <= 0;
@@ -319,10 +324,9 @@ static const char *trouble_message(const struct planning *planning)
 {
     const struct job_observed *observed = planning->observed;
     const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
-    int64_t age_us = observed->now_us - observed->job.status.updated_at_us;
 
     if (str_equal(json_string(json_get(stored, "reason"), ""), JOB_REASON_NOT_CREATED) &&
-        age_us < JOB_TROUBLE_INTERVAL_US)
+        age_us(observed, observed->job.status.updated_at_us) < JOB_TROUBLE_INTERVAL_US)
         return json_string(json_get(stored, "message"), "");
     return observed->blocked;
 }
@@ -362,7 +366,7 @@ static void spare_writes(const struct planning *planning)
 {
     const struct propellerjob_status *stored = &planning->observed->job.status;
     struct propellerjob_status *status = &planning->plan->status;
-    int64_t left_us = stored->updated_at_us + JOB_COUNTS_INTERVAL_US - planning->observed->now_us;
+    int64_t left_us = JOB_COUNTS_INTERVAL_US - age_us(planning->observed, stored->updated_at_us);
     struct propellerjob_status quiet = *status;
 
     quiet.completed_count = stored->completed_count;
@@ -386,7 +390,7 @@ static void plan_finished(const struct job_observed *observed, struct job_plan *
     if (!ttl->set || !observed->job.status.finish_time_us)
         return;
 
-    int64_t left_us = observed->job.status.finish_time_us + limit_us(ttl) - observed->now_us;
+    int64_t left_us = limit_us(ttl) - age_us(observed, observed->job.status.finish_time_us);
     if (left_us <= 0)
         plan->remove = true;
     else

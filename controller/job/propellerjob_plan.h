@@ -1,6 +1,7 @@
 /* What to do with a PropellerJob, decided from what was observed. Pure. */
 #pragma once
 
+#include "common/base/timeline.h"
 #include "controller/events/transitions.h"
 #include "controller/job/propellerjob_tasks.h"
 #include "controller/task/plan/task_outcome.h"
@@ -47,6 +48,7 @@ struct job_observed {
     int64_t generation;
     int64_t created_us;
     int64_t now_us;
+    struct timeline_view time; /* what waits is counted with it */
     struct propellerjob job;
     const struct job_tasks *tasks;
     const struct job_task_state *states; /* of tasks->items */

@@ -58,8 +58,8 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
                    const cJSON *json, struct job_tasks *tasks, struct job_observed *ret,
                    struct error *err)
 {
-    *ret = (struct job_observed){ .generation = object->generation,
-                                  .now_us = clock_wall_us(rc->clock) };
+    *ret = (struct job_observed){ .generation = object->generation };
+    ret->now_us = timeline_now_us(shared->timeline, &ret->time);
     rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
                   &ret->created_us);
     int r = propellerjob_decode(rc->arena, json, &ret->job, err);

@@ -133,7 +133,7 @@ static int start_controllers(void *self, struct error *err)
     struct process *process = self;
 
     task_note_all(&process->shared);
-    task_room_restore(&process->shared, clock_wall_us(&CLOCK_SYSTEM));
+    task_room_restore(&process->shared, timeline_now_us(process->shared.timeline, NULL));
     int r = controller_start(process->proplet_controller, err);
     if (r < 0)
         return r;

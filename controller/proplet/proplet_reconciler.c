@@ -126,7 +126,7 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
         .tasks = placements_count(shared->placements, object->name.ns, object->name.name),
         .threshold_ms = shared->settings->last_seen_threshold_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
-        .now_us = clock_wall_us(rc->clock),
+        .now_us = timeline_now_us(shared->timeline, NULL),
     };
     if (shared->bridge)
         ret->channel = bridge_channel_state(shared->bridge, channel);
@@ -153,8 +153,8 @@ static void announce_brake(struct shared *shared, const struct reconcile *rc)
 {
     struct brake_plan brake;
 
-    if (!fleet_brake_news(shared->brake, clock_wall_us(rc->clock), clock_monotonic_ms(rc->clock),
-                          &brake))
+    if (!fleet_brake_news(shared->brake, clock_boot_ms(rc->clock) * 1000,
+                          clock_monotonic_ms(rc->clock), &brake))
         return;
     metric_set(&BRAKE, brake.holds, NULL);
     if (brake.holds) {
@@ -244,12 +244,11 @@ static int release(struct shared *shared, struct reconcile *rc, const struct kub
     char key[KUBE_KEY_LEN];
     size_t tasks = store_count(informer_store(shared->tasks), INDEX_ASSIGNED,
                                kube_name_key(&object->name, key));
-    int64_t deleted_us = 0;
+    int64_t now_ms = clock_monotonic_ms(rc->clock);
 
-    rfc3339_parse(json_string(json_path(json, "metadata", "deletionTimestamp", NULL), ""),
-                  &deleted_us);
-    int64_t left_ms =
-        shared->settings->stop_timeout_ms - (clock_wall_us(rc->clock) - deleted_us) / 1000;
+    attempts_deleting(shared->attempts, object->uid, 0, now_ms);
+    int64_t since_ms = attempts_get(shared->attempts, object->uid, 0, now_ms).deleting_ms;
+    int64_t left_ms = since_ms + shared->settings->stop_timeout_ms - now_ms;
     if (tasks && left_ms > 0) {
         rc->requeue_after_ms = (uint32_t)left_ms;
         return 0;
@@ -369,11 +368,14 @@ static void note_member(struct shared *shared, struct arena *arena, const struct
                         const struct kube_object *current)
 {
     const cJSON *status = current ? json_get(kube_object_json(arena, current), "status") : NULL;
-    int64_t since_us = 0;
+    struct timeline_view time;
+    int64_t now_us = timeline_now_us(shared->timeline, &time);
+    int64_t since_us = now_us;
 
     rfc3339_parse(json_string(json_get(status, "offlineSince"), ""), &since_us);
-    if (!fleet_brake_note(shared->brake, name, member_of(current, status), since_us,
-                          clock_wall_us(shared->clock), clock_monotonic_ms(shared->clock)) ||
+    if (!fleet_brake_note(shared->brake, name, member_of(current, status),
+                          timeline_steady_us(&time, now_us, since_us),
+                          clock_boot_ms(shared->clock) * 1000, clock_monotonic_ms(shared->clock)) ||
         !shared->task_queue)
         return;
 
@@ -386,6 +388,7 @@ static void proplet_gone(struct shared *shared, const char *uid)
 {
     put_back_done(shared, uid);
     refresh_budget_release(shared->budget, uid);
+    attempts_remove(shared->attempts, uid);
 }
 
 /* "": of no object, or of one that names none. */

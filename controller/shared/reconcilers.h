@@ -1,6 +1,7 @@
 /* Every reconciler and what it needs. */
 #pragma once
 
+#include "common/base/timeline.h"
 #include "common/runtime/controller.h"
 #include "common/runtime/mailbox.h"
 #include "controller/bridge/bridge.h"
@@ -23,6 +24,7 @@ struct model_store;
 struct shared {
     const struct controller_settings *settings;
     const struct clock *clock;
+    struct timeline *timeline; /* of that clock: what waits is counted with it */
     struct informer *tasks;
     struct informer *proplets;
     struct informer *jobs; /* PropellerJobs */

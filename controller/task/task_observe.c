@@ -36,7 +36,7 @@
 static void observe_absence(struct shared *shared, struct reconcile *rc,
                             const struct channel_state *channel, struct observed_proplet *proplet)
 {
-    int64_t now_us = clock_wall_us(rc->clock);
+    int64_t now_us = clock_boot_ms(rc->clock) * 1000;
     int64_t now_ms = clock_monotonic_ms(rc->clock);
     struct brake_state brake = fleet_brake_state(shared->brake, now_us, now_ms);
     int64_t since_ms = channel->since_ms;
@@ -401,8 +401,8 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         .start_confirm_ms = shared->settings->start_confirm_ms,
         .pod_start_ms = shared->settings->pod_start_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
-        .now_us = clock_wall_us(rc->clock),
     };
+    ret->now_us = timeline_now_us(shared->timeline, &ret->time);
     ret->rerun = json_string(json_path(metadata, "annotations", ANNOTATION_RESTART, NULL), NULL);
     rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &ret->created_us);
     rfc3339_parse(json_string(json_get(metadata, "deletionTimestamp"), ""), &ret->deleted_us);

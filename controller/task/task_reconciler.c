@@ -61,7 +61,8 @@ static struct task_plan choose(struct shared *shared, struct reconcile *rc,
     for (int i = 0; i < MAX_CHOICES; i++) {
         uint64_t choices = placements_sequence(shared->placements);
         uint64_t calls = wait_list_sequence(shared->waiting);
-        observed->now_us = clock_wall_us(rc->clock); /* orders the choices, also after a restart */
+        /* orders the choices, also after a restart */
+        observed->now_us = timeline_now_us(shared->timeline, &observed->time);
         if (task_needs_candidates(observed))
             task_room_look(shared, rc, json, observed);
 

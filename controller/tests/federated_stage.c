@@ -177,14 +177,15 @@ static void start_process(void)
         .queue = workqueue_create("traininground", &federated.clock.clock),
         .reconcile = traininground_reconcile,
     };
-    federated.shared =
-        (struct shared){ .settings = &settings,
-                         .task_queue = workqueue_create("task", &federated.clock.clock),
-                         .round_models = process.store,
-                         .job_models = process.store,
-                         .model_cache = model_cache_create(process.store),
-                         .gone_scopes =
-                             process.store->type->is_owned ? NULL : gone_scopes_create() };
+    federated.shared = (struct shared){
+        .settings = &settings,
+        .task_queue = workqueue_create("task", &federated.clock.clock),
+        .timeline = fake_clock_timeline(&federated.clock, federated.shared.timeline),
+        .round_models = process.store,
+        .job_models = process.store,
+        .model_cache = model_cache_create(process.store),
+        .gone_scopes = process.store->type->is_owned ? NULL : gone_scopes_create()
+    };
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
         const struct watch_options watch = { .kind = KINDS[i].kind, .project = KINDS[i].project };
         *informer_of(i) = informer_create(process.loop, &watch);
@@ -249,6 +250,7 @@ void federated_stage_tear_down(void)
     kube_client_destroy(federated.user);
     kube_config_destroy(process.config);
     fake_api_destroy(federated.api);
+    timeline_destroy(federated.shared.timeline);
     arena_destroy(federated.arena);
 }
 

@@ -125,6 +125,7 @@ static void start_process(void)
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
         .task_queue = workqueue_create("task", &jobs.clock.clock),
+        .timeline = fake_clock_timeline(&jobs.clock, jobs.shared.timeline),
     };
     indexes_add_task(informer_store(jobs.shared.tasks));
     indexes_add_propellerjob(informer_store(jobs.shared.jobs));
@@ -169,6 +170,7 @@ void job_stage_tear_down(void)
     kube_client_destroy(process.other);
     kube_config_destroy(process.config);
     fake_api_destroy(jobs.api);
+    timeline_destroy(jobs.shared.timeline);
     arena_destroy(jobs.arena);
 }
 

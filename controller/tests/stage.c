@@ -30,13 +30,6 @@ struct stage stage;
 /* The API server in memory dates everything so. */
 #define WALL_US INT64_C(1767225600000000) /* 2026-01-01T00:00:00Z */
 
-static int64_t wall_us(void *ctx)
-{
-    struct fake_clock *fake = ctx;
-
-    return WALL_US + atomic_load(&fake->elapsed_ms) * 1000;
-}
-
 static const struct controller_settings SETTINGS = {
     .liveliness_interval_ms = 10000,
     .last_seen_threshold_ms = 30000,
@@ -236,6 +229,7 @@ static void start_process(void)
     *shared = (struct shared){
         .settings = &SETTINGS,
         .clock = &stage.clock.clock,
+        .timeline = fake_clock_timeline(&stage.clock, shared->timeline),
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
         .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
@@ -327,7 +321,7 @@ void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void))
     stage = (struct stage){ .arena = arena_create(), .api = fake_api_create() };
     stage_forget_objects();
     fake_clock_init(&stage.clock);
-    stage.clock.clock.wall_us = wall_us;
+    fake_clock_step(&stage.clock, (WALL_US - FAKE_CLOCK_WALL_US) / 1000);
     log_configure(LOG_ERROR, LOG_TEXT);
     process.roundtrip = roundtrip;
     process.between = between;
@@ -346,6 +340,7 @@ void stage_tear_down(void)
     kube_config_destroy(process.config);
     fake_api_destroy(stage.api);
     stage_federated_clear();
+    timeline_destroy(stage.shared.timeline);
     arena_destroy(stage.arena);
 }
 

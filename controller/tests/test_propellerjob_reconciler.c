@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
@@ -331,6 +333,47 @@ START_TEST(thousand_tasks_are_made_in_turns_and_each_once)
 }
 END_TEST
 
+static const int64_t STEPS_MS[] = { 86400000, -86400000 };
+
+static void step_clock(int64_t ms)
+{
+    const struct kube_name name = { .ns = "default", .name = "job" };
+
+    fake_clock_step(&jobs.clock, ms);
+    workqueue_add(jobs.queue, &name);
+}
+
+START_TEST(step_of_the_wall_clock_neither_fails_a_job_nor_deletes_it)
+{
+    put_job("a b<a", ",\"activeDeadlineSeconds\":60,\"ttlSecondsAfterFinished\":60");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    step_clock(STEPS_MS[_i]);
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    job_stage_wait_ms(20000);
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    expect("Running 2 1 0 0; True TasksRunning", 2);
+    job_stage_end_task("job-b", TASK_COMPLETED);
+    expect("Completed 2 2 0 0; False TasksCompleted", 2);
+    step_clock(-STEPS_MS[_i]);
+    expect("Completed 2 2 0 0; False TasksCompleted", 2);
+    job_stage_wait_ms(61000);
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_PROPELLERJOB, "job"));
+}
+END_TEST
+
+START_TEST(deadline_is_kept_whatever_the_wall_clock_shows)
+{
+    put_job("a b<a", ",\"activeDeadlineSeconds\":60");
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    step_clock(STEPS_MS[_i]);
+    job_stage_run();
+    job_stage_wait_ms(61000);
+    job_stage_run();
+    ck_assert_ptr_nonnull(strstr(job_stage_told(), "DeadlineExceeded"));
+}
+END_TEST
+
 /* Everything that the job does, with a failure of each sort at each request. */
 static void play(unsigned fail_at, enum fault fault)
 {
@@ -408,6 +451,8 @@ int main(void)
     tcase_add_test(tcase, cache_keeps_names_and_dependencies_of_the_tasks_only);
     tcase_add_test(tcase, large_job_writes_its_status_rarely);
     tcase_add_test(tcase, thousand_tasks_are_made_in_turns_and_each_once);
+    tcase_add_loop_test(tcase, step_of_the_wall_clock_neither_fails_a_job_nor_deletes_it, 0, 2);
+    tcase_add_loop_test(tcase, deadline_is_kept_whatever_the_wall_clock_shows, 0, 2);
     tcase_add_test(torture, no_single_failure_changes_the_end_of_a_job);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, torture);

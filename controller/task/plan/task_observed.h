@@ -3,6 +3,7 @@
 
 #include "common/api/task.h"
 #include "common/api/timetable.h"
+#include "common/base/timeline.h"
 #include "controller/device/attempts.h"
 #include "controller/device/messages.h"
 #include "controller/events/transitions.h"
@@ -142,6 +143,7 @@ struct task_observed {
     int64_t pod_start_ms; /* a pod that cannot start has so long */
     int64_t now_ms;
     int64_t now_us;
+    struct timeline_view time; /* what waits is counted with it */
 };
 
 /* How an attempt ended for its device. */

@@ -107,6 +107,18 @@ static bool is_stop_due(const struct task_observed *observed)
     return !sent_ms || (observed->proplet.ready && sent_ms < observed->proplet.heard_since_ms);
 }
 
+/* What was deleted when this process saw it first may have waited under another leader. The API server's
+ * clock wrote when that was, so it says nothing of what this process saw itself. */
+static int64_t deletion_waited_ms(const struct task_observed *observed)
+{
+    const struct attempt *attempt = &observed->attempt;
+    int64_t seen_ms = observed->now_ms - attempt->deleting_ms;
+    int64_t age_ms =
+        timeline_age_us(&observed->time, observed->now_us, observed->deleted_us) / 1000;
+
+    return attempt->deleting_ms <= attempt->first_seen_ms && age_ms > seen_ms ? age_ms : seen_ms;
+}
+
 /* Stop, wait for the device's word or the time-out, release the finalizer. */
 static void plan_deletion(struct arena *arena, const struct task_observed *observed,
                           struct task_plan *plan)
@@ -122,9 +134,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
         plan->release = true;
     } else {
-        int64_t since_deletion_ms = (observed->now_us - observed->deleted_us) / 1000;
-        int64_t since_seen_ms = observed->now_ms - observed->attempt.deleting_ms;
-        int64_t waited_ms = since_deletion_ms > since_seen_ms ? since_deletion_ms : since_seen_ms;
+        int64_t waited_ms = deletion_waited_ms(observed);
         plan->publish_stop = is_stop_due(observed);
         if (waited_ms >= observed->stop_timeout_ms) {
             plan->release = true;

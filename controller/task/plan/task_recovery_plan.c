@@ -383,7 +383,7 @@ int64_t task_end_due_ms(const struct task_observed *observed)
     if (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT)
         due_ms = latest(due_ms, observed->now_ms + overdue_in_ms(observed));
     if (status->next_run_us && status->next_run_us <= observed->now_us)
-        due_ms = latest(due_ms, observed->now_ms + task_left_ms(observed, status->next_run_us, 0));
+        due_ms = latest(due_ms, observed->now_ms + task_until_ms(observed, status->next_run_us));
     return due_ms;
 }
 

@@ -87,7 +87,8 @@ void task_plan_retry(struct arena *arena, const struct task_observed *observed,
                      struct task_plan *plan)
 {
     const struct task_status *status = &observed->task.status;
-    int64_t left_ms = task_left_ms(observed, status->next_retry_us, 0);
+    int64_t wait_us = status->next_retry_us - status->finished_at_us;
+    int64_t left_ms = task_wait_left_ms(observed, status->finished_at_us, wait_us);
 
     if (!retry_is_allowed(&observed->task.spec, REASON_BACKING_OFF, status->failures)) {
         task_end_retries(arena, observed, plan, REASON_LIMIT,

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "controller/task/plan/plan_parts.h"
 #include "controller/task/plan/task_job.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
@@ -103,12 +104,13 @@ static bool plan_problem(struct arena *arena, const struct task_observed *observ
 
 /* ---- a time that is due ---- */
 
+/* As the wall clock shows it: a run that it has left behind for too long does not begin. */
 static bool is_too_late(const struct task_observed *observed, int64_t time_us)
 {
     const struct json_opt_int *deadline = &observed->task.spec.starting_deadline_seconds;
 
     return task_recurs(&observed->task.spec) && deadline->set &&
-           task_left_ms(observed, time_us, deadline->value) <= 0;
+           observed->now_us - time_us >= plan_limit_us(deadline->value);
 }
 
 static void end_as(struct task_plan *plan, enum task_phase phase, const char *reason,
@@ -220,9 +222,10 @@ static bool plan_unstarted(struct arena *arena, const struct task_observed *obse
 
     if (!task_recurs(&observed->task.spec) || !deadline->set || !is_unstarted(observed))
         return false;
-    if (!is_too_late(observed, last_us)) {
-        task_requeue_at(observed, plan,
-                        observed->now_ms + task_left_ms(observed, last_us, deadline->value));
+
+    int64_t left_ms = task_left_ms(observed, last_us, deadline->value);
+    if (left_ms > 0) {
+        task_requeue_at(observed, plan, observed->now_ms + left_ms);
         return false;
     }
     if (observed->task.status.phase == TASK_PENDING)
@@ -255,8 +258,7 @@ bool task_plan_schedule(struct arena *arena, const struct task_observed *observe
                plan_due(arena, observed, plan);
     }
     if (found)
-        task_requeue_at(observed, plan,
-                        observed->now_ms + (next_us - observed->now_us + 999) / 1000);
+        task_requeue_at(observed, plan, observed->now_ms + task_until_ms(observed, next_us));
     if (task_awaits_schedule(&observed->task)) {
         wait_for_time(arena, observed, plan);
         return true;

@@ -244,13 +244,24 @@ void task_requeue_at(const struct task_observed *observed, struct task_plan *pla
 /* A user may mean "never" by any number of seconds. */
 #define MAX_LIMIT_S (100ll * 366 * 24 * 60 * 60)
 
-/* Milliseconds, rounded up, until `seconds` have passed since then. */
 int64_t task_left_ms(const struct task_observed *observed, int64_t since_us, int64_t seconds)
 {
     if (seconds > MAX_LIMIT_S)
         seconds = MAX_LIMIT_S;
 
-    return (since_us + seconds * 1000000 - observed->now_us + 999) / 1000;
+    return task_wait_left_ms(observed, since_us, seconds * 1000000);
+}
+
+int64_t task_wait_left_ms(const struct task_observed *observed, int64_t since_us, int64_t wait_us)
+{
+    int64_t age_us = timeline_age_us(&observed->time, observed->now_us, since_us);
+
+    return (wait_us - age_us + 999) / 1000;
+}
+
+int64_t task_until_ms(const struct task_observed *observed, int64_t time_us)
+{
+    return (time_us - observed->now_us + 999) / 1000;
 }
 
 struct task_plan task_plan_again(const struct task_observed *observed)

@@ -48,8 +48,12 @@ void task_fail(struct arena *arena, const struct task_observed *observed, struct
 void task_interrupt(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *reason, const char *message);
 void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
-/* Milliseconds, rounded up, until `seconds` have passed since then; at most 0: they have. */
+/* Milliseconds, rounded up, until `seconds` have passed since then; at most 0: they have. A step of
+ * the wall clock does not count. */
 int64_t task_left_ms(const struct task_observed *observed, int64_t since_us, int64_t seconds);
+int64_t task_wait_left_ms(const struct task_observed *observed, int64_t since_us, int64_t wait_us);
+/* Milliseconds, rounded up, until the wall clock shows this time: for schedules alone. */
+int64_t task_until_ms(const struct task_observed *observed, int64_t time_us);
 /* Wakes it then (monotonic), if nothing does earlier. */
 void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms);
 void task_condition(struct arena *arena, const struct task_observed *observed,

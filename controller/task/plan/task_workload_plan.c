@@ -98,8 +98,8 @@ static void plan_waiting(struct arena *arena, const struct task_observed *observ
                          struct task_plan *plan)
 {
     const struct task_workload_state *state = &observed->workload.state;
-    int64_t left_ms =
-        observed->pod_start_ms - (observed->now_us - observed->task.status.scheduled_at_us) / 1000;
+    int64_t left_ms = task_wait_left_ms(observed, observed->task.status.scheduled_at_us,
+                                        observed->pod_start_ms * 1000);
 
     if (state->podless) {
         int64_t look_ms = observed->attempt.first_seen_ms + TASK_WORKLOAD_PODLESS_MS;
