@@ -172,7 +172,8 @@ static void plan_unavailable(const struct planning *planning)
     int64_t since_us =
         plan_condition_since_us(stored, "ModelAvailable", CONDITION_FALSE, observed->now_us);
 
-    if (seconds > 0 && observed->now_us >= since_us + plan_limit_us(seconds)) {
+    if (seconds > 0 &&
+        timeline_age_us(&observed->time, observed->now_us, since_us) >= plan_limit_us(seconds)) {
         finish(planning, FEDERATED_FAILED, FEDERATED_REASON_MODEL, observed->unavailable);
         return;
     }

@@ -3,6 +3,7 @@
 
 #include "common/api/federatedjob.h"
 #include "common/api/traininground.h"
+#include "common/base/timeline.h"
 #include "controller/events/transitions.h"
 
 /*
@@ -37,6 +38,7 @@ struct observed_round {
 struct federated_observed {
     int64_t generation;
     int64_t now_us;
+    struct timeline_view time; /* what waits is counted with it */
     struct federatedjob job;
     const char *name;
     const char *round_name; /* of the round after the completed ones */

@@ -51,9 +51,9 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
     struct federated_observed *observed = &ret->observed;
 
     *ret = (struct job_turn){ .json = kube_object_json(rc->arena, object) };
-    *observed = (struct federated_observed){ .generation = object->generation,
-                                             .now_us = clock_wall_us(rc->clock),
-                                             .name = object->name.name };
+    *observed =
+        (struct federated_observed){ .generation = object->generation, .name = object->name.name };
+    observed->now_us = timeline_now_us(shared->timeline, &observed->time);
     model_scope_of(&KIND_FEDERATEDJOB, ret->json, &ret->scope);
     ret->rounds =
         store_find(informer_store(shared->rounds), rc->arena, INDEX_ROUND_JOB, object->uid);

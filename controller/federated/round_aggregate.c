@@ -207,9 +207,8 @@ static bool is_overdue(const struct round_turn *turn)
     const struct traininground *round = &turn->observed.round;
     int64_t seconds = traininground_timeout_seconds(&round->spec);
 
-    return seconds > 0 && turn->observed.now_us > round->status.start_time_us +
-                                                      plan_limit_us(seconds) +
-                                                      AGGREGATION_PATIENCE_US;
+    return seconds > 0 && round_age_us(&turn->observed, round->status.start_time_us) >
+                              plan_limit_us(seconds) + AGGREGATION_PATIENCE_US;
 }
 
 /* Said in the status, and tried again. */

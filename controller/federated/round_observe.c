@@ -139,7 +139,7 @@ static bool observe_backlog(struct shared *shared, struct reconcile *rc,
     struct kube_name waiter;
 
     if (!shared->bridge || round->status.phase != ROUND_RUNNING || seconds <= 0 || !start_us ||
-        turn->observed.now_us < start_us + plan_limit_us(seconds) ||
+        round_age_us(&turn->observed, start_us) < plan_limit_us(seconds) ||
         !round->spec.participants.len ||
         !kube_name_set(&waiter, rc->name.ns, turn->members[0].task))
         return true;
@@ -159,14 +159,12 @@ int round_observe(struct shared *shared, struct reconcile *rc, const struct kube
                                 .uid = object->uid,
                                 .number = training_round_number(json),
                                 .job = round_job(shared, rc->arena, json) };
-    *observed = (struct round_observed){ .generation = object->generation,
-                                         .now_us = clock_wall_us(rc->clock) };
+    *observed = (struct round_observed){ .generation = object->generation };
+    observed->now_us = timeline_now_us(shared->timeline, &observed->time);
     int r = traininground_decode(rc->arena, json, &observed->round, err);
     if (r < 0)
         return r;
 
-    rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
-                  &observed->created_us);
     const struct json_strings *participants = &observed->round.spec.participants;
     model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
     if (ret->job)

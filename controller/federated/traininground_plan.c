@@ -22,8 +22,8 @@ struct planning {
     size_t len;
     int64_t required;
     int64_t received; /* updates that are there and fit */
-    int64_t reach;    /* those, and those that may still come */
-    int64_t offline;  /* that have no Task */
+    int64_t reach;    /* those, and those that may still come of participants that are here */
+    int64_t absent;   /* participants that are Offline or Missing, and may be back in time */
 };
 
 const struct round_participant *round_participant_of(const struct traininground_status *status,
@@ -46,6 +46,11 @@ static void set_condition(const struct planning *planning, const char *type,
     struct traininground_status *ret = &planning->plan->status;
 
     ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
+}
+
+int64_t round_age_us(const struct round_observed *observed, int64_t since_us)
+{
+    return timeline_age_us(&observed->time, observed->now_us, since_us);
 }
 
 static bool is_final(enum round_phase phase)
@@ -127,7 +132,8 @@ static void observe_part(struct planning *planning, size_t i)
                               ? part->update_received
                               : str_equal(part->status, PART_RECEIVED);
     planning->reach += may_still_come(part->status);
-    planning->offline += str_equal(part->status, PART_OFFLINE);
+    planning->absent +=
+        str_equal(part->status, PART_OFFLINE) || str_equal(part->status, PART_MISSING);
 }
 
 static void observe_parts(struct planning *planning)
@@ -205,7 +211,7 @@ static bool plan_failure(struct planning *planning)
 
     if (observed->refused)
         finish(planning, ROUND_FAILED, ROUND_REASON_REFUSED, observed->refused);
-    else if (planning->reach < planning->required)
+    else if (planning->reach + planning->absent < planning->required)
         finish(planning, ROUND_FAILED, ROUND_REASON_OUT_OF_REACH,
                shortfall(planning, ", and no more can come"));
     else
@@ -223,14 +229,15 @@ static bool plan_deadline(struct planning *planning)
     if (seconds <= 0 || !start_us || observed->suspended)
         return false;
 
-    int64_t left_us = start_us + plan_limit_us(seconds) - observed->now_us;
+    int64_t left_us = plan_limit_us(seconds) - round_age_us(observed, start_us);
     if (left_us <= 0 && !observed->backlog_drained)
         left_us += BACKLOG_PATIENCE_US;
     if (left_us > 0) {
         plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
         return false;
     }
-    finish(planning, ROUND_FAILED, ROUND_REASON_DEADLINE,
+    finish(planning, ROUND_FAILED,
+           planning->reach < planning->required ? ROUND_REASON_OUT_OF_REACH : ROUND_REASON_DEADLINE,
            shortfall(planning, arena_printf(planning->arena, " after %" PRId64 " s", seconds)));
     return true;
 }
@@ -282,7 +289,7 @@ static bool plan_unavailable(struct planning *planning)
         return false;
     }
     if (observed->round.status.phase == ROUND_PENDING && seconds > 0 &&
-        observed->now_us >= since_us + plan_limit_us(seconds)) {
+        round_age_us(observed, since_us) >= plan_limit_us(seconds)) {
         finish(planning, ROUND_FAILED, ROUND_REASON_MODEL, observed->unavailable);
         return true;
     }
@@ -333,31 +340,21 @@ static void plan_tasks(struct planning *planning)
     } else if (observed->blocked) {
         set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
                       observed->blocked);
-    } else if (!plan_unavailable(planning)) {
+    } else if (plan_unavailable(planning)) {
+        return;
+    } else if (planning->reach < planning->required) {
+        set_condition(planning, "Progressing", CONDITION_FALSE, "WaitingForParticipants",
+                      shortfall(planning, ""));
+    } else {
         set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
     }
-}
-
-/* true: those who are Offline have time to come back. */
-static bool plan_grace(struct planning *planning)
-{
-    const struct round_observed *observed = planning->observed;
-    int64_t left_us = observed->created_us + ROUND_GRACE_US - observed->now_us;
-
-    if (planning->reach >= planning->required ||
-        planning->reach + planning->offline < planning->required || left_us <= 0)
-        return false;
-    plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
-    set_condition(planning, "Progressing", CONDITION_FALSE, "WaitingForParticipants",
-                  "participants that are Offline may come back");
-    return true;
 }
 
 static void plan_pending(struct planning *planning)
 {
     struct round_plan *plan = planning->plan;
 
-    if (plan_grace(planning) || plan_failure(planning))
+    if (plan_failure(planning))
         return;
     if (planning->observed->suspended) {
         set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/api/traininground.h"
+#include "common/base/timeline.h"
 #include "controller/events/transitions.h"
 #include "controller/task/plan/task_outcome.h"
 
@@ -19,8 +20,8 @@
  * Tasks of a round that ended are stopped by their own reconciler (round_order.h), which reads the
  * phase that is written here. While the round is aggregated they go on: one of them may be needed.
  *
- * A round that would fail for want of participants that are Offline waits ROUND_GRACE_US for them
- * before it starts: a heartbeat that is late must not end a job of many rounds.
+ * Participants that are Offline or Missing are out of reach at the deadline alone: a round may be
+ * created before its devices boot.
  *
  * A model that cannot be read for now is tried again (condition ModelAvailable), before the round starts
  * for timeoutSeconds.
@@ -40,8 +41,6 @@
 
 /* How soon a store is asked again. */
 #define ROUND_STORE_RETRY_US INT64_C(5000000)
-
-#define ROUND_GRACE_US INT64_C(15000000)
 
 /* What status.participants[].status says. */
 #define PART_WAITING "Pending"   /* its Task is to be made */
@@ -74,8 +73,8 @@ struct round_member {
 
 struct round_observed {
     int64_t generation;
-    int64_t created_us;
     int64_t now_us;
+    struct timeline_view time; /* what waits is counted with it */
     struct traininground round;
     const struct round_member *members; /* of spec.participants */
     bool suspended;                     /* its FederatedJob is */
@@ -105,6 +104,9 @@ struct round_plan {
 };
 
 struct round_plan round_plan(struct arena *arena, const struct round_observed *observed);
+
+/* How much of the time since then counts. */
+int64_t round_age_us(const struct round_observed *observed, int64_t since_us);
 
 /* The stored entry of a participant; NULL: none yet. */
 const struct round_participant *round_participant_of(const struct traininground_status *status,

@@ -70,24 +70,29 @@ START_TEST(a_participant_that_comes_back_in_time_gets_its_task)
 }
 END_TEST
 
-START_TEST(k_out_of_reach_at_the_start_fails_the_job_at_once_and_names_who_is_missing)
+START_TEST(job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_deadline)
 {
     federated_stage_delete(&KIND_PROPLET, "d");
-    federated_stage_put(SPEC(3, 5, ""));
+    federated_stage_put(SPEC(3, 5, ",\"timeoutSeconds\":600"));
+    expect("Running 1 0 -; True RoundRunning");
+    federated_stage_wait_ms(300000);
+    expect("Running 1 0 -; True RoundRunning");
+    ck_assert_str_eq(federated_stage_round("round-1-job"),
+                     "Running 0/5 a=Training b=Training c=Training d=Missing e=Offline");
+    federated_stage_wait_ms(301000);
     expect("Failed 1 0 -; False RoundFailed");
     ck_assert_ptr_nonnull(strstr(failure(&KIND_FEDERATEDJOB, "job"), "d (Missing), e (Offline)"));
-    ck_assert_ptr_null(federated_stage_get(&KIND_TASK, "round-1-job-a"));
 }
 END_TEST
 
 START_TEST(k_out_of_reach_later_fails_at_once_too)
 {
-    federated_stage_put(SPEC(3, 4, ""));
+    federated_stage_put(SPEC(3, 5, ""));
     federated_stage_run();
     federated_stage_end_task("round-1-job-b", NULL, 0);
     expect("Failed 1 0 -; False RoundFailed");
     ck_assert_ptr_nonnull(strstr(failure(&KIND_TRAININGROUND, "round-1-job"),
-                                 "NotEnoughParticipants: 0 of 4 updates, and no more can come; "
+                                 "NotEnoughParticipants: 0 of 5 updates, and no more can come; "
                                  "missing: a (Training), b (Failed: DeviceError)"));
 }
 END_TEST
@@ -102,6 +107,23 @@ START_TEST(a_round_ends_at_its_deadline)
     expect("Failed 1 0 -; False RoundFailed");
     ck_assert_ptr_nonnull(strstr(failure(&KIND_TRAININGROUND, "round-1-job"),
                                  "DeadlineExceeded: 1 of 3 updates after 100 s; missing: b "));
+}
+END_TEST
+
+START_TEST(step_of_the_wall_clock_ends_no_round)
+{
+    int64_t day_ms = _i ? -86400000 : 86400000;
+
+    federated_stage_put(SPEC(1, 3, ",\"timeoutSeconds\":100"));
+    expect("Running 1 0 -; True RoundRunning");
+    fake_clock_step(&federated.clock, day_ms);
+    federated_stage_wait_ms(0);
+    expect("Running 1 0 -; True RoundRunning");
+    fake_clock_step(&federated.clock, -day_ms);
+    federated_stage_wait_ms(50000);
+    expect("Running 1 0 -; True RoundRunning");
+    federated_stage_wait_ms(51000);
+    expect("Failed 1 0 -; False RoundFailed");
 }
 END_TEST
 
@@ -306,9 +328,10 @@ int main(void)
     tcase_add_test(tcase, rounds_follow_each_other_with_the_model_of_the_one_before);
     tcase_add_test(tcase, a_participant_that_comes_back_in_time_gets_its_task);
     tcase_add_test(tcase,
-                   k_out_of_reach_at_the_start_fails_the_job_at_once_and_names_who_is_missing);
+                   job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_deadline);
     tcase_add_test(tcase, k_out_of_reach_later_fails_at_once_too);
     tcase_add_test(tcase, a_round_ends_at_its_deadline);
+    tcase_add_loop_test(tcase, step_of_the_wall_clock_ends_no_round, 0, 2);
     tcase_add_test(tcase, an_update_of_another_shape_is_rejected_and_the_round_goes_on);
     tcase_add_test(tcase, an_update_that_is_gone_when_it_is_read_is_rejected);
     tcase_add_test(tcase, the_orders_of_a_round_reach_its_tasks);

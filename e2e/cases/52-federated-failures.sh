@@ -10,12 +10,12 @@ federated_world 3
 device_crash device-3
 wait_proplet worker-3 Offline 60
 
-add_federated too-few 3 3 2
+add_federated too-few 3 3 2 '{"timeoutSeconds": 5}'
 wait_federated too-few Failed 60
 expect_match "why" 'NotEnoughParticipants.*worker-3 \(Offline\)' "$(condition federatedjobs too-few Failed)"
-expect_eq "Tasks" 0 "$(objects tasks | jq '.items | length')"
+expect_eq "Tasks of those that were there" 2 "$(objects tasks | jq '.items | length')"
 
-add_federated nobody 3 2 1 '{"participants": [{"propletId": "worker-1"}, {"propletId": "ghost"}]}'
+add_federated nobody 3 2 1 '{"participants": [{"propletId": "worker-1"}, {"propletId": "ghost"}], "timeoutSeconds": 5}'
 wait_federated nobody Failed 60
 expect_match "why" 'ghost \(Missing\)' "$(condition federatedjobs nobody Failed)"
 
