@@ -117,18 +117,29 @@ static int read_string(struct arena *arena, struct json_slice value, enum member
     return 0;
 }
 
+/* An identity that cannot be read is not an absent one. */
+static int read_identity(struct arena *arena, struct json_slice value, const char **ret,
+                         struct error *err)
+{
+    int r = read_string(arena, value, PROPLET_ID, ret, err);
+
+    if (r == 0 && !*ret && !is_absent(value))
+        return error_set(err, ERROR_INVALID, "'%s' has no legal text", MEMBER_NAMES[PROPLET_ID]);
+    return r;
+}
+
 static int read_sender(struct arena *arena, const struct parts *parts, const char **ret,
                        struct error *err)
 {
     struct json_slice results = parts->members[RESULTS];
     struct json_slice_iter iter = json_slice_items(results);
-    int r = read_string(arena, parts->members[PROPLET_ID], PROPLET_ID, ret, err);
+    int r = read_identity(arena, parts->members[PROPLET_ID], ret, err);
 
     if (r < 0 || *ret || !results.len || json_slice_kind(results) != '{')
         return r;
     while (json_slice_next(&iter)) { /* training on the Linux device: inside results */
         if (json_slice_is_key(iter.key, MEMBER_NAMES[PROPLET_ID]))
-            return read_string(arena, iter.value, PROPLET_ID, ret, err);
+            return read_identity(arena, iter.value, ret, err);
     }
     return 0;
 }

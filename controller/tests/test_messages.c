@@ -154,6 +154,8 @@ static const struct {
     { "{\"task_id\":\"t\",\"proplet_id\":[\"p\"]}", 0 },
     { "{\"task_id\":\"t\",\"proplet_id\":{}}", 0 },
     { "{\"task_id\":\"t\",\"results\":{\"proplet_id\":7}}", METRICS },
+    { "{\"task_id\":\"t\",\"proplet_id\":\"\\ud800\"}", 0 }, /* no character */
+    { "{\"task_id\":\"t\",\"results\":{\"proplet_id\":\"\\ud800\"}}", 0 },
     { "{\"task_id\":\"t\",\"results\":{\"proplet_id\":null}}", RESULT | METRICS },
     { "{\"task_id\":\"\"}", 0 },
     { "{\"task_id\":7}", 0 },
