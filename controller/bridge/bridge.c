@@ -366,7 +366,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .clock = options->clock,
         .ctx = bridge,
         .publish = publish_copy,
-        .publish_topic = remove_copy,
+        .remove = remove_copy,
         .recall = recall_copies,
     };
     bridge->quarantine = quarantine_create(&quarantine);

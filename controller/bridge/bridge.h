@@ -20,8 +20,9 @@
  *
  * Subscriptions follow the channels of the Proplets. A result goes into the mailbox under its
  * Task's uid and stays there until the Task's status is written; the events thread acknowledges
- * nothing while the mailbox holds anything. What can never be stored (malformed, unknown Task) is
- * counted and acknowledged.
+ * nothing while anything waits in the mailbox. What waits for long is quarantined (quarantine.h), so
+ * that it holds up no other. What can never be stored (malformed, unknown Task) is counted and
+ * acknowledged.
  */
 struct bridge;
 

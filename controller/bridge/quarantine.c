@@ -116,7 +116,7 @@ static bool remove_released(struct quarantine *quarantine)
 
         if (!topic)
             return true;
-        bool removed = options->publish_topic(options->ctx, topic);
+        bool removed = options->remove(options->ctx, topic);
         if (!removed)
             mailbox_release(options->mailbox, topic);
         free(topic);

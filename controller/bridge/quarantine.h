@@ -32,8 +32,8 @@ struct quarantine_options {
     /* Publishes with the retain flag, below this channel or, if it is NULL, any: false: not now. */
     bool (*publish)(void *ctx, const char *channel, const char *suffix, const char *payload,
                     size_t len);
-    bool (*publish_topic)(void *ctx, const char *topic); /* the same of no bytes */
-    void (*recall)(void *ctx); /* subscribes anew: all copies come again */
+    bool (*remove)(void *ctx, const char *topic); /* what was published there; false: not now */
+    void (*recall)(void *ctx);                    /* subscribes anew: all copies come again */
 };
 
 struct quarantine;
