@@ -245,6 +245,8 @@ static bool open_level(struct scan *scan, bool is_object)
         return false;
     if (level == LEGAL_DEPTH)
         return fail(scan, "at most 10000 levels");
+    if (level % 8 == 0)
+        scan->is_object[level / 8] = 0;
     scan->is_object[level / 8] &= (unsigned char)~bit;
     scan->is_object[level / 8] |= is_object ? bit : 0;
     scan->depth++;
@@ -303,30 +305,27 @@ static bool scan_document(struct scan *scan)
     return true;
 }
 
-static int scan_text(struct scan *scan, struct error *err)
+static int scan_text(const char *text, size_t len, bool legal, const char **ret_beyond,
+                     struct error *err)
 {
     unsigned char is_object[LEGAL_DEPTH / 8 + 1];
+    struct scan scan = { .text = text, .len = len, .legal = legal, .is_object = is_object };
 
-    scan->is_object = is_object;
-    if (scan_document(scan))
-        return 0;
-    return error_set(err, ERROR_INVALID, "invalid JSON at byte %zu: expected %s", scan->at,
-                     scan->expected);
+    if (!scan_document(&scan))
+        return error_set(err, ERROR_INVALID, "invalid JSON at byte %zu: expected %s", scan.at,
+                         scan.expected);
+    *ret_beyond = scan.beyond;
+    return 0;
 }
 
 int json_scan(const char *text, size_t len, struct error *err)
 {
-    struct scan scan = { .text = text, .len = len };
+    const char *beyond;
 
-    return scan_text(&scan, err);
+    return scan_text(text, len, false, &beyond, err);
 }
 
 int json_scan_legal(const char *text, size_t len, const char **ret_beyond, struct error *err)
 {
-    struct scan scan = { .text = text, .len = len, .legal = true };
-    int r = scan_text(&scan, err);
-
-    if (r == 0)
-        *ret_beyond = scan.beyond;
-    return r;
+    return scan_text(text, len, true, ret_beyond, err);
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "common/base/compiler.h"
-#include <string.h>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -63,12 +62,12 @@ static void begin(void)
     atomic_store(&most, atomic_load(&in_use));
 }
 
+/* The symbols have other names in C: theirs are reserved, or declared with other parameters. */
 #ifdef SANITIZED
-/* Of the runtimes of both compilers, of which only clang has the header. */
-extern int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *block,
-                                                                       size_t size),
-                                                     void (*on_free)(const volatile void *block));
-extern size_t __sanitizer_get_allocated_size(const volatile void *block);
+int install_hooks(void (*on_malloc)(const volatile void *block, size_t size),
+                  void (*on_free)(const volatile void
+                                      *block)) __asm__("__sanitizer_install_malloc_and_free_hooks");
+size_t allocated_size(const volatile void *block) __asm__("__sanitizer_get_allocated_size");
 
 static void on_malloc(const volatile void *block UNUSED, size_t size)
 {
@@ -78,7 +77,7 @@ static void on_malloc(const volatile void *block UNUSED, size_t size)
 static void on_free(const volatile void *block)
 {
     if (block)
-        taken_back(__sanitizer_get_allocated_size(block));
+        taken_back(allocated_size(block));
 }
 
 void heap_watch(void)
@@ -86,17 +85,24 @@ void heap_watch(void)
     static bool installed;
 
     if (!installed)
-        installed = __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free) > 0;
+        installed = install_hooks(on_malloc, on_free) > 0;
     begin();
 }
 
 #else
-/* What glibc calls its own. */
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *block, size_t size);
-extern void *__libc_memalign(size_t align, size_t size);
-extern void __libc_free(void *block);
+void *libc_malloc(size_t size) __asm__("__libc_malloc");
+void *libc_calloc(size_t count, size_t size) __asm__("__libc_calloc");
+void *libc_realloc(void *block, size_t size) __asm__("__libc_realloc");
+void *libc_memalign(size_t align, size_t size) __asm__("__libc_memalign");
+void libc_free(void *block) __asm__("__libc_free");
+
+void *own_malloc(size_t size) __asm__("malloc");
+void *own_calloc(size_t count, size_t size) __asm__("calloc");
+void *own_realloc(void *block, size_t size) __asm__("realloc");
+void *own_memalign(size_t align, size_t size) __asm__("memalign");
+void *own_aligned_alloc(size_t align, size_t size) __asm__("aligned_alloc");
+int own_posix_memalign(void **ret, size_t align, size_t size) __asm__("posix_memalign");
+void own_free(void *block) __asm__("free");
 
 void heap_watch(void)
 {
@@ -110,39 +116,39 @@ static void *counted(void *block)
     return block;
 }
 
-void *malloc(size_t size)
+void *own_malloc(size_t size)
 {
-    return counted(__libc_malloc(size));
+    return counted(libc_malloc(size));
 }
 
-void *calloc(size_t count, size_t size)
+void *own_calloc(size_t count, size_t size)
 {
-    return counted(__libc_calloc(count, size));
+    return counted(libc_calloc(count, size));
 }
 
-void *realloc(void *block, size_t size)
+void *own_realloc(void *block, size_t size)
 {
     size_t old = block ? malloc_usable_size(block) : 0;
-    void *moved = __libc_realloc(block, size);
+    void *moved = libc_realloc(block, size);
 
     if (moved || !size)
         taken_back(old);
     return counted(moved);
 }
 
-void *memalign(size_t align, size_t size)
+void *own_memalign(size_t align, size_t size)
 {
-    return counted(__libc_memalign(align, size));
+    return counted(libc_memalign(align, size));
 }
 
-void *aligned_alloc(size_t align, size_t size)
+void *own_aligned_alloc(size_t align, size_t size)
 {
-    return counted(__libc_memalign(align, size));
+    return counted(libc_memalign(align, size));
 }
 
-int posix_memalign(void **ret, size_t align, size_t size)
+int own_posix_memalign(void **ret, size_t align, size_t size)
 {
-    void *block = counted(__libc_memalign(align, size));
+    void *block = counted(libc_memalign(align, size));
 
     if (!block)
         return ENOMEM;
@@ -150,10 +156,10 @@ int posix_memalign(void **ret, size_t align, size_t size)
     return 0;
 }
 
-void free(void *block)
+void own_free(void *block)
 {
     if (block)
         taken_back(malloc_usable_size(block));
-    __libc_free(block);
+    libc_free(block);
 }
 #endif
