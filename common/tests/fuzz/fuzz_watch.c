@@ -40,12 +40,13 @@ static void sink(void *ctx, enum watch_event_type type, struct kube_object *obje
     bool has_object = type == WATCH_INIT_APPLY || type == WATCH_APPLY || type == WATCH_DELETE;
 
     REQUIRE(has_object == (object != NULL));
-    REQUIRE((type == WATCH_INIT || type == WATCH_INIT_APPLY) == (version == NULL));
-    if (type == WATCH_INIT_APPLY || type == WATCH_INIT_DONE)
+    REQUIRE(type == WATCH_INIT_KEEP ||
+            (type == WATCH_INIT || type == WATCH_INIT_APPLY) == (version == NULL));
+    if (type == WATCH_INIT_APPLY || type == WATCH_INIT_KEEP || type == WATCH_INIT_DONE)
         REQUIRE(told->in_set);
     else if (type != WATCH_INIT)
         REQUIRE(told->had_set && !told->in_set);
-    told->in_set = type == WATCH_INIT || type == WATCH_INIT_APPLY;
+    told->in_set = type == WATCH_INIT || type == WATCH_INIT_APPLY || type == WATCH_INIT_KEEP;
     told->had_set = told->had_set || type == WATCH_INIT_DONE;
 
     mix(told, &type, sizeof(type));
