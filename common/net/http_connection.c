@@ -197,6 +197,13 @@ bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t time
     return !fds[1].revents;
 }
 
+bool http_connection_is_gone(struct MHD_Connection *mhd)
+{
+    struct pollfd end = { .fd = http_connection_of(mhd)->fd, .events = POLLRDHUP };
+
+    return poll(&end, 1, 0) > 0;
+}
+
 /* With the lock. */
 static void begin(struct http_server *server, struct http_connection *connection)
 {

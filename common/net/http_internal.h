@@ -139,6 +139,7 @@ void http_connection_set_read(struct MHD_Connection *mhd); /* what comes now is 
 void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends);
 /* Waits for wake_fd, the end of the client or of the server. False: the end. */
 bool http_connection_wait(struct MHD_Connection *mhd, int wake_fd, uint32_t timeout_ms);
+bool http_connection_is_gone(struct MHD_Connection *mhd); /* its client sends nothing more */
 void http_connection_set_idle(struct MHD_Connection *mhd);
 /* Its handler is called, or has returned. */
 void http_connection_set_handled(struct MHD_Connection *mhd, bool handled);

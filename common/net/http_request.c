@@ -402,6 +402,11 @@ bool http_request_set_known(const struct http_server_request *request, const cha
     return !request->request || http_connection_set_known(request->request->mhd, who);
 }
 
+bool http_request_is_gone(const struct http_server_request *request)
+{
+    return request->request && http_connection_is_gone(request->request->mhd);
+}
+
 bool http_request_has_room(const struct http_server_request *request, size_t len)
 {
     return !request->request || find_answer_room(request->request, len, false);

@@ -155,6 +155,8 @@ bool http_request_set_known(const struct http_server_request *request, const cha
 size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
                             const char *prefix, const struct http_header **ret);
 
+/* In the handler: its client has closed the connection, or its half of it, and hears no answer. */
+bool http_request_is_gone(const struct http_server_request *request);
 /* In the handler: it makes an answer that has so many bytes by now. false: there is no room for so many (max_answers),
  * and it is to be refused. */
 bool http_request_has_room(const struct http_server_request *request, size_t len) MUST_CHECK;

@@ -135,8 +135,7 @@ static int find_room(struct list_writer *writer)
     if (!request->has_room || writer->text.len <= writer->room)
         return 0;
     writer->room = writer->text.len + ROOM_STEP;
-    return request->has_room(request->room_ctx, writer->room) ? 0
-                                                              : call_fail_too_many(writer->call);
+    return request->has_room(request->ctx, writer->room) ? 0 : call_fail_too_many(writer->call);
 }
 
 int list_writer_add(struct list_writer *writer, struct arena *arena, const struct kv_value *value,

@@ -245,12 +245,19 @@ static int read_chunk(struct listing *listing)
     return listing->more && (!listing->limit || listing->len < listing->limit);
 }
 
+static bool is_gone(const struct api_request *request)
+{
+    return request->is_gone && request->is_gone(request->ctx);
+}
+
 static int read_chunks(struct listing *listing)
 {
     int r;
 
     do
-        r = read_chunk(listing);
+        r = is_gone(listing->call->request)
+                ? call_fail(listing->call, 504, "Timeout", "the client has gone")
+                : read_chunk(listing);
     while (r > 0);
     return r;
 }

@@ -11,6 +11,7 @@
 #include "common/net/http_server.h"
 #include "standalone/api/api.h"
 #include "standalone/server/auth.h"
+#include "standalone/server/seats.h"
 #include "standalone/server/stream.h"
 #include "standalone/server/users_file.h"
 
@@ -37,6 +38,7 @@ struct server {
     struct http_server *http;
     struct streams *streams;
     const char *unlimited;
+    struct seats seats;
 
     pthread_mutex_t lock; /* of the two below */
     int64_t logged_ms;    /* when a certificate that is refused was last spoken of */
@@ -136,6 +138,11 @@ static bool has_room(void *ctx, size_t len)
     return http_request_has_room(ctx, len);
 }
 
+static bool is_gone(void *ctx)
+{
+    return http_request_is_gone(ctx);
+}
+
 static struct api_request request_of(const struct http_server_request *request,
                                      const struct sender *sender)
 {
@@ -150,7 +157,8 @@ static struct api_request request_of(const struct http_server_request *request,
         .body_len = request->body_len,
         .user = &sender->identity.user,
         .has_room = has_room,
-        .room_ctx = (void *)(uintptr_t)request,
+        .is_gone = is_gone,
+        .ctx = (void *)(uintptr_t)request,
     };
 }
 
@@ -237,12 +245,23 @@ static void handle_known(struct server *server, struct arena *arena,
                          const struct http_server_request *request, const struct sender *sender,
                          struct api_reply *ret)
 {
+    const struct user *real = &sender->identity.real;
     const struct api_request asked = request_of(request, sender);
+    struct seat seat;
 
-    if (is_read(request) || http_request_may_answer(request))
+    /* Whoever looks whether the server is well does not wait. */
+    if (!seat_take(&server->seats, is_open_to_all(request->path) ? NULL : who_counts(server, real),
+                   &seat)) {
+        refuse_more(arena, real->name, "requests", ret);
+        return;
+    }
+    if (http_request_is_gone(request)) /* while it waited: nothing is done */
+        api_refuse(arena, 504, "Timeout", "the client has gone", ret);
+    else if (is_read(request) || http_request_may_answer(request))
         api_handle(server->api, arena, &asked, ret);
     else
-        refuse_more(arena, sender->identity.real.name, "bytes of answers", ret);
+        refuse_more(arena, real->name, "bytes of answers", ret);
+    seat_leave(&seat);
 }
 
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
@@ -274,6 +293,7 @@ static void release(struct server *server)
 {
     users_file_set_changed(server->users, NULL, NULL);
     streams_destroy(server->streams);
+    seats_release(&server->seats);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
@@ -310,6 +330,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
     server->unlimited = options->unlimited;
     server->streams =
         streams_create(server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE);
+    seats_init(&server->seats);
     pthread_mutex_init(&server->lock, NULL);
     users_file_set_changed(server->users, on_users_changed, server->streams);
 

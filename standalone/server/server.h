@@ -31,10 +31,12 @@ struct server_options {
  *  3. A watch ends when its user is removed, or gets another role.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
  *     are watches, whomever he asks as: then 429, and of watches one line in the log.
+ *     At most SEATS requests are in work, and at most SEATS_EACH of one user (seats.h): the others wait, longer queues
+ *     get 429, and what its client has left is not begun, or ends with its next chunk.
  *  4. Of the bytes of answers (those of at most 64 KiB do not count) one user has half, and one at a time may have
  *     an answer that is larger than that. A read that does not fit gets 429, and a write 429 before anything is
- *     done: that of who has his half, and of a collection whose list does not fit. Beside them a list that is
- *     being made needs about 3 MiB, on as many threads as there are connections; a watch that is not read holds
+ *     done: that of who has his half, and of a collection whose list does not fit. Beside them a list that is being
+ *     made needs about 3 MiB; a watch that is not read holds
  *     a line, and 256 KiB of objects or 1 MiB of events (or one) behind it.
  *  5. An admin may be somebody else (Impersonate-User, -Group, -Uid), others get 403.
  */

@@ -153,7 +153,7 @@ static int list_with(struct room *room)
                                          .body = "",
                                          .user = &api_user,
                                          .has_room = has_room,
-                                         .room_ctx = room };
+                                         .ctx = room };
     struct api_reply reply;
 
     api_handle(api, test_arena, &request, &reply);

@@ -343,6 +343,39 @@ START_TEST(a_version_with_too_many_digits_is_out_of_range)
 }
 END_TEST
 
+static bool goes_with_the_second(void *ctx)
+{
+    size_t *asked = ctx;
+
+    return ++*asked == 2;
+}
+
+/* Of a chunk are at most 500 objects or 1 MiB: these are three. */
+START_TEST(nothing_more_is_read_for_a_client_that_has_gone)
+{
+    char *data = arena_alloc(test_arena, 700001, 1);
+    size_t asked = 0;
+    const struct api_request request = { .method = "GET",
+                                         .path = CONFIGMAPS,
+                                         .query = "",
+                                         .user = &api_user,
+                                         .is_gone = goes_with_the_second,
+                                         .ctx = &asked };
+    struct api_reply reply;
+
+    memset(data, 'x', 700000);
+    for (int i = 0; i < 6; i++)
+        (void)ask("POST", CONFIGMAPS,
+                  arena_printf(test_arena,
+                               "{\"metadata\":{\"name\":\"c%d\"},\"data\":{\"d\":\"%s\"}}", i,
+                               data),
+                  201);
+    api_handle(api, test_arena, &request, &reply);
+    ck_assert_int_eq(reply.status, 504);
+    ck_assert_uint_eq(asked, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("api lists");
@@ -364,6 +397,7 @@ int main(void)
     tcase_add_loop_test(large, a_list_of_large_objects_holds_a_chunk_of_them, 0, 2);
     tcase_add_loop_test(all, a_number_of_the_query_is_one_to_go, 0, ARRAY_LEN(NUMBERS));
     tcase_add_test(all, a_version_with_too_many_digits_is_out_of_range);
+    tcase_add_test(all, nothing_more_is_read_for_a_client_that_has_gone);
     suite_add_tcase(suite, all);
     suite_add_tcase(suite, brief);
     suite_add_tcase(suite, large);

@@ -2,6 +2,9 @@
  * and go. */
 #include <check.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
+#include "standalone/server/seats.h"
 #include "standalone/tests/server_fixture.h"
 
 /* A request may take 60 s, what is left of a refused one 2 s. */
@@ -474,6 +478,108 @@ START_TEST(slow_requests_of_one_user_are_in_nobody_elses_way)
 }
 END_TEST
 
+static sem_t is_held, may_go;
+static atomic_int to_hold;
+static int64_t (*real_wall_us)(void *ctx);
+
+/* A write that asks for the time waits here; the store's own thread does not. */
+static int64_t hold_wall_us(void *ctx)
+{
+    char name[16] = "";
+
+    (void)pthread_getname_np(pthread_self(), name, sizeof(name));
+    if (!str_equal(name, "store") && atomic_fetch_sub(&to_hold, 1) > 0) {
+        sem_post(&is_held);
+        sem_wait(&may_go);
+    }
+    return real_wall_us(ctx);
+}
+
+static int begin_write(int number)
+{
+    const char *body =
+        arena_printf(test_arena, "{\"metadata\":{\"name\":\"of-editor-%d\"}}", number);
+    int fd = server_dial();
+
+    server_say(fd, "editor",
+               arena_printf(test_arena,
+                            "POST " CONFIGMAPS " HTTP/1.1\r\nContent-Type: application/json\r\n"
+                            "Content-Length: %zu\r\n",
+                            strlen(body)),
+               body);
+    return fd;
+}
+
+#define TOO_MANY 10
+#define LEFT 5 /* of those that wait */
+
+/* One user's requests: SEATS_EACH are in work, SEATS_QUEUE wait, and all others are refused. */
+static void await_refusals(const int *fds, size_t len, bool refused[])
+{
+    size_t count = 0;
+
+    while (count < TOO_MANY) {
+        count = 0;
+        for (size_t i = 0; i < len; i++) {
+            refused[i] = poll(&(struct pollfd){ .fd = fds[i], .events = POLLIN }, 1, 0) == 1;
+            count += refused[i];
+        }
+        poll(NULL, 0, 1);
+    }
+    ck_assert_uint_eq(count, TOO_MANY);
+}
+
+START_TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
+{
+    int fds[SEATS_EACH + SEATS_QUEUE + TOO_MANY];
+    bool refused[ARRAY_LEN(fds)];
+    char text[HTTP_TALK_MAX];
+    size_t left = 0;
+
+    sem_init(&is_held, 0, 0);
+    sem_init(&may_go, 0, 0);
+    real_wall_us = api_store.clock.clock.wall_us;
+    atomic_store(&to_hold, SEATS_EACH);
+    api_store.clock.clock.wall_us = hold_wall_us;
+    serve();
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = begin_write((int)i);
+        if (i < SEATS_EACH)
+            sem_wait(&is_held);
+    }
+    await_refusals(fds, ARRAY_LEN(fds), refused);
+
+    /* Others are served while all of these wait; the user itself sees whether the server is well. */
+    ck_assert_int_eq(status_of(server_ask("admin", "POST", CONFIGMAPS, "", OBJECT)), 201);
+    ck_assert_int_eq(asked_by("viewer"), 200);
+    ck_assert_int_eq(status_of(server_ask("editor", "GET", "/readyz", "", "")), 200);
+    ck_assert_int_eq(asked_by("editor"), 429);
+
+    /* What its client has left is not done. */
+    for (size_t i = SEATS_EACH; i < ARRAY_LEN(fds) && left < LEFT; i++) {
+        if (refused[i])
+            continue;
+        ck_assert(is_open(fds[i]));
+        close(fds[i]);
+        fds[i] = -1;
+        left++;
+    }
+    for (int i = 0; i < SEATS_EACH; i++)
+        sem_post(&may_go);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        if (fds[i] < 0)
+            continue;
+        (void)hear(fds[i], text, "HTTP/1.1 ");
+        ck_assert_int_eq(status_of(text), refused[i] ? 429 : 201);
+        if (refused[i])
+            ck_assert_ptr_nonnull(strstr(text, "\r\nRetry-After: 5\r\n"));
+        close(fds[i]);
+    }
+    ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/of-editor"),
+                      SEATS_EACH + SEATS_QUEUE - LEFT);
+}
+END_TEST
+
 /* He counts for nobody before his headers are there: with all connections, the last of them makes room for who
  * comes, long before its time is over. */
 START_TEST(requests_that_are_half_said_make_room)
@@ -617,6 +723,7 @@ int main(void)
     tcase_add_test(all, the_watches_of_who_is_removed_end_and_no_others);
     tcase_add_loop_test(all, one_user_leaves_room_for_the_others, 0, 2);
     tcase_add_test(all, slow_requests_of_one_user_are_in_nobody_elses_way);
+    tcase_add_test(all, the_queue_of_one_user_is_short_and_in_nobody_elses_way);
     tcase_add_test(all, requests_that_are_half_said_make_room);
     tcase_add_loop_test(all, its_controller_finds_it_whatever_the_clock_says, 0,
                         (int)ARRAY_LEN(MADE_AT_US));
