@@ -78,7 +78,7 @@ int kv_mark_check(const struct kv *kv, struct error *err)
                      "store '%s' has lost writes: it is at version %" PRIu64 ", %" PRIu64
                      " was acknowledged; '%s-wal' is damaged or gone. Restore a backup, or run "
                      "'propeller-standalone "
-                     "serve' without --strict-store to go on above them with what is left",
+                     "serve' without --strict-store",
                      kv->path, kv->history.head.revision, kv->mark.revision, kv_name_of(kv->path));
 }
 
