@@ -1,5 +1,6 @@
 #include "common/kube/watch_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -37,6 +38,8 @@ static int keep(const struct watch_machine *machine, const cJSON *tree, struct k
                        machine->options.kind->texts, ret, err);
     if (r < 0)
         return r;
+
+    assert(*ret);
     r = check_version((*ret)->resource_version, err);
     if (r < 0)
         kube_object_unref(TAKE(*ret));
@@ -78,6 +81,53 @@ static void keep_unreadable(struct watch_machine *machine, const char *text, siz
     }
 }
 
+/* Of the object that the text begins with: a member that is an object; NULL: none. key: as it stands in
+ * the text, with its quotes and colon. For text that has too many levels for the parser. */
+static const char *find_object(const char *text, size_t len, const char *key, size_t *ret_len)
+{
+    const char *end = text + len;
+    const char *found = NULL;
+    bool in_string = false;
+    size_t depth = 0;
+
+    for (const char *at = text; at < end; at++) {
+        if (in_string) {
+            in_string = *at != '"';
+            at += *at == '\\' && at + 1 < end;
+        } else if (*at == '"') {
+            if (depth == 1 && (size_t)(end - at) > strlen(key) && !memcmp(at, key, strlen(key)) &&
+                at[strlen(key)] == '{')
+                found = at + strlen(key);
+            in_string = true;
+        } else if (*at == '{' || *at == '[') {
+            depth++;
+        } else if ((*at == '}' || *at == ']') && --depth == 1 && found) {
+            *ret_len = (size_t)(at + 1 - found);
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* What is being deleted need not be readable: to remove its finalizer takes its metadata alone. NULL:
+ * it is not being deleted, or not even that can be read. */
+static struct kube_object *keep_metadata(const struct watch_machine *machine, struct arena *arena,
+                                         const char *text, size_t len)
+{
+    struct kube_object *object = NULL;
+    const cJSON *metadata = NULL;
+    struct error err = { 0 };
+
+    text = find_object(text, len, "\"metadata\":", &len);
+    if (!text || json_parse(arena, text, len, &metadata, &err) < 0 ||
+        str_is_empty(json_string(json_get(metadata, "deletionTimestamp"), NULL)))
+        return NULL;
+
+    cJSON *tree = json_object(arena);
+    json_set_copy(tree, "metadata", metadata);
+    return keep(machine, tree, &object, &err) < 0 ? NULL : object;
+}
+
 static int on_item(struct watch_machine *machine, struct arena *arena, const char *text, size_t len)
 {
     struct error why = { 0 };
@@ -97,8 +147,11 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
         keep(machine, tree, &object, &why) < 0) {
         log_warn("item not readable, left out", "resource", machine->resource, "error",
                  ERROR_TEXT(&why), NULL);
-        keep_unreadable(machine, text, len);
-        return 0;
+        object = keep_metadata(machine, arena, text, len);
+        if (!object) {
+            keep_unreadable(machine, text, len);
+            return 0;
+        }
     }
     machine->sink(machine->ctx, WATCH_INIT_APPLY, object, NULL);
     return 0;
@@ -201,6 +254,21 @@ static int on_event(struct watch_machine *machine, const cJSON *event, struct er
     return 0;
 }
 
+/* Of an event that cannot be read. */
+static void tell_deleting(struct watch_machine *machine, struct arena *arena, const char *text,
+                          size_t len)
+{
+    static const char GONE[] = "{\"type\":\"DELETED\",";
+    bool is_gone = len > strlen(GONE) && !memcmp(text, GONE, strlen(GONE));
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+
+    text = find_object(text, len, "\"object\":", &len);
+    if (text)
+        object = keep_metadata(machine, arena, text, len);
+    if (object)
+        machine->sink(machine->ctx, is_gone ? WATCH_DELETE : WATCH_APPLY, object, machine->version);
+}
+
 static int on_document(struct watch_machine *machine, struct arena *arena, const char *text,
                        size_t len, struct error *err)
 {
@@ -222,6 +290,7 @@ static int on_document(struct watch_machine *machine, struct arena *arena, const
         log_warn("watch event not readable, listing again after this stream", "resource",
                  machine->resource, "error", ERROR_TEXT(&why), NULL);
         machine->reply.list_next = true;
+        tell_deleting(machine, arena, text, len);
     }
     return 0;
 }

@@ -82,6 +82,30 @@ START_TEST(an_unreadable_item_is_left_out_of_the_list)
 }
 END_TEST
 
+/* More levels than JSON_MAX_DEPTH in its status, and names in it that are not its own. */
+#define NINE "{\"metadata\":{\"name\":\"\\\"}\"},\"a\":[[[[[[["
+#define CLOSED_NINE "]]]]]]]}"
+#define DEEP(x) x x x x x x x x x x x x x
+#define DELETING                                                                                   \
+    "{\"spec\":" NINE CLOSED_NINE ",\"metadata\":{\"name\":\"x\",\"namespace\":\"n\","             \
+    "\"resourceVersion\":\"12\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},\"status\":"       \
+    "{\"results\":" DEEP("[[[[[[[[[") DEEP("]]]]]]]]]") "}}"
+
+START_TEST(object_that_is_deleted_and_has_too_many_levels_is_told_with_its_metadata)
+{
+    request(LIST_CACHED);
+    reply("{\"items\":[" ITEM("a", "3") "," DELETING "],\"metadata\":{\"resourceVersion\":\"13\"}}",
+          5);
+    expect_told("init\nitem n/a\nitem n/x\ndone @13\n");
+    request(WATCH_FROM("13"));
+    reply("{\"type\":\"MODIFIED\",\"object\":" DELETING
+          "}{\"type\":\"DELETED\",\"object\":" DELETING "}",
+          5000);
+    expect_told("apply n/x @13\ndelete n/x @13\n");
+    ck_assert_int_eq(request(LIST_FROM("13")), 0);
+}
+END_TEST
+
 START_TEST(an_unreadable_event_is_passed_over_and_followed_by_a_list)
 {
     static const char *const TYPES[] = { "ADDED", "MODIFIED", "DELETED" };
@@ -401,6 +425,7 @@ static void add_unreadable(TCase *tcase)
 {
     tcase_add_test(tcase, an_item_over_the_limit_is_left_out_of_the_list);
     tcase_add_test(tcase, an_event_over_the_limit_ends_the_stream_and_lists_again);
+    tcase_add_test(tcase, object_that_is_deleted_and_has_too_many_levels_is_told_with_its_metadata);
     tcase_add_loop_test(tcase, an_unreadable_item_is_left_out_of_the_list, 0,
                         ARRAY_LEN(UNREADABLE));
     tcase_add_loop_test(tcase, an_unreadable_event_is_passed_over_and_followed_by_a_list, 0,

@@ -383,12 +383,23 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     return store_outcome(shared, rc, object, json, observed, plan, err);
 }
 
+/* Nothing says any more where it may run. */
+static int release_unreadable(struct reconcile *rc, const struct kube_object *object,
+                              const cJSON *json, struct error *err)
+{
+    log_warn("deleted although it cannot be read, no device is told to stop", "uid", object->uid,
+             "error", ERROR_TEXT(err), NULL);
+    return finalizer_remove(rc->client, &KIND_TASK, json, FINALIZER_TASK, err);
+}
+
 static int reconcile_object(struct shared *shared, struct reconcile *rc,
                             const struct kube_object *object, bool *ret_waits, struct error *err)
 {
     const cJSON *json = kube_object_json(rc->arena, object);
     struct task_observed observed;
     int r = task_observe(shared, rc, object, json, &observed, err);
+    if (r == -ERROR_INVALID && object->deleting)
+        return release_unreadable(rc, object, json, err);
     if (r < 0)
         return r;
     if (r == TRAINING_LATER)

@@ -593,6 +593,20 @@ START_TEST(steady_state_writes_the_refresh_budget_and_nothing_else)
 }
 END_TEST
 
+START_TEST(task_that_cannot_be_read_is_deleted_all_the_same)
+{
+    stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\"}");
+    stage_run();
+    cJSON *task = json_copy(stage_get(&KIND_TASK, "one"));
+    json_set_string(cJSON_GetObjectItemCaseSensitive(task, "status"), "attempt", "first");
+    fake_api_put(stage.api, &KIND_TASK, task);
+    json_free(task);
+    stage_delete(&KIND_TASK, "one");
+    stage_run();
+    ck_assert_ptr_null(stage_get(&KIND_TASK, "one"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reconcilers");
@@ -633,6 +647,7 @@ int main(void)
     tcase_add_test(tcase, microcontroller_that_comes_later_takes_the_channel_from_nobody);
     tcase_add_test(tcase, silent_device_is_offline_and_its_last_will_at_once);
     tcase_add_test(tcase, steady_state_writes_the_refresh_budget_and_nothing_else);
+    tcase_add_test(tcase, task_that_cannot_be_read_is_deleted_all_the_same);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
