@@ -50,13 +50,27 @@ START_TEST(deleted_task_that_runs_nowhere_goes_at_once)
 }
 END_TEST
 
-START_TEST(without_the_finalizer_nothing_is_done)
+START_TEST(finalizer_that_was_taken_off_a_running_task_is_put_back)
+{
+    world_running();
+    world.observed.has_finalizer = false;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.add_finalizer);
+    ck_assert(!plan.publish_start && !plan.publish_stop && !plan.assign);
+}
+END_TEST
+
+START_TEST(without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done)
 {
     world_running();
     world.observed.has_finalizer = false;
     delete_it();
-    world_wait_ms(2 * STOP_MS);
     struct task_plan plan = world_plan();
+    ck_assert(plan.publish_stop);
+    world_act(&plan);
+    world_wait_ms(2 * STOP_MS);
+    plan = world_plan();
 
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
@@ -382,7 +396,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_loop_test(tcase, deleted_task_that_runs_nowhere_goes_at_once, 0,
                         ARRAY_LEN(NOTHING_TO_STOP));
-    tcase_add_test(tcase, without_the_finalizer_nothing_is_done);
+    tcase_add_test(tcase, without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done);
+    tcase_add_test(tcase, finalizer_that_was_taken_off_a_running_task_is_put_back);
     tcase_add_loop_test(tcase, deleted_task_that_may_run_is_stopped_once_and_waits, 0,
                         ARRAY_LEN(MAY_RUN));
     tcase_add_loop_test(tcase, any_word_of_the_device_confirms_the_stop, 0, 2);

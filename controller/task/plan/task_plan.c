@@ -127,8 +127,11 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     bool ended = observed->attempt.ended || task_is_restarted(observed, 0) ||
                  (result && (result->message.error || !observed->task.spec.daemon));
 
-    if (!observed->has_finalizer)
+    if (!observed->has_finalizer) { /* another one holds it */
+        plan->publish_stop = task_may_have_started(observed) && !ended &&
+                             observed->proplet.reachable && is_stop_due(observed);
         return;
+    }
     if (!task_may_have_started(observed) || ended || !observed->proplet.reachable) {
         plan->release = true;
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
@@ -313,6 +316,10 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
 static void plan_phase(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
+    if (!observed->has_finalizer && task_is_active(observed)) { /* taken off by hand */
+        plan->add_finalizer = true;
+        return;
+    }
     if (task_obey_job(arena, observed, plan) || task_plan_schedule(arena, observed, plan))
         return;
     switch (observed->task.status.phase) {
