@@ -1,6 +1,8 @@
 /* How long ago a timestamp was written, whatever steps the wall clock has made since. */
 #pragma once
 
+#include <stddef.h>
+
 #include "common/base/clock.h"
 
 /*
