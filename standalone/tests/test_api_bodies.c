@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/tests/heap.h"
 #include "standalone/tests/api_fixture.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -51,6 +52,29 @@ START_TEST(what_is_applied_must_become_a_struct_again)
                                            "%s",
                                            kind, kind, NO_STRUCTS[_i].why)),
         "%s", words);
+}
+END_TEST
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+START_TEST(a_body_of_more_values_than_its_bytes_allow_is_refused_before_it_is_built)
+{
+    enum { VALUES = 1500000 };
+    char *zeros = arena_alloc(test_arena, 2 * VALUES + 2, 1);
+
+    for (size_t i = 0; i < VALUES; i++)
+        memcpy(zeros + 2 * i, i ? ",0" : "[0", 2);
+    zeros[2 * VALUES] = ']';
+    const char *body = arena_printf(test_arena,
+                                    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                    "\"metadata\":{\"name\":\"a\"},\"data\":%s}",
+                                    zeros);
+
+    heap_watch();
+    ck_assert_str_eq(message_of(ask("POST", CONFIGMAPS, body, 413)),
+                     "Request entity too large: 3000071 bytes of JSON with more than 100000 "
+                     "values are not read");
+    ck_assert_uint_le(heap_peak(), 6 * strlen(body));
 }
 END_TEST
 
@@ -200,6 +224,7 @@ int main(void)
     tcase_add_loop_test(tests, what_is_applied_must_become_a_struct_again, 0,
                         ARRAY_LEN(NO_STRUCTS));
     tcase_add_test(tests, null_does_not_say_which_kind_it_is);
+    tcase_add_test(tests, a_body_of_more_values_than_its_bytes_allow_is_refused_before_it_is_built);
     tcase_add_test(tests,
                    a_body_is_read_as_the_kind_that_it_says_before_it_is_asked_for_another_one);
     tcase_add_test(tests, a_custom_kind_is_asked_what_it_is_when_its_types_are_right);
