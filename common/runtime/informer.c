@@ -22,6 +22,7 @@ struct source {
     struct watch_machine *machine;
     char *ns; /* "": all */
     bool synced;
+    bool left_out;      /* of the last list something could not be kept */
     int64_t refused_ms; /* monotonic: since when every answer was a refusal; 0: it was not */
 };
 
@@ -93,6 +94,13 @@ static void note_answer(struct source *source, bool refused)
     pthread_mutex_unlock(&informer->lock);
 }
 
+static void set_left_out(struct source *source, bool left_out)
+{
+    pthread_mutex_lock(&source->informer->lock);
+    source->left_out = left_out;
+    pthread_mutex_unlock(&source->informer->lock);
+}
+
 /* Watch loop thread. The seen version comes after the change: who reads it finds the change made.
  */
 static void on_event(void *ctx, enum watch_event_type type, struct kube_object *object,
@@ -107,12 +115,14 @@ static void on_event(void *ctx, enum watch_event_type type, struct kube_object *
         return;
     case WATCH_INIT:
         note_answer(source, false);
+        set_left_out(source, false);
         store_set_begin(informer->store, source->ns);
         return;
     case WATCH_INIT_APPLY:
         put(informer, store_set_add, object);
         return;
     case WATCH_INIT_KEEP:
+        set_left_out(source, true);
         store_set_keep(informer->store, source->ns, version);
         return;
     case WATCH_INIT_DONE:
@@ -200,6 +210,18 @@ bool informer_synced(struct informer *informer)
     bool synced = !informer->unsynced;
     pthread_mutex_unlock(&informer->lock);
     return synced;
+}
+
+bool informer_complete(struct informer *informer)
+{
+    size_t left_out = 0;
+
+    pthread_mutex_lock(&informer->lock);
+    for (size_t i = 0; i < informer->source_count; i++)
+        left_out += informer->sources[i].left_out;
+    bool complete = !informer->unsynced && !left_out;
+    pthread_mutex_unlock(&informer->lock);
+    return complete;
 }
 
 static bool is_settled(const struct source *source, int64_t now_ms, uint32_t patience_ms)

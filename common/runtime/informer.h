@@ -20,6 +20,8 @@ struct store *informer_store(struct informer *informer);
 void informer_subscribe(struct informer *informer, informer_fn *function,
                         void *ctx); /* before start */
 bool informer_synced(struct informer *informer);
+/* Synced, and no list had an object that cannot be kept: what the store does not have does not exist. */
+bool informer_complete(struct informer *informer);
 /* Synced, but for namespaces whose every list was refused for so long, if there are others: they may
  * be gone for good, and their neighbours must not wait for them. */
 bool informer_settled(struct informer *informer, uint32_t patience_ms);

@@ -161,6 +161,12 @@ START_TEST(an_object_that_a_list_has_unreadable_stays)
                    "\"resourceVersion\":\"14\"},\"spec\":\"\\u0000\"}," OBJECT("c", "15")));
     tiny_server_push(server, "watch=true", GONE);
     expect_calls("c 5,15\na 3,-\n");
+    ck_assert(!informer_complete(informer)); /* without an older version it would be unknown */
+    tiny_server_answer(server, "/gadgets?limit", 200,
+                       LIST("30", OBJECT("b", "24") "," OBJECT("c", "15")));
+    tiny_server_push(server, "watch=true", GONE);
+    expect_calls("b 4,24\n");
+    ck_assert(informer_complete(informer));
 }
 END_TEST
 

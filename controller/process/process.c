@@ -38,10 +38,11 @@ static bool may_act(void *ctx)
     return !process->elector || elector_may_act(process->elector);
 }
 
-/* Of every namespace: one that may not be listed yet has Tasks that nobody knows. */
+/* Of every namespace: one that may not be listed yet has Tasks that nobody knows, and so has a list
+ * in which one could not be read. */
 static bool knows_all_tasks(void *ctx)
 {
-    return informer_synced(ctx);
+    return informer_complete(ctx);
 }
 
 static void on_request(void *ctx, const char *method, int status, int64_t duration_ms UNUSED)

@@ -29,7 +29,7 @@ void mail_tend(struct shared *shared)
 {
     int64_t oldest_ms, since_ms;
 
-    if (informer_synced(shared->tasks))
+    if (informer_complete(shared->tasks))
         mailbox_forget_unknown(shared->mailbox, knows, informer_store(shared->tasks));
     oldest_ms = mailbox_oldest_ms(shared->mailbox);
     int64_t age_ms = oldest_ms ? clock_monotonic_ms(shared->clock) - oldest_ms : 0;
