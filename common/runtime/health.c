@@ -83,7 +83,24 @@ static void reply_buf(struct arena *arena, struct http_server_reply *ret, int st
     buf_release(buf);
 }
 
-/* As the API server prints it: "[+]name ok", "[-]name failed: why"; and "[+]name ok: why" with a remark. */
+/* As the API server prints it: "[+]name ok", "[-]name failed: why"; and "[+]name ok: why" with a remark.
+ * Returns whether the line fits. */
+static bool append_check(struct buf *buf, const struct check *check, bool verbose, bool *ready)
+{
+    char why[MAX_WHY] = "";
+    int verdict = check->function(check->ctx, why, sizeof(why));
+
+    if (verdict <= 0) {
+        *ready = false;
+        return buf_printf(buf, "[-]%s failed: %s\n", check->name, why);
+    }
+    if (!verbose)
+        return true;
+    if (verdict == HEALTH_REMARK)
+        return buf_printf(buf, "[+]%s ok: %s\n", check->name, why);
+    return buf_printf(buf, "[+]%s ok\n", check->name);
+}
+
 static void readyz(struct health *health, struct arena *arena, bool verbose,
                    struct http_server_reply *ret)
 {
@@ -91,18 +108,8 @@ static void readyz(struct health *health, struct arena *arena, bool verbose,
     bool ready = !atomic_load(&health->stopping);
     bool fits = ready || buf_append_string(&buf, "[-]process failed: shutting down\n");
 
-    for (size_t i = 0; i < health->check_count; i++) {
-        const struct check *check = &health->checks[i];
-        char why[MAX_WHY] = "";
-        int verdict = check->function(check->ctx, why, sizeof(why));
-        bool has_remark = verdict == HEALTH_REMARK;
-        ready = ready && verdict > 0;
-        if (verdict <= 0)
-            fits = fits && buf_printf(&buf, "[-]%s failed: %s\n", check->name, why);
-        else if (verbose)
-            fits = fits && buf_printf(&buf, "[+]%s ok%s%s\n", check->name, has_remark ? ": " : "",
-                                      has_remark ? why : "");
-    }
+    for (size_t i = 0; i < health->check_count; i++)
+        fits = append_check(&buf, &health->checks[i], verbose, &ready) && fits;
     if (verbose)
         fits = fits && buf_printf(&buf, "readyz check %s\n", ready ? "passed" : "failed");
     else if (ready)

@@ -305,28 +305,9 @@ static void recall_copies(void *ctx)
     mqtt_subscribe(bridge->control, QUARANTINE_FILTER, 1);
 }
 
-struct bridge *bridge_create(const struct bridge_options *options)
+static void make_connections(struct bridge *bridge)
 {
-    struct bridge *bridge = xcalloc(1, sizeof(*bridge));
-
-    bridge->options = *options;
-    bridge->channels = map_create(free);
-    bridge->waiters = map_create(free);
-    fence_init(&bridge->fence);
-    pthread_mutex_init(&bridge->lock, NULL);
-    bridge->sink = (struct bridge_sink){
-        .tasks = options->tasks,
-        .proplets = options->proplets,
-        .fleet = options->fleet,
-        .attempts = options->attempts,
-        .mailbox = options->mailbox,
-        .clock = options->clock,
-        .knows_all = options->knows_all,
-        .knows_all_ctx = options->knows_all_ctx,
-        .marker = on_marker,
-        .marker_ctx = bridge,
-    };
-
+    const struct bridge_options *options = &bridge->options;
     size_t size = strlen(options->client_id) + sizeof("-results");
     bridge->events_id = xmalloc(size);
     snprintf(bridge->events_id, size, "%s-results", options->client_id);
@@ -361,6 +342,31 @@ struct bridge *bridge_create(const struct bridge_options *options)
     mqtt_subscribe(bridge->events, QUARANTINE_FILTER, 1);
     mqtt_subscribe(bridge->control, QUARANTINE_FILTER, 1);
     mqtt_subscribe(bridge->events, UPDATE_FILTER, 1);
+}
+
+struct bridge *bridge_create(const struct bridge_options *options)
+{
+    struct bridge *bridge = xcalloc(1, sizeof(*bridge));
+
+    bridge->options = *options;
+    bridge->channels = map_create(free);
+    bridge->waiters = map_create(free);
+    fence_init(&bridge->fence);
+    pthread_mutex_init(&bridge->lock, NULL);
+    bridge->sink = (struct bridge_sink){
+        .tasks = options->tasks,
+        .proplets = options->proplets,
+        .fleet = options->fleet,
+        .attempts = options->attempts,
+        .mailbox = options->mailbox,
+        .clock = options->clock,
+        .knows_all = options->knows_all,
+        .knows_all_ctx = options->knows_all_ctx,
+        .marker = on_marker,
+        .marker_ctx = bridge,
+    };
+
+    make_connections(bridge);
     const struct quarantine_options quarantine = {
         .mailbox = options->mailbox,
         .clock = options->clock,

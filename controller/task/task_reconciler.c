@@ -213,6 +213,26 @@ static void forget_choice(struct shared *shared, struct reconcile *rc)
     task_room_offer_all(shared, rc->arena, &freed);
 }
 
+/* The outcome could not be written; < 0: the reconcile fails. */
+static int after_refusal(struct shared *shared, struct reconcile *rc,
+                         const struct kube_object *object, const struct task_observed *observed,
+                         const struct task_plan *plan, struct error *err)
+{
+    int r = -(int)err->code;
+
+    if (plan->assign)
+        forget_choice(shared, rc);
+    if (r == -ERROR_NOT_FOUND) /* deleted, or a starting API server does not know the kind yet */
+        look_again_if_there(shared, rc, object);
+    else if (r == -ERROR_FORBIDDEN)
+        wait_for_rights(shared, rc, observed, err);
+    else if (is_permanent(r))
+        give_up(shared, rc, object, plan, err);
+    else
+        return error_wrap(err, "write status");
+    return 0;
+}
+
 static int store_outcome(struct shared *shared, struct reconcile *rc,
                          const struct kube_object *object, const cJSON *json,
                          const struct task_observed *observed, struct task_plan *plan,
@@ -226,22 +246,8 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
         *plan = task_plan_without_payload(rc->arena, observed, plan);
         r = write_status(shared, rc, json, observed, plan, &written, err);
     }
-    if (r < 0 && plan->assign)
-        forget_choice(shared, rc);
-    if (r == -ERROR_NOT_FOUND) { /* deleted, or a starting API server does not know the kind yet */
-        look_again_if_there(shared, rc, object);
-        return 0;
-    }
-    if (r == -ERROR_FORBIDDEN) {
-        wait_for_rights(shared, rc, observed, err);
-        return 0;
-    }
-    if (is_permanent(r)) {
-        give_up(shared, rc, object, plan, err);
-        return 0;
-    }
     if (r < 0)
-        return error_wrap(err, "write status");
+        return after_refusal(shared, rc, object, observed, plan, err);
 
     training_answer(shared, observed, plan);
     attempts_not_forbidden(shared->attempts, object->uid);

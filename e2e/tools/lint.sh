@@ -35,7 +35,7 @@ controller/workload   common/base/ common/json/ common/api/ common/kube/conditio
 controller/scheduler  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/metrics.h common/runtime/store.h controller/workload/
 controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
 controller/cache      common/base/ common/json/ common/api/ common/kube/ common/runtime/store.h controller/device/ controller/task/plan/
-controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/workqueue.h controller/device/ controller/cache/
+controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/thread.h common/runtime/workqueue.h controller/device/ controller/cache/
 controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/
 controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/cache/ controller/shared/ controller/events/
 controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/events/

@@ -12,8 +12,8 @@
  * of them wait, the virtual clock jumps to the earliest deadline. So a run takes no real time, and a
  * seed repeats it exactly.
  *
- * What has a socket is replaced: the transport and the watch loop (sim_api.c, on the fake API server),
- * and the MQTT connection (sim_broker.c).
+ * Code that uses sockets is replaced: the transport and the watch loop (sim_api.c, on the fake API
+ * server), and the MQTT connection (sim_broker.c).
  *
  * All functions must be called on a thread of the simulation, unless stated otherwise.
  */

@@ -22,7 +22,7 @@
 struct sim_api_faults sim_api_faults;
 struct fake_api *sim_api;
 
-/* What the watches tell: every change since the beginning, in order. */
+/* Every change since the beginning, in order: the watches report them from here. */
 struct change {
     int64_t version;
     const char *type;
@@ -359,19 +359,37 @@ static int64_t bookmark_version(void)
     return changes.count ? changes.all[changes.count - 1].version : 0;
 }
 
+/* The first bytes of the reply; false: the stream is over. */
+static bool begin_stream(struct feed *feed)
+{
+    if (feed->next > 0)
+        return true;
+    if (fails(sim_api_faults.gone)) {
+        finish(feed, 410, GONE);
+        return false;
+    }
+    if (watch_machine_feed(feed->machine, "", 0, NULL) == 0)
+        return true;
+    finish(feed, 0, "not understood");
+    return false;
+}
+
+static void send_bookmark(struct feed *feed)
+{
+    feed->version = bookmark_version();
+    feed->bookmark_us = sim_now_us() + BOOKMARK_MS * INT64_C(1000);
+    (void)send(feed, "BOOKMARK",
+               arena_printf(feed->arena, "{\"metadata\":{\"resourceVersion\":\"%lld\"}}",
+                            (long long)feed->version));
+}
+
 static void watch(struct feed *feed)
 {
     const struct change *change;
 
-    if (feed->next == 0 && fails(sim_api_faults.gone)) {
-        finish(feed, 410, GONE);
+    if (!begin_stream(feed))
         return;
-    }
-    if (feed->next == 0 && watch_machine_feed(feed->machine, "", 0, NULL) < 0) {
-        finish(feed, 0, "not understood");
-        return;
-    }
-    while (feed->running && feed->next_us <= sim_now_us() && (change = next_change(feed))) {
+    while (feed->next_us <= sim_now_us() && (change = next_change(feed))) {
         feed->version = change->version;
         feed->next++;
         if (!send(feed, change->type, json_text(feed->arena, change->object, NULL)))
@@ -379,13 +397,8 @@ static void watch(struct feed *feed)
         if (fails(sim_api_faults.slow_watch))
             feed->next_us = sim_now_us() + (int64_t)sim_random(5000000);
     }
-    if (feed->running && feed->bookmark_us <= sim_now_us() && !next_change(feed)) {
-        feed->version = bookmark_version();
-        feed->bookmark_us = sim_now_us() + BOOKMARK_MS * INT64_C(1000);
-        (void)send(feed, "BOOKMARK",
-                   arena_printf(feed->arena, "{\"metadata\":{\"resourceVersion\":\"%lld\"}}",
-                                (long long)feed->version));
-    }
+    if (feed->bookmark_us <= sim_now_us() && !next_change(feed))
+        send_bookmark(feed);
     if (feed->running && feed->end_us <= sim_now_us())
         finish(feed, sim_chance(2) ? 200 : 0, NULL);
 }

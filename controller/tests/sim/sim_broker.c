@@ -28,7 +28,7 @@ struct message {
     bool sent_before;
 };
 
-/* What the broker keeps for a client id. */
+/* The session of one client id. */
 struct session {
     char *client_id;
     bool persistent;

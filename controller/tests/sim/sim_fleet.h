@@ -3,6 +3,8 @@
  * broker has them, heartbeats, `create` once per process. */
 #pragma once
 
+#include <stddef.h>
+
 #include "controller/tests/sim/sim.h"
 
 #define SIM_ID_LEN 64
@@ -41,7 +43,7 @@ void sim_fleet_off(struct sim_device *device);
 void sim_fleet_on(struct sim_device *device);
 
 size_t sim_fleet_runs(const struct sim_run **ret);
-/* What a device answers for this id: *ret_error tells which of the two. */
+/* The text that the device sends as result or, if run->fails, as error. */
 const char *sim_fleet_answer(const struct sim_run *run, char ret[static 2 * SIM_ID_LEN]);
 
 /* At a time, on the thread of the world. */

@@ -1,4 +1,4 @@
-/* What must hold at the end of a simulation, whatever happened in it. */
+/* Checks of the guarantees at the end of a simulation. */
 #pragma once
 
 #include <stdbool.h>

@@ -132,7 +132,7 @@ static void put_proplets(void)
                          1 + (int)sim_random(3)));
 }
 
-/* What a Task has beside its module, as JSON members that begin with a comma. */
+/* Further members of a Task's spec, as JSON that begins with a comma. */
 static const char *any_members(void)
 {
     switch (sim_random(6)) {
