@@ -35,6 +35,7 @@ static struct {
 } changes;
 
 static const struct replica *holder;
+static fake_change_fn *judge;
 
 static int64_t version_of(const cJSON *object)
 {
@@ -57,10 +58,12 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
                                                                       : "DELETED",
                                                     .object = json_copy(object) };
     sim_wake(&changes);
+    judge(NULL, old, current);
 }
 
-void sim_api_begin(void)
+void sim_api_begin(fake_change_fn *on_change_too)
 {
+    judge = on_change_too;
     sim_api = fake_api_create();
     fake_api_set_clock(sim_api, &CLOCK_SYSTEM);
     fake_api_on_change(sim_api, on_change, NULL);

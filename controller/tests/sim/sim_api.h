@@ -18,7 +18,8 @@ struct sim_api_faults {
 extern struct sim_api_faults sim_api_faults;
 extern struct fake_api *sim_api; /* for users: no faults, no latency */
 
-void sim_api_begin(void);
+/* on_change: see fake_api_on_change; it may end the run. */
+void sim_api_begin(fake_change_fn *on_change);
 /* Writes of controllers so far, without those of the Lease and of Events. */
 unsigned sim_api_writes(void);
 /* The controller that wrote itself into the Lease last; NULL: none, or it was released. */

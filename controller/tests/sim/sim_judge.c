@@ -57,6 +57,67 @@ static bool has_ended(const cJSON *task)
            (str_equal(phase, "failed") && condition_is(task, "Failed", "True"));
 }
 
+/* ---- G13 ---- */
+
+#define MAX_TIMED 4096
+/* Timestamps have whole seconds. A clock of another host that is wrong by less than a fail-over takes
+ * looks like a fail-over, and its difference counts. */
+#define SLACK_US (30 * SECOND_US)
+
+static struct timed {
+    char uid[64];
+    char phase[16];
+    int64_t since_us; /* it has this phase */
+} timed[MAX_TIMED];
+static size_t timed_count;
+
+static struct timed *timed_of(const cJSON *task)
+{
+    const char *uid = text(task, "metadata", "uid");
+
+    for (size_t i = 0; i < timed_count; i++) {
+        if (str_equal(timed[i].uid, uid))
+            return &timed[i];
+    }
+    if (timed_count == MAX_TIMED)
+        sim_fail("more than %d Tasks", MAX_TIMED);
+    struct timed *entry = &timed[timed_count++];
+    (void)str_copy(entry->uid, sizeof(entry->uid), uid);
+    entry->since_us = sim_now_us();
+    return entry;
+}
+
+static void judge_age(const cJSON *task, const struct timed *entry, const char *field,
+                      const char *what)
+{
+    int64_t seconds = json_int(json_path(task, "spec", field, NULL), 0);
+    int64_t age_us = sim_now_us() - entry->since_us;
+
+    if (age_us + SLACK_US < seconds * SECOND_US)
+        sim_fail("Task '%s' was %s after %.1f s, and %s is %lld", text(task, "metadata", "name"),
+                 what, (double)age_us / 1e6, field, (long long)seconds);
+}
+
+void sim_judge_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
+{
+    const cJSON *task = current ? current : old;
+
+    if (!str_equal(json_string(json_get(task, "kind"), ""), "Task"))
+        return;
+    struct timed *entry = timed_of(task);
+    const char *phase = text(task, "status", "phase");
+    bool was_deleted = !old || *text(old, "metadata", "deletionTimestamp");
+    bool is_deleted = !current || *text(current, "metadata", "deletionTimestamp");
+    if (is_deleted && !was_deleted && sim_replica()) /* by a controller, not by a user */
+        judge_age(task, entry, "ttlSecondsAfterFinished", "deleted");
+    if (!current || str_equal(entry->phase, phase))
+        return;
+    if (str_equal(text(task, "status", "reason"), "DeadlineExceeded") && str_equal(phase, "failed"))
+        judge_age(task, entry, "activeDeadlineSeconds", "failed");
+    (void)str_copy(entry->phase, sizeof(entry->phase), phase);
+    entry->since_us = sim_now_us();
+}
+
 bool sim_judge_all_ended(struct arena *arena, const char **ret_first)
 {
     json_for_each (task, all_of(arena, "tasks")) {
@@ -107,7 +168,8 @@ static void judge_result(struct arena *arena, const cJSON *task)
     if (str_equal(phase, "completed") && !run)
         sim_fail("Task '%s' is completed, and no device sent a result: %s", name,
                  json_text(arena, task, NULL));
-    if (str_equal(text(task, "status", "reason"), "DeadlineExceeded"))
+    const char *reason = text(task, "status", "reason");
+    if (str_equal(reason, "DeadlineExceeded") || str_equal(reason, "StoppedByJob"))
         return;
     if (!run || json_bool(json_path(task, "spec", "suspend", NULL), false))
         return; /* a suspension ends an attempt, whatever comes of it */

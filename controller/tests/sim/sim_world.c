@@ -33,6 +33,7 @@ static struct sim_device devices[] = { { .client_id = "device-1", .channel = "m/
 struct host {
     struct replica *replica; /* the process that runs on it, or did last */
     struct process *process; /* NULL: it has ended */
+    int64_t wall_step_us;    /* its wall clock is wrong by this */
 };
 
 static struct {
@@ -89,6 +90,7 @@ static void start_controller(void *ctx, int64_t argument UNUSED)
         return;
     host->replica = xcalloc(1, sizeof(*host->replica));
     host->replica->number = ++world.started;
+    host->replica->wall_step_us = host->wall_step_us;
     host->process = NULL;
     sim_trace("controller %u starts", world.started);
     sim_spawn(host->replica, run_controller, host);
@@ -135,13 +137,16 @@ static void put_proplets(void)
 /* Further members of a Task's spec, as JSON that begins with a comma. */
 static const char *any_members(void)
 {
-    switch (sim_random(6)) {
+    switch (sim_random(7)) {
     case 0:
-        return arena_printf(world.arena, ",\"activeDeadlineSeconds\":%d", 20 + (int)sim_random(60));
+        return arena_printf(world.arena, ",\"activeDeadlineSeconds\":%d", 60 + (int)sim_random(60));
     case 1:
         return arena_printf(world.arena, ",\"propletSelector\":{\"propletId\":\"%s\"}",
                             devices[sim_random(ARRAY_LEN(devices))].client_id);
     case 2:
+        return arena_printf(world.arena, ",\"ttlSecondsAfterFinished\":%d",
+                            60 + (int)sim_random(60));
+    case 3:
         return ",\"propletLostPolicy\":\"Wait\"";
     default:
         return arena_printf(world.arena, ",\"backoffLimit\":%d,\"priority\":%d", (int)sim_random(3),
@@ -370,6 +375,19 @@ static void controller_is_paused(void)
     sim_after((int64_t)sim_random(60 * SECOND), controller_goes_on, host->replica, 0);
 }
 
+/* A wall clock is set: by a second up to a day, forwards or backwards. */
+static void clock_is_set(void)
+{
+    static const int64_t STEPS[] = { SECOND, 10 * SECOND, 60 * MINUTE, 24 * 60 * MINUTE };
+    struct host *host = any_host();
+    int64_t step_us = STEPS[sim_random(ARRAY_LEN(STEPS))];
+
+    host->wall_step_us += sim_chance(2) ? step_us : -step_us;
+    host->replica->wall_step_us = host->wall_step_us;
+    sim_trace("the clock of controller %u is wrong by %lld s", host->replica->number,
+              (long long)(host->wall_step_us / SECOND));
+}
+
 static void networks_work(void *ctx, int64_t argument UNUSED)
 {
     struct replica *replica = ctx;
@@ -393,7 +411,7 @@ static void act_of_nature(void *ctx UNUSED, int64_t argument UNUSED)
                   broker_flaky,         device_loses_power,    device_loses_network,
                   starts_are_lost,      controller_is_killed,  controller_is_stopped,
                   controller_is_paused, controller_is_cut_off, controller_dies_publishing,
-                  broker_slow };
+                  broker_slow,          clock_is_set };
 
     if (world.calm)
         return;
@@ -457,7 +475,7 @@ void sim_world(void)
     world.arena = arena_create();
     world.host_count = sim_chance(2) ? 1 : 1 + sim_random(MAX_REPLICAS);
     sim_fleet_faults.longest_us = sim_chance(3) ? 60 * SECOND : 5 * SECOND;
-    sim_api_begin();
+    sim_api_begin(sim_judge_change);
     sim_broker_begin(on_publish);
     put_proplets();
     sim_fleet_begin(devices, ARRAY_LEN(devices));
