@@ -16,7 +16,7 @@ struct request {
     const char *subresource;
 };
 
-/* What no rule looks into. */
+/* Members that no rule looks into. */
 static const char *const TEXTS[] = { "request.object.spec.metadata",
                                      "request.object.spec.tasks.metadata",
                                      "request.object.spec.hyperparams",

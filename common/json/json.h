@@ -35,8 +35,8 @@ int json_parse(struct arena *arena, const char *text, size_t len, const cJSON **
 
 /*
  * The same without a tree for members that are not looked into. Paths of object members ("spec.file"),
- * which go through arrays ("spec.tasks.metadata"), with NULL behind them. What they lead to must be
- * JSON as everything, but nothing says whether it has a key twice, and it counts as no value, or as one.
+ * which go through arrays ("spec.tasks.metadata"), with NULL behind them. The members there must be
+ * valid JSON, but keys inside them may repeat, and each member counts as one value at most.
  * A member whose key is written with escape sequences is built.
  */
 #define JSON_MAX_UNREAD 16

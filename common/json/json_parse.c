@@ -171,7 +171,7 @@ static cJSON *make_node(int type, const struct piece *key, const struct piece *t
 
 enum building { BUILT, SKIPPED, KEPT_AS_TEXT };
 
-/* What becomes of this member, and the paths inside it. */
+/* Decides how this member is built, and returns the paths that lead inside it. */
 static enum building enter(const struct apart *apart, const struct piece *key, struct apart *ret)
 {
     ret->len = 0;

@@ -12,7 +12,7 @@
         .namespaced = true                                                                         \
     }
 
-/* What users and devices may fill with any JSON, and what only the API server reads. */
+/* Members that users and devices may fill with any JSON, and members that only the API server reads. */
 #define MANAGED_FIELDS "metadata.managedFields"
 static const char *const TEXTS_OF_ALL[] = { MANAGED_FIELDS, NULL };
 static const char *const TEXTS_OF_TASK[] = { MANAGED_FIELDS, "spec.metadata", "status.results",

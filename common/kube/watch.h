@@ -50,8 +50,8 @@ typedef void watch_sink_fn(void *ctx, enum watch_event_type type,
  * metadata.managedFields always goes. */
 typedef void watch_project_fn(cJSON *object);
 
-/* What is kept of an object: the tree is projected (project may be NULL) and made a kube_object. texts:
- * of its kind. */
+/* Projects the tree (project may be NULL) and makes a kube_object of it, as stores keep it. texts: of its
+ * kind. */
 int watch_keep(watch_project_fn *project, cJSON *tree, const char *const *texts,
                struct kube_object **ret, struct error *err) MUST_CHECK;
 

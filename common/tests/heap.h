@@ -11,6 +11,6 @@
 void heap_watch(void);
 /* The most bytes that were in use at once since heap_watch, beyond those in use then. */
 size_t heap_peak(void);
-/* What happens between the two counts as if it had not: for the test's own memory. Not by threads. */
+/* Memory of the test itself, between these two calls, is not counted. Not thread-safe. */
 void heap_pause(void);
 void heap_resume(void);

@@ -42,7 +42,7 @@ void indexes_add_task(struct store *store);
 void indexes_add_proplet(struct store *store);
 
 /* Without module, environment, arguments, metadata for the device, results (those of targets
- * too), history, annotations: read again from the API server by whoever needs them. */
+ * too), history, annotations: a reconciler that needs them reads them from the API server. */
 watch_project_fn project_task;
 extern const char *const UNREAD_OF_TASK[]; /* what of it can be left out before there is a tree */
 /* Without the client key and annotations. */

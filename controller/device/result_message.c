@@ -5,7 +5,7 @@
 #include "common/json/slice.h"
 #include "controller/device/messages.h"
 
-/* What is repaired costs three times its bytes; a microcontroller sends 1 KiB. */
+/* A repair costs three times the bytes of the message; a microcontroller sends 1 KiB. */
 #define MAX_REPAIRED ((size_t)1 << 20)
 /* Of a device's error the status keeps 4 KiB; a longer one than this is not decoded for them. */
 #define MAX_ERROR ((size_t)1 << 20)
@@ -21,7 +21,7 @@ struct parts {
     const char *beyond; /* what of the message is JSON but not taken; NULL: nothing */
 };
 
-/* Of what stands at the beginning of text; 0: it stays as it is. */
+/* The length of the sequence at the beginning of text that is replaced; 0: nothing is replaced. */
 static size_t replaced(const char *text, size_t len, const char **ret)
 {
     static const char NUL_ESCAPE[] = "\\u0000";

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     static bool warm;
 
     if (!warm)
-        fuzz_input(bytes, len); /* tables that are made once are nobody's input */
+        fuzz_input(bytes, len); /* so that tables that are made once are not counted */
     warm = true;
     heap_watch();
     fuzz_input(bytes, len);

@@ -1,4 +1,4 @@
-/* What a fuzz target defines. */
+/* The functions that a fuzz target defines. */
 #pragma once
 
 #include <stddef.h>

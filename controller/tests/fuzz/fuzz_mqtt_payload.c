@@ -76,7 +76,7 @@ static void fuzz_result(struct arena *arena, const char *text, size_t len)
     }
 }
 
-/* What waits for its Task says the same, in no more bytes than a status takes. */
+/* The message that waits for its Task says the same, in no more bytes than a status takes. */
 static void fuzz_short(struct arena *arena, const char *text, size_t len)
 {
     struct result_message message, again;
