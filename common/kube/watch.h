@@ -29,7 +29,7 @@
  * What cannot be kept (larger than WATCH_MAX_ITEM, or not decodable: a string with a NUL, nesting
  * beyond JSON_MAX_DEPTH, more values than json_parse takes) is left out of a list with a warning, so
  * that one object cannot hold up all others; an older version of it stays (INIT_KEEP). If it is being
- * deleted, it is told with its metadata alone, for its finalizer. A change that is not decodable is
+ * deleted, it is reported with its metadata alone, for its finalizer. A change that is not decodable is
  * passed over, and the stream is followed by a list;
  * one that is too large ends the stream with an error, and the list comes after the back-off.
  */

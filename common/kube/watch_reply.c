@@ -109,7 +109,7 @@ static const char *find_object(const char *text, size_t len, const char *key, si
     return NULL;
 }
 
-/* What is being deleted need not be readable: to remove its finalizer takes its metadata alone. NULL:
+/* An object that is being deleted need not be readable: to remove its finalizer takes its metadata alone. NULL:
  * it is not being deleted, or not even that can be read. */
 static struct kube_object *keep_metadata(const struct watch_machine *machine, struct arena *arena,
                                          const char *text, size_t len)

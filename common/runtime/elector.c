@@ -195,16 +195,23 @@ static void take_over_timeline(const struct elector *elector, struct arena *aren
     timeline_take_over(elector->timeline, goes_on ? since_us : now_us);
 }
 
-static void hand_over_timeline(const struct elector *elector, cJSON *lease)
+static void copy_members(cJSON *to, const cJSON *from)
 {
-    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(lease, "metadata");
-    cJSON *annotations = cJSON_GetObjectItemCaseSensitive(metadata, "annotations");
+    json_for_each (member, from)
+        json_set_copy(to, member->string, member);
+}
+
+static void hand_over_timeline(const struct elector *elector, struct arena *arena, cJSON *lease)
+{
+    cJSON *metadata = json_object(arena), *annotations = json_object(arena);
     char since[RFC3339_LEN];
 
-    if (!annotations)
-        annotations = json_set_object(metadata, "annotations");
+    copy_members(metadata, json_get(lease, "metadata"));
+    copy_members(annotations, json_get(metadata, "annotations"));
     (void)rfc3339_format_micro(timeline_since_us(elector->timeline), since);
     json_set_string(annotations, elector->annotation, since);
+    json_set_copy(metadata, "annotations", annotations);
+    json_set_copy(lease, "metadata", metadata);
 }
 
 /* What was seen, or a new one, with us as its holder. holder "": the Lease is given up. */
@@ -228,8 +235,7 @@ static cJSON *lease_object(const struct elector *elector, struct arena *arena,
     }
 
     cJSON *spec = json_set_object(lease, "spec");
-    json_for_each (member, json_get(seen, "spec"))
-        json_set_copy(spec, member->string, member);
+    copy_members(spec, json_get(seen, "spec"));
     (void)rfc3339_format_micro(clock_wall_us(elector->clock), now);
     json_set_string(spec, "holderIdentity", holder);
     json_set_int(spec, "leaseDurationSeconds",
@@ -242,7 +248,7 @@ static cJSON *lease_object(const struct elector *elector, struct arena *arena,
     else if (action == LEASE_TAKE)
         json_set_int(spec, "leaseTransitions", elector->view.transitions + 1);
     if (elector->timeline)
-        hand_over_timeline(elector, lease);
+        hand_over_timeline(elector, arena, lease);
     return lease;
 }
 

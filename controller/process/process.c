@@ -38,7 +38,7 @@ static bool may_act(void *ctx)
     return !process->elector || elector_may_act(process->elector);
 }
 
-/* Of every namespace: one that may not be listed yet has Tasks that nobody knows, and so has a list
+/* Of every namespace: one that may not be listed yet has Tasks that the cache lacks, and so has a list
  * in which one could not be read. */
 static bool knows_all_tasks(void *ctx)
 {

@@ -393,8 +393,8 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 static int release_unreadable(struct reconcile *rc, const struct kube_object *object,
                               const cJSON *json, struct error *err)
 {
-    log_warn("deleted although it cannot be read, no device is told to stop", "uid", object->uid,
-             "error", ERROR_TEXT(err), NULL);
+    log_warn("deleted although it cannot be read, no stop is sent to its device", "uid",
+             object->uid, "error", ERROR_TEXT(err), NULL);
     return finalizer_remove(rc->client, &KIND_TASK, json, FINALIZER_TASK, err);
 }
 

@@ -47,7 +47,7 @@ static void take_out(struct seats *seats, const struct seat *seat)
         seats->last = before;
 }
 
-/* NULL: there is no seat, or nobody who may have one. */
+/* NULL: there is no seat, or no request that may have one. */
 static struct seat *choose_next(const struct seats *seats)
 {
     unsigned fewest = SEATS_EACH;

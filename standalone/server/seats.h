@@ -1,5 +1,5 @@
 /* How many requests are in work at once, all together and of one user: a small form of the API server's priority and
- * fairness. What the handler does is counted, not what a client reads of its answer, or a watch. */
+ * fairness. Counts the time of the handler, not that of a client that reads of its answer, or a watch. */
 #pragma once
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct seats {
 };
 
 void seats_init(struct seats *seats);
-void seats_release(struct seats *seats); /* nobody has one, or waits */
+void seats_release(struct seats *seats); /* no request has a seat, or waits */
 
 /* Of one request. It stays where it is until seat_leave. */
 struct seat {
@@ -35,6 +35,6 @@ struct seat {
 };
 
 /* Blocks until the request may be worked on. false: the user's queue is full, and nothing has to be left. who NULL: it
- * counts for nobody and waits for nothing. */
+ * counts for no user and waits for nothing. */
 bool seat_take(struct seats *seats, const char *who, struct seat *ret) MUST_CHECK;
 void seat_leave(struct seat *seat);

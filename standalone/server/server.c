@@ -249,7 +249,7 @@ static void handle_known(struct server *server, struct arena *arena,
     const struct api_request asked = request_of(request, sender);
     struct seat seat;
 
-    /* Whoever looks whether the server is well does not wait. */
+    /* Health checks do not wait. */
     if (!seat_take(&server->seats, is_open_to_all(request->path) ? NULL : who_counts(server, real),
                    &seat)) {
         refuse_more(arena, real->name, "requests", ret);

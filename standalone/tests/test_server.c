@@ -555,7 +555,7 @@ START_TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
     ck_assert_int_eq(status_of(server_ask("editor", "GET", "/readyz", "", "")), 200);
     ck_assert_int_eq(asked_by("editor"), 429);
 
-    /* What its client has left is not done. */
+    /* A request whose client has gone is not executed. */
     for (size_t i = SEATS_EACH; i < ARRAY_LEN(fds) && left < LEFT; i++) {
         if (refused[i])
             continue;

@@ -27,6 +27,11 @@ static void mix(struct told *told, const void *bytes, size_t len)
         told->hash = (told->hash ^ byte[i]) * 1099511628211u; /* FNV-1a */
 }
 
+static bool is_of_set(enum watch_event_type type)
+{
+    return type == WATCH_INIT_APPLY || type == WATCH_INIT_KEEP;
+}
+
 static void sink(void *ctx, enum watch_event_type type, struct kube_object *object,
                  const char *version)
 {
@@ -42,11 +47,11 @@ static void sink(void *ctx, enum watch_event_type type, struct kube_object *obje
     REQUIRE(has_object == (object != NULL));
     REQUIRE(type == WATCH_INIT_KEEP ||
             (type == WATCH_INIT || type == WATCH_INIT_APPLY) == (version == NULL));
-    if (type == WATCH_INIT_APPLY || type == WATCH_INIT_KEEP || type == WATCH_INIT_DONE)
+    if (is_of_set(type) || type == WATCH_INIT_DONE)
         REQUIRE(told->in_set);
     else if (type != WATCH_INIT)
         REQUIRE(told->had_set && !told->in_set);
-    told->in_set = type == WATCH_INIT || type == WATCH_INIT_APPLY || type == WATCH_INIT_KEEP;
+    told->in_set = type == WATCH_INIT || is_of_set(type);
     told->had_set = told->had_set || type == WATCH_INIT_DONE;
 
     mix(told, &type, sizeof(type));

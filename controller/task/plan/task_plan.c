@@ -119,6 +119,21 @@ static int64_t deletion_waited_ms(const struct task_observed *observed)
     return attempt->deleting_ms <= attempt->first_seen_ms && age_ms > seen_ms ? age_ms : seen_ms;
 }
 
+/* The stop is out, or due: release the finalizer when the device has answered or the time is over. */
+static void plan_stop(const struct task_observed *observed, struct task_plan *plan)
+{
+    int64_t waited_ms = deletion_waited_ms(observed);
+
+    plan->publish_stop = is_stop_due(observed);
+    if (waited_ms >= observed->stop_timeout_ms) {
+        plan->release = true;
+        plan->stop_unconfirmed = true;
+        return;
+    }
+    plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
+    task_requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
+}
+
 /* Stop, wait for the device's word or the time-out, release the finalizer. */
 static void plan_deletion(struct arena *arena, const struct task_observed *observed,
                           struct task_plan *plan)
@@ -137,15 +152,7 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
         plan->release = true;
     } else {
-        int64_t waited_ms = deletion_waited_ms(observed);
-        plan->publish_stop = is_stop_due(observed);
-        if (waited_ms >= observed->stop_timeout_ms) {
-            plan->release = true;
-            plan->stop_unconfirmed = true;
-            return;
-        }
-        plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
-        task_requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
+        plan_stop(observed, plan);
     }
 }
 
