@@ -3,7 +3,7 @@
 
 Reads folders, one for each API server that took part: audit*.log; rbac.json, a list of roles and
 bindings; apiserver-starts, when it was started; absent-namespaces, which were watched while they were
-away (either may be missing).
+away; missing-rights, lines `BEGIN END` of when rights were taken away (each of the three may be missing).
 
 Fails on a request that was refused, on one that came from another identity than its reconciler's,
 and (--complete) on a right that nobody used, but for what EXPECTED_* below gives a reason for; also
@@ -188,7 +188,11 @@ def granted_before(seconds, starts, granted):
     return next((iso(time) for time in granted if begin <= time <= seconds), None)
 
 
-def refused(requests, starts, absent):
+# The API server knows rights that are back a little later.
+RIGHTS_SEEN_S = 10
+
+
+def refused(requests, starts, absent, missing=()):
     """A line a right, with the first request: whose it was and when says in which case to look."""
     found = {}
     granted = collections.defaultdict(list)
@@ -197,6 +201,8 @@ def refused(requests, starts, absent):
             granted[request[:4]].append(request.answered)
     for request in requests:
         if request.code != 403 or (request.verb in READS and request.ns in absent):
+            continue
+        if any(begin <= request.answered and request.seconds <= end + RIGHTS_SEEN_S for begin, end in missing):
             continue
         before = granted_before(request.seconds, starts, granted[request[:4]])
         if before:
@@ -261,7 +267,9 @@ def main():
                                 args.namespace))
         here = list(read_log(sorted(folder.glob("audit*.log")), namespaces))
         starts = [float(word) for word in words_of(folder / "apiserver-starts")]
-        problems.update(refused(here, starts, set(words_of(folder / "absent-namespaces"))))
+        times = [float(word) for word in words_of(folder / "missing-rights")]
+        missing = list(zip(times[::2], times[1::2]))
+        problems.update(refused(here, starts, set(words_of(folder / "absent-namespaces")), missing))
         requests += here
     if not requests:
         problems["no request of any identity: wrong log?"] += 1

@@ -150,6 +150,15 @@ class Audit(unittest.TestCase):
         self.log.append(request("task-controller", "patch", "tasks", code=403, ns="late"))
         self.assertEqual(len(self.judge()), 1)
 
+    def test_refusal_while_rights_were_taken_away_is_none_and_a_later_one_is_found(self):
+        begin, end = (audit.time_of(f"2026-01-01T00:00:{second}Z") for second in ("02", "04"))
+        (self.folder / "missing-rights").write_text(f"{begin} {end}\n")
+        self.log += [request("task-controller", "patch", "tasks", code=403, second=second) for second in (3, 5)]
+        self.assertEqual(self.judge(), [])
+        later = int(4 + audit.RIGHTS_SEEN_S + 1)
+        self.log.append(request("task-controller", "patch", "tasks", code=403, second=later))
+        self.assertEqual(len(self.judge()), 1)
+
     def test_what_a_namespace_that_goes_refuses_is_no_matter_of_rights(self):
         self.log.append(request("task-controller", "patch", "tasks", code=403))
         self.log[-1]["responseStatus"]["message"] = ("unable to create new content in namespace late "
