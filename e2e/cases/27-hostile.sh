@@ -84,17 +84,6 @@ printf 'measured: %s hostile messages; VmHWM %s KiB\n' "$(sent true)" "$(memory 
 # ---- what one message or one manifest may cost is its bytes, not its values ----
 
 HUGE_LIMIT_KIB=65536
-# zeros COUNT: an array of two bytes a value
-zeros() { awk -v count="$1" 'BEGIN { printf "["; for (i = 1; i < count; i++) printf "0,"; printf "0]" }'; }
-# publish_huge TOPIC MEMBERS: 9.8 MB, just below message_size_limit of config/mosquitto
-publish_huge() {
-    {
-        printf '{%s:' "$2"
-        zeros 4899900
-        printf '}'
-    } >"$PART/huge"
-    mosquitto_pub -h 127.0.0.1 -p "$BROKER_PORT" -u "$OBSERVER" -P "$(secret_of "$OBSERVER")" -q 1 -t "$1" -f "$PART/huge"
-}
 running_on() { # NAME PROPLET: a Task that does not end by itself
     add_task "$1" "$(wasm sleep)" '[-1]' "$(task_on "$2")"
     wait_task "$1" running
@@ -108,11 +97,7 @@ running_on levels worker-2
 running_on large worker-3
 echo 5 >"/proc/$pid/clear_refs" # the most it ever needed counts from here
 before=$(counted propeller_mqtt_messages_total)
-for suffix in alive create metrics task_metrics results invoke_results; do
-    publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/$suffix" \
-        '"proplet_id":"device-1","status":"alive","task_id":"nobody","results"'
-done
-publish_huge fl/rounds/1/updates/device-1 '"update"'
+publish_huge_everywhere device-1
 publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/results" "\"task_id\":\"$(task large .metadata.uid)\",\"results\""
 say_of surrogate '"\ud800"'
 say_of levels "$(printf '[%.0s' {1..500})$(printf ']%.0s' {1..500})"

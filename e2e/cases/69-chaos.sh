@@ -13,5 +13,6 @@ case_needs_apart "has replicas"
 case_needs_process "the judge kills processes"
 options=()
 [[ -z ${CHAOS_FAULTS:-} ]] || options+=(--faults "$CHAOS_FAULTS")
+! has_standalone || options+=(--without missing-rights) # it has no RBAC
 [[ -z ${CHAOS_TASKS:-} ]] || options+=(--tasks "$CHAOS_TASKS")
 chaos_run "${CHAOS_SEED:-7}" "${CHAOS_DURATION:-60}" "${options[@]}"

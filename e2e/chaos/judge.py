@@ -10,8 +10,10 @@ with 1 if anything is violated, with 2 if a file is missing or makes no sense. R
 import argparse
 import json
 import os
+import re
 import sys
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
@@ -33,8 +35,29 @@ LEADER_KINDS = (
     "kill-apiserver-then-leader",
     "cut-controller-broker",
     "cut-controller-apiserver",
+    "step-leader-clock",
 )
 HTTP_KINDS = ("too-many-requests", "server-errors", "lost-answers")
+# Kinds whose faults say what they met, and what that is.
+MET_KINDS = {
+    "missing-rights": "request that was refused",
+    "delete-federatedjob": "Task that ran when its job was deleted",
+}
+RETAINED_KINDS = ("create", "alive", "results")
+# Half of what config/controller/deployment.yaml has as its limit.
+MOST_MEMORY_KIB = 192 << 10
+DAY_S = 24 * 60 * 60
+
+
+def without_steps(tasks, begin):
+    """Corrects the finishTime of Tasks that ended while the leader's clock was a day off."""
+    for task in tasks:
+        status = task.get("status", {})
+        if "finishTime" in status:
+            finished = datetime.fromisoformat(status["finishTime"])
+            days = round((finished.timestamp() - begin) / DAY_S)
+            status["finishTime"] = (finished - timedelta(days=days)).astimezone(timezone.utc).isoformat()
+    return tasks
 
 
 def share(count, percent):
@@ -47,13 +70,18 @@ class Run:
     def __init__(self, folder, client):
         self.folder = folder
         self.plan = [task for task in lines_of(self._path("tasks.plan"))]
-        self.tasks = read_list(self._path("tasks.json"))
         self.proplets = read_list(self._path("proplets.json"))
         with open(self._path("faults.plan"), encoding="utf-8") as plan:
             self.faults_planned = {int(line.split()[1]) for line in plan}
         self.stream = list(lines_of(self._path("stream.jsonl")))
         self.timeline = list(lines_of(self._path("timeline.jsonl")))
         self.replicas = list(lines_of(self._path("replicas.jsonl")))
+        begin = min((line["time"] for line in self.replicas), default=0)
+        self.tasks = without_steps(read_list(self._path("tasks.json")), begin)
+        self.met_by_number = Counter()  # number of a fault -> how much it met
+        if self._has("met.jsonl"):
+            for line in lines_of(self._path("met.jsonl")):
+                self.met_by_number[line["number"]] += line["count"]
         names = sorted(name for name in os.listdir(folder) if name.endswith(".journal"))
         self.journal = read_journals([self._path(name) for name in names])
         self.faults = read_faults(self._path("faults.jsonl")) if self._has("faults.jsonl") else []
@@ -66,6 +94,8 @@ class Run:
             lines = log.readlines()
         self.leaders = Leaders(lines, links, self.replicas, client)
         self.in_flight = InFlight(lines, client)
+        retained = re.compile(rf"Sending PUBLISH to {re.escape(client)}\S* \(d\d, q\d, r1, .*/proplet/(\w+)'")
+        self.retained = Counter(match[1] for match in map(retained.search, lines) if match)
         with open(self._path("wire.log"), encoding="utf-8", errors="replace") as wire:
             # What the hostile one says is no device's result.
             self.wire = [m for m in map(wire_line, (w for w in wire if '"forged"' not in w)) if m]
@@ -77,6 +107,9 @@ class Run:
 
     def _has(self, name):
         return os.path.exists(self._path(name))
+
+    def begun(self, kind):
+        return [line["number"] for line in self.timeline if (line["step"], line["kind"]) == ("begin", kind)]
 
     def faults_of_leaders(self):
         """(kind, how often, how often its replica led when it began)."""
@@ -105,7 +138,11 @@ class Verdict:
         if died > lost:
             text = f"{died} results died in it, at most {lost} were in flight when it was killed"
             self.violated("lost", "broker", text)
+        self._retained()
         for line in self.run.replicas:
+            if line["event"] == "memory" and line["kib"] > MOST_MEMORY_KIB:
+                text = f"has had {line['kib']} KiB, {MOST_MEMORY_KIB} are enough"
+                self.violated("memory", line["replica"], text)
             if line["event"] in ("ended", "stopped") and line["status"] not in FINE_STATUSES:
                 self.violated("crash", line["replica"], f"ended with status {line['status']}")
         return self.violations
@@ -130,8 +167,30 @@ class Verdict:
                 self.violated("blind", "timeline.jsonl", f"{count} times {kind}, {led} of a leader")
         if not run.met.total() and any(line["kind"] in HTTP_KINDS for line in run.timeline):
             self.violated("blind", "links.jsonl", "no request met an error or lost its answer")
+        for kind, what in MET_KINDS.items():
+            numbers = run.begun(kind)
+            if numbers and not any(run.met_by_number[number] for number in numbers):
+                self.violated("blind", "met.jsonl", f"no {kind} met a {what}")
+        for kind in RETAINED_KINDS if run.begun("retained-messages") else ():
+            if not run.retained[kind]:
+                self.violated("blind", "broker.log", f"does not show a retained {kind} sent to a controller")
+        if run.begun("huge-messages") and not any(line["event"] == "memory" for line in run.replicas):
+            self.violated("blind", "replicas.jsonl", "does not show a replica's memory")
         for number in sorted(run.faults_planned ^ begun | run.faults_planned ^ ended):
             self.violated("blind", "timeline.jsonl", f"fault {number} was not done as planned")
+
+    def _retained(self):
+        """No process of a device is started twice, and an identity without a device has never spoken."""
+        for task in self.run.tasks:
+            restarts = task.get("status", {}).get("deviceRestarts")
+            if restarts:
+                text = f"was begun again for {restarts} restarts of devices, and none was restarted"
+                self.violated("retained", task["metadata"]["name"], text)
+        devices = self.run.journal.devices
+        for proplet in self.run.proplets:
+            identity = proplet["spec"].get("connectionConfig", {}).get("clientId")
+            if identity not in devices and "lastSeen" in proplet.get("status", {}):
+                self.violated("retained", proplet["metadata"]["name"], "has been seen, and has no device")
 
     def _oracle(self):
         # A change of leaders is what the oracle knows as the death of a controller.
@@ -220,6 +279,11 @@ def report(verdict, run):
     met = ", ".join(f"{code or 'lost'}: {count}" for code, count in run.met.items())
     yield f"requests that met an error or lost their answer: {met or 'none'}"
     yield f"forged results that nobody took: {run.forged}"
+    for kind, what in MET_KINDS.items():
+        yield f"{kind}: {sum(run.met_by_number[number] for number in run.begun(kind))} times a {what}"
+    yield f"retained messages that the broker sent to controllers: {run.retained.total()}"
+    memory = max((line["kib"] for line in run.replicas if line["event"] == "memory"), default=0)
+    yield f"most memory of a replica: {memory} KiB"
     yield f"replicas: started {ends['started']}, killed {ends['killed']}, ended by themselves {ends['ended']}"
 
 

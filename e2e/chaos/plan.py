@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 # Seconds without faults at the beginning, so that Tasks are under way, and at the end.
 LEAD_IN, LEAD_OUT = 3.0, 4.0
 SECONDS_PER_FAULT = 30
-LEAST_FAULTS = 9
+LEAST_FAULTS = 13
 SECONDS_PER_TASK = 0.9
 LEAST_TASKS = 120
 # Between the end of a fault and the beginning of the next one on the same part.
@@ -52,6 +52,12 @@ KINDS = (
     Kind("too-many-requests", "answers", (3, 8), ((429,), (30, 70, 100))),
     Kind("server-errors", "answers", (3, 8), ((500, 503, 504), (30, 70, 100)), is_core=True),
     Kind("lost-answers", "answers", (3, 8), ((20, 50),), is_core=True),
+    # These need the API server at their beginning and at their end.
+    Kind("missing-rights", "apiserver", (20, 80), (("task-controller", "all"),)),
+    Kind("delete-federatedjob", "apiserver", (6, 15), is_core=True),
+    Kind("retained-messages", "broker", (2, 5), is_core=True),
+    Kind("huge-messages", "broker", (2, 5), is_core=True),
+    Kind("step-leader-clock", "clock", (5, 20), (("forwards", "backwards"),), is_core=True),
 )
 
 
@@ -79,7 +85,7 @@ class PlannedTask:
 
 
 def fault_count(duration):
-    """60 in half an hour, and so each kind three times at least."""
+    """60 in half an hour, and so each kind twice at least."""
     return max(LEAST_FAULTS, int(duration // SECONDS_PER_FAULT))
 
 
@@ -87,24 +93,25 @@ def task_count(duration):
     return max(LEAST_TASKS, round(duration / SECONDS_PER_TASK))
 
 
-def bag_of_kinds(chance, count):
+def bag_of_kinds(chance, count, without=()):
     """Every kind once, in any order but those that belong to every run first, and again.
 
     So no kind is ahead of another by more than one.
     """
+    all_kinds = [kind for kind in KINDS if kind.name not in without]
     kinds = []
     while len(kinds) < count:
-        bag = chance.sample(KINDS, len(KINDS))
+        bag = chance.sample(all_kinds, len(all_kinds))
         kinds += bag if kinds else sorted(bag, key=lambda kind: not kind.is_core)
     return kinds[:count]
 
 
-def plan_faults(seed, duration, count=None):
+def plan_faults(seed, duration, count=None, without=()):
     chance = random.Random(f"faults {seed}")
     count = count or fault_count(duration)
     slot = max(0.1, duration - LEAD_IN - LEAD_OUT) / count
     faults, is_free_at = [], {}
-    for number, kind in enumerate(bag_of_kinds(chance, count), 1):
+    for number, kind in enumerate(bag_of_kinds(chance, count, without), 1):
         at = LEAD_IN + (number - 1 + chance.random() * 0.8) * slot
         at = max(at, is_free_at.get(kind.part, 0))
         end = at + chance.uniform(*kind.span)
@@ -180,8 +187,10 @@ def parse_arguments():
     )
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--duration", type=int, required=True, metavar="SECONDS")
-    parser.add_argument("--faults", type=int, metavar="N", help="instead of one every 30 s, 9 at least")
+    parser.add_argument("--faults", type=int, metavar="N", help="instead of one every 30 s, 13 at least")
     parser.add_argument("--tasks", type=int, metavar="N", help="instead of ten in 9 s, 120 at least")
+    parser.add_argument("--without", action="append", default=[], metavar="KIND",
+                        choices=[kind.name for kind in KINDS], help="no fault of this kind")
     parser.add_argument("what", choices=("faults", "tasks"))
     options = parser.parse_args()
     for name in ("duration", "faults", "tasks"):
@@ -194,7 +203,8 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     if options.what == "faults":
-        print("\n".join(fault_lines(plan_faults(options.seed, options.duration, options.faults))))
+        faults = plan_faults(options.seed, options.duration, options.faults, options.without)
+        print("\n".join(fault_lines(faults)))
         return
     for task in plan_tasks(options.seed, options.duration, options.tasks):
         print(json.dumps(asdict(task)))

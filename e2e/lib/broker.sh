@@ -52,6 +52,18 @@ broker_devices() {
     fi
 }
 
+# broker_withholds USER TOPIC COMMAND...: while COMMAND runs, the broker sends USER no message of this topic
+broker_withholds() {
+    local user=$1 topic=$2
+    shift 2
+    cp "$BROKER/acl" "$BROKER/acl.all"
+    sed -i "s#^user $user\$#&\ntopic deny $topic#" "$BROKER/acl"
+    kill -HUP "$(pid_of broker)"
+    "$@"
+    mv "$BROKER/acl.all" "$BROKER/acl"
+    kill -HUP "$(pid_of broker)"
+}
+
 broker_start() {
     spawn broker mosquitto -c "$BROKER/mosquitto.conf"
     wait_for 30 "the broker to answer" broker_answers
@@ -62,10 +74,31 @@ broker_answers() {
         -i "probe-$$" -t probe -n
 }
 
-# publish TOPIC-SUFFIX PAYLOAD: as somebody who may say anything on the channel
+# publish TOPIC-SUFFIX PAYLOAD [OPTION...]: as somebody who may say anything on the channel
 publish() {
     mosquitto_pub -h 127.0.0.1 -p "$BROKER_PORT" -u "$OBSERVER" -P "$(secret_of "$OBSERVER")" \
-        -q 1 -t "m/$DOMAIN/c/$CHANNEL/$1" -m "$2"
+        -q 1 -t "m/$DOMAIN/c/$CHANNEL/$1" -m "$2" "${@:3}"
+}
+
+# zeros COUNT: an array of two bytes a value
+zeros() { awk -v count="$1" 'BEGIN { printf "["; for (i = 1; i < count; i++) printf "0,"; printf "0]" }'; }
+# publish_huge TOPIC MEMBERS: 9.8 MB, just below message_size_limit of config/mosquitto
+publish_huge() {
+    {
+        printf '{%s:' "$2"
+        zeros 4899900
+        printf '}'
+    } >"$PART/huge"
+    mosquitto_pub -h 127.0.0.1 -p "$BROKER_PORT" -u "$OBSERVER" -P "$(secret_of "$OBSERVER")" -q 1 -t "$1" -f "$PART/huge"
+}
+# publish_huge_everywhere IDENTITY: on every topic that the controller reads, in the name of this device
+publish_huge_everywhere() {
+    local suffix
+    for suffix in alive create metrics task_metrics results invoke_results; do
+        publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/$suffix" \
+            '"forged":true,"proplet_id":"'"$1"'","status":"alive","task_id":"nobody","results"'
+    done
+    publish_huge "fl/rounds/1/updates/$1" '"update"'
 }
 
 # broker_record: every message of the broker into LOGS/wire.log, as `TOPIC PAYLOAD`

@@ -37,6 +37,7 @@ class Journal:
     executions: dict = field(default_factory=dict)  # message id -> [Execution], in order
     orphans: list = field(default_factory=list)  # results of what was never started: (device, id)
     deaf: list = field(default_factory=list)  # microcontrollers that were sent too much
+    devices: set = field(default_factory=set)
     counts: dict = field(default_factory=dict)  # other events, by name
 
     def of(self, ident):
@@ -90,6 +91,7 @@ class JournalReader:
         self.journal.counts[event] = self.journal.counts.get(event, 0) + 1
 
     def _boot(self, device, _key, _line):
+        self.journal.devices.add(device)
         self.boots[device] = self.boots.get(device, 0) + 1
         for key in [key for key in self.current if key[0] == device]:
             del self.current[key]

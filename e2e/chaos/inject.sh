@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# Faults of chaos.sh that need more than a signal or a command to the network: rights, objects, messages, clocks.
+
+inject_prepare() {
+    local letter
+    module_server
+    "${CC:-cc}" -shared -fPIC -O2 -o "$PART/wall_clock.so" "$HERE/chaos/wall_clock.c"
+    for letter in "${CHAOS_REPLICAS[@]}"; do
+        printf 0 >"$PART/clock-$letter"
+        printf '#!/bin/sh\nLD_PRELOAD=%s WALL_CLOCK=%s exec %s "$@"\n' \
+            "$PART/wall_clock.so" "$PART/clock-$letter" "$CONTROLLER_BIN" >"$PART/controller-$letter"
+        chmod +x "$PART/controller-$letter"
+    done
+}
+
+# inject_met NUMBER COUNT: tells the judge how many requests or Tasks the fault has met
+inject_met() { chaos_note met --argjson number "$1" --argjson count "$2"; }
+
+# ---- rights ----
+
+INJECT_RIGHTS=("$ROOT/rbac/cluster/identities.yaml" "$ROOT/rbac/base/identities.yaml")
+
+# Removes the rights of all identities, or of one. The right to the Lease stays: without it no replica leads.
+inject_missing_rights() { # all|task-controller
+    INJECT_MARK=$(audit_mark)
+    INJECT_SINCE=$(date +%s.%N)
+    : >"$PART/uninstalls" # if this case fails now, its end restores the rights for later cases
+    chaos_wait 60 "rights to be removed" inject_remove_rights "$1"
+}
+inject_remove_rights() {
+    if [[ $1 == all ]]; then
+        k delete --ignore-not-found -f "${INJECT_RIGHTS[0]}" -f "${INJECT_RIGHTS[1]}"
+    else
+        k delete --ignore-not-found clusterrolebinding "propeller-$1"
+    fi
+}
+
+inject_rights() { # NUMBER
+    chaos_wait 60 "rights to be there again" \
+        k apply --server-side -f "${INJECT_RIGHTS[0]}" -f "${INJECT_RIGHTS[1]}"
+    rm "$PART/uninstalls"
+    printf '%s %s\n' "$INJECT_SINCE" "$(date +%s.%N)" >>"$CLUSTER/missing-rights" # for tools/audit.py
+    inject_met "$1" "$(tail -n "+$((INJECT_MARK + 1))" "$CLUSTER/audit.log" | grep '"code":403' |
+        grep -c "\"$(audit_identities_prefix)" || true)"
+}
+
+# ---- a job that is deleted in mid-round ----
+
+# The participants keep their results until inject_job_deletion.
+inject_job() { # NUMBER
+    local first=$((CHAOS_NORTH + CHAOS_SOUTH + 1)) participants
+    device_say real hold '*'
+    participants=$(seq "$first" $((first + CHAOS_REAL - 1)) | jq -sc '{participants: map({propletId: "worker-\(.)"})}')
+    federated_json "job-$1" "$CHAOS_REAL" "$CHAOS_REAL" 2 "$participants" >"$PART/job"
+    chaos_wait 60 "a FederatedJob to be made" kn apply -f "$PART/job"
+}
+
+inject_job_deletion() { # NUMBER
+    local running
+    running=$(objects tasks | jq --arg name "-job-$1-" '[.items[] | select((.metadata.name | contains($name))
+        and .status.phase == "running")] | length') || running=0
+    inject_met "$1" "$running"
+    chaos_wait 60 "a FederatedJob to be deleted" \
+        kn delete federatedjob "job-$1" --wait=false --ignore-not-found
+    device_say real release '*'
+}
+
+# ---- what the broker keeps ----
+
+# The broker withholds the first two messages from the controllers while they are published, so that the
+# controllers get only the retained copies. The result needs no such care: its sender is a wrong one.
+inject_retained() {
+    local busy device
+    busy=$(objects tasks | jq -c '[.items[] | select(.status.phase == "running" and .metadata.ownerReferences == null)]
+        | max_by(.spec.inputs[0] | tonumber) // {} | [.metadata.uid // "nobody", .status.assignedProplet // "worker-1"]')
+    device=device-$(jq -r '.[1] | ltrimstr("worker-")' <<<"$busy")
+    broker_withholds "$CONTROLLER_USER" "m/$DOMAIN/c/$CHANNEL/control/proplet/create" \
+        publish control/proplet/create "$(jq -nc --arg id "$device" '{proplet_id: $id, metadata: {}}')" -r
+    CHANNEL=chan-2 broker_withholds "$CONTROLLER_USER" "m/$DOMAIN/c/chan-2/control/proplet/alive" \
+        publish control/proplet/alive '{"proplet_id":"nobody","status":"alive"}' -r
+    publish control/proplet/results \
+        "$(jq -c '{task_id: .[0], proplet_id: "somebody-else", results: "forged"}' <<<"$busy")" -r
+}
+
+# ---- clocks ----
+
+# Writes without truncating: the process has mapped the file.
+inject_clock() { # LETTER forwards|backwards|true
+    local step=0
+    case $2 in
+    forwards) step=+ ;;
+    backwards) step=- ;;
+    esac
+    printf '%s' "$step" 1<>"$PART/clock-$1"
+}
