@@ -18,6 +18,7 @@ SECONDS_PER_FAULT = 30
 LEAST_FAULTS = 13
 SECONDS_PER_TASK = 0.9
 LEAST_TASKS = 120
+DAY_S = 24 * 60 * 60
 # Between the end of a fault and the beginning of the next one on the same part.
 PAUSE = 1.0
 
@@ -81,6 +82,7 @@ class PlannedTask:
     outcome: str = "completed"
     after: list = field(default_factory=list)
     deadline: int | None = None
+    ttl: int | None = None
     delete_at: float | None = None
 
 
@@ -155,7 +157,8 @@ def make_follower(chance, task, earlier):
 
 
 def make_long(chance, task, _earlier):
-    task.naps = chance.randint(500, 1500)
+    """Neither time passes in a run; both have passed by a clock that is a day ahead."""
+    task.naps, task.deadline, task.ttl = chance.randint(500, 1500), DAY_S // 2, DAY_S // 2
 
 
 def make_deleted(chance, task, _earlier):

@@ -68,6 +68,8 @@ def manifest(task, module):
         spec["dependsOn"] = task["after"]
     if task["deadline"]:
         spec["activeDeadlineSeconds"] = task["deadline"]
+    if task["ttl"]:
+        spec["ttlSecondsAfterFinished"] = task["ttl"]
     return {"apiVersion": API, "kind": "Task", "metadata": {"name": task["name"]}, "spec": spec}
 
 

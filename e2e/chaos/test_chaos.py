@@ -65,6 +65,14 @@ class Plan(unittest.TestCase):
         for (begin, what), (end, same) in steps.values():
             self.assertEqual((begin, end, what), ("begin", "end", same))
 
+    def test_long_tasks_have_times_that_only_a_stepped_clock_passes(self):
+        long = [task for task in plan.plan_tasks(3, 1800) if task.ttl]
+        self.assertGreater(len(long), 100)
+        for task in long:
+            self.assertEqual(task.outcome, "completed")
+            for time in (task.deadline, task.ttl):
+                self.assertTrue(1800 * 2 < time < plan.DAY_S)
+
     def test_who_depends_on_others_names_earlier_ones_that_stay(self):
         tasks = plan.plan_tasks(3, 1800)
         followers = [task for task in tasks if task.after]
