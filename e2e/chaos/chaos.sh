@@ -234,6 +234,9 @@ chaos_faults() {
             chaos_go_on
         done
         chaos_end_due # before another one of the same part begins
+        while ((CHAOS_OVERDUE)); do
+            chaos_go_on
+        done
         # shellcheck disable=SC2086 # words
         fault_begin "$number" "$kind" $arguments
         CHAOS_BEGIN=$(($(now_ms) - at))
@@ -253,12 +256,17 @@ chaos_tell() { # STEP NUMBER KIND ARGUMENTS
         --arg target "$target" --argjson led "${CHAOS_LED[$2]:-false}"
 }
 
-# Ends the faults whose time is over.
+# Ends the faults whose time is over. CHAOS_OVERDUE: how many of them cannot end yet.
 chaos_end_due() {
     local number due kind arguments
+    CHAOS_OVERDUE=0
     for number in "${!CHAOS_ENDS[@]}"; do
         read -r due kind arguments <<<"${CHAOS_ENDS[$number]}"
         clock_reached "$due" || continue
+        if ! clock_reached $((due + CHAOS_PATIENCE * 1000)) && ! fault_has_met "$number" "$kind"; then
+            CHAOS_OVERDUE=$((CHAOS_OVERDUE + 1))
+            continue
+        fi
         unset "CHAOS_ENDS[$number]"
         # shellcheck disable=SC2086 # words
         fault_end "$number" "$kind" $arguments
@@ -336,6 +344,9 @@ fault_begin() {
     *) fail "no fault of kind '$kind'" ;;
     esac
 }
+
+# Whether a fault may end: what it is meant for has come, which other faults may put off.
+fault_has_met() { [[ $2 != delete-federatedjob ]] || inject_job_runs "$1" >/dev/null; }
 
 fault_end() {
     local number=$1 kind=$2

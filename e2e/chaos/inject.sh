@@ -46,20 +46,27 @@ inject_rights() { # NUMBER
 
 # ---- a job that is deleted in mid-round ----
 
-# The participants keep their results until inject_job_deletion.
+# The participants keep their updates until inject_job_deletion. Other results leave: a device that keeps one
+# takes a repeated start of the same Task for a new one.
 inject_job() { # NUMBER
     local first=$((CHAOS_NORTH + CHAOS_SOUTH + 1)) participants
-    device_say real hold '*'
+    device_say real hold '*' training
     participants=$(seq "$first" $((first + CHAOS_REAL - 1)) | jq -sc '{participants: map({propletId: "worker-\(.)"})}')
     federated_json "job-$1" "$CHAOS_REAL" "$CHAOS_REAL" 2 "$participants" >"$PART/job"
     chaos_wait 60 "a FederatedJob to be made" kn apply -f "$PART/job"
 }
 
-inject_job_deletion() { # NUMBER
+# inject_job_runs NUMBER: how many Tasks of the job run; fails if none does
+inject_job_runs() {
     local running
     running=$(objects tasks | jq --arg name "-job-$1-" '[.items[] | select((.metadata.name | contains($name))
         and .status.phase == "running")] | length') || running=0
-    inject_met "$1" "$running"
+    printf '%s\n' "$running"
+    ((running))
+}
+
+inject_job_deletion() { # NUMBER
+    inject_met "$1" "$(inject_job_runs "$1" || true)"
     chaos_wait 60 "a FederatedJob to be deleted" \
         kn delete federatedjob "job-$1" --wait=false --ignore-not-found
     device_say real release '*'
@@ -71,8 +78,9 @@ inject_job_deletion() { # NUMBER
 # controllers get only the retained copies. The result needs no such care: its sender is a wrong one.
 inject_retained() {
     local busy device
-    busy=$(objects tasks | jq -c '[.items[] | select(.status.phase == "running" and .metadata.ownerReferences == null)]
-        | max_by(.spec.inputs[0] | tonumber) // {} | [.metadata.uid // "nobody", .status.assignedProplet // "worker-1"]')
+    # The one that goes on for longest, apart from those with a deadline of some seconds.
+    busy=$(objects tasks | jq -c '[.items[] | select(.status.phase == "running" and .metadata.ownerReferences == null
+        and (.spec.activeDeadlineSeconds // 60) >= 60)] | max_by(.spec.inputs[0] | tonumber) // {} | [.metadata.uid // "nobody", .status.assignedProplet // "worker-1"]')
     device=device-$(jq -r '.[1] | ltrimstr("worker-")' <<<"$busy")
     broker_withholds "$CONTROLLER_USER" "m/$DOMAIN/c/$CHANNEL/control/proplet/create" \
         publish control/proplet/create "$(jq -nc --arg id "$device" '{proplet_id: $id, metadata: {}}')" -r

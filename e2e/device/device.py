@@ -5,7 +5,8 @@ One process holds any number of identities, each with a connection of its own. W
 written to the journal, one JSON object a line. Lines written to the control pipe change how it
 behaves: `VERB IDENTITY [ARGUMENT]`, where IDENTITY may be `*`:
   mute | unmute        stop and resume heartbeats
-  hold | release       keep results back, and send them
+  hold [training]      keep results back, or those of federated learning alone
+  release              send what was kept back
   reply JSON|default   send this instead of what the module computed
 """
 

@@ -45,6 +45,7 @@ class Proplet:
         self.chunks = {}
         self.muted = False
         self.held = None  # results that wait for `release`
+        self.holds_all = True  # false: only those of training
         self.replies = [json.loads(options.reply)] if options.reply else []  # JSON null is a reply, too
         self.backoff = 1
         self.retry = None  # the timer of the next attempt to connect
@@ -300,7 +301,7 @@ class Proplet:
         del self.tasks[task.ident]
         if self.replies and error is None:
             results = self.replies[0]
-        if self.held is not None:
+        if self.held is not None and (self.holds_all or task.is_training):
             self.held.append((task, results, error))
         else:
             self._let_go(task, results, error)
@@ -372,7 +373,7 @@ class Proplet:
         if verb in ("mute", "unmute"):
             self.muted = verb == "mute"
         elif verb == "hold":
-            self.held = self.held or []
+            self.held, self.holds_all = self.held or [], argument != "training"
         elif verb == "release":
             held, self.held = self.held or [], None
             for task, results, error in held:
