@@ -604,6 +604,16 @@ void mailbox_wait_work(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout
     pthread_mutex_unlock(&mailbox->lock);
 }
 
+void mailbox_wait_wake(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout_ms)
+{
+    struct timespec deadline = cond_deadline(timeout_ms);
+
+    pthread_mutex_lock(&mailbox->lock);
+    while (mailbox->wakes == wakes && cond_wait_until(&mailbox->changed, &mailbox->lock, &deadline))
+        ;
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
 uint64_t mailbox_wakes(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);

@@ -79,5 +79,7 @@ int64_t mailbox_oldest_ms(struct mailbox *mailbox);
 bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms);
 /* Blocks until something waits or is released, or woken since wakes was read, or the time is over. */
 void mailbox_wait_work(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout_ms);
+/* Blocks until woken since wakes was read, or the time is over. */
+void mailbox_wait_wake(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout_ms);
 uint64_t mailbox_wakes(struct mailbox *mailbox);
 void mailbox_wake(struct mailbox *mailbox); /* ends the waits of this moment early */

@@ -278,15 +278,18 @@ static bool retain(struct bridge *bridge, const char *topic, const char *payload
     return r == 0;
 }
 
-static bool publish_copy(void *ctx, const char *channel, const char *suffix, const char *payload,
-                         size_t len)
+/* Any channel for a Task without a Proplet: nothing will come of its result. */
+static bool publish_copy(void *ctx, const char *channel, const char *uid, const char *suffix,
+                         const char *payload, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct bridge *bridge = ctx;
     char any[CHANNEL_KEY_LEN] = "";
 
+    bool found = channel || bridge_channel_of_task(&bridge->sink, arena, uid, any);
+
     pthread_mutex_lock(&bridge->lock);
-    bool found = channel || marker_channels(bridge, 0, any);
+    found = found || marker_channels(bridge, 0, any);
     pthread_mutex_unlock(&bridge->lock);
     return found &&
            retain(bridge, message_topic(arena, channel ? channel : any, suffix), payload, len);

@@ -348,19 +348,53 @@ static void on_result(struct bridge_sink *sink, struct arena *arena, enum messag
         bridge_count_rejected("unknown_task", 1);
 }
 
+bool bridge_channel_of_task(struct bridge_sink *sink, struct arena *arena, const char *uid,
+                            char ret[static CHANNEL_KEY_LEN])
+{
+    struct kube_name name, proplet_name;
+
+    if (!store_name_of_uid(sink->tasks, uid, &name))
+        return false;
+
+    CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, &name);
+    const cJSON *status = task ? json_get(kube_object_json(arena, task), "status") : NULL;
+    if (!kube_name_set(&proplet_name, name.ns,
+                       json_string(json_get(status, "assignedProplet"), "")))
+        return false;
+
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *proplet = store_get(sink->proplets, &proplet_name);
+    return proplet && proplet_channel_of(kube_object_json(arena, proplet), ret);
+}
+
+/* An update names no channel: its copy is on that of its Task. */
+static bool is_foreign_update(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                              const char *kind, const char *uid)
+{
+    char own[CHANNEL_KEY_LEN];
+
+    return str_equal(kind, MAIL_UPDATE) && bridge_channel_of_task(sink, arena, uid, own) &&
+           !str_equal(own, channel);
+}
+
 /* A result that this process, or an earlier one, has copied to the broker: see quarantine.h. */
 static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *channel,
                     const char *topic, const char *body, size_t len)
 {
     const char *kind, *id;
+    enum result_refusal refusal;
     struct kube_name name;
 
     if (!len || !quarantine_topic_parse(arena, topic, &kind, &id))
         return; /* it was removed */
 
     const char *uid = message_id_uid(arena, id);
+    if (is_foreign_update(sink, arena, channel, kind, uid)) {
+        bridge_count_rejected("other_channel", 1);
+        return;
+    }
     const struct mail mail = { .kind = kind,
-                               .source = str_equal(kind, MAIL_RESULT) ? channel : id,
+                               .source = mail_is_result(kind, &refusal) ? channel : id,
                                .body = body,
                                .body_len = len,
                                .came_ms = clock_monotonic_ms(sink->clock) };

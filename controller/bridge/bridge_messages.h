@@ -23,8 +23,8 @@
  */
 #define MAIL_RESULT "result"
 /* A result of which nothing can be stored; body: a message with the error that its Task fails with. */
-#define MAIL_TOO_LARGE "result too large"
-#define MAIL_UNREADABLE "result unreadable"
+#define MAIL_TOO_LARGE "result-too-large"
+#define MAIL_UNREADABLE "result-unreadable"
 #define MAIL_RESTART "restart"
 #define MAIL_STORED_RESTART "stored restart"
 
@@ -52,6 +52,9 @@ struct bridge_sink {
 };
 
 void bridge_message(struct bridge_sink *sink, const char *topic, const void *payload, size_t len);
+/* Of the Proplet that it is assigned to; false: there is none. */
+bool bridge_channel_of_task(struct bridge_sink *sink, struct arena *arena, const char *uid,
+                            char ret[static CHANNEL_KEY_LEN]);
 /* Every Task that is scheduled or running looks at its state again. */
 void bridge_wake_active(struct bridge_sink *sink);
 /* A new session delivers again what was not acknowledged. */

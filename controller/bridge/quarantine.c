@@ -57,11 +57,18 @@ static bool is_update(const struct mail *mail)
     return str_equal(mail->kind, MAIL_UPDATE);
 }
 
+static bool is_result(const char *kind)
+{
+    enum result_refusal refusal;
+
+    return mail_is_result(kind, &refusal);
+}
+
 /* The kinds whose loss would lose a result. The source of an update is its message id; one that came
  * by HTTP names its client behind a '#', and that client is told. */
 static bool needs_copy(const struct mail *mail)
 {
-    return str_equal(mail->kind, MAIL_RESULT) || (is_update(mail) && !strchr(mail->source, '#'));
+    return is_result(mail->kind) || (is_update(mail) && !strchr(mail->source, '#'));
 }
 
 static bool copy(struct quarantine *quarantine, struct arena *arena, const char *key,
@@ -74,8 +81,8 @@ static bool copy(struct quarantine *quarantine, struct arena *arena, const char 
                      is_update(mail) ? mail->source : key, /* both are known: no wildcards */
                      sha256_hex(mail->body, mail->body_len, digest));
 
-    if (!options->publish(options->ctx, is_update(mail) ? NULL : mail->source, suffix, mail->body,
-                          mail->body_len))
+    if (!options->publish(options->ctx, is_update(mail) ? NULL : mail->source, key, suffix,
+                          mail->body, mail->body_len))
         return false;
     metric_add(&COPIED, 1, NULL);
     log_info(
@@ -141,7 +148,10 @@ static void *run(void *data)
 
         if (mailbox_recall(mailbox))
             quarantine->options.recall(quarantine->options.ctx);
-        (void)mailbox_wait_empty(mailbox, reached ? QUARANTINE_AFTER_MS / 2 : PAUSE_MS);
+        if (reached)
+            (void)mailbox_wait_empty(mailbox, QUARANTINE_AFTER_MS / 2);
+        else
+            mailbox_wait_wake(mailbox, wakes, PAUSE_MS);
     }
 }
 
@@ -185,5 +195,5 @@ bool quarantine_topic_parse(struct arena *arena, const char *topic, const char *
     *ret_kind = next_level(arena, &rest);
     *ret_id = next_level(arena, &rest);
     return **ret_id && *rest && !strchr(rest, '/') &&
-           (str_equal(*ret_kind, MAIL_RESULT) || str_equal(*ret_kind, MAIL_UPDATE));
+           (is_result(*ret_kind) || str_equal(*ret_kind, MAIL_UPDATE));
 }

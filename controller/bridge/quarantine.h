@@ -29,9 +29,10 @@ struct quarantine_options {
     struct mailbox *mailbox;
     const struct clock *clock;
     void *ctx;
-    /* Publishes with the retain flag, below this channel or, if it is NULL, any: false: not now. */
-    bool (*publish)(void *ctx, const char *channel, const char *suffix, const char *payload,
-                    size_t len);
+    /* Publishes with the retain flag, below this channel or, if it is NULL, that of the Task with
+     * this uid. false: not now. */
+    bool (*publish)(void *ctx, const char *channel, const char *uid, const char *suffix,
+                    const char *payload, size_t len);
     bool (*remove)(void *ctx, const char *topic); /* what was published there; false: not now */
     void (*recall)(void *ctx);                    /* subscribes anew: all copies come again */
 };

@@ -149,6 +149,15 @@ static void observe_result(struct arena *arena, const struct mail *mail,
     ret->reason = REASONS[refusal];
 }
 
+/* Counts for Tasks that train only: a client that may publish copies can forge one for any other Task. */
+static void observe_update(struct arena *arena, const struct mail *mail,
+                           const struct task_observed *task, struct observed_result *ret)
+{
+    training_observe_mail(arena, mail, &task->proplet, ret);
+    if (!task->training)
+        ret->verdict = RESULT_OTHER_PROPLET;
+}
+
 /* Of several the last counts: it ends whatever the others do. Of a broadcast each target has its
  * own. */
 static void observe_restart(const struct mail *mail, struct task_observed *ret)
@@ -200,7 +209,7 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
         if (mail_is_result(mail[i].kind, &refusal))
             observe_result(rc->arena, &mail[i], refusal, &results[len++]);
         else if (str_equal(mail[i].kind, MAIL_UPDATE))
-            training_observe_mail(rc->arena, &mail[i], &ret->proplet, &results[len++]);
+            observe_update(rc->arena, &mail[i], ret, &results[len++]);
         else
             is_restart = true;
         if (is_restart)

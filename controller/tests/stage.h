@@ -65,6 +65,8 @@ const cJSON *stage_get(const struct kube_kind *kind, const char *name); /* NULL:
 /* Every object that was put so far, in that order; some may be gone. For the stage itself. */
 void stage_each_object(void (*each)(const struct kube_kind *kind, const char *name));
 void stage_forget_objects(void);
+/* Requests of this method (NULL: of any) whose path holds this text, so far. */
+unsigned stage_requests(const char *method, const char *path);
 /* Tasks that count on the two Proplets: scheduled or running. */
 int64_t stage_active(void);
 /* A string of the Task's status; "" if it is not there. */

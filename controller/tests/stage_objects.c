@@ -1,5 +1,6 @@
 /* What users put into the API server in memory. */
 #include "common/api/names.h"
+#include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/tests/stage.h"
@@ -114,6 +115,18 @@ void stage_delete(const struct kube_kind *kind, const char *name)
 const char *stage_task_string(const char *key)
 {
     return json_string(json_path(stage_get(&KIND_TASK, "one"), "status", key, NULL), "");
+}
+
+unsigned stage_requests(const char *method, const char *path)
+{
+    struct fake_request *requests;
+    size_t len = fake_api_requests(stage.api, stage.arena, &requests);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count +=
+            (!method || str_equal(requests[i].method, method)) && strstr(requests[i].path, path);
+    return count;
 }
 
 int64_t stage_active(void)

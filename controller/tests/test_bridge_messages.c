@@ -408,6 +408,17 @@ START_TEST(what_is_not_read_is_counted_only)
 }
 END_TEST
 
+START_TEST(copy_of_an_update_counts_on_the_channel_of_its_task_only)
+{
+    hub_receive("m/dom-1/c/chan-2/control/controller/quarantine/update/uid-one.2/0", "[1]");
+    hub_expect_nothing();
+    ck_metric("propeller_results_rejected_total{reason=\"other_channel\"} 1");
+
+    hub_receive(HUB_TOPIC("controller/quarantine/update/uid-one.2/0"), "[1]");
+    ck_assert_uint_eq(mailbox_held(hub.sink.mailbox), 1);
+}
+END_TEST
+
 START_TEST(active_tasks_are_woken_together)
 {
     hub_put_task("three", "{\"phase\":\"pending\"}");
@@ -469,6 +480,7 @@ int main(void)
     tcase_add_test(tcase, marker_is_handed_over_with_its_length);
     tcase_add_test(tcase, marker_behind_what_did_not_fit_tells_nothing);
     tcase_add_test(tcase, what_is_not_read_is_counted_only);
+    tcase_add_test(tcase, copy_of_an_update_counts_on_the_channel_of_its_task_only);
     tcase_add_test(tcase, active_tasks_are_woken_together);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -86,11 +86,6 @@ static void set_up(void)
     outside.one_by_one = true;
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static const char *id_of(const char *name)
 {
     return json_string(json_path(stage_get(&KIND_TASK, name), "metadata", "uid", NULL), "");
@@ -133,6 +128,22 @@ START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_los
 }
 END_TEST
 
+/* Any device may publish this on its own channel, if the ACL of the broker allows it. */
+START_TEST(copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train)
+{
+    stage_receive_bytes(arena_printf(stage.arena,
+                                     "m/other/c/channel/control/" QUARANTINE_SUFFIX "/update/%s/0",
+                                     id_of("one")),
+                        "x", 1);
+    stage_run();
+    ck_assert_str_eq(phase_of("one"), "running");
+    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert(outside_answer_one(id_of("one")));
+    stage_run();
+    ck_assert_str_eq(phase_of("one"), "completed");
+}
+END_TEST
+
 /* More than half of what the mailbox has room for. */
 #define MANY 10
 
@@ -171,11 +182,12 @@ int main(void)
     Suite *suite = suite_create("bystanders");
     TCase *tcase = tcase_create("bystanders");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase,
                         result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost, 0,
                         2 * ARRAY_LEN(TROUBLES));
+    tcase_add_test(tcase, copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train);
     tcase_add_test(tcase, task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

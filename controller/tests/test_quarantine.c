@@ -94,6 +94,25 @@ START_TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_pr
 }
 END_TEST
 
+/* It fails its Task, and says that the device has ended. */
+START_TEST(result_of_which_nothing_can_be_stored_comes_to_the_next_process)
+{
+    struct mail *mail;
+
+    begin(&LARGE);
+    probe_publish(rig.device, RIG_RESULTS, "{\"task_id\":\"uid-0\",\"results\":\"\\ud800\"}");
+    poll_until(mailbox_held(rig.options.mailbox) == 1);
+    rig_end();
+
+    rig_begin(&LARGE);
+    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    ck_assert_uint_eq(mailbox_peek(rig.options.mailbox, rig.arena, "uid-0", &mail), 1);
+    ck_assert_str_eq(mail->kind, MAIL_UNREADABLE);
+    ck_assert_str_eq(mail->source, "d/c");
+    rig_end();
+}
+END_TEST
+
 START_TEST(results_that_memory_does_not_hold_are_brought_back_from_the_broker)
 {
     size_t written = 0;
@@ -146,18 +165,53 @@ START_TEST(copy_for_a_task_that_is_gone_is_removed)
 }
 END_TEST
 
+static atomic_int refused;
+
+static bool refuse_remove(void *ctx, const char *topic)
+{
+    (void)ctx;
+    (void)topic;
+    atomic_fetch_add(&refused, 1);
+    return false;
+}
+
+/* real time: the pause between two tries is what is tested. */
+START_TEST(copy_that_cannot_be_removed_is_tried_again_after_a_pause)
+{
+    struct mailbox *mailbox = mailbox_create(&LARGE);
+    const struct quarantine_options options = { .mailbox = mailbox,
+                                                .clock = &CLOCK_SYSTEM,
+                                                .remove = refuse_remove };
+    struct quarantine *quarantine = quarantine_create(&options);
+    int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    struct error err;
+
+    mailbox_release(mailbox, "copy");
+    ck_assert_int_eq(quarantine_start(quarantine, &err), 0);
+    poll_until(atomic_load(&refused) > 1);
+    ck_assert_int_ge(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms, 990);
+    quarantine_stop(quarantine);
+    quarantine_destroy(quarantine);
+    mailbox_destroy(mailbox);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quarantine");
+    TCase *alone = tcase_create("alone");
     TCase *tcase = tcase_create("quarantine");
 
     tcase_add_checked_fixture(tcase, set_up, rig_tear_down);
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase,
                    results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process);
+    tcase_add_test(tcase, result_of_which_nothing_can_be_stored_comes_to_the_next_process);
     tcase_add_test(tcase, results_that_memory_does_not_hold_are_brought_back_from_the_broker);
     tcase_add_test(tcase, results_beyond_the_limit_of_a_task_are_refused_and_hold_up_no_other);
     tcase_add_test(tcase, copy_for_a_task_that_is_gone_is_removed);
+    tcase_add_test(alone, copy_that_cannot_be_removed_is_tried_again_after_a_pause);
     suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, alone);
     return suite_run(suite);
 }
