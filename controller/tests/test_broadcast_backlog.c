@@ -72,38 +72,6 @@ static void expect_end(const struct task_plan *plan, size_t order)
     ck_assert_int_eq(plan->status.next_retry_us, 0);
 }
 
-START_TEST(answers_that_came_in_time_count_more_than_the_order)
-{
-    lead_anew((size_t)_i);
-    struct task_plan plan = broadcast_plan_all();
-    expect_wait(&plan, RUNNING3);
-    broadcast_write(&plan);
-
-    broadcast_answer(0, GOOD);
-    broadcast_answer(2, GOOD);
-    plan = broadcast_plan_all();
-    expect_wait(&plan, "completed running completed");
-    broadcast_write(&plan);
-    broadcast_answer(1, GOOD);
-    plan = broadcast_plan_all();
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-}
-END_TEST
-
-START_TEST(marker_that_is_back_ends_the_wait)
-{
-    lead_anew((size_t)_i);
-    broadcast_answer(1, GOOD);
-    broadcast_turn();
-    world.observed.backlog_drained = true;
-    struct task_plan plan = broadcast_plan_all();
-
-    expect_end(&plan, (size_t)_i);
-    ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted completed interrupted");
-    ck_assert(plan.actions[0].publish_stop && plan.actions[2].publish_stop);
-}
-END_TEST
-
 START_TEST(marker_that_does_not_come_back_ends_the_wait)
 {
     lead_anew((size_t)_i);
@@ -147,20 +115,6 @@ START_TEST(word_on_a_stop_that_was_queued_is_no_failure)
     ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted interrupted interrupted");
     for (size_t i = 0; i < 3; i++)
         ck_assert(!plan.actions[i].publish_start && !plan.actions[i].publish_stop);
-}
-END_TEST
-
-START_TEST(device_that_was_started_anew_is_not_started_while_it_waits)
-{
-    lead_anew((size_t)_i);
-    broadcast_turn();
-    all.parts[1].restart =
-        (struct observed_restart){ .sequence = 500, .came_ms = world.observed.now_ms };
-    world.observed.restart.sequence = 500;
-    broadcast_turn();
-    struct task_plan plan = broadcast_plan_all();
-
-    expect_wait(&plan, "running scheduled running");
 }
 END_TEST
 
@@ -246,13 +200,9 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
     tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, answers_that_came_in_time_count_more_than_the_order, 0, orders);
-    tcase_add_loop_test(tcase, marker_that_is_back_ends_the_wait, 0, orders);
     tcase_add_loop_test(tcase, marker_that_does_not_come_back_ends_the_wait, 0, orders);
     tcase_add_loop_test(tcase, enough_answers_complete_it_while_it_waits, 0, orders);
     tcase_add_loop_test(tcase, word_on_a_stop_that_was_queued_is_no_failure, 0, orders);
-    tcase_add_loop_test(tcase, device_that_was_started_anew_is_not_started_while_it_waits, 0,
-                        orders);
     tcase_add_loop_test(tcase, nobody_is_waited_for_when_all_are_gone, 0, orders);
     tcase_add_loop_test(tcase, one_that_is_not_heard_of_is_enough_to_wait_for, 0, orders);
     tcase_add_test(tcase, suspend_does_not_wait);

@@ -88,21 +88,6 @@ START_TEST(device_that_was_started_anew_gets_a_new_id)
 }
 END_TEST
 
-START_TEST(fourth_restart_fails_the_target)
-{
-    broadcast_dispatch(3);
-    for (int i = 0; i < 3; i++) {
-        restart(1);
-        broadcast_turn();
-        broadcast_turn();
-        world_wait_ms(1000);
-    }
-    restart(1);
-    broadcast_turn();
-    ck_assert_str_eq(broadcast_phases(world.status), "running failed:DeviceRestarts running");
-}
-END_TEST
-
 START_TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
 {
     broadcast_dispatch(3);
@@ -246,12 +231,17 @@ START_TEST(stops_of_many_go_out_over_turns)
 }
 END_TEST
 
-START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
+static void delete_it(void)
 {
-    broadcast_dispatch(3);
     world.observed.deleted_us = world.observed.now_us;
     for (size_t i = 0; i < 3; i++)
         all.memory[i].deleting_ms = world.observed.now_ms;
+}
+
+START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
+{
+    broadcast_dispatch(3);
+    delete_it();
     struct task_plan plan = broadcast_plan_all();
     for (size_t i = 0; i < 3; i++)
         ck_assert(plan.actions[i].publish_stop);
@@ -269,19 +259,37 @@ START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
 }
 END_TEST
 
-START_TEST(deleted_it_remembers_who_has_had_the_last_word)
+START_TEST(finalizer_that_was_taken_off_is_put_back_before_anything_else)
 {
     broadcast_dispatch(3);
-    world.observed.deleted_us = world.observed.now_us;
-    for (size_t i = 0; i < 3; i++)
-        all.memory[i].deleting_ms = world.observed.now_ms;
-    all.memory[0].ended = all.memory[2].ended = true;
+    broadcast_answer(0, GOOD);
+    world.observed.has_finalizer = false;
     struct task_plan plan = broadcast_plan_all();
-    ck_assert(!plan.release && !plan.actions[0].publish_stop);
+    ck_assert(plan.add_finalizer);
+    ck_assert_ptr_null(plan.actions);
+    ck_assert_uint_eq(plan.ack_up_to, 0);
 
-    all.memory[1].ended = true;
+    world.observed.has_finalizer = true;
     plan = broadcast_plan_all();
-    ck_assert(plan.release);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
+}
+END_TEST
+
+START_TEST(deleted_without_the_finalizer_each_device_is_told_once)
+{
+    broadcast_dispatch(3);
+    delete_it();
+    world.observed.has_finalizer = false;
+    all.memory[0].ended = true;
+    struct task_plan plan = broadcast_plan_all();
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(plan.actions[i].publish_stop, i != 0);
+
+    plan = broadcast_plan_all();
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(!plan.actions[i].publish_stop);
+    ck_assert(!plan.release && !plan.add_finalizer);
+    ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
 END_TEST
 
@@ -312,7 +320,6 @@ int main(void)
     tcase_add_loop_test(tcase, target_whose_proplet_is_lost_has_nowhere_to_go, 0,
                         ARRAY_LEN(LOSSES));
     tcase_add_test(tcase, device_that_was_started_anew_gets_a_new_id);
-    tcase_add_test(tcase, fourth_restart_fails_the_target);
     tcase_add_test(tcase, restart_whose_stop_is_not_out_is_not_acknowledged);
     tcase_add_loop_test(tcase, order_stops_whoever_is_not_done, 0, ARRAY_LEN(ORDERS));
     tcase_add_loop_test(tcase, target_hears_nothing_of_the_schedule_and_the_retries_of_its_task, 0,
@@ -321,7 +328,8 @@ int main(void)
     tcase_add_test(tcase, resumed_it_begins_anew_everywhere);
     tcase_add_test(tcase, stops_of_many_go_out_over_turns);
     tcase_add_test(tcase, deleted_it_waits_for_the_word_of_each_or_the_time_out);
-    tcase_add_test(tcase, deleted_it_remembers_who_has_had_the_last_word);
+    tcase_add_test(tcase, finalizer_that_was_taken_off_is_put_back_before_anything_else);
+    tcase_add_test(tcase, deleted_without_the_finalizer_each_device_is_told_once);
     tcase_add_test(tcase, daemons_run_until_all_have_failed);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -28,15 +28,6 @@ START_TEST(targets_are_written_before_anything_is_sent)
 }
 END_TEST
 
-START_TEST(proplets_that_come_later_are_no_targets)
-{
-    broadcast_dispatch(3);
-    broadcast_make_fleet(5);
-    broadcast_turn();
-    ck_assert_uint_eq(world.status->broadcast_results.len, 3);
-}
-END_TEST
-
 static void no_proplets(void)
 {
     broadcast_make_fleet(0);
@@ -162,20 +153,6 @@ START_TEST(each_target_is_started_once_and_so_many_a_turn)
 }
 END_TEST
 
-START_TEST(start_that_could_not_be_published_did_not_happen)
-{
-    broadcast_turn();
-    struct task_plan plan = broadcast_plan_refusing(1);
-
-    ck_assert_str_eq(broadcast_phases(&plan.status), "running scheduled running");
-    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
-    broadcast_write(&plan);
-    plan = broadcast_plan_all();
-    ck_assert(!plan.actions[0].publish_start && plan.actions[1].publish_start);
-    ck_assert_str_eq(broadcast_phases(&plan.status), "running running running");
-}
-END_TEST
-
 START_TEST(task_stays_scheduled_as_long_as_no_start_is_out)
 {
     broadcast_make_fleet(1);
@@ -184,26 +161,6 @@ START_TEST(task_stays_scheduled_as_long_as_no_start_is_out)
 
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_str_eq(broadcast_phases(&plan.status), "scheduled");
-}
-END_TEST
-
-START_TEST(next_leader_waits_for_the_backlog_before_it_repeats_a_start)
-{
-    broadcast_turn();
-    all.memory[0] = all.memory[1] = all.memory[2] =
-        (struct attempt){ .number = 1, .first_seen_ms = 1 };
-    world.observed.backlog_drained = false;
-    struct task_plan plan = broadcast_plan_all();
-    for (size_t i = 0; i < 3; i++)
-        ck_assert(!plan.actions[i].publish_start);
-
-    broadcast_answer(1, GOOD);
-    plan = broadcast_plan_all();
-    broadcast_write(&plan);
-    world.observed.backlog_drained = true;
-    plan = broadcast_plan_all();
-    ck_assert(plan.actions[0].publish_start && !plan.actions[1].publish_start &&
-              plan.actions[2].publish_start);
 }
 END_TEST
 
@@ -417,15 +374,12 @@ int main(void)
     tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, targets_are_written_before_anything_is_sent);
-    tcase_add_test(tcase, proplets_that_come_later_are_no_targets);
     tcase_add_loop_test(tcase, broadcast_that_cannot_begin_says_why_it_waits, 0, ARRAY_LEN(WAITS));
     tcase_add_test(tcase, not_ready_and_cordoned_proplets_are_left_out);
     tcase_add_test(tcase, more_targets_than_a_status_can_hold_fail_it);
     tcase_add_test(tcase, targets_that_are_busy_count_among_too_many);
     tcase_add_test(tcase, each_target_is_started_once_and_so_many_a_turn);
-    tcase_add_test(tcase, start_that_could_not_be_published_did_not_happen);
     tcase_add_test(tcase, task_stays_scheduled_as_long_as_no_start_is_out);
-    tcase_add_test(tcase, next_leader_waits_for_the_backlog_before_it_repeats_a_start);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("answers");

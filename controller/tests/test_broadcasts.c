@@ -9,13 +9,6 @@
     "\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                   \
     "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
 /* "completed 42, failed PropletCordoned" */
 static const char *targets(void)
 {
@@ -128,7 +121,7 @@ int main(void)
     TCase *tcase = tcase_create("broadcasts");
 
     tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_test(tcase, target_that_this_process_chose_is_known_not_to_be_started);
     tcase_add_test(tcase, target_that_begins_anew_is_known_not_to_be_started);
     tcase_add_test(tcase, deleted_it_is_gone_with_the_last_word_of_its_devices);

@@ -8,9 +8,7 @@
 /* Runs on alpha, whose device goes away. */
 static void set_up(void)
 {
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
+    outside_set_up();
     stage_put_task(SPEC);
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "running");

@@ -312,6 +312,10 @@ void broadcast_plan(struct arena *arena, const struct task_observed *observed,
     const struct json_objects *old = &observed->task.status.broadcast_results;
     int64_t next_index = index_after(&observed->task.status);
 
+    if (!observed->has_finalizer) { /* taken off by hand; answers stay in the inbox meanwhile */
+        plan->add_finalizer = true;
+        return;
+    }
     begin(arena, observed, plan);
     enum broadcast_end awaited = broadcast_end(arena, observed, plan);
     enum target_order order = plan->end != BROADCAST_GOES_ON ? TARGET_STOPS
