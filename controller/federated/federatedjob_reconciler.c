@@ -103,8 +103,7 @@ static int find_model(struct shared *shared, struct reconcile *rc, struct job_tu
         return 0;
 
     int r = import_model(shared, rc, turn, ret, err);
-    if (r == -ERROR_INVALID || r == -ERROR_NOT_FOUND || r == -ERROR_TOO_LARGE ||
-        r == -ERROR_FORBIDDEN) {
+    if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
         observed->problem = r == -ERROR_TOO_LARGE ? "ModelTooLarge" : "ModelUnavailable";
         observed->refused =
             arena_printf(rc->arena, "spec.modelRef cannot be used: %s", err->message);

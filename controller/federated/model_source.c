@@ -82,7 +82,7 @@ static int split_configmap(struct arena *arena, const char *ns, const char *rest
     if (third)
         *third++ = '\0';
     if (third && !str_equal(first, ns))
-        return error_set(err, ERROR_FORBIDDEN,
+        return error_set(err, ERROR_INVALID,
                          "ConfigMap of modelRef must be in the namespace of the job");
     *ret_key = third ? third : second;
     if (!kube_name_set(ret_name, ns, third ? second : first) ||

@@ -302,12 +302,12 @@ int model_store_s3_read(struct model_store *store, struct arena *arena, const ch
     if (store->type != &S3)
         return error_set(err, ERROR_INVALID, "s3:// needs --model-store s3");
     if (!str_equal(bucket, self->options.bucket))
-        return error_set(err, ERROR_FORBIDDEN, "bucket '%s' is not the one of --s3-bucket", bucket);
+        return error_set(err, ERROR_INVALID, "bucket '%s' is not the one of --s3-bucket", bucket);
     if (!is_plain_key(key))
         return error_set(err, ERROR_INVALID,
                          "key of s3:// may have no empty part and none that is '.' or '..'");
     if (str_has_prefix(key, MODEL_S3_PREFIX))
-        return error_set(err, ERROR_FORBIDDEN,
+        return error_set(err, ERROR_INVALID,
                          "keys below '" MODEL_S3_PREFIX "' are named by model:// only");
     return read_key(self, arena, key, ret, ret_len, err);
 }

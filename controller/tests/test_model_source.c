@@ -92,7 +92,7 @@ static const struct {
     { "configmap://two", "Invalid: ConfigMap of modelRef has not one key alone: name it" },
     { "configmap://one/other", "Invalid: ConfigMap of modelRef has not this key" },
     { "configmap://other/one/start.json",
-      "Forbidden: ConfigMap of modelRef must be in the namespace of the job" },
+      "Invalid: ConfigMap of modelRef must be in the namespace of the job" },
     { "configmap://ns/one/start.json/more",
       "Invalid: modelRef must be 'configmap://<name>' or 'configmap://<name>/<key>'" },
     { "configmap://One",

@@ -170,9 +170,9 @@ START_TEST(an_object_of_the_bucket_is_the_first_model_if_it_is_nobody_s)
     const char *own =
         arena_printf(arena, "s3://%s/propeller/ns/%s/sha256-%s", options.bucket, JOB.uid, digest);
 
-    ck_assert_int_eq(model_source_read(&source, arena, "ns", own, &model, &err), -ERROR_FORBIDDEN);
+    ck_assert_int_eq(model_source_read(&source, arena, "ns", own, &model, &err), -ERROR_INVALID);
     ck_assert_int_eq(model_source_read(&source, arena, "ns", "s3://another/key", &model, &err),
-                     -ERROR_FORBIDDEN);
+                     -ERROR_INVALID);
     ck_assert_int_eq(
         model_source_read(&source, arena, "ns",
                           arena_printf(arena, "s3://%s/start model+1.json", options.bucket), &model,
