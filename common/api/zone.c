@@ -98,11 +98,13 @@ static bool take_block(struct arena *arena, struct reader *reader, const struct 
     const unsigned char *times = reader->at;
     const unsigned char *indexes = times + counts->changes * counts->time_len;
     const unsigned char *types = indexes + counts->changes;
-    struct zone_span *changes = arena_array(arena, struct zone_span, counts->changes + 1);
 
     if (!counts->types || counts->leaps || !skip_block(reader, counts) ||
         !take_offset(types, 0, &zone->first_offset_s))
         return false;
+
+    /* Not before the block is known to have that many. */
+    struct zone_span *changes = arena_array(arena, struct zone_span, counts->changes + 1);
     for (size_t i = 0; i < counts->changes; i++) {
         changes[i].begin_s = signed_time(times + i * counts->time_len, counts->time_len);
         changes[i].end_s = INT64_MAX;

@@ -3,20 +3,9 @@
 #include <string.h>
 
 #include "common/base/civil.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 #include "common/tests/tzif.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static int64_t seconds(const char *text)
 {
@@ -201,7 +190,7 @@ int main(void)
     Suite *suite = suite_create("zone");
     TCase *tc = tcase_create("zone");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_test(tc, every_day_of_eight_centuries_is_the_date_after_the_day_before);
     tcase_add_loop_test(tc, a_rule_says_the_offset_and_how_long_it_holds, 0, (int)ARRAY_LEN(RULES));
     tcase_add_loop_test(tc, what_is_no_rule_is_refused, 0, (int)ARRAY_LEN(NO_RULES));
