@@ -13,8 +13,7 @@
 #include "common/base/str.h"
 #include "common/net/mqtt_internal.h"
 
-/* Jitter takes up to a half off: 1 to 2 s after the first failure, 15 to 30 s in the end. */
-#define FIRST_BACKOFF_MS 2000
+#define DEFAULT_BACKOFF_MS 2000
 #define MAX_BACKOFF_MS 30000
 /* A connection that lasted so long was a good one: the next failure is a first one. */
 #define STABLE_MS 30000
@@ -69,6 +68,8 @@ struct mqtt *mqtt_create(const struct mqtt_options *options, const struct mqtt_h
     if (options->keep_alive_s < MIN_KEEP_ALIVE_S)
         mqtt->options.keep_alive_s =
             options->keep_alive_s ? MIN_KEEP_ALIVE_S : DEFAULT_KEEP_ALIVE_S;
+    if (!options->backoff_ms)
+        mqtt->options.backoff_ms = DEFAULT_BACKOFF_MS;
     mqtt->broker = broker_name(options);
     (void)str_copy(mqtt->why, sizeof(mqtt->why), "not started");
     mqtt->wake_fd = -1;
@@ -197,14 +198,14 @@ int64_t mqtt_jittered(int64_t ms)
 static void *run(void *data)
 {
     struct mqtt *mqtt = data;
-    int64_t backoff_ms = FIRST_BACKOFF_MS;
+    int64_t backoff_ms = mqtt->options.backoff_ms;
 
     while (wait_allowed(mqtt)) {
         int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
         connect_and_serve(mqtt);
         if (clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms >= STABLE_MS)
-            backoff_ms = FIRST_BACKOFF_MS;
+            backoff_ms = mqtt->options.backoff_ms;
         mqtt_pause(mqtt, mqtt_jittered(backoff_ms));
         backoff_ms = backoff_ms * 2 > MAX_BACKOFF_MS ? MAX_BACKOFF_MS : backoff_ms * 2;
     }

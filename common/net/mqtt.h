@@ -12,8 +12,8 @@
 /*
  * Both drivers run libmosquitto's loop themselves (mosquitto_loop_start re-sends and reconnects on
  * its own). After a disconnect the guard is asked, a new handle is made (nothing queued in the old
- * one may leave later; unfinished publishes fail), then it connects, with jittered back-off 1 s …
- * 30 s. Each attempt goes through all addresses of the host; mqtt_stop waits for the name look-up
+ * one may leave later; unfinished publishes fail), then it connects, with jittered back-off
+ * (backoff_ms). Each attempt goes through all addresses of the host; mqtt_stop waits for the name look-up
  * of an attempt, for nothing else longer than some seconds.
  *
  * settle == NULL: received messages are acknowledged as they are read.
@@ -39,6 +39,9 @@ struct mqtt_options {
     const char *cert_file, *key_file; /* all three are read at every connect */
     bool clean_session;
     uint16_t keep_alive_s; /* 0: 30; at least 5 */
+    /* First pause before the next attempt to connect, and before a refused filter is asked for again; 0: 2000. It
+     * doubles up to 30 s, and jitter takes up to half of it. */
+    uint32_t backoff_ms;
     const char
         *retained; /* filter of the topics whose retained messages are handed over; NULL: none */
     /* Asked before connect, publish and acknowledgement; false ends the connection without a
@@ -56,7 +59,7 @@ struct mqtt_options {
 typedef void mqtt_message_fn(void *ctx, const char *topic, const void *payload, size_t len,
                              bool duplicate);
 /* The connection's thread. granted < 0: the broker refused this filter (SUBACK 0x80), which is
- * reported once a connection. It is asked for again, with jittered back-off from 1 to 30 s, until it is
+ * reported once a connection. It is asked for again, with jittered back-off (backoff_ms), until it is
  * granted. */
 typedef void mqtt_subscribed_fn(void *ctx, const char *filter, int granted);
 /* The connection's thread. A retained message is acknowledged and not handed over: the broker sent its

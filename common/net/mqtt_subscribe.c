@@ -9,7 +9,6 @@
 #define SUBACK_REFUSED 0x80
 
 /* Until refused filters are asked for again, all together. Jitter takes up to a half off. */
-#define FIRST_RETRY_MS 2000
 #define MAX_RETRY_MS 30000
 
 /*
@@ -59,7 +58,7 @@ void mqtt_subscribe(struct mqtt *mqtt, const char *name, int qos)
         filter->qos = qos;
         filter->state = WANTED;
         mqtt->filters_changed = true;
-        mqtt->retry_backoff_ms = FIRST_RETRY_MS;
+        mqtt->retry_backoff_ms = mqtt->options.backoff_ms;
     }
     mqtt_wake(mqtt);
     pthread_mutex_unlock(&mqtt->lock);
@@ -106,7 +105,7 @@ void mqtt_filters_reset(struct connection *connection, bool session_present)
     mqtt->filters = filters;
     mqtt->filters_changed = true;
     mqtt->retry_at_ms = 0;
-    mqtt->retry_backoff_ms = FIRST_RETRY_MS;
+    mqtt->retry_backoff_ms = mqtt->options.backoff_ms;
     pthread_mutex_unlock(&mqtt->lock);
 
     map_destroy(old);

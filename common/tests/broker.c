@@ -1,6 +1,5 @@
 #include "common/tests/broker.h"
 
-#include <arpa/inet.h>
 #include <check.h>
 #include <glob.h>
 #include <poll.h>
@@ -8,10 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "common/base/alloc.h"
@@ -20,8 +17,8 @@
 
 #define MAX_CONFIG 65536
 
-/* Tries 10 ms apart until it must be there: a loaded machine under sanitizers is slow. */
-#define START_TRIES 12000
+/* Tries 10 ms apart until a line must be logged: a loaded machine under sanitizers is slow. */
+#define LOG_TRIES 12000
 
 struct broker {
     char *dir;
@@ -29,23 +26,6 @@ struct broker {
     struct buf config;
     pid_t pid; /* 0: does not run */
 };
-
-static struct sockaddr_in loopback(uint16_t port)
-{
-    return (struct sockaddr_in){ .sin_family = AF_INET,
-                                 .sin_port = htons(port),
-                                 .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
-}
-
-static bool accepts(uint16_t port)
-{
-    struct sockaddr_in address = loopback(port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-
-    close(fd);
-    return connected;
-}
 
 void broker_configure(struct broker *broker, const char *line)
 {
@@ -132,12 +112,7 @@ void broker_start(struct broker *broker)
     ck_assert_int_eq(broker->pid, 0);
     (void)snprintf(log_path, sizeof(log_path), "%s/log", broker->dir);
     broker->pid = process_start(argv, log_path);
-    for (int i = 0; !accepts(broker->port); i++) {
-        ck_assert_msg(!process_has_ended(broker->pid), "mosquitto does not run, see '%s'",
-                      log_path);
-        ck_assert_msg(i < START_TRIES, "mosquitto does not accept connections");
-        poll(NULL, 0, 10);
-    }
+    process_wait_listening(broker->pid, broker->port, broker->dir, "log");
     free(config);
 }
 
@@ -178,7 +153,7 @@ void broker_wait_logged(const struct broker *broker, const char *line)
         char *log = temp_file_read(broker->dir, "log");
         bool found = strstr(log, line);
 
-        ck_assert_msg(found || i < START_TRIES, "'%s' is not in %s", line, log);
+        ck_assert_msg(found || i < LOG_TRIES, "'%s' is not in %s", line, log);
         free(log);
         if (found)
             return;

@@ -26,7 +26,7 @@ struct probe {
     struct probe_message *messages;
     size_t count, retained, connections;
     size_t unsettled, largest_batch, asked_with, asked_to_act;
-    bool may_act, settled, settle_once, asked, hold, hold_granted;
+    bool may_act, settled, asked, hold, hold_granted;
     bool connected, session_present;
     char why[256];
     struct map *granted;
@@ -115,13 +115,11 @@ static bool settle(void *ctx, uint32_t timeout_ms)
     probe->asked = true;
     probe->asked_with = probe->count;
     pthread_cond_broadcast(&probe->changed);
-    while (!probe->settled && !probe->settle_once &&
-           cond_wait_until(&probe->changed, &probe->lock, &deadline))
+    while (!probe->settled && cond_wait_until(&probe->changed, &probe->lock, &deadline))
         ;
 
-    bool yes = probe->settled || probe->settle_once;
+    bool yes = probe->settled;
 
-    probe->settle_once = false;
     if (yes)
         probe->unsettled = 0;
     pthread_mutex_unlock(&probe->lock);
@@ -134,7 +132,8 @@ struct mqtt_options probe_options(const struct broker *broker, const char *clien
                                   .port = broker_port(broker),
                                   .client_id = client_id,
                                   .clean_session = true,
-                                  .keep_alive_s = 60 };
+                                  .keep_alive_s = 60,
+                                  .backoff_ms = 20 };
 }
 
 struct probe *probe_create(const struct mqtt_options *options, bool with_settle)
@@ -221,11 +220,6 @@ void probe_hold_granted(struct probe *probe, bool hold)
 void probe_set_settled(struct probe *probe, bool settled)
 {
     set_flag(probe, &probe->settled, settled);
-}
-
-void probe_settle_once(struct probe *probe)
-{
-    set_flag(probe, &probe->settle_once, true);
 }
 
 typedef bool wanted_fn(struct probe *probe, size_t number, const char *text);

@@ -33,8 +33,6 @@ void probe_hold(struct probe *probe, bool hold);
 /* So is the next answer to a subscription: nothing that was not sent before it is sent meanwhile. */
 void probe_hold_granted(struct probe *probe, bool hold);
 void probe_set_settled(struct probe *probe, bool settled);
-/* settle() is true once: for what was read until now. */
-void probe_settle_once(struct probe *probe);
 /* Waits until settle() was asked with so many messages read. */
 void probe_wait_asked_to_settle(struct probe *probe, size_t messages);
 
