@@ -63,6 +63,27 @@ add_task again "$ADDITION" '[20, 3]' "$(task_on worker)"
 wait_task again completed
 expect_eq "result" 23 "$(kn get task again -o 'jsonpath={.status.results}')"
 
+# A wall clock that is a day behind all certificates, is then set, and is a day ahead at the next start.
+own_clock "$STANDALONE_BIN" standalone-with-clock
+STANDALONE_BIN=$PART/standalone-with-clock
+computes() { # NAME
+    add_task "$1" "$ADDITION" '[1, 2]' "$(task_on worker)"
+    wait_task "$1" completed
+    expect_eq "result" 3 "$(kn get task "$1" -o 'jsonpath={.status.results}')"
+}
+stop standalone TERM
+set_clock standalone-with-clock -
+serve
+computes behind
+set_clock standalone-with-clock 0
+computes right
+stop standalone TERM
+set_clock standalone-with-clock +
+serve
+computes ahead
+expect_match "Events of before" Completed "$(kn get events --field-selector involvedObject.name=sum -o 'jsonpath={.items[*].reason}')"
+set_clock standalone-with-clock 0
+
 # Owners take their dependents with them, a namespace everything.
 kn create configmap owner >/dev/null
 uid=$(kn get configmap owner -o 'jsonpath={.metadata.uid}')

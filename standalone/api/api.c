@@ -9,6 +9,8 @@
 #include "standalone/api/documents.h"
 #include "standalone/api/pods.h"
 
+#define COLLECTOR_RETRY_MS 1000
+
 struct api *api_create(const struct api_options *options)
 {
     struct api *api = xcalloc(1, sizeof(*api));
@@ -17,6 +19,8 @@ struct api *api_create(const struct api_options *options)
     api->resources = options->resources;
     api->clock = options->clock;
     api->make_uuid = uuid_random;
+    api->collector_retry_ms =
+        options->collector_retry_ms ? options->collector_retry_ms : COLLECTOR_RETRY_MS;
     api->documents = api_documents_create();
     turns_init(&api->turns);
     return api;

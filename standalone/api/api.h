@@ -48,6 +48,8 @@ struct api_options {
     struct kv *kv;                     /* borrowed */
     const struct resources *resources; /* borrowed */
     const struct clock *clock;
+    uint32_t
+        collector_retry_ms; /* pause before the garbage collector repeats what failed; 0: 1000 */
 };
 struct api *api_create(const struct api_options *options);
 /* No request and no watch is left. Stops the garbage collector. */

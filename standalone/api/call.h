@@ -18,6 +18,7 @@ struct api {
     const struct resources *resources;
     const struct clock *clock;
     const char *(*make_uuid)(char ret[static UUID_LEN]); /* of generated names: uuid_random */
+    uint32_t collector_retry_ms;                         /* see api_options */
     struct collector *collector;                         /* NULL: not started */
     struct api_documents *documents;                     /* discovery and OpenAPI, made once */
     struct turns turns;                                  /* of those that write the same object */

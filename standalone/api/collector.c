@@ -315,7 +315,8 @@ static void act(struct collector *collector, const char *key)
         break;
     case COLLECTOR_LATER:
         if (!map_len(collector->later))
-            collector->later_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + COLLECTOR_RETRY_MS;
+            collector->later_ms =
+                clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
         map_set(collector->later, key, MARK);
         break;
     }
@@ -413,7 +414,8 @@ static bool work(struct collector *collector)
 static void wait_for_more(struct collector *collector)
 {
     bool idle = !collector->is_behind && !map_len(collector->later);
-    struct timespec deadline = cond_deadline(idle ? COLLECTOR_EVENTS_MS : COLLECTOR_RETRY_MS);
+    struct timespec deadline =
+        cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
 
     pthread_mutex_lock(&collector->lock);
     while (!collector->woken && !collector->stopping &&
@@ -449,6 +451,7 @@ static void release(struct collector *collector)
 
     for (size_t i = 0; i < ARRAY_LEN(maps); i++)
         map_destroy(maps[i]);
+    timeline_destroy(collector->timeline);
     pthread_cond_destroy(&collector->changed);
     pthread_mutex_destroy(&collector->lock);
     free(collector);
@@ -465,6 +468,7 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     collector->going = map_create(NULL);
     collector->owners = map_create(NULL);
     collector->later = map_create(NULL);
+    collector->timeline = timeline_create(api->clock);
     pthread_mutex_init(&collector->lock, NULL);
     cond_init(&collector->changed);
 

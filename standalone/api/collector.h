@@ -13,10 +13,9 @@ struct collector;
  * Watches the whole store. In memory is the key of each object that has an owner, and of each that is to be
  * looked at. An owner that goes costs a few looks for each dependent, whatever order they end in, and a
  * namespace for each object in it; meanwhile others are looked at, too. What cannot be done now (a conflict,
- * a full disk, one that cannot be read) is tried again every COLLECTOR_RETRY_MS. Nothing is done as long as it could
+ * a full disk, one that cannot be read) is tried again every collector_retry_ms. Nothing is done as long as it could
  * not read what has happened.
  */
-#define COLLECTOR_RETRY_MS 1000
 #define COLLECTOR_EVENTS_MS 60000
 int collector_create(struct api *api, struct collector **ret, struct error *err);
 void collector_destroy(struct collector *collector); /* joins; NULL is fine */

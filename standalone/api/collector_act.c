@@ -406,7 +406,8 @@ static int expire_page(struct collector *collector, char **after, struct error *
                                     .limit = PAGE,
                                     .max_bytes = COLLECTOR_PAGE_BYTES,
                                     .uncounted = true };
-    int64_t now_us = clock_wall_us(collector->api->clock);
+    struct timeline_view time;
+    int64_t now_us = timeline_now_us(collector->timeline, &time);
     struct kv_page page;
     uint64_t revision;
 
@@ -418,7 +419,7 @@ static int expire_page(struct collector *collector, char **after, struct error *
         const cJSON *event;
 
         if (json_parse_own(arena, value->text, value->len, &event, NULL) == 0 &&
-            collector_event_is_over(event, now_us))
+            collector_event_is_over(event, &time, now_us))
             (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
     }
     free(*after);

@@ -44,6 +44,7 @@ struct collector {
     struct map *later; /* those that could not be done */
     int64_t later_ms;  /* when they are looked at again */
     int64_t events_due_ms;
+    struct timeline *timeline; /* of Events */
 };
 
 /* How far a namespace has been emptied. */

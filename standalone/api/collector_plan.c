@@ -48,7 +48,7 @@ enum owner_state collector_owner_state(const cJSON *reference, const cJSON *owne
     return OWNER_SOLID;
 }
 
-bool collector_event_is_over(const cJSON *event, int64_t now_us)
+bool collector_event_is_over(const cJSON *event, const struct timeline_view *time, int64_t now_us)
 {
     const char *const times[] = {
         json_string(json_path(event, "series", "lastObservedTime", NULL), NULL),
@@ -62,5 +62,5 @@ bool collector_event_is_over(const cJSON *event, int64_t now_us)
         if (times[i] && rfc3339_parse(times[i], &time_us) && time_us > newest_us)
             newest_us = time_us;
     }
-    return newest_us != INT64_MIN && now_us - newest_us >= EVENT_LIFETIME_US;
+    return newest_us != INT64_MIN && timeline_age_us(time, now_us, newest_us) >= EVENT_LIFETIME_US;
 }

@@ -2,6 +2,7 @@
  * kube-controller-manager's. */
 #pragma once
 
+#include "common/base/timeline.h"
 #include "standalone/schema/resource.h"
 
 /* Owners that are looked at; the rest counts as there. */
@@ -32,6 +33,7 @@ enum owner_state collector_owner_state(const cJSON *reference, const cJSON *owne
 
 bool collector_is_deleting(const cJSON *object);
 
-/* An Event that nobody has written for so long goes (--event-ttl of kube-apiserver). */
+/* An Event is deleted when it was last written this long ago (--event-ttl of kube-apiserver). A restart
+ * of the process begins the time again, as one of etcd does with its leases. */
 #define EVENT_LIFETIME_US (INT64_C(60) * 60 * 1000000)
-bool collector_event_is_over(const cJSON *event, int64_t now_us);
+bool collector_event_is_over(const cJSON *event, const struct timeline_view *time, int64_t now_us);

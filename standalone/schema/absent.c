@@ -8,7 +8,7 @@ static const char *const ALL[] = { "all", NULL };
 
 #define POD_KIND(group_, kind_, plural_, singular_, short_)                                        \
     {                                                                                              \
-        .kind = { group_, "v1", kind_, plural_, true }, .singular = singular_,                     \
+        .kind = { group_, "v1", kind_, plural_, true, NULL }, .singular = singular_,               \
         .list_kind = kind_ "List", .short_names = short_, .categories = ALL,                       \
         .storage = "absent/" plural_, .absent = true,                                              \
     }
@@ -24,7 +24,7 @@ static const struct resource ABSENT[] = {
     POD_KIND("batch", "CronJob", "cronjobs", "cronjob", SHORT("cj")),
     POD_KIND("batch", "Job", "jobs", "job", NONE),
     { .kind = { "apiextensions.k8s.io", "v1", "CustomResourceDefinition",
-                "customresourcedefinitions", false },
+                "customresourcedefinitions", false, NULL },
       .singular = "customresourcedefinition",
       .list_kind = "CustomResourceDefinitionList",
       .short_names = NONE,

@@ -9,6 +9,11 @@
 #define LOOK_EVERY_MS 1000
 #define LOOK_AT_LEAST_EVERY_MS 60000
 
+/*
+ * Ages are of the wall clock. A step ahead forgets history early, which costs no write: a watch or a list
+ * that is behind gets 410 and begins again, as after many writes. After a step back the other two limits
+ * bound the history.
+ */
 bool kv_history_is_due(const struct kv_history *history, const struct kv_point *point,
                        int64_t written_ms, int64_t now_ms)
 {

@@ -23,7 +23,8 @@ static void open_api(void)
 
     const struct api_options options = { .kv = api_store.kv,
                                          .resources = test_resources,
-                                         .clock = &api_store.clock.clock };
+                                         .clock = &api_store.clock.clock,
+                                         .collector_retry_ms = 20 };
 
     api = api_create(&options);
 }

@@ -21,7 +21,7 @@
 #define NOTE ((size_t)200 << 10)
 #define PAGE 4096 /* of the file */
 #define TOGETHER 8
-/* Of each kind of deletion; a failure costs COLLECTOR_RETRY_MS. */
+/* Of each kind of deletion. */
 #define GROUPS ((int)power_count(3, 4, 12))
 #define DEPENDENTS 4
 #define FAILURES 60
