@@ -153,17 +153,6 @@ START_TEST(all_are_of_one_revision_whatever_happens_meanwhile)
 }
 END_TEST
 
-START_TEST(no_objects_are_no_events)
-{
-    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
-
-    ck_assert_str_eq(watch_next(watch), ".");
-    put(1, "v", 10);
-    ck_assert_str_eq(next_name(watch), "o001");
-    api_watch_close(watch);
-}
-END_TEST
-
 static void let_history_pass(void)
 {
     for (int i = 0; i < 3 * HISTORY; i++)
@@ -297,7 +286,6 @@ int main(void)
     tcase_add_test(all, of_a_large_object_nothing_is_held_behind_its_line);
     tcase_add_test(all, who_looks_for_one_of_many_does_not_keep_the_others);
     tcase_add_test(all, all_are_of_one_revision_whatever_happens_meanwhile);
-    tcase_add_test(all, no_objects_are_no_events);
     tcase_add_test(brief, a_watcher_that_is_behind_is_told_to_begin_again);
     tcase_add_test(brief, who_begins_behind_the_history_is_told_by_an_event);
     tcase_add_test(brief, what_a_watch_asks_for_counts_before_its_version);

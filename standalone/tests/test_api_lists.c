@@ -295,54 +295,6 @@ START_TEST(a_list_of_large_objects_holds_a_chunk_of_them)
 }
 END_TEST
 
-/* --- numbers of a query, as strconv.ParseInt has them ----------------------------------------- */
-
-static const struct {
-    const char *text, *words; /* NULL: it is one */
-} NUMBERS[] = {
-    { "0", NULL },
-    { "-1", NULL },
-    { "%2B5", NULL },
-    { "9223372036854775807", NULL },
-    { "", "\"\": invalid syntax" },
-    { "x", "\"x\": invalid syntax" },
-    { "1.0", "\"1.0\": invalid syntax" },
-    { "%2B-5", "\"+-5\": invalid syntax" },
-    { "9223372036854775808", "\"9223372036854775808\": value out of range" },
-    { "-9223372036854775809", "\"-9223372036854775809\": value out of range" },
-    { "99999999999999999999x", "\"99999999999999999999x\": value out of range" },
-};
-
-START_TEST(a_number_of_the_query_is_one_to_go)
-{
-    static const char *const names[] = { "limit", "timeoutSeconds", "gracePeriodSeconds" };
-    const char *words = NUMBERS[_i].words;
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        bool deletes = i == 2;
-        const char *path = arena_printf(test_arena, CONFIGMAPS "%s?%s=%s", deletes ? "/none" : "",
-                                        names[i], NUMBERS[_i].text);
-        const cJSON *answer = ask(deletes ? "DELETE" : "GET", path, NULL,
-                                  words     ? 400
-                                  : deletes ? 404
-                                            : 200);
-
-        if (words)
-            ck_assert_str_eq(json_string(json_get(answer, "message"), ""),
-                             arena_printf(test_arena, "strconv.ParseInt: parsing %s", words));
-    }
-}
-END_TEST
-
-START_TEST(a_version_with_too_many_digits_is_out_of_range)
-{
-    const cJSON *answer = ask("GET", CONFIGMAPS "?resourceVersion=18446744073709551616", NULL, 400);
-
-    ck_assert(str_has_suffix(json_string(json_get(answer, "message"), ""),
-                             "parsing \"18446744073709551616\": value out of range"));
-}
-END_TEST
-
 static bool goes_with_the_second(void *ctx)
 {
     size_t *asked = ctx;
@@ -395,8 +347,6 @@ int main(void)
     tcase_add_loop_test(brief, who_names_the_revision_is_told_that_it_is_gone, 0,
                         ARRAY_LEN(NAMING));
     tcase_add_loop_test(large, a_list_of_large_objects_holds_a_chunk_of_them, 0, 2);
-    tcase_add_loop_test(all, a_number_of_the_query_is_one_to_go, 0, ARRAY_LEN(NUMBERS));
-    tcase_add_test(all, a_version_with_too_many_digits_is_out_of_range);
     tcase_add_test(all, nothing_more_is_read_for_a_client_that_has_gone);
     suite_add_tcase(suite, all);
     suite_add_tcase(suite, brief);

@@ -1,5 +1,4 @@
-/* Names that the server makes: one that is taken is no reason to refuse, until as many were as may be. Names in paths
- * that no object can have. */
+/* Names that the server makes: one that is taken is no reason to refuse, until as many were as may be. */
 #include <string.h>
 
 #include "common/base/str.h"
@@ -96,51 +95,6 @@ START_TEST(a_name_that_was_sent_is_tried_once)
 }
 END_TEST
 
-static const struct {
-    const char *name, *why;
-} NO_NAMES[] = {
-    { "%2e%2e", "\"..\": may not be '..'" },
-    { "..", "\"..\": may not be '..'" },
-    { "%2E", "\".\": may not be '.'" },
-    { "a%25b", "\"a%b\": may not contain '%'" },
-};
-
-START_TEST(a_name_that_no_object_can_have_is_refused)
-{
-    const char *words =
-        arena_printf(test_arena, "BadRequest: Name parameter invalid: %s", NO_NAMES[_i].why);
-    const char *paths[] = { arena_printf(test_arena, CONFIGMAPS "/%s", NO_NAMES[_i].name),
-                            arena_printf(test_arena, TASKS "/%s", NO_NAMES[_i].name),
-                            arena_printf(test_arena, "/api/v1/namespaces/%s", NO_NAMES[_i].name) };
-
-    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        ck_assert_str_eq(refusal("GET", paths[i], NULL, 400), words);
-        ck_assert_str_eq(refusal("DELETE", paths[i], NULL, 400), words);
-        ck_assert_str_eq(
-            json_string(json_get(ask_patch(paths[i], "merge-patch+json", "{}", 400), "message"),
-                        ""),
-            words + strlen("BadRequest: "));
-    }
-    ck_assert_str_eq(refusal("PUT", paths[0],
-                             arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"}}",
-                                          percent_decode(test_arena, NO_NAMES[_i].name,
-                                                         strlen(NO_NAMES[_i].name), false)),
-                             400),
-                     words);
-}
-END_TEST
-
-START_TEST(an_encoded_slash_is_one)
-{
-    ck_assert_str_eq(refusal("GET", CONFIGMAPS "/a%2Fb", NULL, 404),
-                     "NotFound: the server could not find the requested resource");
-    ck_assert(str_has_prefix(refusal("GET", TASKS "/a%2Fb", NULL, 404),
-                             "NotFound: tasks.propeller.propeller.abstractmachines.fr \"a\" not "));
-    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
-    (void)ask("GET", "/api/v1/namespaces%2fdefault/configmaps%2Fa%2F", NULL, 200);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("api_names");
@@ -152,9 +106,6 @@ int main(void)
     tcase_add_test(all, so_it_is_when_it_is_tried_only);
     tcase_add_test(all, who_finds_all_of_them_taken_is_told_that_the_server_made_them);
     tcase_add_test(all, a_name_that_was_sent_is_tried_once);
-    tcase_add_loop_test(all, a_name_that_no_object_can_have_is_refused, 0,
-                        (int)ARRAY_LEN(NO_NAMES));
-    tcase_add_test(all, an_encoded_slash_is_one);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

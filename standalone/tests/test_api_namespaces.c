@@ -121,17 +121,6 @@ START_TEST(a_namespace_that_only_changed_is_in_nobodys_way)
 }
 END_TEST
 
-START_TEST(a_namespace_made_without_its_finalizer_has_it_all_the_same)
-{
-    const cJSON *made =
-        ask("POST", "/api/v1/namespaces",
-            "{\"metadata\":{\"name\":\"other\"},\"spec\":{\"finalizers\":[]}}", 201);
-
-    ck_assert_str_eq(json_string(json_first(json_path(made, "spec", "finalizers", NULL)), ""),
-                     "kubernetes");
-}
-END_TEST
-
 /* --- many at once ----------------------------------------------------------------------------- */
 
 static atomic_int created;
@@ -206,7 +195,6 @@ int main(void)
     tcase_add_test(all, so_is_an_apply);
     tcase_add_test(all, a_namespace_that_is_going_takes_nothing_new);
     tcase_add_test(all, a_namespace_that_only_changed_is_in_nobodys_way);
-    tcase_add_test(all, a_namespace_made_without_its_finalizer_has_it_all_the_same);
     tcase_add_test(all, whoever_writes_while_it_goes_leaves_nothing_behind);
     suite_add_tcase(suite, all);
     return suite_run(suite);

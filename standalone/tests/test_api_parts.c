@@ -4,6 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "standalone/api/collector_plan.h"
@@ -12,18 +13,6 @@
 #include "standalone/api/route.h"
 #include "standalone/api/selector.h"
 #include "standalone/server/users.h"
-
-static struct arena *arena;
-
-static void set_up(void)
-{
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
 
 static const struct {
     const char *path;
@@ -377,7 +366,7 @@ int main(void)
     TCase *all = tcase_create("all");
 
     tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_checked_fixture(all, arena_set_up, arena_tear_down);
     tcase_add_loop_test(all, a_path_says_what_is_meant, 0, (int)ARRAY_LEN(ROUTES));
     tcase_add_test(all, a_set_of_labels_has_as_many_values_as_fit_into_a_request);
     tcase_add_loop_test(all, a_label_selector_selects, 0, (int)ARRAY_LEN(SELECTORS));

@@ -111,53 +111,6 @@ START_TEST(a_limit_may_be_larger_than_what_is_read_at_once)
 }
 END_TEST
 
-START_TEST(what_has_a_finalizer_waits_and_the_answer_is_as_it_was_before)
-{
-    (void)make("a", "");
-    (void)make("b", ",\"finalizers\":[\"x/y\"]");
-
-    const cJSON *list = ask("DELETE", CONFIGMAPS, NULL, 200);
-
-    ck_assert_str_eq(names(list), "a b");
-    json_for_each (item, json_get(list, "items"))
-        ck_assert_str_eq(meta(item, "deletionTimestamp"), "");
-    list = ask("GET", CONFIGMAPS, NULL, 200);
-    ck_assert_str_eq(names(list), "b");
-    ck_assert_str_ne(meta(json_first(json_get(list, "items")), "deletionTimestamp"), "");
-
-    const char *version = meta(list, "resourceVersion");
-
-    (void)ask("DELETE", CONFIGMAPS, NULL, 200); /* nothing changes any more */
-    ck_assert_str_eq(meta(ask("GET", CONFIGMAPS, NULL, 200), "resourceVersion"), version);
-}
-END_TEST
-
-START_TEST(what_is_refused_ends_it)
-{
-    const char *uid = meta(make("a", ""), "uid");
-
-    (void)make("b", "");
-    (void)make("c", "");
-    ck_assert(str_has_prefix(
-        refusal("DELETE", CONFIGMAPS,
-                arena_printf(test_arena, "{\"preconditions\":{\"uid\":\"%s\"}}", uid), 409),
-        "Conflict: Operation cannot be fulfilled on ConfigMap \"b\": the UID in the precondition"));
-    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "b c");
-}
-END_TEST
-
-START_TEST(a_dry_run_deletes_nothing)
-{
-    (void)make("a", "");
-    (void)make("b", ",\"finalizers\":[\"x/y\"]");
-
-    uint64_t revision = kv_revision(api_store.kv);
-
-    ck_assert_str_eq(names(ask("DELETE", CONFIGMAPS "?dryRun=All", NULL, 200)), "a b");
-    ck_assert_uint_eq(kv_revision(api_store.kv), revision);
-}
-END_TEST
-
 static void ask_without_answer(const char *method, const char *path, const char *type,
                                const char *body, int status)
 {
@@ -298,9 +251,6 @@ int main(void)
     tcase_add_checked_fixture(all, setup, api_teardown);
     tcase_add_test(all, a_collection_is_deleted_with_a_sync_for_hundreds);
     tcase_add_test(all, a_limit_may_be_larger_than_what_is_read_at_once);
-    tcase_add_test(all, what_has_a_finalizer_waits_and_the_answer_is_as_it_was_before);
-    tcase_add_test(all, what_is_refused_ends_it);
-    tcase_add_test(all, a_dry_run_deletes_nothing);
     tcase_add_test(all, what_changes_before_it_is_read_is_deleted_as_it_is_then);
     tcase_add_test(all, what_changes_after_it_was_read_is_decided_anew);
     tcase_add_test(all, what_is_gone_meanwhile_is_no_mistake);

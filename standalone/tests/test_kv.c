@@ -24,25 +24,6 @@ static int put(const char *key, const char *text, uint64_t expected)
     return kv_put(fixture.kv, key, text, strlen(text), expected, NULL, &fixture.err);
 }
 
-START_TEST(an_empty_store_is_at_revision_one)
-{
-    ck_assert_uint_eq(kv_revision(fixture.kv), 1);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "", 1), "");
-    ck_assert_ptr_null(kv_fixture_get(&fixture, "/a", 0));
-}
-END_TEST
-
-START_TEST(each_write_has_the_next_revision)
-{
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "1", 0), 2);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/b", "2", 0), 3);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "3", 2), 4);
-    ck_assert_uint_eq(kv_fixture_delete(&fixture, "/b", 3), 5);
-    ck_assert_uint_eq(kv_revision(fixture.kv), 5);
-}
-END_TEST
-
 static int put_under(const char *key, uint64_t guard_revision)
 {
     const struct kv_guard guard = { "/guard", guard_revision };
@@ -63,25 +44,6 @@ START_TEST(a_guarded_write_is_made_while_its_guard_is_as_it_was)
     kv_fixture_delete(&fixture, "/guard", KV_ANY);
     ck_assert_int_eq(put_under("/c", guard + 2), -ERROR_GONE);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=x /b=x");
-}
-END_TEST
-
-START_TEST(a_value_knows_when_it_was_created_and_changed)
-{
-    struct kv_value value;
-
-    uint64_t created = kv_fixture_put(&fixture, "/a", "one", 0);
-    kv_fixture_put(&fixture, "/b", "other", 0);
-    uint64_t changed = kv_fixture_put(&fixture, "/a", "two", created);
-    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 0, &value, &fixture.err), 0);
-    ck_assert_str_eq(value.text, "two");
-    ck_assert_uint_eq(value.created, created);
-    ck_assert_uint_eq(value.revision, changed);
-
-    kv_fixture_delete(&fixture, "/a", changed);
-    uint64_t again = kv_fixture_put(&fixture, "/a", "three", 0);
-    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 0, &value, &fixture.err), 0);
-    ck_assert_uint_eq(value.created, again);
 }
 END_TEST
 
@@ -154,25 +116,6 @@ START_TEST(any_number_of_writes_may_go_together)
         ck_assert_uint_eq(changes[i].revision, i + 2);
     }
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 1000);
-}
-END_TEST
-
-START_TEST(a_past_revision_reads_as_it_was)
-{
-    uint64_t one = kv_fixture_put(&fixture, "/p/a", "1", 0);
-    uint64_t two = kv_fixture_put(&fixture, "/p/b", "2", 0);
-    uint64_t three = kv_fixture_put(&fixture, "/p/a", "3", one);
-    uint64_t four = kv_fixture_delete(&fixture, "/p/b", two);
-    uint64_t five = kv_fixture_put(&fixture, "/p/b", "5", 0);
-
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", 1), "");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", one), "/p/a=1");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", two), "/p/a=1 /p/b=2");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", three), "/p/a=3 /p/b=2");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", four), "/p/a=3");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/p/", five), "/p/a=3 /p/b=5");
-    ck_assert_str_eq(kv_fixture_get(&fixture, "/p/b", three), "2");
-    ck_assert_ptr_null(kv_fixture_get(&fixture, "/p/b", four));
 }
 END_TEST
 
@@ -299,14 +242,10 @@ int main(void)
 
     tcase_set_timeout(tcase, 30);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, an_empty_store_is_at_revision_one);
-    tcase_add_test(tcase, each_write_has_the_next_revision);
     tcase_add_test(tcase, a_guarded_write_is_made_while_its_guard_is_as_it_was);
-    tcase_add_test(tcase, a_value_knows_when_it_was_created_and_changed);
     tcase_add_test(tcase, a_write_needs_the_revision_that_it_expects);
     tcase_add_test(tcase, of_writes_together_each_stands_alone);
     tcase_add_test(tcase, any_number_of_writes_may_go_together);
-    tcase_add_test(tcase, a_past_revision_reads_as_it_was);
     tcase_add_test(tcase, a_revision_of_the_future_is_not_there_yet);
     tcase_add_test(tcase, a_list_has_the_keys_of_its_prefix_in_their_order);
     tcase_add_test(tcase, pages_of_one_revision_make_the_whole_list);

@@ -4,114 +4,13 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/tests/heap.h"
 #include "standalone/api/call.h"
 #include "standalone/api/documents.h"
 #include "standalone/api/protobuf.h"
 #include "standalone/schema/schema.h"
 #include "standalone/store/kv.h"
 #include "standalone/tests/api_fixture.h"
-
-/* --- numbers ---------------------------------------------------------------------------------- */
-
-#define NUMBERS                                                                                    \
-    "{\"a\":9007199254740993,\"b\":-0.0,\"c\":1e21,\"d\":1.50,\"e\":9223372036854775807,"          \
-    "\"f\":-9223372036854775808,\"g\":123456789012345678901234567890,\"h\":1E-400,\"i\":0.1}"
-
-static const char *numbers_of(const cJSON *task)
-{
-    return text_of(json_path(task, "spec", "metadata", NULL));
-}
-
-START_TEST(numbers_stay_as_they_were_written)
-{
-    (void)ask("POST", TASKS, task_text("a", "", ",\"metadata\":" NUMBERS), 201);
-    ck_assert_str_eq(numbers_of(ask("GET", TASKS "/a", NULL, 200)), NUMBERS);
-    (void)ask_patch(TASKS "/a", "merge-patch+json", "{\"spec\":{\"priority\":7}}", 200);
-    (void)ask_patch(
-        TASKS "/a", "json-patch+json",
-        "[{\"op\":\"copy\",\"from\":\"/spec/metadata/a\",\"path\":\"/spec/metadata/z\"},"
-        "{\"op\":\"remove\",\"path\":\"/spec/metadata/z\"}]",
-        200);
-    (void)ask_patch(TASKS "/a?fieldManager=m&force=true", "apply-patch+yaml",
-                    task_text("a", "", ",\"metadata\":{\"a\":9007199254740993}"), 200);
-    ck_assert_str_eq(numbers_of(ask("GET", TASKS "/a", NULL, 200)), NUMBERS);
-}
-END_TEST
-
-static const char *const BEYOND[] = { "1e400", "-1e999", "1E+400" };
-
-START_TEST(no_number_is_stored_that_nobody_can_read)
-{
-    const char *task =
-        task_text("a", "", arena_printf(test_arena, ",\"metadata\":{\"x\":[%s]}", BEYOND[_i]));
-
-    ck_assert_str_eq(refusal("POST", TASKS, task, 400),
-                     arena_printf(test_arena,
-                                  "BadRequest: Task in version \"v1\" cannot be handled as a Task: "
-                                  "json: cannot unmarshal number %s into Go value of type float64",
-                                  BEYOND[_i]));
-    (void)ask_patch(TASKS "/a?fieldManager=m", "apply-patch+yaml", task, 400);
-    (void)ask("POST", TASKS, task_text("a", "", ""), 201);
-    (void)ask_patch(TASKS "/a", "merge-patch+json",
-                    arena_printf(test_arena, "{\"spec\":{\"metadata\":{\"x\":%s}}}", BEYOND[_i]),
-                    400);
-    (void)ask_patch(
-        TASKS "/a", "json-patch+json",
-        arena_printf(test_arena,
-                     "[{\"op\":\"add\",\"path\":\"/spec/metadata\",\"value\":{\"x\":%s}}]",
-                     BEYOND[_i]),
-        400);
-    (void)ask("GET", TASKS "/a", NULL, 200);
-}
-END_TEST
-
-static const struct {
-    const char *number;
-    const char *word; /* NULL: it is an integer of at most 100 */
-} INTEGERS[] = {
-    { "7", NULL },
-    { "7.0", NULL },
-    { "7e0", NULL },
-    { "7.5", "number" },
-    { "9223372036854775808", "number" },
-    { "1e17", "number" },
-    { "1e+17", "number" },
-    { "-1e300", "number" },
-};
-
-START_TEST(an_integer_has_64_bits_or_is_exact_in_a_double)
-{
-    const char *task =
-        task_text("a", "", arena_printf(test_arena, ",\"priority\":%s", INTEGERS[_i].number));
-
-    if (!INTEGERS[_i].word)
-        (void)ask("POST", TASKS, task, 201);
-    else
-        ck_assert_ptr_nonnull(strstr(refusal("POST", TASKS, task, 422),
-                                     "spec.priority in body must be of type integer: \"number\""));
-}
-END_TEST
-
-static const char *const LEASE_SECONDS[] = { "2147483648", "1.0", "1e3", "9223372036854775808" };
-
-START_TEST(integers_of_built_in_kinds_are_those_of_go)
-{
-    ck_assert_str_eq(
-        refusal(
-            "POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-            arena_printf(test_arena,
-                         "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-                         "\"metadata\":{\"name\":\"l\"},\"spec\":{\"leaseDurationSeconds\":%s}}",
-                         LEASE_SECONDS[_i]),
-            400),
-        arena_printf(
-            test_arena,
-            "BadRequest: Lease in version \"v1\" cannot be handled as a Lease: json: cannot "
-            "unmarshal number %s into Go struct field LeaseSpec.spec.leaseDurationSeconds "
-            "of type int32",
-            LEASE_SECONDS[_i]));
-}
-END_TEST
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
@@ -223,6 +122,27 @@ START_TEST(too_many_operations_are_refused)
 }
 END_TEST
 
+START_TEST(a_body_of_more_values_than_its_bytes_allow_is_refused_before_it_is_built)
+{
+    enum { VALUES = 1500000 };
+    char *zeros = arena_alloc(test_arena, 2 * VALUES + 2, 1);
+
+    for (size_t i = 0; i < VALUES; i++)
+        memcpy(zeros + 2 * i, i ? ",0" : "[0", 2);
+    zeros[2 * VALUES] = ']';
+    const char *body = arena_printf(test_arena,
+                                    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                    "\"metadata\":{\"name\":\"a\"},\"data\":%s}",
+                                    zeros);
+
+    heap_watch();
+    ck_assert_str_eq(json_string(json_get(ask("POST", CONFIGMAPS, body, 413), "message"), ""),
+                     "Request entity too large: 3000071 bytes of JSON with more than 100000 "
+                     "values are not read");
+    ck_assert_uint_le(heap_peak(), 6 * strlen(body));
+}
+END_TEST
+
 /* --- unknown fields --------------------------------------------------------------------------- */
 
 static const char *unknown_fields(size_t count, size_t name_len)
@@ -280,36 +200,6 @@ START_TEST(a_document_is_kept_once_however_its_path_is_written)
     ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v2", NULL, 200), "swagger"));
     ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3/api/v1", NULL, 200), "openapi"));
     ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3", NULL, 200), "paths"));
-}
-END_TEST
-
-/* --- namespaces ------------------------------------------------------------------------------- */
-
-START_TEST(some_namespaces_are_always_there)
-{
-    static const char *const NAMES[] = { "default", "kube-system", "kube-public" };
-
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-        const char *path = arena_printf(test_arena, "/api/v1/namespaces/%s", NAMES[i]);
-        const char *words =
-            arena_printf(test_arena,
-                         "Forbidden: namespaces \"%s\" is forbidden: this namespace "
-                         "may not be deleted",
-                         NAMES[i]);
-
-        if (i)
-            (void)ask("POST", "/api/v1/namespaces",
-                      arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"}}", NAMES[i]), 201);
-        ck_assert_str_eq(refusal("DELETE", path, NULL, 403), words);
-        ck_assert_str_eq(
-            refusal("DELETE", arena_printf(test_arena, "%s?dryRun=All", path), NULL, 403), words);
-        ck_assert_str_eq(meta(ask("GET", path, NULL, 200), "deletionTimestamp"), "");
-    }
-    (void)ask("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"other\"}}", 201);
-    (void)ask("DELETE", "/api/v1/namespaces/other", NULL, 200);
-    (void)refusal("DELETE", "/api/v1/namespaces", NULL, 405);
-    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"default\"}}", 201);
-    (void)ask("DELETE", CONFIGMAPS "/default", NULL, 200);
 }
 END_TEST
 
@@ -373,19 +263,13 @@ int main(void)
 
     tcase_set_timeout(all, 120);
     tcase_add_checked_fixture(all, api_setup, api_teardown);
-    tcase_add_test(all, numbers_stay_as_they_were_written);
-    tcase_add_loop_test(all, no_number_is_stored_that_nobody_can_read, 0, (int)ARRAY_LEN(BEYOND));
-    tcase_add_loop_test(all, an_integer_has_64_bits_or_is_exact_in_a_double, 0,
-                        (int)ARRAY_LEN(INTEGERS));
-    tcase_add_loop_test(all, integers_of_built_in_kinds_are_those_of_go, 0,
-                        (int)ARRAY_LEN(LEASE_SECONDS));
     tcase_add_test(all, what_is_larger_than_an_object_may_be_is_not_written);
     tcase_add_test(all, what_was_stored_can_be_read);
     tcase_add_test(all, a_patch_does_not_nest_without_end);
     tcase_add_test(all, too_many_operations_are_refused);
+    tcase_add_test(all, a_body_of_more_values_than_its_bytes_allow_is_refused_before_it_is_built);
     tcase_add_test(all, the_names_of_unknown_fields_are_not_told_without_end);
     tcase_add_test(all, a_document_is_kept_once_however_its_path_is_written);
-    tcase_add_test(all, some_namespaces_are_always_there);
     tcase_add_loop_test(all, names_are_as_long_as_there_and_no_longer, 0, (int)ARRAY_LEN(NAMES));
     tcase_add_test(all, a_text_that_is_no_text_is_refused);
     suite_add_tcase(suite, all);

@@ -4,7 +4,7 @@
 #include "common/base/str.h"
 #include "common/tests/suite.h"
 #include "standalone/api/media_type.h"
-#include "standalone/tests/api_fixture.h"
+#include "standalone/tests/resources_fixture.h"
 
 #define JSON "application/json"
 #define MERGE "application/merge-patch+json"
@@ -91,42 +91,16 @@ START_TEST(of_a_patch_it_is_what_is_before_the_first_semicolon)
 }
 END_TEST
 
-static const struct {
-    const char *type; /* behind "application/" */
-    int status;
-} SENT[] = {
-    { "JSON", 201 },
-    { "Yaml;a=b", 201 },
-    { "json;;;", 415 },
-    { "jsonx", 415 },
-    { "vnd.kubernetes.protobuf;", 415 }, /* it is read as such, and is none */
-};
-
-START_TEST(bodies_are_of_the_type_that_is_read)
-{
-    api_send("POST", CONFIGMAPS, SENT[_i].type, "{\"metadata\":{\"name\":\"a\"}}", SENT[_i].status);
-    api_send("PATCH", CONFIGMAPS "/a", "merge-patch+jsonx", "{}", 415);
-    api_send("PATCH", CONFIGMAPS "/a", "merge-patch+json;x", "{}",
-             SENT[_i].status == 201 ? 200 : 404);
-    api_send("PATCH", CONFIGMAPS "/b?fieldManager=m", "apply-patch+yaml;;",
-             "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: b\n", 201);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("media types");
-    TCase *types = tcase_create("types"), *bodies = tcase_create("bodies");
+    TCase *types = tcase_create("types");
 
-    tcase_set_timeout(bodies, 120);
     tcase_add_checked_fixture(types, resources_setup, resources_teardown);
     tcase_add_loop_test(types, a_type_is_read_as_go_reads_it, 0, (int)ARRAY_LEN(TYPES));
     tcase_add_test(types, parameters_are_not_without_end);
     tcase_add_loop_test(types, of_a_patch_it_is_what_is_before_the_first_semicolon, 0,
                         (int)ARRAY_LEN(PATCHES));
-    tcase_add_checked_fixture(bodies, api_setup, api_teardown);
-    tcase_add_loop_test(bodies, bodies_are_of_the_type_that_is_read, 0, (int)ARRAY_LEN(SENT));
     suite_add_tcase(suite, types);
-    suite_add_tcase(suite, bodies);
     return suite_run(suite);
 }

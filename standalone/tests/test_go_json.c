@@ -1,14 +1,11 @@
-/* What a Secret of a type must have (core.ValidateSecret), in the words of a kube-apiserver. */
+/* Whether a text is a JSON object, in the words of Go: what Secrets with credentials of registries must hold. */
 #include <check.h>
 
 #include "common/base/str.h"
 #include "standalone/schema/go_json.h"
-#include "standalone/tests/api_fixture.h"
+#include "standalone/tests/resources_fixture.h"
 
-#define SECRETS "/api/v1/namespaces/default/secrets"
 #define CHARACTER "invalid character "
-
-/* --- what encoding/json says ------------------------------------------------------------------ */
 
 /* Each was sent to a kube-apiserver 1.34. why NULL: it is taken. */
 static const struct {
@@ -113,104 +110,16 @@ START_TEST(a_long_number_is_none_of_double_precision)
 }
 END_TEST
 
-/* --- types ------------------------------------------------------------------------------------ */
-
-#define REDACTED "Invalid value: \"<secret contents redacted>\": "
-#define MISSING(field) field ": Required value"
-
-/* members: of stringData. why: of the causes; "": it is made. */
-static const struct {
-    const char *type, *annotation, *members, *why;
-} TYPES[] = {
-    { "service-account-token", NULL, "",
-      MISSING("metadata.annotations[kubernetes.io/service-account.name]") },
-    { "service-account-token", "", "",
-      MISSING("metadata.annotations[kubernetes.io/service-account.name]") },
-    { "service-account-token", "a", "", "" },
-    { "dockercfg", NULL, "", MISSING("data[.dockercfg]") },
-    { "dockercfg", NULL, "\".dockercfg\":\"x\"",
-      "data[.dockercfg]: " REDACTED CHARACTER "'x' looking for beginning of value" },
-    { "dockercfg", NULL, "\".dockercfg\":\"{}\"", "" },
-    { "dockerconfigjson", NULL, "\".dockercfg\":\"{}\"", MISSING("data[.dockerconfigjson]") },
-    { "dockerconfigjson", NULL, "\".dockerconfigjson\":\"\"",
-      "data[.dockerconfigjson]: " REDACTED "unexpected end of JSON input" },
-    { "dockerconfigjson", NULL, "\".dockerconfigjson\":\"{\\\"auths\\\":{}}\"", "" },
-    { "basic-auth", NULL, "", MISSING("data[username]") " " MISSING("data[password]") },
-    { "basic-auth", NULL, "\"username\":\"\"", "" },
-    { "basic-auth", NULL, "\"password\":\"p\"", "" },
-    { "ssh-auth", NULL, "\"ssh-privatekey\":\"\"", MISSING("data[ssh-privatekey]") },
-    { "ssh-auth", NULL, "\"ssh-privatekey\":\"k\"", "" },
-    { "tls", NULL, "", MISSING("data[tls.crt]") " " MISSING("data[tls.key]") },
-    { "tls", NULL, "\"tls.crt\":\"\"", MISSING("data[tls.key]") },
-    { "tls", NULL, "\"tls.crt\":\"\",\"tls.key\":\"\"", "" },
-    { "other", NULL, "", "" },
-};
-
-static const char *causes_of(const cJSON *answer)
-{
-    const char *text = "";
-
-    json_for_each (cause, json_path(answer, "details", "causes", NULL))
-        text = arena_printf(test_arena, "%s%s%s: %s", text, *text ? " " : "",
-                            json_string(json_get(cause, "field"), ""),
-                            json_string(json_get(cause, "message"), ""));
-    return text;
-}
-
-static const char *secret_text(int i)
-{
-    const char *annotations =
-        TYPES[i].annotation
-            ? arena_printf(test_arena,
-                           ",\"annotations\":{\"kubernetes.io/service-account.name\":\"%s\"}",
-                           TYPES[i].annotation)
-            : "";
-
-    return arena_printf(test_arena,
-                        "{\"metadata\":{\"name\":\"a\"%s},\"type\":\"kubernetes.io/%s\","
-                        "\"stringData\":{%s}}",
-                        annotations, TYPES[i].type, TYPES[i].members);
-}
-
-START_TEST(a_secret_has_what_its_type_asks_for)
-{
-    const cJSON *answer = ask("POST", SECRETS, secret_text(_i), *TYPES[_i].why ? 422 : 201);
-
-    ck_assert_str_eq(causes_of(answer), TYPES[_i].why);
-}
-END_TEST
-
-START_TEST(what_it_has_cannot_be_taken_from_it)
-{
-    const cJSON *answer;
-
-    (void)ask("POST", SECRETS,
-              "{\"metadata\":{\"name\":\"a\"},\"type\":\"kubernetes.io/dockerconfigjson\","
-              "\"stringData\":{\".dockerconfigjson\":\"{}\"}}",
-              201);
-    answer = ask_patch(SECRETS "/a", "merge-patch+json",
-                       "{\"stringData\":{\".dockerconfigjson\":\"[\"}}", 422);
-    ck_assert_str_eq(causes_of(answer),
-                     "data[.dockerconfigjson]: " REDACTED "unexpected end of JSON input");
-    answer = ask_patch(SECRETS "/a", "merge-patch+json", "{\"type\":\"kubernetes.io/tls\"}", 422);
-    ck_assert_str_eq(causes_of(answer),
-                     "type: Invalid value: \"kubernetes.io/tls\": field is immutable " MISSING(
-                         "data[tls.crt]") " " MISSING("data[tls.key]"));
-}
-END_TEST
-
 int main(void)
 {
-    Suite *suite = suite_create("secrets");
-    TCase *tests = tcase_create("secrets");
+    Suite *suite = suite_create("go_json");
+    TCase *tests = tcase_create("texts");
 
-    tcase_add_checked_fixture(tests, api_setup, api_teardown);
+    tcase_add_checked_fixture(tests, resources_setup, resources_teardown);
     tcase_add_loop_test(tests, what_is_no_json_is_refused_in_the_words_of_go, 0, ARRAY_LEN(TEXTS));
     tcase_add_test(tests, a_nul_is_a_character);
     tcase_add_test(tests, it_has_ten_thousand_levels_at_most);
     tcase_add_test(tests, a_long_number_is_none_of_double_precision);
-    tcase_add_loop_test(tests, a_secret_has_what_its_type_asks_for, 0, ARRAY_LEN(TYPES));
-    tcase_add_test(tests, what_it_has_cannot_be_taken_from_it);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }
