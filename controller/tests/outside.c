@@ -25,6 +25,13 @@ void outside_reset(void)
     cluster = (struct cluster){ 0 };
 }
 
+void outside_set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
 static bool is_dying(void)
 {
     return outside.fault == FAULT_CRASH_BEFORE || outside.fault == FAULT_CRASH_AFTER;
@@ -264,13 +271,14 @@ static void remove_copies(void)
 static void quarantine(void)
 {
     int64_t now_ms = clock_monotonic_ms(&stage.clock.clock);
+    enum result_refusal refusal;
     const char *uid;
     struct mail mail;
 
     remove_copies();
     while (mailbox_overdue(stage.shared.mailbox, stage.arena, now_ms - QUARANTINE_AFTER_MS, now_ms,
                            now_ms + 1, &uid, &mail)) {
-        if (!str_equal(mail.kind, MAIL_RESULT)) {
+        if (!mail_is_result(mail.kind, &refusal)) {
             mailbox_hold(stage.shared.mailbox, uid, mail.sequence);
             continue;
         }

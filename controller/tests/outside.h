@@ -73,6 +73,8 @@ struct outside {
 extern struct outside outside;
 
 void outside_reset(void);
+/* A stage on this outside, at rest. */
+void outside_set_up(void);
 /* Every device that runs something has this result; one that is absent keeps it to itself. */
 void outside_answer(const char *results_and_error);
 /* The one with this id, wherever it runs; false: it does not. */

@@ -162,6 +162,15 @@ static int execute(struct arena *arena, const struct http_request *request,
     return r;
 }
 
+/* As by a webhook that does not answer for it. */
+static bool is_refused_task(const struct http_request *request)
+{
+    const char *name = sim_api_faults.refused_task;
+    const char *at = *name && is_write(request) ? strstr(request->path, name) : NULL;
+
+    return at && str_equal(at + strlen(name), "/status");
+}
+
 static int execute_or_fail(struct arena *arena, const struct http_request *request,
                            struct http_response *ret, struct error *err)
 {
@@ -173,7 +182,7 @@ static int execute_or_fail(struct arena *arena, const struct http_request *reque
         refuse(arena, ret, 403, "Forbidden");
         return 0;
     }
-    if (fails(faults->server_error)) {
+    if (fails(faults->server_error) || is_refused_task(request)) {
         refuse(arena, ret, 500, "InternalError");
         return 0;
     }

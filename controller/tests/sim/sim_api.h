@@ -14,6 +14,7 @@ struct sim_api_faults {
     unsigned forbidden;    /* 403 for all requests but those of the Lease while this is not 0 */
     unsigned slow_watch;   /* a watch event comes seconds late */
     unsigned gone;         /* a watch is refused with 410 */
+    char refused_task[16]; /* the status of this Task cannot be written: 500; "": of none */
 };
 extern struct sim_api_faults sim_api_faults;
 extern struct fake_api *sim_api; /* for users: no faults, no latency */

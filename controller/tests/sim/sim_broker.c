@@ -44,7 +44,9 @@ static struct {
     size_t count;
     struct message retained[MAX_RETAINED];
     size_t retained_count;
-    sim_publish_fn *on_publish;
+    unsigned connects;
+    int64_t slow_us; /* it last delivered slowly */
+    sim_publish_fn *on_publish, *on_forgotten;
 } broker;
 
 struct wish {
@@ -170,9 +172,10 @@ static struct session *session_of(const char *client_id)
     return &broker.sessions[broker.count++];
 }
 
-void sim_broker_begin(sim_publish_fn *on_publish)
+void sim_broker_begin(sim_publish_fn *on_publish, sim_publish_fn *on_forgotten)
 {
     broker.on_publish = on_publish;
+    broker.on_forgotten = on_forgotten;
 }
 
 bool sim_broker_publish(const char *topic, const char *payload, int qos)
@@ -181,6 +184,8 @@ bool sim_broker_publish(const char *topic, const char *payload, int qos)
         return false;
     sim_trace("device: %s %s", topic, payload);
     route(topic, payload, qos);
+    if (sim_broker_faults.retains && sim_chance(sim_broker_faults.retains))
+        retain(topic, payload);
     return true;
 }
 
@@ -192,10 +197,36 @@ void sim_broker_drop(const struct replica *replica)
     }
 }
 
-void sim_broker_restart(void)
+/* Mosquitto 2.0.11 does not save what is in flight to a connected client when it is killed. */
+static void forget(struct session *session)
 {
-    for (size_t i = 0; i < broker.count; i++)
+    size_t count = 0;
+
+    while (count < session->count && session->stored[count].sent_before) {
+        const struct message *message = &session->stored[count++];
+
+        broker.on_forgotten(message->topic, message->payload, message->qos);
+    }
+    acknowledge(session, count);
+}
+
+void sim_broker_restart(bool forgets)
+{
+    for (size_t i = 0; i < broker.count; i++) {
+        if (forgets && broker.sessions[i].connection && broker.sessions[i].persistent)
+            forget(&broker.sessions[i]);
         disconnect(&broker.sessions[i]);
+    }
+}
+
+unsigned sim_broker_connects(void)
+{
+    return broker.connects;
+}
+
+int64_t sim_broker_slow_us(void)
+{
+    return broker.slow_us;
 }
 
 size_t sim_broker_stored(void)
@@ -257,6 +288,7 @@ static void connect_session(struct mqtt *mqtt)
     session->connection = mqtt;
     mqtt->session = session;
     mqtt->connects++;
+    broker.connects++;
     sim_trace("connected: %s", mqtt->client_id);
 }
 
@@ -312,8 +344,10 @@ static const char *deliver(struct mqtt *mqtt)
     for (size_t i = 0; i < count; i++) {
         struct message *message = &session->stored[i];
 
-        if (sim_broker_faults.slow_us)
+        if (sim_broker_faults.slow_us) {
             sim_sleep_us((int64_t)sim_random((uint64_t)sim_broker_faults.slow_us));
+            broker.slow_us = sim_now_us();
+        }
         if (mqtt->session != session)
             return "the connection was taken over";
         mqtt->handlers.message(mqtt->handlers.ctx, message->topic, message->payload,

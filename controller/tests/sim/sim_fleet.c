@@ -90,7 +90,8 @@ static void heartbeat(void *ctx, int64_t boot)
     snprintf(payload, sizeof(payload),
              "{\"proplet_id\":\"%s\",\"status\":\"alive\",\"namespace\":\"default\"}",
              device->client_id);
-    (void)say(device, "alive", payload, 1);
+    if (say(device, "alive", payload, 1))
+        device->spoke_us = sim_now_us();
     sim_after(HEARTBEAT_US, heartbeat, device, boot);
 }
 
@@ -105,14 +106,30 @@ static void announce(void *ctx, int64_t boot)
     snprintf(payload, sizeof(payload),
              "{\"proplet_id\":\"%s\",\"namespace\":\"default\",\"metadata\":{\"os\":\"linux\"}}",
              device->client_id);
-    if (say(device, "create", payload, 1))
-        heartbeat(device, boot);
-    else
+    if (!say(device, "create", payload, 1)) {
         sim_after(RESEND_US, announce, device, boot);
+        return;
+    }
+    device->created_us = device->spoke_us = sim_now_us();
+    heartbeat(device, boot);
+}
+
+/* Another one for each attempt and device. */
+unsigned sim_fleet_update(const struct sim_run *run)
+{
+    unsigned sum = (unsigned)(run->device - fleet.devices);
+
+    for (const char *c = run->id; *c; c++)
+        sum = sum * 31 + (unsigned char)*c;
+    return sum % 1000000;
 }
 
 const char *sim_fleet_answer(const struct sim_run *run, char ret[static 2 * SIM_ID_LEN])
 {
+    if (run->trains && !run->fails) {
+        snprintf(ret, 2 * SIM_ID_LEN, "[%u]", sim_fleet_update(run));
+        return ret;
+    }
     snprintf(ret, 2 * SIM_ID_LEN, "%s of %s on %s", run->fails ? "trap" : "result", run->id,
              run->device->client_id);
     return ret;
@@ -168,6 +185,30 @@ static void sample(void *ctx, int64_t boot)
     sim_after(METRICS_US, sample, run, boot);
 }
 
+/* Results of it that are not its device's: of another attempt, of another device, on another channel;
+ * and garbage. */
+static void forge(const struct sim_run *run)
+{
+    static const char RESULT[] = "{\"task_id\":\"%s%s\",\"proplet_id\":\"%s\",\"results\":"
+                                 "\"forged\",\"error\":null}";
+    const struct sim_device *self = run->device, *other = &fleet.devices[0];
+    char topic[256], payload[512];
+
+    for (size_t i = 0; i < fleet.count; i++) {
+        if (!str_equal(fleet.devices[i].channel, self->channel))
+            other = &fleet.devices[i];
+    }
+    snprintf(topic, sizeof(topic), "%s/control/proplet/results", self->channel);
+    snprintf(payload, sizeof(payload), RESULT, run->id, ".7", self->client_id);
+    (void)sim_broker_publish(topic, payload, 1);
+    snprintf(payload, sizeof(payload), RESULT, run->id, "", "a-stranger");
+    (void)sim_broker_publish(topic, payload, 1);
+    (void)sim_broker_publish(topic, "{\"task_id\":7", 1);
+    snprintf(topic, sizeof(topic), "%s/control/proplet/results", other->channel);
+    snprintf(payload, sizeof(payload), RESULT, run->id, "", self->client_id);
+    (void)sim_broker_publish(topic, payload, 1);
+}
+
 /* ---- what a device hears ---- */
 
 static struct sim_run *run_of(struct sim_device *device, const char *id)
@@ -184,6 +225,33 @@ static struct sim_run *run_of(struct sim_device *device, const char *id)
     return run;
 }
 
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of an attempt that this device has computed, or begun to compute. */
+static void judge_repeat(const struct sim_run *run)
+{
+    const struct sim_device *device = run->device;
+    bool is_restarted = run->boot != device->boot;
+    /* G2: its result was in the broker's queue, where the controller must look first. One that
+     * crosses its own result, for as long as a marker takes through the queue, may be repeated. */
+    int64_t queued_us = latest(run->result_us, sim_broker_slow_us());
+
+    if (run->results > run->forgotten && !is_restarted && sim_now_us() - queued_us > CROSSING_US)
+        sim_fail("the start of '%s' is repeated, and its result was stored %.1f s before", run->id,
+                 (double)(sim_now_us() - run->result_us) / 1e6);
+    /* After a reconnection a `create` may be older than the start, and the device's silence counts. */
+    if (is_restarted && device->created_us && run->connects == sim_broker_connects() &&
+        sim_now_us() - device->created_us > CROSSING_US)
+        sim_fail("the start of '%s' is repeated, which '%s' lost with its process, as its `create` "
+                 "said %.1f s before",
+                 run->id, device->client_id, (double)(sim_now_us() - device->created_us) / 1e6);
+    if (sim_fleet_faults.no_repeats)
+        sim_fail("the start of '%s' is repeated although nothing happened", run->id);
+}
+
 static void start(struct sim_device *device, const cJSON *message)
 {
     const char *why;
@@ -196,14 +264,15 @@ static void start(struct sim_device *device, const cJSON *message)
     struct sim_run *run = run_of(device, json_string(json_get(message, "id"), ""));
     if (run->running && run->boot == device->boot)
         return;
-    /* G2: its result was in the broker's queue, where the controller must look first. One that
-     * crosses its own result on the wire may be repeated. */
-    if (run->results && run->boot == device->boot && sim_now_us() - run->result_us > CROSSING_US)
-        sim_fail("the start of '%s' is repeated, and its result was stored %.1f s before", run->id,
-                 (double)(sim_now_us() - run->result_us) / 1e6);
+    if (run->executions)
+        judge_repeat(run);
+    run->trains = json_path(message, "env", "ROUND_ID", NULL) != NULL;
     run->running = true;
     run->executions++;
     run->boot = device->boot;
+    run->connects = sim_broker_connects();
+    if (sim_fleet_faults.forged && sim_chance(sim_fleet_faults.forged))
+        forge(run);
     sim_after(100000, sample, run, device->boot);
     sim_after(1000 + (int64_t)sim_random((uint64_t)sim_fleet_faults.longest_us), finish, run,
               device->boot);
@@ -243,6 +312,28 @@ void sim_fleet_receive(const char *topic, const char *payload, int qos UNUSED)
     }
 }
 
+void sim_fleet_forgotten(const char *topic, const char *payload, int qos UNUSED)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const cJSON *message;
+
+    if (json_parse(arena, payload, strlen(payload), &message, NULL) < 0)
+        return;
+    const char *id = json_string(json_get(message, "task_id"), "");
+    const char *device = json_string(json_get(message, "proplet_id"), "");
+    for (size_t i = 0; i < fleet.run_count && strstr(topic, "/proplet/results"); i++) {
+        struct sim_run *run = &fleet.runs[i];
+
+        if (str_equal(run->id, id) && str_equal(run->device->client_id, device) &&
+            str_has_prefix(topic, run->device->channel) && !strstr(payload, "\"forged\""))
+            run->forgotten++;
+    }
+    for (size_t i = 0; i < fleet.count && strstr(topic, "/proplet/create"); i++) {
+        if (str_equal(fleet.devices[i].client_id, device))
+            fleet.devices[i].created_us = 0;
+    }
+}
+
 void sim_fleet_off(struct sim_device *device)
 {
     device->on = false;
@@ -256,6 +347,7 @@ void sim_fleet_on(struct sim_device *device)
 {
     device->on = true;
     device->boot++;
+    device->created_us = 0;
     announce(device, device->boot);
 }
 
@@ -273,4 +365,13 @@ size_t sim_fleet_runs(const struct sim_run **ret)
 {
     *ret = fleet.runs;
     return fleet.run_count;
+}
+
+const struct sim_device *sim_fleet_device(const char *client_id)
+{
+    for (size_t i = 0; i < fleet.count; i++) {
+        if (str_equal(fleet.devices[i].client_id, client_id))
+            return &fleet.devices[i];
+    }
+    return NULL;
 }

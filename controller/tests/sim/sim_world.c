@@ -11,13 +11,14 @@
 #include "controller/process/process.h"
 #include "controller/tests/sim/sim_api.h"
 #include "controller/tests/sim/sim_broker.h"
+#include "controller/tests/sim/sim_changes.h"
 #include "controller/tests/sim/sim_fleet.h"
 #include "controller/tests/sim/sim_judge.h"
+#include "controller/tests/sim/sim_users.h"
 
 #define SECOND INT64_C(1000000)
 #define MINUTE (60 * SECOND)
 #define MAX_REPLICAS 3
-#define MAX_OBJECTS 64
 /* After the last fault every Task must have ended within this time: the longest chain of time-outs is
  * a Proplet that is lost (2 min), a back-off (5 min), and starts that are not confirmed (4 x 30 s). */
 #define SETTLE_TIME (45 * MINUTE)
@@ -37,15 +38,14 @@ struct host {
 };
 
 static struct {
-    struct arena *arena;
     struct host hosts[MAX_REPLICAS];
     size_t host_count;
     unsigned started;
-    unsigned objects; /* Tasks that users made so far, and jobs */
-    unsigned jobs;
     bool
         dies_publishing; /* the next controller that publishes a start is killed within milliseconds */
     bool calm;           /* no more faults */
+    bool clocks_set;     /* at any time */
+    bool gentle;         /* controllers are stopped in order, and nothing else happens */
 } world;
 
 /* ---- controllers ---- */
@@ -78,6 +78,8 @@ static void *run_controller(void *ctx)
     process_destroy(process);
     free(process);
     sim_trace("ended: %s", r < 0 ? err.message : "stopped");
+    if (world.gentle && sim_api_holder() == sim_replica())
+        sim_fail("controller %u was stopped and keeps the Lease", sim_replica()->number);
     sim_replica()->dead = true;
     return NULL;
 }
@@ -99,129 +101,6 @@ static void start_controller(void *ctx, int64_t argument UNUSED)
 static struct host *any_host(void)
 {
     return &world.hosts[sim_random(world.host_count)];
-}
-
-/* ---- users ---- */
-
-static void put(const struct kube_kind *kind, const char *name, const char *spec)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const cJSON *object;
-    const char *json = arena_printf(arena,
-                                    "{\"apiVersion\":\"%s/"
-                                    "v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\","
-                                    "\"namespace\":\"default\"},\"spec\":%s}",
-                                    PROPELLER_GROUP, kind->kind, name, spec);
-
-    if (json_parse(arena, json, strlen(json), &object, NULL) < 0)
-        sim_fail("not JSON: %s", json);
-    sim_atomic_begin();
-    fake_api_put(sim_api, kind, object);
-    sim_atomic_end();
-}
-
-static void put_proplets(void)
-{
-    for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-        put(&KIND_PROPLET, devices[i].client_id,
-            arena_printf(world.arena,
-                         "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://"
-                         "broker\",\"domainId\":\"d\","
-                         "\"channelId\":\"%s\",\"clientId\":\"%s\",\"clientKeySecretRef\":{"
-                         "\"name\":\"k\",\"key\":\"k\"}},"
-                         "\"external\":{\"maxTasks\":%d}}",
-                         devices[i].channel + strlen("m/d/c/"), devices[i].client_id,
-                         1 + (int)sim_random(3)));
-}
-
-/* Further members of a Task's spec, as JSON that begins with a comma. */
-static const char *any_members(void)
-{
-    switch (sim_random(7)) {
-    case 0:
-        return arena_printf(world.arena, ",\"activeDeadlineSeconds\":%d", 60 + (int)sim_random(60));
-    case 1:
-        return arena_printf(world.arena, ",\"propletSelector\":{\"propletId\":\"%s\"}",
-                            devices[sim_random(ARRAY_LEN(devices))].client_id);
-    case 2:
-        return arena_printf(world.arena, ",\"ttlSecondsAfterFinished\":%d",
-                            60 + (int)sim_random(60));
-    case 3:
-        return ",\"propletLostPolicy\":\"Wait\"";
-    default:
-        return arena_printf(world.arena, ",\"backoffLimit\":%d,\"priority\":%d", (int)sim_random(3),
-                            (int)sim_random(101));
-    }
-}
-
-static void user_creates(void)
-{
-    static const char *const MODES[] = { "parallel", "sequential" };
-
-    if (world.objects == MAX_OBJECTS)
-        return;
-    if (sim_chance(6))
-        put(&KIND_PROPELLERJOB, arena_printf(world.arena, "job-%02u", ++world.jobs),
-            arena_printf(world.arena,
-                         "{\"name\":\"j\",\"executionMode\":\"%s\",\"tasks\":[{\"name\":\"a\","
-                         "\"file\":\"AGFzbQEAAAA=\"},"
-                         "{\"name\":\"b\",\"file\":\"AGFzbQEAAAA=\"}]}",
-                         MODES[sim_random(ARRAY_LEN(MODES))]));
-    else
-        put(&KIND_TASK, arena_printf(world.arena, "task-%02u", ++world.objects),
-            arena_printf(world.arena,
-                         "{\"name\":\"t\",\"file\":\"AGFzbQEAAAA=\",\"inputs\":[1,2]%s}",
-                         any_members()));
-}
-
-static struct kube_name any_task(void)
-{
-    struct kube_name name = { .ns = "default" };
-
-    snprintf(name.name, sizeof(name.name), "task-%02u", 1 + (unsigned)sim_random(world.objects));
-    return name;
-}
-
-static void user_deletes(void)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kube_name name = any_task();
-
-    sim_atomic_begin();
-    if (fake_api_get(sim_api, arena, &KIND_TASK, &name))
-        fake_api_delete(sim_api, &KIND_TASK, &name);
-    sim_atomic_end();
-    sim_trace("user deletes %s", name.name);
-}
-
-static void user_suspends(void)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kube_name name = any_task();
-
-    sim_atomic_begin();
-    const cJSON *task = fake_api_get(sim_api, arena, &KIND_TASK, &name);
-    if (task && !json_path(task, "metadata", "deletionTimestamp", NULL)) {
-        cJSON *changed = arena_own(arena, json_copy(task), json_free);
-        cJSON *spec = arena_own(arena, json_copy(json_get(task, "spec")), json_free);
-        json_set_bool(spec, "suspend", !json_bool(json_get(spec, "suspend"), false));
-        json_set_copy(changed, "spec", spec);
-        fake_api_put(sim_api, &KIND_TASK, changed);
-    }
-    sim_atomic_end();
-}
-
-static void act_of_user(void *ctx UNUSED, int64_t argument UNUSED)
-{
-    if (world.calm)
-        return;
-    if (world.objects && sim_chance(8))
-        user_deletes();
-    else if (world.objects && sim_chance(12))
-        user_suspends();
-    else
-        user_creates();
-    sim_after((int64_t)sim_random(15 * SECOND), act_of_user, NULL, 0);
 }
 
 /* ---- faults: each begins now and returns how long it lasts ---- */
@@ -255,7 +134,7 @@ static void broker_returns(void *ctx UNUSED, int64_t argument UNUSED)
 
 static void broker_away(void)
 {
-    sim_broker_restart();
+    sim_broker_restart(sim_chance(2));
     sim_broker_faults.away = true;
     sim_after((int64_t)sim_random(60 * SECOND), broker_returns, NULL, 0);
 }
@@ -304,6 +183,25 @@ static void device_loses_network(void)
     device->reachable = false;
     sim_after((int64_t)sim_random(sim_chance(3) ? 200 * SECOND : 40 * SECOND), device_reachable,
               device, 0);
+}
+
+/* A gateway sets the retain flag on what passes it. */
+static void messages_are_retained(void)
+{
+    sim_broker_faults.retains = 2;
+    sim_after((int64_t)sim_random(60 * SECOND), broker_returns, NULL, 0);
+}
+
+static void results_are_forged(void)
+{
+    sim_fleet_faults.forged = 2;
+}
+
+static void one_task_is_refused(void)
+{
+    (void)snprintf(sim_api_faults.refused_task, sizeof(sim_api_faults.refused_task), "task-%02u",
+                   1 + (unsigned)sim_random(20));
+    sim_after((int64_t)sim_random(200 * SECOND), end_api_faults, NULL, 0);
 }
 
 static void starts_are_lost(void)
@@ -382,6 +280,7 @@ static void clock_is_set(void)
     struct host *host = any_host();
     int64_t step_us = STEPS[sim_random(ARRAY_LEN(STEPS))];
 
+    world.clocks_set = true;
     host->wall_step_us += sim_chance(2) ? step_us : -step_us;
     host->replica->wall_step_us = host->wall_step_us;
     sim_trace("the clock of controller %u is wrong by %lld s", host->replica->number,
@@ -411,11 +310,15 @@ static void act_of_nature(void *ctx UNUSED, int64_t argument UNUSED)
                   broker_flaky,         device_loses_power,    device_loses_network,
                   starts_are_lost,      controller_is_killed,  controller_is_stopped,
                   controller_is_paused, controller_is_cut_off, controller_dies_publishing,
-                  broker_slow,          clock_is_set };
+                  broker_slow,          clock_is_set,          messages_are_retained,
+                  results_are_forged,   one_task_is_refused };
 
     if (world.calm)
         return;
-    FAULTS[sim_random(ARRAY_LEN(FAULTS))]();
+    if (world.gentle)
+        controller_is_stopped();
+    else
+        FAULTS[sim_random(ARRAY_LEN(FAULTS))]();
     sim_after((int64_t)sim_random(30 * SECOND), act_of_nature, NULL, 0);
 }
 
@@ -425,10 +328,12 @@ static void make_calm(void)
 {
     sim_trace("no more faults");
     world.calm = true;
+    sim_users_rest();
     world.dies_publishing = false;
     sim_api_faults = (struct sim_api_faults){ 0 };
     sim_broker_faults = (struct sim_broker_faults){ 0 };
     sim_fleet_faults.lost_start = 0;
+    sim_fleet_faults.forged = 0;
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
         devices[i].reachable = true;
         device_starts(&devices[i], 0);
@@ -442,7 +347,7 @@ static void make_calm(void)
 
 static void settle(void)
 {
-    int64_t end_us = sim_now_us() + SETTLE_TIME;
+    int64_t calm_us = sim_now_us();
     const char *first;
 
     for (;;) {
@@ -452,9 +357,9 @@ static void settle(void)
         for (size_t i = 0; i < world.host_count; i++)
             start_controller(&world.hosts[i], 0);
         sim_world_until(sim_now_us() + MINUTE / 2);
-        if (sim_judge_all_ended(arena, &first))
+        if (sim_judge_all_ended(arena, world.clocks_set ? 0 : calm_us, &first))
             return;
-        if (sim_now_us() > end_us)
+        if (sim_now_us() > calm_us + SETTLE_TIME)
             sim_fail("not ended within %d minutes: %s", (int)(SETTLE_TIME / MINUTE), first);
     }
 }
@@ -472,23 +377,29 @@ static void judge_quiet(void)
 
 void sim_world(void)
 {
-    world.arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
     world.host_count = sim_chance(2) ? 1 : 1 + sim_random(MAX_REPLICAS);
     sim_fleet_faults.longest_us = sim_chance(3) ? 60 * SECOND : 5 * SECOND;
-    sim_api_begin(sim_judge_change);
-    sim_broker_begin(on_publish);
-    put_proplets();
+    world.gentle = sim_chance(8);
+    sim_fleet_faults.no_repeats = world.gentle;
+    sim_api_begin(sim_change);
+    sim_broker_faults.retains = sim_chance(2) ? 1 : 0; /* the first `create` of each device */
+    sim_broker_begin(on_publish, sim_fleet_forgotten);
+    sim_users_begin(devices, ARRAY_LEN(devices));
     sim_fleet_begin(devices, ARRAY_LEN(devices));
     for (size_t i = 0; i < world.host_count; i++)
         start_controller(&world.hosts[i], 0);
-    sim_after((int64_t)sim_random(20 * SECOND), act_of_user, NULL, 0);
     sim_after((int64_t)sim_random(40 * SECOND), act_of_nature, NULL, 0);
     sim_world_until(sim_now_us() + MINUTE + (int64_t)sim_random(4 * MINUTE));
 
     make_calm();
     settle();
-    sim_judge_results(world.arena);
+    sim_judge_results(arena);
     sim_judge_starts();
+    sim_judge_jobs(arena);
+    sim_judge_rounds(arena);
+    sim_users_end_schedules();
     judge_quiet();
-    sim_judge_results(world.arena);
+    sim_judge_results(arena);
 }
