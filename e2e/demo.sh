@@ -49,7 +49,7 @@ bring_up_standalone() {
     bring_up_broker
     step "propeller-standalone: API server, store, admission and controller in one process"
     controller_prepare
-    standalone_start "${CONTROLLER_OPTIONS[@]:2}" # without its --kubeconfig FILE: the server's own controller takes none
+    standalone_start "${CONTROLLER_OPTIONS[@]}"
     cluster_proxy
     wait_for 30 "the controller to be ready" curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz"
     say "serves https://127.0.0.1:$APISERVER_PORT, takes $(awk '$1 == "VmRSS:" { printf "%.1f", $2 / 1024 }' \

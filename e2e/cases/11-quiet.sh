@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 case_needs_own_cluster
-SECONDS_QUIET=${QUIET_SECONDS:-180}
+SECONDS_QUIET=${QUIET_SECONDS:-20}
 REFRESH=60 # --status-refresh-interval, the default
 COUNT=100
 mapfile -t identities < <(printf 'device-%s\n' $(seq $COUNT))

@@ -8,6 +8,9 @@ case_begin
 # Generous: a batch of messages of 2 MiB, each with its parsed form, beside what it needs anyway.
 MEMORY_LIMIT_KIB=262144
 
+# What is sent is counted, so no connection may end: the controller ends them when the API server does not renew its
+# Lease in time, and the broker then delivers again what is not acknowledged. So this one has the shipped times.
+crash_controllers() { controller_start "${CONTROLLER_LEASE[@]}"; }
 crash_world 5 4
 # A second channel that the controller listens to.
 CHANNEL=chan-2 add_proplet elsewhere nobody
@@ -49,9 +52,15 @@ count_is() { # METRIC LABEL-PATTERN EXPECTED [MORE]
     printf '%s of %s (and %s) %s{%s}\n' "$seen" "$3" "${4:-0}" "$1" "$2"
     ((seen >= $3 && seen <= $3 + ${4:-0}))
 }
+# A result that is not written in time, as on a busy machine, is copied to the broker. Where it is written before its
+# copy is back, the copy is counted, too, and it comes by both connections.
+rejected_are() { # LABEL-PATTERN EXPECTED MORE
+    local copies
+    copies=$(metrics | awk '$1 == "propeller_mail_quarantined_total" { print $2 }')
+    count_is propeller_results_rejected_total "$1" "$2" $(($3 + 2 * ${copies:-0}))
+}
 wait_count() { # LABEL-PATTERN CONDITION [MORE]
-    wait_for 60 "results rejected as $1" count_is propeller_results_rejected_total "$1" \
-        "$(sent "($RESULT) and ($2)")" "${3:-0}"
+    wait_for 60 "results rejected as $1" rejected_are "$1" "$(sent "($RESULT) and ($2)")" "${3:-0}"
 }
 for reason in malformed unknown_task other_attempt; do
     wait_count "$reason" ".reason == \"$reason\""
@@ -104,8 +113,11 @@ say_of levels "$(printf '[%.0s' {1..500})$(printf ']%.0s' {1..500})"
 handled() { (($(counted propeller_mqtt_messages_total) >= before + 10)); }
 wait_for 60 "all of them to be handled" handled
 
-zeros 700000 >"$PART/zeros"
-task_json huge "$ADDITION" '[10, 32]' | jq -c --slurpfile zeros "$PART/zeros" '.spec.metadata = $zeros[0]' | create
+# Most of it is one text: for 100,000 values the API server computes 0.3 s at each write, for 700,000 it is 2 s.
+zeros 100000 >"$PART/zeros"
+head -c 900000 /dev/zero | base64 -w0 >"$PART/text"
+task_json huge "$ADDITION" '[10, 32]' | jq -c --slurpfile zeros "$PART/zeros" --rawfile text "$PART/text" \
+    '.spec.metadata = $zeros[0] + [$text]' | create
 wait_task huge failed
 expect_eq "why the Task of 1.4 MB failed" PayloadTooLarge "$(task huge .status.reason)"
 wait_task large failed

@@ -68,7 +68,7 @@ generations() { ks get deployments -o json | jq -c '[.items[] | [.metadata.name,
 before=$(generations)
 make_it deploy >/dev/null || fail "make deploy fails where everything is there"
 expect_eq "what the second make deploy changed" "$before" "$(generations)"
-said=$(make_it deploy IMAGE=localhost/propeller:v2 DEPLOY_SECONDS=30) && fail "make deploy does not notice that pods do not come up"
+said=$(make_it deploy IMAGE=localhost/propeller:v2 DEPLOY_SECONDS=5) && fail "make deploy does not notice that pods do not come up"
 expect_match "what it says then" "the Deployment 'propeller-controller' is not ready" "$said"
 expect_failure "an overlay that is not there" "OVERLAY is 'other', it must be one of cert-manager coordinator default" make_it deploy OVERLAY=other
 expect_failure "an image without a tag" "IMAGE is 'propeller', it must end with a tag or a digest" make_it deploy IMAGE=propeller
@@ -177,17 +177,6 @@ expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-
         --selector app.kubernetes.io/part-of=propeller --output name | sort | xargs)"
 ! ks get serviceaccount propeller-webhook --output name 2>/dev/null || fail "the webhook's account is left"
 expect_eq "rights in the namespaces that are watched" "default 12, $NS 12, $NS-theirs 12" "$(bindings)"
-own_overlay argument <<END # its settings say one namespace, its pods are told of two
-patches:
-  - target:
-      kind: Deployment
-    patch: |-
-      - op: add
-        path: /spec/template/spec/containers/0/args/-
-        value: --namespace=default,$NS
-END
-deploy_overlay "$PART/argument"
-expect_eq "rights where it is not known which are of use" "default 12, $NS 12, $NS-theirs 12" "$(bindings)"
 deploy_overlay namespaced
 expect_eq "rights where the overlay does not watch any more" "default 12, $NS-theirs 12" "$(bindings)"
 rights_by_hand

@@ -56,7 +56,7 @@ say "$("$PYTHON_HOME/bin/python" "$HERE/federated/large.py" mean "$PART/model" \
 
 while read -r reference why; do
     name=bad-$((RANDOM % 10000))
-    add_federated "$name" 3 3 1 "$(jq -nc --arg model "$reference" '{modelRef: $model}')"
+    add_federated "$name" 3 3 1 "$(jq -nc --arg model "$reference" '{modelRef: $model, timeoutSeconds: 5}')"
     wait_federated "$name" Failed 60
     expect_match "why $reference is refused" "ModelUnavailable.*$why" "$(condition federatedjobs "$name" Failed)"
 done <<TABLE

@@ -149,15 +149,6 @@ kn patch proplet eta --type=merge -p '{"spec":{"k8s":{"indexedClientIds":false,"
 wait_made deployments eta-proplet .spec.replicas 1
 wait_made_gone statefulsets eta-proplet
 
-# The manifest that was written for the Go operator.
-samples=$(samples_of_others)
-for sample in "$samples"/*proplet*.yaml; do
-    ! grep -q 'type: k8s' "$sample" || kn apply -f "$sample" >/dev/null
-done
-sample=$(objects proplets | jq -r '[.items[] | select(.metadata.name | test("^[a-z]+$") | not)][0].metadata.name')
-wait_made deployments "$sample-proplet" .spec.replicas 1
-wait_condition proplets "$sample" Ready '^False PodsNotReady'
-
 # Of all Secrets only those of Proplets may be written by the identity that writes these.
 expect_failure "a Secret that is no Proplet's" 'proplet-controller writes Opaque Secrets' \
     kn --as "system:serviceaccount:$SYSTEM_NS:proplet-controller" create secret generic other --from-literal=a=b

@@ -30,8 +30,7 @@ mv "$CLUSTER/data" "$CLUSTER/made"
 mkdir "$CLUSTER/data"
 # shellcheck disable=SC2016 # expanded by the other shell
 spawn standalone unshare --mount bash -euc 'mount -t tmpfs -o size=16m tmpfs "$1/data"; cp -a "$1/made/." "$1/data"
-    exec "${@:2}"' server "$CLUSTER" "$STANDALONE_BIN" serve "${STANDALONE_OPTIONS[@]}" "${CONTROLLER_OPTIONS[@]}" \
-    --kubeconfig "$CLUSTER/data/controller.kubeconfig"
+    exec "${@:2}"' server "$CLUSTER" "$STANDALONE_BIN" serve "${STANDALONE_OPTIONS[@]}" "${CONTROLLER_OPTIONS[@]}"
 wait_for 60 "the server" standalone_ready standalone
 wait_for 60 "its controller" curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz"
 spawn standalone-proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"

@@ -113,7 +113,6 @@ standalone_disembed() {
     return "$status"
 }
 
-standalone_crash() { in_cluster crash apiserver; }
 standalone_begin() {
     if operator_embedded && [[ -e $PIDS/controller ]]; then standalone_embed_begin; else standalone_alone; fi
 }

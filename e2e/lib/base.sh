@@ -35,6 +35,7 @@ work_begin() {
     # Short: etcd and the API proxy have sockets below it.
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/propeller-e2e.XXXXXX")
     export WORK
+    ports_begin
     OWNER=$BASHPID
     trap work_end EXIT
     trap 'exit 130' INT
@@ -46,6 +47,38 @@ work_begin() {
         watchdog "$OWNER" "$HERE" "$WORK" >/dev/null 2>&1 </dev/null &
     WATCHDOG=$!
     disown
+}
+
+# Ports below those that the kernel gives to clients and above those of unit tests (common/tests/process.c). Each run
+# has a block of them, whichever folder it runs in: it holds the lock of its block, as do the processes that it starts.
+PORTS_FROM=16000
+PORTS_TO=31999
+PORTS_EACH=1000
+ports_begin() {
+    local lock
+    for ((FIRST_PORT = PORTS_FROM; FIRST_PORT < PORTS_TO; FIRST_PORT += PORTS_EACH)); do
+        # What another user made cannot be opened.
+        { exec {lock}>"/tmp/propeller-ports-$FIRST_PORT.lock"; } 2>/dev/null || continue
+        if flock --nonblock "$lock"; then
+            export FIRST_PORT
+            return
+        fi
+        exec {lock}>&-
+    done
+    die "all blocks of ports from $PORTS_FROM to $PORTS_TO are in use (locks: /tmp/propeller-ports-*.lock)"
+}
+
+# A port of this run's block that it has not used before, and on which nothing listens.
+free_port() {
+    local port i first=$RANDOM # where the search begins, since most of the first ones are used
+    for ((i = 0; i < PORTS_EACH; i++)); do
+        port=$((FIRST_PORT + (first + i) % PORTS_EACH))
+        if mkdir "$WORK/.port-$port" 2>/dev/null && ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+            printf '%s\n' "$port"
+            return
+        fi
+    done
+    die "no port from $FIRST_PORT to $((FIRST_PORT + PORTS_EACH - 1)) is free"
 }
 
 work_end() {
@@ -147,18 +180,6 @@ stop_process() { # NAME SIGNAL
     return "$status"
 }
 crash() { stop "$1" KILL; }
-
-# A port nobody listens on, below those the kernel hands out by itself.
-free_port() {
-    local port
-    while :; do
-        port=$((20000 + RANDOM % 12000))
-        if ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && mkdir "$WORK/.port-$port" 2>/dev/null; then
-            printf '%s\n' "$port"
-            return
-        fi
-    done
-}
 
 # ---- waiting ----
 

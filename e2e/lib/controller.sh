@@ -15,8 +15,8 @@ controller_prepare() {
     METRICS_PORT=$(free_port)
     secret_of "$CONTROLLER_USER" >"$PART/controller.key"
     chmod 600 "$PART/controller.key"
-    CONTROLLER_OPTIONS=(--kubeconfig "$CLUSTER/controller.kubeconfig"
-        --health-probe-bind-address "127.0.0.1:$HEALTH_PORT"
+    CONTROLLER_ACCESS=(--kubeconfig "$CLUSTER/controller.kubeconfig") # one inside a server takes none
+    CONTROLLER_OPTIONS=(--health-probe-bind-address "127.0.0.1:$HEALTH_PORT"
         --metrics-bind-address "127.0.0.1:$METRICS_PORT"
         --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-id "$CONTROLLER_USER"
         --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
@@ -24,7 +24,10 @@ controller_prepare() {
     ! operator_in_pods || CONTROLLER_OPTIONS+=(--leader-elect-lease-duration 15s --leader-elect-renew-deadline 10s)
     if has_standalone; then # one identity, in this lane nobody else's
         CONTROLLER_OPTIONS+=(--leader-election-namespace "$SYSTEM_NS" --manage-webhook-certificates=false)
-        ! case_reads_audit_log || CONTROLLER_OPTIONS+=(--kubeconfig "$CLUSTER/audited.kubeconfig")
+        if case_reads_audit_log; then
+            case_needs_apart "only requests of another process can be recorded"
+            CONTROLLER_ACCESS=(--kubeconfig "$CLUSTER/audited.kubeconfig")
+        fi
     elif owns_cluster || operator_in_pods; then
         CONTROLLER_OPTIONS+=(--use-service-account-credentials)
     else # one identity, which may be anybody's; another controller may hold the usual Lease
@@ -42,7 +45,7 @@ controller_spawn() {
         standalone_embed "$@"
         return
     fi
-    spawn controller "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" "$@"
+    spawn controller "$CONTROLLER_BIN" "${CONTROLLER_ACCESS[@]}" "${CONTROLLER_OPTIONS[@]}" "$@"
 }
 
 controller_start() {

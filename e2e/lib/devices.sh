@@ -32,9 +32,6 @@ all_connected() {
 
 device_stop() { stop "device-$1" TERM; }
 device_crash() { crash "device-$1"; }
-device_pause() { kill -STOP "$(pid_of "device-$1")"; }
-device_resume() { kill -CONT "$(pid_of "device-$1")"; }
-
 # device_say GROUP VERB IDENTITY [ARGUMENT]: returns when it has been obeyed
 device_say() {
     local group=$1 before

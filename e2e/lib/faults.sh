@@ -10,13 +10,22 @@ CRASH_SECONDS=${CRASH_SECONDS:-300} # patience for a whole load, not a measure
 # A Task's profile tells the device to speak once a second, so that silence is noticed soon.
 CRASH_PROFILE='{"spec":{"monitoringProfile":{"enabled":true,"interval":"1s"}}}'
 
+# own_clock PROGRAM NAME: $PART/NAME is the program with a wall clock of its own, which set_clock steps
+own_clock() {
+    [[ -e $PART/wall_clock.so ]] || "${CC:-cc}" -shared -fPIC -O2 -o "$PART/wall_clock.so" "$HERE/chaos/wall_clock.c"
+    printf 0 >"$PART/$2.clock"
+    printf '#!/bin/sh\nLD_PRELOAD=%s WALL_CLOCK=%s exec %s "$@"\n' "$PART/wall_clock.so" "$PART/$2.clock" "$1" >"$PART/$2"
+    chmod +x "$PART/$2"
+}
+# Writes without truncating: the process has mapped the file.
+set_clock() { printf '%s' "$2" 1<>"$PART/$1.clock"; } # NAME +|-|0
+
 # Cases with several replicas start theirs instead.
 crash_controllers() { controller_start; }
 
-# crash_world DEVICES TASKS-EACH [apart]: broker with recorder, controller, devices in one group or
-# each in one of its own name
+# crash_world DEVICES TASKS-EACH: broker with recorder, controller, devices in one group
 crash_world() {
-    local devices=() device
+    local devices
     mapfile -t devices < <(seq -f 'device-%g' "$1")
     broker_prepare "${devices[@]}"
     broker_start
@@ -26,13 +35,7 @@ crash_world() {
     crash_controllers
     proplet_json worker-NUMBER device-NUMBER \
         "$(jq -nc --argjson tasks "$2" '{spec: {external: {maxTasks: $tasks}}}')" | add_numbered "$1"
-    if [[ ${3:-} == apart ]]; then
-        for device in "${devices[@]}"; do
-            device_start "$device" --identity "$device"
-        done
-    else
-        device_start devices --count "$1"
-    fi
+    device_start devices --count "$1"
     wait_for 60 "all Proplets to run" phase_count_is proplets Running "$1"
 }
 
@@ -127,35 +130,4 @@ crash_verdict() {
         [.metadata.name, .status.phase, .status.results, .status.error]')
     expect_eq "Tasks without their own answer" "" "$wrong"
     oracle_judge "$@"
-}
-
-# ---- a proxy between the controller and its broker: proxy/proxy.py ----
-
-# proxy_start: after controller_prepare; the controller will connect through it
-proxy_start() {
-    PROXY_PORT=$(free_port)
-    rm -f "$PART/proxy.control"
-    mkfifo "$PART/proxy.control"
-    spawn proxy "$PYTHON_HOME/bin/python" -B "$HERE/proxy/proxy.py" --listen "$PROXY_PORT" --address "$(has_node && printf 0.0.0.0 || printf 127.0.0.1)" \
-        --broker "127.0.0.1:$BROKER_PORT" --control "$PART/proxy.control" --journal "$LOGS/proxy.journal.jsonl"
-    wait_for 30 "the proxy" proxy_has '.event == "listening"'
-    CONTROLLER_OPTIONS+=(--mqtt-address "tcp://127.0.0.1:$PROXY_PORT")
-}
-
-# proxy_count CONDITION; proxy_has CONDITION [COUNT], for wait_for
-proxy_count() { jq -Rc "fromjson? | select($1)" "$LOGS/proxy.journal.jsonl" 2>/dev/null | wc -l; }
-proxy_has() {
-    local count
-    count=$(proxy_count "$1")
-    printf '%s of %s lines where %s\n' "$count" "${2:-1}" "$1"
-    ((count >= ${2:-1}))
-}
-
-# proxy_say VERB [ARGUMENT...]: returns when it has been obeyed
-proxy_say() {
-    local before
-    before=$(proxy_count '.event == "control"')
-    # shellcheck disable=SC2016 # expanded by the other shell
-    timeout 5 bash -c 'printf "%s\n" "$1" >"$2"' say "$*" "$PART/proxy.control"
-    wait_for 30 "the proxy to obey '$*'" proxy_has '.event == "control"' $((before + 1))
 }

@@ -2,8 +2,7 @@
 # Federated learning: devices that train wasm/train.wat, and what became of a job.
 
 # federated_world DEVICES [CONTROLLER-OPTION...]: broker, controller with coordinator, a server for
-# the module, and Proplets worker-1 ... of device-1 ..., each device in a group of its own name. Without
-# a coordinator if COORDINATOR is "off".
+# the module, and Proplets worker-1 ... of device-1 ..., each device in a group of its own name.
 federated_world() {
     local count=$1 devices=() device
     shift
@@ -20,11 +19,11 @@ federated_world() {
         OPERATOR_REPLICAS=1 address=0.0.0.0
         coordinator_service
     fi
-    [[ ${COORDINATOR:-on} == off ]] || CONTROLLER_OPTIONS+=(
+    CONTROLLER_OPTIONS+=(
         --coordinator-bind-address "$address:$COORDINATOR_PORT" --coordinator-url "$COORDINATOR_URL")
     CONTROLLER_OPTIONS+=("$@")
     controller_start
-    [[ ${COORDINATOR:-on} == off ]] || wait_for 60 "the coordinator to serve" coordinator_serves nobody
+    wait_for 60 "the coordinator to serve" coordinator_serves nobody
     module_server
     proplet_json worker-NUMBER device-NUMBER | add_numbered "$count"
     for device in "${devices[@]}"; do
@@ -72,8 +71,6 @@ add_federated() { federated_json "$@" | create; }
 federated() { object federatedjobs "$1" | jq -r "${2:-.}"; }
 training_round() { object trainingrounds "$1" | jq -r "${2:-.}"; }
 wait_federated() { wait_for "${3:-240}" "FederatedJob $1 to be $2" field_is federatedjobs "$1" .status.phase "$2"; }
-wait_round() { wait_for "${3:-120}" "TrainingRound $1 to be $2" field_is trainingrounds "$1" .status.phase "$2"; }
-
 # A controller that was killed serves again when it leads.
 coordinator_serves() { # coordinator_serves JOB-UID
     local status
@@ -91,25 +88,6 @@ federated_verify() {
     objects tasks >"$PART/tasks.json"
     "$PYTHON_HOME/bin/python" "$HERE/federated/verify.py" "$PART/rounds.json" "$PART/tasks.json" \
         "$uid" "$COORDINATOR_URL" "${@:2}"
-}
-
-# rejected REASON: how many updates and results this controller refused for it
-rejected() {
-    metrics | awk -v reason="reason=\"$1\"" '
-        index($1, "propeller_results_rejected_total") && index($1, reason) { count += $2 }
-        END { print count + 0 }'
-}
-rejected_at_least() {
-    local count
-    count=$(rejected "$1")
-    printf '%s rejected for %s\n' "$count" "$1"
-    ((count >= $2))
-}
-rejected_is() {
-    local count
-    count=$(rejected "$1")
-    printf '%s rejected for %s\n' "$count" "$1"
-    ((count == $2))
 }
 
 # http_status METHOD PATH [BODY]: of the coordinator

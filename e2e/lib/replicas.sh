@@ -18,7 +18,7 @@ replica_start() {
     # The shell around it lives on to write down how it ended.
     # shellcheck disable=SC2016 # expanded by the other shell
     spawn "replica-$letter" bash -c 'trap : TERM; "$@"; printf "%s\n" $? >"$0.new"; mv "$0.new" "$0"' \
-        "$PART/replica-$letter.exit" "$CONTROLLER_BIN" "${CONTROLLER_OPTIONS[@]}" \
+        "$PART/replica-$letter.exit" "$CONTROLLER_BIN" "${CONTROLLER_ACCESS[@]}" "${CONTROLLER_OPTIONS[@]}" \
         --health-probe-bind-address "127.0.0.1:${REPLICA_HEALTH[$letter]}" \
         --metrics-bind-address "127.0.0.1:${REPLICA_METRICS[$letter]}" "$@"
 }
@@ -78,15 +78,7 @@ replica_ended() {
     return 1
 }
 
-# What a pod said comes here a little later than its exit status.
-replica_said() { grep "$2" "$LOGS/replica-$1.log" || { tail -n 2 "$LOGS/replica-$1.log" && false; }; }
-
 lease_holder() {
     api "/apis/coordination.k8s.io/v1/namespaces/$SYSTEM_NS/leases/propeller-controller" |
         jq -r '.spec.holderIdentity // ""'
-}
-
-# broker_connections: of the controllers, in order, one line each, of the control connection
-broker_connections() {
-    grep "New client connected from .* as $CONTROLLER_USER (" "$LOGS/broker.log" || true
 }

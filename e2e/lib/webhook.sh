@@ -151,9 +151,3 @@ webhook_is_asked() {
     printf '%s\n' "$said"
     [[ $said == *'"finalizers"'* ]]
 }
-webhook_is_not_asked() {
-    local said
-    said=$(webhook_probe 60)
-    printf '%s\n' "$said"
-    [[ $said == *'"kind": "Task"'* && $said != *'"finalizers"'* ]]
-}

@@ -128,7 +128,7 @@ class Judgement:
         results = [r for e in task.executions(task.attempts) if not e.stopped for r in e.results]
         if not results:
             return
-        if self._died_in_broker(results[0], task.finished):
+        if self._died_in_broker(results[0], task.finished + 1):  # it has whole seconds
             self.counts["died_in_broker"] += 1
         elif task.reason != "DeadlineExceeded" and self._was_handled(ident, task.finished):
             self.violated("lost", task.name, f"failed with {task.reason}, a result came long before")
@@ -236,7 +236,7 @@ class Subject:
         self.attempts = max(1, status.get("attempt", 1))
         self.results, self.error = status.get("results"), status.get("error")
         self.reason, self.assigned = status.get("reason"), status.get("assignedProplet")
-        finished = status.get("finishTime")
+        finished = status.get("finishedAt")
         self.finished = datetime.fromisoformat(finished).timestamp() if finished else float("inf")
         self.client = status.get("assignedClientId")  # one of the pods of its Proplet
         spec = task.get("spec", {})

@@ -1,15 +1,18 @@
 """The oracle's own test: a record that is right, then each way of being wrong put into it."""
 
 import contextlib
+import inspect
 import io
 import json
 import os
+import re
 import tempfile
 import unittest
 from datetime import datetime, timezone
 
 import oracle
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 DEVICES = ("d-1", "d-2")
 
 
@@ -178,7 +181,7 @@ class Oracle(unittest.TestCase):
         for _ in range(after):
             self.record.marker()
         self.record.status("a").update(
-            phase="failed", reason="StartNotConfirmed", finishTime=self.record.instant()
+            phase="failed", reason="StartNotConfirmed", finishedAt=self.record.instant()
         )
         self.record.marker()
         self.record.marker()
@@ -355,6 +358,16 @@ class Oracle(unittest.TestCase):
                 status = oracle.main(["--tasks", file.name, "--journal", os.devnull])
         self.assertEqual(status, 2)
         self.assertIn(file.name, output.getvalue())
+
+
+class Schema(unittest.TestCase):
+    def test_every_field_of_a_status_that_is_read_is_one_of_tasks(self):
+        with open(os.path.join(HERE, "..", "..", "crds", "tasks.yaml"), encoding="utf-8") as file:
+            properties = file.read()
+        names = re.findall(r'status\.get\("(\w+)"', inspect.getsource(oracle.Subject))
+        self.assertGreater(len(names), 5)
+        for name in names:
+            self.assertRegex(properties, rf"(?m)^ +{name}:", name)
 
 
 if __name__ == "__main__":
