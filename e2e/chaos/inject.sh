@@ -4,16 +4,12 @@
 inject_prepare() {
     local letter
     module_server
-    "${CC:-cc}" -shared -fPIC -O2 -o "$PART/wall_clock.so" "$HERE/chaos/wall_clock.c"
     for letter in "${CHAOS_REPLICAS[@]}"; do
-        printf 0 >"$PART/clock-$letter"
-        printf '#!/bin/sh\nLD_PRELOAD=%s WALL_CLOCK=%s exec %s "$@"\n' \
-            "$PART/wall_clock.so" "$PART/clock-$letter" "$CONTROLLER_BIN" >"$PART/controller-$letter"
-        chmod +x "$PART/controller-$letter"
+        own_clock "$CONTROLLER_BIN" "controller-$letter"
     done
 }
 
-# inject_met NUMBER COUNT: tells the judge how many requests or Tasks the fault has met
+# inject_met NUMBER COUNT: tells the judge how many requests, Tasks or clocks the fault has met
 inject_met() { chaos_note met --argjson number "$1" --argjson count "$2"; }
 
 # ---- rights ----
@@ -25,7 +21,7 @@ inject_missing_rights() { # all|task-controller
     INJECT_MARK=$(audit_mark)
     INJECT_SINCE=$(date +%s.%N)
     : >"$PART/uninstalls" # if this case fails now, its end restores the rights for later cases
-    chaos_wait 60 "rights to be removed" inject_remove_rights "$1"
+    chaos_wait "rights to be removed" inject_remove_rights "$1"
 }
 inject_remove_rights() {
     if [[ $1 == all ]]; then
@@ -36,7 +32,7 @@ inject_remove_rights() {
 }
 
 inject_rights() { # NUMBER
-    chaos_wait 60 "rights to be there again" \
+    chaos_wait "rights to be there again" \
         k apply --server-side -f "${INJECT_RIGHTS[0]}" -f "${INJECT_RIGHTS[1]}"
     rm "$PART/uninstalls"
     printf '%s %s\n' "$INJECT_SINCE" "$(date +%s.%N)" >>"$CLUSTER/missing-rights" # for tools/audit.py
@@ -53,21 +49,21 @@ inject_job() { # NUMBER
     device_say real hold '*' training
     participants=$(seq "$first" $((first + CHAOS_REAL - 1)) | jq -sc '{participants: map({propletId: "worker-\(.)"})}')
     federated_json "job-$1" "$CHAOS_REAL" "$CHAOS_REAL" 2 "$participants" >"$PART/job"
-    chaos_wait 60 "a FederatedJob to be made" kn apply -f "$PART/job"
+    chaos_wait "a FederatedJob to be made" kn apply -f "$PART/job"
 }
 
 # inject_job_runs NUMBER: how many Tasks of the job run; fails if none does
 inject_job_runs() {
     local running
-    running=$(objects tasks | jq --arg name "-job-$1-" '[.items[] | select((.metadata.name | contains($name))
-        and .status.phase == "running")] | length') || running=0
+    running=$(api "/apis/$API/namespaces/$NS/tasks?labelSelector=${API%/*}/round" | jq --arg name "-job-$1-" '
+        [.items[] | select((.metadata.name | contains($name)) and .status.phase == "running")] | length') || running=0
     printf '%s\n' "$running"
     ((running))
 }
 
 inject_job_deletion() { # NUMBER
     inject_met "$1" "$(inject_job_runs "$1" || true)"
-    chaos_wait 60 "a FederatedJob to be deleted" \
+    chaos_wait "a FederatedJob to be deleted" \
         kn delete federatedjob "job-$1" --wait=false --ignore-not-found
     device_say real release '*'
 }
@@ -77,10 +73,11 @@ inject_job_deletion() { # NUMBER
 # The broker withholds the first two messages from the controllers while they are published, so that the
 # controllers get only the retained copies. The result needs no such care: its sender is a wrong one.
 inject_retained() {
-    local busy device
+    local name busy device
     # The one that goes on for longest, apart from those with a deadline of some seconds.
-    busy=$(objects tasks | jq -c '[.items[] | select(.status.phase == "running" and .metadata.ownerReferences == null
-        and (.spec.activeDeadlineSeconds // 60) >= 60)] | max_by(.spec.inputs[0] | tonumber) // {} | [.metadata.uid // "nobody", .status.assignedProplet // "worker-1"]')
+    name=$(chaos_tasks | sed -n 's/ running$//p' | jq -Rrn --slurpfile plan "$LOGS/tasks.plan" '[inputs] as $running |
+        [$plan[] | select((.name | IN($running[])) and (.deadline // 60) >= 60)] | max_by(.naps) | .name // empty') || name=
+    busy=$(object tasks "${name:-nobody}" | jq -c '[.metadata.uid, .status.assignedProplet // "worker-1"]') || busy='["nobody", "worker-1"]'
     device=device-$(jq -r '.[1] | ltrimstr("worker-")' <<<"$busy")
     broker_withholds "$CONTROLLER_USER" "m/$DOMAIN/c/$CHANNEL/control/proplet/create" \
         publish control/proplet/create "$(jq -nc --arg id "$device" '{proplet_id: $id, metadata: {}}')" -r
@@ -92,12 +89,12 @@ inject_retained() {
 
 # ---- clocks ----
 
-# Writes without truncating: the process has mapped the file.
-inject_clock() { # LETTER forwards|backwards|true
-    local step=0
-    case $2 in
-    forwards) step=+ ;;
-    backwards) step=- ;;
-    esac
-    printf '%s' "$step" 1<>"$PART/clock-$1"
+inject_clock_step() { # LETTER forwards|backwards
+    INJECT_STEPS=$(inject_steps_noticed "$1")
+    if [[ $2 == forwards ]]; then set_clock "controller-$1" +; else set_clock "controller-$1" -; fi
 }
+inject_clock_back() { # NUMBER LETTER
+    inject_met "$1" $(($(inject_steps_noticed "$2") - INJECT_STEPS))
+    set_clock "controller-$2" 0
+}
+inject_steps_noticed() { grep -c 'the wall clock made a step' "$LOGS/replica-$1.log" || true; }

@@ -42,21 +42,24 @@ HTTP_KINDS = ("too-many-requests", "server-errors", "lost-answers")
 MET_KINDS = {
     "missing-rights": "request that was refused",
     "delete-federatedjob": "Task that ran when its job was deleted",
+    "step-leader-clock": "step that a controller noticed",
 }
 RETAINED_KINDS = ("create", "alive", "results")
+# The largest result of a device here has a few hundred bytes.
+HUGE_BYTES = 1 << 20
 # Half of what config/controller/deployment.yaml has as its limit.
 MOST_MEMORY_KIB = 192 << 10
 DAY_S = 24 * 60 * 60
 
 
 def without_steps(tasks, begin):
-    """Corrects the finishTime of Tasks that ended while the leader's clock was a day off."""
+    """Corrects the finishedAt of Tasks that ended while the leader's clock was a day off."""
     for task in tasks:
         status = task.get("status", {})
-        if "finishTime" in status:
-            finished = datetime.fromisoformat(status["finishTime"])
+        if "finishedAt" in status:
+            finished = datetime.fromisoformat(status["finishedAt"])
             days = round((finished.timestamp() - begin) / DAY_S)
-            status["finishTime"] = (finished - timedelta(days=days)).astimezone(timezone.utc).isoformat()
+            status["finishedAt"] = (finished - timedelta(days=days)).astimezone(timezone.utc).isoformat()
     return tasks
 
 
@@ -96,6 +99,9 @@ class Run:
         self.in_flight = InFlight(lines, client)
         retained = re.compile(rf"Sending PUBLISH to {re.escape(client)}\S* \(d\d, q\d, r1, .*/proplet/(\w+)'")
         self.retained = Counter(match[1] for match in map(retained.search, lines) if match)
+        huge = re.compile(rf"Sending PUBLISH to {re.escape(client)}\S* .*\((\d+) bytes\)")
+        sizes = (int(match[1]) for match in map(huge.search, lines) if match)
+        self.huge = sum(size >= HUGE_BYTES for size in sizes)
         with open(self._path("wire.log"), encoding="utf-8", errors="replace") as wire:
             # What the hostile one says is no device's result.
             self.wire = [m for m in map(wire_line, (w for w in wire if '"forged"' not in w)) if m]
@@ -174,6 +180,8 @@ class Verdict:
         for kind in RETAINED_KINDS if run.begun("retained-messages") else ():
             if not run.retained[kind]:
                 self.violated("blind", "broker.log", f"does not show a retained {kind} sent to a controller")
+        if run.begun("huge-messages") and not run.huge:
+            self.violated("blind", "broker.log", "does not show a huge message sent to a controller")
         if run.begun("huge-messages") and not any(line["event"] == "memory" for line in run.replicas):
             self.violated("blind", "replicas.jsonl", "does not show a replica's memory")
         for number in sorted(run.faults_planned ^ begun | run.faults_planned ^ ended):
@@ -282,6 +290,7 @@ def report(verdict, run):
     for kind, what in MET_KINDS.items():
         yield f"{kind}: {sum(run.met_by_number[number] for number in run.begun(kind))} times a {what}"
     yield f"retained messages that the broker sent to controllers: {run.retained.total()}"
+    yield f"huge messages that the broker sent to controllers: {run.huge}"
     memory = max((line["kib"] for line in run.replicas if line["event"] == "memory"), default=0)
     yield f"most memory of a replica: {memory} KiB"
     yield f"replicas: started {ends['started']}, killed {ends['killed']}, ended by themselves {ends['ended']}"

@@ -112,8 +112,9 @@ class Run(Record):
             self.fault_plan.append(f"9.0 {number} {step} {kind}")
             self.timeline.append({"step": step, "number": number, "kind": kind, **fields})
 
-    def keep(self, topic, flag="r1"):
-        text = f"Sending PUBLISH to {CLIENT} (d0, q1, {flag}, m3, 'm/d/c/c/control/proplet/{topic}', ... (3 bytes))"
+    def keep(self, topic, flag="r1", size=3):
+        topic = f"m/d/c/c/control/proplet/{topic}"
+        text = f"Sending PUBLISH to {CLIENT} (d0, q1, {flag}, m3, '{topic}', ... ({size} bytes))"
         self.log.append(f"9: {text}")
 
     def planned(self, name, value, outcome, after=()):
@@ -355,13 +356,13 @@ class Judge(unittest.TestCase):
         self.run_.timeline[2]["led"] = False
         self.assert_violated("blind")
 
-    def test_rights_that_no_request_missed_and_jobs_without_a_running_task_are_no_faults(self):
-        for number, kind in enumerate(("missing-rights", "delete-federatedjob"), 2):
-            self.run_.fault(number, kind)
+    def test_a_fault_that_met_nothing_is_found(self):
+        for number, kind in enumerate(("missing-rights", "delete-federatedjob", "step-leader-clock"), 2):
+            self.run_.fault(number, kind, led=True)
             self.run_.met.append({"number": number, "count": 0})
-        self.assert_violated("blind", "blind")
-        self.run_.met.append({"number": 2, "count": 4})
-        self.run_.met.append({"number": 3, "count": 1})
+        self.assert_violated("blind", "blind", "blind")
+        for number in range(2, 5):
+            self.run_.met.append({"number": number, "count": 4})
         self.assert_right("missing-rights: 4 times a request")
 
     def test_retained_messages_that_no_controller_was_sent_are_no_fault(self):
@@ -373,8 +374,10 @@ class Judge(unittest.TestCase):
             self.run_.keep(topic)
         self.assert_right("sent to controllers: 3")
 
-    def test_huge_messages_without_a_measure_of_memory_prove_nothing(self):
+    def test_huge_messages_prove_nothing_if_none_was_sent_or_no_memory_measured(self):
         self.run_.fault(2, "huge-messages")
+        self.assert_violated("blind", "blind")
+        self.run_.keep("results", size=9799887)
         self.assert_violated("blind")
         self.run_.replicas.append({"time": 99, "event": "memory", "replica": "a", "kib": 50000})
         self.assert_right("most memory of a replica: 50000 KiB")
@@ -397,12 +400,12 @@ class Judge(unittest.TestCase):
         self.assert_violated("memory")
 
     def test_a_time_that_the_stepped_clock_wrote_is_a_day_off_and_no_more(self):
-        tasks = [{"status": {"finishTime": f"1970-01-0{day}T00:01:05Z"}} for day in (1, 2)] + [{}]
+        tasks = [{"status": {"finishedAt": f"1970-01-0{day}T00:01:05Z"}} for day in (1, 2)] + [{}]
         judge.without_steps(tasks, 60)
-        self.assertEqual([t["status"]["finishTime"] for t in tasks[:2]], ["1970-01-01T00:01:05+00:00"] * 2)
-        tasks = [{"status": {"finishTime": "1969-12-31T23:59:00+00:00"}}]
+        self.assertEqual([t["status"]["finishedAt"] for t in tasks[:2]], ["1970-01-01T00:01:05+00:00"] * 2)
+        tasks = [{"status": {"finishedAt": "1969-12-31T23:59:00+00:00"}}]
         judge.without_steps(tasks, 86000)
-        self.assertEqual(tasks[0]["status"]["finishTime"], "1970-01-01T23:59:00+00:00")
+        self.assertEqual(tasks[0]["status"]["finishedAt"], "1970-01-01T23:59:00+00:00")
 
     def test_a_failure_that_faults_explain_and_its_result_are_told(self):
         self.run_.status("a").update(phase="failed", reason="StartNotConfirmed", results=None)
