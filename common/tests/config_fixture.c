@@ -4,10 +4,8 @@
 #include <stdlib.h>
 
 #include "common/base/str.h"
-#include "common/json/json.h"
 #include "common/tests/temp_dir.h"
 
-struct arena *arena;
 const char *dir;
 struct kube_config *config;
 struct error err;
@@ -15,8 +13,7 @@ struct fake_clock now;
 
 void config_setup(void)
 {
-    json_init();
-    arena = arena_create();
+    arena_set_up();
     dir = temp_dir(arena);
     config = NULL;
     err = (struct error){ 0 };
@@ -30,7 +27,7 @@ void config_setup(void)
 void config_teardown(void)
 {
     kube_config_destroy(config);
-    arena_destroy(arena);
+    arena_tear_down();
 }
 
 int load(const char *path)

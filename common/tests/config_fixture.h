@@ -2,11 +2,9 @@
 #pragma once
 
 #include "common/kube/config.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/fake_clock.h"
 
-struct arena;
-
-extern struct arena *arena;
 extern const char *dir;            /* $HOME, and the service account's; empty at first */
 extern struct kube_config *config; /* what was loaded last; NULL at first */
 extern struct error err;

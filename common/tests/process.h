@@ -19,12 +19,16 @@ char *temp_file_read(const char *dir, const char *name);
 pid_t process_start(const char *const argv[], const char *log_path);
 /* Sends a signal (0: none) and waits for the end. Returns what waitpid says. */
 int process_end(pid_t pid, int signal);
-bool process_has_ended(pid_t pid); /* takes its status, then true */
+bool process_has_ended(pid_t pid); /* true once: it takes the status */
+/* Waits until the program accepts connections on the port of 127.0.0.1. Fails the test, with its log <dir>/<log> and
+ * what it does instead, if it ends or never does. */
+void process_wait_listening(pid_t pid, uint16_t port, const char *dir, const char *log);
 /* build/<flavour>/bin/<name>: the program that was built with the test build/<flavour>/<part>/tests/x.
  * Must be freed. */
 char *process_built(const char *name);
 /* Runs to its end; fails the test, with its output, if it does not exit with 0. */
 void process_run(const char *dir, const char *const argv[]);
-/* For a program to listen on. Below the ports that the kernel gives to clients: one that reconnects
- * while the program is away would else now and then get that very port, and talk to itself. */
+/* A port of 127.0.0.1 for a program to listen on; no other test on this machine gets it until this
+ * process ends. Below the ports that the kernel gives to clients: a client that connects again while
+ * the program is away could otherwise get that very port, and talk to itself. */
 uint16_t process_free_port(void);

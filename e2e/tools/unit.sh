@@ -8,8 +8,7 @@
 set -euo pipefail
 
 readonly TIME_LIMIT_S=1200
-PARALLEL=$(nproc)
-readonly PARALLEL=$((PARALLEL < 3 ? PARALLEL + 1 : 4)) # many wait; at most as many as have ports of their own (process_free_port)
+readonly PARALLEL=$((4 * $(nproc))) # most tests wait for most of their time
 
 # A report of a sanitizer ends the program.
 export ASAN_OPTIONS=halt_on_error=1:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
@@ -127,7 +126,7 @@ slowest_first() {
 }
 mkdir -p "${TIMES%/*}"
 [[ -e $TIMES ]] || : >"$TIMES"
-printf '%s\n' "$@" | slowest_first | xargs -r -n 1 -P "$PARALLEL" --process-slot-var=TEST_SLOT "$0" --one "$results"
+printf '%s\n' "$@" | slowest_first | xargs -r -n 1 -P "$PARALLEL" "$0" --one "$results"
 cat "$TIMES" "$results"/*.took | awk '{ took[$1] = $2 } END { for (p in took) print p, took[p] }' >"$TIMES.$$"
 mv "$TIMES.$$" "$TIMES"
 

@@ -1,15 +1,11 @@
 #include "webhook/tests/webhook_process.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <sys/socket.h>
 
 #include "common/base/alloc.h"
 #include "common/tests/certs.h"
@@ -17,27 +13,13 @@
 #include "common/tests/suite.h"
 
 #define MAX_PATH 4096
-/* Tries 10 ms apart until it must serve: a loaded machine under sanitizers is slow. */
-#define START_TRIES 6000
 
 struct webhook_process {
     char *dir;
     char ca[MAX_PATH];
-    unsigned port;
+    uint16_t port;
     pid_t pid;
 };
-
-static bool accepts(unsigned port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)port),
-                                   .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-
-    close(fd);
-    return connected;
-}
 
 static void run(struct webhook_process *process, const char *timeout)
 {
@@ -57,11 +39,7 @@ static void run(struct webhook_process *process, const char *timeout)
 
     process->pid = process_start(argv, log);
     free(program);
-    for (int i = 0; !accepts(process->port); i++) {
-        ck_assert_msg(i < START_TRIES && !process_has_ended(process->pid), "it does not serve: %s",
-                      temp_file_read(process->dir, "log"));
-        poll(NULL, 0, 10);
-    }
+    process_wait_listening(process->pid, process->port, process->dir, "log");
 }
 
 struct webhook_process *webhook_process_start(const char *timeout)
