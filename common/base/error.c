@@ -29,6 +29,7 @@ static void store(struct error *err, const char *text, size_t len)
     err->message[used] = '\0';
 }
 
+PRINTF_LIKE(3, 0)
 static int set(struct error *err, enum error_code code, const char *format, va_list args)
 {
     assert(code != ERROR_NONE);

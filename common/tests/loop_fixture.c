@@ -7,10 +7,9 @@
 
 struct tiny_server *server;
 struct watch_loop *loop;
-const char *token_file;
 
 static struct arena *arena;
-static const char *dir;
+static const char *dir, *token_file;
 static struct kube_config *config;
 
 void loop_write_token(const char *token)

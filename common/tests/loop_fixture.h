@@ -7,10 +7,9 @@
 
 extern struct tiny_server *server; /* a test may stop it, and start another or set NULL */
 extern struct watch_loop *loop;
-extern const char *token_file; /* holds "first-token" */
 
 /* For tcase_add_checked_fixture. What was added to the loop is destroyed after loop_stop. */
 void loop_set_up(void);
 void loop_tear_down(void);
 void loop_start(void);
-void loop_write_token(const char *token);
+void loop_write_token(const char *token); /* instead of "first-token" */

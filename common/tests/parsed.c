@@ -36,3 +36,17 @@ const cJSON *parsed_yaml_file(struct arena *arena, const char *path)
     ck_assert_msg(r == 0, "%s: %s", path, err.message);
     return json;
 }
+
+void expect_json_linked(const cJSON *container)
+{
+    const cJSON *before = NULL;
+
+    json_for_each (item, container) {
+        if (before)
+            ck_assert_ptr_eq(item->prev, before);
+        before = item;
+        expect_json_linked(item);
+    }
+    if (before)
+        ck_assert_ptr_eq(container->child->prev, before);
+}

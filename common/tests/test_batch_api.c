@@ -2,21 +2,9 @@
 #include "common/api/federatedjob.h"
 #include "common/api/propellerjob.h"
 #include "common/api/traininground.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 /* One object of each kind with every field. */
 static const struct {
@@ -193,7 +181,7 @@ int main(void)
     Suite *suite = suite_create("batch_api");
     TCase *tc = tcase_create("batch_api");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tc, a_value_with_every_field_comes_back_as_it_was, 0, (int)ARRAY_LEN(FULL));
     tcase_add_test(tc, whole_objects_are_decoded_and_their_status_encoded);
     tcase_add_test(tc, a_status_that_does_not_fit_is_refused);

@@ -1,4 +1,5 @@
 #include "common/json/codec.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
@@ -55,19 +56,6 @@ static const struct json_field ALL_FIELDS[] = {
     JSON_FIELD(FIELD_ARRAY, struct all, array, "array"),
 };
 static const struct json_struct ALL = JSON_STRUCT(struct all, ALL_FIELDS);
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static struct all decoded(const char *text)
 {
@@ -222,7 +210,7 @@ int main(void)
     Suite *suite = suite_create("codec");
     TCase *tcase = tcase_create("codec");
 
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_add_test(tcase, every_type_of_field_comes_back_as_it_was);
     tcase_add_loop_test(tcase, absent_and_null_leave_zero_and_zero_is_not_written, 0,
                         ARRAY_LEN(EMPTY));

@@ -4,19 +4,8 @@
 #include "common/base/arena.h"
 #include "common/base/digest.h"
 #include "common/base/map.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 START_TEST(sha256_is_that_of_fips_180)
 {
@@ -128,7 +117,7 @@ int main(void)
     Suite *suite = suite_create("digest");
     TCase *tcase = tcase_create("digest");
 
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_add_test(tcase, sha256_is_that_of_fips_180);
     tcase_add_loop_test(tcase, base64_is_that_of_rfc_4648, 0, ARRAY_LEN(PAIRS));
     tcase_add_loop_test(tcase, what_is_no_base64_is_refused, 0, ARRAY_LEN(REFUSED));

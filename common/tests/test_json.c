@@ -3,21 +3,9 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static const char *printed(const cJSON *item)
 {
@@ -435,7 +423,7 @@ int main(void)
     Suite *suite = suite_create("json");
     TCase *tcase = tcase_create("json");
 
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_set_timeout(tcase, 20);
     tcase_add_loop_test(tcase, every_digit_and_byte_is_kept, 0, ARRAY_LEN(KEPT));
     tcase_add_loop_test(tcase, what_is_not_json_is_refused, 0, ARRAY_LEN(REFUSED));

@@ -8,6 +8,7 @@
 #include "common/base/str.h"
 #include "common/json/json.h"
 #include "common/tests/json_documents.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -239,6 +240,14 @@ static void expect_round_trip(const cJSON *ours, const struct buf *numbers)
     ck_assert_str_eq(json_text(arena, again, NULL), written);
 }
 
+static void expect_copied(const cJSON *ours)
+{
+    const cJSON *copy = arena_own(arena, json_copy(ours), json_free);
+
+    ck_assert_str_eq(json_text(arena, copy, NULL), json_text(arena, ours, NULL));
+    expect_json_linked(copy);
+}
+
 static void compare(const char *bytes, size_t len)
 {
     CLEANUP(buf_releasep) struct buf numbers = BUF_INIT(MAX_DOCUMENT);
@@ -267,6 +276,10 @@ static void compare(const char *bytes, size_t len)
 
     expect_same(ours, theirs, &next);
     ck_assert_str_eq(next, ""); /* all of them were met */
+    expect_json_linked(ours);
+    expect_copied(ours);
+    ck_assert_str_eq(json_text(arena, theirs, NULL),
+                     arena_own(arena, cJSON_PrintUnformatted(theirs), free));
     expect_round_trip(ours, &numbers);
 }
 

@@ -1,10 +1,10 @@
-/* The trees that json_parse builds and the texts that json_text makes of them, beside those of cJSON. */
+/* Trees of which a part is not built or kept as text, how large they may be, and what may be done to them. */
 #include <stdlib.h>
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
-#include "common/tests/random.h"
+#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 static struct arena *arena;
@@ -31,114 +31,6 @@ static const cJSON *parsed_without(const char *text, const char *const *unread)
     ck_assert_msg(r == 0, "%s: %s", text, err.message);
     return json;
 }
-
-/* Links backwards, too: cJSON appends by them. */
-static void expect_linked(const cJSON *container)
-{
-    const cJSON *before = NULL;
-
-    json_for_each (item, container) {
-        if (before)
-            ck_assert_ptr_eq(item->prev, before);
-        before = item;
-        expect_linked(item);
-    }
-    if (before)
-        ck_assert_ptr_eq(container->child->prev, before);
-}
-
-static void expect_as_cjson(const char *text)
-{
-    cJSON *theirs = arena_own(arena, cJSON_Parse(text), json_free);
-    const cJSON *ours = parsed_without(text, NULL);
-    char *printed = arena_own(arena, cJSON_PrintUnformatted(theirs), free);
-
-    ck_assert(cJSON_Compare(ours, theirs, true));
-    ck_assert_str_eq(json_text(arena, ours, NULL), printed);
-    ck_assert_str_eq(json_text(arena, theirs, NULL), printed);
-    expect_linked(ours);
-
-    const cJSON *copy = arena_own(arena, json_copy(ours), json_free);
-    ck_assert_str_eq(json_text(arena, copy, NULL), printed);
-    expect_linked(copy);
-}
-
-static const char *const TEXTS[] = {
-    "0",
-    "-1",
-    "999999999999999",
-    "-999999999999999",
-    "0.5",
-    "-2.25",
-    "1e+20",
-    "2147483648",
-    "true",
-    "null",
-    "{}",
-    "[ ]",
-    " { \"a\" : [ 1 , { \"b\" : null } , \"c\" ] , \"d\" : { } } ",
-    "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
-    "\"\\u0001\\u001f\\u007f\\u00e4\\u20ac\\uD83D\\ude00!\"",
-    "{\"\":\"\",\"\\u0061\\n\":1,\"\xc3\xa4\":\"\xe2\x82\xac\"}",
-    "[\"a\\\\\",\"\\\\\\\"\",{\"k\\\"\":\"v\\\"\"}]",
-    "[[[[1],2],3],[]]",
-    "{\"a\":true,\"b\":false,\"c\":null,\"A\":\"x\"}",
-};
-
-START_TEST(tree_and_text_are_those_of_cjson)
-{
-    expect_as_cjson(TEXTS[_i]);
-}
-END_TEST
-
-static cJSON *random_value(uint64_t *seed, int depth)
-{
-    static const char *const STRINGS[] = { "",
-                                           "plain",
-                                           "quote \" and \\",
-                                           "\n\t\x01",
-                                           "\xc3\xa4",
-                                           "\xf0\x9f\x98\x80",
-                                           "a longer one: 0123456789" };
-    uint64_t kind = random_below(seed, depth ? 7 : 5);
-    cJSON *value;
-
-    switch (kind) {
-    case 0:
-        return cJSON_CreateNumber((double)random_below(seed, 1000000) - 500000);
-    case 1:
-        return cJSON_CreateNumber((double)random_below(seed, 1000) / 8);
-    case 2:
-        return cJSON_CreateBool((cJSON_bool)random_below(seed, 2));
-    case 3:
-        return cJSON_CreateNull();
-    case 4:
-        return cJSON_CreateString(STRINGS[random_below(seed, ARRAY_LEN(STRINGS))]);
-    case 5:
-        value = cJSON_CreateArray();
-        for (uint64_t i = random_below(seed, 5); i; i--)
-            cJSON_AddItemToArray(value, random_value(seed, depth - 1));
-        return value;
-    default:
-        value = cJSON_CreateObject();
-        for (uint64_t i = random_below(seed, 24); i; i--) /* more than are compared in pairs */
-            json_set(value, arena_printf(arena, "%d\"%s", (int)i, STRINGS[i % ARRAY_LEN(STRINGS)]),
-                     random_value(seed, depth - 1));
-        return value;
-    }
-}
-
-START_TEST(random_trees_are_read_and_written_as_cjson_does)
-{
-    for (unsigned i = 0; i < 200; i++) {
-        uint64_t seed = i + 1;
-        cJSON *tree = arena_own(arena, random_value(&seed, 4), json_free);
-
-        expect_as_cjson(arena_own(arena, cJSON_PrintUnformatted(tree), free));
-        expect_as_cjson(arena_own(arena, cJSON_Print(tree), free)); /* with blanks */
-    }
-}
-END_TEST
 
 static const char *const UNREAD[] = { "file", "spec.file", "spec.env", "status.a.b", NULL };
 
@@ -169,7 +61,7 @@ START_TEST(members_that_nobody_reads_are_not_built)
 {
     ck_assert_str_eq(json_text(arena, parsed_without(LEFT_OUT[_i].text, UNREAD), NULL),
                      LEFT_OUT[_i].kept);
-    expect_linked(parsed_without(LEFT_OUT[_i].text, UNREAD));
+    expect_json_linked(parsed_without(LEFT_OUT[_i].text, UNREAD));
 }
 END_TEST
 
@@ -306,8 +198,6 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, tree_and_text_are_those_of_cjson, 0, ARRAY_LEN(TEXTS));
-    tcase_add_test(tcase, random_trees_are_read_and_written_as_cjson_does);
     tcase_add_loop_test(tcase, members_that_nobody_reads_are_not_built, 0, ARRAY_LEN(LEFT_OUT));
     tcase_add_test(tcase, what_is_not_built_must_be_json_all_the_same);
     tcase_add_loop_test(tcase,

@@ -1,20 +1,8 @@
 #include "common/base/str.h"
 #include "common/json/jsonpatch.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static cJSON *value_of(const char *text)
 {
@@ -193,7 +181,7 @@ int main(void)
     Suite *suite = suite_create("jsonpatch");
     TCase *tcase = tcase_create("jsonpatch");
 
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tcase, only_what_differs_becomes_an_operation, 0, ARRAY_LEN(CASES));
     tcase_add_test(tcase, each_operation_sees_what_the_earlier_ones_did);
     tcase_add_test(tcase, the_document_stays_as_it_is);

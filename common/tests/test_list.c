@@ -4,22 +4,10 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/watch.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 /* Counts, and insists on the order of names. */
 struct seen {
@@ -237,7 +225,7 @@ int main(void)
 {
     Suite *suite = suite_create("list");
     TCase *c = tcase_create("list");
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, arena_set_up, arena_tear_down);
     tcase_add_loop_test(c, every_object_comes_once_in_pages_of_500, 0, ARRAY_LEN(SIZES));
     tcase_add_test(c, the_item_function_ends_the_list_with_its_error);
     tcase_add_test(c, selector_token_and_metadata_are_asked_for);

@@ -3,19 +3,8 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static const struct {
     const char *text;
@@ -114,7 +103,7 @@ int main(void)
     Suite *suite = suite_create("names");
     TCase *tc = tcase_create("names");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tc, a_child_name_is_a_valid_name_of_an_object, 0, (int)ARRAY_LEN(NAMES));
     tcase_add_test(tc, texts_that_would_become_one_name_stay_two);
     tcase_add_test(tc, a_child_name_is_the_same_for_ever);

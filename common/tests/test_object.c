@@ -4,21 +4,9 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/object.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static const char OBJECT[] =
     "{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u-1\","
@@ -235,7 +223,7 @@ int main(void)
 {
     Suite *s = suite_create("object");
     TCase *c = tcase_create("object");
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, arena_set_up, arena_tear_down);
     tcase_add_test(c, an_object_has_its_header_and_its_whole_text);
     tcase_add_test(c, an_object_needs_only_a_name);
     tcase_add_test(c, age_is_the_creation_timestamp_and_then_the_uid);

@@ -2,22 +2,10 @@
 
 #include <string.h>
 
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
 
 /* How long it is when packed; it comes back as it was. */
 static size_t packed_len(const char *text)
@@ -107,7 +95,7 @@ int main(void)
     Suite *suite = suite_create("packing");
     TCase *tcase = tcase_create("packing");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tcase, every_text_comes_back_as_it_was, 0, (int)ARRAY_LEN(TEXTS));
     tcase_add_test(tcase, objects_of_these_kinds_need_half_the_space);
     tcase_add_test(tcase, random_texts_come_back_as_they_were);

@@ -4,20 +4,9 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void set_up(void)
-{
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
 
 START_TEST(help_and_version_end_in_success_and_silence)
 {
@@ -83,7 +72,7 @@ int main(void)
     Suite *suite = suite_create("program");
     TCase *tcase = tcase_create("program");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_add_test(tcase, help_and_version_end_in_success_and_silence);
     tcase_add_test(tcase, unusable_options_end_in_2_and_their_error);
     tcase_add_test(tcase, a_program_that_did_its_work_ends_in_success_and_silence);

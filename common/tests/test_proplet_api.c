@@ -1,19 +1,7 @@
 #include "common/api/proplet.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static struct proplet decoded(const char *text)
 {
@@ -128,7 +116,7 @@ int main(void)
     Suite *suite = suite_create("proplet_api");
     TCase *tc = tcase_create("proplet_api");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_test(tc, a_spec_with_every_field_comes_back_as_it_was);
     tcase_add_test(tc, a_status_with_every_field_comes_back_as_it_was);
     tcase_add_test(tc, not_being_alive_is_written_too);

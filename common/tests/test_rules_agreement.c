@@ -6,6 +6,7 @@
 #include "common/api/quantity.h"
 #include "common/api/validate.h"
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
@@ -19,19 +20,6 @@ static const struct {
     { "crds/federatedjobs.yaml", &FEDERATEDJOB_SPEC_RULES },
     { "crds/trainingrounds.yaml", &TRAININGROUND_SPEC_RULES },
 };
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static bool is_text(const cJSON *item, const char *text)
 {
@@ -281,7 +269,7 @@ int main(void)
     Suite *suite = suite_create("rules_agreement");
     TCase *tc = tcase_create("rules_agreement");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tc, the_table_is_the_schema, 0, (int)ARRAY_LEN(CRDS));
     tcase_add_test(tc, secrets_and_modules_are_never_shown);
     suite_add_tcase(suite, tc);

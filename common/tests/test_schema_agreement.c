@@ -8,6 +8,7 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
@@ -30,19 +31,6 @@ static const struct crd {
 
 /* Seconds become microseconds in 64 bits, and that must not overflow. */
 #define MAX_NUMBER INT32_MAX
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static const cJSON *version_of(const struct crd *crd)
 {
@@ -440,7 +428,7 @@ int main(void)
     Suite *suite = suite_create("schema_agreement");
     TCase *tc = tcase_create("schema_agreement");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tc, schema_and_table_have_the_same_fields_types_and_values, 0, COUNT);
     tcase_add_loop_test(tc, every_field_has_a_description, 0, COUNT);
     tcase_add_test(tc, the_other_defaults_are_those_of_the_code);

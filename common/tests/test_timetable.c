@@ -3,23 +3,12 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 #include "common/tests/tzif.h"
 
 #define TIMES 4
 #define US_PER_S 1000000
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static struct timetable table_of(const char *schedule, const char *rule)
 {
@@ -165,7 +154,7 @@ int main(void)
     Suite *suite = suite_create("timetable");
     TCase *tc = tcase_create("timetable");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tc, a_schedule_has_these_times, 0, (int)ARRAY_LEN(TABLE));
     tcase_add_test(tc, an_interval_counts_from_its_anchor);
     tcase_add_test(tc, there_is_an_end_of_time);

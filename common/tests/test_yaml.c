@@ -1,20 +1,8 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/json/yaml.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static const struct {
     const char *yaml;
@@ -153,7 +141,7 @@ int main(void)
     Suite *suite = suite_create("yaml");
     TCase *tcase = tcase_create("yaml");
 
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tcase, yaml_becomes_the_json_it_means, 0, ARRAY_LEN(SAME));
     tcase_add_loop_test(tcase, what_json_cannot_say_is_refused_with_the_line, 0,
                         ARRAY_LEN(REFUSED));

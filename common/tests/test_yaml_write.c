@@ -4,25 +4,13 @@
 #include "common/base/str.h"
 #include "common/json/yaml.h"
 #include "common/json/yaml_write.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 
 #define MAX_TEXT ((size_t)64 << 20)
 #define TREES 3000
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static const char *written(const cJSON *item)
 {
@@ -248,8 +236,8 @@ START_TEST(any_tree_is_read_as_it_was)
         ck_assert_msg(json_equal(read_again(text), tree), "%s became\n%s which is %s",
                       json_text(arena, tree, NULL), text, json_text(arena, read_again(text), NULL));
         ck_assert_ptr_null(strstr(text, "\n---"));
-        teardown();
-        setup();
+        arena_tear_down();
+        arena_set_up();
     }
 }
 END_TEST
@@ -397,7 +385,7 @@ int main(void)
     TCase *c = tcase_create("all");
 
     tcase_set_timeout(c, 120);
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, arena_set_up, arena_tear_down);
     tcase_add_loop_test(c, objects_are_written_as_kubectl_would, 0, ARRAY_LEN(SAME));
     tcase_add_loop_test(c, what_could_be_something_else_is_quoted, 0, ARRAY_LEN(TRICKY));
     tcase_add_test(c, any_tree_is_read_as_it_was);

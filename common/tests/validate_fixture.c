@@ -53,11 +53,6 @@ const cJSON *object_with(struct arena *arena, const char *kind, const char *patc
     return arena_own(arena, apply_merge_patch(json_copy(least), parsed(arena, patch)), json_free);
 }
 
-validate_fn *validator_of(const char *kind)
-{
-    return KINDS[find(kind)].validate;
-}
-
 static struct field_errors *check(struct arena *arena, const char *kind, const cJSON *object,
                                   const cJSON *old)
 {
@@ -68,7 +63,7 @@ static struct field_errors *check(struct arena *arena, const char *kind, const c
         .errors = field_errors_create(arena),
     };
 
-    validator_of(kind)(&validation);
+    KINDS[find(kind)].validate(&validation);
     return validation.errors;
 }
 

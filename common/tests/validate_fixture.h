@@ -4,11 +4,9 @@
 
 #include "common/api/validate.h"
 
-/* "task", "proplet", "propellerjob", "federatedjob", "traininground"; patch: RFC 7396, NULL: none.
+/* "task", "task/status", "proplet", "propellerjob", "federatedjob", "traininground"; patch: RFC 7396, NULL: none.
  */
 const cJSON *object_with(struct arena *arena, const char *kind, const char *patch);
-/* The validator of the kind; "task/status" as well. */
-validate_fn *validator_of(const char *kind);
 
 /* What is wrong, without "… is invalid: "; "": nothing. old may be NULL. */
 const char *errors_of(struct arena *arena, const char *kind, const cJSON *object, const cJSON *old);

@@ -11,18 +11,6 @@
 
 #define TOPIC(suffix) "m/d/c/c/control/proplet/" suffix
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static bool is_embedded(const char *file)
 {
     return str_has_prefix(file, "device/mcu/");
@@ -265,7 +253,7 @@ int main(void)
     Suite *suite = suite_create("captured messages");
     TCase *tcase = tcase_create("replay");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_loop_test(tcase, result_ends_the_task_of_its_device, 0, CAPTURED_RESULTS);
     tcase_add_loop_test(tcase, result_of_another_device_changes_nothing, 0, CAPTURED_RESULTS);
     tcase_add_loop_test(tcase, heartbeats_and_wills_decide_the_phase, 0, CAPTURED_ALIVE);

@@ -28,11 +28,6 @@ static void set_up(void)
     stage_run();
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 #define FILE "\"name\":\"t\",\"file\":\"AGFzbQEAAAA=\""
 static void create(const char *name, const char *more)
 {
@@ -332,7 +327,7 @@ int main(void)
     Suite *suite = suite_create("indexed devices");
     TCase *tcase = tcase_create("pods");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, tasks_spread_over_the_pods_and_each_answers_for_its_own);
     tcase_add_test(tcase, result_of_another_pod_is_none);
     tcase_add_test(tcase, pod_that_is_not_heard_gets_nothing);

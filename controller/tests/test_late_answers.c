@@ -9,13 +9,6 @@
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"monitoringProfile\":{\"enabled\":false}"
 #define MINUTE_MS 60000
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
 static void go_away(void)
 {
     const char *device = outside.runs[0].client;
@@ -178,7 +171,7 @@ int main(void)
     TCase *tcase = tcase_create("late answers");
 
     tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_loop_test(tcase, answer_counts_that_the_broker_hands_over_minutes_later, 0,
                         ARRAY_LEN(ENDS));
     tcase_add_loop_test(tcase, without_an_answer_it_ends_when_the_marker_is_back, 0,

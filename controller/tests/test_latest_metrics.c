@@ -9,18 +9,6 @@
 #define EXTERNAL "\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\","
 #define DEVICE_1 "\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"device-1\"}"
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static void device_measures(const char *client, int percent)
 {
     stage_receive("proplet/metrics",
@@ -221,7 +209,7 @@ int main(void)
     Suite *suite = suite_create("latest metrics");
     TCase *tcase = tcase_create("proplets");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_test(tcase, sample_of_a_device_is_written_with_the_next_refresh);
     tcase_add_test(tcase,
                    devices_that_measure_all_the_time_cost_the_refresh_budget_and_nothing_else);
@@ -230,7 +218,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("tasks");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_test(tcase, last_sample_of_a_task_comes_with_its_result);
     tcase_add_test(tcase, sample_of_a_task_alone_is_written_once_in_an_interval);
     tcase_add_test(tcase, task_without_a_new_sample_is_not_written);

@@ -245,16 +245,6 @@ START_TEST(finished_job_says_which_task_decided_it)
 }
 END_TEST
 
-START_TEST(name_that_is_taken_is_left_alone_by_a_job_that_fails)
-{
-    job("a b!a", "");
-    see("fx");
-    struct job_plan plan = plan_now();
-    ck_assert_uint_eq(plan.create_len, 0);
-    ck_assert_int_eq(plan.status.phase, JOB_FAILED);
-}
-END_TEST
-
 START_TEST(first_failure_stays_the_reason_whatever_fails_after_it)
 {
     job("a b", "");
@@ -445,7 +435,6 @@ int main(void)
     tcase_add_test(tcase, finished_job_says_which_task_decided_it);
     tcase_add_test(tcase, first_failure_stays_the_reason_whatever_fails_after_it);
     tcase_add_test(tcase, deadline_counts_from_the_start_and_not_while_suspended);
-    tcase_add_test(tcase, name_that_is_taken_is_left_alone_by_a_job_that_fails);
     tcase_add_test(tcase, deadline_that_passes_while_suspended_ends_nothing);
     tcase_add_test(tcase, deadline_ends_a_branch_for_failures_that_hangs);
     tcase_add_test(tcase, task_that_the_api_server_refuses_fails_the_job);

@@ -8,18 +8,6 @@
     "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"propletSelector\":{\"propletId\":\"alpha\"}"
 #define NOW_US INT64_C(1795255200000000)
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static const char *healthy(const char *proplet)
 {
     const cJSON *conditions =
@@ -176,7 +164,7 @@ int main(void)
     Suite *suite = suite_create("health of proplets");
     TCase *tcase = tcase_create("health");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_loop_test(tcase, health_of_a_device_is_unknown_until_a_result_comes, 0,
                         ARRAY_LEN(WORDS));
     tcase_add_test(tcase, device_is_healthy_until_three_tasks_ended_without_a_word_of_it);

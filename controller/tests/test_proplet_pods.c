@@ -42,22 +42,6 @@ static void set_up(void)
     stage_run();
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
-static unsigned requests(const char *method, const char *path)
-{
-    struct fake_request *all;
-    size_t len = fake_api_requests(stage.api, stage.arena, &all);
-    unsigned count = 0;
-
-    for (size_t i = 0; i < len; i++)
-        count += (!method || str_equal(all[i].method, method)) && strstr(all[i].path, path);
-    return count;
-}
-
 static void run_and_expect(const char *told)
 {
     stage_run();
@@ -166,14 +150,14 @@ START_TEST(nothing_is_written_when_nothing_changed)
 {
     pods_report(true);
     stage_run();
-    unsigned before = requests(NULL, "");
+    unsigned before = stage_requests(NULL, "");
     for (int i = 0; i < 10; i++) {
         pods_report(true); /* told again by the API server */
         stage_run();
     }
-    ck_assert_uint_eq(requests(NULL, ""), before);
-    ck_assert_uint_eq(requests("POST", "/deployments"), 1);
-    ck_assert_uint_eq(requests("PATCH", "/deployments/"), 0);
+    ck_assert_uint_eq(stage_requests(NULL, ""), before);
+    ck_assert_uint_eq(stage_requests("POST", "/deployments"), 1);
+    ck_assert_uint_eq(stage_requests("PATCH", "/deployments/"), 0);
 }
 END_TEST
 
@@ -182,7 +166,7 @@ START_TEST(change_of_the_proplet_is_rolled_out)
     pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
     stage_run();
     ck_assert_str_eq(pods_image(), "i:2");
-    ck_assert_uint_eq(requests("PATCH", "/deployments/"), 1);
+    ck_assert_uint_eq(stage_requests("PATCH", "/deployments/"), 1);
 }
 END_TEST
 
@@ -211,7 +195,7 @@ START_TEST(key_is_in_its_secret_and_nowhere_else)
         kube_controller_uid(pods_secret()),
         json_string(json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "?"));
     ck_assert_ptr_null(strstr(json_text(stage.arena, pods_deployment(), NULL), "sesame"));
-    ck_assert_uint_eq(requests("GET", "/secrets"), 0);
+    ck_assert_uint_eq(stage_requests("GET", "/secrets"), 0);
 }
 END_TEST
 
@@ -301,10 +285,10 @@ START_TEST(deployment_of_somebody_else_is_left_alone_and_said)
     ck_assert_str_eq(pods_image(), "theirs");
     ck_assert_int_eq(pods_replicas(), 7);
 
-    unsigned before = requests(NULL, "");
+    unsigned before = stage_requests(NULL, "");
     stage_wait_ms(1000);
     stage_run();
-    ck_assert_uint_eq(requests(NULL, ""), before); /* not hot */
+    ck_assert_uint_eq(stage_requests(NULL, ""), before); /* not hot */
 
     fall_silent();
     stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
@@ -322,7 +306,7 @@ START_TEST(deployment_of_somebody_else_stays_beside_a_stateful_set)
     stage_run();
     ck_assert_ptr_nonnull(stage_get(&KIND_STATEFULSET, "alpha-proplet"));
     ck_assert_str_eq(pods_image(), "theirs");
-    ck_assert_uint_eq(requests("DELETE", ""), 0);
+    ck_assert_uint_eq(stage_requests("DELETE", ""), 0);
 }
 END_TEST
 
@@ -337,7 +321,7 @@ START_TEST(deployment_of_another_operator_for_this_proplet_is_taken_over)
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_str_eq(pods_image(), "i:2");
     ck_assert_int_eq(pods_replicas(), 1);
-    ck_assert_uint_eq(requests("DELETE", "/deployments/"), 0);
+    ck_assert_uint_eq(stage_requests("DELETE", "/deployments/"), 0);
     ck_assert_str_eq(json_string(json_path(pods_deployment(), "metadata", "labels", "x", NULL), ""),
                      "y");
 }
@@ -495,7 +479,7 @@ int main(void)
     Suite *suite = suite_create("proplet_pods");
     TCase *tcase = tcase_create("pods");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, each_line_of_the_log_has_the_uid_of_its_proplet);
     tcase_add_test(tcase, task_over_mqtt_waits_for_the_pod_and_for_its_device);
     tcase_add_test(tcase, start_waits_while_the_pod_is_gone);

@@ -41,11 +41,6 @@ static void set_up(void)
     capture_start(STDERR_FILENO);
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static int on_event(void *ctx, const cJSON *event, struct error *err UNUSED)
 {
     size_t *count = ctx;
@@ -181,7 +176,7 @@ int main(void)
     Suite *suite = suite_create("quoted_text");
     TCase *tcase = tcase_create("planted");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, error_of_a_device);
     tcase_add_test(tcase, error_of_a_device_that_is_tried_again);
     tcase_add_test(tcase, error_of_a_device_of_a_broadcast);

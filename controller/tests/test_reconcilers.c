@@ -37,11 +37,6 @@ static void set_up(void)
     stage_run();
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static const char *ready_reason(const char *proplet)
 {
     const cJSON *object = stage_get(&KIND_PROPLET, proplet);
@@ -612,7 +607,7 @@ int main(void)
     Suite *suite = suite_create("reconcilers");
     TCase *tcase = tcase_create("tasks");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, task_needs_three_status_writes_and_a_finalizer);
     tcase_add_loop_test(tcase, a_result_that_cannot_be_stored_fails_its_task_with_the_reason, 0,
                         ARRAY_LEN(NOT_STORED));
@@ -640,7 +635,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("proplets");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, second_claimant_of_an_identity_gets_no_tasks);
     tcase_add_test(tcase, claimant_is_woken_when_the_one_before_it_is_replaced);
     tcase_add_test(tcase, nothing_is_sent_on_a_channel_that_a_microcontroller_has);

@@ -8,13 +8,6 @@
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
 #define CONFIRM_MS 31000
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
 static void expect_task(const char *phase, const char *proplet)
 {
     ck_assert_str_eq(stage_task_string("phase"), phase);
@@ -274,7 +267,7 @@ int main(void)
     Suite *suite = suite_create("recovery");
     TCase *tcase = tcase_create("recovery");
 
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_test(tcase, first_start_on_a_device_that_came_up_waits_for_a_marker);
     tcase_add_test(tcase, start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits);
     tcase_add_test(tcase, no_start_goes_out_before_its_result_would_be_heard);

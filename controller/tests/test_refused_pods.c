@@ -10,22 +10,6 @@ static void set_up(void)
     stage_set_up(outside_roundtrip, outside_between);
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
-static unsigned requests(const char *method, const char *path)
-{
-    struct fake_request *all;
-    size_t len = fake_api_requests(stage.api, stage.arena, &all);
-    unsigned count = 0;
-
-    for (size_t i = 0; i < len; i++)
-        count += str_equal(all[i].method, method) && strstr(all[i].path, path);
-    return count;
-}
-
 static void run_and_expect(const char *told)
 {
     stage_run();
@@ -66,22 +50,22 @@ START_TEST(refused_pods_of_a_stateful_set_are_said_as_its_events_say)
     put_event("old", uid, "2026-01-01T00:00:01Z", "violates PodSecurity restricted");
     put_event("new", uid, "2026-01-01T00:00:02Z", "pod p-0 is forbidden: exceeded quota: q");
     put_event("other", "another", "2026-01-01T00:00:03Z", "violates PodSecurity restricted");
-    ck_assert_uint_eq(requests("GET", "/events"), 0);
+    ck_assert_uint_eq(stage_requests("GET", "/events"), 0);
     report_missing_pods(0);
     run_and_expect("Initializing False QuotaExceeded");
-    unsigned asked = requests("GET", "/events");
+    unsigned asked = stage_requests("GET", "/events");
     ck_assert_uint_le(asked, 2); /* once more after its own status */
 
     /* Another pod of the same refusal is no news, and it is not asked again at once. */
-    unsigned writes = requests("PATCH", "/status");
+    unsigned writes = stage_requests("PATCH", "/status");
     put_event("next", uid, "2026-01-01T00:00:04Z", "pod p-1 is forbidden: exceeded quota: q");
     stage_wait_ms(PODS_EVENT_MS / 2);
     stage_run();
-    ck_assert_uint_eq(requests("GET", "/events"), asked);
+    ck_assert_uint_eq(stage_requests("GET", "/events"), asked);
     stage_wait_ms(PODS_EVENT_MS);
     run_and_expect("Initializing False QuotaExceeded");
-    ck_assert_uint_eq(requests("GET", "/events"), asked + 1);
-    ck_assert_uint_eq(requests("PATCH", "/status"), writes);
+    ck_assert_uint_eq(stage_requests("GET", "/events"), asked + 1);
+    ck_assert_uint_eq(stage_requests("PATCH", "/status"), writes);
 
     report_missing_pods(3);
     run_and_expect("Initializing False PodsNotReady");
@@ -94,7 +78,7 @@ int main(void)
     Suite *suite = suite_create("refused_pods");
     TCase *tcase = tcase_create("pods");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, refused_pods_of_a_stateful_set_are_said_as_its_events_say);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

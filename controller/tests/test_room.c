@@ -19,15 +19,8 @@
 
 static void set_up(void)
 {
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
+    outside_set_up();
     stage_put_proplet("beta", PROPLET("device-2", "", CORDONED));
-}
-
-static void tear_down(void)
-{
-    stage_tear_down();
 }
 
 static const char *task_name(int i)
@@ -427,7 +420,7 @@ int main(void)
     TCase *tcase = tcase_create("room");
 
     tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, freed_place_wakes_one_task_however_many_wait);
     tcase_add_test(tcase, room_for_five_wakes_five);
     tcase_add_loop_test(tcase, who_waits_is_told_that_the_reason_has_changed, 0, 2);

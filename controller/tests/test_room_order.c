@@ -289,11 +289,6 @@ static void set_up(void)
     stage_run();
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 START_TEST(same_choices_as_an_oracle_that_compares_all_with_all)
 {
     static const struct scheduler *const SCHEDULERS[] = { &SCHEDULER_ROUND_ROBIN,
@@ -317,7 +312,7 @@ int main(void)
     TCase *tcase = tcase_create("room: order");
 
     tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_loop_test(tcase, same_choices_as_an_oracle_that_compares_all_with_all, 0, 15);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -17,20 +17,13 @@
 
 static void set_up(void)
 {
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
+    outside_set_up();
     stage_put_proplet("alpha", PROPLET("device-1"));
     stage_put_proplet("beta", PROPLET("device-2"));
     for (int i = 2; i < PROPLETS; i++)
         stage_put_proplet(arena_printf(stage.arena, "p-%02d", i),
                           arena_printf(stage.arena, PROPLET("absent-%d"), i));
     stage_run();
-}
-
-static void tear_down(void)
-{
-    stage_tear_down();
 }
 
 static int compared(void)
@@ -148,7 +141,7 @@ int main(void)
     TCase *tcase = tcase_create("room at scale");
 
     tcase_set_timeout(tcase, 600);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
     tcase_add_test(tcase, ten_thousand_that_wait_are_not_compared_with_every_proplet);
     tcase_add_test(tcase, those_who_are_pinned_elsewhere_are_passed_over);
     tcase_add_test(tcase, suspended_tasks_take_no_turn_when_a_proplet_changes);

@@ -41,11 +41,6 @@ static void set_up(void)
     ck_assert_str_eq(stage_task_string("phase"), "running");
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static int64_t replicas(void)
 {
     return json_int(json_path(stage_get(&KIND_DEPLOYMENT, "one-daemon"), "spec", "replicas", NULL),
@@ -137,7 +132,7 @@ int main(void)
     Suite *suite = suite_create("task_daemon");
     TCase *tc = tcase_create("task_daemon");
 
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, set_up, stage_tear_down);
     tcase_add_loop_test(tc, a_daemon_that_somebody_scaled_is_one_pod_again, 0, 2);
     tcase_add_test(tc, it_waits_anew_where_somebody_else_put_it_back);
     tcase_add_loop_test(tc, one_that_may_not_be_put_back_is_suspended_all_the_same, 0, 3);

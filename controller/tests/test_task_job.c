@@ -64,18 +64,6 @@ START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
 }
 END_TEST
 
-START_TEST(result_that_is_there_counts_more_than_the_order)
-{
-    world_running();
-    world.observed.job_order = JOB_ORDER_STOP;
-    world_result(WORLD_CHANNEL,
-                 "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\",\"error\":null}");
-    struct task_plan plan = world_plan();
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-    ck_assert(!plan.publish_stop);
-}
-END_TEST
-
 /* It may have answered while nobody led. */
 START_TEST(order_waits_for_the_backlog_of_the_last_leader)
 {
@@ -91,15 +79,6 @@ START_TEST(order_waits_for_the_backlog_of_the_last_leader)
 }
 END_TEST
 
-START_TEST(what_ended_before_the_order_stays_as_it_is)
-{
-    world_finished(TASK_COMPLETED);
-    world.observed.job_order = JOB_ORDER_STOP;
-    struct task_plan plan = world_plan();
-    world_expect_rest(&plan);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("task: orders of its job");
@@ -108,9 +87,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_loop_test(tcase, order_ends_a_task_for_good_unless_it_is_for_failures, 0,
                         ARRAY_LEN(OBEYS));
-    tcase_add_test(tcase, result_that_is_there_counts_more_than_the_order);
     tcase_add_test(tcase, order_waits_for_the_backlog_of_the_last_leader);
-    tcase_add_test(tcase, what_ended_before_the_order_stays_as_it_is);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -153,15 +153,6 @@ START_TEST(choice_is_written_before_anything_is_published)
 }
 END_TEST
 
-START_TEST(every_assignment_is_an_attempt_of_its_own)
-{
-    world.status->attempt = 4;
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.attempt, 5);
-}
-END_TEST
-
 START_TEST(start_is_published_to_what_was_written)
 {
     world_assigned();
@@ -233,16 +224,6 @@ START_TEST(choice_of_an_earlier_leader_waits_until_the_backlog_is_drained)
 }
 END_TEST
 
-START_TEST(own_choice_does_not_wait_for_the_backlog)
-{
-    world_assigned();
-    world.observed.backlog_drained = false;
-    struct task_plan plan = world_plan();
-
-    ck_assert(plan.publish_start);
-}
-END_TEST
-
 START_TEST(start_is_not_published_twice_when_the_write_after_it_failed)
 {
     world_assigned();
@@ -300,19 +281,6 @@ START_TEST(suspended_while_scheduled_gives_its_proplet_back)
 }
 END_TEST
 
-START_TEST(suspended_without_a_proplet_says_that_it_is_suspended)
-{
-    world_assigned();
-    world.observed.proplet.exists = false;
-    struct task_plan plan = world_plan();
-    world_do(&plan);
-    world_suspended();
-    plan = world_plan();
-
-    world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
-}
-END_TEST
-
 static const struct {
     enum task_phase phase;
     const char *proplet;
@@ -364,7 +332,6 @@ int main(void)
     tcase_add_test(tcase, first_status_says_what_it_was_decided_on);
     tcase_add_test(tcase, finalizer_comes_before_the_choice);
     tcase_add_test(tcase, choice_is_written_before_anything_is_published);
-    tcase_add_test(tcase, every_assignment_is_an_attempt_of_its_own);
     tcase_add_loop_test(tcase, candidates_are_gathered_for_whoever_may_be_assigned, 0,
                         ARRAY_LEN(CANDIDATES_NEEDED));
     suite_add_tcase(suite, tcase);
@@ -375,11 +342,9 @@ int main(void)
     tcase_add_test(tcase, scheduled_task_waits_for_its_proplet_and_keeps_it);
     tcase_add_test(tcase, scheduled_task_whose_proplet_was_deleted_is_chosen_for_again);
     tcase_add_test(tcase, choice_of_an_earlier_leader_waits_until_the_backlog_is_drained);
-    tcase_add_test(tcase, own_choice_does_not_wait_for_the_backlog);
     tcase_add_test(tcase, start_is_not_published_twice_when_the_write_after_it_failed);
     tcase_add_loop_test(tcase, suspended_while_scheduled_gives_its_proplet_back, 0,
                         ARRAY_LEN(SUSPENDS));
-    tcase_add_test(tcase, suspended_without_a_proplet_says_that_it_is_suspended);
     tcase_add_test(tcase, start_that_can_never_be_sent_fails_the_task_that_never_started);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -126,18 +126,6 @@ START_TEST(any_word_of_the_device_confirms_the_stop)
 }
 END_TEST
 
-START_TEST(somebody_elses_word_confirms_no_stop)
-{
-    world_running();
-    delete_it();
-    world_result("dom-1/chan-2", "{\"task_id\":\"" WORLD_UID "\"}");
-    struct task_plan plan = world_plan();
-
-    ck_assert(!plan.release);
-    ck_assert_uint_eq(plan.rejected[RESULT_OTHER_CHANNEL], 1);
-}
-END_TEST
-
 static void expect_release_with_warning(const struct task_plan *plan)
 {
     ck_assert(plan->release);
@@ -179,20 +167,6 @@ START_TEST(device_that_comes_back_in_time_is_told_again)
 
     ck_assert(plan.publish_stop);
     ck_assert(!plan.release);
-}
-END_TEST
-
-START_TEST(stop_timeout_goes_on_through_a_fail_over)
-{
-    world_running();
-    delete_it();
-    world_wait_ms(STOP_MS - 1000);
-    world_new_leader();
-    world.observed.attempt.deleting_ms = world.observed.now_ms;
-    struct task_plan plan = world_plan();
-
-    ck_assert(plan.publish_stop);
-    ck_assert_uint_eq(plan.requeue_after_ms, 1000);
 }
 END_TEST
 
@@ -244,15 +218,6 @@ START_TEST(daemon_goes_when_its_stop_is_out)
 }
 END_TEST
 
-START_TEST(daemon_whose_stop_cannot_be_published_waits_without_haste)
-{
-    delete_daemon();
-    struct task_plan plan = world_plan();
-
-    ck_assert_uint_eq(plan.requeue_after_ms, STOP_MS);
-}
-END_TEST
-
 START_TEST(daemon_that_says_it_started_is_not_stopped_by_that)
 {
     delete_daemon();
@@ -262,50 +227,6 @@ START_TEST(daemon_that_says_it_started_is_not_stopped_by_that)
 
     ck_assert_int_eq(plan.release, _i);
     ck_assert_int_eq(plan.publish_stop, !_i);
-}
-END_TEST
-
-static const enum task_phase ENDS[] = { TASK_COMPLETED, TASK_FAILED };
-
-START_TEST(finished_task_stays_as_it_is)
-{
-    world_finished(ENDS[_i]);
-    world_suspended();
-    world.status->observed_generation = world.observed.generation;
-    world_wait_ms(3600000);
-    struct task_plan plan = world_plan();
-
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.requeue_after_ms, 0);
-}
-END_TEST
-
-START_TEST(finished_task_is_deleted_when_its_time_to_live_is_over)
-{
-    world_finished(ENDS[_i]);
-    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 60 };
-    struct task_plan plan = world_plan();
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.requeue_after_ms, 60000);
-
-    world_wait_ms(59999);
-    plan = world_plan();
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.requeue_after_ms, 1);
-
-    world_wait_ms(1);
-    plan = world_plan();
-    ck_assert(plan.remove);
-}
-END_TEST
-
-START_TEST(time_to_live_of_nought_deletes_at_once)
-{
-    world_finished(TASK_COMPLETED);
-    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 0 };
-    struct task_plan plan = world_plan();
-
-    ck_assert(plan.remove);
 }
 END_TEST
 
@@ -401,24 +322,17 @@ int main(void)
     tcase_add_loop_test(tcase, deleted_task_that_may_run_is_stopped_once_and_waits, 0,
                         ARRAY_LEN(MAY_RUN));
     tcase_add_loop_test(tcase, any_word_of_the_device_confirms_the_stop, 0, 2);
-    tcase_add_test(tcase, somebody_elses_word_confirms_no_stop);
     tcase_add_loop_test(tcase, device_that_never_answers_holds_a_deletion_for_the_stop_timeout, 0,
                         2);
     tcase_add_test(tcase, device_that_comes_back_in_time_is_told_again);
-    tcase_add_test(tcase, stop_timeout_goes_on_through_a_fail_over);
     tcase_add_test(tcase, stop_timeout_does_not_need_the_clock_of_the_api_server);
     tcase_add_test(tcase, task_deleted_while_nobody_ran_is_told_to_stop_all_the_same);
     tcase_add_test(tcase, daemon_goes_when_its_stop_is_out);
-    tcase_add_test(tcase, daemon_whose_stop_cannot_be_published_waits_without_haste);
     tcase_add_loop_test(tcase, daemon_that_says_it_started_is_not_stopped_by_that, 0, 2);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("ends");
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, finished_task_stays_as_it_is, 0, ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tcase, finished_task_is_deleted_when_its_time_to_live_is_over, 0,
-                        ARRAY_LEN(ENDS));
-    tcase_add_test(tcase, time_to_live_of_nought_deletes_at_once);
     tcase_add_loop_test(tcase, time_to_live_of_any_size_is_taken, 0, 3);
     tcase_add_test(tcase, task_of_unknown_end_is_not_deleted_for_its_age);
     tcase_add_test(tcase, interrupted_task_rests_while_it_is_suspended);

@@ -79,19 +79,6 @@ START_TEST(running_task_is_lost_with_its_proplet)
 }
 END_TEST
 
-START_TEST(seconds_of_the_spec_are_its_patience)
-{
-    world_running();
-    world.spec->proplet_lost_seconds = (struct json_opt_int){ true, 7 };
-    go_offline();
-    struct task_plan plan = world_plan();
-    ck_assert_uint_eq(plan.requeue_after_ms, 7000);
-    world_wait_ms(7000);
-    plan = world_plan();
-    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
-}
-END_TEST
-
 START_TEST(waiting_task_says_so_once_and_goes_on_when_the_device_is_back)
 {
     world_running();
@@ -166,20 +153,6 @@ START_TEST(scheduled_task_of_a_lost_proplet_moves_in_one_write)
 }
 END_TEST
 
-START_TEST(scheduled_task_without_another_proplet_waits_for_one)
-{
-    world_assigned();
-    go_offline();
-    world_wait_ms(LOST_MS);
-    ck_assert(task_needs_candidates(&world.observed));
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
-    ck_assert_ptr_null(plan.status.assigned_proplet);
-    ck_assert_str_eq(plan.status.reason, "NoCandidates");
-}
-END_TEST
-
 START_TEST(cordon_before_the_start_moves_the_task)
 {
     world_assigned();
@@ -234,21 +207,6 @@ START_TEST(cordon_behind_the_start_changes_nothing)
     ck_assert(!plan.assign);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
-}
-END_TEST
-
-START_TEST(start_without_acknowledgement_is_published_again_behind_a_marker)
-{
-    world_assigned();
-    start_without_acknowledgement();
-    world.observed.may_start = false;
-    struct task_plan plan = world_plan();
-    world_expect_rest(&plan);
-
-    world.observed.may_start = true;
-    plan = world_plan();
-    ck_assert(plan.publish_start);
-    ck_assert_int_eq(plan.status.attempt, 1);
 }
 END_TEST
 
@@ -321,17 +279,6 @@ START_TEST(result_that_a_stop_crossed_counts)
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-}
-END_TEST
-
-START_TEST(error_without_a_stop_is_a_failure)
-{
-    world_running();
-    world_result(WORLD_CHANNEL, CANCELLED);
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
-    ck_assert_str_eq(plan.status.reason, "DeviceError");
 }
 END_TEST
 
@@ -422,18 +369,6 @@ START_TEST(scheduled_task_stays_while_the_brake_holds)
 }
 END_TEST
 
-START_TEST(deleted_proplet_is_lost_whatever_the_brake_says)
-{
-    world_running();
-    go_offline();
-    hold();
-    world.observed.proplet.exists = false;
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("task_plan: lost and stopped");
@@ -441,12 +376,10 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_loop_test(tcase, running_task_is_lost_with_its_proplet, 0, ARRAY_LEN(RUNNING));
-    tcase_add_test(tcase, seconds_of_the_spec_are_its_patience);
     tcase_add_test(tcase, waiting_task_says_so_once_and_goes_on_when_the_device_is_back);
     tcase_add_test(tcase, nobody_is_lost_who_had_no_time_to_be_heard);
     tcase_add_loop_test(tcase, scheduled_task_of_a_lost_proplet_moves_in_one_write, 0,
                         ARRAY_LEN(SCHEDULED));
-    tcase_add_test(tcase, scheduled_task_without_another_proplet_waits_for_one);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("brake");
@@ -454,14 +387,12 @@ int main(void)
     tcase_add_loop_test(tcase, nobody_is_lost_while_the_brake_holds, 0, ARRAY_LEN(RUNNING));
     tcase_add_test(tcase, held_task_goes_on_when_its_device_is_back);
     tcase_add_test(tcase, scheduled_task_stays_while_the_brake_holds);
-    tcase_add_test(tcase, deleted_proplet_is_lost_whatever_the_brake_says);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("before and behind the start");
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_loop_test(tcase, cordon_before_the_start_moves_the_task, 0, 2);
     tcase_add_loop_test(tcase, cordon_behind_the_start_changes_nothing, 0, 3);
-    tcase_add_test(tcase, start_without_acknowledgement_is_published_again_behind_a_marker);
     tcase_add_test(tcase, what_nothing_confirms_waits_for_the_backlog);
     suite_add_tcase(suite, tcase);
 
@@ -469,7 +400,6 @@ int main(void)
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_loop_test(tcase, word_on_a_stop_is_not_taken_for_a_failure, 0, ARRAY_LEN(STOPS));
     tcase_add_loop_test(tcase, result_that_a_stop_crossed_counts, 0, ARRAY_LEN(STOPS));
-    tcase_add_test(tcase, error_without_a_stop_is_a_failure);
     tcase_add_test(tcase, stop_of_a_start_whose_write_failed_begins_anew);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

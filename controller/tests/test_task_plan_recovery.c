@@ -129,17 +129,6 @@ START_TEST(restart_ends_what_was_started_before_it)
 }
 END_TEST
 
-START_TEST(restart_of_another_device_is_acknowledged_and_nothing_else)
-{
-    world_running();
-    world.observed.restart.sequence = 50;
-    struct task_plan plan = world_plan();
-
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.ack_up_to, 50);
-}
-END_TEST
-
 START_TEST(attempt_that_is_not_out_survives_a_restart)
 {
     world_assigned();
@@ -151,26 +140,6 @@ START_TEST(attempt_that_is_not_out_survives_a_restart)
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert(!plan.publish_stop);
     ck_assert_uint_eq(plan.ack_up_to, 50);
-}
-END_TEST
-
-START_TEST(start_whose_running_write_failed_begins_anew_in_one_write)
-{
-    world_assigned();
-    struct task_plan plan = world_plan();
-    world_act(&plan);
-    restart(1);
-    plan = world_plan();
-
-    ck_assert(plan.assign && plan.publish_stop && !plan.publish_start);
-    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
-    ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
-    ck_assert_int_eq(plan.status.attempt, 2);
-    ck_assert_int_eq(plan.status.device_restarts.value, 1);
-
-    world_do(&plan);
-    plan = world_plan();
-    ck_assert(plan.publish_start);
 }
 END_TEST
 
@@ -255,17 +224,6 @@ START_TEST(fourth_restart_of_a_run_fails_it)
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "DeviceRestarts");
     ck_assert_str_eq(plan.status.error, "devices were started anew 4 times while it ran");
-}
-END_TEST
-
-START_TEST(restart_ends_the_wait_for_a_stop)
-{
-    world_running();
-    world.observed.deleted_us = world.observed.now_us;
-    restart(500);
-    struct task_plan plan = world_plan();
-
-    ck_assert(plan.release);
 }
 END_TEST
 
@@ -460,15 +418,12 @@ int main(void)
     tcase_add_test(tcase, restart_ends_an_attempt_and_the_next_is_on_the_same_proplet);
     tcase_add_test(tcase, proplet_that_does_not_fit_any_more_is_not_chosen_again);
     tcase_add_loop_test(tcase, restart_ends_what_was_started_before_it, 0, ARRAY_LEN(RESTARTS));
-    tcase_add_test(tcase, restart_of_another_device_is_acknowledged_and_nothing_else);
     tcase_add_loop_test(tcase, attempt_that_is_not_out_survives_a_restart, 0, 2);
-    tcase_add_test(tcase, start_whose_running_write_failed_begins_anew_in_one_write);
     tcase_add_loop_test(tcase, result_counts_whatever_side_of_the_restart_it_is_on, 0, 2);
     tcase_add_loop_test(tcase, word_of_a_daemon_counts_behind_the_restart, 0, 2);
     tcase_add_test(tcase, word_of_a_daemon_before_the_restart_does_not_hide_it);
     tcase_add_test(tcase, restart_fails_a_task_whose_policy_says_so);
     tcase_add_test(tcase, fourth_restart_of_a_run_fails_it);
-    tcase_add_test(tcase, restart_ends_the_wait_for_a_stop);
     tcase_add_test(tcase, restart_of_a_suspended_task_is_a_suspension);
     suite_add_tcase(suite, tcase);
 

@@ -47,31 +47,6 @@ START_TEST(result_is_stored_as_it_came)
 }
 END_TEST
 
-START_TEST(result_before_the_running_write_completes_from_scheduled)
-{
-    world_assigned();
-    world_result(WORLD_CHANNEL, RESULT("\"results\":\"42\""));
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-    ck_assert(!plan.publish_start);
-    ck_assert_int_eq(plan.status.started_at_us, world.observed.now_us);
-    ck_assert_str_eq(world_condition(&plan, "Started"), "True ResultReceived: ");
-}
-END_TEST
-
-START_TEST(result_comes_before_suspension_and_deadline)
-{
-    world_running();
-    world_suspended();
-    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 0 };
-    world_result(WORLD_CHANNEL, RESULT("\"results\":\"42\""));
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-}
-END_TEST
-
 START_TEST(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop)
 {
     if (_i)
@@ -87,20 +62,6 @@ START_TEST(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop)
     ck_assert_ptr_null(plan.status.error);
     ck_assert(!plan.publish_stop && !plan.has_payload);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
-}
-END_TEST
-
-START_TEST(unconfirmed_start_becomes_certain_with_its_result)
-{
-    world.observed.task.spec.monitoring_profile = &(struct monitoring_profile){
-        .enabled = { true, false },
-    };
-    world_running();
-    world_result(WORLD_CHANNEL, RESULT("\"results\":\"42\""));
-    struct task_plan plan = world_plan();
-
-    ck_assert_str_eq(world_condition(&plan, "Started"), "True ResultReceived: ");
-    ck_assert_int_eq(plan.status.started_at_us, world.status->started_at_us);
 }
 END_TEST
 
@@ -356,29 +317,6 @@ START_TEST(daemon_goes_on_after_its_result)
 }
 END_TEST
 
-START_TEST(result_of_a_daemon_does_not_hide_its_deadline)
-{
-    run_daemon();
-    world.spec->active_deadline_seconds = (struct json_opt_int){ true, 61 };
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
-    ck_assert_uint_eq(plan.requeue_after_ms, 60000);
-}
-END_TEST
-
-START_TEST(result_of_a_daemon_does_not_hide_its_suspension)
-{
-    run_daemon();
-    world_suspended();
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
-    ck_assert(plan.publish_stop);
-    ck_assert_uint_eq(plan.ack_up_to, LAST);
-}
-END_TEST
-
 START_TEST(error_of_a_daemon_fails_it)
 {
     world.spec->daemon = true;
@@ -417,11 +355,8 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_loop_test(tcase, result_is_stored_as_it_came, 0, ARRAY_LEN(VALUES));
-    tcase_add_test(tcase, result_before_the_running_write_completes_from_scheduled);
-    tcase_add_test(tcase, result_comes_before_suspension_and_deadline);
     tcase_add_loop_test(tcase, error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop, 0,
                         2);
-    tcase_add_test(tcase, unconfirmed_start_becomes_certain_with_its_result);
     tcase_add_loop_test(tcase, result_counts_only_from_the_device_that_was_given_the_attempt, 0,
                         ARRAY_LEN(JUDGED));
     tcase_add_test(tcase, first_of_two_results_counts_and_both_are_dealt_with);
@@ -437,8 +372,6 @@ int main(void)
     tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
     tcase_add_test(tcase, daemon_that_reports_in_is_running);
     tcase_add_test(tcase, daemon_goes_on_after_its_result);
-    tcase_add_test(tcase, result_of_a_daemon_does_not_hide_its_deadline);
-    tcase_add_test(tcase, result_of_a_daemon_does_not_hide_its_suspension);
     tcase_add_test(tcase, error_of_a_daemon_fails_it);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -103,52 +103,12 @@ START_TEST(what_a_job_left_is_the_result)
 }
 END_TEST
 
-START_TEST(a_job_that_left_nothing_completes_without_results)
-{
-    running();
-    state(WORKLOAD_SUCCEEDED, NULL, NULL);
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-    ck_assert_ptr_null(plan.status.results);
-}
-END_TEST
-
-START_TEST(a_result_that_is_too_large_fails_with_its_size)
-{
-    running();
-    state(WORKLOAD_SUCCEEDED, NULL, NULL);
-    world.observed.max_result_bytes = 3;
-    world.observed.workload.results = parsed(world.arena, "12345");
-    struct task_plan plan = world_plan();
-
-    ck_assert_str_eq(plan.status.reason, "ResultTooLarge");
-    ck_assert(strstr(plan.status.error, "has 5 bytes, 3 are allowed"));
-}
-END_TEST
-
 /* What else there would be to do when the result of a Job is found. */
 static void pass_the_deadline(void)
 {
     world.spec->active_deadline_seconds = (struct json_opt_int){ true, 1 };
     world_wait_ms(60000);
 }
-
-static void lose_the_proplet(void)
-{
-    world.observed.proplet = (struct observed_proplet){ 0 };
-}
-
-START_TEST(a_result_counts_whatever_else_there_is_to_do)
-{
-    static void (*const ALSO[])(void) = { pass_the_deadline, world_suspended, lose_the_proplet };
-
-    running();
-    state(WORKLOAD_SUCCEEDED, NULL, NULL);
-    ALSO[_i]();
-    ck_assert_int_eq(world_plan().status.phase, TASK_COMPLETED);
-}
-END_TEST
 
 START_TEST(a_failed_job_fails_it_for_the_reason_of_its_pod)
 {
@@ -218,25 +178,6 @@ START_TEST(a_job_without_a_pod_is_looked_at_soon_and_then_seldom)
     ck_assert_uint_eq(world_plan().requeue_after_ms, TASK_WORKLOAD_PODLESS_MS);
     world_wait_ms(TASK_WORKLOAD_PODLESS_MS);
     ck_assert_uint_eq(world_plan().requeue_after_ms, TASK_WORKLOAD_PODLESS_AGAIN_MS);
-}
-END_TEST
-
-START_TEST(a_disrupted_pod_is_another_attempt_and_no_failure)
-{
-    running();
-    state(WORKLOAD_DISRUPTED, "PodDisrupted", "drained");
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
-    ck_assert_str_eq(plan.status.reason, "PodDisrupted");
-    ck_assert_int_eq(plan.status.failures, 0);
-    world_do(&plan);
-    state(WORKLOAD_ABSENT, NULL, NULL);
-    plan = world_plan();
-    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-    world_do(&plan);
-    plan = world_plan();
-    ck_assert_int_eq(plan.status.attempt, 2);
 }
 END_TEST
 
@@ -313,18 +254,6 @@ START_TEST(a_deleted_task_waits_for_nobody)
     ck_assert(plan.release && !plan.publish_stop);
     ck_assert(task_workload_is_leftover(&world.observed, 1, false));
     ck_assert(task_workload_is_leftover(&world.observed, 1, true));
-}
-END_TEST
-
-START_TEST(a_daemon_that_is_gone_is_made_again_as_the_same_attempt)
-{
-    world.spec->daemon = true;
-    running();
-    state(WORKLOAD_ABSENT, NULL, NULL);
-    struct task_plan plan = world_plan();
-
-    ck_assert(plan.create_workload);
-    world_expect_rest(&plan);
 }
 END_TEST
 
@@ -424,22 +353,17 @@ int main(void)
     tcase_add_test(tc, without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s);
     tcase_add_test(tc, a_container_that_started_makes_it_running);
     tcase_add_loop_test(tc, what_a_job_left_is_the_result, 0, 2);
-    tcase_add_test(tc, a_job_that_left_nothing_completes_without_results);
-    tcase_add_test(tc, a_result_that_is_too_large_fails_with_its_size);
-    tcase_add_loop_test(tc, a_result_counts_whatever_else_there_is_to_do, 0, 3);
     tcase_add_test(tc, a_failed_job_fails_it_for_the_reason_of_its_pod);
     tcase_add_test(tc, what_holds_up_a_pod_is_told_once);
     tcase_add_test(tc, a_pod_that_cannot_start_has_its_time_and_fails_then);
     tcase_add_test(tc, a_pod_that_waits_for_room_waits_for_ever);
     tcase_add_test(tc, a_job_without_a_pod_is_looked_at_soon_and_then_seldom);
-    tcase_add_test(tc, a_disrupted_pod_is_another_attempt_and_no_failure);
     tcase_add_test(tc, a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once);
     tcase_add_test(tc, a_run_survives_so_many_disruptions_and_none_with_policy_fail);
     tcase_add_test(tc, nothing_that_a_device_says_ends_it);
     tcase_add_test(tc, a_deadline_and_a_suspend_are_written_before_the_job_goes);
     tcase_add_test(tc, a_suspended_task_whose_job_failed_is_interrupted);
     tcase_add_test(tc, a_deleted_task_waits_for_nobody);
-    tcase_add_test(tc, a_daemon_that_is_gone_is_made_again_as_the_same_attempt);
     tcase_add_test(tc, a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up);
     tcase_add_test(tc, only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay);
     tcase_add_loop_test(tc, a_job_has_the_deadline_of_its_task_from_when_its_container_runs, 0,

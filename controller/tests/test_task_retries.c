@@ -6,18 +6,6 @@
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/torture.h"
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static void act(void (*function)(void))
 {
     function();
@@ -109,7 +97,7 @@ int main(void)
     Suite *suite = suite_create("task: retries");
     TCase *tcase = tcase_create("stage");
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
     tcase_add_test(tcase, restart_puts_the_old_run_and_its_error_into_the_history);
     tcase_add_test(tcase, history_holds_as_many_runs_as_its_limit);
     tcase_add_test(tcase, task_that_backs_off_writes_nothing);

@@ -77,12 +77,6 @@ START_TEST(there_are_as_many_retries_as_the_limit_says)
 }
 END_TEST
 
-START_TEST(without_a_limit_nothing_is_tried_again)
-{
-    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
-}
-END_TEST
-
 static const struct {
     const char *reason;
     enum lost_policy policy;
@@ -175,22 +169,6 @@ START_TEST(event_of_a_failure_with_retries_left_is_retrying)
 }
 END_TEST
 
-START_TEST(nothing_happens_before_its_time_and_it_is_woken_then)
-{
-    allow_retries(1);
-    world_running();
-    fail_attempt("trap");
-    struct task_plan plan = world_plan();
-
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.requeue_after_ms, 10000);
-    world_wait_ms(9999);
-    plan = world_plan();
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.requeue_after_ms, 1);
-}
-END_TEST
-
 START_TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count)
 {
     allow_retries(1);
@@ -211,72 +189,6 @@ START_TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, 2);
     ck_assert_int_eq(plan.status.run, 0);
-}
-END_TEST
-
-/* Fails as often as it can: the counts are those of the attempts, and the delays grow. */
-START_TEST(exhausted_after_exactly_the_limit_and_one)
-{
-    int64_t limit = _i;
-
-    allow_retries(limit);
-    world_running();
-    for (int64_t failures = 1; failures <= limit; failures++) {
-        fail_attempt("trap");
-        ck_assert_int_eq(world.status->failures, failures);
-        ck_assert_int_eq(world.status->attempt, failures);
-        ck_assert(task_is_backing_off(&world.observed));
-        world_new_leader(); /* all that counts is in the status */
-        world.observed.backlog_drained = true;
-        world_wait_ms(retry_delay_s(failures) * 1000 - 1);
-        struct task_plan plan = world_plan();
-        world_expect_rest(&plan);
-        world_wait_ms(1);
-        for (int i = 0; i < 3; i++) {
-            plan = world_plan();
-            world_do(&plan);
-        }
-        ck_assert_int_eq(world.status->phase, TASK_RUNNING);
-    }
-    fail_attempt("last trap");
-    ck_assert_int_eq(world.status->failures, limit + 1);
-    ck_assert_int_eq(world.status->attempt, limit + 1);
-    ck_assert_str_eq(world.status->error, "last trap");
-    expect_failed_for_good("DeviceError");
-    world_wait_ms(3600000);
-    struct task_plan plan = world_plan();
-    world_expect_rest(&plan);
-}
-END_TEST
-
-START_TEST(success_of_a_retry_leaves_no_sign_of_failure_but_the_count)
-{
-    allow_retries(3);
-    world_running();
-    fail_attempt("trap");
-    world_wait_ms(10000);
-    settle();
-    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"42\"}", WORLD_UID ".2");
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-    ck_assert_int_eq(plan.status.failures, 1);
-    ck_assert_str_eq(world_condition(&plan, "Failed"), "");
-    ck_assert_str_eq(world_condition(&plan, "Completed"), "True ResultReceived: ");
-}
-END_TEST
-
-START_TEST(result_of_the_failed_attempt_changes_nothing_any_more)
-{
-    allow_retries(3);
-    world_running();
-    fail_attempt("trap");
-    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"42\"}", WORLD_UID);
-    struct task_plan plan = world_plan();
-
-    world_expect_rest(&plan);
-    ck_assert_uint_eq(plan.rejected[RESULT_NOT_RUNNING], 1);
-    ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
 }
 END_TEST
 
@@ -333,18 +245,6 @@ START_TEST(lowered_limit_ends_it_without_counting_again)
 }
 END_TEST
 
-START_TEST(raised_limit_revives_nothing)
-{
-    world_running();
-    fail_attempt("trap");
-    expect_failed_for_good("DeviceError");
-    allow_retries(3);
-    settle();
-    ck_assert_int_eq(world.status->phase, TASK_FAILED);
-    expect_failed_for_good("DeviceError");
-}
-END_TEST
-
 static const struct {
     enum job_order order;
     bool for_failures;
@@ -395,48 +295,6 @@ START_TEST(interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_susp
 }
 END_TEST
 
-START_TEST(time_to_live_does_not_begin_before_the_last_retry)
-{
-    allow_retries(1);
-    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 1 };
-    world_running();
-    fail_attempt("trap");
-    world_wait_ms(5000);
-    struct task_plan plan = world_plan();
-
-    world_expect_rest(&plan);
-}
-END_TEST
-
-START_TEST(deletion_while_it_backs_off_stops_nothing_and_waits_for_nobody)
-{
-    allow_retries(1);
-    world_running();
-    fail_attempt("trap");
-    world.observed.deleted_us = world.observed.now_us;
-    struct task_plan plan = world_plan();
-
-    ck_assert(plan.release);
-    ck_assert(!plan.publish_stop);
-}
-END_TEST
-
-START_TEST(retry_of_a_run_does_not_wait_for_dependencies_again)
-{
-    static const char *needs[] = { "gone" };
-
-    allow_retries(1);
-    world_running();
-    world.spec->depends_on = (struct json_strings){ needs, 1 };
-    fail_attempt("trap");
-    world_wait_ms(10000);
-    struct task_plan plan = world_plan();
-    world_do(&plan);
-    ck_assert_int_eq(world.status->phase, TASK_PENDING);
-    ck_assert(!task_awaits_dependencies(&world.observed.task));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("task_retry_plan");
@@ -446,28 +304,19 @@ int main(void)
     tcase_add_loop_test(tcase, delay_doubles_from_ten_seconds_to_five_minutes, 0,
                         ARRAY_LEN(DELAYS));
     tcase_add_loop_test(tcase, there_are_as_many_retries_as_the_limit_says, 0, ARRAY_LEN(LIMITS));
-    tcase_add_test(tcase, without_a_limit_nothing_is_tried_again);
     tcase_add_loop_test(tcase, what_another_attempt_cannot_mend_is_final, 0, ARRAY_LEN(REASONS));
     tcase_add_test(tcase, daemon_that_is_always_restarted_needs_no_limit);
     tcase_add_test(tcase,
                    failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes);
     tcase_add_test(tcase, event_of_a_failure_with_retries_left_is_retrying);
-    tcase_add_test(tcase, nothing_happens_before_its_time_and_it_is_woken_then);
     tcase_add_test(tcase, at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count);
-    tcase_add_loop_test(tcase, exhausted_after_exactly_the_limit_and_one, 0, 8);
-    tcase_add_test(tcase, success_of_a_retry_leaves_no_sign_of_failure_but_the_count);
-    tcase_add_test(tcase, result_of_the_failed_attempt_changes_nothing_any_more);
     tcase_add_test(tcase,
                    suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_time_is_over);
     tcase_add_test(tcase, resumed_before_its_time_it_backs_off_on);
     tcase_add_test(tcase, lowered_limit_ends_it_without_counting_again);
-    tcase_add_test(tcase, raised_limit_revives_nothing);
     tcase_add_loop_test(tcase, job_that_stops_ends_a_task_that_backs_off, 0, ARRAY_LEN(ORDERS));
     tcase_add_test(tcase,
                    interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended);
-    tcase_add_test(tcase, time_to_live_does_not_begin_before_the_last_retry);
-    tcase_add_test(tcase, deletion_while_it_backs_off_stops_nothing_and_waits_for_nobody);
-    tcase_add_test(tcase, retry_of_a_run_does_not_wait_for_dependencies_again);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -77,22 +77,6 @@ START_TEST(value_that_a_task_is_created_with_asks_for_nothing_more)
 }
 END_TEST
 
-START_TEST(asked_for_while_it_runs_it_runs_again_when_it_has_ended)
-{
-    world_running();
-    ask("again");
-    struct task_plan plan = world_plan();
-    world_expect_rest(&plan);
-    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"42\"}", WORLD_UID);
-    plan = world_plan();
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-    world_do(&plan);
-    plan = world_plan();
-    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-    ck_assert(plan.new_run);
-}
-END_TEST
-
 START_TEST(asked_for_while_it_backs_off_it_does_not_wait_and_has_all_its_retries_again)
 {
     world.spec->backoff_limit = (struct json_opt_int){ true, 1 };
@@ -143,40 +127,6 @@ START_TEST(task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended)
 }
 END_TEST
 
-START_TEST(restart_comes_before_the_time_to_live)
-{
-    world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 1 };
-    world_finished(TASK_COMPLETED);
-    world_wait_ms(60000);
-    ask("now");
-    struct task_plan plan = world_plan();
-    ck_assert(!plan.remove);
-    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-}
-END_TEST
-
-START_TEST(new_run_looks_at_its_dependencies_and_its_later_attempts_do_not)
-{
-    struct task *task = &world.observed.task;
-
-    ck_assert(task_awaits_dependencies(task));
-    world_finished(TASK_COMPLETED);
-    ask("now");
-    struct task_plan plan = world_plan();
-    world_do(&plan);
-    ck_assert(task_awaits_dependencies(task));
-    settle();
-    world_suspended();
-    settle();
-    ck_assert_int_eq(task->status.phase, TASK_INTERRUPTED);
-    world.spec->suspend = false;
-    plan = world_plan();
-    world_do(&plan);
-    ck_assert_int_eq(task->status.phase, TASK_PENDING);
-    ck_assert(!task_awaits_dependencies(task));
-}
-END_TEST
-
 static const char *text_of(const cJSON *history)
 {
     return json_text(world.arena, history, NULL);
@@ -222,13 +172,10 @@ int main(void)
                         0, ARRAY_LEN(ENDS));
     tcase_add_test(tcase, value_that_was_acted_on_restarts_nothing);
     tcase_add_test(tcase, value_that_a_task_is_created_with_asks_for_nothing_more);
-    tcase_add_test(tcase, asked_for_while_it_runs_it_runs_again_when_it_has_ended);
     tcase_add_test(tcase,
                    asked_for_while_it_backs_off_it_does_not_wait_and_has_all_its_retries_again);
     tcase_add_test(tcase, skipped_task_says_once_that_it_cannot_begin_again);
     tcase_add_test(tcase, task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended);
-    tcase_add_test(tcase, restart_comes_before_the_time_to_live);
-    tcase_add_test(tcase, new_run_looks_at_its_dependencies_and_its_later_attempts_do_not);
     tcase_add_test(tcase, history_holds_the_last_runs_without_their_results);
     tcase_add_test(tcase, history_of_no_length_is_none);
     suite_add_tcase(suite, tcase);

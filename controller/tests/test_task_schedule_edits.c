@@ -2,26 +2,6 @@
 #include "common/tests/tzif.h"
 #include "controller/tests/schedule_world.h"
 
-START_TEST(what_passes_while_it_is_suspended_is_not_caught_up)
-{
-    schedule_run_to(TASK_COMPLETED);
-    schedule_step();
-    world_suspended();
-    struct task_plan plan = schedule_step();
-    ck_assert_int_eq(plan.status.next_run_us, 0);
-    ck_assert_uint_eq(plan.requeue_after_ms, 0);
-    world_wait_ms(5 * HOUR_MS);
-    plan = world_plan();
-    world_expect_rest(&plan);
-
-    world.spec->suspend = false;
-    world.observed.generation++;
-    plan = schedule_step();
-    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-    schedule_expect_time(plan.status.next_run_us, "2026-11-21T16:30:00Z");
-}
-END_TEST
-
 START_TEST(suspended_before_its_first_run_it_says_so)
 {
     world.spec->suspend = true;
@@ -29,22 +9,6 @@ START_TEST(suspended_before_its_first_run_it_says_so)
 
     world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
     ck_assert_int_eq(plan.status.next_run_us, 0);
-}
-END_TEST
-
-START_TEST(interrupted_run_goes_on_as_the_same_run)
-{
-    schedule_run_to(TASK_INTERRUPTED);
-    schedule_step();
-    world.spec->suspend = false;
-    world.observed.generation++;
-    struct task_plan plan = schedule_step();
-
-    ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-    ck_assert_int_eq(plan.status.run, 1);
-    plan = world_plan();
-    ck_assert(plan.assign);
-    ck_assert_int_eq(plan.status.attempt, 2);
 }
 END_TEST
 
@@ -212,9 +176,7 @@ int main(void)
     TCase *tc = tcase_create("task_schedule_edits");
 
     tcase_add_checked_fixture(tc, schedule_set_up, world_tear_down);
-    tcase_add_test(tc, what_passes_while_it_is_suspended_is_not_caught_up);
     tcase_add_test(tc, suspended_before_its_first_run_it_says_so);
-    tcase_add_test(tc, interrupted_run_goes_on_as_the_same_run);
     tcase_add_loop_test(tc, changed_schedule_counts_from_now_on, 0, (int)ARRAY_LEN(EDITS));
     tcase_add_test(tc, stored_time_is_due_even_if_the_zone_has_changed_since);
     tcase_add_test(tc, schedule_that_is_taken_away_lets_it_run_at_once);

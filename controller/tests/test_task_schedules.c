@@ -13,13 +13,6 @@
     "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"isRecurring\":true,\"schedule\":\"@every 60s\""
 #define MINUTE_MS 60000
 
-static void set_up(void)
-{
-    outside_reset();
-    stage_set_up(outside_roundtrip, outside_between);
-    stage_run();
-}
-
 static const cJSON *status(void)
 {
     return json_get(stage_get(&KIND_TASK, "one"), "status");
@@ -155,7 +148,7 @@ END_TEST
 
 static void set_up_cluster(void)
 {
-    set_up();
+    outside_set_up();
     cluster.on = true;
     cluster_set_up();
 }
@@ -227,7 +220,7 @@ int main(void)
     TCase *tc = tcase_create("task schedules");
     TCase *jobs = tcase_create("in the cluster");
 
-    tcase_add_checked_fixture(tc, set_up, stage_tear_down);
+    tcase_add_checked_fixture(tc, outside_set_up, stage_tear_down);
     tcase_add_test(tc, history_holds_the_runs_before_this_one_and_why_they_failed);
     tcase_add_test(tc, run_that_does_not_take_place_is_in_the_history_at_once_and_only_once);
     tcase_add_loop_test(tc, schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs, 0,

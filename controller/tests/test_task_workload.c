@@ -40,27 +40,10 @@ static void set_up(void)
     cluster_set_up();
 }
 
-static void tear_down(void)
-{
-    stage_tear_down();
-}
-
 static void create(void)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
-}
-
-/* Requests of this method whose path holds the text, so far. */
-static unsigned requests(const char *method, const char *text)
-{
-    struct fake_request *all;
-    size_t len = fake_api_requests(stage.api, stage.arena, &all);
-    unsigned count = 0;
-
-    for (size_t i = 0; i < len; i++)
-        count += str_equal(all[i].method, method) && strstr(all[i].path, text);
-    return count;
 }
 
 static const char *started(void)
@@ -102,11 +85,11 @@ START_TEST(a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free)
     ck_assert_str_eq(
         json_string(json_path(stage_get(NAMES[i].kind, NAMES[i].name), "data", "mine", NULL), ""),
         "1");
-    unsigned tries = requests("POST", path);
+    unsigned tries = stage_requests("POST", path);
     ck_assert_uint_le(tries, 3);
     stage_run();
-    ck_assert_uint_eq(requests("POST", path), tries);
-    ck_assert_uint_eq(requests("PATCH", path) + requests("DELETE", path), 0);
+    ck_assert_uint_eq(stage_requests("POST", path), tries);
+    ck_assert_uint_eq(stage_requests("PATCH", path) + stage_requests("DELETE", path), 0);
 
     stage_delete(NAMES[i].kind, NAMES[i].name);
     cluster.mood = CLUSTER_SUCCEEDS;
@@ -139,7 +122,7 @@ START_TEST(a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again)
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), REFUSALS[_i].phase);
     ck_assert_str_eq(stage_task_string("reason"), REFUSALS[_i].reason);
-    ck_assert_uint_le(requests("PATCH", "/status"), 3 * 2);
+    ck_assert_uint_le(stage_requests("PATCH", "/status"), 3 * 2);
     ck_assert_uint_eq(stage.errors, 0);
 }
 END_TEST
@@ -202,8 +185,8 @@ START_TEST(secrets_are_not_asked_for_unless_it_is_wanted)
     cluster.silent = true;
     create();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
-    ck_assert_uint_eq(requests("GET", "/secrets"), 0);
-    ck_assert_uint_eq(requests("GET", "/configmaps/one-job-result"), 1);
+    ck_assert_uint_eq(stage_requests("GET", "/secrets"), 0);
+    ck_assert_uint_eq(stage_requests("GET", "/configmaps/one-job-result"), 1);
 }
 END_TEST
 
@@ -279,7 +262,7 @@ START_TEST(leftover_that_is_being_deleted_is_not_deleted_again)
     stage_put_task("{" SPEC ",\"suspend\":true}");
     stage_run();
     ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
-    ck_assert_uint_eq(requests("DELETE", "/jobs/before"), 0);
+    ck_assert_uint_eq(stage_requests("DELETE", "/jobs/before"), 0);
 }
 END_TEST
 
@@ -389,9 +372,9 @@ START_TEST(a_task_with_a_job_costs_three_writes_of_its_status)
     fake_api_put(stage.api, &KIND_POD, stage_get(&KIND_POD, "one-job-pod")); /* a kubelet's word */
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
-    ck_assert_uint_eq(requests("PATCH", "/tasks/one/status"), 3);
-    ck_assert_uint_eq(requests("POST", "/jobs"), 1);
-    ck_assert_uint_eq(requests("POST", "/configmaps"), 1);
+    ck_assert_uint_eq(stage_requests("PATCH", "/tasks/one/status"), 3);
+    ck_assert_uint_eq(stage_requests("POST", "/jobs"), 1);
+    ck_assert_uint_eq(stage_requests("POST", "/configmaps"), 1);
 }
 END_TEST
 
@@ -400,7 +383,7 @@ int main(void)
     Suite *suite = suite_create("task_workload");
     TCase *tc = tcase_create("task_workload");
 
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, set_up, stage_tear_down);
     tcase_add_loop_test(tc, a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free, 0, 4);
     tcase_add_loop_test(tc, a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again, 0,
                         ARRAY_LEN(REFUSALS));

@@ -197,23 +197,6 @@ START_TEST(what_can_never_start_fails_before_any_task_is_made)
 }
 END_TEST
 
-/* Also when all updates are there. */
-START_TEST(a_round_that_cannot_go_on_fails_whatever_it_was_doing)
-{
-    begin("--", 2);
-    see("cc");
-    observed.round.status.phase = (enum round_phase)_i;
-    observed.problem = "JobMissing";
-    observed.problem_message = "no FederatedJob";
-    struct round_plan plan = plan_now();
-
-    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
-    ck_assert(!plan.aggregate);
-    ck_assert_uint_eq(plan.create_len, 0);
-    ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), "JobMissing");
-}
-END_TEST
-
 START_TEST(a_round_over_its_time_fails_and_says_who_was_missing)
 {
     begin("---", 2);
@@ -229,31 +212,6 @@ START_TEST(a_round_over_its_time_fails_and_says_who_was_missing)
     ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), ROUND_REASON_DEADLINE);
     ck_assert_str_eq(condition_text(&plan, "Failed", "message"),
                      "1 of 2 updates after 60 s; missing: b (Training), c (Failed: DeviceError)");
-}
-END_TEST
-
-START_TEST(a_new_leader_looks_at_what_the_broker_held_before_a_round_is_over)
-{
-    begin("--", 2);
-    see("co");
-    observed.backlog_drained = false;
-    observed.now_us += 61 * SECOND_US;
-    struct round_plan plan = plan_now();
-    ck_assert_int_eq(plan.status.phase, ROUND_RUNNING);
-
-    observed.now_us += 60 * SECOND_US; /* a broker that is away does not keep it for ever */
-    plan = plan_now();
-    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
-}
-END_TEST
-
-START_TEST(updates_that_are_there_count_even_when_the_time_is_over)
-{
-    begin("--", 2);
-    see("cc");
-    observed.now_us += 3600 * SECOND_US;
-    struct round_plan plan = plan_now();
-    ck_assert_int_eq(plan.status.phase, ROUND_AGGREGATING);
 }
 END_TEST
 
@@ -274,26 +232,6 @@ START_TEST(whose_updates_count_is_written_before_they_are_read_and_stays)
     ck_assert_int_eq(plan.status.phase, ROUND_COMPLETED);
     ck_assert_str_eq(plan.status.aggregated_model_ref, "model://sha256:0");
     ck_assert_str_eq(told(&plan), "Completed 2/2:; a=Received! b=Received! c=Stopped");
-}
-END_TEST
-
-START_TEST(an_update_that_does_not_fit_is_out_and_the_others_stay)
-{
-    begin("----", 2);
-    see("ccco");
-    struct round_plan plan = plan_now();
-    store(&plan);
-
-    see("cuco");
-    plan = plan_now();
-    ck_assert_str_eq(told(&plan),
-                     "Aggregating 2/2:; a=Received! b=Rejected c=Received! d=Training");
-    ck_assert(plan.aggregate);
-    store(&plan);
-    see("ccco");
-    plan = plan_now();
-    ck_assert_str_eq(told(&plan),
-                     "Aggregating 2/2:; a=Received! b=Rejected c=Received! d=Training");
 }
 END_TEST
 
@@ -340,23 +278,6 @@ START_TEST(a_suspended_round_makes_no_tasks_and_its_time_begins_anew)
 }
 END_TEST
 
-START_TEST(a_finished_round_stays_as_it_is)
-{
-    begin("--", 1);
-    see("ff");
-    struct round_plan plan = plan_now();
-    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
-    store(&plan);
-    see("cc");
-    observed.now_us += SECOND_US;
-    plan = plan_now();
-    ck_assert(json_equal(traininground_status_encode(arena, &plan.status),
-                         traininground_status_encode(arena, &observed.round.status)));
-    ck_assert_ptr_null(plan.event);
-    ck_assert_uint_eq(plan.requeue_after_ms, 0);
-}
-END_TEST
-
 /* Whatever happens, a round ends, and the second look at the same state changes nothing. */
 START_TEST(every_round_ends_and_nothing_is_written_twice)
 {
@@ -397,16 +318,10 @@ int main(void)
                         ARRAY_LEN(PLANS));
     tcase_add_test(tcase, participants_that_are_away_are_waited_for_until_the_deadline);
     tcase_add_test(tcase, what_can_never_start_fails_before_any_task_is_made);
-    tcase_add_loop_test(tcase, a_round_that_cannot_go_on_fails_whatever_it_was_doing, ROUND_PENDING,
-                        ROUND_COMPLETED);
     tcase_add_test(tcase, a_round_over_its_time_fails_and_says_who_was_missing);
-    tcase_add_test(tcase, a_new_leader_looks_at_what_the_broker_held_before_a_round_is_over);
-    tcase_add_test(tcase, updates_that_are_there_count_even_when_the_time_is_over);
     tcase_add_test(tcase, whose_updates_count_is_written_before_they_are_read_and_stays);
-    tcase_add_test(tcase, an_update_that_does_not_fit_is_out_and_the_others_stay);
     tcase_add_test(tcase, a_bad_update_among_the_first_k_does_not_spoil_the_round);
     tcase_add_test(tcase, a_suspended_round_makes_no_tasks_and_its_time_begins_anew);
-    tcase_add_test(tcase, a_finished_round_stays_as_it_is);
     tcase_add_test(tcase, every_round_ends_and_nothing_is_written_twice);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

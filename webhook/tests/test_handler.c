@@ -1,6 +1,7 @@
 #include "webhook/handler.h"
 
 #include "common/runtime/metrics.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 
@@ -10,19 +11,6 @@
     "\"u\",\"kind\":{\"group\":\"propeller.propeller.abstractmachines.fr\",\"version\":\"v1\","    \
     "\"kind\":\"Task\"},\"operation\":\"CREATE\",\"object\":{\"metadata\":{\"name\":\"x\"},"       \
     "\"spec\":{\"name\":\"t\",\"imageUrl\":\"%s\"}}}}"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
 
 static struct http_server_reply ask(const char *method, const char *path, const char *type,
                                     const char *body)
@@ -123,7 +111,7 @@ int main(void)
     Suite *suite = suite_create("handler");
     TCase *tc = tcase_create("handler");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_add_loop_test(tc, only_json_posted_to_a_known_path_is_reviewed, 0,
                         (int)ARRAY_LEN(REQUESTS));
     tcase_add_test(tc, too_many_values_are_413_and_what_is_no_review_400);

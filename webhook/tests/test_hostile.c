@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 #include "webhook/tests/raw_tls.h"
 #include "webhook/tests/review_files.h"
@@ -25,8 +26,6 @@
 /* One process answers slow requests, the other one cuts them after a second. */
 static struct webhook_process *patient, *hasty;
 static size_t review_count;
-static struct arena *arena;
-
 static bool ended_well;
 
 static void start_processes(void)
@@ -40,17 +39,6 @@ static void stop_processes(void)
     bool patient_did = webhook_process_stop(patient);
 
     ended_well = webhook_process_stop(hasty) && patient_did;
-}
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
 }
 
 static struct raw_tls *connect_to(const struct webhook_process *process)
@@ -159,11 +147,13 @@ START_TEST(tls_begins_with_1_2)
 }
 END_TEST
 
-START_TEST(a_body_of_8_mib_is_413)
+START_TEST(a_body_of_more_than_the_limit_is_413)
 {
     char *body = arena_alloc(arena, LARGE, 1);
 
     memset(body, ' ', LARGE);
+    ck_assert_int_eq(status_of_body(body, ADMISSION_MAX_BODY), 400);
+    ck_assert_int_eq(status_of_body(body, ADMISSION_MAX_BODY + 1), 413);
     ck_assert_int_eq(status_of_body(body, LARGE), 413);
 }
 END_TEST
@@ -352,13 +342,13 @@ int main(void)
 
     review_count = review_files_find();
     tcase_add_unchecked_fixture(tc, start_processes, stop_processes);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, every_review_is_answered_the_same_by_the_program);
     tcase_add_loop_test(tc, odd_requests_have_their_status, 0, (int)ARRAY_LEN(ODD));
     tcase_add_test(tc, without_tls_there_is_no_answer);
     tcase_add_test(tc, tls_begins_with_1_2);
-    tcase_add_test(tc, a_body_of_8_mib_is_413);
+    tcase_add_test(tc, a_body_of_more_than_the_limit_is_413);
     tcase_add_test(tc, a_body_of_8_mib_in_chunks_is_413);
     tcase_add_test(tc, nesting_of_100000_is_400);
     tcase_add_test(tc, three_million_values_are_413);
