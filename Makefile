@@ -207,6 +207,13 @@ unit-quick: unit-quick-build ## unit tests of make test: all of them plain, some
 print-quick-programs:
 	@echo $(QUICK_PROGRAMS)
 
+# What another process, a busy machine or the order of threads can disturb.
+.PHONY: unit-threaded print-threaded-programs
+unit-threaded: unit-quick-build
+	@e2e/tools/unit.sh $(foreach f,plain tsan,$$($(MAKE) --no-print-directory FLAVOUR=$f print-threaded-programs))
+print-threaded-programs:
+	@echo $(filter-out $(ONE_THREAD:%.c=$(OUT)/%),$(QUICK_PROGRAMS))
+
 .PHONY: check
 check: ## unit tests plain, under address+undefined and under thread sanitizer
 	@for flavour in plain asan tsan; do $(MAKE) $(JOBS) --no-print-directory FLAVOUR=$$flavour unit || exit 1; done
@@ -278,7 +285,7 @@ test: ## what a change must pass, in ten minutes (STAGE="lint unit": these alone
 test-full: ## everything, in stages; a stage that passed for this state is not run again unless named (STAGE=nodes)
 	@e2e/test.sh full $(STAGE)
 N ?= 20
-flakes: ## unit tests and cases of make test N (20) times on one core with a busy neighbour (STAGE=unit: these alone)
+flakes: ## what threads or time can disturb of make test, N (20) times on one core with a busy neighbour (STAGE=unit: these alone)
 	@e2e/test.sh flakes $(N) $(STAGE)
 
 .PHONY: bench

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test.sh quick [STAGE...]    what a change must pass (make test)
 # test.sh full [STAGE...]     everything that proves something (make test-full)
-# test.sh flakes N [STAGE...] unit and e2e of the quick suite N times on one core with a busy neighbour (make flakes)
+# test.sh flakes N [STAGE...] unit and e2e of the quick suite N times on one core with a busy neighbour (make flakes),
+#                             without programs of one thread, which nothing else on the machine can disturb
 #
 # With stages it runs these alone. Every suite goes on after a failure; the table at its end and its exit status tell.
 # docs/testing.md says what each stage proves. build/test/full.json holds what the full suite proved and for which
@@ -211,7 +212,7 @@ flakes() {
     trap "kill $neighbour 2>/dev/null" EXIT
     for ((round = 1; round <= $1; round++)); do
         : >"$TEST_FAILURES"
-        ! is_wanted unit || make --no-print-directory unit-quick >build/test/flakes.output 2>&1 || true
+        ! is_wanted unit || make --no-print-directory unit-threaded >build/test/flakes.output 2>&1 || true
         ! is_wanted e2e || E2E_LANES=1 quick_cases >>build/test/flakes.output 2>&1 || true
         if [[ -s $TEST_FAILURES ]]; then
             bad=$((bad + 1))

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 #include "controller/tests/sim/sim_world.h"
 
 #define MAX_AT_ONCE 16
+/* Processor time of a seed, which needs about 0.2 s. A thread that spins never lets
+ * the virtual clock go on, so this ends its seed with SIGXCPU. */
+#define MAX_SEED_S 60
 
 static const char KUBECONFIG[] =
     "apiVersion: v1\nkind: Config\ncurrent-context: sim\n"
@@ -98,6 +102,7 @@ static void begin(uint64_t seed)
         return;
     if (!getenv("SIM_TRACE"))
         (void)!freopen("/dev/null", "w", stderr);
+    setrlimit(RLIMIT_CPU, &(struct rlimit){ MAX_SEED_S, MAX_SEED_S });
     sim_run(seed, sim_world);
 }
 
