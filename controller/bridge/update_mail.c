@@ -57,7 +57,7 @@ const char *update_find_task(struct store *tasks, struct store *proplets, struct
         find_members(tasks, proplets, arena, round_uid, identity, &count);
 
     if (!task)
-        return store_count(tasks, INDEX_JOB, round_uid) ? "other_proplet" : "unknown_task";
+        return store_count(tasks, INDEX_OWNER, round_uid) ? "other_proplet" : "unknown_task";
     if (count != 1)
         return "other_proplet";
 

@@ -142,7 +142,7 @@ static void index_dependents(const cJSON *json, index_add_fn *add, void *ctx)
     }
 }
 
-static void index_job(const cJSON *json, index_add_fn *add, void *ctx)
+static void index_owner(const cJSON *json, index_add_fn *add, void *ctx)
 {
     const char *uid = kube_controller_uid(json);
 
@@ -175,7 +175,7 @@ void indexes_add_task(struct store *store)
     store_add_index(store, INDEX_OWED, index_owed);
     store_add_index(store, INDEX_WAITING, index_waiting);
     store_add_index(store, INDEX_DEPENDENTS, index_dependents);
-    store_add_index(store, INDEX_JOB, index_job);
+    store_add_index(store, INDEX_OWNER, index_owner);
 }
 
 static const char *connection_string(const cJSON *json, const char *key)

@@ -15,7 +15,7 @@
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
  *                                       Tasks, the time or its user can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
- *   INDEX_JOB       "<uid>"             by the object that controls them, such as a PropellerJob
+ *   INDEX_OWNER     "<uid>"             by the object that controls them
  *   INDEX_MEMBER    "<uid>/<proplet>"   by the object that controls them and the Proplet that they are on
  * Proplets
  *   INDEX_CLIENT    "<clientId>"        on whatever channel
@@ -28,7 +28,7 @@
 #define INDEX_OWED "owed"
 #define INDEX_WAITING "waiting"
 #define INDEX_DEPENDENTS "dependents"
-#define INDEX_JOB "job"
+#define INDEX_OWNER "owner"
 #define INDEX_MEMBER "member"
 #define INDEX_CLIENT "client"
 #define INDEX_IDENTITY "identity"

@@ -108,25 +108,26 @@ const cJSON *round_job(const struct shared *shared, struct arena *arena, const c
     return read_store(informer_store(shared->federated_jobs), arena, &name);
 }
 
-enum job_order round_order_of(const struct shared *shared, struct arena *arena, const cJSON *task)
+enum task_order round_order_of(void *self, struct arena *arena, const cJSON *task)
 {
+    const struct shared *shared = self;
     struct store *rounds = informer_store(shared->rounds);
     const char *uid = round_owns(task) ? kube_controller_uid(task) : NULL;
     struct kube_name name;
 
     if (!uid || !store_name_of_uid(rounds, uid, &name))
-        return JOB_ORDER_NONE;
+        return TASK_ORDER_NONE;
 
     const cJSON *round = read_store(rounds, arena, &name);
     if (!round)
-        return JOB_ORDER_NONE;
+        return TASK_ORDER_NONE;
 
     const cJSON *job = round_job(shared, arena, round);
     if (has_phase(round, ROUND_PHASE_NAMES[ROUND_COMPLETED]) && job_wants_late_updates(job))
-        return job_is_suspended(job) ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
+        return job_is_suspended(job) ? TASK_ORDER_SUSPEND : TASK_ORDER_NONE;
     if (round_is_final(round))
-        return JOB_ORDER_STOP;
-    return job_is_suspended(job) ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
+        return TASK_ORDER_STOP;
+    return job_is_suspended(job) ? TASK_ORDER_SUSPEND : TASK_ORDER_NONE;
 }
 
 static const cJSON *tree(struct arena *arena, struct kube_object *object)
@@ -143,7 +144,7 @@ static void wake_tasks(const struct shared *shared, struct arena *arena, const c
                        struct workqueue *queue)
 {
     struct object_list list =
-        store_find(informer_store(shared->tasks), arena, INDEX_JOB, round_uid);
+        store_find(informer_store(shared->tasks), arena, INDEX_OWNER, round_uid);
 
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
@@ -271,7 +272,7 @@ void traininground_map_task(void *self, struct kube_object *old, struct kube_obj
     if (!uid)
         return;
     uint32_t delay_ms =
-        round_settle_ms(store_find(informer_store(shared->tasks), arena, INDEX_JOB, uid).len);
+        round_settle_ms(store_find(informer_store(shared->tasks), arena, INDEX_OWNER, uid).len);
     wake_owner(rounds, before, delay_ms, queue);
     wake_owner(rounds, after, delay_ms, queue);
     if (round_owns(after ? after : before))

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "controller/shared/reconcilers.h"
-#include "controller/task/plan/job_order.h"
+#include "controller/task/owner.h"
 
 /*
  * Indexes of the TrainingRounds
@@ -19,11 +19,11 @@ watch_project_fn project_traininground;
 watch_project_fn project_federatedjob;
 
 /*
- * task: its tree. Of a round that ended: all stop; one that completed leaves its late Tasks alone
+ * For TRAININGROUND_OWNER; self: struct shared. Of a round that ended: all stop; one that completed leaves its late Tasks alone
  * where their updates are wanted (lateUpdates), until the job has ended. Of a suspended job: all are
  * suspended.
  */
-enum job_order round_order_of(const struct shared *shared, struct arena *arena, const cJSON *task);
+enum task_order round_order_of(void *self, struct arena *arena, const cJSON *task);
 
 /* It belongs to a TrainingRound: what it sends is an update. task: its tree. */
 bool round_owns(const cJSON *task);

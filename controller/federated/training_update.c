@@ -28,21 +28,6 @@ struct training {
     struct aggregator_settings settings;
 };
 
-void training_observe_mail(struct arena *arena, const struct mail *mail,
-                           const struct observed_proplet *proplet, struct observed_result *ret)
-{
-    size_t len = strcspn(mail->source, "#");
-
-    *ret = (struct observed_result){
-        .sequence = mail->sequence,
-        .channel = proplet->channel, /* whose it is was found by round and identity, or by its id */
-        .message = { .task_id = arena_strndup(arena, mail->source, len) },
-        .update = mail->body,
-        .update_len = mail->body_len,
-        .asker = mail->source[len] ? mail->source + len + 1 : NULL,
-    };
-}
-
 /* The API server is asked for what the cache lacks: a message never waits for a watch. */
 static int read_round(struct shared *shared, struct reconcile *rc, const cJSON *task,
                       struct kube_object **ret, struct error *err)
@@ -268,19 +253,20 @@ static bool is_active(const struct task_observed *observed)
     return phase == TASK_SCHEDULED || phase == TASK_RUNNING;
 }
 
-int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *json,
-                     struct task_observed *observed, struct error *err)
+static int read_results(void *self, struct reconcile *rc, const cJSON *json,
+                        struct task_observed *observed, struct error *err)
 {
+    struct shared *shared = self;
     struct training training = { .shared = shared, .arena = rc->arena, .observed = observed };
     struct observed_result *results = (struct observed_result *)(uintptr_t)observed->results;
     const char *id = task_message_id(rc->arena, observed);
     bool found;
 
-    if (!observed->training || !observed->result_count)
+    if (!observed->has_updates || !observed->result_count)
         return 0;
     if (!put_uploads_first(rc->arena, results, observed->result_count) &&
         coordinator_count(shared->coordinator, observed->uid))
-        return TRAINING_LATER;
+        return TASK_RESULTS_LATER;
     training.proplet = task_pinned_proplet(&observed->task.spec);
     int r = find_round(shared, rc, json, &training, &found, err);
     if (r < 0)
@@ -308,15 +294,16 @@ int training_observe(struct shared *shared, struct reconcile *rc, const cJSON *j
     return 0;
 }
 
-int training_store(struct shared *shared, struct reconcile *rc, const cJSON *json,
-                   const struct task_observed *observed, const struct task_plan *plan,
-                   struct error *err)
+static int store_blob(void *self, struct reconcile *rc, const cJSON *json,
+                      const struct task_observed *observed, const struct task_plan *plan,
+                      struct error *err)
 {
+    struct shared *shared = self;
     struct training training = { 0 };
     char reference[MODEL_REFERENCE_LEN];
     bool found;
 
-    for (size_t i = 0; observed->training && i < observed->result_count; i++) {
+    for (size_t i = 0; observed->has_updates && i < observed->result_count; i++) {
         const struct observed_result *result = &observed->results[i];
 
         if (!result->blob || result->message.results != plan->status.results)
@@ -331,9 +318,10 @@ int training_store(struct shared *shared, struct reconcile *rc, const cJSON *jso
     return 0;
 }
 
-void training_answer(struct shared *shared, const struct task_observed *observed,
-                     const struct task_plan *plan)
+static void answer(void *self, const struct task_observed *observed, const struct task_plan *plan)
 {
+    const struct shared *shared = self;
+
     for (size_t i = 0; shared->coordinator && i < observed->result_count; i++) {
         const struct observed_result *result = &observed->results[i];
 
@@ -342,3 +330,24 @@ void training_answer(struct shared *shared, const struct task_observed *observed
                                plan->verdicts ? plan->verdicts[i] : RESULT_NOT_RUNNING);
     }
 }
+
+static void pass(void *self, const char *uid)
+{
+    coordinator_pass(((struct shared *)self)->coordinator, uid);
+}
+
+static void forget(void *self, const char *uid)
+{
+    coordinator_forget(((struct shared *)self)->coordinator, uid);
+}
+
+const struct task_owner TRAININGROUND_OWNER = {
+    .order = round_order_of,
+    .order_message = "its TrainingRound has ended",
+    .has_updates = round_owns,
+    .read_results = read_results,
+    .before_write = store_blob,
+    .after_write = answer,
+    .failed = pass,
+    .forget = forget,
+};

@@ -7,9 +7,9 @@
 #include "controller/job/propellerjob_plan.h"
 
 static const char *const ORDER_NAMES[] = {
-    [JOB_ORDER_NONE] = "open",           [JOB_ORDER_SUSPEND] = "suspend",
-    [JOB_ORDER_FAIL_FAST] = "fail-fast", [JOB_ORDER_FAIL_FAST_SUSPENDED] = "fail-fast-suspended",
-    [JOB_ORDER_STOP] = "stop",
+    [TASK_ORDER_NONE] = "open",           [TASK_ORDER_SUSPEND] = "suspend",
+    [TASK_ORDER_FAIL_FAST] = "fail-fast", [TASK_ORDER_FAIL_FAST_SUSPENDED] = "fail-fast-suspended",
+    [TASK_ORDER_STOP] = "stop",
 };
 
 static bool is_finished(const cJSON *job)
@@ -37,16 +37,16 @@ static const char *progress(const cJSON *job)
     return json_string(json_get(condition_get(conditions, "Progressing"), "reason"), "");
 }
 
-static enum job_order order_of(const cJSON *job)
+static enum task_order order_of(const cJSON *job)
 {
     const char *reason = progress(job);
     bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false);
 
     if (str_equal(reason, JOB_REASON_DEADLINE))
-        return JOB_ORDER_STOP;
+        return TASK_ORDER_STOP;
     if (str_equal(reason, JOB_REASON_TASK_FAILED) || str_equal(reason, JOB_REASON_TASK_REFUSED))
-        return suspended ? JOB_ORDER_FAIL_FAST_SUSPENDED : JOB_ORDER_FAIL_FAST;
-    return suspended ? JOB_ORDER_SUSPEND : JOB_ORDER_NONE;
+        return suspended ? TASK_ORDER_FAIL_FAST_SUSPENDED : TASK_ORDER_FAIL_FAST;
+    return suspended ? TASK_ORDER_SUSPEND : TASK_ORDER_NONE;
 }
 
 static const char *uid_of(const cJSON *json)
@@ -54,7 +54,7 @@ static const char *uid_of(const cJSON *json)
     return json_string(json_path(json, "metadata", "uid", NULL), "");
 }
 
-static const char *order_key(struct arena *arena, enum job_order order, const char *uid)
+static const char *order_key(struct arena *arena, enum task_order order, const char *uid)
 {
     return arena_printf(arena, "%s/%s", ORDER_NAMES[order], uid);
 }
@@ -62,12 +62,12 @@ static const char *order_key(struct arena *arena, enum job_order order, const ch
 static void index_orders(const cJSON *job, index_add_fn *add, void *ctx)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    enum job_order order = order_of(job);
+    enum task_order order = order_of(job);
 
     if (!is_live(job))
         return;
-    add(ctx, order_key(arena, JOB_ORDER_NONE, uid_of(job)));
-    if (order != JOB_ORDER_NONE)
+    add(ctx, order_key(arena, TASK_ORDER_NONE, uid_of(job)));
+    if (order != TASK_ORDER_NONE)
         add(ctx, order_key(arena, order, uid_of(job)));
 }
 
@@ -138,34 +138,40 @@ void project_propellerjob(cJSON *object)
     json_set(spec, "tasks", kept);
 }
 
-static bool has_order(struct store *jobs, struct arena *arena, enum job_order order,
+static bool has_order(struct store *jobs, struct arena *arena, enum task_order order,
                       const char *uid)
 {
     return store_count(jobs, INDEX_JOB_ORDERS, order_key(arena, order, uid)) > 0;
 }
 
-enum job_order job_order_of(struct store *jobs, struct arena *arena, const cJSON *task)
+static enum task_order order_task(void *jobs, struct arena *arena, const cJSON *task)
 {
     const char *uid = kube_controller_uid(task);
 
     if (!uid)
-        return JOB_ORDER_NONE;
-    for (enum job_order order = JOB_ORDER_STOP; order > JOB_ORDER_NONE; order--) {
+        return TASK_ORDER_NONE;
+    for (enum task_order order = TASK_ORDER_STOP; order > TASK_ORDER_NONE; order--) {
         if (has_order(jobs, arena, order, uid))
             return order;
     }
-    return JOB_ORDER_NONE;
+    return TASK_ORDER_NONE;
 }
 
-bool job_awaits(struct store *jobs, struct arena *arena, const struct kube_name *name,
-                const cJSON *task)
+static bool awaits_task(void *jobs, struct arena *arena, const struct kube_name *name,
+                        const cJSON *task)
 {
     const char *uid = kube_controller_uid(task);
     char key[KUBE_KEY_LEN];
 
-    return (uid && has_order(jobs, arena, JOB_ORDER_NONE, uid)) ||
+    return (uid && has_order(jobs, arena, TASK_ORDER_NONE, uid)) ||
            store_count(jobs, INDEX_JOB_REFS, kube_name_key(name, key)) > 0;
 }
+
+const struct task_owner PROPELLERJOB_OWNER = {
+    .order = order_task,
+    .order_message = "its PropellerJob failed",
+    .awaits = awaits_task,
+};
 
 /* It looks at them no more: they may have a time to live that is over. */
 static void wake_refs(const cJSON *before, const cJSON *after, const char *ns,
@@ -195,8 +201,8 @@ void task_map_job(void *self, struct kube_object *old, struct kube_object *curre
     if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
         return;
 
-    struct object_list list =
-        store_find(informer_store(shared->tasks), arena, INDEX_JOB, uid_of(after ? after : before));
+    struct object_list list = store_find(informer_store(shared->tasks), arena, INDEX_OWNER,
+                                         uid_of(after ? after : before));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }

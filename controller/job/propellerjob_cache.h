@@ -2,7 +2,7 @@
 #pragma once
 
 #include "controller/shared/reconcilers.h"
-#include "controller/task/plan/job_order.h"
+#include "controller/task/owner.h"
 
 /*
  * Indexes of the jobs
@@ -24,11 +24,8 @@ watch_project_fn project_propellerjob;
 extern const char
     *const UNREAD_OF_PROPELLERJOB[]; /* what of it can be left out before there is a tree */
 
-/* task: its tree. */
-enum job_order job_order_of(struct store *jobs, struct arena *arena, const cJSON *task);
-/* A job that is not finished yet looks at the Task: its own, or one that refers to it. */
-bool job_awaits(struct store *jobs, struct arena *arena, const struct kube_name *name,
-                const cJSON *task);
+/* self: the store of the jobs. A job orders its own Tasks, and awaits those that it refers to, too. */
+extern const struct task_owner PROPELLERJOB_OWNER;
 
 /* Ends of Tasks come in bursts, and each turn looks at all Tasks of the job. */
 #define JOB_SETTLE_MS 100

@@ -13,7 +13,7 @@
  *                     Running, Progressing gives the reason ──rest stopped──> Failed
  *
  * The decision to fail is written first, with its reason, into the condition Progressing. From
- * there the reconciler of the Tasks takes it (job_order, indexes.h): pending Tasks are skipped,
+ * there the reconciler of the Tasks takes it (struct task_owner): pending Tasks are skipped,
  * active ones are stopped and fail; except for a deadline those of runIf: failure go on. So
  * whatever dies in the middle, the job goes on to the same end for the same reason.
  *

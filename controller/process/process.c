@@ -12,6 +12,7 @@
 #include "common/runtime/metrics.h"
 #include "controller/cache/indexes.h"
 #include "controller/federated/round_order.h"
+#include "controller/federated/training_update.h"
 #include "controller/job/propellerjob_cache.h"
 #include "controller/process/debug_page.h"
 #include "controller/process/process_federated.h"
@@ -280,6 +281,14 @@ static void add_indexes(const struct shared *shared)
     proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
 }
 
+static void add_owners(struct process *process)
+{
+    struct shared *shared = &process->shared;
+
+    task_owners_add(&process->owners, &TRAININGROUND_OWNER, shared);
+    task_owners_add(&process->owners, &PROPELLERJOB_OWNER, informer_store(shared->jobs));
+}
+
 int process_create(struct process *process, struct error *err)
 {
     struct shared *shared = &process->shared;
@@ -312,8 +321,10 @@ int process_create(struct process *process, struct error *err)
         .waiting = wait_list_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&MAILBOX_LIMITS),
+        .owners = &process->owners,
         .scheduler = scheduler_by_name(process->settings.scheduler),
     };
+    add_owners(process);
     add_indexes(shared);
     shared->candidates = candidates_create(informer_store(shared->proplets));
     if (!str_is_empty(process->settings.mqtt_address)) {

@@ -9,6 +9,7 @@
 #include "controller/process/certificates.h"
 #include "controller/process/identities.h"
 #include "controller/shared/reconcilers.h"
+#include "controller/task/owner.h"
 
 /* Everything that lives as long as the process. */
 struct process {
@@ -32,6 +33,7 @@ struct process {
     struct controller *federated_controller;
     struct controller *round_controller;
     struct coordinator *coordinator; /* NULL: no --coordinator-bind-address */
+    struct task_owners owners;
     struct shared shared;
 };
 

@@ -16,6 +16,7 @@
 #include "controller/shared/refresh_budget.h"
 
 struct coordinator;
+struct task_owners;
 struct model_cache;
 struct gone_scopes;
 struct model_store;
@@ -44,6 +45,7 @@ struct shared {
     struct attempts *attempts;
     struct mailbox *mailbox;
     struct bridge *bridge; /* NULL: no MQTT */
+    const struct task_owners *owners;
     /* The same store, each with the rights of its reconciler: updates and new models; the models that
      * a job begins with, and those that it removes. */
     struct model_store *round_models, *job_models;

@@ -6,9 +6,9 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "controller/cache/indexes.h"
-#include "controller/federated/coordinator.h"
 #include "controller/shared/put_back.h"
 #include "controller/shared/reconcilers.h"
+#include "controller/task/owner.h"
 #include "controller/task/task_dependencies.h"
 #include "controller/task/task_room.h"
 
@@ -127,7 +127,7 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
     if (old && !current) {
         task_forget(shared, old->uid);
         mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
-        coordinator_forget(shared->coordinator, old->uid);
+        task_owners_forget(shared->owners, old->uid);
     }
     wake_proplet(shared, name, before);
     wake_proplet(shared, name, after);

@@ -1,5 +1,7 @@
 #include "controller/task/task_observe.h"
 
+#include <string.h>
+
 #include "common/api/names.h"
 #include "common/api/proplet.h"
 #include "common/base/str.h"
@@ -8,11 +10,9 @@
 #include "controller/bridge/bridge_fence.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/cache/indexes.h"
-#include "controller/federated/round_order.h"
-#include "controller/federated/training_update.h"
-#include "controller/job/propellerjob_cache.h"
+#include "controller/task/owner.h"
 #include "controller/task/plan/broadcast_plan.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_schedule.h"
 #include "controller/task/plan/task_transition.h"
@@ -149,12 +149,27 @@ static void observe_result(struct arena *arena, const struct mail *mail,
     ret->reason = REASONS[refusal];
 }
 
-/* Counts for Tasks that train only: a client that may publish copies can forge one for any other Task. */
+void task_observe_update(struct arena *arena, const struct mail *mail,
+                         const struct observed_proplet *proplet, struct observed_result *ret)
+{
+    size_t len = strcspn(mail->source, "#");
+
+    *ret = (struct observed_result){
+        .sequence = mail->sequence,
+        .channel = proplet->channel, /* whose it is was found by round and identity, or by its id */
+        .message = { .task_id = arena_strndup(arena, mail->source, len) },
+        .update = mail->body,
+        .update_len = mail->body_len,
+        .asker = mail->source[len] ? mail->source + len + 1 : NULL,
+    };
+}
+
+/* Counts for Tasks with updates only: a client that may publish copies can forge one for any other Task. */
 static void observe_update(struct arena *arena, const struct mail *mail,
                            const struct task_observed *task, struct observed_result *ret)
 {
-    training_observe_mail(arena, mail, &task->proplet, ret);
-    if (!task->training)
+    task_observe_update(arena, mail, &task->proplet, ret);
+    if (!task->has_updates)
         ret->verdict = RESULT_OTHER_PROPLET;
 }
 
@@ -378,19 +393,16 @@ static void observe_owed(struct shared *shared, struct reconcile *rc, struct tas
     ret->owed = owed;
 }
 
-/* Of the job, or the round, that it belongs to. */
 static void observe_order(struct shared *shared, struct reconcile *rc,
                           const struct kube_object *object, const cJSON *json,
                           struct task_observed *ret)
 {
-    ret->training = round_owns(json);
-    ret->job_order = ret->training ? round_order_of(shared, rc->arena, json)
-                                   : job_order_of(informer_store(shared->jobs), rc->arena, json);
-    if (task_is_suspended_by_job(ret->job_order))
+    task_owners_order(shared->owners, rc->arena, json, ret);
+    if (task_order_suspends(ret->order))
         ret->task.spec.suspend = true;
 
     attempts_ordered(shared->attempts, object->uid, ret->task.status.attempt,
-                     task_is_stopped_by_job(&ret->task.spec, ret->job_order), ret->now_ms);
+                     task_order_stops(&ret->task.spec, ret->order), ret->now_ms);
 }
 
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
@@ -421,7 +433,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         return r;
 
     if (task_is_final(ret->task.status.phase) && ret->task.spec.ttl_seconds_after_finished.set)
-        ret->awaited = job_awaits(informer_store(shared->jobs), rc->arena, &rc->name, json) ||
+        ret->awaited = task_owners_await(shared->owners, rc->arena, &rc->name, json) ||
                        dependencies_awaited(informer_store(shared->tasks), &rc->name);
     observe_order(shared, rc, object, json, ret);
     int64_t attempt = ret->task.status.attempt;
@@ -440,7 +452,7 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     ret->parts = parts;
     /* after the marker: what came before it is there */
     observe_mail(shared, rc, object, parts, part_count, ret);
-    r = training_observe(shared, rc, json, ret, err);
+    r = task_owners_read_results(shared->owners, rc, json, ret, err);
     if (r)
         return r;
     ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);

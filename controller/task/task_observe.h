@@ -4,6 +4,10 @@
 #include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_plan.h"
 
+/* mail: MAIL_UPDATE. */
+void task_observe_update(struct arena *arena, const struct mail *mail,
+                         const struct observed_proplet *proplet, struct observed_result *ret);
+
 /* json: the tree of object. Of results that came before a marker came back, none is missed: the
  * marker is asked for first. */
 int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,

@@ -4,10 +4,9 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/kinds.h"
 #include "controller/bridge/bridge_messages.h"
-#include "controller/federated/coordinator.h"
-#include "controller/federated/training_update.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
+#include "controller/task/owner.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
 #include "controller/task/plan/task_run_plan.h"
@@ -177,7 +176,7 @@ static void wait_for_rights(struct shared *shared, struct reconcile *rc,
                        observed->now_ms);
     log_warn("the controller lacks a right, keeping the messages of the Task and trying again",
              "uid", observed->uid, "error", ERROR_TEXT(err), NULL);
-    coordinator_pass(shared->coordinator, observed->uid);
+    task_owners_failed(shared->owners, observed->uid);
     rc->requeue_after_ms = FORBIDDEN_RETRY_MS;
 }
 
@@ -190,7 +189,7 @@ static void give_up(struct shared *shared, struct reconcile *rc, const struct ku
     if (plan->ack_up_to) {
         mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
         bridge_count_rejected("unstorable", 1);
-        coordinator_forget(shared->coordinator, object->uid);
+        task_owners_forget(shared->owners, object->uid);
     }
     rc->requeue_after_ms = REFUSED_RETRY_MS;
 }
@@ -249,7 +248,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
     if (r < 0)
         return after_refusal(shared, rc, object, observed, plan, err);
 
-    training_answer(shared, observed, plan);
+    task_owners_after_write(shared->owners, observed, plan);
     attempts_not_forbidden(shared->attempts, object->uid);
     if (plan->assign)
         attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
@@ -382,7 +381,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         rc->requeue_after_ms = plan->requeue_after_ms;
         return 0;
     }
-    r = training_store(shared, rc, json, observed, plan, err);
+    r = task_owners_before_write(shared->owners, rc, json, observed, plan, err);
     if (r < 0)
         return r;
     tell_owed_stops(shared, rc, observed, plan);
@@ -408,7 +407,7 @@ static int reconcile_object(struct shared *shared, struct reconcile *rc,
         return release_unreadable(rc, object, json, err);
     if (r < 0)
         return r;
-    if (r == TRAINING_LATER)
+    if (r == TASK_RESULTS_LATER)
         return 0;
 
     struct task_plan plan = choose(shared, rc, &observed, json);
@@ -426,7 +425,7 @@ static int turn(struct shared *shared, struct reconcile *rc, const struct kube_o
     int r = reconcile_object(shared, rc, object, &waits, err);
 
     if (r < 0)
-        coordinator_pass(shared->coordinator, object->uid);
+        task_owners_failed(shared->owners, object->uid);
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
         task_forget(shared, object->uid);
     if (!waits)

@@ -214,11 +214,23 @@ static void list_what_was_made(void)
     list_kinds(WORKLOADS, ARRAY_LEN(WORKLOADS));
 }
 
+static void add_indexes(const struct shared *shared)
+{
+    indexes_add_task(informer_store(shared->tasks));
+    indexes_add_proplet(informer_store(shared->proplets));
+    indexes_add_propellerjob(informer_store(shared->jobs));
+    indexes_add_workload(informer_store(shared->deployments));
+    indexes_add_workload(informer_store(shared->pods));
+    indexes_add_workload(informer_store(shared->task_jobs));
+    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
+}
+
 static void start_process(void)
 {
     const struct mailbox_limits limits = { 16, 16, 1 << 20 };
     struct shared *shared = &stage.shared;
 
+    stage.owners = (struct task_owners){ 0 };
     stage.dead = false;
     stage.fence_ms = 0;
     stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
@@ -245,19 +257,15 @@ static void start_process(void)
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&limits),
         .bridge = (struct bridge *)&process, /* that there is one is all that is looked at */
+        .owners = &stage.owners,
         .scheduler = &SCHEDULER_ROUND_ROBIN,
         .task_queue = workqueue_create("task", &stage.clock.clock),
         .proplet_queue = workqueue_create("proplet", &stage.clock.clock),
     };
-    stage_federated_start(process.loop);
-    indexes_add_task(informer_store(shared->tasks));
-    indexes_add_proplet(informer_store(shared->proplets));
-    indexes_add_propellerjob(informer_store(shared->jobs));
-    indexes_add_workload(informer_store(shared->deployments));
-    indexes_add_workload(informer_store(shared->pods));
-    indexes_add_workload(informer_store(shared->task_jobs));
-    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
+    task_owners_add(&stage.owners, &PROPELLERJOB_OWNER, informer_store(shared->jobs));
+    add_indexes(shared);
     shared->candidates = candidates_create(informer_store(shared->proplets));
+    stage_federated_start(process.loop);
     process.sink = (struct bridge_sink){
         .tasks = informer_store(shared->tasks),
         .proplets = informer_store(shared->proplets),

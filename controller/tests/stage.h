@@ -7,21 +7,23 @@
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
 #include "controller/shared/reconcilers.h"
+#include "controller/task/owner.h"
 
 struct stage {
     struct arena *arena;
     struct fake_api *api;
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
-    bool dead;            /* set by the test: no more requests; the next process takes over */
-    bool still;           /* Proplets stay as the test put them */
-    const char *silent;   /* this device sends no heartbeats */
-    unsigned fleet;       /* Proplets "fleet-<n>" of devices of the same names, from 1 on */
-    unsigned fleet_gone;  /* the first so many of them send no heartbeats */
-    int64_t fence_ms;     /* the last marker that came back to this process was sent then */
-    int64_t since_ms;     /* the process is connected since then */
-    unsigned errors;      /* turns that failed */
-    unsigned task_turns;  /* of the reconciler of Tasks */
+    struct task_owners owners;
+    bool dead;           /* set by the test: no more requests; the next process takes over */
+    bool still;          /* Proplets stay as the test put them */
+    const char *silent;  /* this device sends no heartbeats */
+    unsigned fleet;      /* Proplets "fleet-<n>" of devices of the same names, from 1 on */
+    unsigned fleet_gone; /* the first so many of them send no heartbeats */
+    int64_t fence_ms;    /* the last marker that came back to this process was sent then */
+    int64_t since_ms;    /* the process is connected since then */
+    unsigned errors;     /* turns that failed */
+    unsigned task_turns; /* of the reconciler of Tasks */
 };
 extern struct stage stage;
 

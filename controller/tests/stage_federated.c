@@ -6,6 +6,7 @@
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
+#include "controller/federated/training_update.h"
 #include "controller/tests/memory_store.h"
 #include "controller/tests/outside.h"
 
@@ -80,6 +81,7 @@ void stage_federated_start(struct watch_loop *loop)
     shared->round_models = part.store;
     shared->job_models = part.store;
     shared->model_cache = model_cache_create(part.store);
+    task_owners_add(&stage.owners, &TRAININGROUND_OWNER, shared);
 }
 
 void stage_federated_end(void)

@@ -42,6 +42,7 @@ void world_set_up(void)
         .created_us = CREATED_US,
         .has_finalizer = true,
         .results = world.results,
+        .order_message = "its owner has ended",
         .attempt = { .first_seen_ms = NOW_MS },
         .scheduler = &SCHEDULER_ROUND_ROBIN,
         .mqtt_configured = true,

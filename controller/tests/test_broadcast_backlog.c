@@ -12,11 +12,11 @@ static void exceed(void)
 }
 static void stop_job(void)
 {
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
 }
 static void fail_job_fast(void)
 {
-    world.observed.job_order = JOB_ORDER_FAIL_FAST;
+    world.observed.order = TASK_ORDER_FAIL_FAST;
 }
 static void be_due(enum concurrency_policy policy)
 {
@@ -151,7 +151,7 @@ END_TEST
 START_TEST(suspend_does_not_wait)
 {
     lead_anew((size_t)_i);
-    world.observed.job_order = JOB_ORDER_NONE;
+    world.observed.order = TASK_ORDER_NONE;
     world.spec->schedule = NULL;
     world.spec->suspend = true;
     struct task_plan plan = broadcast_plan_all();
@@ -165,7 +165,7 @@ START_TEST(no_run_is_left_out_for_one_that_may_have_ended)
 {
     lead_anew((size_t)_i);
     world.spec->active_deadline_seconds.set = false;
-    world.observed.job_order = JOB_ORDER_NONE;
+    world.observed.order = TASK_ORDER_NONE;
     be_due(CONCURRENCY_FORBID);
     struct task_plan plan = broadcast_plan_all();
     expect_wait(&plan, RUNNING3);
@@ -183,7 +183,7 @@ START_TEST(queued_error_is_a_failure_where_nothing_stops)
 {
     lead_anew((size_t)_i);
     world.spec->active_deadline_seconds.set = false;
-    world.observed.job_order = JOB_ORDER_NONE;
+    world.observed.order = TASK_ORDER_NONE;
     be_due(CONCURRENCY_FORBID);
     broadcast_answer(1, BAD);
     struct task_plan plan = broadcast_plan_all();

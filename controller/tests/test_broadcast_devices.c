@@ -114,7 +114,7 @@ static void exceed(void)
 }
 static void stop_job(void)
 {
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
 }
 
 static void replace(void)

@@ -116,12 +116,12 @@ START_TEST(referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it)
     job_stage_end_task("referred", TASK_COMPLETED);
     expect("Running 2 1 0 0; True TasksRunning", 2);
     const cJSON *task = job_stage_get(&KIND_TASK, "referred");
-    ck_assert(job_awaits(store, jobs.arena, &REFERRED, task));
+    ck_assert(PROPELLERJOB_OWNER.awaits(store, jobs.arena, &REFERRED, task));
     ck_assert_uint_eq(workqueue_len(queue), 0);
 
     LETTING_GO[_i]();
     job_stage_run();
-    ck_assert(!job_awaits(store, jobs.arena, &REFERRED, task));
+    ck_assert(!PROPELLERJOB_OWNER.awaits(store, jobs.arena, &REFERRED, task));
     bool found = false;
     while (workqueue_len(queue)) {
         ck_assert(workqueue_get(queue, &woken));
@@ -236,16 +236,16 @@ static const struct {
     const char *more;
     bool failed;
     int64_t wait_ms;
-    enum job_order order;
+    enum task_order order;
 } ORDERS[] = {
-    { "", false, 0, JOB_ORDER_NONE },
-    { ",\"suspend\":true", false, 0, JOB_ORDER_SUSPEND },
-    { "", true, 0, JOB_ORDER_FAIL_FAST },
-    { ",\"suspend\":true", true, 0, JOB_ORDER_FAIL_FAST_SUSPENDED },
-    { ",\"failurePolicy\":\"Continue\"", true, 0, JOB_ORDER_NONE },
-    { ",\"activeDeadlineSeconds\":60", false, 60000, JOB_ORDER_STOP },
-    { ",\"activeDeadlineSeconds\":60", true, 30000, JOB_ORDER_FAIL_FAST },
-    { ",\"activeDeadlineSeconds\":60", true, 60000, JOB_ORDER_STOP },
+    { "", false, 0, TASK_ORDER_NONE },
+    { ",\"suspend\":true", false, 0, TASK_ORDER_SUSPEND },
+    { "", true, 0, TASK_ORDER_FAIL_FAST },
+    { ",\"suspend\":true", true, 0, TASK_ORDER_FAIL_FAST_SUSPENDED },
+    { ",\"failurePolicy\":\"Continue\"", true, 0, TASK_ORDER_NONE },
+    { ",\"activeDeadlineSeconds\":60", false, 60000, TASK_ORDER_STOP },
+    { ",\"activeDeadlineSeconds\":60", true, 30000, TASK_ORDER_FAIL_FAST },
+    { ",\"activeDeadlineSeconds\":60", true, 60000, TASK_ORDER_STOP },
 };
 
 START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
@@ -266,16 +266,17 @@ START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
     job_stage_run();
 
     const cJSON *task = job_stage_get(&KIND_TASK, "job-b");
-    ck_assert_int_eq(job_order_of(store, jobs.arena, task), ORDERS[_i].order);
-    ck_assert(job_awaits(store, jobs.arena, &B, task));
+    ck_assert_int_eq(PROPELLERJOB_OWNER.order(store, jobs.arena, task), ORDERS[_i].order);
+    ck_assert(PROPELLERJOB_OWNER.awaits(store, jobs.arena, &B, task));
     ck_assert_uint_eq(workqueue_len(jobs.shared.task_queue),
-                      ORDERS[_i].order == JOB_ORDER_NONE ? 0 : 2);
+                      ORDERS[_i].order == TASK_ORDER_NONE ? 0 : 2);
 
     job_stage_end_task("job-a", TASK_SKIPPED);
     job_stage_end_task("job-b", TASK_SKIPPED);
     job_stage_run();
-    ck_assert_int_eq(job_order_of(store, jobs.arena, task), JOB_ORDER_NONE); /* it has ended */
-    ck_assert(!job_awaits(store, jobs.arena, &B, task));
+    ck_assert_int_eq(PROPELLERJOB_OWNER.order(store, jobs.arena, task),
+                     TASK_ORDER_NONE); /* it has ended */
+    ck_assert(!PROPELLERJOB_OWNER.awaits(store, jobs.arena, &B, task));
 }
 END_TEST
 

@@ -74,7 +74,7 @@ START_TEST(end_is_due_since_the_last_of_what_ends_it)
     ck_assert_int_eq(task_end_due_ms(&world.observed), 0);
     world_running();
     ck_assert_int_eq(task_end_due_ms(&world.observed), 0);
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
     world.observed.attempt.ordered_ms = now_ms + 500;
     ck_assert_int_eq(task_end_due_ms(&world.observed), now_ms + 500);
     world.spec->active_deadline_seconds = (struct json_opt_int){ true, 60 };

@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_outcome.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_transition.h"
@@ -93,7 +93,7 @@ static const struct {
     { REASON_LOST, LOST_FAIL, false },
     { REASON_PROPLET_DELETED, LOST_FAIL, false },
     { REASON_DEADLINE, LOST_UNSET, false },
-    { REASON_STOPPED_BY_JOB, LOST_UNSET, false },
+    { REASON_STOPPED_BY_OWNER, LOST_UNSET, false },
     { REASON_PAYLOAD_TOO_LARGE, LOST_UNSET, false },
     { REASON_PAYLOAD_INVALID, LOST_UNSET, false },
     { REASON_RESULT_TOO_LARGE, LOST_UNSET, false },
@@ -246,13 +246,13 @@ START_TEST(lowered_limit_ends_it_without_counting_again)
 END_TEST
 
 static const struct {
-    enum job_order order;
+    enum task_order order;
     bool for_failures;
     bool ends;
 } ORDERS[] = {
-    { JOB_ORDER_STOP, false, true },      { JOB_ORDER_STOP, true, true },
-    { JOB_ORDER_FAIL_FAST, false, true }, { JOB_ORDER_FAIL_FAST, true, false },
-    { JOB_ORDER_NONE, false, false },
+    { TASK_ORDER_STOP, false, true },      { TASK_ORDER_STOP, true, true },
+    { TASK_ORDER_FAIL_FAST, false, true }, { TASK_ORDER_FAIL_FAST, true, false },
+    { TASK_ORDER_NONE, false, false },
 };
 
 START_TEST(job_that_stops_ends_a_task_that_backs_off)
@@ -262,7 +262,7 @@ START_TEST(job_that_stops_ends_a_task_that_backs_off)
     allow_retries(3);
     world_running();
     fail_attempt("trap");
-    world.observed.job_order = ORDERS[_i].order;
+    world.observed.order = ORDERS[_i].order;
     if (ORDERS[_i].for_failures) {
         world.spec->run_if = RUN_IF_FAILURE;
         world.spec->depends_on = (struct json_strings){ needs, 1 };
@@ -273,9 +273,9 @@ START_TEST(job_that_stops_ends_a_task_that_backs_off)
 
     ck_assert_int_eq(world.status->failures, 1);
     if (ORDERS[_i].ends) {
-        expect_failed_for_good(REASON_STOPPED_BY_JOB);
+        expect_failed_for_good(REASON_STOPPED_BY_OWNER);
         ck_assert_int_eq(world.status->finished_at_us, now_us);
-        world.observed.job_order = JOB_ORDER_NONE;
+        world.observed.order = TASK_ORDER_NONE;
         world_wait_ms(3600000);
         struct task_plan plan = world_plan();
         world_expect_rest(&plan);
@@ -288,10 +288,10 @@ END_TEST
 START_TEST(interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended)
 {
     world_finished(TASK_INTERRUPTED);
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
     settle();
     ck_assert_int_eq(world.status->phase, TASK_SKIPPED);
-    ck_assert_str_eq(world.status->reason, REASON_STOPPED_BY_JOB);
+    ck_assert_str_eq(world.status->reason, REASON_STOPPED_BY_OWNER);
 }
 END_TEST
 

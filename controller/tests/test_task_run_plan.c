@@ -100,10 +100,10 @@ END_TEST
 
 START_TEST(skipped_task_says_once_that_it_cannot_begin_again)
 {
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
     settle();
     ck_assert_int_eq(world.status->phase, TASK_SKIPPED);
-    world.observed.job_order = JOB_ORDER_NONE;
+    world.observed.order = TASK_ORDER_NONE;
     ask("now");
     struct task_plan plan = world_plan();
     ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
@@ -117,11 +117,11 @@ END_TEST
 START_TEST(task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended)
 {
     world_finished(TASK_FAILED);
-    world.observed.job_order = JOB_ORDER_FAIL_FAST;
+    world.observed.order = TASK_ORDER_FAIL_FAST;
     ask("now");
     settle();
     ck_assert_int_eq(world.status->phase, TASK_FAILED);
-    world.observed.job_order = JOB_ORDER_NONE;
+    world.observed.order = TASK_ORDER_NONE;
     settle();
     ck_assert_int_eq(world.status->phase, TASK_RUNNING);
 }

@@ -3,7 +3,7 @@
 
 #include "common/base/str.h"
 #include "common/tests/tzif.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/tests/schedule_world.h"
 
 START_TEST(it_never_runs_at_its_creation_but_at_the_next_time)
@@ -259,13 +259,13 @@ END_TEST
 START_TEST(failing_job_skips_what_waits_for_its_time)
 {
     schedule_step();
-    world.observed.job_order = JOB_ORDER_FAIL_FAST;
+    world.observed.order = TASK_ORDER_FAIL_FAST;
     struct task_plan plan = schedule_step();
 
     ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
-    ck_assert_str_eq(plan.status.reason, REASON_STOPPED_BY_JOB);
+    ck_assert_str_eq(plan.status.reason, REASON_STOPPED_BY_OWNER);
     schedule_expect_time(plan.status.next_run_us, "");
-    world.observed.job_order = JOB_ORDER_NONE;
+    world.observed.order = TASK_ORDER_NONE;
     world_wait_ms(HOUR_MS);
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
@@ -277,13 +277,13 @@ START_TEST(job_that_fails_keeps_the_outcome_of_the_run_before)
 {
     schedule_run_to(TASK_COMPLETED);
     schedule_step();
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
     world_wait_ms(HOUR_MS);
     struct task_plan plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
     ck_assert_int_eq(plan.status.run, 1);
 
-    world.observed.job_order = JOB_ORDER_NONE; /* it has ended */
+    world.observed.order = TASK_ORDER_NONE; /* it has ended */
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
 }

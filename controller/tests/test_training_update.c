@@ -5,6 +5,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/federated/training_task.h"
+#include "controller/task/task_observe.h"
 #include "controller/tests/federated_stage.h"
 
 #define TASK "round-1-job-a"
@@ -46,7 +47,7 @@ static void observe(size_t count)
     struct error err = { 0 };
 
     observed = (struct task_observed){ .uid = "uid-1",
-                                       .training = true,
+                                       .has_updates = true,
                                        .max_result_bytes = 100,
                                        .results = results,
                                        .result_count = count };
@@ -55,7 +56,7 @@ static void observe(size_t count)
         observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
     observed.proplet.client_id = "device-a";
-    int r = training_observe(&federated.shared, &rc, task_json(), &observed, &err);
+    int r = TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task_json(), &observed, &err);
     ck_assert_msg(r == 0, "%s", err.message);
 }
 
@@ -66,7 +67,7 @@ static void hand_over(size_t i, const char *body)
         .sequence = i + 1, .source = "uid-1.2#5", .body = body, .body_len = strlen(body)
     };
 
-    training_observe_mail(federated.arena, &mail, &observed.proplet, &results[i]);
+    task_observe_update(federated.arena, &mail, &observed.proplet, &results[i]);
 }
 
 /* Inside the results message. */
@@ -140,7 +141,9 @@ START_TEST(a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one)
     observe(0);
     observed.proplet.dialect = DIALECT_EMBEDDED;
     observed.result_count = 4;
-    ck_assert_int_eq(training_observe(&federated.shared, &rc, task_json(), &observed, &error), 0);
+    ck_assert_int_eq(
+        TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task_json(), &observed, &error),
+        0);
     ck_assert_str_eq(told(0), "refused invalid_update");
     ck_assert_str_eq(told(1), "error InvalidUpdate");
     ck_assert_str_eq(told(2), "refused other_proplet");
@@ -182,13 +185,13 @@ static const cJSON *newer_task(void)
 static int observe_running(const cJSON *task)
 {
     observed = (struct task_observed){
-        .uid = "uid-1", .training = true, .results = results, .result_count = 1
+        .uid = "uid-1", .has_updates = true, .results = results, .result_count = 1
     };
     ck_assert_int_eq(task_decode(federated.arena, task, &observed.task, NULL), 0);
     observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
     observed.proplet.client_id = "device-a";
-    return training_observe(&federated.shared, &rc, task, &observed, &error);
+    return TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task, &observed, &error);
 }
 
 START_TEST(an_update_does_not_wait_for_its_round_to_come_into_the_cache)
@@ -249,7 +252,8 @@ START_TEST(a_large_update_is_named_in_the_status_and_stored_before_it)
     ck_assert_int_eq(model_store_get(store, federated.arena, &scope, ref, &bytes, &len, &error),
                      -ERROR_NOT_FOUND);
     plan.status.results = results[0].message.results;
-    ck_assert_int_eq(training_store(&federated.shared, &rc, task_json(), &observed, &plan, &error),
+    ck_assert_int_eq(TRAININGROUND_OWNER.before_write(&federated.shared, &rc, task_json(),
+                                                      &observed, &plan, &error),
                      0);
     ck_assert_int_eq(model_store_get(store, federated.arena, &scope, ref, &bytes, &len, &error), 0);
     ck_assert_uint_gt(len, 8 * 50000);
@@ -265,7 +269,8 @@ START_TEST(what_was_not_accepted_is_not_stored)
     hand_over(0, numbers(50000));
     observe(1);
     steps = federated.steps;
-    ck_assert_int_eq(training_store(&federated.shared, &rc, task_json(), &observed, &plan, &error),
+    ck_assert_int_eq(TRAININGROUND_OWNER.before_write(&federated.shared, &rc, task_json(),
+                                                      &observed, &plan, &error),
                      0);
     ck_assert_uint_eq(federated.steps, steps);
 }
@@ -294,12 +299,13 @@ START_TEST(an_update_of_another_shape_than_the_model_fails_the_participant)
     answer(0, ENVELOPE(""));
     answer(1, "{\"update_b64\":\"WzFd\"}");
     observed = (struct task_observed){
-        .uid = "uid-1", .training = true, .results = results, .result_count = 2
+        .uid = "uid-1", .has_updates = true, .results = results, .result_count = 2
     };
     ck_assert_int_eq(task_decode(federated.arena, task, &observed.task, NULL), 0);
     observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
-    ck_assert_int_eq(training_observe(&federated.shared, &rc, task, &observed, &error), 0);
+    ck_assert_int_eq(
+        TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task, &observed, &error), 0);
     ck_assert_str_eq(told(0), STORED(7));
     ck_assert_str_eq(told(1), "error InvalidUpdate");
 }

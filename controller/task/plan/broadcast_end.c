@@ -1,6 +1,6 @@
 #include "controller/task/plan/broadcast_end.h"
 
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_schedule_plan.h"
 #include "controller/task/plan/task_transition.h"
@@ -35,8 +35,8 @@ static enum broadcast_end order_of(struct arena *arena, const struct task_observ
     const struct task_spec *spec = &whole->task.spec;
     struct task_plan scratch = *plan;
 
-    if (task_obey_job(arena, whole, &scratch))
-        return BROADCAST_STOPPED_BY_JOB;
+    if (task_obey_order(arena, whole, &scratch))
+        return BROADCAST_STOPPED_BY_OWNER;
     (void)task_plan_schedule(arena, whole, &scratch);
     if (scratch.status.phase != whole->task.status.phase || !scratch.status.broadcast_results.len)
         return BROADCAST_RESCHEDULED;

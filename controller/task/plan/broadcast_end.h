@@ -4,7 +4,7 @@
 #include "controller/task/plan/broadcast_plan.h"
 
 /*
- * In the order of weight: its PropellerJob, its schedule (Replace, startingDeadlineSeconds), suspend,
+ * In the order of weight: its owner, its schedule (Replace, startingDeadlineSeconds), suspend,
  * its deadline. The broker may hold answers for a new leader that came in time, so each of them but
  * suspend, which asks for no answer, waits until the marker is back for every open target, or does
  * not come back at all. Forbid leaves out a run no sooner either.

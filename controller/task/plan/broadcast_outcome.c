@@ -7,7 +7,7 @@
 #include "common/base/str.h"
 #include "controller/task/plan/broadcast_end.h"
 #include "controller/task/plan/owed_stops_plan.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_schedule_plan.h"
 #include "controller/task/plan/task_transition.h"
@@ -201,8 +201,8 @@ static void finish_ordered(struct arena *arena, const struct task_observed *obse
     bool running = observed->task.status.phase == TASK_RUNNING;
 
     switch (plan->end) {
-    case BROADCAST_STOPPED_BY_JOB:
-        (void)task_obey_job(arena, &whole, plan);
+    case BROADCAST_STOPPED_BY_OWNER:
+        (void)task_obey_order(arena, &whole, plan);
         plan->publish_stop = false; /* each target was told */
         return;
     case BROADCAST_RESCHEDULED:

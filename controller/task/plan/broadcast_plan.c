@@ -190,7 +190,7 @@ static struct task_plan plan_part(struct arena *arena, const struct task_observe
 {
     struct task_observed one = *part;
 
-    one.job_order = JOB_ORDER_NONE;
+    one.order = TASK_ORDER_NONE;
     one.task.spec.suspend = order == TARGET_STOPS;
     if (order == TARGET_HOLDS) {
         one.may_start = false;

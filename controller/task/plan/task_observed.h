@@ -8,8 +8,8 @@
 #include "controller/device/messages.h"
 #include "controller/events/transitions.h"
 #include "controller/scheduler/scheduler.h"
-#include "controller/task/plan/job_order.h"
 #include "controller/task/plan/task_dependencies_plan.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/workload/task_workload_state.h"
 
 /* Why a result was not taken: labels of propeller_results_rejected_total. */
@@ -31,8 +31,8 @@ struct observed_result {
     const char *channel; /* "<domain>/<channel>" it came on */
     struct result_message message;
 
-    /* Of training (training_update.h). */
-    const char *update; /* MAIL_UPDATE: as it came, until it is read into message; NULL: none */
+    /* Of a Task with updates (owner.h); its owner reads them into message. */
+    const char *update; /* MAIL_UPDATE: as it came; NULL: none */
     size_t update_len;
     const char *asker;           /* who waits for the verdict; NULL: nobody */
     enum result_verdict verdict; /* RESULT_ACCEPTED: it is judged as any other */
@@ -104,7 +104,7 @@ struct task_observed {
 
     struct observed_proplet proplet;
     struct observed_workload workload;
-    bool training;          /* it belongs to a TrainingRound: what its device sends are updates */
+    bool has_updates;       /* its device sends updates: see owner.h */
     struct attempt attempt; /* what this process knows of status.attempt */
     const struct observed_result *results;
     size_t result_count;
@@ -116,8 +116,9 @@ struct task_observed {
     /* Of a broadcast, those that are open: as broadcastResults. */
     const struct task_observed *parts;
 
-    enum job_order job_order; /* of the PropellerJob that it belongs to */
-    bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or by its job */
+    enum task_order order;     /* of its owner */
+    const char *order_message; /* why, if the order ends it */
+    bool awaited; /* finished, and its outcome is still to be looked at: by Tasks, or an owner */
     const char *rerun; /* value of the restart annotation; NULL: none */
     struct observed_schedule schedule;
     struct dependencies dependencies; /* none: met, or decided before */
@@ -165,7 +166,7 @@ enum broadcast_end {
     BROADCAST_GOES_ON,
     BROADCAST_SUSPENDED,
     BROADCAST_OVERDUE,
-    BROADCAST_STOPPED_BY_JOB,
+    BROADCAST_STOPPED_BY_OWNER,
     BROADCAST_RESCHEDULED, /* its next run is due, or it is too late for this one */
     BROADCAST_QUORUM,
 };

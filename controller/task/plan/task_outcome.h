@@ -1,4 +1,4 @@
-/* What became of a Task, for whoever waits for it: the Tasks that depend on it, its PropellerJob. */
+/* The outcome of a Task, for the Tasks that depend on it and for its owner. */
 #pragma once
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "common/base/str.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
 #include "controller/task/plan/task_run_plan.h"
@@ -59,7 +59,7 @@ take_results(struct arena *arena, const struct task_observed *observed, struct t
     for (size_t i = 0; i < observed->result_count; i++) {
         enum result_verdict verdict = judge(arena, observed, &observed->results[i]);
         if (verdict == RESULT_ACCEPTED && taken)
-            verdict = observed->training ? RESULT_DUPLICATE : RESULT_NOT_RUNNING;
+            verdict = observed->has_updates ? RESULT_DUPLICATE : RESULT_NOT_RUNNING;
         if (verdict == RESULT_ACCEPTED)
             taken = &observed->results[i];
         else
@@ -327,7 +327,7 @@ static void plan_phase(struct arena *arena, const struct task_observed *observed
         plan->add_finalizer = true;
         return;
     }
-    if (task_obey_job(arena, observed, plan) || task_plan_schedule(arena, observed, plan))
+    if (task_obey_order(arena, observed, plan) || task_plan_schedule(arena, observed, plan))
         return;
     switch (observed->task.status.phase) {
     case TASK_PENDING:

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/str.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_schedule_plan.h"
 #include "controller/task/plan/task_transition.h"
@@ -24,7 +24,7 @@ static bool is_last_word(const struct task_spec *spec, const char *reason)
         REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID,
         REASON_RESULT_TOO_LARGE,  REASON_TOO_MANY_TARGETS,
         REASON_RESULT_REFUSED,    REASON_DEADLINE,
-        REASON_STOPPED_BY_JOB,    REASON_RESTARTED,
+        REASON_STOPPED_BY_OWNER,  REASON_RESTARTED,
         REASON_RESTARTS,          REASON_LOST,
         REASON_PROPLET_DELETED,   REASON_START_DEADLINE,
     };

@@ -92,8 +92,7 @@ bool task_plan_rerun(struct arena *arena, const struct task_observed *observed,
         plan->status.observed_restart = observed->rerun;
         return true;
     }
-    if ((phase != TASK_COMPLETED && phase != TASK_FAILED) ||
-        observed->job_order > JOB_ORDER_SUSPEND)
+    if ((phase != TASK_COMPLETED && phase != TASK_FAILED) || observed->order > TASK_ORDER_SUSPEND)
         return false;
     task_begin_run(arena, observed, plan);
     task_note_rerun(observed, plan);

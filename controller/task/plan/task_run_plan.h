@@ -28,8 +28,8 @@ const cJSON *task_history_add(struct arena *arena, const cJSON *history,
 /*
  * Restart by annotation. A value that was not acted on yet (status.observedRestart) asks for a run
  * that begins after it: so a Task that runs is left alone and runs again when it has ended, one
- * that backs off does not wait any longer, and one that has not begun has nothing to do. One of a
- * PropellerJob that is being stopped waits for the end of the job. A skipped Task cannot begin
+ * that backs off does not wait any longer, and one that has not begun has nothing to do. A Task that
+ * its owner stops waits for the end of that owner. A skipped Task cannot begin
  * again: it says so, once.
  */
 #define RESTART_VALUE_MAX 128 /* bytes; of a longer one the cache keeps a digest */

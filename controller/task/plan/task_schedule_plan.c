@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "controller/task/plan/plan_parts.h"
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
 #include "controller/task/plan/task_run_plan.h"
@@ -254,8 +254,7 @@ bool task_plan_schedule(struct arena *arena, const struct task_observed *observe
         if (is_open(observed))
             return plan_overlap(arena, observed, plan);
         /* a run that begins now would be skipped, and the outcome of the one before be lost */
-        return !task_is_stopped_by_job(spec, observed->job_order) &&
-               plan_due(arena, observed, plan);
+        return !task_order_stops(spec, observed->order) && plan_due(arena, observed, plan);
     }
     if (found)
         task_requeue_at(observed, plan, observed->now_ms + task_until_ms(observed, next_us));

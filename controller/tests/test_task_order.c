@@ -1,5 +1,5 @@
 /* What a Task does on an order of its PropellerJob. */
-#include "controller/task/plan/task_job.h"
+#include "controller/task/plan/task_order.h"
 
 #include "common/base/str.h"
 #include "controller/tests/task_world.h"
@@ -7,26 +7,26 @@
 enum where { PENDING, ASSIGNED, RUNNING };
 
 static const struct {
-    enum job_order order;
+    enum task_order order;
     enum where where;
     bool for_failures;
     enum task_phase phase; /* at the end */
     bool stop;
 } OBEYS[] = {
-    { JOB_ORDER_FAIL_FAST, PENDING, false, TASK_SKIPPED, false },
-    { JOB_ORDER_FAIL_FAST, ASSIGNED, false, TASK_FAILED, true },
-    { JOB_ORDER_FAIL_FAST, RUNNING, false, TASK_FAILED, true },
-    { JOB_ORDER_FAIL_FAST, PENDING, true, TASK_SCHEDULED, false },
-    { JOB_ORDER_FAIL_FAST, RUNNING, true, TASK_RUNNING, false },
-    { JOB_ORDER_FAIL_FAST_SUSPENDED, PENDING, false, TASK_SKIPPED, false },
-    { JOB_ORDER_FAIL_FAST_SUSPENDED, RUNNING, false, TASK_FAILED, true },
-    { JOB_ORDER_FAIL_FAST_SUSPENDED, PENDING, true, TASK_PENDING, false },
-    { JOB_ORDER_FAIL_FAST_SUSPENDED, RUNNING, true, TASK_INTERRUPTED, true },
-    { JOB_ORDER_STOP, PENDING, false, TASK_SKIPPED, false },
-    { JOB_ORDER_STOP, PENDING, true, TASK_SKIPPED, false },
-    { JOB_ORDER_STOP, ASSIGNED, true, TASK_FAILED, true },
-    { JOB_ORDER_STOP, RUNNING, true, TASK_FAILED, true },
-    { JOB_ORDER_NONE, RUNNING, false, TASK_RUNNING, false },
+    { TASK_ORDER_FAIL_FAST, PENDING, false, TASK_SKIPPED, false },
+    { TASK_ORDER_FAIL_FAST, ASSIGNED, false, TASK_FAILED, true },
+    { TASK_ORDER_FAIL_FAST, RUNNING, false, TASK_FAILED, true },
+    { TASK_ORDER_FAIL_FAST, PENDING, true, TASK_SCHEDULED, false },
+    { TASK_ORDER_FAIL_FAST, RUNNING, true, TASK_RUNNING, false },
+    { TASK_ORDER_FAIL_FAST_SUSPENDED, PENDING, false, TASK_SKIPPED, false },
+    { TASK_ORDER_FAIL_FAST_SUSPENDED, RUNNING, false, TASK_FAILED, true },
+    { TASK_ORDER_FAIL_FAST_SUSPENDED, PENDING, true, TASK_PENDING, false },
+    { TASK_ORDER_FAIL_FAST_SUSPENDED, RUNNING, true, TASK_INTERRUPTED, true },
+    { TASK_ORDER_STOP, PENDING, false, TASK_SKIPPED, false },
+    { TASK_ORDER_STOP, PENDING, true, TASK_SKIPPED, false },
+    { TASK_ORDER_STOP, ASSIGNED, true, TASK_FAILED, true },
+    { TASK_ORDER_STOP, RUNNING, true, TASK_FAILED, true },
+    { TASK_ORDER_NONE, RUNNING, false, TASK_RUNNING, false },
 };
 
 static void be_for_failures(void)
@@ -47,8 +47,8 @@ START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
         world_running();
     if (OBEYS[_i].for_failures)
         be_for_failures();
-    world.observed.job_order = OBEYS[_i].order;
-    world.spec->suspend = task_is_suspended_by_job(OBEYS[_i].order);
+    world.observed.order = OBEYS[_i].order;
+    world.spec->suspend = task_order_suspends(OBEYS[_i].order);
 
     struct task_plan plan = world_plan();
     ck_assert_int_eq(plan.status.phase, OBEYS[_i].phase);
@@ -69,7 +69,7 @@ START_TEST(order_waits_for_the_backlog_of_the_last_leader)
 {
     world_running();
     world_new_leader();
-    world.observed.job_order = JOB_ORDER_STOP;
+    world.observed.order = TASK_ORDER_STOP;
     struct task_plan plan = world_plan();
     world_expect_rest(&plan);
 

@@ -1,0 +1,82 @@
+/* The kinds that own Tasks, or refer to them: the table by which each plugs into Task. */
+#pragma once
+
+#include "common/runtime/controller.h"
+#include "controller/task/plan/task_plan.h"
+
+/*
+ * Task asks each registered owner, in the order of registration, and skips hooks that are NULL. It
+ * knows no owner, so a hook must leave alone every Task that is not its owner's.
+ *
+ * self is the owner's; it outlives the controllers. Trees are borrowed for the call. Hooks run on
+ * the worker that reconciles the Task, but for `forget`.
+ */
+struct task_owner {
+    /* What the Task must do beyond its own spec; TASK_ORDER_NONE for a Task of another owner. The
+     * first other answer counts. Reads caches only. task: its tree in the cache. */
+    enum task_order (*order)(void *self, struct arena *arena, const cJSON *task);
+    /* Why, for the status of a Task that such an order ends. */
+    const char *order_message;
+
+    /* The owner still has to look at the outcome of the finished Task: its time to live is extended.
+     * Reads caches only. */
+    bool (*awaits)(void *self, struct arena *arena, const struct kube_name *name,
+                   const cJSON *task);
+
+    /* The device of this Task sends updates: one result several times, of which the first valid one
+     * counts and the others are duplicates. */
+    bool (*has_updates)(const cJSON *task);
+
+    /*
+     * Reads the results of the Task before they are planned for: it may replace what a result says,
+     * or refuse it by its verdict. May block on the API server or another store, writes nothing. < 0:
+     * a failure that may pass; the messages stay. TASK_RESULTS_LATER: the reconcile ends here, and
+     * the owner wakes the Task when more of the results is there.
+     */
+    int (*read_results)(void *self, struct reconcile *rc, const cJSON *task,
+                        struct task_observed *observed, struct error *err);
+    /* Stores what the planned status refers to. Idempotent. < 0: the status is not written, the
+     * messages stay. */
+    int (*before_write)(void *self, struct reconcile *rc, const cJSON *task,
+                        const struct task_observed *observed, const struct task_plan *plan,
+                        struct error *err);
+    /* The status is written: the senders of the results can be answered. */
+    void (*after_write)(void *self, const struct task_observed *observed,
+                        const struct task_plan *plan);
+
+    /* A reconcile of the Task with this uid failed: its messages stay, and must delay no other Task. */
+    void (*failed)(void *self, const char *uid);
+    /* The Task with this uid is deleted, or its messages are dropped: the owner drops what it holds
+     * for it. Any thread; must not block. */
+    void (*forget)(void *self, const char *uid);
+};
+
+#define TASK_RESULTS_LATER 1
+
+/* The owners of a process. Zero: none. Filled before the controllers start, constant from then on. */
+#define TASK_OWNERS_MAX 8
+struct task_owners {
+    struct {
+        const struct task_owner *hooks;
+        void *self;
+    } items[TASK_OWNERS_MAX];
+    size_t len;
+};
+void task_owners_add(struct task_owners *owners, const struct task_owner *hooks, void *self);
+
+/* Into observed: order, order_message, has_updates. */
+void task_owners_order(const struct task_owners *owners, struct arena *arena, const cJSON *task,
+                       struct task_observed *observed);
+/* These ask every owner until one answers otherwise than false or 0. */
+bool task_owners_await(const struct task_owners *owners, struct arena *arena,
+                       const struct kube_name *name, const cJSON *task);
+int task_owners_read_results(const struct task_owners *owners, struct reconcile *rc,
+                             const cJSON *task, struct task_observed *observed,
+                             struct error *err) MUST_CHECK;
+int task_owners_before_write(const struct task_owners *owners, struct reconcile *rc,
+                             const cJSON *task, const struct task_observed *observed,
+                             const struct task_plan *plan, struct error *err) MUST_CHECK;
+void task_owners_after_write(const struct task_owners *owners, const struct task_observed *observed,
+                             const struct task_plan *plan);
+void task_owners_failed(const struct task_owners *owners, const char *uid);
+void task_owners_forget(const struct task_owners *owners, const char *uid);
