@@ -105,8 +105,9 @@ $(OUT)/version: FORCE
 .PHONY: FORCE
 FORCE:
 
-# Holds these files.
-$(OUT)/standalone/schema/embedded.o: $(wildcard crds/*.yaml) standalone/schema/builtin.json
+# Hold these files.
+$(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml)
+$(OUT)/standalone/schema/resource.o: standalone/schema/builtin.json
 
 # Tests and fuzz targets: one program a file, linked with everything it may need; by mold where the machine has one,
 # which takes a tenth of the time. The programs that are shipped are linked by the compiler's own linker.

@@ -139,7 +139,8 @@ static void add_errors(cJSON *response, const struct admission_hook *hook,
     const cJSON *warnings = field_errors_warnings(errors);
 
     if (field_errors_count(errors))
-        json_set_copy(response, "status", field_errors_status(errors, hook->kind, name));
+        json_set_copy(response, "status",
+                      field_errors_status(errors, hook->kind->group, hook->kind->kind, name));
     if (warnings)
         json_set_copy(response, "warnings", warnings);
 }

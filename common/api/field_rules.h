@@ -2,7 +2,7 @@
  * they cannot. */
 #pragma once
 
-#include "common/api/field_errors.h"
+#include "common/schema/field_errors.h"
 
 enum rule_type {
     RULE_STRING,   /* min..max characters; check */

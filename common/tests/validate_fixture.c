@@ -2,7 +2,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/apply_patch.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
@@ -74,7 +73,7 @@ const char *errors_of(struct arena *arena, const char *kind, const cJSON *object
     if (!field_errors_count(errors))
         return "";
 
-    const cJSON *status = field_errors_status(errors, &KIND_TASK, "x");
+    const cJSON *status = field_errors_status(errors, "", "Task", "x");
     const char *message = json_string(json_get(status, "message"), "");
     const char *body = strstr(message, " is invalid: ");
 

@@ -26,7 +26,8 @@ common/base
 common/json           common/base/
 common/net            common/base/
 common/kube           common/base/ common/json/
-common/api            common/base/ common/json/ common/kube/object.h common/kube/conditions.h
+common/schema         common/base/ common/json/
+common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
@@ -43,11 +44,11 @@ controller/job        common/base/ common/json/ common/api/ common/kube/ common/
 controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
 controller/process    common/ certs/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/ controller/proplet/ controller/task/
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
-webhook               common/base/ common/json/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
+webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
 standalone/store       common/base/ common/runtime/thread.h
-standalone/schema      common/base/ common/json/ common/api/ common/kube/object.h common/kube/kinds.h
-standalone/patch       common/base/ common/json/ common/api/ common/kube/object.h standalone/schema/
-standalone/api         common/base/ common/json/ common/api/ common/kube/ common/runtime/thread.h common/runtime/metrics.h standalone/store/ standalone/schema/ standalone/patch/
+standalone/schema      common/base/ common/json/ common/schema/ common/api/ common/kube/object.h common/kube/kinds.h
+standalone/patch       common/base/ common/json/ common/schema/ common/kube/object.h standalone/schema/
+standalone/api         common/base/ common/json/ common/schema/ common/api/ common/kube/ common/runtime/thread.h common/runtime/metrics.h standalone/store/ standalone/schema/ standalone/patch/
 standalone/server      common/base/ common/json/ common/kube/ common/net/ common/runtime/ standalone/api/
 standalone/moving      common/base/ common/json/ common/api/task.h common/kube/ standalone/store/kv.h standalone/schema/resource.h standalone/api/
 standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/ standalone/moving/

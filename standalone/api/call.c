@@ -5,9 +5,10 @@
 
 #include "common/base/str.h"
 #include "common/json/yaml.h"
+#include "common/schema/schema.h"
 #include "standalone/api/media_type.h"
 #include "standalone/api/protobuf.h"
-#include "standalone/schema/schema.h"
+#include "standalone/schema/decode.h"
 
 #define MAX_WARNINGS (ARRAY_LEN(((struct api_reply *)0)->warnings) - 1)
 /* As the API server cuts them. */

@@ -201,15 +201,13 @@ static const char *behind_value(const char *message)
 /* Of a key there is one error, without a path, that has all the rules in it. */
 static int check_key(struct parser *parser, const char *key)
 {
-    static const struct kube_kind NONE = { "", "", "", "", false, NULL };
     struct field_errors *errors = field_errors_create(parser->arena);
     const char *words = NULL;
 
     check_qualified_name(errors, "key", key, key);
     if (!field_errors_count(errors))
         return 0;
-    json_for_each (cause,
-                   json_path(field_errors_status(errors, &NONE, ""), "details", "causes", NULL)) {
+    json_for_each (cause, field_errors_causes(errors)) {
         const char *message = json_string(json_get(cause, "message"), "");
 
         words =
@@ -221,7 +219,6 @@ static int check_key(struct parser *parser, const char *key)
 /* labels.NewRequirement: nothing could ever have such a key or value. */
 static int check_words(struct parser *parser, const struct requirement *requirement)
 {
-    static const struct kube_kind NONE = { "", "", "", "", false, NULL };
     static const char BEFORE[] = " is invalid: ";
     struct arena *arena = parser->arena;
     struct field_errors *errors = field_errors_create(arena);
@@ -236,7 +233,7 @@ static int check_words(struct parser *parser, const struct requirement *requirem
         return 0;
 
     const char *message =
-        json_string(json_get(field_errors_status(errors, &NONE, ""), "message"), BEFORE);
+        json_string(json_get(field_errors_status(errors, "", "", ""), "message"), BEFORE);
 
     return fail(parser, "unable to parse requirement: %s",
                 strstr(message, BEFORE) + strlen(BEFORE));

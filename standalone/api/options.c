@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "common/base/str.h"
-#include "standalone/schema/schema.h"
+#include "common/schema/schema.h"
+#include "standalone/schema/decode.h"
 
 #define MAX_MANAGER 128
 #define META_GROUP "meta.k8s.io"
@@ -17,11 +18,9 @@ static cJSON *text_value(struct api_call *call, const char *text)
 static int refuse_invalid(struct api_call *call, const struct field_errors *errors,
                           const char *kind)
 {
-    const struct kube_kind options = { META_GROUP, "v1", kind, "", false, NULL };
-
     if (!field_errors_count(errors))
         return 0;
-    return call_fail_status(call, field_errors_status(errors, &options, ""));
+    return call_fail_status(call, field_errors_status(errors, META_GROUP, kind, ""));
 }
 
 /* --- writes ----------------------------------------------------------------------------------- */

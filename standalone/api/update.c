@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "standalone/api/media_type.h"
 #include "standalone/api/options.h"
 #include "standalone/api/stored.h"
@@ -10,8 +11,8 @@
 #include "standalone/patch/managed_fields.h"
 #include "standalone/patch/merge_patch.h"
 #include "standalone/patch/strategic_patch.h"
+#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
-#include "standalone/schema/schema.h"
 
 /* 1: it is not there. */
 static int load(struct write *write)
@@ -57,10 +58,10 @@ static int check_version_given(struct write *write)
                 arena_own(call->arena, cJSON_CreateNumber(0), json_free),
                 "must be specified for an update");
 
-    struct kube_kind by_resource = call->resource->kind;
+    const struct kube_kind *kind = &call->resource->kind;
 
-    by_resource.kind = by_resource.plural;
-    return call_fail_status(call, field_errors_status(errors, &by_resource, call->route.name));
+    return call_fail_status(
+        call, field_errors_status(errors, kind->group, kind->plural, call->route.name));
 }
 
 static int check_version_syntax(struct write *write)

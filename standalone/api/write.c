@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/schema/members.h"
 #include "standalone/api/options.h"
 #include "standalone/api/present.h"
 #include "standalone/api/stored.h"
-#include "standalone/schema/members.h"
 #include "standalone/schema/object_meta.h"
 
 /* Of a generated name: as in apiserver's names.SimpleNameGenerator. */

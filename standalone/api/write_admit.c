@@ -1,12 +1,12 @@
 /* The second half of a write: what admission and the server say about the object. */
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "standalone/api/stored.h"
 #include "standalone/api/write.h"
 #include "standalone/patch/json_patch_apply.h"
 #include "standalone/patch/managed_fields.h"
 #include "standalone/schema/object_meta.h"
-#include "standalone/schema/schema.h"
 
 #define DELETED "deletionTimestamp"
 #define GRACE "deletionGracePeriodSeconds"
@@ -180,13 +180,12 @@ static int check_errors(struct write *write, const struct field_errors *errors)
         return 0;
 
     /* An Event is checked as the core group has it, whichever it came by. */
-    struct kube_kind kind = call->resource->kind;
+    const struct kube_kind *kind = &call->resource->kind;
+    const char *group = str_equal(call->resource->storage, "core/events") ? "" : kind->group;
 
-    if (str_equal(call->resource->storage, "core/events"))
-        kind.group = "";
     return call_fail_status(
         call,
-        field_errors_status(errors, &kind,
+        field_errors_status(errors, group, kind->kind,
                             json_string(json_path(write->object, "metadata", "name", NULL), "")));
 }
 

@@ -4,10 +4,11 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "standalone/api/write.h"
 #include "standalone/patch/go_text.h"
+#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
-#include "standalone/schema/schema.h"
 
 #define MAX_SHOWN_OBJECT 200
 /* Names of unknown fields in one message; there are at most SCHEMA_MAX_UNKNOWN of them, of any length. */
@@ -21,13 +22,12 @@ static int refuse_showing(struct write *write, const char *shown, size_t shown_l
     size_t len = str_utf8_cut(shown, shown_len, MAX_SHOWN_OBJECT);
     const char *text = arena_strndup(call->arena, shown, len);
     bool secret = !call->resource->custom && str_equal(call->resource->kind.plural, "secrets");
-    const struct kube_kind none = { "", "", "", "", false, NULL };
 
     field_error(errors, FIELD_ERROR_INVALID, "patch",
                 secret ? NULL : arena_own(call->arena, cJSON_CreateString(text), json_free),
                 "%.300s", why);
 
-    cJSON *status = field_errors_status(errors, &none, "");
+    cJSON *status = field_errors_status(errors, "", "", "");
 
     json_remove((cJSON *)(uintptr_t)json_get(status, "details"), "kind");
     return call_fail_status(call, status);

@@ -2,6 +2,7 @@
 #include "standalone/patch/apply_conflicts.h"
 #include "standalone/patch/go_text.h"
 #include "standalone/patch/writing.h"
+#include "standalone/schema/decode.h"
 
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -1,9 +1,9 @@
 #include "standalone/patch/field_set.h"
 
-#include "common/api/field_errors.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
-#include "standalone/schema/members.h"
+#include "common/schema/field_errors.h"
+#include "common/schema/members.h"
 
 /* A name or key in a message; longer ones are cut. */
 #define MAX_ELEMENT_TEXT 4096

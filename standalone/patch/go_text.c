@@ -2,7 +2,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
-#include "standalone/schema/members.h"
+#include "common/schema/members.h"
 
 /* How Go writes what has members. */
 struct style {

@@ -1,8 +1,8 @@
 #include "standalone/patch/json_patch_apply.h"
 
 #include "common/base/str.h"
+#include "common/schema/members.h"
 #include "standalone/patch/child_index.h"
-#include "standalone/schema/members.h"
 
 /* The rules and words of github.com/evanphx/json-patch v4, as the API server is built with it. */
 

@@ -1,9 +1,9 @@
 #include "standalone/patch/managers.h"
 
-#include "common/api/field_errors.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/schema/field_errors.h"
 
 #define MAX_MANAGER_TEXT 2048
 #define BUCKET "ancient-changes"

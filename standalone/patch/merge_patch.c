@@ -1,6 +1,6 @@
 #include "standalone/patch/merge_patch.h"
 
-#include "standalone/schema/members.h"
+#include "common/schema/members.h"
 
 /* What a patch adds has no nulls, in lists too; items of lists may be null. The caller's. */
 static cJSON *without_nulls(const cJSON *value)

@@ -2,10 +2,11 @@
 
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/schema/members.h"
+#include "common/schema/nodes.h"
 #include "standalone/patch/child_index.h"
 #include "standalone/patch/go_text.h"
-#include "standalone/schema/members.h"
-#include "standalone/schema/nodes.h"
+#include "standalone/schema/decode.h"
 
 /* k8s.io/apimachinery/pkg/util/strategicpatch. */
 

@@ -1,8 +1,8 @@
 /* Objects by their schema, as server-side apply sees them (structured-merge-diff's typed). */
 #pragma once
 
+#include "common/schema/nodes.h"
 #include "standalone/patch/field_set.h"
-#include "standalone/schema/nodes.h"
 
 /* What a value may be; of several, the value decides. */
 struct typed_atom {

@@ -1,6 +1,6 @@
 #include "common/base/str.h"
+#include "common/schema/members.h"
 #include "standalone/patch/typed.h"
-#include "standalone/schema/members.h"
 
 struct comparing {
     struct arena *arena;

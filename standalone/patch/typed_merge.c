@@ -1,6 +1,6 @@
 #include "standalone/patch/typed.h"
 
-#include "standalone/schema/members.h"
+#include "common/schema/members.h"
 
 struct merging {
     struct arena *arena;

@@ -2,9 +2,9 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/schema/members.h"
 #include "standalone/schema/builtin.h"
 #include "standalone/schema/go_json.h"
-#include "standalone/schema/members.h"
 #include "standalone/schema/name_rules.h"
 
 /* core.MaxSecretSize: all values of a Secret or ConfigMap together. */

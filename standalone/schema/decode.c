@@ -1,9 +1,11 @@
+#include "standalone/schema/decode.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/base/str.h"
-#include "standalone/schema/members.h"
-#include "standalone/schema/nodes.h"
+#include "common/schema/members.h"
+#include "common/schema/nodes.h"
 #include "standalone/schema/object_meta.h"
 #include "standalone/schema/times.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/api/field_errors.h"
 #include "common/base/buf.h"
 #include "common/base/compiler.h"
+#include "common/schema/field_errors.h"
 
 #define MAX_DEPTH 10000
 #define MAX_CHARACTER 16

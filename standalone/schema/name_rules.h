@@ -1,7 +1,7 @@
 /* k8s.io/apimachinery/pkg/util/validation: what is wrong with names, in its words. */
 #pragma once
 
-#include "common/api/field_errors.h"
+#include "common/schema/field_errors.h"
 
 /* Each adds an error of type Invalid at path for every rule that value breaks. */
 void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value);

@@ -1,7 +1,8 @@
 /* metadata: what every object has, decoded, pruned and validated as ObjectMeta is. */
 #pragma once
 
-#include "common/api/field_errors.h"
+#include "common/kube/object.h"
+#include "common/schema/field_errors.h"
 
 struct schema;
 

@@ -6,9 +6,14 @@
 #include "common/base/str.h"
 #include "common/json/yaml.h"
 #include "common/kube/kinds.h"
+#include "common/schema/crds.h"
+#include "common/schema/schema.h"
 #include "standalone/schema/builtin.h"
-#include "standalone/schema/embedded.h"
-#include "standalone/schema/nodes.h"
+
+/* Definitions of Kubernetes' own OpenAPI document: the built-in kinds that are served, and metadata. */
+EMBED(builtin_definitions, "standalone/schema/builtin.json");
+static const struct embedded DEFINITIONS = { "standalone/schema/builtin.json", builtin_definitions,
+                                             builtin_definitions_end };
 
 struct resources {
     struct arena *arena;
@@ -205,7 +210,7 @@ static int load_custom(struct resources *resources, const struct embedded *file,
 
 static int load(struct resources *resources, struct error *err)
 {
-    const struct embedded *file = &EMBEDDED_DEFINITIONS;
+    const struct embedded *file = &DEFINITIONS;
     const cJSON *document;
 
     int r =
@@ -215,8 +220,8 @@ static int load(struct resources *resources, struct error *err)
     resources->definitions = json_get(document, "definitions");
     for (size_t i = 0; r == 0 && i < BUILTIN_RESOURCES_LEN; i++)
         r = add_builtin(resources, &BUILTIN_RESOURCES[i], err);
-    for (size_t i = 0; r == 0 && i < EMBEDDED_CRDS_LEN; i++)
-        r = load_custom(resources, &EMBEDDED_CRDS[i], err);
+    for (size_t i = 0; r == 0 && i < CRDS_LEN; i++)
+        r = load_custom(resources, &CRDS[i], err);
     return r;
 }
 
@@ -226,7 +231,7 @@ int resources_create(struct resources **ret, struct error *err)
 
     resources->arena = arena_create();
     resources->items =
-        arena_array(resources->arena, struct resource, BUILTIN_RESOURCES_LEN + EMBEDDED_CRDS_LEN);
+        arena_array(resources->arena, struct resource, BUILTIN_RESOURCES_LEN + CRDS_LEN);
     int r = load(resources, err);
     if (r < 0)
         return r;

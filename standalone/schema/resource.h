@@ -3,6 +3,7 @@
 
 #include "common/api/default.h"
 #include "common/api/validate.h"
+#include "common/kube/object.h"
 
 struct schema;
 struct resources;

@@ -1,11 +1,12 @@
 #include "standalone/tests/replay.h"
 
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "standalone/patch/json_patch_apply.h"
 #include "standalone/patch/managed_fields.h"
 #include "standalone/patch/merge_patch.h"
+#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
-#include "standalone/schema/schema.h"
 
 #define NOW_US 1800000000000000
 
@@ -130,8 +131,7 @@ static struct replay finish(struct write *write, cJSON *object)
     if (field_errors_count(errors))
         return (struct replay){
             .code = 422,
-            .causes = json_path(field_errors_status(errors, &resource->kind, "x"), "details",
-                                "causes", NULL),
+            .causes = field_errors_causes(errors),
         };
     return (struct replay){ .code = write->live ? 200 : 201, .object = object };
 }

@@ -4,11 +4,11 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "common/tests/heap.h"
 #include "standalone/api/call.h"
 #include "standalone/api/documents.h"
 #include "standalone/api/protobuf.h"
-#include "standalone/schema/schema.h"
 #include "standalone/store/kv.h"
 #include "standalone/tests/api_fixture.h"
 

@@ -2,8 +2,8 @@
  * without an example fails. */
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "common/tests/validate_fixture.h"
-#include "standalone/schema/schema.h"
 #include "standalone/tests/resources_fixture.h"
 
 #define MAX_TEXT ((size_t)4 << 20)

@@ -1,20 +1,16 @@
 /* What the API server drops, fills in and refuses before the rules of a kind. */
 #include "common/base/str.h"
-#include "standalone/schema/schema.h"
+#include "common/schema/schema.h"
+#include "standalone/schema/decode.h"
 #include "standalone/tests/resources_fixture.h"
 
 static const char *errors_of(const struct resource *resource, const char *object, const char *old)
 {
     struct field_errors *errors = field_errors_create(test_arena);
-    const cJSON *causes;
     const char *all = "";
 
     schema_validate(resource->schema, tree(object), old ? tree(old) : NULL, errors);
-    if (!field_errors_count(errors))
-        return "";
-    causes =
-        json_path(field_errors_status(errors, &resource->kind, "x"), "details", "causes", NULL);
-    json_for_each (cause, causes)
+    json_for_each (cause, field_errors_causes(errors))
         all = arena_printf(test_arena, "%s%s%s: %s", all, *all ? " | " : "",
                            json_string(json_get(cause, "field"), ""),
                            json_string(json_get(cause, "message"), ""));

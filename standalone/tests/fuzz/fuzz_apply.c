@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 #include "common/base/str.h"
+#include "common/schema/schema.h"
 #include "common/tests/fuzz/target.h"
 #include "common/tests/heap.h"
 #include "standalone/patch/managed_fields.h"
+#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
-#include "standalone/schema/schema.h"
 
 static const struct resource *resource_of(const char *plural)
 {

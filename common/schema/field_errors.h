@@ -1,7 +1,7 @@
 /* What is wrong with the fields of an object, said as the API server says it itself. */
 #pragma once
 
-#include "common/kube/object.h"
+#include "common/json/json.h"
 
 /* As in k8s.io/apimachinery/pkg/util/validation/field. */
 enum field_error_type {
@@ -43,11 +43,15 @@ size_t field_errors_count(const struct field_errors *errors); /* with those not 
 /* Strings, in the order they came; NULL: none. */
 const cJSON *field_errors_warnings(const struct field_errors *errors);
 
+/* A cause of the Status for each error that was kept: {"reason", "message", "field"}. */
+const cJSON *field_errors_causes(const struct field_errors *errors);
+
 /*
- * The Status of apierrors.NewInvalid: code 422, reason Invalid, a cause a field, and the message
- * `Task.group "x" is invalid: spec.a: Required value`, several in brackets. In the arena.
+ * The Status of apierrors.NewInvalid: code 422, reason Invalid, the causes, and the message
+ * `Task.group "x" is invalid: spec.a: Required value`, several in brackets. group and name may be
+ * "". In the arena.
  */
-cJSON *field_errors_status(const struct field_errors *errors, const struct kube_kind *kind,
+cJSON *field_errors_status(const struct field_errors *errors, const char *group, const char *kind,
                            const char *name);
 
 /* Appends text as Go's %q prints it: in double quotes, nothing in it that a terminal would act on.

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "common/base/str.h"
-#include "standalone/schema/nodes.h"
+#include "common/schema/nodes.h"
 
 /* --- what the schema does not know ------------------------------------------------------------ */
 

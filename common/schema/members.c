@@ -1,4 +1,4 @@
-#include "standalone/schema/members.h"
+#include "common/schema/members.h"
 
 #include <assert.h>
 #include <stdlib.h>

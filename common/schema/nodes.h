@@ -1,9 +1,9 @@
-/* A schema as it is walked; for standalone/schema and standalone/patch only. */
+/* A schema as it is walked: for this folder, and for patches and decoding of the standalone server. */
 #pragma once
 
 #include <regex.h>
 
-#include "standalone/schema/schema.h"
+#include "common/schema/schema.h"
 
 enum schema_type {
     SCHEMA_ANY, /* none given: also x-kubernetes-int-or-string, with allows_int and allows_string */

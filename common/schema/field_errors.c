@@ -1,4 +1,4 @@
-#include "common/api/field_errors.h"
+#include "common/schema/field_errors.h"
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
@@ -210,14 +210,14 @@ size_t field_errors_count(const struct field_errors *errors)
 }
 
 /* Go: one message as it is, several in brackets. */
-static const char *format_message(const struct field_errors *errors, const struct kube_kind *kind,
-                                  const char *name)
+static const char *format_message(const struct field_errors *errors, const char *group,
+                                  const char *kind, const char *name)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_MESSAGE);
     size_t kept = json_len(errors->messages);
     size_t dropped = errors->count - json_len(errors->causes);
     bool many = kept > 1 || dropped;
-    bool fits = buf_printf(&text, "%s%s%s ", kind->kind, *kind->group ? "." : "", kind->group) &&
+    bool fits = buf_printf(&text, "%s%s%s ", kind, *group ? "." : "", group) &&
                 buf_append_quoted(&text, name, strlen(name)) &&
                 buf_printf(&text, " is invalid: %s", many ? "[" : "");
 
@@ -230,21 +230,26 @@ static const char *format_message(const struct field_errors *errors, const struc
     return fits ? arena_strdup(errors->arena, buf_string(&text)) : "the object is invalid";
 }
 
-cJSON *field_errors_status(const struct field_errors *errors, const struct kube_kind *kind,
+const cJSON *field_errors_causes(const struct field_errors *errors)
+{
+    return errors->causes;
+}
+
+cJSON *field_errors_status(const struct field_errors *errors, const char *group, const char *kind,
                            const char *name)
 {
     cJSON *status = json_object(errors->arena);
 
     json_set_object(status, "metadata");
     json_set_string(status, "status", "Failure");
-    json_set_string(status, "message", format_message(errors, kind, name));
+    json_set_string(status, "message", format_message(errors, group, kind, name));
     json_set_string(status, "reason", "Invalid");
     cJSON *details = json_set_object(status, "details");
     if (*name)
         json_set_string(details, "name", name);
-    if (*kind->group)
-        json_set_string(details, "group", kind->group);
-    json_set_string(details, "kind", kind->kind);
+    if (*group)
+        json_set_string(details, "group", group);
+    json_set_string(details, "kind", kind);
     json_set_copy(details, "causes", errors->causes);
     json_set_int(status, "code", 422);
     return status;

@@ -3,9 +3,9 @@
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "standalone/schema/formats.h"
-#include "standalone/schema/members.h"
-#include "standalone/schema/nodes.h"
+#include "common/schema/formats.h"
+#include "common/schema/members.h"
+#include "common/schema/nodes.h"
 
 /* One value of the object, with what stood there before. */
 struct check {

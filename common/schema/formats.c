@@ -1,4 +1,4 @@
-#include "standalone/schema/formats.h"
+#include "common/schema/formats.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "standalone/schema/nodes.h"
+#include "common/schema/nodes.h"
 
 #include "common/base/str.h"
 
