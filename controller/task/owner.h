@@ -12,8 +12,8 @@
  * the worker that reconciles the Task, but for `forget`.
  */
 struct task_owner {
-    /* What the Task must do beyond its own spec; TASK_ORDER_NONE for a Task of another owner. The
-     * first other answer counts. Reads caches only. task: its tree in the cache. */
+    /* Returns the owner's order to the Task, beyond its spec; TASK_ORDER_NONE for a Task of another
+     * owner. The first order of any owner counts. Reads caches only. task: its tree in the cache. */
     enum task_order (*order)(void *self, struct arena *arena, const cJSON *task);
     /* Why, for the status of a Task that such an order ends. */
     const char *order_message;
