@@ -84,7 +84,6 @@ static void finish(const struct planning *planning, enum federatedjob_phase phas
     struct federated_plan *plan = planning->plan;
     bool failed = phase == FEDERATED_FAILED;
 
-    plan->create = false;
     plan->requeue_after_ms = 0;
     plan->status.phase = phase;
     /* Of what earlier rounds left; the last ones have left something since. */

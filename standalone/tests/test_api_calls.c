@@ -225,7 +225,7 @@ static const char *type_of(const char *type)
     return type;
 }
 
-/* What the server says before it reads a body; 0: it reads it. */
+/* Sets the answer by which the server refuses a request before it reads the body; status 0: it reads the body. */
 static void admit(const char *method, char *path)
 {
     char *query = strchr(path, '?');
