@@ -53,8 +53,10 @@ static void sip_round(uint64_t v[static 4])
     v[2] = rotate(v[2], 32);
 }
 
-static uint64_t hash_of(const char *key)
+uint64_t map_hash(const char *key)
 {
+    (void)pthread_once(&secret_once, make_secret);
+
     uint64_t v[4] = { secret[0] ^ 0x736f6d6570736575, secret[1] ^ 0x646f72616e646f6d,
                       secret[0] ^ 0x6c7967656e657261, secret[1] ^ 0x7465646279746573 };
     size_t len = strlen(key);
@@ -85,7 +87,6 @@ struct map *map_create(void (*release)(void *value))
 {
     struct map *map = xcalloc(1, sizeof(*map));
 
-    (void)pthread_once(&secret_once, make_secret);
     map->release = release;
     return map;
 }
@@ -125,12 +126,12 @@ static struct slot *find(const struct map *map, const char *key, uint64_t hash)
 
 void *map_get(const struct map *map, const char *key)
 {
-    return map->len ? find(map, key, hash_of(key))->value : NULL;
+    return map->len ? find(map, key, map_hash(key))->value : NULL;
 }
 
 const char *map_key(const struct map *map, const char *key)
 {
-    return map->len ? find(map, key, hash_of(key))->key : NULL;
+    return map->len ? find(map, key, map_hash(key))->key : NULL;
 }
 
 static void grow(struct map *map)
@@ -155,7 +156,7 @@ void map_set(struct map *map, const char *key, void *value)
     if ((map->len + 1) * 4 > map->slot_count * 3)
         grow(map);
 
-    uint64_t hash = hash_of(key);
+    uint64_t hash = map_hash(key);
     struct slot *slot = find(map, key, hash);
     void *old = slot->value;
 
@@ -190,7 +191,7 @@ void *map_take(struct map *map, const char *key)
     if (!map->len)
         return NULL;
 
-    struct slot *slot = find(map, key, hash_of(key));
+    struct slot *slot = find(map, key, map_hash(key));
     if (!slot->key)
         return NULL;
 

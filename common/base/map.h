@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct map;
 
@@ -18,6 +19,8 @@ bool map_remove(struct map *map, const char *key);
  * by it. NULL: not there. */
 const char *map_key(const struct map *map, const char *key);
 size_t map_len(const struct map *map);
+/* SipHash of a key with a secret of this process: peers cannot choose keys that collide. */
+uint64_t map_hash(const char *key);
 
 /* for (size_t i = 0; map_next(map, &i, &key, &value);) … in no order; the map must not change
  * meanwhile. */

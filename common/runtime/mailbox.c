@@ -2,27 +2,56 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 
+/* Copies of one source under one key that memory holds, at most: this part of key_messages. */
+#define COPIES_PART 16
+
+/* Copies that were asked for need time to come. */
+#define RECALL_SOON_MS 1000
+
+/* While memory is full. All copies come again with each recall, so not more often. */
+#define RECALL_LATE_MS 60000
+
+/* The messages of one source under one key. */
+struct share {
+    struct share *next;
+    size_t here;         /* messages in memory that take capacity */
+    size_t copies;       /* of them, those that are held and have a copy */
+    uint64_t *elsewhere; /* hashes of the names of these copies, as far as they came since the last
+                            recall: each may come more than once */
+    size_t elsewhere_len;
+    char source[];
+};
+
 struct item {
-    struct item *next;
+    TAILQ_ENTRY(item) in_box, in_copies;
+    struct box *box;
+    struct share *share;
     struct mail mail; /* kind, source and body point into bytes */
     size_t size;
     bool held;
     int64_t again_ms; /* see mailbox_overdue */
-    char *copy;       /* name of the durable copy; NULL: none */
+    char *copy;       /* name of the durable copy; NULL: none. Then it is held, and in copies */
     char bytes[];
 };
+TAILQ_HEAD(items, item);
 
 struct box {
-    struct item *oldest, *newest;
+    struct items items; /* oldest first */
     size_t len;
-    bool elsewhere;
+    struct share *shares;
+    size_t elsewhere; /* sum of its shares */
+    size_t recalled;  /* were elsewhere when the last recall began */
+    bool wanted;      /* the last recall chose it */
+    uint64_t turn;    /* rises over the mailbox: when a copy of it was held last; 0: never */
 };
 
 struct released {
@@ -30,14 +59,24 @@ struct released {
     char *copy;
 };
 
+struct usage {
+    size_t messages, bytes;
+};
+
 struct mailbox {
     struct mailbox_limits limits;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* nothing waits now, something waits now, released, or woken */
     struct map *boxes;      /* key -> struct box; only those of what is elsewhere may be empty */
-    size_t messages, bytes;
-    size_t held, held_bytes; /* of them */
-    bool elsewhere;          /* some of some box may be */
+    size_t messages;        /* in memory */
+    size_t waiting;         /* of them */
+    struct usage used;      /* by those that take capacity */
+    struct usage held;      /* of them */
+    struct items
+        copies; /* held ones with a copy, the one that is held for the longest time first */
+    uint64_t last_turn;
+    bool elsewhere; /* some of some box may be */
+    int64_t recalled_ms;
     struct released *released;
     size_t released_len;
     uint64_t last_sequence;
@@ -46,19 +85,32 @@ struct mailbox {
 
 static void item_destroy(struct item *item)
 {
-    free(item->copy);
+    if (item)
+        free(item->copy);
     free(item);
+}
+
+static void items_destroy(struct items *items)
+{
+    struct item *item;
+
+    while ((item = TAILQ_FIRST(items))) {
+        TAILQ_REMOVE(items, item, in_box);
+        item_destroy(item);
+    }
 }
 
 static void box_destroy(void *value)
 {
     struct box *box = value;
 
-    while (box->oldest) {
-        struct item *item = box->oldest;
+    items_destroy(&box->items);
+    while (box->shares) {
+        struct share *share = box->shares;
 
-        box->oldest = item->next;
-        item_destroy(item);
+        box->shares = share->next;
+        free(share->elsewhere);
+        free(share);
     }
     free(box);
 }
@@ -71,6 +123,8 @@ struct mailbox *mailbox_create(const struct mailbox_limits *limits)
 
     mailbox->limits = *limits;
     mailbox->boxes = map_create(box_destroy);
+    mailbox->recalled_ms = -RECALL_LATE_MS;
+    TAILQ_INIT(&mailbox->copies);
     pthread_mutex_init(&mailbox->lock, NULL);
     cond_init(&mailbox->changed);
     return mailbox;
@@ -114,21 +168,26 @@ static struct item *item_create(const struct mail *mail)
     item->mail.body = copy_string(&position, mail->body, mail->body_len);
     item->mail.body_len = mail->body_len;
     item->mail.came_ms = mail->came_ms;
+    item->mail.supersedes = mail->supersedes;
     return item;
 }
 
 /* With the lock, as all below up to mailbox_put. */
-static bool has_room(const struct mailbox *mailbox, const struct box *box, size_t size)
+static struct share *share_of(struct box *box, const char *source)
 {
-    return mailbox->messages < mailbox->limits.total_messages &&
-           size <= mailbox->limits.total_bytes - mailbox->bytes &&
-           (!box || box->len < mailbox->limits.key_messages);
-}
+    struct share *share = box->shares;
 
-static bool may_hold(const struct mailbox *mailbox, size_t size)
-{
-    return mailbox->held < mailbox->limits.total_messages / 2 &&
-           mailbox->held_bytes + size <= mailbox->limits.total_bytes / 2;
+    while (share && !str_equal(share->source, source))
+        share = share->next;
+    if (!share) {
+        size_t size = strlen(source) + 1;
+
+        share = xcalloc(1, sizeof(*share) + size);
+        memcpy(share->source, source, size);
+        share->next = box->shares;
+        box->shares = share;
+    }
+    return share;
 }
 
 static struct box *box_of(struct mailbox *mailbox, const char *key)
@@ -137,9 +196,40 @@ static struct box *box_of(struct mailbox *mailbox, const char *key)
 
     if (!box) {
         box = xcalloc(1, sizeof(*box));
+        TAILQ_INIT(&box->items);
         map_set(mailbox->boxes, key, box);
     }
     return box;
+}
+
+static void remove_if_empty(struct mailbox *mailbox, const char *key, struct box *box)
+{
+    if (!box->len && !box->elsewhere && !box->recalled)
+        (void)map_remove(mailbox->boxes, key);
+}
+
+static void add(struct usage *usage, const struct item *item)
+{
+    usage->messages++;
+    usage->bytes += item->size;
+}
+
+static void subtract(struct usage *usage, const struct item *item)
+{
+    usage->messages--;
+    usage->bytes -= item->size;
+}
+
+static bool has_capacity(const struct mailbox *mailbox, size_t size)
+{
+    return mailbox->used.messages < mailbox->limits.total_messages &&
+           size <= mailbox->limits.total_bytes - mailbox->used.bytes;
+}
+
+static bool may_hold(const struct mailbox *mailbox, size_t size)
+{
+    return mailbox->held.messages < mailbox->limits.total_messages / 2 &&
+           mailbox->held.bytes + size <= mailbox->limits.total_bytes / 2;
 }
 
 static void set_held(struct mailbox *mailbox, struct item *item)
@@ -147,97 +237,174 @@ static void set_held(struct mailbox *mailbox, struct item *item)
     if (item->held)
         return;
     item->held = true;
-    mailbox->held++;
-    mailbox->held_bytes += item->size;
+    mailbox->waiting--;
+    if (!item->mail.supersedes)
+        add(&mailbox->held, item);
     pthread_cond_broadcast(&mailbox->changed);
+}
+
+/* A held message gets its copy. */
+static void set_copy(struct mailbox *mailbox, struct item *item, const char *copy)
+{
+    item->copy = xstrdup(copy);
+    item->share->copies++;
+    item->box->turn = ++mailbox->last_turn;
+    TAILQ_INSERT_TAIL(&mailbox->copies, item, in_copies);
 }
 
 static void append(struct mailbox *mailbox, struct box *box, struct item *item)
 {
     item->mail.sequence = ++mailbox->last_sequence;
-    if (box->newest)
-        box->newest->next = item;
-    else
-        box->oldest = item;
-    box->newest = item;
+    item->box = box;
+    item->share = share_of(box, item->mail.source);
+    TAILQ_INSERT_TAIL(&box->items, item, in_box);
     box->len++;
     mailbox->messages++;
-    mailbox->bytes += item->size;
+    mailbox->waiting++;
+    if (!item->mail.supersedes) {
+        item->share->here++;
+        add(&mailbox->used, item);
+    }
     pthread_cond_broadcast(&mailbox->changed);
 }
 
-/* The link that leads to it, or to NULL behind the last one. */
-static struct item **find(struct box *box, const struct mail *mail)
+/* Takes it out of its box and the sums; the caller frees it. */
+static struct item *detach(struct mailbox *mailbox, struct item *item)
 {
-    struct item **at = &box->oldest;
-
-    for (; *at; at = &(*at)->next) {
-        const struct mail *other = &(*at)->mail;
-        if (other->body_len == mail->body_len && str_equal(other->kind, mail->kind) &&
-            str_equal(other->source, mail->source) &&
-            (!mail->body_len || memcmp(other->body, mail->body, mail->body_len) == 0))
-            break;
-    }
-    return at;
-}
-
-/* Takes it out of the sums; the caller has unlinked it. */
-static void uncount(struct mailbox *mailbox, struct box *box, const struct item *item)
-{
-    box->len--;
+    TAILQ_REMOVE(&item->box->items, item, in_box);
+    item->box->len--;
     mailbox->messages--;
-    mailbox->bytes -= item->size;
-    if (item->held) {
-        mailbox->held--;
-        mailbox->held_bytes -= item->size;
+    mailbox->waiting -= !item->held;
+    if (item->copy) {
+        TAILQ_REMOVE(&mailbox->copies, item, in_copies);
+        item->share->copies--;
     }
+    if (!item->mail.supersedes) {
+        item->share->here--;
+        subtract(&mailbox->used, item);
+        if (item->held)
+            subtract(&mailbox->held, item);
+    }
+    return item;
 }
 
-static void unlink_item(struct mailbox *mailbox, struct box *box, struct item **at)
+/* The place of this copy, or the end. */
+static size_t find_elsewhere(const struct share *share, uint64_t hash)
 {
-    struct item *item = *at;
+    size_t i = 0;
 
-    *at = item->next;
-    if (box->newest == item) {
-        box->newest = NULL;
-        for (struct item *last = box->oldest; last; last = last->next)
-            box->newest = last;
-    }
-    uncount(mailbox, box, item);
+    while (i < share->elsewhere_len && share->elsewhere[i] != hash)
+        i++;
+    return i;
 }
 
-bool mailbox_put(struct mailbox *mailbox, const char *key, const struct mail *mail,
-                 uint64_t *ret_sequence)
+/* Beyond key_messages they are not counted. */
+static void add_elsewhere(struct mailbox *mailbox, struct box *box, struct share *share,
+                          const char *copy)
+{
+    uint64_t hash = map_hash(copy);
+    size_t len = share->elsewhere_len;
+
+    mailbox->elsewhere = true;
+    pthread_cond_broadcast(&mailbox->changed);
+    if (len >= mailbox->limits.key_messages || find_elsewhere(share, hash) < len)
+        return;
+    if ((len & (len - 1)) == 0) /* full at each power of two */
+        share->elsewhere = xrealloc(share->elsewhere, (len ? 2 * len : 1) * sizeof(hash));
+    share->elsewhere[share->elsewhere_len++] = hash;
+    box->elsewhere++;
+}
+
+static void remove_elsewhere(struct box *box, struct share *share, const char *copy)
+{
+    size_t i = find_elsewhere(share, map_hash(copy));
+
+    if (i == share->elsewhere_len)
+        return;
+    share->elsewhere[i] = share->elsewhere[--share->elsewhere_len];
+    box->elsewhere--;
+}
+
+/* Makes room for a copy of this size by moving those elsewhere that are held for the longest time. */
+static bool make_room_to_hold(struct mailbox *mailbox, size_t size)
+{
+    if (size > mailbox->limits.total_bytes / 2)
+        return false;
+    while (!may_hold(mailbox, size)) {
+        struct item *longest = TAILQ_FIRST(&mailbox->copies);
+
+        if (!longest)
+            return false;
+        add_elsewhere(mailbox, longest->box, longest->share, longest->copy);
+        item_destroy(detach(mailbox, longest));
+    }
+    return true;
+}
+
+static bool is_same(const struct mail *mail, const struct mail *other)
+{
+    if (!str_equal(mail->kind, other->kind) || !str_equal(mail->source, other->source))
+        return false;
+    return mail->supersedes || (mail->body_len == other->body_len &&
+                                memcmp(mail->body, other->body, mail->body_len) == 0);
+}
+
+/* The message with the same content, or which this one supersedes; NULL: none. */
+static struct item *find(struct box *box, const struct mail *mail)
+{
+    struct item *item = TAILQ_FIRST(&box->items);
+
+    while (item && !is_same(mail, &item->mail))
+        item = TAILQ_NEXT(item, in_box);
+    return item;
+}
+
+static void supersede(struct mailbox *mailbox, struct item *older, struct item *item)
+{
+    item->mail.came_ms = older->mail.came_ms;
+    item->again_ms = older->again_ms;
+    if (older->held)
+        set_held(mailbox, item);
+    item_destroy(detach(mailbox, older));
+}
+
+static enum mailbox_verdict judge(const struct mailbox *mailbox, struct box *box,
+                                  const struct item *item)
+{
+    const struct share *share = share_of(box, item->mail.source);
+
+    if (item->mail.supersedes)
+        return MAILBOX_TAKEN;
+    if (share->here + share->elsewhere_len >= mailbox->limits.key_messages)
+        return MAILBOX_TOO_MANY;
+    return has_capacity(mailbox, item->size) ? MAILBOX_TAKEN : MAILBOX_FULL;
+}
+
+enum mailbox_verdict mailbox_put(struct mailbox *mailbox, const char *key, const struct mail *mail,
+                                 uint64_t *ret_sequence)
 {
     struct item *item = item_create(mail);
 
     pthread_mutex_lock(&mailbox->lock);
 
-    struct box *box = map_get(mailbox->boxes, key);
-    struct item *same = box ? *find(box, &item->mail) : NULL;
+    struct box *box = box_of(mailbox, key);
+    struct item *same = find(box, &item->mail);
     bool is_copied = same && same->copy;
-    bool fits = is_copied || has_room(mailbox, box, item->size);
+    enum mailbox_verdict verdict = is_copied ? MAILBOX_TAKEN : judge(mailbox, box, item);
 
-    if (fits && !is_copied)
-        append(mailbox, box_of(mailbox, key), item);
-    if (fits && ret_sequence)
-        *ret_sequence = is_copied ? same->mail.sequence : item->mail.sequence;
+    if (verdict == MAILBOX_TAKEN && ret_sequence)
+        *ret_sequence = is_copied ? same->mail.sequence : mailbox->last_sequence + 1;
+    if (verdict == MAILBOX_TAKEN && !is_copied) {
+        append(mailbox, box, item);
+        if (same && mail->supersedes)
+            supersede(mailbox, same, item);
+        item = NULL;
+    }
+    remove_if_empty(mailbox, key, box);
     pthread_mutex_unlock(&mailbox->lock);
 
-    if (!fits || is_copied)
-        item_destroy(item);
-    return fits;
-}
-
-bool mailbox_key_is_full(struct mailbox *mailbox, const char *key)
-{
-    pthread_mutex_lock(&mailbox->lock);
-
-    const struct box *box = map_get(mailbox->boxes, key);
-    bool full = box && box->len >= mailbox->limits.key_messages;
-
-    pthread_mutex_unlock(&mailbox->lock);
-    return full;
+    item_destroy(item);
+    return verdict;
 }
 
 static void copy_mail(struct arena *arena, const struct mail *mail, struct mail *ret)
@@ -262,7 +429,9 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
 
     if (box && box->len) {
         *ret = arena_array(arena, struct mail, box->len);
-        for (const struct item *item = box->oldest; item; item = item->next)
+        const struct item *item = TAILQ_FIRST(&box->items);
+
+        for (; item; item = TAILQ_NEXT(item, in_box))
             copy_mail(arena, &item->mail, &(*ret)[count++]);
     }
     pthread_mutex_unlock(&mailbox->lock);
@@ -286,44 +455,45 @@ static void release(struct mailbox *mailbox, char *copy)
 }
 
 /* With the lock. */
-static struct item *take_up_to(struct mailbox *mailbox, struct box *box, uint64_t up_to_sequence)
+static void take_up_to(struct mailbox *mailbox, struct box *box, uint64_t up_to_sequence,
+                       struct items *ret)
 {
-    struct item *done = NULL;
+    struct item *item;
 
-    while (box->oldest && box->oldest->mail.sequence <= up_to_sequence) {
-        struct item *item = box->oldest;
-
-        unlink_item(mailbox, box, &box->oldest);
+    while ((item = TAILQ_FIRST(&box->items)) && item->mail.sequence <= up_to_sequence) {
+        detach(mailbox, item);
         release(mailbox, TAKE(item->copy));
-        item->next = done;
-        done = item;
+        TAILQ_INSERT_TAIL(ret, item, in_box);
     }
-    return done;
+}
+
+static void forget_elsewhere(struct box *box)
+{
+    for (struct share *share = box->shares; share; share = share->next)
+        share->elsewhere_len = 0;
+    box->elsewhere = 0;
 }
 
 void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequence)
 {
-    struct item *done = NULL; /* freed without the lock: bodies may be large */
+    struct items done = TAILQ_HEAD_INITIALIZER(done); /* freed without the lock: may be large */
 
     pthread_mutex_lock(&mailbox->lock);
 
     struct box *box = map_get(mailbox->boxes, key);
 
     if (box) {
-        done = take_up_to(mailbox, box, up_to_sequence);
-        box->elsewhere = box->elsewhere && up_to_sequence < UINT64_MAX;
-        if (!box->oldest && !box->elsewhere)
-            map_remove(mailbox->boxes, key);
+        take_up_to(mailbox, box, up_to_sequence, &done);
+        if (up_to_sequence == UINT64_MAX) { /* a recall brings what is elsewhere to its end */
+            forget_elsewhere(box);
+            box->recalled = 0;
+        }
+        remove_if_empty(mailbox, key, box);
     }
     pthread_cond_broadcast(&mailbox->changed);
     pthread_mutex_unlock(&mailbox->lock);
 
-    while (done) {
-        struct item *item = done;
-
-        done = item->next;
-        item_destroy(item);
-    }
+    items_destroy(&done);
 }
 
 void mailbox_drop_all(struct mailbox *mailbox)
@@ -335,8 +505,10 @@ void mailbox_drop_all(struct mailbox *mailbox)
     struct map *boxes = mailbox->boxes;
 
     mailbox->boxes = empty;
-    mailbox->messages = mailbox->held = 0;
-    mailbox->bytes = mailbox->held_bytes = 0;
+    mailbox->messages = mailbox->waiting = 0;
+    mailbox->used = mailbox->held = (struct usage){ 0 };
+    mailbox->elsewhere = false;
+    TAILQ_INIT(&mailbox->copies);
     pthread_cond_broadcast(&mailbox->changed);
     pthread_mutex_unlock(&mailbox->lock);
 
@@ -370,9 +542,11 @@ void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, co
     }
 }
 
+/* A message behind a copy of the same source and key is due at once: its object is known to be stuck. */
 static bool is_due(const struct item *item, int64_t before_ms, int64_t now_ms)
 {
-    return !item->held && item->mail.came_ms <= before_ms && item->again_ms <= now_ms;
+    return !item->held && (item->mail.came_ms <= before_ms || item->share->copies) &&
+           item->again_ms <= now_ms;
 }
 
 bool mailbox_overdue(struct mailbox *mailbox, struct arena *arena, int64_t before_ms,
@@ -383,12 +557,11 @@ bool mailbox_overdue(struct mailbox *mailbox, struct arena *arena, int64_t befor
     void *value;
 
     pthread_mutex_lock(&mailbox->lock);
-    for (size_t i = 0;
-         mailbox->messages > mailbox->held && map_next(mailbox->boxes, &i, &key, &value);) {
-        struct item *item = ((const struct box *)value)->oldest;
+    for (size_t i = 0; mailbox->waiting && map_next(mailbox->boxes, &i, &key, &value);) {
+        struct item *item = TAILQ_FIRST(&((struct box *)value)->items);
 
         while (item && !is_due(item, before_ms, now_ms))
-            item = item->next;
+            item = TAILQ_NEXT(item, in_box);
         if (item && (!oldest || item->mail.sequence < oldest->mail.sequence)) {
             oldest = item;
             *ret_key = key;
@@ -406,11 +579,11 @@ bool mailbox_overdue(struct mailbox *mailbox, struct arena *arena, int64_t befor
 /* With the lock. */
 static struct item *item_of(struct mailbox *mailbox, const char *key, uint64_t sequence)
 {
-    const struct box *box = map_get(mailbox->boxes, key);
-    struct item *item = box ? box->oldest : NULL;
+    struct box *box = map_get(mailbox->boxes, key);
+    struct item *item = box ? TAILQ_FIRST(&box->items) : NULL;
 
     while (item && item->mail.sequence != sequence)
-        item = item->next;
+        item = TAILQ_NEXT(item, in_box);
     return item;
 }
 
@@ -436,6 +609,24 @@ void mailbox_hold(struct mailbox *mailbox, const char *key, uint64_t sequence)
     pthread_mutex_unlock(&mailbox->lock);
 }
 
+static size_t copies_per_share(const struct mailbox *mailbox)
+{
+    size_t part = mailbox->limits.key_messages / COPIES_PART;
+
+    return part ? part : 1;
+}
+
+/* With the lock. Makes room if it is this message's turn. same: it waits already, or NULL. */
+static bool may_hold_copy(struct mailbox *mailbox, const struct box *box, const struct share *share,
+                          const struct item *same, size_t size)
+{
+    if (share->copies >= copies_per_share(mailbox))
+        return false;
+    if (same || box->wanted)
+        return make_room_to_hold(mailbox, size) && (same || has_capacity(mailbox, size));
+    return may_hold(mailbox, size) && has_capacity(mailbox, size);
+}
+
 void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mail *mail,
                       const char *copy)
 {
@@ -444,30 +635,27 @@ void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mai
     pthread_mutex_lock(&mailbox->lock);
 
     struct box *box = box_of(mailbox, key);
-    struct item **at = find(box, &item->mail);
-    struct item *same = *at;
+    struct share *share = share_of(box, item->mail.source);
+    struct item *same = find(box, &item->mail);
+    bool has_copy = same && same->copy;
 
-    if (same && (same->held || may_hold(mailbox, same->size))) {
-        if (!same->copy)
-            same->copy = xstrdup(copy);
+    if (!has_copy &&
+        ((same && same->held) || may_hold_copy(mailbox, box, share, same, item->size))) {
+        if (!same) {
+            same = TAKE(item);
+            append(mailbox, box, same);
+        }
         set_held(mailbox, same);
-    } else if (!same && may_hold(mailbox, item->size) && has_room(mailbox, box, item->size)) {
-        item->copy = xstrdup(copy);
-        append(mailbox, box, item);
-        set_held(mailbox, TAKE(item));
-    } else {
-        box->elsewhere = mailbox->elsewhere = true;
+        set_copy(mailbox, same, copy);
+        remove_elsewhere(box, share, copy);
+    } else if (!has_copy) {
+        add_elsewhere(mailbox, box, share, copy);
         if (same)
-            unlink_item(mailbox, box, at);
-        pthread_cond_broadcast(&mailbox->changed);
+            item_destroy(detach(mailbox, same));
     }
-    bool gone = same && box->elsewhere && !same->held;
     pthread_mutex_unlock(&mailbox->lock);
 
-    if (gone)
-        item_destroy(same);
-    if (item)
-        item_destroy(item);
+    item_destroy(item);
 }
 
 char *mailbox_take_released(struct mailbox *mailbox)
@@ -501,59 +689,119 @@ bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key)
     pthread_mutex_lock(&mailbox->lock);
 
     const struct box *box = map_get(mailbox->boxes, key);
-    bool ret = box && box->elsewhere;
+    bool ret = box && (box->elsewhere || box->recalled);
 
     pthread_mutex_unlock(&mailbox->lock);
     return ret;
 }
 
-bool mailbox_recall(struct mailbox *mailbox)
+bool mailbox_any_elsewhere(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+
+    bool ret = mailbox->elsewhere;
+
+    pthread_mutex_unlock(&mailbox->lock);
+    return ret;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct box *const *left = a, *const *right = b;
+
+    return ((*left)->turn > (*right)->turn) - ((*left)->turn < (*right)->turn);
+}
+
+/* With the lock. Moves the counts of elsewhere to recalled. Boxes whose turn was the longest ago are
+ * wanted, up to a quarter of the total. */
+static void begin_recall(struct mailbox *mailbox, struct arena *arena)
+{
+    const char **keys = arena_array(arena, const char *, map_len(mailbox->boxes) + 1);
+    struct box **boxes = arena_array(arena, struct box *, map_len(mailbox->boxes) + 1);
+    size_t len = 0, empty = 0, wanted = 0;
+    const char *key;
+    void *value;
+
+    for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);) {
+        struct box *box = value;
+
+        box->recalled = box->elsewhere;
+        box->wanted = false;
+        forget_elsewhere(box);
+        if (box->recalled)
+            boxes[len++] = box;
+        else if (!box->len)
+            keys[empty++] = arena_strdup(arena, key);
+    }
+    for (size_t i = 0; i < empty; i++)
+        (void)map_remove(mailbox->boxes, keys[i]);
+
+    qsort(boxes, len, sizeof(struct box *), by_turn);
+    for (size_t i = 0; i < len && wanted < mailbox->limits.total_messages / 4 + 1; i++) {
+        size_t most = copies_per_share(mailbox);
+
+        boxes[i]->wanted = true;
+        wanted += boxes[i]->recalled < most ? boxes[i]->recalled : most;
+    }
+    mailbox->elsewhere = len > 0;
+}
+
+bool mailbox_recall(struct mailbox *mailbox, int64_t now_ms)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char **keys;
 
     pthread_mutex_lock(&mailbox->lock);
 
-    bool due = mailbox->elsewhere && mailbox->held <= mailbox->limits.total_messages / 4 &&
-               mailbox->held_bytes <= mailbox->limits.total_bytes / 4;
+    bool has_room = mailbox->held.messages <= mailbox->limits.total_messages / 4 &&
+                    mailbox->held.bytes <= mailbox->limits.total_bytes / 4;
+    int64_t pause_ms = has_room ? RECALL_SOON_MS : RECALL_LATE_MS;
+    bool due = mailbox->elsewhere && now_ms - mailbox->recalled_ms >= pause_ms;
 
-    if (due)
-        mailbox->elsewhere = false;
-    pthread_mutex_unlock(&mailbox->lock);
-
-    size_t len = due ? list_keys(mailbox, arena, &keys) : 0;
-    for (size_t i = 0; i < len; i++) {
-        pthread_mutex_lock(&mailbox->lock);
-
-        struct box *box = map_get(mailbox->boxes, keys[i]);
-
-        if (box)
-            box->elsewhere = false;
-        if (box && !box->oldest)
-            map_remove(mailbox->boxes, keys[i]);
-        pthread_mutex_unlock(&mailbox->lock);
+    if (due) {
+        mailbox->recalled_ms = now_ms;
+        begin_recall(mailbox, arena);
     }
-    return due;
-}
-
-static size_t read_count(struct mailbox *mailbox, const size_t *count)
-{
-    pthread_mutex_lock(&mailbox->lock);
-
-    size_t ret = *count;
-
     pthread_mutex_unlock(&mailbox->lock);
-    return ret;
+    return due;
 }
 
 size_t mailbox_len(struct mailbox *mailbox)
 {
-    return read_count(mailbox, &mailbox->messages);
+    pthread_mutex_lock(&mailbox->lock);
+
+    size_t ret = mailbox->messages;
+
+    pthread_mutex_unlock(&mailbox->lock);
+    return ret;
 }
 
 size_t mailbox_held(struct mailbox *mailbox)
 {
-    return read_count(mailbox, &mailbox->held);
+    pthread_mutex_lock(&mailbox->lock);
+
+    size_t ret = mailbox->messages - mailbox->waiting;
+
+    pthread_mutex_unlock(&mailbox->lock);
+    return ret;
+}
+
+size_t mailbox_len_of_source(struct mailbox *mailbox, const char *source, const char *except_key)
+{
+    const char *key;
+    void *value;
+    size_t len = 0;
+
+    pthread_mutex_lock(&mailbox->lock);
+    for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);) {
+        const struct share *share = ((const struct box *)value)->shares;
+
+        while (share && !str_equal(share->source, source))
+            share = share->next;
+        if (share && !str_equal(key, except_key))
+            len += share->here + share->elsewhere_len;
+    }
+    pthread_mutex_unlock(&mailbox->lock);
+    return len;
 }
 
 int64_t mailbox_oldest_ms(struct mailbox *mailbox)
@@ -564,7 +812,7 @@ int64_t mailbox_oldest_ms(struct mailbox *mailbox)
 
     pthread_mutex_lock(&mailbox->lock);
     for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);) {
-        const struct item *oldest = ((const struct box *)value)->oldest;
+        const struct item *oldest = TAILQ_FIRST(&((const struct box *)value)->items);
         int64_t came_ms = oldest ? oldest->mail.came_ms : 0;
 
         if (came_ms && (!oldest_ms || came_ms < oldest_ms))
@@ -583,10 +831,10 @@ bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms)
 
     uint64_t wakes = mailbox->wakes;
 
-    while (mailbox->messages != mailbox->held && mailbox->wakes == wakes && in_time)
+    while (mailbox->waiting && mailbox->wakes == wakes && in_time)
         in_time = cond_wait_until(&mailbox->changed, &mailbox->lock, &deadline);
 
-    bool empty = mailbox->messages == mailbox->held;
+    bool empty = !mailbox->waiting;
 
     pthread_mutex_unlock(&mailbox->lock);
     return empty;
@@ -598,8 +846,7 @@ void mailbox_wait_work(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout
     bool in_time = true;
 
     pthread_mutex_lock(&mailbox->lock);
-    while (mailbox->messages == mailbox->held && !mailbox->released && mailbox->wakes == wakes &&
-           in_time)
+    while (!mailbox->waiting && !mailbox->released && mailbox->wakes == wakes && in_time)
         in_time = cond_wait_until(&mailbox->changed, &mailbox->lock, &deadline);
     pthread_mutex_unlock(&mailbox->lock);
 }

@@ -1,4 +1,5 @@
-/* Messages from outside for objects, kept until what they say is written: peek, write, acknowledge.
+/* Inbox: messages from outside, kept under the key of their object until what they say is written:
+ * peek, write, acknowledge.
  */
 #pragma once
 
@@ -10,37 +11,54 @@
 /*
  * A message is in one of three states:
  *
- *   waiting    its sender is not told that it is stored before it is acknowledged here, and neither
- *              are the senders of the messages that came with it (mailbox_wait_empty)
- *   held       somebody else has a durable copy of it, or waits for its end alone: it is tried on,
- *              and holds up nobody
- *   elsewhere  as held, but for lack of memory the copy is all there is: mailbox_recall says when it
- *              may be brought back
+ *   waiting    Its sender is not told that it is stored before it is acknowledged here, and neither
+ *              are the senders of the messages that came with it (mailbox_wait_empty).
+ *   held       It is in memory and delays no other message: the broker keeps a copy of it, or its
+ *              sender waits for this message alone, or it need not survive the process.
+ *   elsewhere  The broker keeps a copy of it, and memory does not. A recall brings it back.
+ *
+ * Capacity. Waiting and held messages share the total; held ones get at most half of it. A message
+ * that supersedes takes no capacity, since there is one at most for each key, kind and source.
+ *
+ * Fairness. One source puts at most key_messages under one key, wherever they are, and at most a
+ * sixteenth of these copies in memory. A message whose copy has just been made takes, if all is
+ * full, the place of the copy that has been in memory for the longest time. A recall chooses the keys
+ * whose turn was the longest ago. So messages that cannot be written, however many, delay the others
+ * for a number of recalls at most.
+ *
+ * Thread-safe; guarded by the mailbox's own lock. No function but the waits blocks.
  */
 
-/* Bounds, none of them 0: a put that would go over a key's or the total limit is refused, and the
- * caller counts it. Held messages get at most half of the total. */
+/* Limits, none of them 0. */
 struct mailbox_limits {
-    size_t key_messages, total_messages;
+    size_t key_messages; /* of one source under one key */
+    size_t total_messages;
     size_t total_bytes; /* bodies and what the mailbox itself needs for each message */
 };
 struct mail {
     uint64_t sequence;  /* rises over the whole mailbox */
     const char *kind;   /* "result", "create", … */
-    const char *source; /* where it came from: the channel, "m/<domain>/c/<channel>" */
+    const char *source; /* where it came from: the channel, "<domain>/<channel>" */
     const char *body;   /* NUL-terminated */
     size_t body_len;
-    int64_t came_ms; /* monotonic; 0: not told */
+    int64_t came_ms; /* monotonic; 0: unknown */
+    bool supersedes; /* it replaces an older one of the same key, kind and source */
+};
+
+enum mailbox_verdict {
+    MAILBOX_TAKEN,
+    MAILBOX_TOO_MANY, /* the source has key_messages under this key */
+    MAILBOX_FULL,
 };
 
 struct mailbox;
 struct mailbox *mailbox_create(const struct mailbox_limits *limits);
-void mailbox_destroy(struct mailbox *mailbox);
-/* Any thread; copies. *ret_sequence may be NULL. One of which a copy is held already is taken, and
- * not kept twice. */
-bool mailbox_put(struct mailbox *mailbox, const char *key, const struct mail *mail,
-                 uint64_t *ret_sequence);
-bool mailbox_key_is_full(struct mailbox *mailbox, const char *key);
+void mailbox_destroy(struct mailbox *mailbox); /* NULL is fine */
+/* Copies the message. If a copy of it is held already, it is taken and not kept twice. A message that
+ * supersedes takes over the state of the one that it replaces, and the time since it waits.
+ * ret_sequence may be NULL; it is written if the message is taken. */
+enum mailbox_verdict mailbox_put(struct mailbox *mailbox, const char *key, const struct mail *mail,
+                                 uint64_t *ret_sequence);
 /* Oldest first, copied into the arena. */
 size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *key,
                     struct mail **ret);
@@ -51,27 +69,33 @@ void mailbox_drop_all(struct mailbox *mailbox); /* leadership ended: the broker 
 void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, const char *key),
                             void *ctx);
 
-/* The oldest one that waits and came before that time, copied into the arena. It is not told again
- * before again_ms. */
+/* The oldest one that waits and came before that time, or whose source holds a copy under the same
+ * key; copied into the arena. It is not reported again before again_ms. */
 bool mailbox_overdue(struct mailbox *mailbox, struct arena *arena, int64_t before_ms,
                      int64_t now_ms, int64_t again_ms, const char **ret_key, struct mail *ret);
 void mailbox_overdue_again(struct mailbox *mailbox, const char *key,
                            uint64_t sequence); /* at once */
-/* Without a copy: it is held from now on, whatever the limits say. */
+/* The message is held from now on, although the broker keeps no copy of it. */
 void mailbox_hold(struct mailbox *mailbox, const char *key, uint64_t sequence);
-/* A durable copy of this message exists, and has this name: the message is held, or elsewhere, from
+/* The broker keeps a copy of this message under this name: the message is held, or elsewhere, from
  * now on, whether it was here or not. */
 void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mail *mail,
                       const char *copy);
-/* The name of a copy that nobody needs any more, which the caller frees; NULL: none. */
+/* The name of a copy that is not needed any more, which the caller frees; NULL: none. */
 char *mailbox_take_released(struct mailbox *mailbox);
-void mailbox_release(struct mailbox *mailbox, const char *copy); /* to be told so */
+/* mailbox_take_released returns this name, too. */
+void mailbox_release(struct mailbox *mailbox, const char *copy);
+/* Messages of this key are elsewhere, or may still come with the last recall. */
 bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key);
-/* true: there is room again, and what is elsewhere is to be put once more. */
-bool mailbox_recall(struct mailbox *mailbox);
+bool mailbox_any_elsewhere(struct mailbox *mailbox);
+/* true: the caller now asks the broker for all copies, and hands each to mailbox_put_copy. Due a
+ * second after the last recall if at most a quarter of the total is held, else a minute after it. */
+bool mailbox_recall(struct mailbox *mailbox, int64_t now_ms);
 
 size_t mailbox_len(struct mailbox *mailbox);
 size_t mailbox_held(struct mailbox *mailbox);
+/* Messages of this source under all keys but this one, wherever they are. */
+size_t mailbox_len_of_source(struct mailbox *mailbox, const char *source, const char *except_key);
 /* When the oldest that is not written yet came, held or not; 0: there is none. */
 int64_t mailbox_oldest_ms(struct mailbox *mailbox);
 /* Blocks until nothing waits, or woken, or the time is over; true: nothing. The events thread,

@@ -45,7 +45,7 @@ static bool put(const char *key, const char *body, uint64_t *ret_sequence)
         .kind = "result", .source = "m/d/c/c", .body = body, .body_len = strlen(body)
     };
 
-    return mailbox_put(mailbox, key, &mail, ret_sequence);
+    return mailbox_put(mailbox, key, &mail, ret_sequence) == MAILBOX_TAKEN;
 }
 
 START_TEST(peek_gives_the_oldest_first_and_keeps_them)
@@ -74,7 +74,7 @@ START_TEST(bodies_are_copied_with_their_nul_bytes)
     struct mail in = { .kind = "create", .body = bytes, .body_len = sizeof(bytes) };
     struct mail *mail;
 
-    ck_assert(mailbox_put(mailbox, "a", &in, NULL));
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &in, NULL), MAILBOX_TAKEN);
     memset(bytes, 'z', sizeof(bytes));
     ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 1);
     ck_assert_uint_eq(mail[0].body_len, 3);
@@ -137,8 +137,9 @@ START_TEST(sequences_rise_over_all_keys_and_after_a_drop)
 }
 END_TEST
 
-START_TEST(a_put_over_the_limit_of_its_key_is_refused)
+START_TEST(a_put_over_the_limit_of_a_source_under_its_key_is_refused)
 {
+    const struct mail other = { .kind = "result", .source = "m/d/c/other", .body = "" };
     uint64_t sequence;
 
     set_up_with(2, PLENTY, PLENTY);
@@ -146,6 +147,7 @@ START_TEST(a_put_over_the_limit_of_its_key_is_refused)
     ck_assert(put("a", "2", NULL));
     ck_assert(!put("a", "3", NULL));
     ck_assert(put("b", "1", NULL));
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &other, NULL), MAILBOX_TAKEN);
     mailbox_ack(mailbox, "a", sequence);
     ck_assert(put("a", "3", NULL));
 }
@@ -276,7 +278,7 @@ static void put_at(const char *key, int64_t came_ms)
 {
     const struct mail mail = { .kind = "result", .body = "", .came_ms = came_ms };
 
-    ck_assert(mailbox_put(mailbox, key, &mail, NULL));
+    ck_assert_int_eq(mailbox_put(mailbox, key, &mail, NULL), MAILBOX_TAKEN);
 }
 
 static void put_copy(const char *key, const char *body, const char *copy)
@@ -356,21 +358,132 @@ START_TEST(copies_beyond_the_limit_are_elsewhere_until_there_is_room)
     set_up_with(PLENTY, 4, PLENTY);
     put_copy("a", "one", "copy-a");
     put_copy("b", "two", "copy-b");
-    ck_assert(put("c", "three", NULL));
     put_copy("c", "three", "copy-c");
-    ck_assert(mailbox_wait_empty(mailbox, 0)); /* it holds up nobody either */
+    ck_assert(mailbox_wait_empty(mailbox, 0)); /* it delays no other either */
     ck_assert_uint_eq(mailbox_len(mailbox), 2);
     ck_assert(mailbox_is_elsewhere(mailbox, "c"));
     ck_assert(!mailbox_is_elsewhere(mailbox, "a"));
-    ck_assert(!mailbox_recall(mailbox));
+    ck_assert(mailbox_any_elsewhere(mailbox));
 
     mailbox_ack(mailbox, "a", UINT64_MAX);
-    ck_assert(mailbox_recall(mailbox));
-    ck_assert(!mailbox_is_elsewhere(mailbox, "c"));
-    ck_assert(!mailbox_recall(mailbox));
+    ck_assert(mailbox_recall(mailbox, 0));
+    ck_assert(mailbox_is_elsewhere(mailbox, "c")); /* it may still come */
+    ck_assert(!mailbox_recall(mailbox, 999));
     put_copy("b", "two", "copy-b");
     put_copy("c", "three", "copy-c");
     ck_assert_uint_eq(mailbox_held(mailbox), 2);
+    ck_assert(!mailbox_recall(mailbox, 59999)); /* all is full */
+    ck_assert(mailbox_recall(mailbox, 60000));
+    ck_assert(!mailbox_is_elsewhere(mailbox, "c"));
+    ck_assert(!mailbox_recall(mailbox, 120000)); /* all is here */
+}
+END_TEST
+
+/* It is likely to be written soon; what is there for a long time is stuck. */
+START_TEST(new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time)
+{
+    set_up_with(PLENTY, 4, PLENTY);
+    put_copy("a", "one", "copy-a");
+    put_copy("b", "two", "copy-b");
+    ck_assert(put("c", "three", NULL));
+    put_copy("c", "three", "copy-c");
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+    ck_assert(mailbox_is_elsewhere(mailbox, "a"));
+    ck_assert(!mailbox_is_elsewhere(mailbox, "c"));
+    ck_assert_uint_eq(mailbox_len(mailbox), 2);
+    ck_assert_str_eq(released(), "-"); /* its copy is needed */
+}
+END_TEST
+
+static void put_copies(const char *key, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *body = arena_printf(arena, "%zu", i);
+        put_copy(key, body, arena_printf(arena, "copy-%s-%zu", key, i));
+    }
+}
+
+START_TEST(one_source_holds_no_more_than_its_share_under_a_key)
+{
+    set_up_with(16 * 3, 4000, PLENTY);
+    put_copies("a", 100);
+    put_copies("b", 2);
+    ck_assert_uint_eq(mailbox_held(mailbox), 3 + 2);
+    ck_assert(mailbox_is_elsewhere(mailbox, "a"));
+    ck_assert(!mailbox_is_elsewhere(mailbox, "b"));
+}
+END_TEST
+
+/* A hundred keys of which no message can be written, where twenty may be held. */
+START_TEST(each_key_has_its_turn_however_many_are_stuck)
+{
+    bool seen[100] = { false };
+    size_t count = 0;
+
+    set_up_with(16, 40, PLENTY);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 100; i++) {
+            const char *key = arena_printf(arena, "key-%d", i);
+            struct mail *mail;
+            put_copies(key, 5);
+            if (!seen[i] && mailbox_peek(mailbox, arena, key, &mail)) {
+                seen[i] = true;
+                count++;
+            }
+        }
+        ck_assert_uint_le(mailbox_held(mailbox), 20);
+        ck_assert(mailbox_recall(mailbox, (round + 1) * 60000));
+    }
+    ck_assert_uint_eq(count, 100);
+}
+END_TEST
+
+START_TEST(only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacity)
+{
+    struct mail restart = { .kind = "restart", .body_len = 1, .supersedes = true };
+    uint64_t sequence;
+    struct mail *mail;
+
+    set_up_with(1, 1, PLENTY);
+    ck_assert(put("a", "one", NULL)); /* the total is used up */
+    for (char body[] = "1"; *body <= '9'; ++*body) {
+        restart.body = body;
+        restart.source = "device-1";
+        ck_assert_int_eq(mailbox_put(mailbox, "a", &restart, NULL), MAILBOX_TAKEN);
+        restart.source = "device-2";
+        ck_assert_int_eq(mailbox_put(mailbox, "a", &restart, &sequence), MAILBOX_TAKEN);
+    }
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 3);
+    ck_assert_str_eq(mail[1].body, "9");
+    ck_assert_str_eq(mail[2].body, "9");
+    ck_assert_uint_eq(mail[2].sequence, sequence);
+}
+END_TEST
+
+/* Otherwise a device that restarts for ever would delay the messages of all others. */
+START_TEST(message_that_supersedes_a_held_one_is_held)
+{
+    const struct mail restart = { .kind = "restart", .body = "", .supersedes = true };
+    uint64_t sequence;
+
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &restart, &sequence), MAILBOX_TAKEN);
+    mailbox_hold(mailbox, "a", sequence);
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &restart, &sequence), MAILBOX_TAKEN);
+    ck_assert(mailbox_wait_empty(mailbox, 0));
+    mailbox_ack(mailbox, "a", sequence - 1); /* a reconcile that saw the older one */
+    ck_assert_uint_eq(mailbox_len(mailbox), 1);
+    ck_assert_uint_eq(mailbox_held(mailbox), 1);
+}
+END_TEST
+
+START_TEST(messages_of_a_source_are_counted_wherever_they_are)
+{
+    set_up_with(16, 4, PLENTY);
+    ck_assert(put("a", "waits", NULL));
+    put_copies("b", 3); /* one is held, as its share is, and two are elsewhere */
+    ck_assert_uint_eq(mailbox_len_of_source(mailbox, "m/d/c/c", "other"), 4);
+    ck_assert_uint_eq(mailbox_len_of_source(mailbox, "m/d/c/c", "a"), 3);
+    ck_assert_uint_eq(mailbox_len_of_source(mailbox, "m/d/c/other", "a"), 0);
 }
 END_TEST
 
@@ -392,6 +505,22 @@ START_TEST(overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once)
     ck_assert_str_eq(key, "b");
     ck_assert(mailbox_overdue(mailbox, arena, 20, 200, 300, &key, &mail)); /* again, later */
     ck_assert_str_eq(key, "a");
+}
+END_TEST
+
+/* Each of them would otherwise delay the others for as long as the first. */
+START_TEST(overdue_at_once_is_what_comes_behind_a_copy)
+{
+    const char *key;
+    struct mail mail;
+
+    put_copy("stuck", "one", "copy-1");
+    ck_assert(put("stuck", "two", NULL));
+    put_at("other", 30);
+    put_at("stuck", 30); /* of another source */
+    ck_assert(mailbox_overdue(mailbox, arena, -1, 100, 200, &key, &mail));
+    ck_assert_str_eq(mail.body, "two");
+    ck_assert(!mailbox_overdue(mailbox, arena, -1, 100, 200, &key, &mail));
 }
 END_TEST
 
@@ -420,9 +549,9 @@ START_TEST(the_oldest_is_told_until_it_is_written)
     ck_assert_int_eq(mailbox_oldest_ms(mailbox), 0);
     ck_assert(put("untold", "", NULL));
     ck_assert_int_eq(mailbox_oldest_ms(mailbox), 0);
-    ck_assert(mailbox_put(mailbox, "a", &late, NULL));
-    ck_assert(mailbox_put(mailbox, "b", &early, NULL));
-    ck_assert(mailbox_put(mailbox, "b", &late, NULL));
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &late, NULL), MAILBOX_TAKEN);
+    ck_assert_int_eq(mailbox_put(mailbox, "b", &early, NULL), MAILBOX_TAKEN);
+    ck_assert_int_eq(mailbox_put(mailbox, "b", &late, NULL), MAILBOX_TAKEN);
     ck_assert_int_eq(mailbox_oldest_ms(mailbox), 10);
     mailbox_ack(mailbox, "b", UINT64_MAX);
     ck_assert_int_eq(mailbox_oldest_ms(mailbox), 20);
@@ -515,7 +644,7 @@ int main(void)
     tcase_add_test(tcase, ack_leaves_what_came_after_the_peek);
     tcase_add_test(tcase, ack_of_one_key_leaves_older_mail_of_another);
     tcase_add_test(tcase, sequences_rise_over_all_keys_and_after_a_drop);
-    tcase_add_test(tcase, a_put_over_the_limit_of_its_key_is_refused);
+    tcase_add_test(tcase, a_put_over_the_limit_of_a_source_under_its_key_is_refused);
     tcase_add_test(tcase, a_put_over_the_total_of_messages_is_refused);
     tcase_add_test(tcase, a_put_over_the_total_of_bytes_is_refused_until_there_is_room);
     tcase_add_test(tcase, wait_says_whether_it_is_empty);
@@ -526,7 +655,14 @@ int main(void)
     tcase_add_test(tcase, message_waits_until_its_copy_is_there_and_the_copy_goes_with_it);
     tcase_add_test(tcase, copy_of_an_earlier_process_is_held_at_once);
     tcase_add_test(tcase, copies_beyond_the_limit_are_elsewhere_until_there_is_room);
+    tcase_add_test(tcase, new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time);
+    tcase_add_test(tcase, one_source_holds_no_more_than_its_share_under_a_key);
+    tcase_add_test(tcase, each_key_has_its_turn_however_many_are_stuck);
+    tcase_add_test(tcase, only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacity);
+    tcase_add_test(tcase, message_that_supersedes_a_held_one_is_held);
+    tcase_add_test(tcase, messages_of_a_source_are_counted_wherever_they_are);
     tcase_add_test(tcase, overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once);
+    tcase_add_test(tcase, overdue_at_once_is_what_comes_behind_a_copy);
     tcase_add_test(tcase, what_nobody_knows_is_forgotten_with_its_copy);
     tcase_add_test(tcase, the_oldest_is_told_until_it_is_written);
     tcase_add_test(tcase, writers_and_readers_lose_nothing_and_keep_the_order_of_a_key);

@@ -94,19 +94,20 @@ static bool is_uid(const char *uid)
     return len && len <= 63 && !uid[len];
 }
 
-/* A namespace that does not exist is never listed, and anybody may make up uids: beyond so many
- * messages that are held nobody waits for a Task that is not known. */
-#define MAX_HELD_FOR_UNKNOWN 1024
+/* A namespace that does not exist is never listed, and anybody may make up uids: no more messages of
+ * one channel wait for Tasks that are not known. */
+#define MAX_FOR_UNKNOWN 256
 
 /* Its namespace cannot be listed yet: the Task wakes by itself when it can, and what is of no Task
  * is forgotten then (mail_gauges.h). */
-static bool may_be_known_later(const struct bridge_sink *sink, const char *uid)
+static bool may_be_known_later(const struct bridge_sink *sink, const char *uid, const char *source)
 {
     return sink->knows_all && !sink->knows_all(sink->knows_all_ctx) && is_uid(uid) &&
-           mailbox_held(sink->mailbox) < MAX_HELD_FOR_UNKNOWN;
+           mailbox_len_of_source(sink->mailbox, source, uid) < MAX_FOR_UNKNOWN;
 }
 
-/* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. */
+/* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. false:
+ * the Task does not exist. */
 static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *what)
 {
     struct mail mail = *what;
@@ -114,20 +115,22 @@ static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mai
     bool known = store_name_of_uid(sink->tasks, uid, &name);
 
     mail.came_ms = clock_monotonic_ms(sink->clock);
-    if (!known && !may_be_known_later(sink, uid))
+    if (!known && !may_be_known_later(sink, uid, mail.source))
         return false;
-    if (mailbox_key_is_full(sink->mailbox, uid)) { /* whoever sends so many is no device of it */
+    switch (mailbox_put(sink->mailbox, uid, &mail, NULL)) {
+    case MAILBOX_TOO_MANY: /* no device of this Task sends so many */
         bridge_count_rejected("too_many", 1);
         return true;
-    }
-    if (!mailbox_put(sink->mailbox, uid, &mail, NULL)) {
+    case MAILBOX_FULL:
         atomic_store(&sink->overflow, true);
         log_warn("mailbox full, the broker keeps the message", NULL);
         return true;
+    case MAILBOX_TAKEN:
+        break;
     }
     if (known)
         workqueue_add(sink->task_queue, &name);
-    if (known && !store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile: nobody's mail */
+    if (known && !store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile */
         mailbox_ack(sink->mailbox, uid, UINT64_MAX);
     return true;
 }
@@ -151,7 +154,8 @@ static void on_restart(struct bridge_sink *sink, struct arena *arena, const char
     const struct mail mail = { .kind = sink->caught_up ? MAIL_RESTART : MAIL_STORED_RESTART,
                                .source = identity,
                                .body = body,
-                               .body_len = strlen(body) };
+                               .body_len = strlen(body),
+                               .supersedes = true };
     char key[KUBE_KEY_LEN];
 
     for (size_t i = 0; i < proplets.len; i++) {
@@ -219,6 +223,11 @@ struct place {
     const char *client_id; /* NULL: on its only device */
 };
 
+struct runner {
+    const cJSON *proplet;  /* dies with the arena */
+    const char *client_id; /* NULL: its only device */
+};
+
 /* index -1: of no broadcast. */
 static struct place place_of(const cJSON *status, int64_t index)
 {
@@ -233,14 +242,13 @@ static struct place place_of(const cJSON *status, int64_t index)
     return (struct place){ "", NULL };
 }
 
-/* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
-static const char *objection(struct bridge_sink *sink, struct arena *arena,
-                             const struct kube_name *task_name, int64_t attempt, int64_t index,
-                             const char *identity, enum proplet_dialect *ret)
+/* Finds the Proplet that runs this attempt, as far as the cache says; otherwise returns why not. */
+static const char *find_runner(struct bridge_sink *sink, struct arena *arena,
+                               const struct kube_name *task_name, int64_t attempt, int64_t index,
+                               struct runner *ret)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *task = store_get(sink->tasks, task_name);
     struct kube_name name;
-    char key[FLEET_KEY_LEN];
 
     if (!task)
         return "unknown_task";
@@ -257,12 +265,48 @@ static const char *objection(struct bridge_sink *sink, struct arena *arena,
         return "other_proplet";
 
     CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
-    const cJSON *json = proplet ? kube_object_json(arena, proplet) : NULL;
-    if (!json || !proplet_identity_of(json, place.client_id, key) || !str_equal(key, identity))
+    if (!proplet)
         return "other_proplet";
 
-    *ret = proplet_dialect_of(json);
+    *ret = (struct runner){ kube_object_json(arena, proplet), place.client_id };
     return NULL;
+}
+
+/* Why what a device says of an attempt does not count, or NULL: then it is the Task's device. */
+static const char *objection(struct bridge_sink *sink, struct arena *arena,
+                             const struct kube_name *task_name, int64_t attempt, int64_t index,
+                             const char *identity, enum proplet_dialect *ret)
+{
+    struct runner runner;
+    char key[FLEET_KEY_LEN];
+
+    const char *reason = find_runner(sink, arena, task_name, attempt, index, &runner);
+    if (reason)
+        return reason;
+    if (!proplet_identity_of(runner.proplet, runner.client_id, key) || !str_equal(key, identity))
+        return "other_proplet";
+
+    *ret = proplet_dialect_of(runner.proplet);
+    return NULL;
+}
+
+/*
+ * This channel is certainly not that of the attempt: its reconciler would come to the same verdict,
+ * so the message need not take capacity that the attempt's own result needs. Everything else is left
+ * to the reconciler, since the cache may be older than the message.
+ */
+static bool is_of_other_channel(struct bridge_sink *sink, struct arena *arena, const char *task_id,
+                                const char *channel)
+{
+    struct kube_name name;
+    int64_t attempt, index;
+    struct runner runner;
+    char own[CHANNEL_KEY_LEN];
+
+    return message_id_numbers(task_id, &attempt, &index) &&
+           store_name_of_uid(sink->tasks, message_id_uid(arena, task_id), &name) &&
+           !find_runner(sink, arena, &name, attempt, index, &runner) &&
+           proplet_channel_of(runner.proplet, own) && !str_equal(own, channel);
 }
 
 static void on_task_metrics(struct bridge_sink *sink, struct arena *arena, const char *channel,
@@ -339,6 +383,10 @@ static void on_result(struct bridge_sink *sink, struct arena *arena, enum messag
         bridge_count_rejected("malformed", 1);
         return;
     }
+    if (is_of_other_channel(sink, arena, result.task_id, channel)) {
+        bridge_count_rejected("other_channel", 1);
+        return;
+    }
     bool as_it_came = len <= MAX_RESULT_AS_IT_CAME && result.refusal == RESULT_STORABLE;
     const struct mail mail = { .kind = MAIL_OF_RESULT[result.refusal],
                                .source = channel,
@@ -377,6 +425,19 @@ static bool is_foreign_update(struct bridge_sink *sink, struct arena *arena, con
            !str_equal(own, channel);
 }
 
+/* Why this copy does not count, or NULL. Only the controller makes copies, but every client that may
+ * write to the channel can. */
+static const char *copy_objection(struct bridge_sink *sink, struct arena *arena,
+                                  const char *channel, const struct mail *mail)
+{
+    struct error err = { 0 };
+    struct result_message result;
+
+    if (message_result_parse(arena, mail->body, mail->body_len, &result, &err) < 0)
+        return "malformed";
+    return is_of_other_channel(sink, arena, result.task_id, channel) ? "other_channel" : NULL;
+}
+
 /* A result that this process, or an earlier one, has copied to the broker: see quarantine.h. */
 static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *channel,
                     const char *topic, const char *body, size_t len)
@@ -393,20 +454,29 @@ static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *c
         bridge_count_rejected("other_channel", 1);
         return;
     }
+    bool is_result = mail_is_result(kind, &refusal);
     const struct mail mail = { .kind = kind,
-                               .source = mail_is_result(kind, &refusal) ? channel : id,
+                               .source = is_result ? channel : id,
                                .body = body,
                                .body_len = len,
                                .came_ms = clock_monotonic_ms(sink->clock) };
     bool known = store_name_of_uid(sink->tasks, uid, &name);
-    if (known || may_be_known_later(sink, uid))
-        mailbox_put_copy(sink->mailbox, uid, &mail, topic);
-    if (known)
-        workqueue_add(sink->task_queue, &name);
-    if (store_name_of_uid(sink->tasks, uid, &name) || may_be_known_later(sink, uid))
+    const char *reason = is_result ? copy_objection(sink, arena, channel, &mail) : NULL;
+    if (!reason && !known && !may_be_known_later(sink, uid, mail.source))
+        reason = "unknown_task";
+    if (reason) {
+        bridge_count_rejected(reason, 1);
+        mailbox_release(sink->mailbox, topic);
         return;
-    mailbox_ack(sink->mailbox, uid, UINT64_MAX); /* deleted, perhaps meanwhile: nobody's mail */
-    mailbox_release(sink->mailbox, topic);
+    }
+    mailbox_put_copy(sink->mailbox, uid, &mail, topic);
+    if (!known)
+        return;
+    workqueue_add(sink->task_queue, &name);
+    if (!store_name_of_uid(sink->tasks, uid, &name)) { /* deleted meanwhile */
+        mailbox_ack(sink->mailbox, uid, UINT64_MAX);
+        mailbox_release(sink->mailbox, topic);
+    }
 }
 
 /* The participant's Task, by round and device. */

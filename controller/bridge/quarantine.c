@@ -15,6 +15,7 @@
 
 /* A wake is never lost, so this only bounds how late copies are recalled. */
 #define IDLE_MS 30000
+#define IDLE_ELSEWHERE_MS 1000
 
 /* After a publish that failed: the connection may come back. */
 #define PAUSE_MS 1000
@@ -142,14 +143,15 @@ static void *run(void *data)
 
         if (atomic_load(&quarantine->stopping))
             return NULL;
-        mailbox_wait_work(mailbox, wakes, IDLE_MS);
+        mailbox_wait_work(mailbox, wakes,
+                          mailbox_any_elsewhere(mailbox) ? IDLE_ELSEWHERE_MS : IDLE_MS);
 
         bool reached = remove_released(quarantine) && hold_overdue(quarantine);
 
-        if (mailbox_recall(mailbox))
+        if (mailbox_recall(mailbox, clock_monotonic_ms(quarantine->options.clock)))
             quarantine->options.recall(quarantine->options.ctx);
         if (reached)
-            (void)mailbox_wait_empty(mailbox, QUARANTINE_AFTER_MS / 2);
+            (void)mailbox_wait_empty(mailbox, QUARANTINE_AFTER_MS / 5);
         else
             mailbox_wait_wake(mailbox, wakes, PAUSE_MS);
     }

@@ -19,7 +19,7 @@
  * is written the copy is removed. Another process gets all copies at its first subscription.
  *
  * A create is held without a copy: if the process ends before it is written, the silence of the
- * device tells the same.
+ * device tells the same. The inbox keeps one for each Task and device.
  */
 #define QUARANTINE_AFTER_MS 500
 #define QUARANTINE_SUFFIX "controller/quarantine"

@@ -99,7 +99,7 @@ static void hand_out(struct coordinator *coordinator)
         struct kube_name name;
         uint64_t sequence;
 
-        if (!mailbox_put(shared->mailbox, sender.uid, &mail, &sequence)) {
+        if (mailbox_put(shared->mailbox, sender.uid, &mail, &sequence) != MAILBOX_TAKEN) {
             uploads_tell(coordinator->uploads, sender.token, 503);
             continue;
         }

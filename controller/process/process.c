@@ -28,7 +28,8 @@
 
 /* Half of the bytes is for a batch of the broker, the other for results that are held. */
 static_assert((64u << 20) / 2 >= MQTT_BATCH_BYTES + RESULT_MAX_SENT, "a batch fits");
-static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 256,
+/* Of one channel for one Task: twice the results of a broadcast's targets (500). */
+static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 1024,
                                                       .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
                                                       .total_bytes = 64u << 20 };
 

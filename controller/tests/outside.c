@@ -293,7 +293,7 @@ static void quarantine(void)
         };
         hold(copy);
     }
-    if (mailbox_recall(stage.shared.mailbox))
+    if (mailbox_recall(stage.shared.mailbox, now_ms))
         hold_all();
 }
 

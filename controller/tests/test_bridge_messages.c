@@ -85,6 +85,79 @@ START_TEST(result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task)
 }
 END_TEST
 
+/* Invented uids on one channel use up neither the memory nor what another channel may send. */
+START_TEST(results_for_tasks_that_are_not_known_yet_are_limited_for_each_channel)
+{
+    const struct mailbox_limits limits = { 16, 4096, 1 << 20 };
+    bool all = false;
+
+    mailbox_destroy(hub.sink.mailbox);
+    hub.sink.mailbox = mailbox_create(&limits);
+    hub.sink.knows_all = knows_all;
+    hub.sink.knows_all_ctx = &all;
+    for (int i = 0; i < 300; i++)
+        hub_receive("m/dom-1/c/chan-2/control/proplet/results",
+                    arena_printf(hub.arena, "{\"task_id\":\"invented-%d\",\"results\":1}", i));
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 256);
+    ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 44");
+
+    hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-late\",\"results\":1}");
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 257);
+}
+END_TEST
+
+static const struct {
+    const char *task_id;
+    const char *channel;
+    bool rejected;
+} CHANNELS[] = {
+    { "uid-one.2", "chan-2", true },    { "uid-one.2", "chan-1", false },
+    { "uid-one.3", "chan-2", false }, /* the cache may be older than the attempt */
+    { "uid-new", "chan-2", false },     { "uid-lost", "chan-2", false },
+    { "uid-all.1.0", "chan-2", true },  { "uid-all.1.0", "chan-1", false },
+    { "uid-all.1.1", "chan-2", false },
+};
+
+/* A flood of them could otherwise displace the Task's own result while nothing can be written. */
+START_TEST(result_of_a_channel_that_is_certainly_another_takes_no_capacity)
+{
+    const char *text =
+        arena_printf(hub.arena, "{\"task_id\":\"%s\",\"results\":1}", CHANNELS[_i].task_id);
+    const char *uid = message_id_uid(hub.arena, CHANNELS[_i].task_id);
+    const char *control = arena_printf(hub.arena, "m/dom-1/c/%s/control", CHANNELS[_i].channel);
+    const char *copy =
+        arena_printf(hub.arena, "%s/controller/quarantine/result/%s/0", control, uid);
+
+    hub_put_task("new", "{\"phase\":\"pending\"}");
+    hub_put_task("lost", "{\"phase\":\"running\",\"assignedProplet\":\"gone\",\"attempt\":1}");
+    hub_put_task("all", "{\"phase\":\"running\",\"attempt\":1,\"broadcastResults\":["
+                        "{\"index\":0,\"proplet\":\"alpha\"}]}");
+    hub_receive(arena_printf(hub.arena, "%s/proplet/results", control), text);
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), !CHANNELS[_i].rejected);
+    mailbox_drop_all(hub.sink.mailbox);
+
+    hub_receive(copy, text);
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), !CHANNELS[_i].rejected);
+    char *released = mailbox_take_released(hub.sink.mailbox);
+    ck_assert(CHANNELS[_i].rejected ? str_equal(released, copy) : !released);
+    free(released);
+    if (CHANNELS[_i].rejected)
+        ck_metric("propeller_results_rejected_total{reason=\"other_channel\"} 2");
+}
+END_TEST
+
+START_TEST(copy_that_is_no_result_is_removed)
+{
+    const char *copy = HUB_TOPIC("controller/quarantine/result/uid-one/0");
+
+    hub_receive(copy, "{}");
+    ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 0);
+    char *released = mailbox_take_released(hub.sink.mailbox);
+    ck_assert_pstr_eq(released, copy);
+    free(released);
+}
+END_TEST
+
 START_TEST(malformed_result_is_counted_and_does_not_wait)
 {
     hub_receive(HUB_TOPIC("proplet/results"), MALFORMED[_i]);
@@ -450,6 +523,10 @@ int main(void)
     tcase_add_test(tcase, result_of_an_invocation_is_kept_like_another);
     tcase_add_test(tcase, result_of_an_unknown_task_is_counted_and_does_not_wait);
     tcase_add_test(tcase, result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task);
+    tcase_add_test(tcase, results_for_tasks_that_are_not_known_yet_are_limited_for_each_channel);
+    tcase_add_loop_test(tcase, result_of_a_channel_that_is_certainly_another_takes_no_capacity, 0,
+                        ARRAY_LEN(CHANNELS));
+    tcase_add_test(tcase, copy_that_is_no_result_is_removed);
     tcase_add_loop_test(tcase, malformed_result_is_counted_and_does_not_wait, 0,
                         ARRAY_LEN(MALFORMED));
     tcase_add_test(tcase, result_that_does_not_fit_is_left_to_the_broker);
