@@ -230,6 +230,17 @@ size_t api_max_body(const char *method, const char *path)
     return is_small ? API_MAX_SMALL_BODY : API_MAX_BODY;
 }
 
+bool api_is_long(struct arena *arena, const struct api_request *request)
+{
+    struct api_call call = { .arena = arena, .request = request };
+    struct error err;
+
+    call.route = route_parse(arena, request->path);
+    (void)read_query(&call, &err); /* what cannot be read of it is refused later */
+    return call.route.type == ROUTE_OBJECTS && !*call.route.name && !is_watch(&call) &&
+           !str_equal(request->method, "POST");
+}
+
 void api_refuse(struct arena *arena, int code, const char *reason, const char *message,
                 struct api_reply *ret)
 {

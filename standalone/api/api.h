@@ -97,6 +97,9 @@ bool api_admit(struct api *api, struct arena *arena, const struct api_request *r
                struct api_reply *ret);
 /* How large its body may be; by method and path alone. */
 size_t api_max_body(const char *method, const char *path);
+/* Whether it reads a whole collection: a list (but no watch), or the deletion of a collection. By method, path and
+ * query alone. */
+bool api_is_long(struct arena *arena, const struct api_request *request);
 /* A Status, for whoever answers before the API is asked. */
 void api_refuse(struct arena *arena, int code, const char *reason, const char *message,
                 struct api_reply *ret);

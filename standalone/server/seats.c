@@ -14,7 +14,9 @@ void seats_release(struct seats *seats)
     (void)pthread_mutex_destroy(&seats->lock);
 }
 
-/* All below with the lock. who NULL: of all users. */
+/* All below with the lock. */
+
+/* who NULL: of all users. */
 static unsigned count(const struct seats *seats, const char *who, bool in_work)
 {
     unsigned len = 0;
@@ -22,6 +24,23 @@ static unsigned count(const struct seats *seats, const char *who, bool in_work)
     for (const struct seat *seat = seats->first; seat; seat = seat->next)
         len += seat->is_in_work == in_work && (!who || str_equal(seat->who, who));
     return len;
+}
+
+/* Long requests in work. who NULL: of all users. */
+static unsigned count_long(const struct seats *seats, const char *who)
+{
+    unsigned len = 0;
+
+    for (const struct seat *seat = seats->first; seat; seat = seat->next)
+        len += seat->is_in_work && seat->use == SEAT_LONG && (!who || str_equal(seat->who, who));
+    return len;
+}
+
+static bool may_begin(const struct seats *seats, const struct seat *seat)
+{
+    return !seat->is_in_work &&
+           (seat->use == SEAT_SHORT || (count_long(seats, NULL) < SEATS_LONG &&
+                                        count_long(seats, seat->who) < SEATS_LONG_EACH));
 }
 
 static void append(struct seats *seats, struct seat *seat)
@@ -56,7 +75,7 @@ static struct seat *choose_next(const struct seats *seats)
     if (count(seats, NULL, true) >= SEATS)
         return NULL;
     for (struct seat *seat = seats->first; seat; seat = seat->next) {
-        unsigned has = seat->is_in_work ? SEATS_EACH : count(seats, seat->who, true);
+        unsigned has = may_begin(seats, seat) ? count(seats, seat->who, true) : SEATS_EACH;
 
         if (has < fewest) {
             fewest = has;
@@ -76,9 +95,9 @@ static void give_out(struct seats *seats)
     }
 }
 
-bool seat_take(struct seats *seats, const char *who, struct seat *ret)
+bool seat_take(struct seats *seats, const char *who, enum seat_use use, struct seat *ret)
 {
-    *ret = (struct seat){ .who = who };
+    *ret = (struct seat){ .who = who, .use = use };
     if (!who)
         return true;
     cond_init(&ret->changed);

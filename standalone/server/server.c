@@ -250,8 +250,10 @@ static void handle_known(struct server *server, struct arena *arena,
     struct seat seat;
 
     /* Health checks do not wait. */
-    if (!seat_take(&server->seats, is_open_to_all(request->path) ? NULL : who_counts(server, real),
-                   &seat)) {
+    const char *who = is_open_to_all(request->path) ? NULL : who_counts(server, real);
+    enum seat_use use = api_is_long(arena, &asked) ? SEAT_LONG : SEAT_SHORT;
+
+    if (!seat_take(&server->seats, who, use, &seat)) {
         refuse_more(arena, real->name, "requests", ret);
         return;
     }

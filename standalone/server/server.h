@@ -31,8 +31,9 @@ struct server_options {
  *  3. A watch ends when its user is removed, or gets another role.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
  *     are watches, whomever he asks as: then 429, and of watches one line in the log.
- *     At most SEATS requests are in work, and at most SEATS_EACH of one user (seats.h): the others wait, longer queues
- *     get 429, and what its client has left is not begun, or ends with its next chunk.
+ *     At most SEATS requests are in work, and at most SEATS_EACH of one user; of long ones, which are lists and
+ *     deletions of collections, SEATS_LONG and SEATS_LONG_EACH (seats.h). The others wait, longer queues get 429, and
+ *     what its client has left is not begun, or ends with its next chunk.
  *  4. Of the bytes of answers (those of at most 64 KiB do not count) one user has half, and one at a time may have
  *     an answer that is larger than that. A read that does not fit gets 429, and a write 429 before anything is
  *     done: that of who has his half, and of a collection whose list does not fit. Beside them a list that is being

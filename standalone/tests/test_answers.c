@@ -87,6 +87,40 @@ START_TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
 }
 END_TEST
 
+static int begin_list(const char *user)
+{
+    int fd = server_dial();
+
+    server_say(fd, user, "GET " CONFIGMAPS "?labelSelector=a+notin+(b) HTTP/1.1\r\n", "");
+    return fd;
+}
+
+/* Each list is larger than the half of one user, so one is answered at a time; and none of them is read. */
+START_TEST(of_a_burst_of_lists_the_one_that_fits_is_answered)
+{
+    char text[HTTP_TALK_MAX];
+    size_t answered = 0;
+    int fds[16];
+
+    serve(LIST_BYTES);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fds[i] = begin_list("viewer");
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        (void)hear(fds[i], text, "\r\n\r\n");
+        answered += status_of(text) == 200;
+        if (status_of(text) == 200)
+            continue;
+        ck_assert_int_eq(status_of(text), 429);
+        ck_assert_ptr_nonnull(strstr(text, "\r\nRetry-After: 5\r\n"));
+    }
+    ck_assert_uint_eq(answered, 1);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
+    while (asked_by("viewer", "GET", CONFIGMAPS, "") == 429)
+        poll(NULL, 0, 10); /* until their ends are seen */
+}
+END_TEST
+
 START_TEST(an_object_that_does_not_fit_is_refused_as_a_list_is)
 {
     serve(LIST_BYTES);
@@ -181,6 +215,7 @@ int main(void)
     tcase_set_timeout(served, 120);
     tcase_add_checked_fixture(served, set_up_server, server_teardown);
     tcase_add_test(served, lists_of_one_user_that_are_not_read_are_in_nobody_elses_way);
+    tcase_add_test(served, of_a_burst_of_lists_the_one_that_fits_is_answered);
     tcase_add_test(served, an_object_that_does_not_fit_is_refused_as_a_list_is);
     tcase_add_test(served, who_reads_nothing_writes_nothing);
     tcase_add_test(served, a_collection_whose_list_does_not_fit_is_not_deleted);

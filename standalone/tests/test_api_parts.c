@@ -7,6 +7,7 @@
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
+#include "standalone/api/api.h"
 #include "standalone/api/collector_plan.h"
 #include "standalone/api/delete_plan.h"
 #include "standalone/api/protobuf.h"
@@ -44,6 +45,34 @@ START_TEST(a_path_says_what_is_meant)
                                   route.plural, route.name, route.subresource),
                      ROUTES[_i].said);
     ck_assert_int_eq(route.deeper, str_has_suffix(ROUTES[_i].path, "/b/c"));
+}
+END_TEST
+
+static const struct {
+    const char *method, *path, *query;
+    bool is_long;
+} LENGTHS[] = {
+    { "GET", "/api/v1/secrets", "", true },
+    { "HEAD", "/api/v1/namespaces/x/secrets", "limit=1", true },
+    { "GET", "/apis/g.io/v1/tasks", "labelSelector=a+in+(b)&watch=false", true },
+    { "DELETE", "/api/v1/namespaces/x/secrets", "", true },
+    { "GET", "/api/v1/secrets", "timeoutSeconds=x", true }, /* which is refused, as a list */
+    { "GET", "/api/v1/secrets", "watch=1", false },
+    { "GET", "/api/v1/namespaces/x/secrets/a", "", false },
+    { "DELETE", "/api/v1/namespaces/x/secrets/a", "", false },
+    { "POST", "/api/v1/namespaces/x/secrets", "", false },
+    { "PATCH", "/api/v1/namespaces/x/secrets/a", "", false },
+    { "GET", "/apis/g.io/v1", "", false },
+    { "GET", "/readyz", "", false },
+};
+
+START_TEST(a_request_is_long_if_it_reads_a_collection)
+{
+    const struct api_request request = { .method = LENGTHS[_i].method,
+                                         .path = LENGTHS[_i].path,
+                                         .query = LENGTHS[_i].query };
+
+    ck_assert_int_eq(api_is_long(arena, &request), LENGTHS[_i].is_long);
 }
 END_TEST
 
@@ -368,6 +397,8 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, arena_set_up, arena_tear_down);
     tcase_add_loop_test(all, a_path_says_what_is_meant, 0, (int)ARRAY_LEN(ROUTES));
+    tcase_add_loop_test(all, a_request_is_long_if_it_reads_a_collection, 0,
+                        (int)ARRAY_LEN(LENGTHS));
     tcase_add_test(all, a_set_of_labels_has_as_many_values_as_fit_into_a_request);
     tcase_add_loop_test(all, a_label_selector_selects, 0, (int)ARRAY_LEN(SELECTORS));
     tcase_add_test(all, a_long_key_is_cut_and_its_rules_are_not);

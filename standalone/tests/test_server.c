@@ -542,6 +542,43 @@ START_TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
 }
 END_TEST
 
+#define LISTS 4 /* three of the viewer */
+
+/* A Table asks for the time before it reads anything. */
+START_TEST(lists_wait_for_each_other_and_nothing_else_for_them)
+{
+    static const char *const USERS[] = { "viewer", "editor", "admin" };
+    char text[HTTP_TALK_MAX];
+    int fds[LISTS], held;
+
+    sem_init(&is_held, 0, 0);
+    sem_init(&may_go, 0, 0);
+    serve();
+    (void)ask("POST", CONFIGMAPS, OBJECT, 201);
+    atomic_store(&to_hold, LISTS);
+    for (int i = 0; i < LISTS; i++) {
+        fds[i] = server_dial();
+        server_say(fds[i], i ? "viewer" : "editor",
+                   "GET " CONFIGMAPS
+                   " HTTP/1.1\r\nAccept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n",
+                   "");
+    }
+    sem_wait(&is_held);
+    sem_wait(&is_held);
+    for (size_t i = 0; i < ARRAY_LEN(USERS); i++)
+        ck_assert_int_eq(status_of(server_ask(USERS[i], "GET", CONFIGMAPS "/a", "", "")), 200);
+    ck_assert_int_eq(sem_getvalue(&is_held, &held), 0);
+    ck_assert_int_eq(held, 0);
+    for (int i = 0; i < LISTS; i++)
+        sem_post(&may_go);
+    for (int i = 0; i < LISTS; i++) {
+        (void)hear(fds[i], text, "\"kind\":\"Table\"");
+        ck_assert_int_eq(status_of(text), 200);
+        close(fds[i]);
+    }
+}
+END_TEST
+
 /* He counts for nobody before his headers are there: with all connections, the last of them makes room for who
  * comes, long before its time is over. */
 START_TEST(requests_that_are_half_said_make_room)
@@ -700,6 +737,7 @@ int main(void)
     tcase_add_loop_test(all, one_user_leaves_room_for_the_others, 0, 2);
     tcase_add_test(all, slow_requests_of_one_user_are_in_nobody_elses_way);
     tcase_add_test(all, the_queue_of_one_user_is_short_and_in_nobody_elses_way);
+    tcase_add_test(all, lists_wait_for_each_other_and_nothing_else_for_them);
     tcase_add_test(all, requests_that_are_half_said_make_room);
     tcase_add_loop_test(all, its_controller_finds_it_whatever_the_clock_says, 0,
                         (int)ARRAY_LEN(MADE_AT_US));
