@@ -36,6 +36,7 @@ struct reader {
     struct hand_over *out;     /* NULL: all stays in documents */
     const yaml_event_t *event; /* being looked at */
     size_t values;             /* of the object that is being read */
+    size_t max_values;         /* of it, however long it is */
     size_t begin;              /* where it begins in the text */
     size_t depth;
     struct level levels[JSON_MAX_DEPTH];
@@ -188,13 +189,15 @@ static void attach(struct reader *reader, cJSON *item)
 /* As json_parse bounds them. */
 static int count_value(struct reader *reader)
 {
-    size_t read = reader->event->end_mark.index - reader->begin;
+    size_t max = json_max_values(reader->event->end_mark.index - reader->begin);
 
-    if (++reader->values <= json_max_values(read))
+    if (max > reader->max_values)
+        max = reader->max_values;
+    if (++reader->values <= max)
         return 0;
     return error_set(reader->err, ERROR_TOO_LARGE,
-                     "YAML of more than %zu values before line %zu is not read",
-                     json_max_values(read), reader->event->end_mark.line + 1);
+                     "YAML of more than %zu values before line %zu is not read", max,
+                     reader->event->end_mark.line + 1);
 }
 
 static bool wants_key(const struct reader *reader)
@@ -386,10 +389,12 @@ static int read_stream(struct reader *reader, yaml_parser_t *parser)
     }
 }
 
-int yaml_parse_all(struct arena *arena, const char *text, size_t len, const cJSON **ret,
-                   struct error *err)
+static int parse_all(struct arena *arena, const char *text, size_t len, size_t max_values,
+                     const cJSON **ret, struct error *err)
 {
-    struct reader reader = { .arena = arena, .documents = json_array(arena), .err = err };
+    struct reader reader = {
+        .arena = arena, .documents = json_array(arena), .err = err, .max_values = max_values
+    };
     yaml_parser_t parser;
 
     if (len > MAX_TEXT)
@@ -407,11 +412,17 @@ int yaml_parse_all(struct arena *arena, const char *text, size_t len, const cJSO
     return 0;
 }
 
-int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **ret,
-               struct error *err)
+int yaml_parse_all(struct arena *arena, const char *text, size_t len, const cJSON **ret,
+                   struct error *err)
+{
+    return parse_all(arena, text, len, SIZE_MAX, ret, err);
+}
+
+int yaml_parse_at_most(struct arena *arena, const char *text, size_t len, size_t max_values,
+                       const cJSON **ret, struct error *err)
 {
     const cJSON *documents;
-    int r = yaml_parse_all(arena, text, len, &documents, err);
+    int r = parse_all(arena, text, len, max_values, &documents, err);
 
     if (r < 0)
         return r;
@@ -420,6 +431,12 @@ int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **
                          json_len(documents));
     *ret = documents->child;
     return 0;
+}
+
+int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **ret,
+               struct error *err)
+{
+    return yaml_parse_at_most(arena, text, len, SIZE_MAX, ret, err);
 }
 
 int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err)
@@ -433,9 +450,11 @@ int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err)
         return json_stream_read(&input, take, ctx, err);
 
     struct hand_over out = { .take = take, .ctx = ctx, .input = &input };
-    struct reader reader = {
-        .arena = arena_create(), .documents = json_array(arena), .err = err, .out = &out
-    };
+    struct reader reader = { .arena = arena_create(),
+                             .documents = json_array(arena),
+                             .err = err,
+                             .out = &out,
+                             .max_values = SIZE_MAX };
     yaml_parser_t parser;
 
     if (!yaml_parser_initialize(&parser)) {

@@ -12,6 +12,9 @@
  */
 int yaml_parse(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                struct error *err) MUST_CHECK;
+/* The same, of at most max_values values; ERROR_TOO_LARGE: it has more. */
+int yaml_parse_at_most(struct arena *arena, const char *text, size_t len, size_t max_values,
+                       const cJSON **ret, struct error *err) MUST_CHECK;
 /* All documents of a stream as one JSON array; empty ones are left out. */
 int yaml_parse_all(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                    struct error *err) MUST_CHECK;

@@ -378,28 +378,50 @@ int call_check_type(struct api_call *call)
                      "application/vnd.kubernetes.protobuf");
 }
 
+static int read_body(struct api_call *call, const cJSON **ret, struct error *err)
+{
+    const struct api_request *request = call->request;
+    const struct json_reading reading = { .max_values = API_MAX_VALUES };
+    int r = json_parse_with(call->arena, request->body, request->body_len, &reading, ret, err);
+
+    if (r == -ERROR_INVALID && is_yaml(call))
+        r = yaml_parse_at_most(call->arena, request->body, request->body_len, API_MAX_VALUES, ret,
+                               err);
+    return r;
+}
+
+static int fail_too_large(struct api_call *call, const struct error *err)
+{
+    return call_fail(call, 413, "RequestEntityTooLarge", "Request entity too large: %s",
+                     err->message);
+}
+
+static int read_protobuf(struct api_call *call, cJSON **ret)
+{
+    const struct api_request *request = call->request;
+    struct error err;
+    int r = protobuf_read(call->arena, request->body, request->body_len, API_MAX_VALUES, ret, &err);
+
+    if (r == -ERROR_TOO_LARGE)
+        return fail_too_large(call, &err);
+    return r < 0 ? call_fail(call, 415, "UnsupportedMediaType", "%s", err.message) : 0;
+}
+
 int call_body(struct api_call *call, cJSON **ret)
 {
     const struct api_request *request = call->request;
     const char *kind = call->resource ? call->resource->kind.kind : "Status";
-    const struct json_reading reading = { .max_values = API_MAX_VALUES };
     const cJSON *tree;
     struct error err;
 
     if (call_check_type(call) < 0)
         return -1;
-    if (is_protobuf(call)) {
-        if (protobuf_read(call->arena, request->body, request->body_len, ret, &err) < 0)
-            return call_fail(call, 415, "UnsupportedMediaType", "%s", err.message);
-        return 0;
-    }
+    if (is_protobuf(call))
+        return read_protobuf(call, ret);
 
-    int r = json_parse_with(call->arena, request->body, request->body_len, &reading, &tree, &err);
-    if (r == -ERROR_INVALID && is_yaml(call))
-        r = yaml_parse(call->arena, request->body, request->body_len, &tree, &err);
+    int r = read_body(call, &tree, &err);
     if (r == -ERROR_TOO_LARGE)
-        return call_fail(call, 413, "RequestEntityTooLarge", "Request entity too large: %s",
-                         err.message);
+        return fail_too_large(call, &err);
     if (r < 0 && str_equal(request->method, "PATCH"))
         return call_fail(call, 400, "BadRequest", "error decoding patch: %s", err.message);
     if (r < 0)

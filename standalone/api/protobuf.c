@@ -143,6 +143,7 @@ struct reader {
     struct arena *arena;
     const unsigned char *at, *end;
     unsigned depth;
+    size_t *left; /* values that may still come, and one; 0: there were too many */
 };
 
 /* One field: its number, and its value, which is a number or bytes. */
@@ -194,7 +195,8 @@ static bool read_value(struct reader *reader, struct value *ret)
     }
     if (len > (uint64_t)(reader->end - reader->at))
         return false;
-    ret->bytes = (struct reader){ reader->arena, reader->at, reader->at + len, reader->depth + 1 };
+    ret->bytes = (struct reader){ reader->arena, reader->at, reader->at + len, reader->depth + 1,
+                                  reader->left };
     reader->at += len;
     return true;
 }
@@ -298,6 +300,12 @@ static bool read_field(struct value *value, const struct field *field, cJSON *ob
                                         : member_of(object, field, false));
 }
 
+/* false: there are too many. */
+static bool count_value(const struct reader *reader)
+{
+    return *reader->left && --*reader->left;
+}
+
 static bool read_message(struct reader *reader, const struct message *message, cJSON *object)
 {
     struct value value;
@@ -309,7 +317,7 @@ static bool read_message(struct reader *reader, const struct message *message, c
             return false;
         for (size_t i = 0; i < message->len; i++) {
             if (message->fields[i].number == value.number &&
-                !read_field(&value, &message->fields[i], object))
+                (!count_value(reader) || !read_field(&value, &message->fields[i], object)))
                 return false;
         }
     }
@@ -334,34 +342,47 @@ static bool read_envelope(struct reader *reader, cJSON *type, struct reader *ret
 }
 
 /* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
-static int as_parsed(struct arena *arena, const cJSON *object, cJSON **ret, struct error *err)
+static int as_parsed(struct arena *arena, const cJSON *object, size_t max_values, cJSON **ret,
+                     struct error *err)
 {
+    const struct json_reading reading = { .max_values = max_values };
     const cJSON *tree;
     size_t len;
     const char *text = json_text(arena, object, &len);
 
-    int r = json_parse(arena, text, len, &tree, err);
+    int r = json_parse_with(arena, text, len, &reading, &tree, err);
+    if (r == -ERROR_TOO_LARGE)
+        return r;
     if (r < 0)
         return error_wrap(err, "the protobuf message is damaged");
     *ret = (cJSON *)(uintptr_t)tree; /* nobody else has it */
     return 0;
 }
 
-int protobuf_read(struct arena *arena, const char *bytes, size_t len, cJSON **ret,
-                  struct error *err)
+static int fail(size_t left, size_t max_values, struct error *err)
+{
+    if (!left)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "a protobuf message of more than %zu values is not read", max_values);
+    return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
+}
+
+int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max_values,
+                  cJSON **ret, struct error *err)
 {
     cJSON *object = json_object(arena);
-    struct reader raw = { .arena = arena };
+    size_t left = max_values + 1;
+    struct reader raw = { .arena = arena, .left = &left };
 
     if (len < MAGIC_LEN || memcmp(bytes, MAGIC, MAGIC_LEN) != 0)
         return error_set(err, ERROR_INVALID,
                          "provided data does not appear to be a protobuf message, expected prefix");
 
     struct reader whole = { arena, (const unsigned char *)bytes + MAGIC_LEN,
-                            (const unsigned char *)bytes + len, 0 };
+                            (const unsigned char *)bytes + len, 0, &left };
 
     if (!read_envelope(&whole, object, &raw))
-        return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
+        return fail(left, max_values, err);
 
     const char *kind = json_string(json_get(object, "kind"), "");
 
@@ -369,8 +390,8 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, cJSON **re
         if (!str_equal(KINDS[i].kind, kind))
             continue;
         if (!read_message(&raw, KINDS[i].message, object))
-            return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
-        return as_parsed(arena, object, ret, err);
+            return fail(left, max_values, err);
+        return as_parsed(arena, object, max_values, ret, err);
     }
     return error_set(err, ERROR_INVALID,
                      "objects of kind '%.60s' are taken as JSON only, not as protobuf", kind);

@@ -238,7 +238,8 @@ START_TEST(protobuf_of_kubectl_is_read)
     struct error err;
     cJSON *object;
 
-    ck_assert_int_eq(protobuf_read(arena, NAMESPACE, sizeof(NAMESPACE) - 1, &object, &err), 0);
+    ck_assert_int_eq(
+        protobuf_read(arena, NAMESPACE, sizeof(NAMESPACE) - 1, API_MAX_VALUES, &object, &err), 0);
     ck_assert_str_eq(
         json_text(arena, object, NULL),
         "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"}}");
@@ -252,7 +253,8 @@ START_TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
 
     for (size_t len = 0; len < sizeof(NAMESPACE) - 1; len++) {
         if (len != 21) /* between two fields: an object without anything */
-            ck_assert_int_lt(protobuf_read(arena, NAMESPACE, len, &object, &err), 0);
+            ck_assert_int_lt(protobuf_read(arena, NAMESPACE, len, API_MAX_VALUES, &object, &err),
+                             0);
     }
 }
 END_TEST

@@ -122,24 +122,167 @@ START_TEST(too_many_operations_are_refused)
 }
 END_TEST
 
-START_TEST(a_body_of_more_values_than_its_bytes_allow_is_refused_before_it_is_built)
+/* An array of so many values, each written as `value` and a comma. */
+static const char *array_of(size_t count, const char *value)
 {
-    enum { VALUES = 1500000 };
-    char *zeros = arena_alloc(test_arena, 2 * VALUES + 2, 1);
+    size_t len = strlen(value) + 1;
+    char *text = arena_alloc(test_arena, len * count + 2, 1);
 
-    for (size_t i = 0; i < VALUES; i++)
-        memcpy(zeros + 2 * i, i ? ",0" : "[0", 2);
-    zeros[2 * VALUES] = ']';
-    const char *body = arena_printf(test_arena,
-                                    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
-                                    "\"metadata\":{\"name\":\"a\"},\"data\":%s}",
-                                    zeros);
+    for (size_t i = 0; i < count; i++) {
+        text[len * i] = i ? ',' : '[';
+        memcpy(text + len * i + 1, value, len - 1);
+    }
+    text[len * count] = ']';
+    return text;
+}
+
+static const char *many_zeros(void)
+{
+    return arena_printf(test_arena,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                        "\"metadata\":{\"name\":\"a\"},\"data\":%s}",
+                        array_of(1500000, "0"));
+}
+
+/* No JSON, and as many values as YAML of its length may have. */
+static const char *many_lines(void)
+{
+    static const char HEAD[] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
+    static const char LINE[] = "- 0    \n";
+    const size_t lines = 370000;
+    char *text = arena_alloc(test_arena, strlen(HEAD) + lines * strlen(LINE) + 1, 1);
+
+    memcpy(text, HEAD, strlen(HEAD));
+    for (size_t i = 0; i < lines; i++)
+        memcpy(text + strlen(HEAD) + i * strlen(LINE), LINE, strlen(LINE));
+    return text;
+}
+
+static void ck_too_many_values(const struct api_request *request)
+{
+    struct api_reply reply;
 
     heap_watch();
-    ck_assert_str_eq(json_string(json_get(ask("POST", CONFIGMAPS, body, 413), "message"), ""),
-                     "Request entity too large: 3000071 bytes of JSON with more than 100000 "
-                     "values are not read");
-    ck_assert_uint_le(heap_peak(), 6 * strlen(body));
+    api_handle(api, test_arena, request, &reply);
+
+    size_t peak = heap_peak();
+
+    ck_assert_int_eq(reply.status, 413);
+    ck_assert_msg(strstr(reply.body, "more than 100000 values") != NULL, "%s", reply.body);
+    ck_assert_uint_le(peak, 6 * request->body_len);
+}
+
+static struct api_request creation(const char *type, const char *body, size_t len)
+{
+    return (struct api_request){ .method = "POST",
+                                 .path = CONFIGMAPS,
+                                 .query = "",
+                                 .content_type = type,
+                                 .body = body,
+                                 .body_len = len,
+                                 .user = &api_user };
+}
+
+START_TEST(a_body_of_too_many_values_is_refused_before_it_is_built)
+{
+    const char *bodies[] = { many_zeros(), many_lines() };
+    const struct api_request request =
+        creation(_i ? "application/yaml" : "application/json", bodies[_i], strlen(bodies[_i]));
+
+    ck_too_many_values(&request);
+}
+END_TEST
+
+/* A length as a varint of four bytes. */
+static char *put_len(char *at, size_t len)
+{
+    for (int i = 0; i < 4; i++)
+        *at++ = (char)((len >> (7 * i) & 0x7f) | (i < 3 ? 0x80 : 0));
+    return at;
+}
+
+/* Entries of a map, owners and finalizers, of two bytes each. */
+START_TEST(a_protobuf_message_of_too_many_values_is_refused_before_it_is_built)
+{
+    static const struct {
+        char field;  /* key of the field in the object */
+        char nested; /* key of the field in that one; 0: none */
+    } FIELDS[] = { { 2 << 3 | 2, 0 }, { 1 << 3 | 2, 13 << 3 | 2 }, { 1 << 3 | 2, 14 << 3 | 2 } };
+    static const char HEAD[] = "k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12";
+    const size_t len = 3000000;
+    char *body = arena_alloc(test_arena, sizeof(HEAD) + 10 + len, 1), *at = body;
+
+    memcpy(at, HEAD, sizeof(HEAD) - 1);
+    at += sizeof(HEAD) - 1;
+    at = put_len(at, FIELDS[_i].nested ? len + 5 : len);
+    if (FIELDS[_i].nested) {
+        *at++ = FIELDS[_i].field;
+        at = put_len(at, len);
+    }
+    for (size_t i = 0; i < len; i += 2) {
+        *at++ = FIELDS[_i].nested ? FIELDS[_i].nested : FIELDS[_i].field;
+        *at++ = 0;
+    }
+
+    const struct api_request request =
+        creation("application/vnd.kubernetes.protobuf", body, (size_t)(at - body));
+
+    ck_too_many_values(&request);
+}
+END_TEST
+
+/* --- values of what is stored ----------------------------------------------------------------- */
+
+static const char *merge_of(const char *name, const char *value)
+{
+    return arena_printf(test_arena, "{\"spec\":{\"metadata\":{\"%s\":%s}}}", name, value);
+}
+
+/* The metadata is what answers have, for a test parses no more values than the server does. */
+START_TEST(an_object_that_patches_make_larger_than_an_object_may_be_is_not_written)
+{
+    const char *part = array_of(API_MAX_VALUES - 1000, "      0"), *version;
+
+    api_accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+    (void)ask("POST", TASKS, task_text("a", "", ",\"metadata\":{}"), 201);
+    (void)ask_patch(TASKS "/a", "merge-patch+json", merge_of("a", part), 200);
+    version =
+        meta(ask_patch(TASKS "/a", "json-patch+json",
+                       arena_printf(test_arena,
+                                    "[{\"op\":\"add\",\"path\":\"/spec/metadata/b\",\"value\":%s}]",
+                                    part),
+                       200),
+             "resourceVersion");
+
+    const cJSON *refused = ask_patch(TASKS "/a", "merge-patch+json", merge_of("c", part), 413);
+
+    ck_assert_str_eq(json_string(json_get(refused, "message"), ""),
+                     "Request entity too large: an object has at most 200000 values");
+    ck_assert_str_eq(meta(ask("GET", TASKS "/a", NULL, 200), "resourceVersion"), version);
+}
+END_TEST
+
+/* As a version without this limit has stored it. */
+START_TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
+{
+    static const char KEY[] = "/registry/propeller.propeller.abstractmachines.fr/tasks/default/old";
+    const char *more = arena_printf(test_arena, ",\"metadata\":{\"a\":%s}",
+                                    array_of(3 * API_MAX_OBJECT_VALUES, "0"));
+    const char *text = task_text("old", ",\"namespace\":\"default\",\"uid\":\"u\"", more);
+    uint64_t revision;
+    struct error err;
+
+    ck_assert_int_eq(kv_put(api_store.kv, KEY, text, strlen(text), 0, &revision, &err), 0);
+    api_restart(NULL);
+    api_collect();
+    api_send("GET", TASKS "/old", "json", "", 200);
+    api_send("GET", TASKS, "json", "", 200);
+    ck_assert(strstr(api_answer.body, "\"name\":\"old\"") != NULL);
+    (void)ask_patch(TASKS "/old", "merge-patch+json", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+                    413);
+    (void)ask_patch(TASKS "/old", "merge-patch+json", "{\"spec\":{\"metadata\":null}}", 200);
+    (void)ask("DELETE", TASKS "/old", NULL, 200);
+    await_gone(TASKS "/old");
 }
 END_TEST
 
@@ -251,8 +394,9 @@ START_TEST(a_text_that_is_no_text_is_refused)
     struct error err;
     cJSON *object;
 
-    ck_assert_int_eq(protobuf_read(test_arena, NAMESPACE, sizeof(NAMESPACE) - 1, &object, &err),
-                     -ERROR_INVALID);
+    ck_assert_int_eq(
+        protobuf_read(test_arena, NAMESPACE, sizeof(NAMESPACE) - 1, API_MAX_VALUES, &object, &err),
+        -ERROR_INVALID);
 }
 END_TEST
 
@@ -267,7 +411,11 @@ int main(void)
     tcase_add_test(all, what_was_stored_can_be_read);
     tcase_add_test(all, a_patch_does_not_nest_without_end);
     tcase_add_test(all, too_many_operations_are_refused);
-    tcase_add_test(all, a_body_of_more_values_than_its_bytes_allow_is_refused_before_it_is_built);
+    tcase_add_loop_test(all, a_body_of_too_many_values_is_refused_before_it_is_built, 0, 2);
+    tcase_add_loop_test(all, a_protobuf_message_of_too_many_values_is_refused_before_it_is_built, 0,
+                        3);
+    tcase_add_test(all, an_object_that_patches_make_larger_than_an_object_may_be_is_not_written);
+    tcase_add_test(all, an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted);
     tcase_add_test(all, the_names_of_unknown_fields_are_not_told_without_end);
     tcase_add_test(all, a_document_is_kept_once_however_its_path_is_written);
     tcase_add_loop_test(all, names_are_as_long_as_there_and_no_longer, 0, (int)ARRAY_LEN(NAMES));

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/tests/fuzz/target.h"
+#include "standalone/api/api.h"
 #include "standalone/api/protobuf.h"
 
 void fuzz_input(const uint8_t *bytes, size_t len)
@@ -13,7 +14,7 @@ void fuzz_input(const uint8_t *bytes, size_t len)
     size_t text_len;
 
     json_init();
-    if (protobuf_read(arena, (const char *)bytes, len, &object, &err) < 0) {
+    if (protobuf_read(arena, (const char *)bytes, len, API_MAX_VALUES, &object, &err) < 0) {
         if (!err.message[0])
             abort();
         return;
