@@ -4,6 +4,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"
+#include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "controller/task/task_room.h"
 #include "controller/tests/fake_bridge.h"
@@ -430,7 +431,8 @@ int main(void)
     tcase_add_loop_test(tcase, place_that_is_not_taken_goes_to_the_next, 0, 3);
     tcase_add_test(tcase, place_that_is_kept_is_not_taken_by_who_comes_first);
     tcase_add_loop_test(tcase, write_that_fails_costs_nobody_the_room, 0, 20 * FAULT_CRASH_BEFORE);
-    tcase_add_loop_test(tcase, nobody_waits_beside_a_proplet_that_would_take_it, 0, 30);
+    tcase_add_loop_test(tcase, nobody_waits_beside_a_proplet_that_would_take_it, 0,
+                        (int)power_count(8, 20, 100));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "controller/tests/fake_bridge.h"
 
@@ -313,7 +314,8 @@ int main(void)
 
     tcase_set_timeout(tcase, 300);
     tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_loop_test(tcase, same_choices_as_an_oracle_that_compares_all_with_all, 0, 15);
+    tcase_add_loop_test(tcase, same_choices_as_an_oracle_that_compares_all_with_all, 0,
+                        (int)power_count(6, 12, 60));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -2,9 +2,10 @@
  * happen to it. */
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
+#include "common/tests/power.h"
 #include "controller/tests/task_world.h"
 
-#define WALKS 400
+#define WALKS ((int)power_count(100, 300, 4000))
 #define STEPS 60
 /* A Task comes to rest after at most so many plans, if nothing new happens. */
 #define MAX_PLANS 10

@@ -1,9 +1,10 @@
 /* Properties that hold on every way of a recurring Task: no time runs twice, none is left out without
  * an Event, and no answer of an earlier run counts. */
 #include "common/base/str.h"
+#include "common/tests/power.h"
 #include "controller/tests/schedule_world.h"
 
-#define WALKS 300
+#define WALKS ((int)power_count(100, 200, 2000))
 #define STEPS 200
 
 static struct {

@@ -50,13 +50,19 @@ sources_of() {
 }
 
 # A test looks at an object if it, or a fixture that it uses, names a symbol of that object. An object that no test
-# looks at is looked at through those that use it.
+# looks at is looked at through those that use it; a plan is always, through all of its kind (controller/task of
+# controller/task/plan/task_recovery_plan) as far as the reconciler: most of its tests ask another plan.
 tests_of() { # tests_of COMMIT FOLDER
     local objects
     mapfile -t objects < <(find "$2" -name '*.o' ! -path '*/bench/*' ! -name main.o)
     awk -v folder="$2/" '
         function is_test(object) { return object ~ /\/tests\/(fuzz\/)?(test|fuzz)_[^\/]*$/ }
         function is_fixture(object) { return object ~ /\/tests\// && !is_test(object) }
+        function is_plan(object) { return object ~ /\/plan\/|_plan$/ }
+        function kind_of(object) {
+            sub(/(\/plan)?\/[^\/]*$/, "", object)
+            return object
+        }
         # To found[] the tests that use one of seen[], to further[] the others; a fixture is seen at once.
         function look(    n, again) {
             do {
@@ -94,6 +100,12 @@ tests_of() { # tests_of COMMIT FOLDER
                 split("", found)
                 split("", seen)
                 seen[object]
+                do {
+                    again = 0
+                    look()
+                    for (user_of in further)
+                        if (is_plan(object) && kind_of(user_of) == kind_of(object)) again = seen[user_of] = 1
+                } while (again)
                 for (level = 0; level < 4 && !length(found); level++) {
                     look()
                     for (next_one in further) if (!length(found)) seen[next_one]

@@ -398,7 +398,7 @@ void task_plan_stopped(struct arena *arena, const struct task_observed *observed
 {
     plan->publish_stop = false;
     if (plan->status.phase != observed->task.status.phase || plan->assign ||
-        !task_is_assigned(observed) || str_is_empty(plan->status.assigned_proplet))
+        str_is_empty(plan->status.assigned_proplet))
         return;
 
     /* Whatever it was to be stopped for is over: it begins anew. */
