@@ -17,9 +17,9 @@
 #include <time.h>
 
 #include "bench/client.h"
+#include "common/api/kinds.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/kube/watch.h"
 
 #define MAX_WATCHES 128 /* of one user of propeller-standalone, docs/standalone.md */

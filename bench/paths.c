@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/kube/watch.h"
 #include "controller/cache/indexes.h"
 #include "controller/task/plan/task_plan.h"
@@ -73,7 +73,7 @@ static void project(struct arena *arena)
     for (size_t i = 0; UNREAD_OF_TASK[i]; i++)
         unread[i + 1] = UNREAD_OF_TASK[i];
     must(json_parse_with(arena, OBJECT, strlen(OBJECT), &reading, &tree, &err) == 0);
-    must(watch_keep(project_task, (cJSON *)tree, KIND_TASK.texts, &object, &err) == 0);
+    must(watch_keep(project_task, (cJSON *)tree, &KIND_TASK, &object, &err) == 0);
 }
 
 static struct candidate candidates[CANDIDATES];

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bench/client.h"
+#include "common/api/kinds.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/guarded_patch.h"

@@ -1,5 +1,5 @@
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "webhook/admission.h"
 
 #define MUTATE "/mutate-propeller-propeller-abstractmachines-fr-v1-"

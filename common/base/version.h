@@ -1,6 +1,10 @@
 /* Which build this is: what `git describe` said, or what `make VERSION=` was told. Constant strings. */
 #pragma once
 
+/* What the names of this product's metrics and environment variables begin with. */
+#define PRODUCT_METRICS "propeller_"
+#define PRODUCT_ENVIRONMENT "PROPELLER_"
+
 const char *version_name(void);
 /* For the User-Agent header: "propeller-controller/<version>". */
 const char *version_user_agent(void);

@@ -60,8 +60,8 @@ int kube_object_create(const cJSON *json, struct kube_object **ret, struct error
     return kube_object_create_with(json, NULL, ret, err);
 }
 
-int kube_object_create_with(const cJSON *json, const char *const *texts, struct kube_object **ret,
-                            struct error *err)
+int kube_object_create_with(const cJSON *json, const struct kube_kind *kind,
+                            struct kube_object **ret, struct error *err)
 {
     const cJSON *metadata = json_get(json, "metadata");
     const char *name = json_string(json_get(metadata, "name"), "");
@@ -83,7 +83,7 @@ int kube_object_create_with(const cJSON *json, const char *const *texts, struct 
         return error_set(err, ERROR_TOO_LARGE, "object '%s' has %zu bytes", name, text_len);
     }
 
-    size_t packed_len = json_pack(text, text_len, text);
+    size_t packed_len = json_pack(kind ? kind->phrases : NULL, text, text_len, text);
     size_t uid_len = strlen(uid), version_len = strlen(version);
     struct object_block *block =
         xmalloc(sizeof(*block) + uid_len + version_len + packed_len + 3 /* their NULs */);
@@ -100,7 +100,7 @@ int kube_object_create_with(const cJSON *json, const char *const *texts, struct 
         .name = key,
         .generation = json_int(json_get(metadata, "generation"), 0),
         .created_us = created_us,
-        .texts = texts,
+        .kind = kind,
         .deleting = json_string(json_get(metadata, "deletionTimestamp"), NULL) != NULL,
     };
     free(text);
@@ -136,10 +136,11 @@ void kube_object_unref(struct kube_object *object)
 
 const char *kube_object_text(struct arena *arena, const struct kube_object *object, size_t *ret_len)
 {
-    size_t len = json_unpacked_len(object->packed, object->packed_len);
+    const struct json_phrases *phrases = object->kind ? object->kind->phrases : NULL;
+    size_t len = json_unpacked_len(phrases, object->packed, object->packed_len);
     char *text = arena_alloc(arena, len + 1, 1);
 
-    json_unpack(object->packed, object->packed_len, text);
+    json_unpack(phrases, object->packed, object->packed_len, text);
     text[len] = '\0';
     if (ret_len)
         *ret_len = len;
@@ -151,7 +152,8 @@ const cJSON *kube_object_json(struct arena *arena, const struct kube_object *obj
     const cJSON *json = NULL;
     size_t len;
     const char *text = kube_object_text(arena, object, &len);
-    const struct json_reading reading = { .texts = object->texts, .own = true };
+    const struct json_reading reading = { .texts = object->kind ? object->kind->texts : NULL,
+                                          .own = true };
     int r = json_parse_with(arena, text, len, &reading, &json, NULL);
     assert(r == 0); /* the text was printed from a tree */
     (void)r;

@@ -6,7 +6,9 @@
 
 #include "common/json/json.h"
 
-/* What a path needs to know of a kind. Constants (kinds.h): there is no discovery. */
+struct json_phrases;
+
+/* What a path needs to know of a kind. Constants: there is no discovery. */
 struct kube_kind {
     const char *group; /* "" for the core group */
     const char *version;
@@ -15,6 +17,7 @@ struct kube_kind {
     bool namespaced;
     /* Members of any size that only travel: kept as text in every tree (json_reading.texts). NULL: none. */
     const char *const *texts;
+    const struct json_phrases *phrases; /* for packing (packing.h). NULL: those of all objects */
 };
 
 /* A value: never allocated, compared with kube_name_equal. */
@@ -41,18 +44,18 @@ struct kube_object {
     const char *uid;              /* "": not set yet */
     const char *resource_version; /* likewise */
     int64_t generation;
-    int64_t created_us;       /* metadata.creationTimestamp; 0: not set yet */
-    const char *const *texts; /* of its kind */
-    bool deleting;            /* metadata.deletionTimestamp is set */
+    int64_t created_us;           /* metadata.creationTimestamp; 0: not set yet */
+    const struct kube_kind *kind; /* outlives the object; NULL: not known */
+    bool deleting;                /* metadata.deletionTimestamp is set */
 };
 
 /* By creationTimestamp, which has whole seconds, then by uid: the same for every process. */
 bool kube_object_is_older(const struct kube_object *object, const struct kube_object *than);
 
-/* Copies what it needs of json; ERROR_INVALID without metadata.name. texts: of its kind, may be NULL;
- * the tree was read with them. */
-int kube_object_create_with(const cJSON *json, const char *const *texts, struct kube_object **ret,
-                            struct error *err) MUST_CHECK;
+/* Copies what it needs of json; ERROR_INVALID without metadata.name. kind: may be NULL; the tree was read
+ * with its texts. */
+int kube_object_create_with(const cJSON *json, const struct kube_kind *kind,
+                            struct kube_object **ret, struct error *err) MUST_CHECK;
 int kube_object_create(const cJSON *json, struct kube_object **ret, struct error *err) MUST_CHECK;
 struct kube_object *kube_object_ref(struct kube_object *object); /* NULL gives NULL */
 void kube_object_unref(struct kube_object *object);              /* NULL is fine */

@@ -1,4 +1,4 @@
-/* JSON text in less space: what objects of these kinds have in common becomes one byte. */
+/* JSON text in less space: what objects of a kind have in common becomes one byte. */
 #pragma once
 
 #include <stddef.h>
@@ -11,9 +11,42 @@
  *
  * The phrases may change at any time: nothing that is packed leaves the process.
  */
+struct json_phrase {
+    const char *text;
+    size_t len;
+};
+#define JSON_PHRASE(text)                                                                          \
+    {                                                                                              \
+        (text), sizeof(text) - 1                                                                   \
+    }
 
-/* text: as json_text prints it. ret has room for len bytes, of which so many are used; it may be text. */
-size_t json_pack(const char *text, size_t len, char *ret);
-size_t json_unpacked_len(const char *packed, size_t len);
+/* A constant of the program; a kind has its own (kube_kind.phrases). */
+struct json_phrases {
+    const struct json_phrase *list;
+    size_t count; /* at most JSON_MAX_PHRASES */
+};
+#define JSON_MAX_PHRASES 42
+#define JSON_PHRASES(array)                                                                        \
+    {                                                                                              \
+        (array), sizeof(array) / sizeof((array)[0])                                                \
+    }
+
+/* Metadata and conditions, which objects of all kinds have: the head of every list. */
+#define JSON_OBJECT_PHRASES                                                                        \
+    JSON_PHRASE("\"metadata\":{\"creationTimestamp\":\""), JSON_PHRASE("\"name\":\""),             \
+        JSON_PHRASE("\",\"namespace\":\""), JSON_PHRASE("\",\"resourceVersion\":\""),              \
+        JSON_PHRASE("\",\"uid\":\""), JSON_PHRASE("\"conditions\":[{\"lastTransitionTime\":\""),   \
+        JSON_PHRASE("\"},{\"lastTransitionTime\":\""), JSON_PHRASE("\",\"message\":\""),           \
+        JSON_PHRASE("\",\"observedGeneration\":"), JSON_PHRASE("\"reason\":\""),                   \
+        JSON_PHRASE("\",\"status\":\"True\",\"type\":\""),                                         \
+        JSON_PHRASE("\",\"status\":\"False\",\"type\":\""),                                        \
+        JSON_PHRASE("\"observedGeneration\":"), JSON_PHRASE("\"phase\":\"")
+
+/*
+ * phrases: NULL is JSON_OBJECT_PHRASES; the same for a text and what is packed of it.
+ * text: as json_text prints it. ret has room for len bytes, of which so many are used; it may be text.
+ */
+size_t json_pack(const struct json_phrases *phrases, const char *text, size_t len, char *ret);
+size_t json_unpacked_len(const struct json_phrases *phrases, const char *packed, size_t len);
 /* ret: room for json_unpacked_len bytes. */
-void json_unpack(const char *packed, size_t len, char *ret);
+void json_unpack(const struct json_phrases *phrases, const char *packed, size_t len, char *ret);

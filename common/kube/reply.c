@@ -41,7 +41,7 @@ int reply_object(struct arena *arena, const char *subject, const struct kube_kin
     struct error cause;
     int r = json_parse_with(arena, response->body, response->body_len, &reading, &json, &cause);
 
-    if (r < 0 || kube_object_create_with(json, kind->texts, ret, &cause) < 0)
+    if (r < 0 || kube_object_create_with(json, kind, ret, &cause) < 0)
         return unreadable(err, subject, &cause);
     return 0;
 }

@@ -50,9 +50,9 @@ typedef void watch_sink_fn(void *ctx, enum watch_event_type type,
  * metadata.managedFields always goes. */
 typedef void watch_project_fn(cJSON *object);
 
-/* Projects the tree (project may be NULL) and makes a kube_object of it, as stores keep it. texts: of its
- * kind. */
-int watch_keep(watch_project_fn *project, cJSON *tree, const char *const *texts,
+/* Projects the tree (project may be NULL) and makes a kube_object of it, as stores keep it. kind: may be
+ * NULL. */
+int watch_keep(watch_project_fn *project, cJSON *tree, const struct kube_kind *kind,
                struct kube_object **ret, struct error *err) MUST_CHECK;
 
 struct watch_options {
@@ -107,7 +107,7 @@ void watch_machine_finish(struct watch_machine *machine, int status, const char 
  * Forbidden: …"). For readyz and logs. Valid until the next call of feed or finish. */
 const char *watch_machine_problem(const struct watch_machine *machine);
 enum error_code watch_machine_problem_code(const struct watch_machine *machine); /* NONE: none */
-/* "tasks.propeller.example.org" or "pods of namespace 'team-a'": for logs. */
+/* "tasks.example.org" or "pods of namespace 'team-a'": for logs. */
 const char *watch_machine_resource(const struct watch_machine *machine);
 
 /* One thread, one CURLM, all watches on one HTTP/2 connection. */

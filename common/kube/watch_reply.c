@@ -7,7 +7,7 @@
 #include "common/base/str.h"
 #include "common/kube/status.h"
 
-int watch_keep(watch_project_fn *project, cJSON *tree, const char *const *texts,
+int watch_keep(watch_project_fn *project, cJSON *tree, const struct kube_kind *kind,
                struct kube_object **ret, struct error *err)
 {
     cJSON *metadata = (cJSON *)(uintptr_t)json_get(tree, "metadata");
@@ -17,7 +17,7 @@ int watch_keep(watch_project_fn *project, cJSON *tree, const char *const *texts,
     json_remove(metadata, "managedFields");
     if (project)
         project(tree);
-    return kube_object_create_with(tree, texts, ret, err);
+    return kube_object_create_with(tree, kind, ret, err);
 }
 
 static int check_version(const char *version, struct error *err)
@@ -34,8 +34,8 @@ static int check_version(const char *version, struct error *err)
 static int keep(const struct watch_machine *machine, const cJSON *tree, struct kube_object **ret,
                 struct error *err)
 {
-    int r = watch_keep(machine->options.project, (cJSON *)(uintptr_t)tree,
-                       machine->options.kind->texts, ret, err);
+    int r = watch_keep(machine->options.project, (cJSON *)(uintptr_t)tree, machine->options.kind,
+                       ret, err);
     if (r < 0)
         return r;
 
@@ -59,8 +59,8 @@ static void begin_set(struct watch_machine *machine)
 #define MAX_UID 64
 
 /* The text is not readable as a tree, so its uid is looked for among all that it holds. A wrong one
- * keeps an object that is gone until the next list, a missed one would drop the messages of a Task
- * that is there. */
+ * keeps an object that is gone until the next list, a missed one would drop what the program keeps
+ * for an object that is there. */
 static void keep_unreadable(struct watch_machine *machine, const char *text, size_t len)
 {
     static const char KEY[] = "\"uid\":\"";

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "common/runtime/thread.h"
@@ -57,7 +58,7 @@ struct events {
 };
 
 static struct metric DROPPED = { .type = METRIC_COUNTER,
-                                 .name = "propeller_events_dropped_total",
+                                 .name = PRODUCT_METRICS "events_dropped_total",
                                  .help = "Events that were not written." };
 
 struct events *events_create(struct kube_client *client, const char *component,

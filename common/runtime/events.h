@@ -16,9 +16,9 @@ struct event {
 
 struct events;
 /*
- * component: reportingController, "propeller.propeller.abstractmachines.fr/controller". One thread
+ * component: reportingController, "<group>/controller". One thread
  * writes, each Event once; 1,024 wait at most. What is not written is counted in
- * propeller_events_dropped_total; the first failure after a success is a warning line.
+ * …_events_dropped_total; the first failure after a success is a warning line.
  */
 struct events *events_create(struct kube_client *client, const char *component,
                              const char *instance, const struct clock *clock);

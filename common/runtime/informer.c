@@ -262,7 +262,7 @@ void informer_observed(struct informer *informer, const struct kube_object *obje
     /* the tree was parsed for this alone, so it may be changed */
     cJSON *tree = (cJSON *)(uintptr_t)kube_object_json(arena, object);
 
-    if (watch_keep(informer->project, tree, object->texts, &kept, &err) < 0) {
+    if (watch_keep(informer->project, tree, object->kind, &kept, &err) < 0) {
         log_warn("reply to a write not kept, waiting for the watch", "name", object->name.name,
                  "error", ERROR_TEXT(&err), NULL);
         return;

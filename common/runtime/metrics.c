@@ -9,6 +9,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "common/runtime/process_metrics.h"
 
 /* A label value is cut there; names of Kubernetes objects fit. */
@@ -43,7 +44,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *registered;
 
 static struct metric dropped_metric = { .type = METRIC_COUNTER,
-                                        .name = "propeller_metrics_dropped_total",
+                                        .name = PRODUCT_METRICS "metrics_dropped_total",
                                         .help = "Changes of metrics that have too many label sets.",
                                         .labels = { "metric" } };
 

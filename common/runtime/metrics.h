@@ -7,7 +7,7 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 #define METRIC_LABELS 4
 /* Label sets of one metric. A change of one more is not kept but counted in
- * propeller_metrics_dropped_total{metric}. */
+ * …_metrics_dropped_total{metric}. */
 #define METRIC_MAX_SERIES 200
 #define METRIC_MAX_BUCKETS 48
 /* Room for metrics_write: the caller's buffer. */

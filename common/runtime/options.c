@@ -8,13 +8,12 @@
 #include "common/base/version.h"
 #include "common/runtime/options_help.h"
 
-#define ENVIRONMENT_PREFIX "PROPELLER_"
 /* Longer values are cut in messages. */
 #define MAX_SHOWN 60
 /* Names longer than this get no suggestion. */
 #define MAX_SUGGESTED 63
 
-/* Where a value came from, for messages: "--lease-duration" or "PROPELLER_LEASE_DURATION". */
+/* Where a value came from, for messages: "--lease-duration" or the variable's name. */
 struct given {
     const struct option *option;
     const char *as;
@@ -213,9 +212,9 @@ static int set_from_environment(struct parser *parser, const struct option *opti
 
 static const char *variable_of(struct arena *arena, const struct option *option)
 {
-    char *variable = arena_printf(arena, ENVIRONMENT_PREFIX "%s", option->name);
+    char *variable = arena_printf(arena, PRODUCT_ENVIRONMENT "%s", option->name);
 
-    for (char *c = variable + strlen(ENVIRONMENT_PREFIX); *c; c++)
+    for (char *c = variable + strlen(PRODUCT_ENVIRONMENT); *c; c++)
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
     return variable;
 }

@@ -1,4 +1,4 @@
-/* --flags and PROPELLER_* environment from one table. */
+/* --flags and environment variables from one table. */
 #pragma once
 
 #include "common/base/arena.h"
@@ -34,7 +34,7 @@ struct option {
 };
 
 /*
- * Command line wins over environment (PROPELLER_<NAME>, - as _; then .environment) wins over
+ * Command line wins over environment (PRODUCT_ENVIRONMENT <NAME>, - as _; then .environment) wins over
  * fallback. An empty variable counts as not set. OPTION_STRINGS: each --flag adds one value or
  * several separated by commas, as in the environment and the fallback.
  *

@@ -1,6 +1,7 @@
 #include "common/runtime/options_help.h"
 
 #include "common/base/str.h"
+#include "common/base/version.h"
 
 /* Flags longer than this have their text on the next line. */
 #define MAX_FLAG_COLUMN 36
@@ -145,7 +146,8 @@ bool options_help(struct buf *ret, const char *program, const char *about,
     }
     return buf_append_string(ret, "\n") &&
            put_wrapped(ret,
-                       "Each flag may also be set as PROPELLER_<NAME> in the environment, in "
+                       "Each flag may also be set as " PRODUCT_ENVIRONMENT
+                       "<NAME> in the environment, in "
                        "capitals and with underscores; the command line wins. Durations are "
                        "written like 30s, 1m30s, 500ms.",
                        0);

@@ -1,12 +1,14 @@
 #include <string.h>
 
+#include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
-#define TASKS "/apis/" PROPELLER_GROUP "/v1/namespaces/ns/tasks"
+#define TASKS "/apis/" API_GROUP "/v1/namespaces/ns/tasks"
 
 static const struct kube_name NAME = { .ns = "ns", .name = "a" };
 static const char OBJECT[] = "{\"apiVersion\":\"v1\",\"kind\":\"X\",\"metadata\":{\"name\":\"a\","

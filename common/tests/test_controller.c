@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "common/api/kinds.h"
 #include "common/base/log.h"
-#include "common/kube/kinds.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"

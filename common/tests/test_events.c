@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"

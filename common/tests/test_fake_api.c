@@ -1,8 +1,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/apply_patch.h"
 #include "common/tests/fake_store.h"
 #include "common/tests/parsed.h"
@@ -30,12 +31,11 @@ static void teardown(void)
 
 static const cJSON *task(const char *name, const char *extra)
 {
-    return parsed(arena,
-                  arena_printf(arena,
-                               "{\"apiVersion\":\"" PROPELLER_GROUP "/v1\",\"kind\":\"Task\","
-                               "\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"%s},"
-                               "\"spec\":{\"n\":1}}",
-                               name, extra));
+    return parsed(arena, arena_printf(arena,
+                                      "{\"apiVersion\":\"" API_GROUP "/v1\",\"kind\":\"Task\","
+                                      "\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"%s},"
+                                      "\"spec\":{\"n\":1}}",
+                                      name, extra));
 }
 
 static void create(const char *name, const char *extra)
@@ -250,7 +250,7 @@ START_TEST(the_kth_request_fails_as_asked_and_no_other)
     struct fake_request *log;
     ck_assert_uint_eq(fake_api_requests(api, arena, &log), 5);
     ck_assert_str_eq(log[0].method, "POST");
-    ck_assert_str_eq(log[4].path, "/apis/" PROPELLER_GROUP "/v1/namespaces/ns/tasks/a");
+    ck_assert_str_eq(log[4].path, "/apis/" API_GROUP "/v1/namespaces/ns/tasks/a");
 }
 END_TEST
 

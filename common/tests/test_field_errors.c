@@ -1,7 +1,7 @@
 #include "common/schema/field_errors.h"
 
+#include "common/api/names.h"
 #include "common/base/buf.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
@@ -22,7 +22,7 @@ static void teardown(void)
 
 static const char *message(void)
 {
-    const cJSON *status = field_errors_status(errors, PROPELLER_GROUP, "Task", "x");
+    const cJSON *status = field_errors_status(errors, API_GROUP, "Task", "x");
 
     return json_string(json_get(status, "message"), "");
 }
@@ -76,14 +76,14 @@ START_TEST(an_error_is_said_as_the_api_server_says_it)
     else
         field_error_plain(errors, ERRORS[_i].type, "spec.a", value);
 
-    const cJSON *status = field_errors_status(errors, PROPELLER_GROUP, "Task", "x");
+    const cJSON *status = field_errors_status(errors, API_GROUP, "Task", "x");
     const cJSON *cause = json_first(json_path(status, "details", "causes", NULL));
 
     ck_assert_str_eq(json_string(json_get(cause, "message"), ""), ERRORS[_i].body);
     ck_assert_str_eq(json_string(json_get(cause, "reason"), ""), ERRORS[_i].reason);
     ck_assert_str_eq(json_string(json_get(cause, "field"), ""), "spec.a");
     ck_assert_str_eq(message(), arena_printf(arena, "Task.%s \"x\" is invalid: spec.a: %s",
-                                             PROPELLER_GROUP, ERRORS[_i].body));
+                                             API_GROUP, ERRORS[_i].body));
 }
 END_TEST
 
@@ -93,9 +93,9 @@ START_TEST(several_errors_stand_in_brackets_and_the_same_text_once)
     field_error(errors, FIELD_ERROR_INVALID, "spec.b", NULL, "must be %d", 7);
     field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec.a", NULL);
 
-    const cJSON *status = field_errors_status(errors, PROPELLER_GROUP, "Task", "x");
+    const cJSON *status = field_errors_status(errors, API_GROUP, "Task", "x");
 
-    ck_assert_str_eq(message(), "Task." PROPELLER_GROUP " \"x\" is invalid: "
+    ck_assert_str_eq(message(), "Task." API_GROUP " \"x\" is invalid: "
                                 "[spec.a: Required value, spec.b: Invalid value: must be 7]");
     ck_assert_uint_eq(json_len(json_path(status, "details", "causes", NULL)), 3);
     ck_assert_uint_eq(field_errors_count(errors), 3);
@@ -107,15 +107,14 @@ START_TEST(the_status_is_that_of_an_invalid_object)
     field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec.a", NULL);
 
     const char *expected =
-        "{\"metadata\":{},\"status\":\"Failure\",\"message\":\"Task." PROPELLER_GROUP
+        "{\"metadata\":{},\"status\":\"Failure\",\"message\":\"Task." API_GROUP
         " \\\"x\\\" is invalid: spec.a: Required value\",\"reason\":\"Invalid\",\"details\":"
-        "{\"name\":\"x\",\"group\":\"" PROPELLER_GROUP "\",\"kind\":\"Task\",\"causes\":[{"
+        "{\"name\":\"x\",\"group\":\"" API_GROUP "\",\"kind\":\"Task\",\"causes\":[{"
         "\"reason\":\"FieldValueRequired\",\"message\":\"Required value\",\"field\":\"spec.a\"}]},"
         "\"code\":422}";
 
-    ck_assert_str_eq(
-        json_text(arena, field_errors_status(errors, PROPELLER_GROUP, "Task", "x"), NULL),
-        expected);
+    ck_assert_str_eq(json_text(arena, field_errors_status(errors, API_GROUP, "Task", "x"), NULL),
+                     expected);
 }
 END_TEST
 
@@ -123,11 +122,11 @@ START_TEST(an_object_without_a_name_has_none_in_the_details)
 {
     field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec.a", NULL);
 
-    const cJSON *status = field_errors_status(errors, PROPELLER_GROUP, "Task", "");
+    const cJSON *status = field_errors_status(errors, API_GROUP, "Task", "");
 
     ck_assert_ptr_null(json_path(status, "details", "name", NULL));
     ck_assert_str_eq(json_string(json_get(status, "message"), ""),
-                     "Task." PROPELLER_GROUP " \"\" is invalid: spec.a: Required value");
+                     "Task." API_GROUP " \"\" is invalid: spec.a: Required value");
 }
 END_TEST
 
@@ -136,7 +135,7 @@ START_TEST(errors_above_the_limit_are_only_counted)
     for (int i = 0; i < FIELD_ERRORS_MAX + 5; i++)
         field_error(errors, FIELD_ERROR_INVALID, arena_printf(arena, "spec.a[%d]", i), NULL, "bad");
 
-    const cJSON *status = field_errors_status(errors, PROPELLER_GROUP, "Task", "x");
+    const cJSON *status = field_errors_status(errors, API_GROUP, "Task", "x");
 
     ck_assert_uint_eq(json_len(json_path(status, "details", "causes", NULL)), FIELD_ERRORS_MAX);
     ck_assert_uint_eq(field_errors_count(errors), FIELD_ERRORS_MAX + 5);

@@ -1,12 +1,13 @@
 #include <string.h>
 
+#include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/kube/finalizer.h"
-#include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
-#define OURS PROPELLER_GROUP "/task-finalizer"
+#define OURS API_GROUP "/task-finalizer"
 
 static const struct kube_name NAME = { .ns = "ns", .name = "a" };
 static struct arena *arena;

@@ -26,9 +26,11 @@
     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}\n"
 #define GONE "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\"}}\n"
 
-static const struct kube_kind KIND_GADGET = {
-    "example.org", "v1", "Gadget", "gadgets", true, NULL
-};
+static const struct kube_kind KIND_GADGET = { .group = "example.org",
+                                              .version = "v1",
+                                              .kind = "Gadget",
+                                              .plural = "gadgets",
+                                              .namespaced = true };
 
 static struct informer *informer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

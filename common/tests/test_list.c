@@ -1,8 +1,9 @@
 /* kube_list: pages, items, and replies that are no lists. */
 #include <string.h>
 
+#include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/kube/watch.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/fake_api.h"
@@ -55,7 +56,7 @@ START_TEST(every_object_comes_once_in_pages_of_500)
     ck_assert_int_eq(kube_list(client, &KIND_TASK, &options, see, &seen, NULL), 0);
     ck_assert_uint_eq(seen.count, SIZES[_i].objects);
     ck_assert_uint_eq(fake_api_requests(api, arena, &log), SIZES[_i].pages);
-    ck_assert_str_eq(log[0].path, "/apis/" PROPELLER_GROUP "/v1/namespaces/ns/tasks?limit=500");
+    ck_assert_str_eq(log[0].path, "/apis/" API_GROUP "/v1/namespaces/ns/tasks?limit=500");
     kube_client_destroy(client);
     fake_api_destroy(api);
 }
@@ -125,7 +126,7 @@ START_TEST(selector_token_and_metadata_are_asked_for)
     struct kube_list_options options = { .label_selector = "a=b,c", .metadata_only = true };
 
     ck_assert_int_eq(list_scripted(&script, &options, &(struct seen){ 0 }, NULL), 0);
-    ck_assert_str_eq(script.path, "/apis/" PROPELLER_GROUP
+    ck_assert_str_eq(script.path, "/apis/" API_GROUP
                                   "/v1/tasks?limit=500&labelSelector=a%3Db%2Cc&continue=a%20b%2F");
     ck_assert_str_eq(script.accept,
                      "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");

@@ -2,7 +2,6 @@
 
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 
@@ -91,13 +90,6 @@ START_TEST(a_label_value_keeps_what_labels_may_hold)
 }
 END_TEST
 
-START_TEST(the_group_of_the_names_is_that_of_the_kinds)
-{
-    ck_assert_str_eq(API_GROUP, PROPELLER_GROUP);
-    ck_assert_str_eq(API_VERSION, PROPELLER_GROUP "/" PROPELLER_VERSION_V1);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("names");
@@ -110,7 +102,6 @@ int main(void)
     tcase_add_test(tc, a_long_child_name_is_cut_and_still_tells_its_ends_apart);
     tcase_add_test(tc, a_name_that_fits_exactly_is_left_alone);
     tcase_add_test(tc, a_label_value_keeps_what_labels_may_hold);
-    tcase_add_test(tc, the_group_of_the_names_is_that_of_the_kinds);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/object.h"

@@ -1,5 +1,6 @@
 #include "common/kube/owner.h"
 
+#include "common/api/kinds.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/random.h"
@@ -12,16 +13,16 @@ static size_t packed_len(const char *text)
 {
     size_t len = strlen(text);
     char *packed = arena_alloc(arena, len + 1, 1);
-    size_t used = json_pack(text, len, packed);
+    size_t used = json_pack(KIND_TASK.phrases, text, len, packed);
 
     ck_assert_uint_le(used, len);
-    ck_assert_uint_eq(json_unpacked_len(packed, used), len);
+    ck_assert_uint_eq(json_unpacked_len(KIND_TASK.phrases, packed, used), len);
     char *back = arena_alloc(arena, len + 1, 1);
-    json_unpack(packed, used, back);
+    json_unpack(KIND_TASK.phrases, packed, used, back);
     ck_assert_str_eq(back, text);
 
     char *in_place = arena_strdup(arena, text);
-    ck_assert_uint_eq(json_pack(in_place, len, in_place), used);
+    ck_assert_uint_eq(json_pack(KIND_TASK.phrases, in_place, len, in_place), used);
     ck_assert_int_eq(memcmp(in_place, packed, used), 0);
     return used;
 }

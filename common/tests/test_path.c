@@ -2,11 +2,17 @@
 
 #include "common/tests/suite.h"
 
-static const struct kube_kind KIND_GADGET = {
-    "example.org", "v1", "Gadget", "gadgets", true, NULL
+static const struct kube_kind KIND_GADGET = { .group = "example.org",
+                                              .version = "v1",
+                                              .kind = "Gadget",
+                                              .plural = "gadgets",
+                                              .namespaced = true };
+static const struct kube_kind KIND_POD = {
+    .group = "", .version = "v1", .kind = "Pod", .plural = "pods", .namespaced = true
 };
-static const struct kube_kind KIND_POD = { "", "v1", "Pod", "pods", true, NULL };
-static const struct kube_kind KIND_NODE = { "", "v1", "Node", "nodes", false, NULL };
+static const struct kube_kind KIND_NODE = {
+    .group = "", .version = "v1", .kind = "Node", .plural = "nodes"
+};
 
 static struct buf path = BUF_INIT(1024);
 

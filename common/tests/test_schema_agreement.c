@@ -1,5 +1,6 @@
 /* crds/ and the codec tables say the same: names, types, values of enums, defaults, rules. */
 #include "common/api/federatedjob.h"
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/api/propellerjob.h"
 #include "common/api/proplet.h"
@@ -7,7 +8,6 @@
 #include "common/api/traininground.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"

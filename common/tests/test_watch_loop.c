@@ -17,12 +17,16 @@
 #define BOOKMARK(version)                                                                          \
     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}\n"
 
-static const struct kube_kind KIND_GADGET = {
-    "example.org", "v1", "Gadget", "gadgets", true, NULL
-};
-static const struct kube_kind KIND_WIDGET = {
-    "example.org", "v1", "Widget", "widgets", true, NULL
-};
+static const struct kube_kind KIND_GADGET = { .group = "example.org",
+                                              .version = "v1",
+                                              .kind = "Gadget",
+                                              .plural = "gadgets",
+                                              .namespaced = true };
+static const struct kube_kind KIND_WIDGET = { .group = "example.org",
+                                              .version = "v1",
+                                              .kind = "Widget",
+                                              .plural = "widgets",
+                                              .namespaced = true };
 
 /* What the sinks were told: the newest version of each kind, guarded by the lock. */
 struct told {

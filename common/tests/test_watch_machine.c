@@ -1,6 +1,8 @@
 #include "common/tests/watch_harness.h"
 
-static const struct kube_kind KIND_NODE = { "", "v1", "Node", "nodes", false, NULL };
+static const struct kube_kind KIND_NODE = {
+    .group = "", .version = "v1", .kind = "Node", .plural = "nodes"
+};
 
 /* --- requests --- */
 

@@ -1,6 +1,10 @@
 #include "common/tests/watch_harness.h"
 
-const struct kube_kind KIND_GADGET = { "example.org", "v1", "Gadget", "gadgets", true, NULL };
+const struct kube_kind KIND_GADGET = { .group = "example.org",
+                                       .version = "v1",
+                                       .kind = "Gadget",
+                                       .plural = "gadgets",
+                                       .namespaced = true };
 struct watch_machine *machine;
 int64_t now_ms;
 char *last_text;

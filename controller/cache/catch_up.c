@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/map.h"
-#include "common/kube/kinds.h"
 
 struct catch_up {
     struct kube_client *client;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/federated/federatedjob_plan.h"

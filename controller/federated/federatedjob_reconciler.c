@@ -1,6 +1,6 @@
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/federatedjob_plan.h"
 #include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cleaning.h"

@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 
 struct gone {
     struct gone *next;

@@ -1,7 +1,7 @@
 #include "controller/federated/model_cleaning.h"
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"

@@ -1,8 +1,8 @@
 #include "controller/federated/round_aggregate.h"
 
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/aggregator.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/training_task.h"

@@ -1,9 +1,9 @@
 #include "controller/federated/round_observe.h"
 
 #include "common/api/federatedjob.h"
+#include "common/api/kinds.h"
 #include "common/api/proplet.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"
 #include "controller/task/plan/plan_parts.h"

@@ -1,9 +1,9 @@
 #include "controller/federated/round_order.h"
 
 #include "common/api/federatedjob.h"
+#include "common/api/kinds.h"
 #include "common/api/traininground.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/cache/indexes.h"
 #include "controller/task/plan/task_outcome.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "common/api/aggregator_settings.h"
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/api/task.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/kube/owner.h"
 #include "controller/federated/update.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/api/aggregator_settings.h"
+#include "common/api/kinds.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/bridge/update_mail.h"
 #include "controller/federated/aggregator.h"
 #include "controller/federated/coordinator.h"

@@ -1,7 +1,7 @@
 #include "controller/job/propellerjob_child.h"
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
-#include "common/kube/kinds.h"
 #include "common/kube/owner.h"
 
 /* With the finalizer that it needs anyway, so that nobody has to add it. */

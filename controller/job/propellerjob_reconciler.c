@@ -1,6 +1,6 @@
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/job/propellerjob_child.h"
 #include "controller/job/propellerjob_plan.h"
 #include "controller/shared/children.h"

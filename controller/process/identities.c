@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
+#include "common/api/names.h"
 #include "common/base/alloc.h"
-#include "common/kube/kinds.h"
 #include "common/runtime/service_account.h"
 
-#define COMPONENT PROPELLER_GROUP "/controller"
+#define COMPONENT API_GROUP "/controller"
 
 /* ServiceAccounts of rbac/, and what Events name as their reportingInstance. */
 static const char *const NAMES[IDENTITY_COUNT] = {

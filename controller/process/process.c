@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"

@@ -1,11 +1,11 @@
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/finalizer.h"
-#include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "controller/cache/indexes.h"
 #include "controller/proplet/proplet_plan.h"

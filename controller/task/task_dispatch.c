@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "controller/device/payload.h"
 #include "controller/task/plan/task_transition.h"

@@ -1,5 +1,6 @@
 #include "controller/tests/cluster_model.h"
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
 #include "controller/cache/indexes.h"

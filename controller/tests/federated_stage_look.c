@@ -1,6 +1,7 @@
 /* What the tests of federated learning look at, and store themselves. */
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"

@@ -1,5 +1,6 @@
 #include "controller/tests/pods_stage.h"
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"

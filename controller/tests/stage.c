@@ -1,5 +1,6 @@
 #include "controller/tests/stage.h"
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/log.h"
 #include "common/base/str.h"

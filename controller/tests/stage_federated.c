@@ -1,7 +1,7 @@
 #include "controller/tests/stage_federated.h"
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/cache/indexes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_observe.h"

@@ -1,7 +1,7 @@
 /* What users put into the API server in memory. */
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/tests/stage.h"
 

@@ -1,7 +1,7 @@
 /* Broadcasts, while every request and every publish fails once in every way, and the process dies
  * before and after each. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/torture.h"
 

@@ -1,6 +1,6 @@
 /* Broadcasts with the reconcilers, devices and a broker, one behaviour each. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/fake_bridge.h"
 
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"broadcast\":true"

@@ -1,7 +1,7 @@
 /* One Task in trouble of every kind: the result of another, behind its own, is written all the same,
  * and its own is not lost. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/bridge/quarantine.h"
 #include "controller/tests/fake_bridge.h"
 

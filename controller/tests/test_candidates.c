@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/parsed.h"

@@ -1,7 +1,6 @@
 /* The wall clock is set a day ahead or back while Tasks wait, run and are finished, and every request
  * and every publish fails once in every way: nothing ends, is deleted or is started twice. */
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/torture.h"
 

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/net/http_client.h"
 #include "controller/device/messages.h"
 #include "controller/federated/uploads.h"

@@ -2,8 +2,8 @@
  * "one" runs on the Proplet "alpha", whose device is the one that speaks. */
 #include <stdio.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "controller/tests/captured.h"
 #include "controller/tests/fake_bridge.h"

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"
 #include "controller/federated/training_update.h"

@@ -1,7 +1,7 @@
 /* FederatedJobs whose model store does not answer well, and what is left in it. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/round_order.h"
 #include "controller/tests/federated_stage.h"
 

@@ -2,9 +2,9 @@
  * and every use of the model store fails once in every way, and the process dies before and after each. */
 #include <stdlib.h>
 
+#include "common/api/kinds.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/model_store.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/stage_federated.h"

@@ -2,9 +2,9 @@
  * process dies before and after each; with updates in statuses and in the model store. */
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/power.h"
 #include "controller/tests/federated_stage.h"
 

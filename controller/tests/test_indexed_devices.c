@@ -1,6 +1,6 @@
 /* A Proplet whose pods are a device each: Tasks over MQTT go to one of them. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/outside.h"
 #include "controller/tests/stage.h"

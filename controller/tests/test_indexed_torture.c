@@ -1,6 +1,6 @@
 /* A pool of pods that are a device each, while every request and every publish fails once in every
  * way, and the process dies before and after each. */
-#include "common/kube/kinds.h"
+#include "common/api/kinds.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/torture.h"
 

@@ -1,6 +1,6 @@
 /* Large updates by HTTP: only UPLOADS_MAX_LARGE are with the workers, and none of them for ever. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/federated/coordinator.h"
 #include "controller/federated/model_store.h"
 #include "controller/federated/uploads.h"

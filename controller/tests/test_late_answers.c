@@ -1,7 +1,7 @@
 /* Answers that were given in time and stay in the broker, because nothing can be written and so
  * nothing is acknowledged: what would end their Tasks waits for them. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/tests/fake_bridge.h"

@@ -1,6 +1,6 @@
 /* From what devices measure to the statuses of Proplets and Tasks, through the reconcilers. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"
 #include "controller/tests/fake_bridge.h"

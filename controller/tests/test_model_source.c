@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "common/api/kinds.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"

@@ -1,3 +1,4 @@
+#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"

@@ -1,8 +1,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
 #include "controller/federated/model_source.h"

@@ -1,5 +1,5 @@
 /* A Task that is deleted while its device is away. */
-#include "common/kube/kinds.h"
+#include "common/api/kinds.h"
 #include "common/tests/observe.h"
 #include "controller/tests/fake_bridge.h"
 

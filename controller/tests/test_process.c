@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/log.h"
-#include "common/kube/kinds.h"
 #include "common/tests/mqtt_probe.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"

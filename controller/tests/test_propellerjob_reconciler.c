@@ -1,9 +1,9 @@
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/kube/kinds.h"
 #include "controller/job/propellerjob_plan.h"
 #include "controller/tests/job_stage.h"
 #include "controller/tests/job_text.h"

@@ -1,6 +1,5 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/apply_patch.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"

@@ -1,6 +1,6 @@
 /* The condition Healthy: whether the last Tasks of a device ended with a word of it. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/proplet/proplet_plan.h"
 #include "controller/tests/fake_bridge.h"
 

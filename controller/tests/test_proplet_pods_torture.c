@@ -1,5 +1,6 @@
 /* What users do with a Proplet of type k8s, while every request fails once in every way, and the
  * process dies before and after each. */
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"

@@ -2,6 +2,7 @@
  * Event. */
 #include <unistd.h>
 
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"

@@ -1,6 +1,6 @@
 /* The reconcilers with devices and a broker, one behaviour each. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"
 #include "controller/tests/fake_bridge.h"

@@ -1,7 +1,7 @@
 /* Many Tasks and little room, with the reconcilers: who is woken, in which order, and that nobody
  * waits beside a Proplet that would take it. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"
 #include "common/tests/power.h"

@@ -2,8 +2,8 @@
  * every Proplet at each event. */
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "controller/tests/fake_bridge.h"

@@ -1,5 +1,5 @@
 /* Thousands of Tasks and little room, with the reconcilers: what is counted is work, not time. */
-#include "common/kube/kinds.h"
+#include "common/api/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/power.h"
 #include "controller/tests/fake_bridge.h"

@@ -1,7 +1,6 @@
 /* A Task that recurs, while every request and every publish fails once in every way, and the process
  * dies before and after each: no run begins twice, and none is lost in silence. */
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/torture.h"
 

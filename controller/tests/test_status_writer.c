@@ -1,7 +1,7 @@
 /* The status writer against an API server in memory, on which others write too. */
 #include "controller/shared/status_writer.h"
 
-#include "common/kube/kinds.h"
+#include "common/api/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/loop_fixture.h"
 #include "common/tests/parsed.h"

@@ -1,4 +1,5 @@
 /* Daemons in pods of their own, on an API server in memory: what somebody makes of their Deployment. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "controller/shared/put_back.h"

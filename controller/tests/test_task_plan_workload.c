@@ -1,7 +1,6 @@
 /* Tasks in pods of their own: what a plan makes of each state of the Job. */
 #include "common/base/clock.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_workload_plan.h"

@@ -1,8 +1,8 @@
 /* Retries and restarts with a broker and devices: what is written, and what is left alone. */
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/torture.h"
 

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/task/plan/task_schedule.h"
 #include "controller/tests/cluster_model.h"

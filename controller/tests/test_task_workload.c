@@ -1,5 +1,6 @@
 /* Tasks in pods of their own, on an API server in memory: names of others, refusals, what a Job
  * left. */
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"

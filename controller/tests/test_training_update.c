@@ -1,8 +1,8 @@
 #include "controller/federated/training_update.h"
 
+#include "common/api/kinds.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/federated/training_task.h"
 #include "controller/task/task_observe.h"

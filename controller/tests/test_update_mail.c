@@ -1,7 +1,7 @@
 #include "controller/bridge/update_mail.h"
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
 #include "controller/device/messages.h"
 #include "controller/tests/federated_stage.h"

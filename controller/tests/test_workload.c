@@ -1,3 +1,4 @@
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"

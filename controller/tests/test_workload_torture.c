@@ -1,5 +1,6 @@
 /* Tasks in pods of their own, while every request fails once in every way, and the process dies
  * before and after each. */
+#include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "controller/tests/cluster_model.h"

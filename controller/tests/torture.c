@@ -1,7 +1,7 @@
 #include "controller/tests/torture.h"
 
+#include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/tests/power.h"
 
 /* With N, each step fails in one Nth of the ways, and N steps in a row fail in all of them. make test-full takes all

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"

@@ -27,7 +27,7 @@ common/json           common/base/
 common/net            common/base/
 common/kube           common/base/ common/json/
 common/schema         common/base/ common/json/
-common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h
+common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
@@ -44,18 +44,23 @@ controller/job        common/base/ common/json/ common/api/ common/kube/ common/
 controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
 controller/process    common/ certs/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/ controller/proplet/ controller/task/
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
-webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/kube/kinds.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
+webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
 standalone/store       common/base/ common/runtime/thread.h
-standalone/schema      common/base/ common/json/ common/schema/ common/api/ common/kube/object.h common/kube/kinds.h
+standalone/schema      common/base/ common/json/ common/schema/ common/api/ common/kube/object.h
 standalone/patch       common/base/ common/json/ common/schema/ common/kube/object.h standalone/schema/
 standalone/api         common/base/ common/json/ common/schema/ common/api/ common/kube/ common/runtime/thread.h common/runtime/metrics.h standalone/store/ standalone/schema/ standalone/patch/
 standalone/server      common/base/ common/json/ common/kube/ common/net/ common/runtime/ standalone/api/
-standalone/moving      common/base/ common/json/ common/api/task.h common/kube/ standalone/store/kv.h standalone/schema/resource.h standalone/api/
+standalone/moving      common/base/ common/json/ common/api/task.h common/api/names.h common/kube/ standalone/store/kv.h standalone/schema/resource.h standalone/api/
 standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/ standalone/moving/
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h
 '
+
+# Folders that another program could use: they name neither this one nor what is its own.
+readonly GENERAL='common/(base|json|net|kube|runtime)/.*'
+readonly OWN_NAMES='proplet|propeller'
+readonly NAMED_IN='common/base/version\.[ch]'
 
 # Outside libraries: what names them in a source, and the only files that may (tests are free).
 readonly LIBRARIES='
@@ -227,6 +232,7 @@ check_layers() {
             if (!fine || !(own in allowed))
                 print $1 ":" $2 ": " own (count ? " must not include " $3 : " is no layer")
         }' <(echo "$LAYERS") -
+    sources '*.[ch]' | grep -xE "$GENERAL" | grep -vxE "$NAMED_IN" | xargs -r grep -HniE "$OWN_NAMES" || true
 }
 
 check_libraries() {

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/json/yaml_write.h"
-#include "common/kube/kinds.h"
 #include "standalone/api/stored.h"
 
 /* Objects of a page: of the largest, 24 MiB. */
@@ -17,15 +17,15 @@ static const struct {
     const char *group;
     const char *plural;
 } ORDER[] = {
-    { "", "namespaces" },
+    { "", "namespaces" }, /* of all that follows */
     { "", "serviceaccounts" },
     { "", "secrets" },
     { "", "configmaps" },
-    { PROPELLER_GROUP, "proplets" },
-    { PROPELLER_GROUP, "federatedjobs" },
-    { PROPELLER_GROUP, "propellerjobs" },
-    { PROPELLER_GROUP, "trainingrounds" },
-    { PROPELLER_GROUP, "tasks" },
+    { API_GROUP, "proplets" },
+    { API_GROUP, "federatedjobs" },
+    { API_GROUP, "propellerjobs" },
+    { API_GROUP, "trainingrounds" },
+    { API_GROUP, "tasks" },
 };
 
 struct export

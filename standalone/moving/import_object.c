@@ -2,7 +2,6 @@
 
 #include "common/base/str.h"
 #include "common/json/jsonpatch.h"
-#include "common/kube/kinds.h"
 #include "common/kube/path.h"
 #include "common/kube/status.h"
 #include "standalone/moving/import_internal.h"

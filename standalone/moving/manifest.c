@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "common/api/names.h"
 #include "common/api/task.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
-#include "common/kube/kinds.h"
 
 #define NAMESPACE_LABEL "kubernetes.io/metadata.name"
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
@@ -96,9 +96,9 @@ static bool is_finished(const struct kube_kind *kind, const cJSON *object)
 {
     const char *phase = json_string(json_path(object, "status", "phase", NULL), "");
 
-    if (!str_equal(kind->group, PROPELLER_GROUP) || is_kind(kind, PROPELLER_GROUP, "Proplet"))
+    if (!str_equal(kind->group, API_GROUP) || is_kind(kind, API_GROUP, "Proplet"))
         return false;
-    if (is_kind(kind, PROPELLER_GROUP, "Task"))
+    if (is_kind(kind, API_GROUP, "Task"))
         return is_finished_task(object);
     return str_equal(phase, "Completed") || str_equal(phase, "Failed");
 }
@@ -139,7 +139,7 @@ static void remove_if_empty(cJSON *object, const char *key)
  * anew. */
 static bool is_own_finalizer(const char *name)
 {
-    return str_has_prefix(name, PROPELLER_GROUP "/") || str_equal(name, "foregroundDeletion") ||
+    return str_has_prefix(name, API_GROUP "/") || str_equal(name, "foregroundDeletion") ||
            str_equal(name, "orphan") || str_equal(name, "kubernetes");
 }
 

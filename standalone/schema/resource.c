@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/json/yaml.h"
-#include "common/kube/kinds.h"
 #include "common/schema/crds.h"
 #include "common/schema/schema.h"
 #include "standalone/schema/builtin.h"

@@ -1,7 +1,7 @@
 /* Replies of an API server: the first byte chooses the status, the rest is the body. */
+#include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/kube/client.h"
-#include "common/kube/kinds.h"
 #include "common/tests/fuzz/target.h"
 
 #define REQUIRE(condition)                                                                         \

@@ -10,7 +10,11 @@
             abort();                                                                               \
     } while (0)
 
-static const struct kube_kind KIND = { "example.org", "v1", "Gadget", "gadgets", true, NULL };
+static const struct kube_kind KIND = { .group = "example.org",
+                                       .version = "v1",
+                                       .kind = "Gadget",
+                                       .plural = "gadgets",
+                                       .namespaced = true };
 static const char GOOD_LIST[] = "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}";
 
 struct told {

@@ -9,7 +9,6 @@
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
 #include "common/kube/watch.h"
 #include "common/tests/fake_path.h"
 

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/api/names.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
-#include "common/kube/kinds.h"
 #include "common/kube/path.h"
 #include "common/tests/fake_api.h"
 #include "controller/tests/sim/sim_api.h"
@@ -35,7 +35,7 @@ static const cJSON *list(struct arena *arena, const char *api, const char *plura
 
 static const cJSON *all_of(struct arena *arena, const char *plural)
 {
-    return list(arena, "/apis/" PROPELLER_GROUP "/v1", plural);
+    return list(arena, "/apis/" API_GROUP "/v1", plural);
 }
 
 const char *sim_text(const cJSON *object, const char *section, const char *key)
@@ -281,7 +281,7 @@ static double model_of(struct arena *arena, const cJSON *round)
 
     json_for_each (item, list(arena, "/api/v1", "configmaps")) {
         const char *digest = json_string(
-            json_path(item, "metadata", "annotations", PROPELLER_GROUP "/model-digest", NULL), "");
+            json_path(item, "metadata", "annotations", API_GROUP "/model-digest", NULL), "");
         const char *chunk = sim_text(item, "binaryData", "chunk");
         size_t len = 0;
         const char *bytes = base64_decode(arena, chunk, strlen(chunk), &len);

@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
-#include "common/kube/kinds.h"
 #include "controller/tests/sim/sim_api.h"
 
 #define MAX_TASKS 64
@@ -29,7 +30,7 @@ static void put(const struct kube_kind *kind, const char *name, const char *spec
                                     "{\"apiVersion\":\"%s/"
                                     "v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\","
                                     "\"namespace\":\"default\"},\"spec\":%s}",
-                                    PROPELLER_GROUP, kind->kind, name, spec);
+                                    API_GROUP, kind->kind, name, spec);
 
     if (json_parse(arena, json, strlen(json), &object, NULL) < 0)
         sim_fail("not JSON: %s", json);

@@ -7,7 +7,6 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
-#include "common/kube/kinds.h"
 #include "controller/process/process.h"
 #include "controller/tests/sim/sim_api.h"
 #include "controller/tests/sim/sim_broker.h"

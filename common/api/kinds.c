@@ -1,0 +1,66 @@
+#include "common/api/kinds.h"
+
+#include <assert.h>
+
+#include "common/api/names.h"
+#include "common/base/compiler.h"
+#include "common/kube/packing.h"
+
+static const struct json_phrase PHRASE_LIST[] = {
+    JSON_OBJECT_PHRASES,
+    JSON_PHRASE("\",\"finalizers\":[\"" FINALIZER_TASK "\"],\"generation\":"),
+    JSON_PHRASE("\",\"finalizers\":[\"" FINALIZER_PROPLET "\"],\"generation\":"),
+    /* Proplet */
+    JSON_PHRASE("\"spec\":{\"connectionConfig\":{\"channelId\":\""),
+    JSON_PHRASE("\",\"clientId\":\""),
+    JSON_PHRASE("\",\"clientKeySecretRef\":{\"key\":\""),
+    JSON_PHRASE("\",\"name\":\""),
+    JSON_PHRASE("\"domainId\":\""),
+    JSON_PHRASE("\",\"mqttAddress\":\""),
+    JSON_PHRASE("\",\"mqttTimeout\":\"30s\"},\"external\":{"),
+    JSON_PHRASE("\"dialect\":\"standard\""),
+    JSON_PHRASE("\"maxTasks\":"),
+    JSON_PHRASE("\"type\":\"external\"}"),
+    JSON_PHRASE("\"status\":{\"activeTaskCount\":"),
+    JSON_PHRASE("\"alive\":true"),
+    JSON_PHRASE("\"aliveHistory\":[\""),
+    /* Task */
+    JSON_PHRASE("\"functionName\":\""),
+    JSON_PHRASE("\",\"inputs\":["),
+    JSON_PHRASE("\"kind\":\"standard\",\"name\":\""),
+    JSON_PHRASE("\",\"preferredPropletType\":\"any\",\"priority\":50"),
+    JSON_PHRASE("\"propletSelector\":{\""),
+    JSON_PHRASE("\"status\":{\"assignedProplet\":\""),
+    JSON_PHRASE("\"attempt\":"),
+    JSON_PHRASE("\"createdAt\":\""),
+    JSON_PHRASE("\",\"failures\":0"),
+    JSON_PHRASE("\"run\":0"),
+    JSON_PHRASE("\"scheduledAt\":\""),
+    JSON_PHRASE("\"startedAt\":\""),
+    JSON_PHRASE("\"updatedAt\":\""),
+};
+static_assert(ARRAY_LEN(PHRASE_LIST) <= JSON_MAX_PHRASES, "more phrases than bytes");
+static const struct json_phrases PHRASES = JSON_PHRASES(PHRASE_LIST);
+
+#define OWN_KIND(kind_name, plural_name, kind_texts)                                               \
+    {                                                                                              \
+        .group = API_GROUP, .version = "v1", .kind = (kind_name), .plural = (plural_name),         \
+        .namespaced = true, .texts = (kind_texts), .phrases = &PHRASES                             \
+    }
+
+/* Members that users and devices may fill with any JSON, and members that only the API server reads. */
+#define MANAGED_FIELDS "metadata.managedFields"
+static const char *const TEXTS_OF_ALL[] = { MANAGED_FIELDS, NULL };
+static const char *const TEXTS_OF_TASK[] = { MANAGED_FIELDS, "spec.metadata", "status.results",
+                                             "status.broadcastResults.results", NULL };
+static const char *const TEXTS_OF_PROPELLERJOB[] = { MANAGED_FIELDS, "spec.tasks.metadata", NULL };
+static const char *const TEXTS_OF_TRAINING[] = { MANAGED_FIELDS, "spec.hyperparams", NULL };
+
+const struct kube_kind KIND_TASK = OWN_KIND("Task", "tasks", TEXTS_OF_TASK);
+const struct kube_kind KIND_PROPLET = OWN_KIND("Proplet", "proplets", TEXTS_OF_ALL);
+const struct kube_kind KIND_PROPELLERJOB =
+    OWN_KIND("PropellerJob", "propellerjobs", TEXTS_OF_PROPELLERJOB);
+const struct kube_kind KIND_FEDERATEDJOB =
+    OWN_KIND("FederatedJob", "federatedjobs", TEXTS_OF_TRAINING);
+const struct kube_kind KIND_TRAININGROUND =
+    OWN_KIND("TrainingRound", "trainingrounds", TEXTS_OF_TRAINING);

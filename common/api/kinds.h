@@ -1,0 +1,10 @@
+/* The kinds of this project, as constants. */
+#pragma once
+
+#include "common/kube/object.h"
+
+extern const struct kube_kind KIND_TASK;
+extern const struct kube_kind KIND_PROPLET;
+extern const struct kube_kind KIND_PROPELLERJOB;
+extern const struct kube_kind KIND_FEDERATEDJOB;
+extern const struct kube_kind KIND_TRAININGROUND;
