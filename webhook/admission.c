@@ -16,18 +16,6 @@ struct request {
     const char *subresource;
 };
 
-/* Members that no rule looks into. */
-static const char *const TEXTS[] = { "request.object.spec.metadata",
-                                     "request.object.spec.tasks.metadata",
-                                     "request.object.spec.hyperparams",
-                                     "request.object.status.results",
-                                     "request.object.status.broadcastResults.results",
-                                     "request.oldObject.spec.metadata",
-                                     "request.oldObject.spec.tasks.metadata",
-                                     "request.oldObject.spec.hyperparams",
-                                     "request.oldObject.status.results",
-                                     "request.oldObject.status.broadcastResults.results",
-                                     NULL };
 static const char *const UNREAD[] = { "request.object.metadata.managedFields",
                                       "request.oldObject.metadata.managedFields", "request.options",
                                       "request.userInfo", NULL };
@@ -60,10 +48,11 @@ static int read_objects(const cJSON *request, struct request *ret, struct error 
     return 0;
 }
 
-static int read_request(struct arena *arena, const struct kube_kind *kind, const char *body,
+static int read_request(struct arena *arena, const struct admission_hook *hook, const char *body,
                         size_t len, struct request *ret, struct error *err)
 {
-    const struct json_reading reading = { .unread = UNREAD, .texts = TEXTS };
+    const struct json_reading reading = { .unread = UNREAD, .texts = hook->texts };
+    const struct kube_kind *kind = hook->kind;
     const cJSON *review;
     int r = json_parse_with(arena, body, len, &reading, &review, err);
 
@@ -153,7 +142,7 @@ int admission_review(struct arena *arena, const struct admission_hook *hook,
     const cJSON *patch = NULL;
     const struct field_errors *errors = NULL;
 
-    int r = read_request(arena, hook->kind, body, len, &request, err);
+    int r = read_request(arena, hook, body, len, &request, err);
     if (r < 0)
         return r;
 

@@ -1,9 +1,7 @@
 /* AdmissionReviews: bytes to bytes, for tests and fuzzers as for the server. */
 #pragma once
 
-#include "common/api/default.h"
-#include "common/api/validate.h"
-#include "common/kube/object.h"
+#include "common/api/admission.h"
 
 /* Two objects of at most 3 MiB each (etcd's limit, doubled by JSON) and 1 MiB for the rest. */
 #define ADMISSION_MAX_BODY (7u << 20)
@@ -12,12 +10,14 @@
 struct admission_hook {
     const char *path;
     const struct kube_kind *kind;
+    const char *const *texts; /* members of a review that no rule looks into */
     default_fn *apply_defaults;
     validate_fn *validate;
     validate_fn *validate_status; /* NULL: a write of the status is not looked at */
 };
 
-extern const struct admission_hook ADMISSION_HOOKS[]; /* ended by one without a path */
+/* Those of all kinds of ADMISSION; ended by one without a path. Any thread. */
+const struct admission_hook *admission_hooks(void);
 const struct admission_hook *admission_hook_find(const char *path); /* NULL: there is none */
 
 struct admission_settings {

@@ -1,27 +1,75 @@
+#include <ctype.h>
+#include <pthread.h>
+#include <string.h>
+
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "webhook/admission.h"
 
-#define MUTATE "/mutate-propeller-propeller-abstractmachines-fr-v1-"
-#define VALIDATE "/validate-propeller-propeller-abstractmachines-fr-v1-"
+/* Of the array, which lives as long as the process. */
+static struct arena *arena;
+static struct admission_hook *hooks;
 
-const struct admission_hook ADMISSION_HOOKS[] = {
-    { MUTATE "task", &KIND_TASK, .apply_defaults = task_default },
-    { MUTATE "proplet", &KIND_PROPLET, .apply_defaults = proplet_default },
-    { MUTATE "propellerjob", &KIND_PROPELLERJOB, .apply_defaults = propellerjob_default },
-    { MUTATE "federatedjob", &KIND_FEDERATEDJOB, .apply_defaults = federatedjob_default },
-    { VALIDATE "task", &KIND_TASK, .validate = task_validate,
-      .validate_status = task_validate_status },
-    { VALIDATE "proplet", &KIND_PROPLET, .validate = proplet_validate },
-    { VALIDATE "propellerjob", &KIND_PROPELLERJOB, .validate = propellerjob_validate },
-    { VALIDATE "federatedjob", &KIND_FEDERATEDJOB, .validate = federatedjob_validate },
-    { VALIDATE "traininground", &KIND_TRAININGROUND, .validate = traininground_validate },
-    { .path = NULL },
-};
+/* "/<verb>-<group>-<version>-<kind>", all with dashes and in lower case: as kubebuilder names them. */
+static const char *path_of(const char *verb, const struct kube_kind *kind)
+{
+    char *path = arena_printf(arena, "/%s-%s-%s-%s", verb, kind->group, kind->version, kind->kind);
+
+    for (char *at = path; *at; at++)
+        *at = *at == '.' ? '-' : (char)tolower((unsigned char)*at);
+    return path;
+}
+
+/* The kind's, in both objects of a review. */
+static const char *const *texts_of(const struct kube_kind *kind)
+{
+    size_t len = 0;
+
+    while (kind->texts && kind->texts[len])
+        len++;
+
+    const char **texts = arena_array(arena, const char *, 2 * len + 1);
+    for (size_t i = 0; i < len; i++) {
+        texts[2 * i] = arena_printf(arena, "request.object.%s", kind->texts[i]);
+        texts[2 * i + 1] = arena_printf(arena, "request.oldObject.%s", kind->texts[i]);
+    }
+    return texts;
+}
+
+static void make_hooks(void)
+{
+    size_t count = 0, len = 0;
+
+    while (ADMISSION[count].kind)
+        count++;
+    arena = arena_create();
+    hooks = arena_array(arena, struct admission_hook, 2 * count + 1);
+    for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
+        if (rules->apply_defaults)
+            hooks[len++] = (struct admission_hook){ .path = path_of("mutate", rules->kind),
+                                                    .kind = rules->kind,
+                                                    .texts = texts_of(rules->kind),
+                                                    .apply_defaults = rules->apply_defaults };
+    }
+    for (const struct admission *rules = ADMISSION; rules->kind; rules++)
+        hooks[len++] = (struct admission_hook){ .path = path_of("validate", rules->kind),
+                                                .kind = rules->kind,
+                                                .texts = texts_of(rules->kind),
+                                                .validate = rules->validate,
+                                                .validate_status = rules->validate_status };
+}
+
+const struct admission_hook *admission_hooks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, make_hooks);
+    return hooks;
+}
 
 const struct admission_hook *admission_hook_find(const char *path)
 {
-    for (const struct admission_hook *hook = ADMISSION_HOOKS; hook->path; hook++) {
+    for (const struct admission_hook *hook = admission_hooks(); hook->path; hook++) {
         if (str_equal(hook->path, path))
             return hook;
     }

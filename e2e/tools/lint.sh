@@ -26,7 +26,7 @@ common/base
 common/json           common/base/
 common/net            common/base/
 common/kube           common/base/ common/json/
-common/schema         common/base/ common/json/
+common/schema         common/base/ common/json/ crds/
 common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h

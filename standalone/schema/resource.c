@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/api/admission.h"
 #include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
@@ -20,20 +21,6 @@ struct resources {
     struct resource *items;
     size_t len;
     const cJSON *definitions;
-};
-
-/* What admission does with each of the kinds in crds/. */
-static const struct {
-    const struct kube_kind *kind;
-    default_fn *apply_defaults;
-    validate_fn *validate;
-    validate_fn *validate_status;
-} ADMISSION[] = {
-    { &KIND_TASK, task_default, task_validate, task_validate_status },
-    { &KIND_PROPLET, proplet_default, proplet_validate, NULL },
-    { &KIND_PROPELLERJOB, propellerjob_default, propellerjob_validate, NULL },
-    { &KIND_FEDERATEDJOB, federatedjob_default, federatedjob_validate, NULL },
-    { &KIND_TRAININGROUND, NULL, traininground_validate, NULL },
 };
 
 /* --- custom kinds ----------------------------------------------------------------------------- */
@@ -93,15 +80,16 @@ static const char *definition_name(struct arena *arena, const struct kube_kind *
 
 static int set_admission(struct resource *resource, struct error *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(ADMISSION); i++) {
-        if (!str_equal(ADMISSION[i].kind->plural, resource->kind.plural))
-            continue;
-        resource->apply_defaults = ADMISSION[i].apply_defaults;
-        resource->validate = ADMISSION[i].validate;
-        resource->validate_status = ADMISSION[i].validate_status;
-        return 0;
-    }
-    return error_set(err, ERROR_INVALID, "no rules for '%s'", resource->kind.plural);
+    const struct admission *rules = ADMISSION;
+
+    while (rules->kind && !str_equal(rules->kind->plural, resource->kind.plural))
+        rules++;
+    if (!rules->kind)
+        return error_set(err, ERROR_INVALID, "no rules for '%s'", resource->kind.plural);
+    resource->apply_defaults = rules->apply_defaults;
+    resource->validate = rules->validate;
+    resource->validate_status = rules->validate_status;
+    return 0;
 }
 
 /* metadata of the schema is what every object has there. */

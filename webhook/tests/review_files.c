@@ -35,7 +35,7 @@ static const char *read_whole(struct arena *arena, const char *path, size_t *ret
 
 static const struct admission_hook *find_hook(const char *folder, size_t len)
 {
-    for (const struct admission_hook *hook = ADMISSION_HOOKS; hook->path; hook++) {
+    for (const struct admission_hook *hook = admission_hooks(); hook->path; hook++) {
         const char *kind = strrchr(hook->path, '-');
         size_t verb_len = strcspn(hook->path + 1, "-");
 

@@ -48,7 +48,7 @@ START_TEST(the_paths_are_those_of_the_api_and_no_others)
     };
     size_t count = 0;
 
-    while (ADMISSION_HOOKS[count].path)
+    while (admission_hooks()[count].path)
         count++;
     ck_assert_uint_eq(count, ARRAY_LEN(PATHS));
     for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {

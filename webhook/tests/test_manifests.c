@@ -92,7 +92,7 @@ START_TEST(the_configurations_name_every_path_with_its_resource)
     json_for_each (entry, json_get(configuration, "webhooks"))
         check_entry(entry);
 
-    for (const struct admission_hook *hook = ADMISSION_HOOKS; hook->path; hook++) {
+    for (const struct admission_hook *hook = admission_hooks(); hook->path; hook++) {
         if (!hook->apply_defaults == !_i)
             continue;
         const cJSON *entry = entry_for(configuration, hook->path, hook->kind->plural);

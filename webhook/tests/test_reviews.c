@@ -33,9 +33,9 @@ START_TEST(every_hook_has_reviews)
 
     ck_assert_uint_ge(count, LEAST_FILES);
     for (size_t i = 0; i < count; i++)
-        found[review_file_read(arena, i).hook - ADMISSION_HOOKS]++;
-    for (size_t i = 0; ADMISSION_HOOKS[i].path; i++)
-        ck_assert_msg(found[i] >= 4, "%s: %zu", ADMISSION_HOOKS[i].path, found[i]);
+        found[review_file_read(arena, i).hook - admission_hooks()]++;
+    for (size_t i = 0; admission_hooks()[i].path; i++)
+        ck_assert_msg(found[i] >= 4, "%s: %zu", admission_hooks()[i].path, found[i]);
 }
 END_TEST
 

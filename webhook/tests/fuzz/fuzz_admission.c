@@ -80,7 +80,7 @@ void fuzz_input(const uint8_t *bytes, size_t len)
     if (!len)
         return;
 
-    const struct admission_hook *hook = &ADMISSION_HOOKS[(uint8_t)(bytes[0] - 'a') % HOOKS];
+    const struct admission_hook *hook = &admission_hooks()[(uint8_t)(bytes[0] - 'a') % HOOKS];
     char *body = arena_alloc(arena, len, 1);
 
     memcpy(body, bytes + 1, len - 1);
