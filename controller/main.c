@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 
     r = process_create(&process, &err);
     if (r == 0)
-        r = manager_run(process.manager, &err);
+        r = manager_run(process.host.manager, &err);
     process_destroy(&process);
     return program_end(NAME, r, &err);
 }

@@ -23,19 +23,19 @@ static struct metric times = { .type = METRIC_HISTOGRAM,
 
 /* Between an informer and the queue. */
 struct source {
+    struct source *next;
     struct controller *controller;
-    struct informer *informer;
-    map_fn *map;
+    struct controller_source source;
 };
 
 struct controller {
-    struct controller_options options; /* without sources */
+    struct controller_options options;
     struct kube_client *client;
     struct events *events;
     const struct clock *clock;
     struct workqueue *queue;
-    struct source *sources;
-    size_t source_count;
+    struct source *first; /* in the order in which they were added */
+    struct source **last;
     atomic_bool started; /* what changes is queued */
     pthread_t *workers;
     unsigned running;
@@ -50,11 +50,10 @@ void map_self(void *self UNUSED, struct kube_object *old, struct kube_object *cu
 /* Informer's thread. */
 static void source_changed(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    const struct source *source = ctx;
-    const struct controller *controller = source->controller;
+    const struct source *from = ctx;
 
-    if (atomic_load(&controller->started))
-        source->map(controller->options.self, old, current, controller->queue);
+    if (atomic_load(&from->controller->started))
+        from->source.map(from->source.self, old, current, from->controller->queue);
 }
 
 struct controller *controller_create(const struct controller_options *options,
@@ -70,19 +69,20 @@ struct controller *controller_create(const struct controller_options *options,
     controller->clock = clock;
     controller->queue = workqueue_create(options->name, clock);
     controller->workers = xcalloc(options->workers, sizeof(pthread_t));
-    controller->source_count = options->source_count;
-    controller->sources = xcalloc(options->source_count + 1, sizeof(struct source));
+    controller->last = &controller->first;
     atomic_init(&controller->started, false);
-    for (size_t i = 0; i < options->source_count; i++) {
-        struct source *source = &controller->sources[i];
-
-        source->controller = controller;
-        source->informer = options->sources[i].informer;
-        source->map = options->sources[i].map;
-        informer_subscribe(source->informer, source_changed, source);
-    }
-    controller->options.sources = NULL;
     return controller;
+}
+
+void controller_watch(struct controller *controller, const struct controller_source *source)
+{
+    struct source *added = xcalloc(1, sizeof(*added));
+
+    added->controller = controller;
+    added->source = *source;
+    *controller->last = added;
+    controller->last = &added->next;
+    informer_subscribe(source->informer, source_changed, added);
 }
 
 void controller_destroy(struct controller *controller)
@@ -93,7 +93,10 @@ void controller_destroy(struct controller *controller)
     controller_join(controller);
     workqueue_destroy(controller->queue);
     free(controller->workers);
-    free(controller->sources);
+    for (struct source *next, *from = controller->first; from; from = next) {
+        next = from->next;
+        free(from);
+    }
     free(controller);
 }
 
@@ -177,13 +180,13 @@ static void *worker(void *ctx)
 static void queue_what_is_there(struct controller *controller)
 {
     atomic_store(&controller->started, true);
-    for (size_t i = 0; i < controller->source_count; i++) {
-        const struct source *source = &controller->sources[i];
+    for (const struct source *from = controller->first; from; from = from->next) {
+        const struct controller_source *source = &from->source;
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
         struct object_list list = store_list(informer_store(source->informer), arena, NULL);
 
-        for (size_t j = 0; j < list.len; j++)
-            source->map(controller->options.self, NULL, list.items[j], controller->queue);
+        for (size_t i = 0; i < list.len; i++)
+            source->map(source->self, NULL, list.items[i], controller->queue);
     }
 }
 

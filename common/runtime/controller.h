@@ -41,24 +41,23 @@ typedef void map_fn(void *self, struct kube_object *old, struct kube_object *cur
 struct controller_source {
     struct informer *informer;
     map_fn *map;
+    void *self; /* of map */
 };
 struct controller_options {
     const char *name; /* "task": metric label and log field */
     void *self;
     reconcile_fn *reconcile;
-    const struct controller_source *sources;
-    size_t source_count;
     unsigned workers;
 };
 
-/*
- * create: subscribes, so before the informers start; name, self and reconcile must outlive it.
- * Until start nothing is queued: a standby's queue does not grow. events may be NULL.
- */
+/* name, self and reconcile must outlive it. events may be NULL. */
 struct controller;
 struct controller *controller_create(const struct controller_options *options,
                                      struct kube_client *client, struct events *events,
                                      const struct clock *clock);
+/* Subscribes, so before the informers start. Until controller_start nothing is queued: a standby's queue
+ * does not grow. */
+void controller_watch(struct controller *controller, const struct controller_source *source);
 void controller_destroy(struct controller *controller); /* after the informers have stopped */
 struct workqueue *controller_queue(struct controller *controller);
 /* Once, after the informers are synced. */

@@ -61,14 +61,15 @@ static int reconcile(void *self, struct reconcile *rc, struct error *err)
 
 static void create(const struct controller_source *sources, size_t source_count, unsigned workers)
 {
-    struct controller_options options = { .name = "test",
-                                          .self = &script,
-                                          .reconcile = reconcile,
-                                          .sources = sources,
-                                          .source_count = source_count,
-                                          .workers = workers };
+    struct controller_options options = {
+        .name = "test", .self = &script, .reconcile = reconcile, .workers = workers
+    };
 
     controller = controller_create(&options, NULL, NULL, &fake.clock);
+    for (size_t i = 0; i < source_count; i++) {
+        const struct controller_source source = { sources[i].informer, sources[i].map, &script };
+        controller_watch(controller, &source);
+    }
 }
 
 static void start(void)

@@ -99,7 +99,7 @@ static bool is_uid(const char *uid)
 #define MAX_FOR_UNKNOWN 256
 
 /* Its namespace cannot be listed yet: the Task wakes by itself when it can, and what is of no Task
- * is forgotten then (mail_gauges.h). */
+ * is forgotten then (task_module.c). */
 static bool may_be_known_later(const struct bridge_sink *sink, const char *uid, const char *source)
 {
     return sink->knows_all && !sink->knows_all(sink->knows_all_ctx) && is_uid(uid) &&

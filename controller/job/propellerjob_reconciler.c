@@ -1,6 +1,7 @@
 #include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "controller/job/propellerjob_cache.h"
 #include "controller/job/propellerjob_child.h"
 #include "controller/job/propellerjob_plan.h"
 #include "controller/shared/children.h"
@@ -201,3 +202,42 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     r = act(shared, rc, object, json, &observed, &plan, err);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
 }
+
+static const struct module_cache CACHES[] = {
+    { { .kind = &KIND_PROPELLERJOB,
+        .project = project_propellerjob,
+        .unread = UNREAD_OF_PROPELLERJOB },
+      indexes_add_propellerjob },
+    { .add_indexes = NULL },
+};
+
+static const struct module_source SOURCES[] = {
+    { &KIND_PROPELLERJOB, map_self, NULL },
+    { &KIND_TASK, propellerjob_map_task, NULL },
+    { &KIND_PROPELLERJOB, task_map_job, &KIND_TASK },
+    { .kind = NULL },
+};
+
+static int create(struct module_host *host, void **ret, struct error *err UNUSED)
+{
+    struct shared *shared = shared_of(host);
+
+    task_owner_register(host, &PROPELLERJOB_OWNER, informer_store(shared->jobs));
+    *ret = shared;
+    return 0;
+}
+
+static void destroy(void *self UNUSED)
+{
+}
+
+const struct module PROPELLERJOB_MODULE = {
+    .name = "propellerjob",
+    .kind = &KIND_PROPELLERJOB,
+    .workers = 2,
+    .caches = CACHES,
+    .sources = SOURCES,
+    .create = create,
+    .reconcile = propellerjob_reconcile,
+    .destroy = destroy,
+};

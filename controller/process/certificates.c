@@ -90,8 +90,7 @@ static void map_to_all(void *self UNUSED, struct kube_object *old UNUSED,
     workqueue_add(queue, &name);
 }
 
-static void make_watches(struct certificates *certificates, struct kube_config *config,
-                         struct controller_source ret[static WATCHED])
+static void make_watches(struct certificates *certificates, struct kube_config *config)
 {
     const struct configurations *configurations = &certificates->cluster.configurations;
     const struct watch_options options[WATCHED] = {
@@ -107,7 +106,9 @@ static void make_watches(struct certificates *certificates, struct kube_config *
 
         one.project = certificates_project;
         certificates->informers[i] = informer_create(certificates->watches, &one);
-        ret[i] = (struct controller_source){ certificates->informers[i], map_to_all };
+        controller_watch(
+            certificates->controller,
+            &(struct controller_source){ certificates->informers[i], map_to_all, certificates });
     }
 }
 
@@ -135,16 +136,13 @@ int certificates_create(const struct certificates_options *options, struct certi
                                  .ns = arena_strdup(certificates->arena, ns) };
     certificates->place = cluster_place(&certificates->cluster);
 
-    struct controller_source sources[WATCHED];
-    make_watches(certificates, options->config, sources);
     const struct controller_options controller = { .name = "certificates",
                                                    .self = certificates,
                                                    .reconcile = certificates_reconcile,
-                                                   .sources = sources,
-                                                   .source_count = WATCHED,
                                                    .workers = 1 };
     certificates->controller =
         controller_create(&controller, options->client, NULL, options->clock);
+    make_watches(certificates, options->config);
     *ret = certificates;
     return 0;
 }

@@ -1,25 +1,19 @@
 #include "controller/process/identities.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/api/names.h"
 #include "common/base/alloc.h"
+#include "common/base/str.h"
 #include "common/runtime/service_account.h"
 
 #define COMPONENT API_GROUP "/controller"
-
-/* ServiceAccounts of rbac/, and what Events name as their reportingInstance. */
-static const char *const NAMES[IDENTITY_COUNT] = {
-    [IDENTITY_TASK] = "task-controller",
-    [IDENTITY_PROPLET] = "proplet-controller",
-    [IDENTITY_CERTIFICATE] = "certificate-controller",
-    [IDENTITY_JOB] = "propellerjob-controller",
-    [IDENTITY_FEDERATED] = "federatedjob-controller",
-    [IDENTITY_ROUND] = "traininground-controller",
-};
 #define PROCESS_NAME "propeller-controller"
 
 struct member {
+    const char *name;
     struct service_account *account; /* NULL, like config: the process's own */
     struct kube_config *config;
     struct kube_client *client;
@@ -27,9 +21,9 @@ struct member {
 };
 
 struct identities {
-    struct kube_config *config; /* of the process; borrowed */
-    struct member members[IDENTITY_COUNT];
-    size_t count; /* 1: all are one */
+    struct identities_options options;
+    struct member members[IDENTITIES_MAX];
+    size_t count; /* not separate: 1, which all are */
 };
 
 static int make_account(struct member *member, const struct identities_options *options,
@@ -47,40 +41,40 @@ static int make_account(struct member *member, const struct identities_options *
     return r < 0 ? error_wrap(err, "--use-service-account-credentials") : 0;
 }
 
-static void make_member(struct member *member, const struct identities_options *options,
-                        const char *name, bool has_events)
-{
-    struct kube_config *config = member->config ? member->config : options->config;
-
-    member->client = kube_client_create(config, options->timeout_ms);
-    kube_client_set_guard(member->client, options->may_write, options->may_write_ctx);
-    kube_client_set_limit(member->client, options->limit);
-    kube_client_set_observer(member->client, options->observer, options->observer_ctx);
-    if (has_events)
-        member->events = events_create(member->client, COMPONENT, name, options->clock);
-}
-
-int identities_create(const struct identities_options *options, struct identities **ret,
-                      struct error *err)
+struct identities *identities_create(const struct identities_options *options)
 {
     struct identities *identities = xcalloc(1, sizeof(*identities));
 
-    size_t count = options->separate ? IDENTITY_COUNT : 1;
+    identities->options = *options;
+    return identities;
+}
 
-    identities->config = options->config;
-    identities->count = count;
-    for (size_t i = 0; i < count; i++) {
-        struct member *member = &identities->members[i];
-        const char *name = options->separate ? NAMES[i] : PROCESS_NAME;
-        int r = options->separate ? make_account(member, options, name, err) : 0;
+int identities_add(struct identities *identities, const char *name, bool writes_events,
+                   struct error *err)
+{
+    const struct identities_options *options = &identities->options;
+    char account[64] = PROCESS_NAME; /* what Events name as their reportingInstance */
+    int r = 0;
 
-        if (r < 0) {
-            identities_destroy(identities);
-            return r;
-        }
-        make_member(member, options, name, i != IDENTITY_CERTIFICATE);
+    if (!options->separate && identities->count)
+        return 0;
+    assert(identities->count < IDENTITIES_MAX);
+
+    struct member *member = &identities->members[identities->count++];
+    member->name = name;
+    if (options->separate) {
+        snprintf(account, sizeof(account), "%s-controller", name);
+        r = make_account(member, options, account, err);
     }
-    *ret = identities;
+    if (r < 0)
+        return r;
+    member->client =
+        kube_client_create(member->config ? member->config : options->config, options->timeout_ms);
+    kube_client_set_guard(member->client, options->may_write, options->may_write_ctx);
+    kube_client_set_limit(member->client, options->limit);
+    kube_client_set_observer(member->client, options->observer, options->observer_ctx);
+    if (writes_events)
+        member->events = events_create(member->client, COMPONENT, account, options->clock);
     return 0;
 }
 
@@ -99,26 +93,32 @@ void identities_destroy(struct identities *identities)
     free(identities);
 }
 
-static const struct member *member_of(const struct identities *identities, enum identity identity)
+static const struct member *member_of(const struct identities *identities, const char *name)
 {
-    return &identities->members[identities->count == 1 ? 0 : identity];
+    size_t i = 0;
+
+    while (identities->options.separate && i < identities->count &&
+           !str_equal(identities->members[i].name, name))
+        i++;
+    assert(i < identities->count);
+    return &identities->members[i];
 }
 
-struct kube_client *identities_client(const struct identities *identities, enum identity identity)
+struct kube_client *identities_client(const struct identities *identities, const char *name)
 {
-    return member_of(identities, identity)->client;
+    return member_of(identities, name)->client;
 }
 
-struct kube_config *identities_config(const struct identities *identities, enum identity identity)
+struct kube_config *identities_config(const struct identities *identities, const char *name)
 {
-    const struct member *member = member_of(identities, identity);
+    const struct member *member = member_of(identities, name);
 
-    return member->config ? member->config : identities->config;
+    return member->config ? member->config : identities->options.config;
 }
 
-struct events *identities_events(const struct identities *identities, enum identity identity)
+struct events *identities_events(const struct identities *identities, const char *name)
 {
-    return member_of(identities, identity)->events;
+    return member_of(identities, name)->events;
 }
 
 int identities_start(struct identities *identities, struct error *err)

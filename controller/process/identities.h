@@ -4,18 +4,6 @@
 #include "common/kube/client.h"
 #include "common/runtime/events.h"
 
-/* A reconciler that is added here gets a ServiceAccount of its own (identities.c has the names,
- * rbac/ the rights). */
-enum identity {
-    IDENTITY_TASK,
-    IDENTITY_PROPLET,
-    IDENTITY_JOB,
-    IDENTITY_FEDERATED,
-    IDENTITY_ROUND,
-    IDENTITY_CERTIFICATE,
-    IDENTITY_COUNT
-};
-
 struct identities_options {
     struct kube_config *config; /* of the process; borrowed */
     struct kube_client *client; /* of the process: it asks for tokens; borrowed */
@@ -37,14 +25,20 @@ struct identities_options {
  * ServiceAccounts are in the namespace of the process.
  */
 struct identities;
-int identities_create(const struct identities_options *options, struct identities **ret,
-                      struct error *err) MUST_CHECK;
+struct identities *identities_create(const struct identities_options *options);
 void identities_destroy(struct identities *identities); /* after the controllers */
-struct kube_client *identities_client(const struct identities *identities, enum identity identity);
+/* Before start. name: its ServiceAccount, which rbac/ gives its rights, is "<name>-controller". Without
+ * separate only the first one counts. */
+#define IDENTITIES_MAX 32
+int identities_add(struct identities *identities, const char *name, bool writes_events,
+                   struct error *err) MUST_CHECK;
+
+/* Of an identity that was added. */
+struct kube_client *identities_client(const struct identities *identities, const char *name);
 /* For watches of what nobody else needs to see. */
-struct kube_config *identities_config(const struct identities *identities, enum identity identity);
+struct kube_config *identities_config(const struct identities *identities, const char *name);
 /* NULL: this one writes none. */
-struct events *identities_events(const struct identities *identities, enum identity identity);
+struct events *identities_events(const struct identities *identities, const char *name);
 
 int identities_start(struct identities *identities, struct error *err) MUST_CHECK;
 void identities_stop(struct identities *identities); /* as events_stop */

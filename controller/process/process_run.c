@@ -1,13 +1,10 @@
 /* What the process does while it runs: starting, stopping, losing the Lease, being ready. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/alloc.h"
 #include "common/base/log.h"
+#include "controller/cache/catch_up.h"
 #include "controller/process/process.h"
-#include "controller/process/process_federated.h"
-#include "controller/shared/mail_gauges.h"
-#include "controller/task/task_room.h"
 
 /* Long enough for the pauses of steady work. */
 #define IDLE_CONNECTION_MS 10000
@@ -16,42 +13,28 @@ static int start_health(void *self, struct error *err)
 {
     struct process *process = self;
 
-    return health_start(process->health, process->settings.health_address,
+    return health_start(process->host.health, process->settings.health_address,
                         process->settings.metrics_address, err);
 }
 
 static void join_health(void *self)
 {
-    health_stop(((struct process *)self)->health);
+    health_stop(((struct process *)self)->host.health);
 }
 
-/* What a burst of work needed and nobody uses any more goes; what waits is told. */
+/* What a burst of work needed and nobody uses any more goes. */
 static void rest(void *self)
 {
     struct process *process = self;
 
-    kube_client_close_idle(process->client, IDLE_CONNECTION_MS);
+    kube_client_close_idle(process->host.client, IDLE_CONNECTION_MS);
     identities_close_idle(process->identities, IDLE_CONNECTION_MS);
-    mail_tend(&process->shared);
     alloc_give_back();
 }
 
 static int start_watches(void *self, struct error *err)
 {
     return watch_loop_start(((struct process *)self)->watches, err);
-}
-
-static bool all_informers(const struct shared *shared, bool (*is)(struct informer *informer))
-{
-    struct informer *const all[] = { shared->tasks,          shared->proplets, shared->jobs,
-                                     shared->federated_jobs, shared->rounds,   shared->deployments,
-                                     shared->statefulsets,   shared->pods,     shared->task_jobs };
-
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        if (!is(all[i]))
-            return false;
-    }
-    return true;
 }
 
 /* One namespace of several that is not there does not stop the others. */
@@ -62,7 +45,7 @@ static bool is_settled(struct informer *informer)
 
 static int ready_watches(void *self, struct error *err UNUSED)
 {
-    return all_informers(&((struct process *)self)->shared, is_settled);
+    return modules_all_caches(((struct process *)self)->modules, is_settled);
 }
 
 static void join_watches(void *self)
@@ -72,17 +55,17 @@ static void join_watches(void *self)
 
 static int start_elector(void *self, struct error *err)
 {
-    return elector_start(((struct process *)self)->elector, err);
+    return elector_start(((struct process *)self)->host.elector, err);
 }
 
 static int ready_elector(void *self, struct error *err UNUSED)
 {
-    return elector_is_leader(((struct process *)self)->elector);
+    return elector_is_leader(((struct process *)self)->host.elector);
 }
 
 static void join_elector(void *self)
 {
-    elector_stop(((struct process *)self)->elector,
+    elector_stop(((struct process *)self)->host.elector,
                  true); /* the manager has joined all work before */
 }
 
@@ -91,7 +74,7 @@ void process_lease_started(void *ctx)
     struct process *process = ctx;
 
     log_info("leading", NULL);
-    manager_wake(process->manager);
+    manager_wake(process->host.manager);
 }
 
 void process_lease_ended(void *ctx, const char *why)
@@ -100,7 +83,7 @@ void process_lease_ended(void *ctx, const char *why)
     struct error err;
 
     error_set(&err, ERROR_CANCELED, "leadership ended: %s", why);
-    manager_fail(process->manager, &err);
+    manager_fail(process->host.manager, &err);
 }
 
 static int start_events(void *self, struct error *err)
@@ -113,83 +96,36 @@ static void join_events(void *self)
     identities_stop(((struct process *)self)->identities);
 }
 
-static int ready_catch_up(void *self, struct error *err)
+static int start_modules(void *self, struct error *err)
 {
-    return catch_up_ready(((struct process *)self)->catch_up, err);
+    return modules_start(((struct process *)self)->modules, err);
 }
 
-static int start_bridge(void *self, struct error *err)
-{
-    return bridge_start(((struct process *)self)->shared.bridge, err);
-}
-
-static void join_bridge(void *self)
-{
-    bridge_stop(((struct process *)self)->shared.bridge);
-}
-
-static int start_controllers(void *self, struct error *err)
+static void stop_modules(void *self)
 {
     struct process *process = self;
 
-    task_note_all(&process->shared);
-    task_room_restore(&process->shared, timeline_now_us(process->shared.timeline, NULL));
-    int r = controller_start(process->proplet_controller, err);
-    if (r < 0)
-        return r;
-
-    r = controller_start(process->task_controller, err);
-    if (r < 0)
-        return r;
-
-    r = controller_start(process->job_controller, err);
-    if (r < 0)
-        return r;
-
-    r = controller_start(process->federated_controller, err);
-    if (r < 0)
-        return r;
-
-    return controller_start(process->round_controller, err);
+    health_set_stopping(process->host.health);
+    modules_stop(process->modules);
 }
 
-static void stop_controllers(void *self)
+static void join_modules(void *self)
 {
-    struct process *process = self;
-
-    health_set_stopping(process->health);
-    controller_stop(process->task_controller);
-    controller_stop(process->proplet_controller);
-    controller_stop(process->job_controller);
-    controller_stop(process->federated_controller);
-    controller_stop(process->round_controller);
-}
-
-static void join_controllers(void *self)
-{
-    struct process *process = self;
-
-    controller_join(process->task_controller);
-    controller_join(process->proplet_controller);
-    controller_join(process->job_controller);
-    controller_join(process->federated_controller);
-    controller_join(process->round_controller);
+    modules_join(((struct process *)self)->modules);
 }
 
 /* What a request or a publish was about is done again by the next leader. */
-static void hurry_controllers(void *self)
+static void hurry_requests(void *self)
 {
     struct process *process = self;
 
     identities_cancel(process->identities);
-    kube_client_cancel(process->client);
-    if (process->shared.bridge)
-        bridge_cancel(process->shared.bridge);
+    kube_client_cancel(process->host.client);
 }
 
 static void stop_standby(void *self)
 {
-    health_set_stopping(((struct process *)self)->health);
+    health_set_stopping(((struct process *)self)->host.health);
 }
 
 static void add_certificates(struct process *process)
@@ -202,7 +138,7 @@ static void add_certificates(struct process *process)
                                            .join = certificates_join };
 
     if (process->certificates)
-        manager_add(process->manager, &certificates);
+        manager_add(process->host.manager, &certificates);
 }
 
 void process_add_runnables(struct process *process)
@@ -231,32 +167,25 @@ void process_add_runnables(struct process *process)
                                      .self = process,
                                      .start = start_events,
                                      .join = join_events };
-    const struct runnable catch_up = {
-        .name = "catch-up", .group = RUN_CATCH_UP, .self = process, .ready = ready_catch_up
-    };
-    const struct runnable bridge = { .name = "mqtt",
-                                     .group = RUN_LEADER,
-                                     .self = process,
-                                     .start = start_bridge,
-                                     .join = join_bridge };
+
+    manager_add(process->host.manager, &servers);
+    manager_add(process->host.manager, &watches);
+    if (process->host.elector)
+        manager_add(process->host.manager, &election);
+    manager_add(process->host.manager, &events);
+}
+
+void process_add_leader_runnables(struct process *process)
+{
     const struct runnable controllers = { .name = "controllers",
                                           .group = RUN_LEADER,
                                           .self = process,
-                                          .start = start_controllers,
-                                          .stop = stop_controllers,
-                                          .join = join_controllers,
-                                          .hurry = hurry_controllers };
+                                          .start = start_modules,
+                                          .stop = stop_modules,
+                                          .join = join_modules,
+                                          .hurry = hurry_requests };
 
-    manager_add(process->manager, &servers);
-    process_add_coordinator(process);
-    manager_add(process->manager, &watches);
-    if (process->elector)
-        manager_add(process->manager, &election);
-    manager_add(process->manager, &events);
-    manager_add(process->manager, &catch_up);
-    if (process->shared.bridge)
-        manager_add(process->manager, &bridge);
-    manager_add(process->manager, &controllers);
+    manager_add(process->host.manager, &controllers);
     add_certificates(process);
 }
 
@@ -266,7 +195,7 @@ int process_check_caches(void *ctx, char *why, size_t size)
 
     if (watch_loop_problem(process->watches, why, size))
         return 0;
-    if (all_informers(&process->shared, informer_synced))
+    if (modules_all_caches(process->modules, informer_synced))
         return 1;
     snprintf(why, size, "first list not complete");
     return 0;
@@ -276,32 +205,10 @@ int process_check_lease(void *ctx, char *why, size_t size)
 {
     struct process *process = ctx;
 
-    if (elector_is_leader(process->elector)) {
+    if (elector_is_leader(process->host.elector)) {
         snprintf(why, size, "not renewed in time, nothing is written until it is");
-        return elector_may_act(process->elector);
+        return elector_may_act(process->host.elector);
     }
     snprintf(why, size, "neither read nor written in time, this standby could not take over");
-    return elector_in_touch(process->elector);
-}
-
-int process_check_mqtt(void *ctx, char *why, size_t size)
-{
-    struct process *process = ctx;
-
-    if (process->elector && !elector_is_leader(process->elector))
-        return 1; /* a standby holds no connection */
-    return bridge_connected(process->shared.bridge, why, size);
-}
-
-int process_check_rights(void *ctx, char *why, size_t size)
-{
-    struct shared *shared = &((struct process *)ctx)->shared;
-    int64_t since_ms;
-    size_t count = attempts_forbidden_count(shared->attempts, &since_ms);
-
-    snprintf(why, size,
-             "the API server answers 403 to writes of %zu Tasks, the first of them for %" PRId64
-             " s: apply the roles of the controller; no message is lost meanwhile",
-             count, count ? (clock_monotonic_ms(shared->clock) - since_ms) / 1000 : 0);
-    return !count;
+    return elector_in_touch(process->host.elector);
 }

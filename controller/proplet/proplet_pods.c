@@ -408,9 +408,13 @@ static void index_proplet(const cJSON *json, index_add_fn *add, void *ctx)
                            label_value(arena, json_string(json_get(metadata, "name"), ""))));
 }
 
-void proplet_pods_add_indexes(struct store *proplets, struct store *pods)
+void indexes_add_proplet_label(struct store *proplets)
 {
     store_add_index(proplets, INDEX_PROPLET_LABEL, index_proplet);
+}
+
+void indexes_add_proplet_pod(struct store *pods)
+{
     store_add_index(pods, INDEX_POD_PROPLET, index_pod);
 }
 

@@ -26,7 +26,8 @@ int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *
 /* Pods by INDEX_POD_PROPLET, Proplets by INDEX_PROPLET_LABEL: "<ns>/<value of LABEL_PROPLET_SELECTOR>". */
 #define INDEX_POD_PROPLET "proplet"
 #define INDEX_PROPLET_LABEL "label"
-void proplet_pods_add_indexes(struct store *proplets, struct store *pods);
+void indexes_add_proplet_label(struct store *proplets);
+void indexes_add_proplet_pod(struct store *pods);
 
 map_fn proplet_map_workload; /* a Deployment or StatefulSet changed */
 map_fn proplet_map_pod;      /* a pod got into trouble or out of it */

@@ -10,7 +10,6 @@
 
 #define MAX_WORKERS 64
 #define MAX_COORDINATOR_URL 512
-#define DEFAULT_WORKERS "task=8,proplet=2,propellerjob=2,federatedjob=1,traininground=2"
 
 static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
 static const char *const MODEL_STORES[] = { "configmap", "s3", NULL };
@@ -106,7 +105,7 @@ static const struct option OPTIONS[] = {
       .help = "larger results fail their Task" },
     { OPTION("scheduler", OPTION_CHOICE, scheduler, "round-robin"), .choices = SCHEDULER_NAMES,
       .help = "how Proplets are chosen" },
-    { OPTION("workers", OPTION_STRING, workers, DEFAULT_WORKERS), .value_name = "LIST",
+    { OPTION("workers", OPTION_STRING, workers, NULL), .value_name = "LIST",
       .help = "parallel reconciles of each kind" },
     { OPTION("status-refresh-interval", OPTION_DURATION, refresh.interval_ms, "1m"), .min = 100,
       .max = DAY_MS,
@@ -136,21 +135,29 @@ static const struct option OPTIONS[] = {
     CERT_OPTIONS(struct controller_settings, certificates),
 };
 
-static int parse_worker(const char *item, size_t len, struct controller_settings *ret,
-                        struct error *err)
+/* The names of what is reconciled: "a, b", or with numbers "a=1,b=2". */
+static const char *list_workers(struct arena *arena, bool with_numbers)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } KINDS[] = {
-        { "task", offsetof(struct controller_settings, task_workers) },
-        { "proplet", offsetof(struct controller_settings, proplet_workers) },
-        { "propellerjob", offsetof(struct controller_settings, job_workers) },
-        { "federatedjob", offsetof(struct controller_settings, federated_workers) },
-        { "traininground", offsetof(struct controller_settings, round_workers) },
-    };
+    const char *text = "";
+
+    for (size_t i = 0; MODULES[i]; i++) {
+        const struct module *module = MODULES[i];
+        const char *comma = !*text ? "" : with_numbers ? "," : ", ";
+
+        if (module->reconcile && with_numbers)
+            text = arena_printf(arena, "%s%s%s=%u", text, comma, module->name, module->workers);
+        else if (module->reconcile)
+            text = arena_printf(arena, "%s%s%s", text, comma, module->name);
+    }
+    return text;
+}
+
+static int parse_worker(struct arena *arena, const char *item, size_t len,
+                        struct controller_settings *ret, struct error *err)
+{
     const char *equals = memchr(item, '=', len);
     size_t name_len = equals ? (size_t)(equals - item) : len;
+    const char *name = arena_strndup(arena, item, name_len);
     char number[8] = "";
     int64_t value = 0;
 
@@ -160,23 +167,23 @@ static int parse_worker(const char *item, size_t len, struct controller_settings
         return error_set(err, ERROR_INVALID, "--workers: '%.*s' is not KIND=N with N from 1 to %d",
                          (int)len, item, MAX_WORKERS);
 
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        if (strlen(KINDS[i].name) == name_len && !memcmp(KINDS[i].name, item, name_len)) {
-            *(unsigned *)((char *)ret + KINDS[i].offset) = (unsigned)value;
+    for (size_t i = 0; MODULES[i]; i++) {
+        if (MODULES[i]->reconcile && str_equal(MODULES[i]->name, name)) {
+            ret->workers_of[i] = (unsigned)value;
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID,
-                     "--workers: no kind '%.*s' (allowed: task, proplet, propellerjob, "
-                     "federatedjob, traininground)",
-                     (int)name_len, item);
+    return error_set(err, ERROR_INVALID, "--workers: no kind '%s' (allowed: %s)", name,
+                     list_workers(arena, false));
 }
 
-static int parse_workers(const char *list, struct controller_settings *ret, struct error *err)
+static int parse_workers(struct arena *arena, struct controller_settings *ret, struct error *err)
 {
-    while (*list) {
+    for (size_t i = 0; MODULES[i]; i++)
+        ret->workers_of[i] = MODULES[i]->workers;
+    for (const char *list = ret->workers; *list;) {
         size_t len = strcspn(list, ",");
-        int r = parse_worker(list, len, ret, err);
+        int r = parse_worker(arena, list, len, ret, err);
         if (r < 0)
             return r;
         list += len + (list[len] == ',');
@@ -295,16 +302,21 @@ static int check_together(const struct controller_settings *settings, struct err
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,
                              struct controller_settings *ret, struct error *err)
 {
+    struct option options[ARRAY_LEN(OPTIONS)];
+
+    for (size_t i = 0; i < ARRAY_LEN(OPTIONS); i++) {
+        options[i] = OPTIONS[i];
+        if (options[i].offset == offsetof(struct controller_settings, workers))
+            options[i].fallback = list_workers(arena, true);
+    }
+
     int r = options_parse(arena, "propeller-controller",
-                          "Runs WebAssembly work on devices, from Kubernetes.", OPTIONS,
-                          ARRAY_LEN(OPTIONS), argc, argv, ret, err);
+                          "Runs WebAssembly work on devices, from Kubernetes.", options,
+                          ARRAY_LEN(options), argc, argv, ret, err);
     if (r != 0)
         return r;
 
-    r = parse_workers(DEFAULT_WORKERS, ret, err);
-    if (r < 0)
-        return r;
-    r = parse_workers(ret->workers, ret, err);
+    r = parse_workers(arena, ret, err);
     if (r < 0)
         return r;
     r = check_namespaces(&ret->namespaces, err);

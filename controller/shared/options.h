@@ -5,6 +5,7 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/runtime/options.h"
+#include "controller/module/module.h"
 #include "controller/shared/refresh_budget.h"
 
 struct controller_settings {
@@ -54,8 +55,7 @@ struct controller_settings {
     bool manage_certificates;
     struct cert_settings certificates;
 
-    unsigned task_workers, proplet_workers, job_workers, federated_workers,
-        round_workers; /* parsed from workers */
+    unsigned workers_of[MODULES_MAX]; /* parsed from workers; in the order of MODULES */
 };
 
 /* As options_parse: 1 for --help and --version; ERROR_INVALID names the flag. */

@@ -1,13 +1,12 @@
 /* Every reconciler and what it needs. */
 #pragma once
 
-#include "common/base/timeline.h"
-#include "common/runtime/controller.h"
 #include "common/runtime/mailbox.h"
 #include "controller/bridge/bridge.h"
 #include "controller/device/attempts.h"
 #include "controller/device/fleet.h"
 #include "controller/device/fleet_brake.h"
+#include "controller/module/module.h"
 #include "controller/scheduler/candidates.h"
 #include "controller/scheduler/placements.h"
 #include "controller/scheduler/scheduler.h"
@@ -15,6 +14,7 @@
 #include "controller/shared/options.h"
 #include "controller/shared/refresh_budget.h"
 
+struct catch_up;
 struct coordinator;
 struct task_owners;
 struct model_cache;
@@ -45,7 +45,8 @@ struct shared {
     struct attempts *attempts;
     struct mailbox *mailbox;
     struct bridge *bridge; /* NULL: no MQTT */
-    const struct task_owners *owners;
+    struct task_owners *owners;
+    struct catch_up *catch_up;
     /* The same store, each with the rights of its reconciler: updates and new models; the models that
      * a job begins with, and those that it removes. */
     struct model_store *round_models, *job_models;
@@ -56,6 +57,9 @@ struct shared {
     struct workqueue *task_queue; /* set when the controllers exist, before anything is started */
     struct workqueue *proplet_queue;
 };
+
+struct shared *shared_of(const struct module_host *host);
+health_check_fn task_check_rights; /* ctx: struct shared *; readyz */
 
 /* self: struct shared *. */
 reconcile_fn task_reconcile;

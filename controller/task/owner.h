@@ -1,7 +1,7 @@
 /* The kinds that own Tasks, or refer to them: the table by which each plugs into Task. */
 #pragma once
 
-#include "common/runtime/controller.h"
+#include "controller/module/module.h"
 #include "controller/task/plan/task_plan.h"
 
 /*
@@ -63,6 +63,9 @@ struct task_owners {
     size_t len;
 };
 void task_owners_add(struct task_owners *owners, const struct task_owner *hooks, void *self);
+/* To those of the process; by create of a module that stands after Tasks in the list. */
+void task_owner_register(const struct module_host *host, const struct task_owner *hooks,
+                         void *self);
 
 /* Into observed: order, order_message, has_updates. */
 void task_owners_order(const struct task_owners *owners, struct arena *arena, const cJSON *task,

@@ -223,7 +223,8 @@ static void add_indexes(const struct shared *shared)
     indexes_add_workload(informer_store(shared->deployments));
     indexes_add_workload(informer_store(shared->pods));
     indexes_add_workload(informer_store(shared->task_jobs));
-    proplet_pods_add_indexes(informer_store(shared->proplets), informer_store(shared->pods));
+    indexes_add_proplet_label(informer_store(shared->proplets));
+    indexes_add_proplet_pod(informer_store(shared->pods));
 }
 
 static void start_process(void)

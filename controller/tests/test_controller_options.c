@@ -47,6 +47,15 @@ static void expect_parsed(const char *args)
     ck_assert_msg(r == 0, "%s: %s", args, err.message);
 }
 
+static unsigned workers_of(const struct controller_settings *of, const char *name)
+{
+    size_t i = 0;
+
+    while (!str_equal(MODULES[i]->name, name))
+        i++;
+    return of->workers_of[i];
+}
+
 START_TEST(defaults_are_those_of_the_specification)
 {
     expect_parsed("");
@@ -79,8 +88,8 @@ START_TEST(defaults_are_those_of_the_specification)
     ck_assert_int_eq(settings.certificates.leaf_lifetime_ms, 90 * DAY_MS);
     ck_assert_int_eq(settings.certificates.ca_lifetime_ms, 3650 * DAY_MS);
     ck_assert_int_eq(settings.certificates.overlap_ms, 600000);
-    ck_assert_uint_ge(settings.task_workers, 1);
-    ck_assert_uint_ge(settings.proplet_workers, 1);
+    ck_assert_uint_ge(workers_of(&settings, "task"), 1);
+    ck_assert_uint_ge(workers_of(&settings, "proplet"), 1);
 }
 END_TEST
 
@@ -154,10 +163,10 @@ START_TEST(workers_are_given_by_kind)
     settings = (struct controller_settings){ 0 };
     expect_parsed(WORKERS[_i].args);
 
-    ck_assert_uint_eq(settings.task_workers,
-                      WORKERS[_i].task ? WORKERS[_i].task : defaults.task_workers);
-    ck_assert_uint_eq(settings.proplet_workers,
-                      WORKERS[_i].proplet ? WORKERS[_i].proplet : defaults.proplet_workers);
+    ck_assert_uint_eq(workers_of(&settings, "task"),
+                      WORKERS[_i].task ? WORKERS[_i].task : workers_of(&defaults, "task"));
+    ck_assert_uint_eq(workers_of(&settings, "proplet"),
+                      WORKERS[_i].proplet ? WORKERS[_i].proplet : workers_of(&defaults, "proplet"));
 }
 END_TEST
 
@@ -238,10 +247,10 @@ static const struct {
     { "--workers task=00000000001",
       "--workers: 'task=00000000001' is not KIND=N with N from 1 to 64" },
     { "--workers =4",
-      "--workers: no kind '' (allowed: task, proplet, propellerjob, federatedjob, traininground)" },
-    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: task, proplet, propellerjob, "
+      "--workers: no kind '' (allowed: proplet, task, propellerjob, federatedjob, traininground)" },
+    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: proplet, task, propellerjob, "
                            "federatedjob, traininground)" },
-    { "--workers tas=4", "--workers: no kind 'tas' (allowed: task, proplet, propellerjob, "
+    { "--workers tas=4", "--workers: no kind 'tas' (allowed: proplet, task, propellerjob, "
                          "federatedjob, traininground)" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };

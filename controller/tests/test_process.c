@@ -12,6 +12,7 @@
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "common/tests/tiny_server.h"
+#include "controller/shared/reconcilers.h"
 
 /* Polls of 10 ms: two minutes, for a busy machine. */
 #define MAX_POLLS 12000
@@ -67,7 +68,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    bridge_stop(process.shared.bridge);
+    bridge_stop(shared_of(&process.host)->bridge);
     process_destroy(&process);
     probe_destroy(device);
     tiny_server_stop(server);
@@ -100,25 +101,26 @@ START_TEST(only_the_holder_of_the_lease_writes_and_connects)
     tiny_server_answer(server, "/tasks/one", 200, "{}");
     tiny_server_answer(server, "/leases", 201, LEASE);
     tiny_server_answer(server, "/leases/", 404, "{}");
-    ck_assert_int_eq(bridge_start(process.shared.bridge, &err), 0);
+    ck_assert_int_eq(bridge_start(shared_of(&process.host)->bridge, &err), 0);
     for (int i = 0; i < 5; i++) { /* time enough for a connection that nothing holds back */
         probe_start(device);
         probe_publish(device, "any", "the broker is up to date");
         mqtt_stop(probe_mqtt(device));
     }
     ck_assert(!broker_saw(" as controller"));
-    ck_assert_int_eq(write_something(process.client), -ERROR_CANCELED);
-    ck_assert_int_eq(write_something(identities_client(process.identities, IDENTITY_TASK)),
+    ck_assert_int_eq(write_something(process.host.client), -ERROR_CANCELED);
+    ck_assert_int_eq(write_something(identities_client(process.identities, "task")),
                      -ERROR_CANCELED);
 
-    (void)elector_step(process.elector);
-    ck_assert(elector_is_leader(process.elector));
-    ck_assert_int_eq(write_something(process.client), 0);
-    ck_assert_int_eq(write_something(identities_client(process.identities, IDENTITY_TASK)), 0);
-    for (int i = 0; !bridge_connected(process.shared.bridge, why, sizeof(why)); i++) {
+    (void)elector_step(process.host.elector);
+    ck_assert(elector_is_leader(process.host.elector));
+    ck_assert_int_eq(write_something(process.host.client), 0);
+    ck_assert_int_eq(write_something(identities_client(process.identities, "task")), 0);
+    for (int i = 0; !bridge_connected(shared_of(&process.host)->bridge, why, sizeof(why)); i++) {
         ck_assert_msg(i < MAX_POLLS, "not connected: %s", why);
         if (i % RENEW_POLLS == RENEW_POLLS - 1)
-            (void)elector_step(process.elector); /* as its thread would, however long it takes */
+            (void)elector_step(
+                process.host.elector); /* as its thread would, however long it takes */
         (void)poll(NULL, 0, 10);
     }
 }
@@ -138,11 +140,11 @@ START_TEST(a_standby_that_may_not_read_the_lease_is_not_ready)
 
     ck_lease_check(0, WORDS);
     tiny_server_answer(server, "/leases/", 403, "{}");
-    (void)elector_step(process.elector);
+    (void)elector_step(process.host.elector);
     ck_lease_check(0, WORDS);
     tiny_server_answer(server, "/leases/", 200, HELD);
-    (void)elector_step(process.elector);
-    ck_assert(!elector_is_leader(process.elector));
+    (void)elector_step(process.host.elector);
+    ck_assert(!elector_is_leader(process.host.elector));
     ck_lease_check(1, NULL);
 }
 END_TEST
@@ -151,12 +153,13 @@ START_TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
 {
     char why[256] = "";
 
-    ck_assert_int_eq(process_check_rights(&process, why, sizeof(why)), 1);
-    attempts_forbidden(process.shared.attempts, "uid-1", 1, clock_monotonic_ms(&CLOCK_SYSTEM));
-    ck_assert_int_eq(process_check_rights(&process, why, sizeof(why)), 0);
+    ck_assert_int_eq(task_check_rights(shared_of(&process.host), why, sizeof(why)), 1);
+    attempts_forbidden(shared_of(&process.host)->attempts, "uid-1", 1,
+                       clock_monotonic_ms(&CLOCK_SYSTEM));
+    ck_assert_int_eq(task_check_rights(shared_of(&process.host), why, sizeof(why)), 0);
     ck_assert_ptr_nonnull(strstr(why, "403 to writes of 1 Tasks"));
-    attempts_not_forbidden(process.shared.attempts, "uid-1");
-    ck_assert_int_eq(process_check_rights(&process, why, sizeof(why)), 1);
+    attempts_not_forbidden(shared_of(&process.host)->attempts, "uid-1");
+    ck_assert_int_eq(task_check_rights(shared_of(&process.host), why, sizeof(why)), 1);
 }
 END_TEST
 

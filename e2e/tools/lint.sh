@@ -30,6 +30,7 @@ common/schema         common/base/ common/json/ crds/
 common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
+controller/module     common/base/ common/kube/watch.h common/runtime/
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
 controller/events     common/runtime/events.h
 controller/workload   common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/guarded_patch.h common/kube/kinds.h common/kube/object.h common/kube/owner.h common/kube/watch.h controller/device/
@@ -37,12 +38,12 @@ controller/scheduler  common/base/ common/json/ common/api/ common/kube/conditio
 controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
 controller/cache      common/base/ common/json/ common/api/ common/kube/ common/runtime/store.h controller/device/ controller/task/plan/
 controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/thread.h common/runtime/workqueue.h controller/device/ controller/cache/
-controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/
-controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/
-controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/events/
-controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/shared/ controller/events/
-controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
-controller/process    common/ certs/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/job/ controller/federated/ controller/proplet/ controller/task/
+controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/ controller/module/
+controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
+controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
+controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/shared/ controller/events/ controller/module/
+controller/federated  common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
+controller/process    common/base/ common/kube/ common/runtime/ common/api/names.h certs/ controller/module/ controller/cache/catch_up.h controller/shared/options.h
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
 standalone/store       common/base/ common/runtime/thread.h

@@ -231,9 +231,9 @@ static int run_controller(struct arena *arena, const struct world *world, struct
     if (r == 0)
         r = process_create(&process, err);
     if (r == 0)
-        health_add_check(process.health, "store", check_store, world->kv);
+        health_add_check(process.host.health, "store", check_store, world->kv);
     if (r == 0)
-        r = manager_run(process.manager, err);
+        r = manager_run(process.host.manager, err);
     process_destroy(&process); /* and its arena, with the settings */
     return r;
 }

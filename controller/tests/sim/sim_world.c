@@ -72,7 +72,7 @@ static void *run_controller(void *ctx)
         process_create(process, &err) < 0)
         sim_fail("a controller does not start: %s", err.message);
     host->process = process;
-    int r = manager_run(process->manager, &err);
+    int r = manager_run(process->host.manager, &err);
     host->process = NULL;
     process_destroy(process);
     free(process);
@@ -252,7 +252,7 @@ static void controller_is_stopped(void)
     if (host->replica->dead || !host->process)
         return;
     sim_trace("controller %u is stopped", host->replica->number);
-    manager_fail(host->process->manager, &why);
+    manager_fail(host->process->host.manager, &why);
     sim_after(26 * SECOND + (int64_t)sim_random(10 * SECOND), start_controller, host, 0);
 }
 

@@ -1,4 +1,4 @@
-#include "controller/process/debug_page.h"
+#include "controller/proplet/debug_page.h"
 
 #include <string.h>
 

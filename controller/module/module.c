@@ -1,0 +1,19 @@
+#include "controller/module/module.h"
+
+#include <assert.h>
+
+/* One line a module. What others use stands before them. */
+#define EACH_MODULE(MODULE)                                                                        \
+    MODULE(SHARED)                                                                                 \
+    MODULE(PROPLET)                                                                                \
+    MODULE(TASK)                                                                                   \
+    MODULE(PROPELLERJOB)                                                                           \
+    MODULE(FEDERATEDJOB)                                                                           \
+    MODULE(TRAININGROUND)
+
+#define DECLARE(name) extern const struct module name##_MODULE;
+EACH_MODULE(DECLARE)
+
+#define LIST(name) &name##_MODULE,
+const struct module *const MODULES[] = { EACH_MODULE(LIST) NULL };
+static_assert(ARRAY_LEN(MODULES) <= MODULES_MAX + 1, "MODULES_MAX");

@@ -1,0 +1,83 @@
+/* What the process needs to know about a kind, and what a kind may ask of the process. */
+#pragma once
+
+#include "common/base/timeline.h"
+#include "common/runtime/controller.h"
+#include "common/runtime/elector.h"
+#include "common/runtime/health.h"
+#include "common/runtime/manager.h"
+
+struct controller_settings;
+struct module_host;
+struct modules;
+
+/* Objects that are kept in memory. Modules that use the same kind share one cache: each states the
+ * same watch, and adds its own indexes. */
+struct module_cache {
+    struct watch_options watch;
+    void (*add_indexes)(struct store *store); /* may be NULL */
+};
+
+/* What makes objects be reconciled. */
+struct module_source {
+    const struct kube_kind *kind;  /* changes of this cache; any module may have stated it */
+    map_fn *map;                   /* self: the module's */
+    const struct kube_kind *wakes; /* the kind whose names map queues; NULL: the module's own */
+};
+
+/*
+ * A module is a kind, or a part that several kinds use (kind and reconcile are NULL then). The process
+ * loops over MODULES and knows none of them by name. The caches and queues of all modules exist before
+ * the first create. Modules are created, started and told that they lead in the order of the list, and
+ * destroyed in reverse.
+ */
+struct module {
+    const char
+        *name; /* in --workers, metrics and logs; its ServiceAccount is "<name>-controller" */
+    const struct kube_kind *kind;
+    unsigned workers;                    /* parallel reconciles, if --workers does not say */
+    const struct module_cache *caches;   /* ended by one without a kind; NULL: none */
+    const struct module_source *sources; /* ended by one without a kind; NULL: none */
+
+    /* Asks the host for what the module uses, and keeps it. *ret is self of all other functions. < 0:
+     * the start-up input is unusable; destroy is not called. */
+    int (*create)(struct module_host *host, void **ret, struct error *err);
+    /* This replica begins to lead: the caches are complete, and no object is reconciled before it
+     * returns. May be NULL. */
+    void (*started_leading)(void *self);
+    reconcile_fn *reconcile;
+    /* Everything has stopped. */
+    void (*destroy)(void *self);
+};
+
+/* Ended by NULL. */
+extern const struct module *const MODULES[];
+#define MODULES_MAX 16
+
+/* What the process offers; it outlives the modules. Runnables, readiness checks and pages are added to
+ * manager and health by create. */
+struct module_host {
+    const struct controller_settings *settings;
+    struct arena *arena; /* of the process */
+    const struct clock *clock;
+    struct timeline *timeline;  /* of that clock: what waits is counted with it */
+    struct kube_client *client; /* of the process; module_host_client is that of a module */
+    struct elector *elector;    /* NULL: --leader-elect=false */
+    struct manager *manager;
+    struct health *health;
+    const struct modules *modules; /* of the functions below */
+};
+
+/* The cache of a kind, which some module has stated. */
+struct informer *module_host_informer(const struct module_host *host, const struct kube_kind *kind);
+/* The names of a kind that a module reconciles. */
+struct workqueue *module_host_queue(const struct module_host *host, const struct kube_kind *kind);
+/* With the rights of the ServiceAccount of a module. */
+struct kube_client *module_host_client(const struct module_host *host, const struct module *module);
+/* self of a module that stands before this one in the list. */
+void *module_host_self(const struct module_host *host, const struct module *module);
+
+/* For callbacks; ctx: the host. Any thread. */
+bool module_host_is_leader(void *ctx);
+bool module_host_may_act(void *ctx); /* the Lease is renewed in time */
+bool module_host_leads(void *ctx);   /* both */

@@ -1,0 +1,239 @@
+#include "controller/process/modules.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/base/alloc.h"
+#include "controller/shared/options.h"
+
+#define MAX_CACHES 32
+
+struct cache {
+    const struct kube_kind *kind;
+    struct informer *informer;
+};
+
+struct open_module {
+    const struct module *module;
+    void *self;
+    struct controller *controller; /* NULL: it reconciles nothing */
+    struct kube_client *client;    /* NULL likewise */
+};
+
+struct modules {
+    struct cache caches[MAX_CACHES];
+    size_t cache_count;
+    struct open_module items[MODULES_MAX]; /* in the order of MODULES */
+    size_t len;
+    size_t created; /* the first ones of them */
+};
+
+static struct informer *find_cache(const struct modules *modules, const struct kube_kind *kind)
+{
+    for (size_t i = 0; i < modules->cache_count; i++) {
+        if (modules->caches[i].kind == kind)
+            return modules->caches[i].informer;
+    }
+    return NULL;
+}
+
+static void add_cache(struct modules *modules, const struct module_cache *cache,
+                      const struct option_strings *namespaces, struct watch_loop *watches)
+{
+    struct informer *informer = find_cache(modules, cache->watch.kind);
+
+    if (!informer) {
+        assert(modules->cache_count < MAX_CACHES);
+        informer = informer_create_in(watches, &cache->watch, namespaces->items, namespaces->len);
+        modules->caches[modules->cache_count++] = (struct cache){ cache->watch.kind, informer };
+    }
+    if (cache->add_indexes)
+        cache->add_indexes(informer_store(informer));
+}
+
+static int reconcile(void *self, struct reconcile *rc, struct error *err)
+{
+    const struct open_module *item = self;
+
+    return item->module->reconcile(item->self, rc, err);
+}
+
+struct modules *modules_create(const struct module_host *host, struct watch_loop *watches,
+                               const struct identities *identities)
+{
+    struct modules *modules = xcalloc(1, sizeof(*modules));
+
+    for (; MODULES[modules->len]; modules->len++) {
+        const struct module *module = MODULES[modules->len];
+        const struct module_cache *cache = module->caches;
+        struct open_module *item = &modules->items[modules->len];
+
+        item->module = module;
+        for (; cache && cache->watch.kind; cache++)
+            add_cache(modules, cache, &host->settings->namespaces, watches);
+        if (!module->reconcile)
+            continue;
+
+        const struct controller_options options = { .name = module->name,
+                                                    .self = item,
+                                                    .reconcile = reconcile,
+                                                    .workers =
+                                                        host->settings->workers_of[modules->len] };
+        item->client = identities_client(identities, module->name);
+        item->controller = controller_create(
+            &options, item->client, identities_events(identities, module->name), host->clock);
+    }
+    return modules;
+}
+
+/* NULL: no module reconciles this kind. */
+static struct controller *find_controller(const struct modules *modules,
+                                          const struct kube_kind *kind)
+{
+    for (size_t i = 0; i < modules->len; i++) {
+        if (modules->items[i].module->kind == kind)
+            return modules->items[i].controller;
+    }
+    return NULL;
+}
+
+static void watch_sources(struct modules *modules, const struct open_module *item)
+{
+    const struct module_source *source = item->module->sources;
+
+    for (; source && source->kind; source++) {
+        const struct controller_source watched = { .informer = find_cache(modules, source->kind),
+                                                   .map = source->map,
+                                                   .self = item->self };
+        const struct kube_kind *wakes = source->wakes ? source->wakes : item->module->kind;
+
+        controller_watch(find_controller(modules, wakes), &watched);
+    }
+}
+
+int modules_open(struct modules *modules, struct module_host *host, struct error *err)
+{
+    for (; modules->created < modules->len; modules->created++) {
+        struct open_module *item = &modules->items[modules->created];
+        int r = item->module->create(host, &item->self, err);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < modules->len; i++)
+        watch_sources(modules, &modules->items[i]);
+    return 0;
+}
+
+void modules_destroy(struct modules *modules)
+{
+    if (!modules)
+        return;
+    for (size_t i = 0; i < modules->len; i++)
+        controller_destroy(modules->items[i].controller);
+    while (modules->created) {
+        const struct open_module *item = &modules->items[--modules->created];
+        item->module->destroy(item->self);
+    }
+    for (size_t i = 0; i < modules->cache_count; i++)
+        informer_destroy(modules->caches[i].informer);
+    free(modules);
+}
+
+bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer))
+{
+    for (size_t i = 0; i < modules->cache_count; i++) {
+        if (!is(modules->caches[i].informer))
+            return false;
+    }
+    return true;
+}
+
+int modules_start(void *self, struct error *err)
+{
+    struct modules *modules = self;
+    int r = 0;
+
+    for (size_t i = 0; i < modules->len; i++) {
+        if (modules->items[i].module->started_leading)
+            modules->items[i].module->started_leading(modules->items[i].self);
+    }
+    for (size_t i = 0; i < modules->len && r == 0; i++) {
+        if (modules->items[i].controller)
+            r = controller_start(modules->items[i].controller, err);
+    }
+    return r;
+}
+
+void modules_stop(void *self)
+{
+    struct modules *modules = self;
+
+    for (size_t i = 0; i < modules->len; i++) {
+        if (modules->items[i].controller)
+            controller_stop(modules->items[i].controller);
+    }
+}
+
+void modules_join(void *self)
+{
+    struct modules *modules = self;
+
+    for (size_t i = 0; i < modules->len; i++) {
+        if (modules->items[i].controller)
+            controller_join(modules->items[i].controller);
+    }
+}
+
+/* --- what modules ask the host for ------------------------------------------------------------ */
+
+struct informer *module_host_informer(const struct module_host *host, const struct kube_kind *kind)
+{
+    struct informer *informer = find_cache(host->modules, kind);
+
+    assert(informer);
+    return informer;
+}
+
+struct workqueue *module_host_queue(const struct module_host *host, const struct kube_kind *kind)
+{
+    return controller_queue(find_controller(host->modules, kind));
+}
+
+static const struct open_module *find_module(const struct module_host *host,
+                                             const struct module *module)
+{
+    const struct open_module *item = host->modules->items;
+
+    while (item->module != module)
+        item++;
+    return item;
+}
+
+struct kube_client *module_host_client(const struct module_host *host, const struct module *module)
+{
+    return find_module(host, module)->client;
+}
+
+void *module_host_self(const struct module_host *host, const struct module *module)
+{
+    return find_module(host, module)->self;
+}
+
+bool module_host_is_leader(void *ctx)
+{
+    const struct module_host *host = ctx;
+
+    return !host->elector || elector_is_leader(host->elector);
+}
+
+bool module_host_may_act(void *ctx)
+{
+    const struct module_host *host = ctx;
+
+    return !host->elector || elector_may_act(host->elector);
+}
+
+bool module_host_leads(void *ctx)
+{
+    return module_host_is_leader(ctx) && module_host_may_act(ctx);
+}

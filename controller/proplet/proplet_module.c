@@ -1,0 +1,58 @@
+/* Proplets as a module of the process. */
+#include "common/api/kinds.h"
+#include "common/kube/kinds.h"
+#include "controller/cache/indexes.h"
+#include "controller/proplet/debug_page.h"
+#include "controller/proplet/proplet_pods.h"
+#include "controller/shared/reconcilers.h"
+#include "controller/workload/workload.h"
+
+static const struct module_cache CACHES[] = {
+    { { .kind = &KIND_PROPLET, .project = project_proplet, .unread = UNREAD_OF_PROPLET },
+      indexes_add_proplet },
+    { { .kind = &KIND_PROPLET }, indexes_add_proplet_label },
+    { { .kind = &KIND_DEPLOYMENT,
+        .label_selector = WORKLOAD_SELECTOR,
+        .project = project_workload },
+      NULL },
+    { { .kind = &KIND_STATEFULSET,
+        .label_selector = WORKLOAD_SELECTOR,
+        .project = project_workload },
+      NULL },
+    { { .kind = &KIND_POD, .label_selector = WORKLOAD_SELECTOR, .project = project_pod },
+      indexes_add_proplet_pod },
+    { .add_indexes = NULL },
+};
+
+static const struct module_source SOURCES[] = {
+    { &KIND_PROPLET, proplet_map_proplet, NULL },
+    { &KIND_DEPLOYMENT, proplet_map_workload, NULL },
+    { &KIND_STATEFULSET, proplet_map_workload, NULL },
+    { &KIND_POD, proplet_map_pod, NULL },
+    { .kind = NULL },
+};
+
+static int create(struct module_host *host, void **ret, struct error *err UNUSED)
+{
+    struct shared *shared = shared_of(host);
+
+    if (host->settings->debug_endpoint)
+        health_add_page(host->health, "/debug/proplets", debug_proplets_page, shared);
+    *ret = shared;
+    return 0;
+}
+
+static void destroy(void *self UNUSED)
+{
+}
+
+const struct module PROPLET_MODULE = {
+    .name = "proplet",
+    .kind = &KIND_PROPLET,
+    .workers = 2,
+    .caches = CACHES,
+    .sources = SOURCES,
+    .create = create,
+    .reconcile = proplet_reconcile,
+    .destroy = destroy,
+};
