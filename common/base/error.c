@@ -65,8 +65,7 @@ int error_set_quoting_message(struct error *err, enum error_code code, const cha
     va_start(args, format);
     int r = set(err, code, format, args);
     va_end(args);
-    if (err)
-        err->quoted_len = (uint32_t)strlen(err->message);
+    error_quote_after(err, 0);
     return r;
 }
 
@@ -95,15 +94,27 @@ int error_wrap_message(struct error *err, const char *format, ...)
     return -(int)err->code;
 }
 
+void error_quote_after(struct error *err, size_t own_len)
+{
+    if (!err)
+        return;
+
+    size_t len = strlen(err->message);
+
+    err->quoted_len = len > own_len ? (uint32_t)(len - own_len) : 0;
+}
+
 const char *error_own_text(const struct error *err, char ret[static ERROR_MESSAGE_LEN])
 {
-    static const char SEPARATOR[] = ": ";
     size_t len = strlen(err->message) - err->quoted_len;
 
     memcpy(ret, err->message, len);
+    while (err->quoted_len && len && strchr(": ", ret[len - 1]))
+        len--;
     ret[len] = '\0';
-    if (err->quoted_len && str_has_suffix(ret, SEPARATOR))
-        ret[len - strlen(SEPARATOR)] = '\0';
+    if (err->quoted_len)
+        (void)snprintf(ret + len, ERROR_MESSAGE_LEN - len, "%s%s", len ? ": " : "",
+                       error_code_name(err->code));
     return *ret ? ret : error_code_name(err->code);
 }
 

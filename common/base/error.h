@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/compiler.h"
@@ -57,12 +58,15 @@ static inline int error_negative(int r)
     return r;
 }
 
+/* Marks what follows the first own_len bytes of the message as quoted. A NULL err is fine. */
+void error_quote_after(struct error *err, size_t own_len);
+
 /* True for what may be different when tried again: CONFLICT, TIMEOUT, UNAVAILABLE, GONE, INTERNAL.
  */
 bool error_is_transient(const struct error *err);
 
-/* The message for a log: without what it quotes, which belongs to a status alone; the name of the
- * code if nothing is left. Lives to the end of the block. */
+/* The message for a log: in place of what it quotes, which belongs to a status alone, the name of the code. Lives to
+ * the end of the block. */
 #define ERROR_TEXT(err) error_own_text((err), (char[ERROR_MESSAGE_LEN]){ 0 })
 const char *error_own_text(const struct error *err, char ret[static ERROR_MESSAGE_LEN]);
 

@@ -11,13 +11,12 @@ int reply_error(const char *subject, const struct http_response *response, bool 
 {
     struct error cause;
     int r = kube_status_error_text(&cause, response->status, response->body, response->body_len);
+    uint32_t retry_after_ms =
+        response->retry_after_ms ? response->retry_after_ms : cause.retry_after_ms;
 
-    if (hide && cause.code == ERROR_INVALID)
-        r = error_set(&cause, ERROR_INVALID, "refused with HTTP %d", response->status);
-    else if (cause.code == ERROR_INVALID) /* "Invalid value: ..." */
-        r = error_set_quoting(&cause, ERROR_INVALID, "%s", cause.message);
-    if (response->retry_after_ms)
-        cause.retry_after_ms = response->retry_after_ms;
+    if (hide && cause.quoted_len)
+        r = error_set(&cause, cause.code, "refused with HTTP %d", response->status);
+    cause.retry_after_ms = retry_after_ms;
     error_wrap(&cause, "%s", subject);
     if (err)
         *err = cause;

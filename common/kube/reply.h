@@ -5,7 +5,8 @@
 
 /* subject begins every message: "GET tasks 'ns/name'". */
 
-/* For a status that is not 2xx; see client.h. hide: the message may quote what was sent. */
+/* For a status that is not 2xx; see client.h. hide: a message that may repeat what was sent
+ * (status.h) is replaced by the HTTP status, for a Secret must not be in an object's status either. */
 int reply_error(const char *subject, const struct http_response *response, bool hide,
                 struct error *err) MUST_CHECK;
 int reply_object(struct arena *arena, const char *subject, const struct kube_kind *kind,

@@ -70,6 +70,60 @@ static int explain(struct error *err, int http_status, int r)
     return http_status == 401 ? error_wrap(err, "the credentials are not accepted") : r;
 }
 
+/* Up to the end of the name of a webhook, whose words or whose server's come behind it, with any status. 0: none is
+ * named. */
+static size_t own_len_of_webhook(const char *message)
+{
+    static const char *const BEGINNINGS[] = {
+        "admission webhook \"", "Internal error occurred: failed calling webhook \""
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(BEGINNINGS); i++) {
+        size_t len = strlen(BEGINNINGS[i]);
+        const char *end =
+            str_has_prefix(message, BEGINNINGS[i]) ? strchr(message + len, '"') : NULL;
+
+        if (end)
+            return (size_t)(end + 1 - message);
+    }
+    return 0;
+}
+
+/* By the API server's own plugins, which name users, quotas, containers and namespaces. */
+static bool is_forbidden_by_name(const char *message)
+{
+    static const char *const WORDS[] = { "User \"", "exceeded quota", "violates PodSecurity",
+                                         "unable to create new content in namespace" };
+    static const char FORBIDDEN[] = "forbidden: ";
+    const char *why = strstr(message, FORBIDDEN);
+
+    for (size_t i = 0; why && i < ARRAY_LEN(WORDS); i++) {
+        if (str_has_prefix(why + strlen(FORBIDDEN), WORDS[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The length of the beginning of the message that repeats nothing of the request. */
+static size_t own_len(enum error_code code, const char *message)
+{
+    size_t of_webhook = own_len_of_webhook(message);
+
+    if (of_webhook)
+        return of_webhook;
+    switch (code) {
+    case ERROR_INVALID:
+        return 0;
+    case ERROR_FORBIDDEN:
+        return is_forbidden_by_name(message) ? strlen(message) : 0;
+    case ERROR_TOO_LARGE:
+    case ERROR_INTERNAL:
+        return strcspn(message, "\"");
+    default:
+        return strlen(message);
+    }
+}
+
 int kube_status_error(struct error *err, int http_status, const cJSON *status)
 {
     const char *message = json_string(json_get(status, "message"), "");
@@ -77,6 +131,8 @@ int kube_status_error(struct error *err, int http_status, const cJSON *status)
 
     int r = *message ? error_set(err, code, "%s", message)
                      : error_set(err, code, "HTTP %d", http_status);
+    if (*message)
+        error_quote_after(err, own_len(code, message));
     if (err)
         set_retry_after(err, status);
     return explain(err, http_status, r);
@@ -104,7 +160,7 @@ int kube_status_error_text(struct error *err, int http_status, const char *body,
     if (len > MAX_PLAIN || !is_printable(body, len))
         return kube_status_error(err, http_status, NULL);
 
-    int r =
-        error_set(err, code_of(http_status, NULL), "HTTP %d: %.*s", http_status, (int)len, body);
+    int r = error_set_quoting(err, code_of(http_status, NULL), "%.*s", (int)len, body);
+    (void)error_wrap(err, "HTTP %d", http_status);
     return explain(err, http_status, r);
 }

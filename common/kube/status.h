@@ -10,6 +10,10 @@
  * word on the request); 504 TIMEOUT, but GONE if the server does not know the resourceVersion yet; other 5xx
  * and whatever is left INTERNAL. The message is the server's, or "HTTP <code>". retry_after_ms
  * comes from details.retryAfterSeconds. Returns -code.
+ *
+ * The message may repeat what was sent: a value that is refused, or the words of an admission webhook, of a policy or
+ * of a proxy. That part is marked as quoted (error.h), so that it is in no log. Not quoted are the API server's own
+ * words about names, rights, quotas and versions, and the name of a webhook.
  */
 int kube_status_error(struct error *err, int http_status, const cJSON *status);
 

@@ -207,6 +207,10 @@ START_TEST(a_refused_secret_is_not_quoted)
     ck_assert_int_eq(kube_create(client, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 400");
+    answer(403, STATUS("Forbidden", "admission webhook |w| denied the request: hunter2"));
+    ck_assert_int_eq(kube_create(client, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
+                     -ERROR_FORBIDDEN);
+    ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 403");
 }
 END_TEST
 

@@ -91,7 +91,7 @@ START_TEST(quoted_text_is_in_the_message_and_not_in_the_text_for_a_log)
     (void)error_wrap(&err, "update of '%s'", "a");
     (void)error_wrap(&err, "round '%s'", "one");
     ck_assert_str_eq(err.message, "round 'one': update of 'a': the device reports: a secret");
-    ck_assert_str_eq(ERROR_TEXT(&err), "round 'one': update of 'a'");
+    ck_assert_str_eq(ERROR_TEXT(&err), "round 'one': update of 'a': Invalid");
 
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';

@@ -167,7 +167,9 @@ END_TEST
 START_TEST(what_is_missing_is_unavailable_for_a_while_and_never_refused_for_good)
 {
     status = 403;
-    plain_reply = "{\"kind\":\"Status\",\"message\":\"serviceaccounts/token is forbidden\"}";
+    plain_reply =
+        "{\"kind\":\"Status\",\"message\":\"serviceaccounts \\\"task-controller\\\" is forbidden: "
+        "User \\\"u\\\" cannot create resource \\\"serviceaccounts/token\\\"\"}";
     ck_assert_int_eq(no_token(), -ERROR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "no token of 'task-controller'"));
     ck_assert_ptr_nonnull(strstr(err.message, "forbidden"));

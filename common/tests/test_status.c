@@ -50,6 +50,54 @@ static const struct refusal REFUSALS[] = {
     { 500, "\"text\"", ERROR_INTERNAL, 0, "HTTP 500" },
 };
 
+#define MESSAGE(text) "{\"message\":\"" text "\"}"
+
+/* The text for a log; "SECRET" stands for a part of the request. */
+static const struct {
+    int http_status;
+    const char *body, *logged;
+} LOGGED[] = {
+    { 422, MESSAGE("Task \\\"a\\\" is invalid: spec.env: Invalid value: \\\"SECRET\\\""),
+      "Invalid" },
+    { 400, MESSAGE("SECRET"), "Invalid" },
+    { 400, MESSAGE("SECRET of a webhook \\\"w\\\""), "Invalid" },
+    { 400, "SECRET", "HTTP 400: Invalid" },
+    { 502, "SECRET", "HTTP 502: Internal" },
+    { 403, MESSAGE("pods \\\"a\\\" is forbidden: policy p denied request: SECRET"), "Forbidden" },
+    { 403, MESSAGE("admission webhook \\\"w\\\" denied the request: SECRET exceeded quota"),
+      "admission webhook \"w\": Forbidden" },
+    { 409, MESSAGE("admission webhook \\\"w\\\" denied the request: SECRET"),
+      "admission webhook \"w\": Conflict" },
+    { 500, MESSAGE("Internal error occurred: failed calling webhook \\\"w\\\": SECRET"),
+      "Internal error occurred: failed calling webhook \"w\": Internal" },
+    { 500, MESSAGE("Internal error occurred: got \\\"SECRET\\\""),
+      "Internal error occurred: got: Internal" },
+    { 413, MESSAGE("too large: \\\"SECRET\\\""), "too large: TooLarge" },
+    /* names, rights, quotas and versions */
+    { 403,
+      MESSAGE("tasks \\\"a\\\" is forbidden: User \\\"u\\\" cannot patch resource \\\"tasks\\\""),
+      "tasks \"a\" is forbidden: User \"u\" cannot patch resource \"tasks\"" },
+    { 403, MESSAGE("forbidden: User \\\"u\\\" cannot get path \\\"/\\\""),
+      "forbidden: User \"u\" cannot get path \"/\"" },
+    { 403, MESSAGE("pods \\\"a\\\" is forbidden: exceeded quota: q"),
+      "pods \"a\" is forbidden: exceeded quota: q" },
+    { 404, MESSAGE("tasks \\\"a\\\" not found"), "tasks \"a\" not found" },
+    { 409, MESSAGE("cannot be fulfilled on \\\"a\\\""), "cannot be fulfilled on \"a\"" },
+    { 500, MESSAGE("etcdserver: no leader"), "etcdserver: no leader" },
+    { 503, MESSAGE("not ready"), "not ready" },
+    { 502, "", "HTTP 502" },
+};
+
+START_TEST(a_log_has_nothing_of_what_was_sent)
+{
+    struct error err = { 0 };
+
+    (void)kube_status_error_text(&err, LOGGED[_i].http_status, LOGGED[_i].body,
+                                 strlen(LOGGED[_i].body));
+    ck_assert_str_eq(ERROR_TEXT(&err), LOGGED[_i].logged);
+}
+END_TEST
+
 START_TEST(a_refusal_becomes_the_error_that_it_means)
 {
     const struct refusal *refusal = &REFUSALS[_i];
@@ -91,6 +139,7 @@ int main(void)
     TCase *tcase = tcase_create("status");
 
     json_init();
+    tcase_add_loop_test(tcase, a_log_has_nothing_of_what_was_sent, 0, ARRAY_LEN(LOGGED));
     tcase_add_loop_test(tcase, a_refusal_becomes_the_error_that_it_means, 0, ARRAY_LEN(REFUSALS));
     tcase_add_test(tcase, a_refusal_without_a_body_or_a_place_for_it_is_fine);
     tcase_add_test(tcase, a_long_page_of_plain_text_is_not_quoted);

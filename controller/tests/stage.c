@@ -404,8 +404,10 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile)
     }
     stage.task_turns += queue == stage.shared.task_queue;
     int r = reconcile(&stage.shared, &rc, &err);
-    if (r < 0)
+    if (r < 0) {
         stage.errors++;
+        log_debug("reconcile failed", "error", ERROR_TEXT(&err), NULL);
+    }
     workqueue_done(queue, &rc.name);
     if (r < 0)
         set_timer(queue, &rc.name, 5);

@@ -8,38 +8,72 @@
 #include "common/kube/kinds.h"
 #include "common/tests/observe.h"
 #include "common/tests/parsed.h"
+#include "controller/tests/cluster_model.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/pods_stage.h"
 
 #define MARKER "planted marker"
+#define BEGIN "what is logged is seen"
 #define SPEC "\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\""
 
-/* The API server refuses what has the marker on such a path, and quotes it. NULL: nothing. */
+/* The API server refuses what has the marker on such a path, and quotes it, as often as this. NULL: nothing. */
+#define MAX_REFUSALS 3u
 static const char *refused;
+static unsigned refusals; /* so far */
+
+/* How it does: by itself, by an admission plugin or webhook (which may have any status), or what is in between. */
+static const struct refusal {
+    int status;
+    const char *body;
+} REFUSALS[] = {
+#define MESSAGE(text) "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"" text "\"}"
+#define DENIED "admission webhook \\\"policy\\\" denied the request: not with " MARKER
+    { 422, MESSAGE("Invalid value: \\\"" MARKER "\\\"") },
+    { 400, MESSAGE("json: cannot unmarshal \\\"" MARKER "\\\"") },
+    { 400, MESSAGE(DENIED) },
+    { 401, MESSAGE(DENIED) },
+    { 403, MESSAGE(DENIED) },
+    { 403, MESSAGE("pods \\\"one\\\" is forbidden: not with " MARKER) },
+    { 404, MESSAGE(DENIED) },
+    { 409, MESSAGE(DENIED) },
+    { 410, MESSAGE(DENIED) },
+    { 413, MESSAGE(DENIED) },
+    { 418, MESSAGE(DENIED) },
+    { 429, MESSAGE(DENIED) },
+    { 500, MESSAGE(DENIED) },
+    { 500, MESSAGE("Internal error occurred: failed calling webhook \\\"policy\\\": failed to call "
+                   "webhook: an error on the server (\\\"" MARKER "\\\") has prevented it") },
+    { 502, "<p>" MARKER "</p>" },
+    { 503, MESSAGE(DENIED) },
+    { 504, MESSAGE(DENIED) },
+};
+static const struct refusal *refusal;
 
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
-    if (!refused || !strstr(request->path, refused) || !request->body ||
+    if (!refused || refusals == MAX_REFUSALS || !strstr(request->path, refused) || !request->body ||
         !strstr(request->body, MARKER))
         return outside_roundtrip(ctx, arena, request, ret, err);
 
-    static const char body[] =
-        "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,"
-        "\"message\":\"Invalid value: \\\"" MARKER "\\\"\"}";
-
-    *ret = (struct http_response){ .status = 422, .body = body, .body_len = strlen(body) };
+    refusals++;
+    *ret = (struct http_response){ .status = refusal->status,
+                                   .body = refusal->body,
+                                   .body_len = strlen(refusal->body) };
     return 0;
 }
 
 static void set_up(void)
 {
     refused = NULL;
-    log_configure(LOG_DEBUG, LOG_JSON);
+    refusals = 0;
+    refusal = &REFUSALS[0];
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
+    log_configure(LOG_DEBUG, LOG_JSON); /* the stage is silent */
     capture_start(STDERR_FILENO);
+    log_debug(BEGIN, NULL);
 }
 
 static int on_event(void *ctx, const cJSON *event, struct error *err UNUSED)
@@ -60,7 +94,11 @@ static void expect_status_alone(const struct kube_kind *kind, const char *name)
         ck_assert_ptr_nonnull(
             strstr(json_text(stage.arena, json_get(object, "status"), NULL), MARKER));
     stage_write_events();
-    ck_assert_ptr_null(strstr(capture_text(stage.arena), MARKER));
+
+    const char *logged = capture_text(stage.arena);
+
+    ck_assert_ptr_nonnull(strstr(logged, BEGIN));
+    ck_assert_msg(!strstr(logged, MARKER), "%s", logged);
 
     struct kube_client *client = kube_client_create_with(fake_api_roundtrip, stage.api);
     struct kube_list_options all = { 0 };
@@ -126,6 +164,47 @@ START_TEST(result_that_the_api_server_refuses)
 }
 END_TEST
 
+static void put_result(void)
+{
+    run_task("");
+    outside_answer("\"results\":\"" MARKER "\",\"error\":null");
+}
+
+static void put_image(void)
+{
+    pods_put_proplet("\"image\":\"" MARKER "\",", PODS_KEY_REF);
+}
+
+static void put_env(void)
+{
+    cluster.on = true;
+    cluster_set_up();
+    stage_put_task("{\"name\":\"one\",\"imageUrl\":\"registry/add:1\",\"env\":{\"A\":\"" MARKER
+                   "\"}}");
+}
+
+static const struct {
+    const char *path;
+    void (*write)(void);
+} WRITES[] = {
+    { "/status", put_result },
+    { "/deployments", put_image },
+    { "/configmaps", put_env },
+};
+
+START_TEST(write_that_the_api_server_refuses)
+{
+    const size_t which = (size_t)_i % ARRAY_LEN(WRITES);
+
+    refusal = &REFUSALS[(size_t)_i / ARRAY_LEN(WRITES)];
+    refused = WRITES[which].path;
+    WRITES[which].write();
+    stage_run();
+    ck_assert_uint_gt(refusals, 0);
+    expect_status_alone(NULL, NULL);
+}
+END_TEST
+
 static const char *const MESSAGES[][2] = {
     { "proplet/results", MARKER },
     { "proplet/results", "{\"" MARKER "\":1,\"" MARKER "\":2}" },
@@ -183,6 +262,8 @@ int main(void)
     tcase_add_test(tcase, error_of_a_device_of_a_broadcast);
     tcase_add_test(tcase, result_of_a_device);
     tcase_add_test(tcase, result_that_the_api_server_refuses);
+    tcase_add_loop_test(tcase, write_that_the_api_server_refuses, 0,
+                        (int)(ARRAY_LEN(WRITES) * ARRAY_LEN(REFUSALS)));
     tcase_add_loop_test(tcase, malformed_message, 0, ARRAY_LEN(MESSAGES));
     tcase_add_test(tcase, schedule_that_cannot_be_read);
     tcase_add_test(tcase, deployment_that_the_api_server_refuses);
