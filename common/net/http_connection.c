@@ -154,7 +154,6 @@ static void remove_and_free(struct http_connection *connection)
     connection->daemon->connections--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
-    free(connection->who);
     free(connection);
 }
 
@@ -236,9 +235,6 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
     connection->is_stream = false;
     connection->is_whole = false;
     connection->id = 0;
-    free(TAKE(connection->who));
-    connection->is_unlimited = false;
-    connection->answer_bytes = 0;
     connection->acked = look_at(connection->fd).acked;
     connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     connection->deadline_ms = INT64_MAX;
@@ -287,33 +283,7 @@ static bool is_overdue(const struct http_connection *connection, const struct se
                          earned_ms(server, seen->acked - connection->acked);
 }
 
-/* On other connections. With the lock. */
-static size_t busy_of(const struct http_server *server, const char *who)
-{
-    size_t len = 0;
-
-    for (const struct http_connection *c = server->connections; c; c = c->next)
-        len += c->who && str_equal(c->who, who);
-    return len;
-}
-
-/* With the lock. */
-static bool count_client(struct http_connection *connection, const char *who)
-{
-    struct http_server *server = connection->daemon->server;
-    size_t max = server->options.max_busy_each;
-
-    connection->is_unlimited = !who;
-    if (!who || connection->who) /* it was counted when its headers were there */
-        return true;
-    if (max && http_load(server) > max && busy_of(server, who) >= max)
-        return false;
-    if (max || server->options.max_answers)
-        connection->who = xstrdup(who);
-    return true;
-}
-
-bool http_connection_set_known(struct MHD_Connection *mhd, const char *who)
+void http_connection_set_known(struct MHD_Connection *mhd)
 {
     struct http_connection *connection = http_connection_of(mhd);
     struct http_server *server = connection->daemon->server;
@@ -324,11 +294,7 @@ bool http_connection_set_known(struct MHD_Connection *mhd, const char *who)
         server->strangers--;
     }
     connection->is_known = true;
-
-    bool counted = count_client(connection, who);
-
     pthread_mutex_unlock(&server->lock);
-    return counted;
 }
 
 void http_connection_hurry(struct MHD_Connection *mhd, uint32_t ms)
@@ -359,8 +325,8 @@ void http_connection_set_read(struct MHD_Connection *mhd)
     pthread_mutex_unlock(&server->lock);
 }
 
-/* A known client that begins a request and does not say what it wants, though it had a moment for that: it counts
- * for nobody (max_busy_each) before its headers are complete. */
+/* A known client that begins a request and does not say what it wants, though it had a moment for that. Nothing of
+ * it is known before its headers are complete, so that no limit for one client can hold it back. */
 static bool is_half_said(const struct http_connection *connection, int64_t clock_ms)
 {
     int64_t begun_ms =

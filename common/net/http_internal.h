@@ -77,10 +77,7 @@ struct http_connection {
 
     /* Of its request (http_wait.c): */
     struct MHD_Connection *mhd;
-    uint64_t id;         /* 0: its headers are not complete */
-    char *who;           /* its client; NULL: nobody who counts */
-    bool is_unlimited;   /* because he is somebody who counts nowhere */
-    size_t answer_bytes; /* that need room (http_answers.c) */
+    uint64_t id; /* 0: its headers are not complete */
     enum http_waits waits;
     int64_t waits_since_ms; /* in its thread's time */
     size_t wants;           /* bytes of room */
@@ -150,7 +147,7 @@ bool http_strangers_are_full(struct http_server *server); /* with the lock */
  * end of another one that was cut will make room. With the lock. */
 struct http_connection *http_connections_idlest(struct http_server *server);
 void http_connections_make_room(struct http_server *server); /* cuts it */
-bool http_connection_set_known(struct MHD_Connection *mhd, const char *who);
+void http_connection_set_known(struct MHD_Connection *mhd);
 void http_connection_hurry(struct MHD_Connection *mhd,
                            uint32_t ms); /* it has no longer than that */
 /* Cuts what is overdue; with stopping what is idle, too. */
@@ -165,13 +162,6 @@ void http_wait_end_all(struct http_daemon *daemon); /* and none waits in it from
 /* Room for a body, in the order in which it was asked for. false: none now. */
 bool http_room_take(struct http_server *server, size_t len);
 void http_room_return(struct http_server *server, size_t len);
-
-/* http_answers.c, with the lock. */
-/* Its answer has so many bytes, in place of what was said before. false: there is no room, and nothing has changed;
- * is_owed: it counts all the same. */
-bool http_answer_take(struct http_connection *connection, size_t len, bool is_owed);
-/* false: its client holds all it may, on other connections. */
-bool http_answer_is_welcome(const struct http_connection *connection);
 
 /* http_stream.c. The stream is closed in any case; NULL: there is no memory for it. */
 struct MHD_Response *http_stream_create(const struct http_stream *stream,

@@ -63,22 +63,6 @@ static bool is_last(const struct http_request *request)
     return ends || request->refusal;
 }
 
-/* false: there is none. */
-static bool find_answer_room(struct http_request *request, size_t len, bool is_owed)
-{
-    pthread_mutex_lock(&request->server->lock);
-
-    bool found = http_answer_take(http_connection_of(request->mhd), len, is_owed);
-
-    pthread_mutex_unlock(&request->server->lock);
-    return found;
-}
-
-static size_t body_len_of(const struct http_server_reply *reply)
-{
-    return reply->body && !reply->stream ? reply->body_len : 0;
-}
-
 static struct MHD_Response *make_response(struct MHD_Connection *connection,
                                           const struct http_server_reply *reply)
 {
@@ -86,7 +70,8 @@ static struct MHD_Response *make_response(struct MHD_Connection *connection,
 
     if (reply->stream)
         return http_stream_create(reply->stream, connection);
-    return MHD_create_response_from_buffer(body_len_of(reply), (void *)(uintptr_t)body,
+    return MHD_create_response_from_buffer(reply->body ? reply->body_len : 0,
+                                           (void *)(uintptr_t)body,
                                            MHD_RESPMEM_PERSISTENT); /* it is in the arena */
 }
 
@@ -97,7 +82,6 @@ static enum MHD_Result answer(struct MHD_Connection *connection, struct http_req
     struct MHD_Response *response = make_response(connection, reply);
 
     assert(reply->status >= 200 && reply->status <= 599);
-    (void)find_answer_room(request, body_len_of(reply), true);
     http_connection_set_read(connection);
     if (!response)
         return MHD_NO;
@@ -139,7 +123,6 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, const char *met
     const struct http_server_options *options = &request->server->options;
     const struct http_server_request public = public_of(connection, method, request);
     const char *text = request->refusal == 413   ? "request body too large\n"
-                       : request->refusal == 429 ? "too many answers at once\n"
                        : request->refusal == 503 ? "not now\n"
                                                  : "refused\n";
     struct http_server_reply reply = { .body = text, .body_len = strlen(text) };
@@ -312,26 +295,6 @@ static bool wait_for_answer(struct MHD_Connection *mhd, struct http_request *req
     return waits;
 }
 
-/* Of what changed nothing the answer may be another one. */
-static bool is_to_refuse(struct http_request *request, const char *method,
-                         const struct http_server_reply *reply)
-{
-    bool is_read = str_equal(method, "GET") || str_equal(method, "HEAD");
-
-    return is_read && !find_answer_room(request, body_len_of(reply), false);
-}
-
-/* What its handler made. */
-static void throw_away(struct http_request *request)
-{
-    struct arena *arena = arena_create();
-
-    request->path = arena_strdup(arena, request->path);
-    request->query = arena_strdup(arena, request->query);
-    arena_destroy(request->arena);
-    request->arena = arena;
-}
-
 static enum MHD_Result handle(struct MHD_Connection *connection, const char *method,
                               struct http_request *request)
 {
@@ -353,11 +316,7 @@ static enum MHD_Result handle(struct MHD_Connection *connection, const char *met
         if (reply.status == HTTP_LATER && wait_for_answer(connection, request))
             return MHD_YES;
     }
-    if (!is_to_refuse(request, method, &reply))
-        return answer(connection, request, &reply);
-    throw_away(request);
-    request->refusal = 429;
-    return refuse(connection, method, request);
+    return answer(connection, request, &reply);
 }
 
 enum MHD_Result http_request_continue(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -397,31 +356,15 @@ void http_request_end(void *ctx, struct MHD_Connection *connection, void **reque
     http_connection_set_idle(connection);
 }
 
-bool http_request_set_known(const struct http_server_request *request, const char *who)
+void http_request_set_known(const struct http_server_request *request)
 {
-    return !request->request || http_connection_set_known(request->request->mhd, who);
+    if (request->request)
+        http_connection_set_known(request->request->mhd);
 }
 
 bool http_request_is_gone(const struct http_server_request *request)
 {
     return request->request && http_connection_is_gone(request->request->mhd);
-}
-
-bool http_request_has_room(const struct http_server_request *request, size_t len)
-{
-    return !request->request || find_answer_room(request->request, len, false);
-}
-
-bool http_request_may_answer(const struct http_server_request *request)
-{
-    if (!request->request)
-        return true;
-    pthread_mutex_lock(&request->request->server->lock);
-
-    bool may = http_answer_is_welcome(http_connection_of(request->request->mhd));
-
-    pthread_mutex_unlock(&request->request->server->lock);
-    return may;
 }
 
 struct header_search {

@@ -49,7 +49,7 @@ struct http_server_reply {
     int status;
     const char *content_type; /* NULL: text/plain; charset=utf-8 */
     const char *body; /* in (or owned by) the request's arena, or constant; NULL: none. The arena
-                       * lives until the client has the last byte */
+                       * lives until the client has the last byte, or the connection has ended */
     size_t body_len;
     struct http_header headers[HTTP_MAX_HEADERS]; /* more of them, ended by one without a name */
     /* In place of a body: with thread_per_connection only. The struct is copied. */
@@ -66,7 +66,7 @@ typedef int http_admit_fn(void *ctx, struct arena *arena,
                           const struct http_server_request *request);
 /* How large the body of this request may be; max_body is above it. */
 typedef size_t http_limit_fn(void *ctx, const struct http_server_request *request);
-/* Words and headers for what is refused with this status: admit's, 413, 429 or 503. */
+/* Words and headers for what is refused with this status: admit's, 413 or 503. */
 typedef void http_refuse_fn(void *ctx, struct arena *arena,
                             const struct http_server_request *request, int status,
                             struct http_server_reply *ret);
@@ -90,8 +90,6 @@ struct http_server_options {
     /* Connections none of whose requests was called known (http_request_set_known): the oldest of them, once
      * it has had a moment, is cut for one more, so that strangers are in the way of strangers only. 0: no limit of their own */
     unsigned max_strangers;
-    /* Connections on which one client (http_request_set_known) has a request in progress. 0: no limit */
-    unsigned max_busy_each;
     size_t max_body; /* 413 above; 0: no body taken */
     /* All bodies in progress, as they announce themselves (max_body if they do not), and those kept;
      * at least max_body. What is above waits its turn, without being read: wait_ms at most, then 503.
@@ -100,19 +98,6 @@ struct http_server_options {
     /* What announces itself as no larger needs none of that room, so that slow senders of much are in
      * nobody's way: max_connections × small_body beside it. 0: every body needs room */
     size_t small_body;
-    /*
-     * Bytes of all answers, from when they are made (http_request_has_room: while they are) until they are sent
-     * or their connection has ended. One client (http_request_set_known; strangers are one) has half of it, so
-     * that who does not read is in nobody's way. One answer at a time may be larger than that half, however
-     * large, and counts as the half. The answer to a GET or HEAD that does not fit is thrown away: 429. What
-     * others have done is told in any case, and counts. Who is known as NULL counts, too, and is never refused.
-     * Not in it: streams, of which each holds a chunk, and what handlers need to make answers, as many as there
-     * are threads: with thread_per_connection max_connections.
-     * 0: no limit
-     */
-    size_t max_answers;
-    /* What is no larger needs none of that room: max_connections × small_answer beside it */
-    size_t small_answer;
     uint32_t wait_ms; /* for room, and again for an answer that comes later. 0: nothing waits */
     /* A whole request, from its first byte (of a new connection: from its accept) to the last one
      * of the answer, without what it waited and what a handler took; then it is cut. 0: 10 s */
@@ -148,21 +133,14 @@ void http_server_wake(struct http_server *server, uint64_t id);
 
 /* --- of a request, while it is handled or admitted --- */
 
-/* Its client has said who it is, and that is true. false: it has requests in progress on max_busy_each other
- * connections; this one does not count among them and is to be refused. who NULL: counts nowhere. */
-bool http_request_set_known(const struct http_server_request *request, const char *who) MUST_CHECK;
+/* Its client has said who it is, and that is true. */
+void http_request_set_known(const struct http_server_request *request);
 /* Headers whose names begin with prefix, in whatever case, as they were sent; in the arena. */
 size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
                             const char *prefix, const struct http_header **ret);
 
 /* In the handler: its client has closed the connection, or its half of it, and hears no answer. */
 bool http_request_is_gone(const struct http_server_request *request);
-/* In the handler: it makes an answer that has so many bytes by now. false: there is no room for so many (max_answers),
- * and it is to be refused. */
-bool http_request_has_room(const struct http_server_request *request, size_t len) MUST_CHECK;
-/* In the handler, before anything is done that is then told in any case: false if its client's other answers have all
- * the bytes that one may have. */
-bool http_request_may_answer(const struct http_server_request *request) MUST_CHECK;
 
 /* The certificate that the client has the key of. */
 #define HTTP_PEER_GROUPS 32

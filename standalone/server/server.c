@@ -12,6 +12,7 @@
 #include "standalone/api/api.h"
 #include "standalone/server/auth.h"
 #include "standalone/server/seats.h"
+#include "standalone/server/shares.h"
 #include "standalone/server/stream.h"
 #include "standalone/server/users_file.h"
 
@@ -38,6 +39,7 @@ struct server {
     struct http_server *http;
     struct streams *streams;
     const char *unlimited;
+    struct shares shares;
     struct seats seats;
 
     pthread_mutex_t lock; /* of the two below */
@@ -77,16 +79,21 @@ static void log_peer(struct server *server, const struct http_peer *peer)
                  "others-before", unlogged ? LOG_INT(unlogged) : NULL, NULL);
 }
 
+static void refuse_too_many(struct arena *arena, const char *message, struct api_reply *ret)
+{
+    api_refuse(arena, 429, "TooManyRequests", message, ret);
+    ret->retry_after_s = API_RETRY_AFTER_S;
+}
+
 static void refuse_more(struct arena *arena, const char *name, const char *what,
                         struct api_reply *ret)
 {
-    api_refuse(arena, 429, "TooManyRequests",
-               arena_printf(arena,
-                            API_TOO_MANY ": User \"%s\" has as many "
-                                         "%s as one may have",
-                            name, what),
-               ret);
-    ret->retry_after_s = API_RETRY_AFTER_S;
+    refuse_too_many(arena,
+                    arena_printf(arena,
+                                 API_TOO_MANY ": User \"%s\" has as many "
+                                              "%s as one may have",
+                                 name, what),
+                    ret);
 }
 
 /* For whom requests and watches of this user count; NULL: nobody. */
@@ -97,6 +104,8 @@ static const char *who_counts(const struct server *server, const struct user *us
 
 /* Everything about the sender of one request. */
 struct sender {
+    const struct http_server_request *request;
+    struct share *share; /* NULL: it is not known */
     struct credentials credentials;
     struct identity identity;
 };
@@ -109,15 +118,22 @@ static bool find_sender(struct server *server, struct arena *arena,
     static const struct user ANYBODY = { .name = "system:anonymous", .role = ROLE_VIEW };
     struct credentials *credentials = &sender->credentials;
 
+    *sender = (struct sender){ .request = request };
     credentials_read(request, arena, credentials);
 
     struct users *users = users_file_get(server->users);
     bool found = identity_find(users, arena, credentials, &sender->identity);
 
     users_unref(users);
-    if (found && !http_request_set_known(request, who_counts(server, &sender->identity.real))) {
-        refuse_more(arena, sender->identity.real.name, "requests", ret);
-        return false;
+    if (found) {
+        const struct user *real = &sender->identity.real;
+
+        http_request_set_known(request);
+        sender->share = share_take(&server->shares, arena, request->id, who_counts(server, real));
+        if (!sender->share) {
+            refuse_more(arena, real->name, "requests", ret);
+            return false;
+        }
     }
     if (!found && credentials->peer)
         log_peer(server, credentials->peer);
@@ -135,17 +151,22 @@ static bool find_sender(struct server *server, struct arena *arena,
 
 static bool has_room(void *ctx, size_t len)
 {
-    return http_request_has_room(ctx, len);
+    const struct sender *sender = ctx;
+
+    return share_has_room(sender->share, len);
 }
 
 static bool is_gone(void *ctx)
 {
-    return http_request_is_gone(ctx);
+    const struct sender *sender = ctx;
+
+    return http_request_is_gone(sender->request);
 }
 
-static struct api_request request_of(const struct http_server_request *request,
-                                     const struct sender *sender)
+static struct api_request request_of(const struct sender *sender)
 {
+    const struct http_server_request *request = sender->request;
+
     return (struct api_request){
         .method = request->method,
         .path = request->path,
@@ -158,7 +179,7 @@ static struct api_request request_of(const struct http_server_request *request,
         .user = &sender->identity.user,
         .has_room = has_room,
         .is_gone = is_gone,
-        .ctx = (void *)(uintptr_t)request,
+        .ctx = (void *)(uintptr_t)sender,
     };
 }
 
@@ -172,7 +193,7 @@ static bool is_welcome(struct server *server, struct arena *arena,
     if (!find_sender(server, arena, request, &sender, ret))
         return false;
 
-    const struct api_request asked = request_of(request, &sender);
+    const struct api_request asked = request_of(&sender);
 
     return api_admit(server->api, arena, &asked, ret);
 }
@@ -227,9 +248,10 @@ static void refuse(void *ctx, struct arena *arena, const struct http_server_requ
                    &reply);
         reply.retry_after_s = 1;
     } else if (is_welcome(ctx, arena, request, &reply)) { /* meanwhile */
-        api_refuse(arena, status, status == 429 ? "TooManyRequests" : "Unauthorized",
-                   status == 429 ? API_TOO_MANY : "Unauthorized", &reply);
-        reply.retry_after_s = status == 429 ? API_RETRY_AFTER_S : 0;
+        if (status == 429)
+            refuse_too_many(arena, API_TOO_MANY, &reply);
+        else
+            api_refuse(arena, status, "Unauthorized", "Unauthorized", &reply);
     }
     answer(arena, &reply, ret);
 }
@@ -241,12 +263,12 @@ static bool is_read(const struct http_server_request *request)
     return str_equal(request->method, "GET") || str_equal(request->method, "HEAD");
 }
 
-static void handle_known(struct server *server, struct arena *arena,
-                         const struct http_server_request *request, const struct sender *sender,
+static void handle_known(struct server *server, struct arena *arena, const struct sender *sender,
                          struct api_reply *ret)
 {
+    const struct http_server_request *request = sender->request;
     const struct user *real = &sender->identity.real;
-    const struct api_request asked = request_of(request, sender);
+    const struct api_request asked = request_of(sender);
     struct seat seat;
 
     /* Health checks do not wait. */
@@ -259,7 +281,7 @@ static void handle_known(struct server *server, struct arena *arena,
     }
     if (http_request_is_gone(request)) /* while it waited: nothing is done */
         api_refuse(arena, 504, "Timeout", "the client has gone", ret);
-    else if (is_read(request) || http_request_may_answer(request))
+    else if (is_read(request) || share_may_answer(sender->share))
         api_handle(server->api, arena, &asked, ret);
     else
         refuse_more(arena, real->name, "bytes of answers", ret);
@@ -271,17 +293,24 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
 {
     struct server *server = ctx;
     const struct http_stream *stream = NULL;
+    CLEANUP(arena_destroyp) struct arena *made = arena_create();
     struct api_reply reply;
     struct sender sender;
 
     if (find_sender(server, arena, request, &sender, &reply))
-        handle_known(server, arena, request, &sender, &reply);
+        handle_known(server, made, &sender, &reply);
     if (reply.watch) {
         stream = stream_open(server->streams, arena, reply.watch, &sender.credentials,
                              &sender.identity, who_counts(server, &sender.identity.real));
         if (!stream)
             refuse_more(arena, sender.identity.real.name, "watches", &reply);
     }
+    /* Only a read changed nothing, so that its answer may be another one. */
+    if (is_read(request) && !share_has_room(sender.share, reply.body_len))
+        refuse_too_many(arena, API_TOO_MANY, &reply);
+    else
+        arena_adopt(arena, TAKE(made));
+    share_set_owed(sender.share, reply.body_len);
     answer(arena, &reply, ret);
     ret->stream = stream;
 }
@@ -295,6 +324,7 @@ static void release(struct server *server)
 {
     users_file_set_changed(server->users, NULL, NULL);
     streams_destroy(server->streams);
+    shares_release(&server->shares);
     seats_release(&server->seats);
     pthread_mutex_destroy(&server->lock);
     free(server);
@@ -315,12 +345,9 @@ int server_start(const struct server_options *options, struct server **ret, stru
         .thread_per_connection = true,
         .max_connections = connections,
         .max_strangers = options->max_strangers ? options->max_strangers : (connections + 1) / 2,
-        .max_busy_each = (connections + BUSY_SHARE - 1) / BUSY_SHARE,
         .max_body = API_MAX_BODY,
         .max_bodies = MAX_BODIES,
         .small_body = SMALL_BODY,
-        .max_answers = options->max_answers ? options->max_answers : MAX_ANSWERS,
-        .small_answer = SMALL_ANSWER,
         .request_timeout_ms = REQUEST_TIMEOUT_MS,
         .cert_pem = options->cert_pem,
         .key_pem = options->key_pem,
@@ -332,6 +359,12 @@ int server_start(const struct server_options *options, struct server **ret, stru
     server->unlimited = options->unlimited;
     server->streams =
         streams_create(server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE);
+    server->shares = (struct shares){
+        .max_requests = (connections + BUSY_SHARE - 1) / BUSY_SHARE,
+        .max_answers = options->max_answers ? options->max_answers : MAX_ANSWERS,
+        .small_answer = SMALL_ANSWER,
+    };
+    shares_init(&server->shares);
     seats_init(&server->seats);
     pthread_mutex_init(&server->lock, NULL);
     users_file_set_changed(server->users, on_users_changed, server->streams);
