@@ -195,21 +195,8 @@ static cJSON *read_value(struct reader *reader, const struct piece *key, const s
 
 static void skip_value(struct reader *reader)
 {
-    size_t depth = 0;
-
-    do {
-        char c = next(reader);
-        if (c == '"') {
-            (void)read_string(reader);
-        } else {
-            depth += c == '{' || c == '[';
-            depth -= c == '}' || c == ']';
-            reader->at++;
-        }
-        c = next(reader);
-        if (!depth && (c == ',' || c == '}' || c == ']'))
-            return;
-    } while (reader->at < reader->end);
+    (void)next(reader);
+    reader->at = json_end_of_value(reader->at, reader->end);
 }
 
 /* Of a container; anything else is small, and built. */

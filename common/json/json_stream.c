@@ -2,45 +2,28 @@
 
 #include <string.h>
 
-#include "common/base/buf.h"
+#include "common/json/json_splitter.h"
+#include "common/json/scan.h"
 
 #define MAX_TEXT ((size_t)16 << 20)
 #define CHUNK ((size_t)64 << 10)
 
 static const char SEPARATOR[] = "---";
 
-/*
- *   BETWEEN <-> OBJECT <-> ITEMS <-> ITEM
- */
-enum where {
-    BETWEEN, /* objects */
-    OBJECT,  /* in one, but not in its items */
-    ITEMS,   /* before an item, or behind the last one */
-    ITEM,
-};
-
 struct stream {
     yaml_take_fn *take;
     void *ctx;
     struct error *err;
-    struct yaml_place place; /* of what is handed over next: an item, while there is one */
+    struct json_splitter *splitter;
+    struct yaml_place place; /* of what is handed over next */
     size_t object_line;
-    size_t line; /* of the byte that is looked at */
-    enum where where;
-    size_t depth; /* open brackets */
-    bool in_string;
-    bool escaped;
-    size_t dashes;     /* of a separator, so far */
-    bool separated;    /* there was one, and no object behind it */
-    bool wants_item;   /* behind a comma */
-    struct buf object; /* without its items */
-    struct buf item;
+    size_t item_line; /* of the item that has begun, or will begin */
+    size_t line;      /* of what is looked at */
+    bool in_object;
+    bool has_failed; /* a part, which err says */
+    size_t dashes;   /* of a separator, so far */
+    bool separated;  /* there was one, and no object behind it */
 };
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
 
 static int refuse(const struct stream *stream, const char *why)
 {
@@ -48,73 +31,70 @@ static int refuse(const struct stream *stream, const char *why)
                      stream->place.document, stream->line, why);
 }
 
-/* Keeps strings and nesting in mind. */
-static void scan(struct stream *stream, char c)
+static int refuse_large(const struct stream *stream)
 {
-    if (stream->in_string) {
-        if (stream->escaped)
-            stream->escaped = false;
-        else if (c == '\\')
-            stream->escaped = true;
-        else if (c == '"')
-            stream->in_string = false;
-        return;
-    }
-    if (c == '"')
-        stream->in_string = true;
-    else if (c == '{' || c == '[')
-        stream->depth++;
-    else if (c == '}' || c == ']')
-        stream->depth--;
-}
-
-static int keep(const struct stream *stream, struct buf *part, char c)
-{
-    if (buf_append(part, &c, 1))
-        return 0;
     return error_set(stream->err, ERROR_TOO_LARGE,
                      "document %zu has more than 16 MiB in one object", stream->place.document);
 }
 
-static int hand_over(struct stream *stream, struct buf *part)
+static int hand_over(struct stream *stream, const char *text, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct yaml_place *place = &stream->place;
     const cJSON *object;
 
-    int r = json_parse(arena, part->data, part->len, &object, stream->err);
+    int r = json_parse(arena, text, len, &object, stream->err);
     if (r < 0 && place->item)
         return error_wrap(stream->err, "document %zu, item %zu, which begins at line %zu",
                           place->document, place->item, place->line);
     if (r < 0)
         return error_wrap(stream->err, "document %zu, which begins at line %zu", place->document,
                           place->line);
-    buf_clear(part);
     return stream->take(stream->ctx, place, (cJSON *)(uintptr_t)object, stream->err);
 }
 
-static size_t skip_back(const struct buf *text, size_t len)
+static int on_part(void *ctx, enum json_part part, const char *text, size_t len,
+                   struct error *err UNUSED)
 {
-    while (len && is_blank(text->data[len - 1]))
-        len--;
-    return len;
+    struct stream *stream = ctx;
+
+    if (part == JSON_PART_ENVELOPE) {
+        stream->in_object = false;
+        stream->place.item = 0;
+        stream->place.line = stream->object_line;
+    } else {
+        stream->place.item++;
+        stream->place.line = stream->item_line;
+        stream->item_line = stream->line;
+    }
+
+    int r = text ? hand_over(stream, text, len) : refuse_large(stream);
+
+    stream->has_failed = r < 0;
+    return r;
 }
 
-/* What the object ends with is the key "items" and its colon. Keys that are written with escape
- * sequences are others, as no program writes this one so. */
-static bool is_behind_items(const struct buf *object)
+/* Bytes of one line, behind which nothing of the object follows if they hold its end. */
+static size_t run_of(const char *bytes, size_t len)
 {
-    static const char ITEMS_KEY[] = "\"items\"";
-    size_t key_len = sizeof(ITEMS_KEY) - 1;
-    size_t len = skip_back(object, object->len);
+    size_t i = 0;
 
-    if (!len || object->data[len - 1] != ':')
-        return false;
-    len = skip_back(object, len - 1);
-    if (len < key_len || memcmp(object->data + len - key_len, ITEMS_KEY, key_len) != 0)
-        return false;
-    len = skip_back(object, len - key_len);
-    return len && (object->data[len - 1] == '{' || object->data[len - 1] == ',');
+    while (i < len && bytes[i] != '\n' && bytes[i] != '}')
+        i++;
+    return i < len ? i + 1 : len;
+}
+
+static int feed_object(struct stream *stream, const char *bytes, size_t len)
+{
+    struct error err = { 0 };
+
+    if (!json_splitter_is_in_part(stream->splitter))
+        stream->item_line = stream->line;
+
+    int r = json_splitter_feed(stream->splitter, bytes, len, &err);
+    if (r == 0 || stream->has_failed)
+        return r;
+    return r == -ERROR_TOO_LARGE ? refuse_large(stream) : refuse(stream, err.message);
 }
 
 static int begin_object(struct stream *stream)
@@ -123,9 +103,9 @@ static int begin_object(struct stream *stream)
     stream->place.item = 0;
     stream->separated = false;
     stream->object_line = stream->line;
-    stream->where = OBJECT;
-    scan(stream, '{');
-    return keep(stream, &stream->object, '{');
+    stream->in_object = true;
+    json_splitter_start(stream->splitter, JSON_SPLIT_VALUES);
+    return feed_object(stream, "{", 1);
 }
 
 static int feed_between(struct stream *stream, char c)
@@ -136,14 +116,14 @@ static int feed_between(struct stream *stream, char c)
         stream->dashes++;
         return 0;
     }
-    if (stream->dashes && !(is_separator && is_blank(c)))
+    if (stream->dashes && !(is_separator && json_is_blank(c)))
         return refuse(stream, "neither an object nor a line with '---'");
     if (is_separator) {
         stream->place.document += stream->separated;
         stream->separated = true;
         stream->dashes = 0;
     }
-    if (is_blank(c))
+    if (json_is_blank(c))
         return 0;
     if (c == '{')
         return begin_object(stream);
@@ -152,116 +132,50 @@ static int feed_between(struct stream *stream, char c)
                           "of its own");
 }
 
-static int feed_object(struct stream *stream, char c)
-{
-    bool opens_items =
-        c == '[' && !stream->in_string && stream->depth == 1 && is_behind_items(&stream->object);
-
-    scan(stream, c);
-    int r = keep(stream, &stream->object, c);
-    if (r < 0)
-        return r;
-    if (opens_items) {
-        stream->where = ITEMS;
-        stream->wants_item = false;
-    }
-    if (stream->depth)
-        return 0;
-    stream->where = BETWEEN;
-    stream->place.item = 0;
-    stream->place.line = stream->object_line;
-    return hand_over(stream, &stream->object);
-}
-
-static int end_items(struct stream *stream, char c)
-{
-    stream->where = OBJECT;
-    return feed_object(stream, c);
-}
-
-static int feed_item(struct stream *stream, char c)
-{
-    bool is_end = !stream->in_string && stream->depth == 2 && (c == ',' || c == ']' || c == '}');
-
-    if (!is_end) {
-        scan(stream, c);
-        return keep(stream, &stream->item, c);
-    }
-    int r = hand_over(stream, &stream->item);
-    if (r < 0)
-        return r;
-    stream->where = ITEMS;
-    stream->wants_item = c == ',';
-    return c == ',' ? 0 : end_items(stream, c);
-}
-
-static int feed_items(struct stream *stream, char c)
-{
-    if (is_blank(c))
-        return 0;
-    if (c == ',' || (stream->wants_item && (c == ']' || c == '}')))
-        return refuse(stream, "an item of 'items' is missing");
-    if (c == ']' || c == '}')
-        return end_items(stream, c);
-    stream->where = ITEM;
-    stream->place.item++;
-    stream->place.line = stream->line;
-    return feed_item(stream, c);
-}
-
-static int feed(struct stream *stream, char c)
-{
-    switch (stream->where) {
-    case BETWEEN:
-        return feed_between(stream, c);
-    case OBJECT:
-        return feed_object(stream, c);
-    case ITEMS:
-        return feed_items(stream, c);
-    case ITEM:
-        break;
-    }
-    return feed_item(stream, c);
-}
-
 static int end(struct stream *stream, FILE *file)
 {
     if (ferror(file))
         return error_set(stream->err, ERROR_INVALID, "not readable behind line %zu", stream->line);
-    if (stream->where != BETWEEN)
+    if (stream->in_object)
         return refuse(stream, "the end of an object is missing");
     return stream->dashes ? feed_between(stream, '\n') : 0;
+}
+
+static int feed(struct stream *stream, const char *bytes, size_t len)
+{
+    for (size_t i = 0, run; i < len; i += run) {
+        run = stream->in_object ? run_of(bytes + i, len - i) : 1;
+
+        int r = stream->in_object ? feed_object(stream, bytes + i, run)
+                                  : feed_between(stream, bytes[i]);
+        if (r < 0)
+            return r;
+        stream->line += bytes[i + run - 1] == '\n';
+    }
+    return 0;
 }
 
 static int read_chunks(struct stream *stream, struct input *input)
 {
     char bytes[CHUNK];
+    size_t len;
 
-    for (;;) {
-        size_t len = input_read(input, bytes, sizeof(bytes));
-
-        if (!len)
-            return end(stream, input->file);
-        for (size_t i = 0; i < len; i++) {
-            int r = feed(stream, bytes[i]);
-            if (r < 0)
-                return r;
-            stream->line += bytes[i] == '\n';
-        }
+    while ((len = input_read(input, bytes, sizeof(bytes)))) {
+        int r = feed(stream, bytes, len);
+        if (r < 0)
+            return r;
     }
+    return end(stream, input->file);
 }
 
 int json_stream_read(struct input *input, yaml_take_fn *take, void *ctx, struct error *err)
 {
-    struct stream stream = { .take = take,
-                             .ctx = ctx,
-                             .err = err,
-                             .line = 1,
-                             .object = BUF_INIT(MAX_TEXT),
-                             .item = BUF_INIT(MAX_TEXT) };
+    struct stream stream = { .take = take, .ctx = ctx, .err = err, .line = 1 };
+
+    stream.splitter = json_splitter_create(MAX_TEXT, on_part, &stream);
+
     int r = read_chunks(&stream, input);
 
-    buf_release(&stream.object);
-    buf_release(&stream.item);
+    json_splitter_destroy(stream.splitter);
     return r;
 }

@@ -38,14 +38,9 @@ static char peek(const struct scan *scan)
     return scan->at < scan->len ? scan->text[scan->at] : '\0';
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static char skip_blanks(struct scan *scan)
 {
-    while (scan->at < scan->len && is_blank(scan->text[scan->at]))
+    while (scan->at < scan->len && json_is_blank(scan->text[scan->at]))
         scan->at++;
     return peek(scan);
 }
@@ -91,9 +86,43 @@ size_t json_number_len(const char *text, size_t len)
 
 const char *json_end_of_string(const char *s, const char *end)
 {
+    const char *quote = memchr(s, '"', (size_t)(end - s));
+
+    if (quote && !memchr(s, '\\', (size_t)(quote - s)))
+        return quote;
     while (s < end && *s != '"')
         s += *s == '\\' && s + 1 < end ? 2 : 1;
     return s;
+}
+
+static const char *end_of_scalar(const char *at, const char *end)
+{
+    while (at < end && !json_is_blank(*at) && *at != ',' && *at != ']' && *at != '}')
+        at++;
+    return at;
+}
+
+const char *json_end_of_value(const char *at, const char *end)
+{
+    size_t depth = 0;
+
+    while (at < end) {
+        char c = *at++;
+
+        if (c == '"') {
+            at = json_end_of_string(at, end);
+            at += at < end;
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        } else if (!depth) {
+            return end_of_scalar(at, end);
+        }
+        if (!depth)
+            return at;
+    }
+    return end;
 }
 
 /* Four hexadecimal digits; moves on. */

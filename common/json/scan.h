@@ -1,4 +1,4 @@
-/* The text side of JSON, for this folder only: strict RFC 8259 checks and number tokens. */
+/* The text side of JSON, for this folder only: strict RFC 8259 checks, ends of strings and values, number tokens. */
 #pragma once
 
 #include "common/json/json.h"
@@ -18,8 +18,15 @@ int json_scan_legal(const char *text, size_t len, const char **ret_beyond,
 /* Length of the JSON number that text starts with; 0: none. */
 size_t json_number_len(const char *text, size_t len);
 
+static inline bool json_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* The quote that ends the string whose first byte s is, or end. */
 const char *json_end_of_string(const char *s, const char *end);
+/* Behind the value that begins here, in a text that json_scan has accepted. */
+const char *json_end_of_value(const char *at, const char *end);
 
 /* A key that the object has twice, or NULL. */
 const char *json_duplicate_key(const cJSON *object);

@@ -5,14 +5,9 @@
 #include "common/json/node.h"
 #include "common/json/scan.h"
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static const char *skip_blanks(const char *at, const char *end)
 {
-    while (at < end && is_blank(*at))
+    while (at < end && json_is_blank(*at))
         at++;
     return at;
 }
@@ -22,7 +17,7 @@ static struct json_slice without_blanks(const char *text, size_t len)
     const char *end = text + len;
     const char *begin = skip_blanks(text, end);
 
-    while (end > begin && is_blank(end[-1]))
+    while (end > begin && json_is_blank(end[-1]))
         end--;
     return (struct json_slice){ begin, (size_t)(end - begin) };
 }
@@ -57,38 +52,8 @@ char json_slice_kind(struct json_slice value)
 static const char *skip_string(const char *at, const char *end)
 {
     assert(*at == '"');
-    for (at++; at < end && *at != '"'; at++)
-        at += *at == '\\';
+    at = json_end_of_string(at + 1, end);
     return at < end ? at + 1 : end;
-}
-
-static const char *skip_container(const char *at, const char *end)
-{
-    size_t depth = 0;
-
-    while (at < end) {
-        if (*at == '"') {
-            at = skip_string(at, end);
-            continue;
-        }
-        if (*at == '[' || *at == '{')
-            depth++;
-        else if ((*at == ']' || *at == '}') && --depth == 0)
-            return at + 1;
-        at++;
-    }
-    return end;
-}
-
-static const char *skip_value(const char *at, const char *end)
-{
-    if (at < end && *at == '"')
-        return skip_string(at, end);
-    if (at < end && (*at == '[' || *at == '{'))
-        return skip_container(at, end);
-    while (at < end && !is_blank(*at) && *at != ',' && *at != ']' && *at != '}')
-        at++;
-    return at;
 }
 
 struct json_slice_iter json_slice_items(struct json_slice container)
@@ -119,7 +84,7 @@ bool json_slice_next(struct json_slice_iter *iter)
         at = skip_blanks(end, iter->end);
         at = skip_blanks(at + 1, iter->end); /* the colon */
     }
-    iter->at = skip_value(at, iter->end);
+    iter->at = json_end_of_value(at, iter->end);
     iter->value = (struct json_slice){ at, (size_t)(iter->at - at) };
     return true;
 }

@@ -2,7 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/kube/json_splitter.h"
+#include "common/json/json_splitter.h"
 #include "common/kube/status.h"
 #include "common/kube/watch.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/base/buf.h"
-#include "common/kube/json_splitter.h"
+#include "common/json/json_splitter.h"
 #include "common/kube/watch.h"
 
 /* Where the next list begins. */

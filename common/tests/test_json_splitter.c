@@ -1,7 +1,7 @@
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
-#include "common/kube/json_splitter.h"
+#include "common/json/json_splitter.h"
 #include "common/tests/suite.h"
 
 #define MAX_PART 40
@@ -98,9 +98,26 @@ static const struct example EXAMPLES[] = {
     { JSON_SPLIT_LIST, "{\"items\":[null]}", "", "'items' holds something else than objects" },
     { JSON_SPLIT_LIST, "{\"items\":[{},[]]}", "item {}\n",
       "'items' holds something else than objects" },
+    { JSON_SPLIT_LIST, "{\"items\":[,{}]}", "", "an item of 'items' is missing" },
+    { JSON_SPLIT_LIST, "{\"items\":[{},]}", "item {}\n", "an item of 'items' is missing" },
     { JSON_SPLIT_LIST, "[]", "", "not a JSON object" },
     { JSON_SPLIT_LIST, "404 page not found", "", "not a JSON object" },
     { JSON_SPLIT_LIST, "{}{}", "envelope {}\n", "bytes after the end of the list" },
+
+    { JSON_SPLIT_VALUES,
+      "{\"items\":[{\"a\":[1,\"],}\"]} , 3,null,[],\"\\\"]\"],\"kind\":\"List\"}",
+      "item {\"a\":[1,\"],}\"]} \nitem 3\nitem null\nitem []\nitem \"\\\"]\"\n"
+      "envelope {\"items\":[],\"kind\":\"List\"}\n",
+      NULL },
+    { JSON_SPLIT_VALUES, "{\"items\":[ ]}", "envelope {\"items\":[]}\n", NULL },
+    /* what is no JSON is for the parser to refuse */
+    { JSON_SPLIT_VALUES, "{\"items\":[{} {}]}", "item {} {}\nenvelope {\"items\":[]}\n", NULL },
+    { JSON_SPLIT_VALUES, "{\"items\":[1}}", "item 1\nenvelope {\"items\":[}}\n", NULL },
+    { JSON_SPLIT_VALUES, "{\"items\":[1,}}", "item 1\n", "an item of 'items' is missing" },
+    { JSON_SPLIT_VALUES, "{\"items\":[,1]}", "", "an item of 'items' is missing" },
+    { JSON_SPLIT_VALUES, "{\"items\":[\"0123456789012345678901234567890123456789\"]}",
+      "item too large (42)\nenvelope {\"items\":[]}\n", NULL },
+    { JSON_SPLIT_VALUES, "{}{}", "envelope {}\n", "bytes after the end of the list" },
 };
 
 static void check_example(const struct example *example, size_t first, size_t others)
@@ -191,6 +208,12 @@ START_TEST(an_envelope_over_its_limit_is_an_error)
     ck_assert_int_lt(json_splitter_feed(splitter, "}", 1, &err), 0);
     ck_assert_str_eq(buf_string(&parts), "");
     free(blanks);
+
+    json_splitter_start(splitter, JSON_SPLIT_VALUES); /* as long as a part */
+    ck_assert_int_eq(json_splitter_feed(splitter, "{\"a\":\"", 6, &err), 0);
+    for (int i = 6; i < MAX_PART; i++)
+        ck_assert_int_eq(json_splitter_feed(splitter, "x", 1, &err), 0);
+    ck_assert_int_eq(json_splitter_feed(splitter, "x", 1, &err), -ERROR_TOO_LARGE);
     json_splitter_destroy(splitter);
 }
 END_TEST

@@ -1,20 +1,19 @@
-#include "common/kube/json_splitter.h"
+#include "common/json/json_splitter.h"
 
 #include <stdbool.h>
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
+#include "common/json/scan.h"
 
 /* A buffer that has grown beyond this for one large part is given back after it. */
 #define KEEP_BYTES (64u << 10)
 
-static const char ITEMS[] = "items";
-
 /*
- *   DOCUMENTS   BETWEEN <-> PART
- *   LIST        BEFORE -> ENVELOPE <-> BETWEEN <-> PART
- *                            |
- *                            +-> DONE
+ *   DOCUMENTS       BETWEEN <-> PART
+ *   LIST, VALUES    BEFORE -> ENVELOPE <-> BETWEEN <-> PART
+ *                                |
+ *                                +-> DONE
  */
 enum place { BEFORE, ENVELOPE, BETWEEN, PART, DONE, FAILED };
 
@@ -30,18 +29,14 @@ struct json_splitter {
     size_t part_depth; /* the brackets around the part */
     bool in_string;
     bool escaped;
-    size_t key_match; /* how much of ITEMS the last string of the envelope has been; KEY_OTHER */
-    bool in_items_value;
+    char last; /* what came last in "items": '[', ',', or '\0' for an item */
 };
-
-#define KEY_OTHER sizeof(ITEMS)
 
 struct json_splitter *json_splitter_create(size_t max_part, json_part_fn *part, void *ctx)
 {
     struct json_splitter *splitter = xcalloc(1, sizeof(*splitter));
 
     splitter->part.max = max_part;
-    splitter->envelope.max = JSON_MAX_ENVELOPE;
     splitter->on_part = part;
     splitter->ctx = ctx;
     return splitter;
@@ -69,19 +64,18 @@ void json_splitter_start(struct json_splitter *splitter, enum json_split split)
 {
     drop_part(splitter);
     buf_release(&splitter->envelope);
+    splitter->envelope.max = split == JSON_SPLIT_LIST ? JSON_MAX_ENVELOPE : splitter->part.max;
     splitter->split = split;
-    splitter->place = split == JSON_SPLIT_LIST ? BEFORE : BETWEEN;
+    splitter->place = split == JSON_SPLIT_DOCUMENTS ? BETWEEN : BEFORE;
     splitter->depth = 0;
     splitter->part_depth = 0;
     splitter->in_string = false;
     splitter->escaped = false;
-    splitter->key_match = KEY_OTHER;
-    splitter->in_items_value = false;
 }
 
-static bool is_blank(char c)
+bool json_splitter_is_in_part(const struct json_splitter *splitter)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return splitter->place == PART;
 }
 
 /* Keeps strings and nesting in mind; the byte belongs to a part or to the envelope. */
@@ -104,25 +98,28 @@ static void scan(struct json_splitter *splitter, char c)
         splitter->depth--;
 }
 
-/* Keys of the envelope are compared as they pass, at any depth: what is deeper is followed by a
- * comma before the next key that counts. An escape matches nothing: the API server writes "items"
- * as it is. */
-static void match_key(struct json_splitter *splitter, char c, bool was_in_string)
+static size_t skip_back(const struct buf *text, size_t len)
 {
-    if (!was_in_string) {
-        if (c == '"')
-            splitter->key_match = 0;
-        else if (c == ':')
-            splitter->in_items_value = splitter->key_match == sizeof(ITEMS) - 1;
-        else if (c == ',')
-            splitter->in_items_value = false;
-        return;
-    }
-    if (splitter->in_string) /* not the closing quote */
-        splitter->key_match =
-            splitter->key_match < sizeof(ITEMS) - 1 && ITEMS[splitter->key_match] == c
-                ? splitter->key_match + 1
-                : KEY_OTHER;
+    while (len && json_is_blank(text->data[len - 1]))
+        len--;
+    return len;
+}
+
+/* The envelope ends with the key "items" and its colon. A key that is written with escape sequences is another one: no
+ * program writes "items" so. */
+static bool is_behind_items(const struct buf *envelope)
+{
+    static const char ITEMS_KEY[] = "\"items\"";
+    size_t key_len = sizeof(ITEMS_KEY) - 1;
+    size_t len = skip_back(envelope, envelope->len);
+
+    if (!len || envelope->data[len - 1] != ':')
+        return false;
+    len = skip_back(envelope, len - 1);
+    if (len < key_len || memcmp(envelope->data + len - key_len, ITEMS_KEY, key_len) != 0)
+        return false;
+    len = skip_back(envelope, len - key_len);
+    return len && (envelope->data[len - 1] == '{' || envelope->data[len - 1] == ',');
 }
 
 static int emit(struct json_splitter *splitter, enum json_part part, const char *text, size_t len,
@@ -140,14 +137,6 @@ static int fail(struct json_splitter *splitter, struct error *err, enum error_co
 {
     splitter->place = FAILED;
     return error_set(err, code, "%s", what);
-}
-
-static int keep_envelope(struct json_splitter *splitter, const char *bytes, size_t len,
-                         struct error *err)
-{
-    if (!buf_append(&splitter->envelope, bytes, len))
-        return fail(splitter, err, ERROR_TOO_LARGE, "list with too much besides its items");
-    return 0;
 }
 
 /* Throws the part away once it is too large, but goes on counting. */
@@ -170,13 +159,21 @@ static int end_part(struct json_splitter *splitter, const char *bytes, size_t le
 
     bool over = splitter->part_len > splitter->part.max;
     const char *text = over ? NULL : whole ? bytes : splitter->part.data;
-    bool is_list = splitter->split == JSON_SPLIT_LIST;
+    bool is_document = splitter->split == JSON_SPLIT_DOCUMENTS;
 
     splitter->place = BETWEEN;
-    int r = emit(splitter, is_list ? JSON_PART_ITEM : JSON_PART_DOCUMENT, text, splitter->part_len,
-                 err);
+    splitter->last = '\0';
+    int r = emit(splitter, is_document ? JSON_PART_DOCUMENT : JSON_PART_ITEM, text,
+                 splitter->part_len, err);
     drop_part(splitter);
     return r;
+}
+
+/* Behind a value of any kind; the byte is not part of it. */
+static bool ends_value(const struct json_splitter *splitter, char c)
+{
+    return splitter->split == JSON_SPLIT_VALUES && !splitter->in_string &&
+           splitter->depth == splitter->part_depth && (c == ',' || c == ']' || c == '}');
 }
 
 /* From here to the end of the part or of the bytes; returns how many were taken. */
@@ -184,8 +181,12 @@ static int feed_part(struct json_splitter *splitter, const char *bytes, size_t l
                      size_t *ret_taken, struct error *err)
 {
     for (size_t i = 0; i < len; i++) {
+        if (ends_value(splitter, bytes[i])) {
+            *ret_taken = i;
+            return end_part(splitter, bytes, i, err);
+        }
         scan(splitter, bytes[i]);
-        if (splitter->depth == splitter->part_depth) {
+        if (splitter->split != JSON_SPLIT_VALUES && splitter->depth == splitter->part_depth) {
             *ret_taken = i + 1;
             return end_part(splitter, bytes, i + 1, err);
         }
@@ -195,71 +196,73 @@ static int feed_part(struct json_splitter *splitter, const char *bytes, size_t l
     return 0;
 }
 
-static int feed_between(struct json_splitter *splitter, char c, struct error *err)
+static int feed_envelope(struct json_splitter *splitter, char c, struct error *err)
 {
-    bool is_list = splitter->split == JSON_SPLIT_LIST;
+    bool opens_items = c == '[' && !splitter->in_string && splitter->depth == 1 &&
+                       is_behind_items(&splitter->envelope);
 
-    if (is_blank(c) || (is_list && c == ','))
+    scan(splitter, c);
+    if (!buf_append(&splitter->envelope, &c, 1))
+        return fail(splitter, err, ERROR_TOO_LARGE, "list with too much besides its items");
+    if (opens_items) {
+        splitter->part_depth = splitter->depth;
+        splitter->last = c;
+    }
+    splitter->place = opens_items ? BETWEEN : ENVELOPE;
+    if (splitter->depth)
         return 0;
-    if (is_list && c == ']') {
-        splitter->depth--;
-        splitter->place = ENVELOPE;
-        return keep_envelope(splitter, &c, 1, err);
-    }
-    return fail(splitter, err, ERROR_INVALID,
-                is_list ? "'items' holds something else than objects" : "not a JSON object");
-}
-
-static int feed_envelope(struct json_splitter *splitter, const char *bytes, size_t len,
-                         size_t *ret_taken, struct error *err)
-{
-    size_t i = 0;
-
-    while (i < len && splitter->place == ENVELOPE) {
-        char c = bytes[i++];
-        bool was_in_string = splitter->in_string;
-        bool is_items = splitter->in_items_value && splitter->depth == 1;
-        scan(splitter, c);
-        match_key(splitter, c, was_in_string);
-        if (splitter->depth == 0) {
-            splitter->place = DONE;
-        } else if (is_items && !was_in_string && c == '[') {
-            splitter->part_depth = splitter->depth;
-            splitter->place = BETWEEN;
-        }
-    }
-    *ret_taken = i;
-
-    int r = keep_envelope(splitter, bytes, i, err);
-    if (r < 0 || splitter->place != DONE)
-        return r;
+    splitter->place = DONE;
     return emit(splitter, JSON_PART_ENVELOPE, splitter->envelope.data, splitter->envelope.len, err);
 }
 
-/* Takes at least one byte. */
+static int feed_between(struct json_splitter *splitter, char c, struct error *err)
+{
+    bool ends = c == ']' || (c == '}' && splitter->split == JSON_SPLIT_VALUES);
+
+    if (json_is_blank(c))
+        return 0;
+    if (splitter->split == JSON_SPLIT_DOCUMENTS)
+        return fail(splitter, err, ERROR_INVALID, "not a JSON object");
+    if (c == ',' ? splitter->last != '\0' : ends && splitter->last == ',')
+        return fail(splitter, err, ERROR_INVALID, "an item of 'items' is missing");
+    if (ends)
+        return feed_envelope(splitter, c, err);
+    if (c != ',')
+        return fail(splitter, err, ERROR_INVALID, "'items' holds something else than objects");
+    splitter->last = c;
+    return 0;
+}
+
+static bool begins_part(const struct json_splitter *splitter, char c)
+{
+    bool is_other = json_is_blank(c) || c == ',' || c == ']' || c == '}';
+
+    return c == '{' || (splitter->split == JSON_SPLIT_VALUES && !is_other);
+}
+
+/* Takes at least one byte, or ends a part. */
 static int step(struct json_splitter *splitter, const char *bytes, size_t len, size_t *ret_taken,
                 struct error *err)
 {
     *ret_taken = 1;
     switch (splitter->place) {
     case BETWEEN:
-        if (*bytes != '{')
+        if (!begins_part(splitter, *bytes))
             return feed_between(splitter, *bytes, err);
         splitter->place = PART;
         return feed_part(splitter, bytes, len, ret_taken, err);
     case PART:
         return feed_part(splitter, bytes, len, ret_taken, err);
     case BEFORE:
-        if (is_blank(*bytes))
+        if (json_is_blank(*bytes))
             return 0;
         if (*bytes != '{')
             return fail(splitter, err, ERROR_INVALID, "not a JSON object");
-        splitter->place = ENVELOPE;
-        return feed_envelope(splitter, bytes, len, ret_taken, err);
+        return feed_envelope(splitter, *bytes, err);
     case ENVELOPE:
-        return feed_envelope(splitter, bytes, len, ret_taken, err);
+        return feed_envelope(splitter, *bytes, err);
     case DONE:
-        return is_blank(*bytes)
+        return json_is_blank(*bytes)
                    ? 0
                    : fail(splitter, err, ERROR_INVALID, "bytes after the end of the list");
     case FAILED:
