@@ -2,12 +2,10 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <sys/socket.h>
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
-#include "common/base/version.h"
 
 /* Kept with each handle; 64 KiB if nothing is said. A large body goes out in several pieces. */
 #define UPLOAD_BUFFER (16L << 10)
@@ -19,11 +17,6 @@ struct curl_setup {
     struct curl_slist *connect_to; /* where tls-server-name really is; NULL: the URL says it */
     char *server;                  /* URL without a slash at its end */
 };
-
-static void init_libcurl(void)
-{
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
 
 static char *without_slash(const char *server)
 {
@@ -64,10 +57,9 @@ static void use_server_name(struct curl_setup *setup, const char *name)
 
 struct curl_setup *curl_setup_create(struct kube_config *config)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, init_libcurl);
-
     struct curl_setup *setup = xcalloc(1, sizeof(*setup));
+
+    curl_transfer_init();
     setup->config = config;
     setup->server = without_slash(kube_config_server(config));
     if (kube_config_tls_server_name(config))
@@ -110,7 +102,6 @@ static void set_tls(CURL *easy, const struct kube_config *config)
     const char *pinned_key = kube_config_pinned_key(config);
     bool verify = !kube_config_insecure(config) && !pinned_key;
 
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, verify ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, verify ? 2L : 0L);
     if (pinned_key) /* looked at whatever else is not */
@@ -139,7 +130,7 @@ static void set_proxy(CURL *easy, const struct kube_config *config)
 
 CURL *curl_setup_handle(const struct curl_setup *setup)
 {
-    CURL *easy = curl_easy_init();
+    CURL *easy = curl_handle_create();
     if (!easy)
         return NULL;
 
@@ -147,21 +138,16 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
     set_proxy(easy, setup->config);
     if (setup->connect_to)
         curl_easy_setopt(easy, CURLOPT_CONNECT_TO, setup->connect_to);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     /* Handles of a loop wait for the first connection to say that it is HTTP/2, and share it. In
      * clear text nothing says so before its first reply has ended, which may be a watch. */
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, str_has_prefix(setup->server, "https:") ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's 200 is not ours */
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CURL_SETUP_CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_S);
     curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, version_user_agent());
     return easy;
 }
 

@@ -2,9 +2,8 @@
  */
 #pragma once
 
-#include <curl/curl.h>
-
 #include "common/kube/config.h"
+#include "common/net/curl_transfer.h"
 
 /* The part of the configuration that does not change, worked out once. Shared by any threads. */
 struct curl_setup;
@@ -12,11 +11,9 @@ struct curl_setup *curl_setup_create(struct kube_config *config); /* config must
 void curl_setup_destroy(struct curl_setup *setup);
 
 /*
- * A new easy handle, NULL when libcurl refuses: TLS from memory, proxy, HTTP/2 on a shared
- * connection (PIPEWAIT), connect time-out, TCP keep-alive, no signals, no redirects. setup must
- * outlive it.
+ * A new handle (curl_handle_create), NULL when libcurl refuses: with TLS from memory, proxy, HTTP/2 on a
+ * shared connection (PIPEWAIT) and TCP keep-alive. setup must outlive it.
  */
-#define CURL_SETUP_CONNECT_TIMEOUT_MS 10000
 /* A peer that acknowledges nothing for so long is dead: its connection ends, with all streams. */
 #define CURL_SETUP_DEAD_PEER_MS 30000
 CURL *curl_setup_handle(const struct curl_setup *setup);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
-#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/curl_setup.h"
@@ -41,13 +40,6 @@ struct transport {
     struct lane *idle;
     struct lane *busy;
     unsigned idle_count;
-};
-
-/* What the callbacks of one transfer need. */
-struct transfer {
-    struct buf body;
-    bool is_read;   /* GET: harmless to send again */
-    bool connected; /* the request has begun to go out */
 };
 
 struct transport *transport_create(struct kube_config *config, uint32_t timeout_ms)
@@ -94,28 +86,6 @@ void transport_cancel(struct transport *transport)
     pthread_mutex_unlock(&transport->lock);
 }
 
-static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
-{
-    struct transfer *transfer = ctx;
-
-    return buf_append(&transfer->body, bytes, size * count) ? size * count : 0;
-}
-
-/*
- * The connection stands, the request goes out now. A second time means that libcurl found the
- * connection broken and tries another: a write that was sent once is not sent again, as nobody
- * knows what became of it.
- */
-static int on_connected(void *ctx, char *ip UNUSED, char *local_ip UNUSED, int port UNUSED,
-                        int local_port UNUSED)
-{
-    struct transfer *transfer = ctx;
-    bool again = transfer->connected;
-
-    transfer->connected = true;
-    return again && !transfer->is_read ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
-}
-
 static struct lane *lane_create(const struct curl_setup *setup)
 {
     struct lane *lane = xcalloc(1, sizeof(*lane));
@@ -127,8 +97,6 @@ static struct lane *lane_create(const struct curl_setup *setup)
         return NULL;
     }
     curl_easy_setopt(lane->easy, CURLOPT_ERRORBUFFER, lane->problem);
-    curl_easy_setopt(lane->easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(lane->easy, CURLOPT_PREREQFUNCTION, on_connected);
     return lane;
 }
 
@@ -200,42 +168,16 @@ void transport_close_idle(struct transport *transport, uint32_t idle_ms)
     }
 }
 
-static struct curl_slist *add_header(struct arena *arena, struct curl_slist *list, const char *name,
-                                     const char *value)
+static void add_headers(struct curl_transfer *transfer, struct arena *arena,
+                        const struct http_request *request)
 {
-    struct curl_slist *longer = curl_slist_append(list, arena_printf(arena, "%s: %s", name, value));
+    const char *accept = request->accept ? request->accept : "application/json";
 
-    assert(longer); /* out of memory, and nothing else */
-    return longer;
-}
-
-static struct curl_slist *headers_of(struct arena *arena, const struct http_request *request)
-{
-    struct curl_slist *list = NULL;
-
-    list =
-        add_header(arena, list, "Accept", request->accept ? request->accept : "application/json");
+    curl_transfer_add_header(transfer, arena_printf(arena, "Accept: %s", accept));
     if (request->content_type)
-        list = add_header(arena, list, "Content-Type", request->content_type);
-    list = curl_slist_append(list, "Expect:"); /* no round trip before a large body */
-    return list;
-}
-
-static void set_request(CURL *easy, const struct transport *transport,
-                        const struct http_request *request, const struct curl_slist *headers,
-                        struct transfer *transfer)
-{
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL);
-    curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    if (request->body) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
-    }
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)transport->timeout_ms);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
+        curl_transfer_add_header(transfer,
+                                 arena_printf(arena, "Content-Type: %s", request->content_type));
+    curl_transfer_add_header(transfer, "Expect:"); /* no round trip before a large body */
 }
 
 /* Runs the transfer that is in the multi handle; false: canceled. */
@@ -295,7 +237,7 @@ static const char *explain(const struct transport *transport, struct lane *lane,
 }
 
 static int transfer_error(const struct transport *transport, struct lane *lane, CURLcode code,
-                          const struct transfer *transfer, struct error *err)
+                          const struct curl_transfer *transfer, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *server = kube_config_server(transport->config);
@@ -311,40 +253,33 @@ static int transfer_error(const struct transport *transport, struct lane *lane, 
                      server, explain(transport, lane, code, arena));
 }
 
-static void read_response(struct arena *arena, CURL *easy, struct transfer *transfer,
+static void read_response(struct arena *arena, struct curl_transfer *transfer,
                           struct http_response *ret)
 {
-    long status = 0;
     curl_off_t retry_after_s = 0;
 
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    curl_easy_getinfo(transfer->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     if (retry_after_s > MAX_RETRY_AFTER_S)
         retry_after_s = MAX_RETRY_AFTER_S;
 
     *ret = (struct http_response){
-        .status = (int)status,
+        .status = curl_transfer_status(transfer),
         .retry_after_ms = retry_after_s > 0 ? (uint32_t)retry_after_s * 1000 : 0,
-        .body = transfer->body.data ? transfer->body.data : "",
-        .body_len = transfer->body.len,
     };
-    if (transfer->body.data) /* handed over, not copied: a page may be large */
-        arena_own(arena, transfer->body.data, free);
-    transfer->body.data = NULL;
+    ret->body = curl_transfer_take_body(transfer, arena, &ret->body_len);
 }
 
 static int run_request(struct transport *transport, struct lane *lane, struct arena *arena,
                        const struct http_request *request, struct http_response *ret,
                        struct error *err)
 {
-    struct transfer transfer = {
-        .body = BUF_INIT(TRANSPORT_MAX_REPLY),
-        .is_read = str_equal(request->method, "GET"),
-    };
-    struct curl_slist *headers = headers_of(arena, request);
+    struct curl_transfer transfer;
     CURLcode code = CURLE_OK;
 
-    set_request(lane->easy, transport, request, headers, &transfer);
+    curl_transfer_begin(&transfer, lane->easy, request->method, request->body, request->body_len,
+                        transport->timeout_ms, TRANSPORT_MAX_REPLY);
+    transfer.is_sent_once = !str_equal(request->method, "GET");
+    add_headers(&transfer, arena, request);
     lane->problem[0] = '\0';
     curl_multi_add_handle(lane->multi, lane->easy);
     bool finished = run_transfer(transport, lane, &code);
@@ -355,12 +290,10 @@ static int run_request(struct transport *transport, struct lane *lane, struct ar
     else if (code != CURLE_OK)
         r = transfer_error(transport, lane, code, &transfer, err);
     else
-        read_response(arena, lane->easy, &transfer, ret);
+        read_response(arena, &transfer, ret);
 
     curl_multi_remove_handle(lane->multi, lane->easy);
-    curl_easy_setopt(lane->easy, CURLOPT_HTTPHEADER, NULL);
-    curl_slist_free_all(headers);
-    buf_release(&transfer.body);
+    curl_transfer_end(&transfer);
     return r;
 }
 

@@ -1,18 +1,13 @@
 #include "common/net/http_client.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <curl/curl.h>
-
-#include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "common/base/version.h"
+#include "common/net/curl_transfer.h"
 
-#define CONNECT_TIMEOUT_MS 10000L
 /* Handles that wait for the next request, each with the connections that it has. */
 #define MAX_IDLE 16
 
@@ -22,11 +17,6 @@ static struct {
     size_t len;
 } idle = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void init_libcurl(void)
-{
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 static CURL *take_handle(void)
 {
     CURL *easy = NULL;
@@ -35,7 +25,7 @@ static CURL *take_handle(void)
     if (idle.len)
         easy = idle.handles[--idle.len];
     pthread_mutex_unlock(&idle.lock);
-    return easy ? easy : curl_easy_init();
+    return easy ? easy : curl_handle_create();
 }
 
 /* Without the options of its request, which may hold keys; connections stay. */
@@ -43,7 +33,7 @@ static void give_handle(CURL *easy)
 {
     bool kept;
 
-    curl_easy_reset(easy);
+    curl_handle_reset(easy);
     pthread_mutex_lock(&idle.lock);
     kept = idle.len < MAX_IDLE;
     if (kept)
@@ -53,54 +43,24 @@ static void give_handle(CURL *easy)
         curl_easy_cleanup(easy);
 }
 
-/* What the callbacks of one transfer need. */
-struct transfer {
-    struct buf body;
-    bool connected; /* the request has begun to go out */
-};
-
-static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
-{
-    struct transfer *transfer = ctx;
-
-    return buf_append(&transfer->body, bytes, size * count) ? size * count : 0;
-}
-
-static int on_connected(void *ctx, char *ip UNUSED, char *local_ip UNUSED, int port UNUSED,
-                        int local_port UNUSED)
-{
-    struct transfer *transfer = ctx;
-
-    transfer->connected = true;
-    return CURL_PREREQFUNC_OK;
-}
-
-static void add_header(struct curl_slist **list, const char *text)
-{
-    struct curl_slist *longer = curl_slist_append(*list, text);
-
-    assert(longer); /* out of memory, and nothing else */
-    *list = longer;
-}
-
 /* S3 wants the hash of the body as a header, and all x-amz-* headers in the signature. libcurl signs every
  * header that is named here, also one that is named to keep it from being sent ("Expect:"). */
-static struct curl_slist *headers_of(struct arena *arena, const struct http_client_request *request)
+static void add_headers(struct curl_transfer *transfer, struct arena *arena,
+                        const struct http_client_request *request)
 {
     const struct http_client_signature *signature = request->signature;
-    struct curl_slist *list = NULL;
     char hex[SHA256_HEX_LEN];
 
     if (request->body)
-        add_header(&list, "Content-Type: application/octet-stream");
+        curl_transfer_add_header(transfer, "Content-Type: application/octet-stream");
     if (!signature)
-        return list;
-    add_header(&list, arena_printf(arena, "x-amz-content-sha256: %s",
-                                   sha256_hex(request->body, request->body_len, hex)));
+        return;
+    curl_transfer_add_header(transfer,
+                             arena_printf(arena, "x-amz-content-sha256: %s",
+                                          sha256_hex(request->body, request->body_len, hex)));
     if (signature->session_token)
-        add_header(&list,
-                   arena_printf(arena, "x-amz-security-token: %s", signature->session_token));
-    return list;
+        curl_transfer_add_header(
+            transfer, arena_printf(arena, "x-amz-security-token: %s", signature->session_token));
 }
 
 static void set_signature(CURL *easy, struct arena *arena,
@@ -114,34 +74,19 @@ static void set_signature(CURL *easy, struct arena *arena,
     curl_easy_setopt(easy, CURLOPT_PASSWORD, signature->secret_key);
 }
 
-static void set_request(CURL *easy, const struct http_client_request *request,
-                        const struct curl_slist *headers, struct transfer *transfer)
+static void set_server(CURL *easy, const struct http_client_request *request)
 {
     curl_easy_setopt(easy, CURLOPT_URL, request->url);
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* what was checked is what is asked for */
-    if (request->body) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
-    }
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->redirects ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, request->only_https ? "https" : "http,https");
+    if (request->only_https)
+        curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "https");
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (request->ca_file) {
         curl_easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
     }
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, version_user_agent());
 }
 
 /* "https://host:port" of the URL: a query may hold what is secret. */
@@ -159,7 +104,7 @@ static const char *host_of(struct arena *arena, const char *url)
 }
 
 static int transfer_error(struct arena *arena, const struct http_client_request *request,
-                          const struct transfer *transfer, CURLcode code, struct error *err)
+                          const struct curl_transfer *transfer, CURLcode code, struct error *err)
 {
     const char *host = host_of(arena, request->url);
     enum error_code kind = transfer->connected ? ERROR_TIMEOUT : ERROR_UNAVAILABLE;
@@ -175,45 +120,30 @@ static int transfer_error(struct arena *arena, const struct http_client_request 
                      curl_easy_strerror(code));
 }
 
-static void read_reply(struct arena *arena, CURL *easy, struct transfer *transfer,
-                       struct http_client_reply *ret)
-{
-    long status = 0;
-
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    *ret = (struct http_client_reply){
-        .status = (int)status,
-        .body = transfer->body.data ? transfer->body.data : "",
-        .len = transfer->body.len,
-    };
-    if (transfer->body.data) /* handed over, not copied: it may be large */
-        arena_own(arena, transfer->body.data, free);
-    transfer->body.data = NULL;
-}
-
 int http_client_send(struct arena *arena, const struct http_client_request *request,
                      struct http_client_reply *ret, struct error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct transfer transfer = { .body = BUF_INIT(request->max_reply) };
+    struct curl_transfer transfer;
     int r = 0;
 
-    pthread_once(&once, init_libcurl);
     CURL *easy = take_handle();
     if (!easy)
         return error_set(err, ERROR_UNAVAILABLE, "libcurl gives no handle");
 
-    struct curl_slist *headers = headers_of(arena, request);
-    set_request(easy, request, headers, &transfer);
+    curl_transfer_begin(&transfer, easy, request->method, request->body, request->body_len,
+                        request->timeout_ms, request->max_reply);
+    set_server(easy, request);
     set_signature(easy, arena, request->signature);
+    add_headers(&transfer, arena, request);
 
     CURLcode code = curl_easy_perform(easy);
-    if (code != CURLE_OK)
+    if (code == CURLE_OK) {
+        ret->status = curl_transfer_status(&transfer);
+        ret->body = curl_transfer_take_body(&transfer, arena, &ret->len);
+    } else {
         r = transfer_error(arena, request, &transfer, code, err);
-    else
-        read_reply(arena, easy, &transfer, ret);
+    }
+    curl_transfer_end(&transfer);
     give_handle(easy);
-    curl_slist_free_all(headers);
-    buf_release(&transfer.body);
     return r;
 }

@@ -25,7 +25,7 @@ readonly LAYERS='
 common/base
 common/json           common/base/
 common/net            common/base/
-common/kube           common/base/ common/json/
+common/kube           common/base/ common/json/ common/net/curl_transfer.h
 common/schema         common/base/ common/json/ crds/
 common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
@@ -65,7 +65,8 @@ readonly NAMED_IN='common/base/version\.[ch]'
 
 # Outside libraries: what names them in a source, and the only files that may (tests are free).
 readonly LIBRARIES='
-#include.<curl/                        common/kube/curl_setup\.h|common/net/http_client\.c|bench/load\.c
+#include.<curl/                        common/net/curl_transfer\.h|bench/load\.c
+#include."common/net/curl_transfer\.h"   common/net/(curl_transfer|http_client)\.c|common/kube/curl_setup\.h
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
 #include.<gnutls/                      common/net/http_peer\.c
