@@ -6,9 +6,8 @@
 #include "common/base/clock.h"
 #include "common/net/http_internal.h"
 
-/* Connections of an old certificate are closed with their next answer; idle ones wait for it no
- * longer than this. */
-#define MAX_DRAIN_MS 120000
+/* libmicrohttpd tells of a connection as soon as it begins with it. If it cannot, nobody does. */
+#define LOST_MS 5000
 
 /* Accepted in one go, before anything else is looked at. */
 #define MAX_ACCEPTS 16
@@ -29,11 +28,9 @@ static int tick_ms(struct http_server *server)
 
 size_t http_load(struct http_server *server)
 {
-    size_t load = http_daemon_load(server->daemon);
-
-    for (size_t i = 0; i < server->draining_count; i++)
-        load += http_daemon_load(server->draining[i]);
-    return load;
+    if (server->pending && clock_monotonic_ms(&CLOCK_SYSTEM) - server->pending_ms > LOST_MS)
+        server->pending = 0;
+    return server->load + server->pending;
 }
 
 bool http_is_full(struct http_server *server)
@@ -53,17 +50,6 @@ static bool has_room(struct http_server *server)
     return room;
 }
 
-static bool is_drained(struct http_server *server, struct http_daemon *daemon)
-{
-    pthread_mutex_lock(&server->lock);
-
-    bool drained = clock_monotonic_ms(&CLOCK_SYSTEM) >= daemon->drain_deadline_ms ||
-                   http_daemon_load(daemon) == 0;
-
-    pthread_mutex_unlock(&server->lock);
-    return drained;
-}
-
 /* False: there are no descriptors or no memory, so it is of no use to try again at once. */
 static bool accept_some(struct http_server *server)
 {
@@ -75,53 +61,9 @@ static bool accept_some(struct http_server *server)
 
         if (fd < 0)
             return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-        http_daemon_add(server->daemon, fd, (const struct sockaddr *)&address, len);
+        http_daemon_add(server, fd, (const struct sockaddr *)&address, len);
     }
     return true;
-}
-
-static void remove_draining(struct http_server *server, size_t index)
-{
-    struct http_daemon *daemon = server->draining[index];
-
-    pthread_mutex_lock(&server->lock);
-    server->draining_count--;
-    for (size_t i = index; i < server->draining_count; i++)
-        server->draining[i] = server->draining[i + 1];
-    pthread_mutex_unlock(&server->lock);
-    http_daemon_stop(daemon); /* tells of its connections, so without the lock */
-}
-
-static void stop_drained(struct http_server *server)
-{
-    for (size_t i = 0; i < server->draining_count;) {
-        if (is_drained(server, server->draining[i]))
-            remove_draining(server, i);
-        else
-            i++;
-    }
-}
-
-/* What is accepted from now on is the next daemon's. */
-static void replace_daemon(struct http_server *server)
-{
-    pthread_mutex_lock(&server->lock);
-
-    bool wanted = server->next;
-
-    pthread_mutex_unlock(&server->lock);
-    if (!wanted)
-        return;
-    if (server->draining_count == HTTP_MAX_DRAINING)
-        remove_draining(server, 0);
-
-    pthread_mutex_lock(&server->lock);
-    server->daemon->drain_deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + MAX_DRAIN_MS;
-    server->draining[server->draining_count++] = server->daemon;
-    server->daemon = server->next;
-    server->next = NULL;
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
 }
 
 static bool is_over(struct http_server *server)
@@ -171,7 +113,6 @@ void *http_accept_thread(void *data)
 
             (void)eventfd_read(server->wake_fd, &count);
         }
-        replace_daemon(server);
         accepts = fds[1].fd < 0 || !fds[1].revents || admit(server);
 
         int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -180,7 +121,6 @@ void *http_accept_thread(void *data)
             continue; /* many connections come, and each wakes this thread */
         checked_ms = now_ms;
         http_connections_check(server);
-        stop_drained(server);
     }
     return NULL;
 }

@@ -22,6 +22,10 @@
 
 #define CLOSE_WAIT 8 /* TCP_CLOSE_WAIT, which the kernel's headers keep to themselves */
 
+/* Connections of an old certificate are closed with their next answer; idle ones wait for it no
+ * longer than this. */
+#define MAX_OLD_MS 120000
+
 struct seen {
     uint64_t bytes; /* received */
     uint64_t acked; /* of what was sent to it */
@@ -56,7 +60,7 @@ static void cut(struct http_connection *connection)
 bool http_strangers_are_full(struct http_server *server)
 {
     return server->options.max_strangers &&
-           server->strangers + server->daemon->pending >= server->options.max_strangers;
+           server->strangers + server->pending >= server->options.max_strangers;
 }
 
 /* Nobody looked at the listening socket: now there is room, or somebody who can make it. */
@@ -111,12 +115,11 @@ static int64_t deadline_from_now(const struct http_connection *connection, uint3
     return http_connection_time(connection, clock_monotonic_ms(&CLOCK_SYSTEM)) + ms;
 }
 
-static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connection *mhd, int fd)
+static struct http_connection *add(struct http_server *server, struct MHD_Connection *mhd, int fd)
 {
-    struct http_server *server = daemon->server;
     struct http_connection *connection = xcalloc(1, sizeof(*connection));
 
-    connection->daemon = daemon;
+    connection->server = server;
     connection->mhd = mhd;
     connection->fd = fd;
     connection->accepted_ms = connection->since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -129,17 +132,19 @@ static struct http_connection *add(struct http_daemon *daemon, struct MHD_Connec
     if (server->connections)
         server->connections->previous = connection;
     server->connections = connection;
-    daemon->connections++;
-    if (daemon->pending)
-        daemon->pending--;
+    server->load++;
+    if (server->pending)
+        server->pending--;
     wake_if_wanted(server);
+    connection->pair = http_pair_ref(server->pair);
     pthread_mutex_unlock(&server->lock);
+    http_pair_use(connection->pair, mhd);
     return connection;
 }
 
 static void remove_and_free(struct http_connection *connection)
 {
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
     if (connection->previous)
@@ -151,9 +156,10 @@ static void remove_and_free(struct http_connection *connection)
     wake_if_wanted(server);
     server->strangers -= !connection->is_known;
     thread_return(server, connection->thread);
-    connection->daemon->connections--;
+    server->load--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
+    http_pair_unref(connection->pair);
     free(connection);
 }
 
@@ -176,7 +182,7 @@ struct http_connection *http_connection_of(struct MHD_Connection *mhd)
 void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
     connection->is_stream = true;
@@ -214,7 +220,7 @@ static void begin(struct http_server *server, struct http_connection *connection
 void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
     begin(server, connection);
@@ -227,7 +233,7 @@ void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id)
 void http_connection_set_idle(struct MHD_Connection *mhd)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
     wake_if_wanted(server);
@@ -244,7 +250,7 @@ void http_connection_set_idle(struct MHD_Connection *mhd)
 void http_connection_set_handled(struct MHD_Connection *mhd, bool handled)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
     struct http_thread *thread = connection->thread;
     int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
@@ -265,7 +271,7 @@ static int64_t earned_ms(const struct http_server *server, uint64_t bytes)
 /* A client may send more than a request has, but not to be let alone. */
 static int64_t received_ms(const struct http_connection *connection, const struct seen *seen)
 {
-    const struct http_server *server = connection->daemon->server;
+    const struct http_server *server = connection->server;
     uint64_t bytes = seen->bytes - connection->bytes;
 
     return earned_ms(server, bytes < server->options.max_body ? bytes : server->options.max_body);
@@ -274,7 +280,7 @@ static int64_t received_ms(const struct http_connection *connection, const struc
 static bool is_overdue(const struct http_connection *connection, const struct seen *seen,
                        int64_t clock_ms)
 {
-    const struct http_server *server = connection->daemon->server;
+    const struct http_server *server = connection->server;
     int64_t now_ms = http_connection_time(connection, clock_ms);
 
     if (connection->deadline_ms == INT64_MAX || !connection->busy)
@@ -286,7 +292,7 @@ static bool is_overdue(const struct http_connection *connection, const struct se
 void http_connection_set_known(struct MHD_Connection *mhd)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
     if (!connection->is_known) {
@@ -300,7 +306,7 @@ void http_connection_set_known(struct MHD_Connection *mhd)
 void http_connection_hurry(struct MHD_Connection *mhd, uint32_t ms)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
 
@@ -314,7 +320,7 @@ void http_connection_hurry(struct MHD_Connection *mhd, uint32_t ms)
 void http_connection_set_read(struct MHD_Connection *mhd)
 {
     struct http_connection *connection = http_connection_of(mhd);
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
     pthread_mutex_lock(&server->lock);
     struct seen seen = look_at(connection->fd);
@@ -329,8 +335,7 @@ void http_connection_set_read(struct MHD_Connection *mhd)
  * it is known before its headers are complete, so that no limit for one client can hold it back. */
 static bool is_half_said(const struct http_connection *connection, int64_t clock_ms)
 {
-    int64_t begun_ms =
-        connection->deadline_ms - connection->daemon->server->options.request_timeout_ms;
+    int64_t begun_ms = connection->deadline_ms - connection->server->options.request_timeout_ms;
 
     return connection->is_known && connection->busy && !connection->id &&
            http_connection_time(connection, clock_ms) - begun_ms >= STRANGER_MS;
@@ -392,6 +397,17 @@ static bool holds_up_stop(struct http_connection *connection, int64_t clock_ms)
     return now_ms - connection->stop_ms >= stop_patience_ms(connection);
 }
 
+bool http_connection_is_old(const struct http_connection *connection)
+{
+    return connection->pair != connection->server->pair;
+}
+
+static bool is_too_old(const struct http_connection *connection, int64_t now_ms)
+{
+    return http_connection_is_old(connection) &&
+           now_ms - connection->server->pair_since_ms >= MAX_OLD_MS;
+}
+
 void http_connections_check(struct http_server *server)
 {
     int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -408,8 +424,9 @@ void http_connections_check(struct http_server *server)
         if (!c->busy && seen.bytes > c->bytes)
             begin(server, c);
         /* libmicrohttpd forgets the end of a client that it saw while it answered. */
-        if (!c->is_cut && (is_overdue(c, &seen, now_ms) || (!c->busy && seen.is_last) ||
-                           (server->stopping && holds_up_stop(c, now_ms))))
+        if (!c->is_cut &&
+            (is_overdue(c, &seen, now_ms) || is_too_old(c, now_ms) || (!c->busy && seen.is_last) ||
+             (server->stopping && holds_up_stop(c, now_ms))))
             cut(c);
     }
     pthread_mutex_unlock(&server->lock);

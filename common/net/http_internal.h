@@ -10,26 +10,21 @@
 #include "common/base/buf.h"
 #include "common/net/http_server.h"
 
-/* Certificates may change faster than old connections end; then the oldest are ended. */
-#define HTTP_MAX_DRAINING 4
-
 /* How often deadlines are looked at: an eighth of the time-out, within these. */
 #define HTTP_MIN_TICK_MS 5
 #define HTTP_MAX_TICK_MS 500
 /* And while the server stops: somebody waits for that. */
 #define HTTP_STOP_TICK_MS 20
 
-/* One daemon of libmicrohttpd: a pair of certificate and key, and the connections made with it. */
-struct http_daemon {
-    struct http_server *server;
-    struct MHD_Daemon *mhd;
-    int64_t drain_deadline_ms; /* once it is replaced */
-    /* With the server's lock: */
-    size_t connections;
-    size_t pending;     /* given to libmicrohttpd, which has not begun with them yet */
-    int64_t pending_ms; /* when the last one was given */
-    bool ends;          /* nothing waits in it any more */
-};
+/* http_pair.c; NULL: no TLS, which all of them accept. Any thread. */
+struct http_pair;
+/* ERROR_INVALID: the two are not a usable pair. client_ca: NULL: clients are asked for no certificate. */
+int http_pair_create(const char *cert_pem, const char *key_pem, const char *client_ca,
+                     struct http_pair **ret, struct error *err) MUST_CHECK;
+struct http_pair *http_pair_ref(struct http_pair *pair);
+void http_pair_unref(struct http_pair *pair);
+/* Before the handshake. pair must outlive the connection. */
+void http_pair_use(struct http_pair *pair, struct MHD_Connection *mhd);
 
 /*
  * A thread of libmicrohttpd. Its time stands still while a handler keeps it, because that is the server's
@@ -61,7 +56,8 @@ enum http_waits { HTTP_WAITS_NOT, HTTP_WAITS_FOR_ROOM, HTTP_WAITS_FOR_ANSWER };
  */
 struct http_connection {
     struct http_connection *next, *previous;
-    struct http_daemon *daemon;
+    struct http_server *server;
+    struct http_pair *pair; /* of its handshake */
     int fd;
     struct http_thread *thread; /* that serves it */
     bool busy, is_cut;
@@ -88,6 +84,7 @@ struct http_request;
 
 struct http_server {
     struct http_server_options options; /* defaults filled in; address and pair are not kept */
+    struct MHD_Daemon *mhd;
     int listen_fd;
     unsigned port;
     int wake_fd;
@@ -96,13 +93,13 @@ struct http_server {
 
     pthread_mutex_t lock; /* for everything below */
     pthread_cond_t changed;
-    struct http_daemon
-        *draining[HTTP_MAX_DRAINING]; /* oldest first; changed by the acceptor only */
-    size_t draining_count;
-    struct http_daemon *daemon;          /* changed by the acceptor only */
-    struct http_daemon *next;            /* is to replace it; NULL again when it has */
-    struct http_connection *connections; /* of all daemons */
-    size_t strangers;                    /* of the connections */
+    struct http_pair *pair; /* of what is accepted from now on */
+    int64_t pair_since_ms;
+    struct http_connection *connections;
+    size_t load;             /* of the connections */
+    size_t strangers;        /* of them */
+    size_t pending;          /* given to libmicrohttpd, which has not begun with them yet */
+    int64_t pending_ms;      /* when the last one was given */
     bool wants_room;         /* the acceptor does not look at its socket until there is some */
     size_t waiting_for_room; /* of them, too */
     struct http_thread *threads;
@@ -112,18 +109,17 @@ struct http_server {
     bool over;         /* the acceptor may go */
 };
 
-/* http_daemon.c; NULL pair: plain HTTP. */
+/* http_daemon.c: libmicrohttpd's part of the server. The pair, if there is one, is that of server->pair. */
 int http_daemon_start(struct http_server *server, const char *cert_pem, const char *key_pem,
-                      struct http_daemon **ret, struct error *err) MUST_CHECK;
-size_t http_daemon_load(struct http_daemon *daemon); /* connections and pending; with the lock */
+                      struct error *err) MUST_CHECK;
 /* Takes the descriptor: it is closed if nothing can be done with it. */
-void http_daemon_add(struct http_daemon *daemon, int fd, const struct sockaddr *address,
+void http_daemon_add(struct http_server *server, int fd, const struct sockaddr *address,
                      socklen_t len);
-void http_daemon_stop(struct http_daemon *daemon); /* closes its connections, frees; NULL is fine */
+void http_daemon_stop(struct http_server *server); /* closes all connections */
 
-/* http_accept.c: the server's thread that accepts, cuts what is overdue, and replaces daemons. */
+/* http_accept.c: the server's thread that accepts, and cuts what is overdue. */
 void *http_accept_thread(void *data);
-size_t http_load(struct http_server *server);  /* of all daemons; with the lock */
+size_t http_load(struct http_server *server);  /* connections and pending; with the lock */
 bool http_is_full(struct http_server *server); /* of connections, or of strangers; with the lock */
 
 /* http_connection.c */
@@ -152,13 +148,16 @@ void http_connection_hurry(struct MHD_Connection *mhd,
                            uint32_t ms); /* it has no longer than that */
 /* Cuts what is overdue; with stopping what is idle, too. */
 void http_connections_check(struct http_server *server);
+/* Its pair is not the server's any more: it has one more answer. With the lock. */
+bool http_connection_is_old(const struct http_connection *connection);
 
 /* http_wait.c; all but http_server_wake() with the lock. */
 /* The connection's own thread. false: nothing waits here (any more), or it is granted already. */
 bool http_wait(struct http_connection *connection, enum http_waits what);
 void http_wait_check(struct http_connection *connection,
-                     int64_t now_ms);               /* it waited for too long */
-void http_wait_end_all(struct http_daemon *daemon); /* and none waits in it from now on */
+                     int64_t now_ms); /* it waited for too long */
+void http_wait_end_all(
+    struct http_server *server); /* which is stopping, so that none waits from now on */
 /* Room for a body, in the order in which it was asked for. false: none now. */
 bool http_room_take(struct http_server *server, size_t len);
 void http_room_return(struct http_server *server, size_t len);

@@ -9,7 +9,6 @@
 
 /* From its first line to the last byte of the answer. */
 struct http_request {
-    struct http_daemon *daemon;
     struct http_server *server;
     struct MHD_Connection *mhd;
     struct arena *arena;
@@ -27,13 +26,11 @@ struct http_request {
 
 void *http_request_begin(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
-    struct http_daemon *daemon = ctx;
     struct http_request *request = xcalloc(1, sizeof(*request));
     size_t path_len = strcspn(uri, "?");
-    struct http_server *server = daemon->server;
+    struct http_server *server = ctx;
 
     request->mhd = connection;
-    request->daemon = daemon;
     request->server = server;
     pthread_mutex_lock(&server->lock);
     request->id = ++server->last_id;
@@ -50,14 +47,14 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* Refused, or answered by a daemon that has been replaced, or by a server that ends. */
+/* Refused, or answered with an old certificate, or by a server that ends. */
 static bool is_last(const struct http_request *request)
 {
     struct http_server *server = request->server;
 
     pthread_mutex_lock(&server->lock);
 
-    bool ends = request->daemon != server->daemon || server->stopping;
+    bool ends = http_connection_is_old(http_connection_of(request->mhd)) || server->stopping;
 
     pthread_mutex_unlock(&server->lock);
     return ends || request->refusal;

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "common/base/alloc.h"
+#include "common/base/clock.h"
 #include "common/base/cond.h"
 #include "common/net/http_internal.h"
 #include "common/net/http_listen.h"
@@ -41,6 +42,7 @@ static void release(struct http_server *server)
         close(server->wake_fd);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
+    http_pair_unref(server->pair);
     free(server->client_ca);
     free(server);
 }
@@ -73,12 +75,15 @@ int http_server_start(const struct http_server_options *options, struct http_ser
     cond_init(&server->changed);
 
     int r = http_listen(options->address, &server->listen_fd, &server->port, err);
+    if (r == 0 && (options->cert_pem || options->key_pem))
+        r = http_pair_create(options->cert_pem, options->key_pem, server->client_ca, &server->pair,
+                             err);
     if (r == 0)
-        r = http_daemon_start(server, options->cert_pem, options->key_pem, &server->daemon, err);
+        r = http_daemon_start(server, options->cert_pem, options->key_pem, err);
     if (r == 0)
         r = start_acceptor(server, err);
     if (r < 0) {
-        http_daemon_stop(server->daemon);
+        http_daemon_stop(server);
         release(server);
         return r;
     }
@@ -108,9 +113,7 @@ void http_server_stop(struct http_server *server)
         return;
     stop_connections(server);
     pthread_join(server->acceptor, NULL);
-    http_daemon_stop(server->daemon);
-    for (size_t i = 0; i < server->draining_count; i++)
-        http_daemon_stop(server->draining[i]);
+    http_daemon_stop(server);
     release(server);
 }
 
@@ -128,16 +131,16 @@ int http_server_host(const struct http_server *server, struct arena *arena, cons
 int http_server_set_pair(struct http_server *server, const char *cert_pem, const char *key_pem,
                          struct error *err)
 {
-    struct http_daemon *daemon;
-    int r = http_daemon_start(server, cert_pem, key_pem, &daemon, err);
+    struct http_pair *pair;
+    int r = http_pair_create(cert_pem, key_pem, server->client_ca, &pair, err);
     if (r < 0)
         return r;
 
     pthread_mutex_lock(&server->lock);
-    server->next = daemon;
-    (void)eventfd_write(server->wake_fd, 1);
-    while (server->next)
-        pthread_cond_wait(&server->changed, &server->lock);
+    struct http_pair *old = server->pair;
+    server->pair = pair;
+    server->pair_since_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     pthread_mutex_unlock(&server->lock);
+    http_pair_unref(old);
     return 0;
 }

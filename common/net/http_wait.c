@@ -11,10 +11,9 @@
  */
 bool http_wait(struct http_connection *connection, enum http_waits what)
 {
-    struct http_server *server = connection->daemon->server;
+    struct http_server *server = connection->server;
 
-    if (!server->options.wait_ms || server->stopping || connection->daemon->ends ||
-        connection->is_granted)
+    if (!server->options.wait_ms || server->stopping || connection->is_granted)
         return false;
     connection->waits = what;
     connection->waits_since_ms =
@@ -29,7 +28,7 @@ static void wake(struct http_connection *connection)
 {
     int64_t now_ms = http_connection_time(connection, clock_monotonic_ms(&CLOCK_SYSTEM));
 
-    connection->daemon->server->waiting_for_room -= connection->waits == HTTP_WAITS_FOR_ROOM;
+    connection->server->waiting_for_room -= connection->waits == HTTP_WAITS_FOR_ROOM;
     connection->waits = HTTP_WAITS_NOT;
     connection->deadline_ms += now_ms - connection->waits_since_ms;
     MHD_resume_connection(connection->mhd);
@@ -37,7 +36,7 @@ static void wake(struct http_connection *connection)
 
 void http_wait_check(struct http_connection *connection, int64_t now_ms)
 {
-    const struct http_server *server = connection->daemon->server;
+    const struct http_server *server = connection->server;
 
     int64_t waited_ms = http_connection_time(connection, now_ms) - connection->waits_since_ms;
 
@@ -45,11 +44,10 @@ void http_wait_check(struct http_connection *connection, int64_t now_ms)
         wake(connection);
 }
 
-void http_wait_end_all(struct http_daemon *daemon)
+void http_wait_end_all(struct http_server *server)
 {
-    daemon->ends = true;
-    for (struct http_connection *c = daemon->server->connections; c; c = c->next) {
-        if (c->daemon == daemon && c->waits)
+    for (struct http_connection *c = server->connections; c; c = c->next) {
+        if (c->waits)
             wake(c);
     }
 }

@@ -269,7 +269,7 @@ START_TEST(no_request_fails_while_certificates_are_handed_over)
 }
 END_TEST
 
-START_TEST(more_rotations_than_may_drain_end_the_oldest)
+START_TEST(connections_of_many_pairs_have_one_more_answer_each)
 {
     CURL *curls[8];
     struct error err = { 0 };
@@ -282,7 +282,10 @@ START_TEST(more_rotations_than_may_drain_end_the_oldest)
             http_server_set_pair(server, cert_pem[i % PAIRS], key_pem[i % PAIRS], &err), 0);
     }
     for (size_t i = 0; i < ARRAY_LEN(curls); i++) {
-        ck_assert_int_eq(request(curls[i]), CURLE_OK); /* curl connects anew where it must */
+        ck_assert_int_eq(request(curls[i]), CURLE_OK);
+        ck_assert_int_eq(connections_made(curls[i]), 0);
+        ck_assert_int_eq(request(curls[i]), CURLE_OK);
+        ck_assert_int_eq(connections_made(curls[i]), 1);
         curl_easy_cleanup(curls[i]);
     }
 }
@@ -381,7 +384,7 @@ int main(void)
     tcase_add_test(tcase, an_unusable_pair_is_refused_and_the_old_one_serves_on);
     tcase_add_loop_test(tcase, tls_before_1_2_is_refused, 0, 3);
     tcase_add_loop_test(tcase, no_request_fails_while_certificates_are_handed_over, 1, 3);
-    tcase_add_test(tcase, more_rotations_than_may_drain_end_the_oldest);
+    tcase_add_test(tcase, connections_of_many_pairs_have_one_more_answer_each);
     tcase_add_test(tcase, a_client_that_does_not_shake_hands_is_cut);
     tcase_add_loop_test(tcase, stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole, 0,
                         (int)ARRAY_LEN(HALVES));

@@ -69,7 +69,7 @@ readonly LIBRARIES='
 #include."common/net/curl_transfer\.h"   common/net/(curl_transfer|http_client)\.c|common/kube/curl_setup\.h
 #include."common/kube/curl_setup\.h"   common/kube/(curl_setup|transport|watch_loop)\.c
 #include.<microhttpd\.h>               common/net/http_[a-z]*\.[ch]
-#include.<gnutls/                      common/net/http_peer\.c
+#include.<gnutls/                      common/net/http_(pair|peer)\.c
 #include.<sqlite3\.h>                  standalone/store/[a-z_]*\.[ch]
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]|bench/fleet/links\.c
 #include.<yaml\.h>                     common/json/yaml\.c
