@@ -20,14 +20,20 @@
 /* While memory is full. All copies come again with each recall, so not more often. */
 #define RECALL_LATE_MS 60000
 
+/* Hashes of the names of copies: each may come more than once. */
+struct names {
+    uint64_t *hashes;
+    size_t len;
+};
+
 /* The messages of one source under one key. */
 struct share {
     struct share *next;
-    size_t here;         /* messages in memory that take capacity */
-    size_t copies;       /* of them, those that are held and have a copy */
-    uint64_t *elsewhere; /* hashes of the names of these copies, as far as they came since the last
-                            recall: each may come more than once */
-    size_t elsewhere_len;
+    size_t here;            /* messages in memory that take capacity */
+    size_t copies;          /* of them, those that are held and have a copy */
+    struct names elsewhere; /* that came, or left memory, since the last recall */
+    struct names
+        recalled; /* that were elsewhere when the last recall began, and did not come yet */
     char source[];
 };
 
@@ -38,6 +44,7 @@ struct item {
     struct mail mail; /* kind, source and body point into bytes */
     size_t size;
     bool held;
+    bool shown;       /* by a peek */
     int64_t again_ms; /* see mailbox_overdue */
     char *copy;       /* name of the durable copy; NULL: none. Then it is held, and in copies */
     char bytes[];
@@ -48,10 +55,10 @@ struct box {
     struct items items; /* oldest first */
     size_t len;
     struct share *shares;
-    size_t elsewhere; /* sum of its shares */
-    size_t recalled;  /* were elsewhere when the last recall began */
-    bool wanted;      /* the last recall chose it */
-    uint64_t turn;    /* rises over the mailbox: when a copy of it was held last; 0: never */
+    size_t elsewhere; /* sums of its shares */
+    size_t recalled;
+    bool wanted;   /* the last recall chose it */
+    uint64_t turn; /* rises over the mailbox: when a copy of it was held last; 0: never */
 };
 
 struct released {
@@ -76,7 +83,8 @@ struct mailbox {
         copies; /* held ones with a copy, the one that is held for the longest time first */
     uint64_t last_turn;
     bool elsewhere; /* some of some box may be */
-    int64_t recalled_ms;
+    int64_t
+        recalled_ms; /* when the last recall began, or the last copy came that it was to bring */
     struct released *released;
     size_t released_len;
     uint64_t last_sequence;
@@ -109,7 +117,8 @@ static void box_destroy(void *value)
         struct share *share = box->shares;
 
         box->shares = share->next;
-        free(share->elsewhere);
+        free(share->elsewhere.hashes);
+        free(share->recalled.hashes);
         free(share);
     }
     free(box);
@@ -289,13 +298,32 @@ static struct item *detach(struct mailbox *mailbox, struct item *item)
 }
 
 /* The place of this copy, or the end. */
-static size_t find_elsewhere(const struct share *share, uint64_t hash)
+static size_t names_find(const struct names *names, uint64_t hash)
 {
     size_t i = 0;
 
-    while (i < share->elsewhere_len && share->elsewhere[i] != hash)
+    while (i < names->len && names->hashes[i] != hash)
         i++;
     return i;
+}
+
+static void names_add(struct names *names, uint64_t hash)
+{
+    size_t len = names->len;
+
+    if ((len & (len - 1)) == 0) /* full at each power of two */
+        names->hashes = xrealloc(names->hashes, (len ? 2 * len : 1) * sizeof(hash));
+    names->hashes[names->len++] = hash;
+}
+
+static bool names_remove(struct names *names, uint64_t hash)
+{
+    size_t i = names_find(names, hash);
+
+    if (i == names->len)
+        return false;
+    names->hashes[i] = names->hashes[--names->len];
+    return true;
 }
 
 /* Beyond key_messages they are not counted. */
@@ -303,26 +331,28 @@ static void add_elsewhere(struct mailbox *mailbox, struct box *box, struct share
                           const char *copy)
 {
     uint64_t hash = map_hash(copy);
-    size_t len = share->elsewhere_len;
+    size_t len = share->elsewhere.len;
 
     mailbox->elsewhere = true;
     pthread_cond_broadcast(&mailbox->changed);
-    if (len >= mailbox->limits.key_messages || find_elsewhere(share, hash) < len)
+    if (len >= mailbox->limits.key_messages || names_find(&share->elsewhere, hash) < len)
         return;
-    if ((len & (len - 1)) == 0) /* full at each power of two */
-        share->elsewhere = xrealloc(share->elsewhere, (len ? 2 * len : 1) * sizeof(hash));
-    share->elsewhere[share->elsewhere_len++] = hash;
+    names_add(&share->elsewhere, hash);
     box->elsewhere++;
 }
 
-static void remove_elsewhere(struct box *box, struct share *share, const char *copy)
+/* It came: it is not elsewhere, as far as is known. */
+static void remove_elsewhere(struct mailbox *mailbox, struct box *box, struct share *share,
+                             const char *copy, int64_t came_ms)
 {
-    size_t i = find_elsewhere(share, map_hash(copy));
+    uint64_t hash = map_hash(copy);
 
-    if (i == share->elsewhere_len)
+    box->elsewhere -= names_remove(&share->elsewhere, hash);
+    if (!names_remove(&share->recalled, hash))
         return;
-    share->elsewhere[i] = share->elsewhere[--share->elsewhere_len];
-    box->elsewhere--;
+    box->recalled--;
+    if (mailbox->recalled_ms < came_ms)
+        mailbox->recalled_ms = came_ms;
 }
 
 /* Makes room for a copy of this size by moving those elsewhere that are held for the longest time. */
@@ -368,6 +398,12 @@ static void supersede(struct mailbox *mailbox, struct item *older, struct item *
     item_destroy(detach(mailbox, older));
 }
 
+/* Wherever they are. */
+static size_t len_of(const struct share *share)
+{
+    return share->here + share->elsewhere.len + share->recalled.len;
+}
+
 static enum mailbox_verdict judge(const struct mailbox *mailbox, struct box *box,
                                   const struct item *item)
 {
@@ -375,7 +411,7 @@ static enum mailbox_verdict judge(const struct mailbox *mailbox, struct box *box
 
     if (item->mail.supersedes)
         return MAILBOX_TAKEN;
-    if (share->here + share->elsewhere_len >= mailbox->limits.key_messages)
+    if (len_of(share) >= mailbox->limits.key_messages)
         return MAILBOX_TOO_MANY;
     return has_capacity(mailbox, item->size) ? MAILBOX_TAKEN : MAILBOX_FULL;
 }
@@ -417,6 +453,11 @@ static void copy_mail(struct arena *arena, const struct mail *mail, struct mail 
     ret->came_ms = mail->came_ms;
 }
 
+static bool is_elsewhere(const struct box *box)
+{
+    return box->elsewhere || box->recalled;
+}
+
 size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *key,
                     struct mail **ret)
 {
@@ -429,10 +470,14 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
 
     if (box && box->len) {
         *ret = arena_array(arena, struct mail, box->len);
-        const struct item *item = TAILQ_FIRST(&box->items);
+        struct item *item = TAILQ_FIRST(&box->items);
 
-        for (; item; item = TAILQ_NEXT(item, in_box))
+        for (; item; item = TAILQ_NEXT(item, in_box)) {
+            if (item->mail.supersedes && is_elsewhere(box))
+                continue;
+            item->shown = true;
             copy_mail(arena, &item->mail, &(*ret)[count++]);
+        }
     }
     pthread_mutex_unlock(&mailbox->lock);
     return count;
@@ -458,20 +503,25 @@ static void release(struct mailbox *mailbox, char *copy)
 static void take_up_to(struct mailbox *mailbox, struct box *box, uint64_t up_to_sequence,
                        struct items *ret)
 {
-    struct item *item;
+    struct item *item = TAILQ_FIRST(&box->items);
 
-    while ((item = TAILQ_FIRST(&box->items)) && item->mail.sequence <= up_to_sequence) {
-        detach(mailbox, item);
-        release(mailbox, TAKE(item->copy));
-        TAILQ_INSERT_TAIL(ret, item, in_box);
+    while (item && item->mail.sequence <= up_to_sequence) {
+        struct item *next = TAILQ_NEXT(item, in_box);
+
+        if (!item->mail.supersedes || item->shown || up_to_sequence == UINT64_MAX) {
+            detach(mailbox, item);
+            release(mailbox, TAKE(item->copy));
+            TAILQ_INSERT_TAIL(ret, item, in_box);
+        }
+        item = next;
     }
 }
 
 static void forget_elsewhere(struct box *box)
 {
     for (struct share *share = box->shares; share; share = share->next)
-        share->elsewhere_len = 0;
-    box->elsewhere = 0;
+        share->elsewhere.len = share->recalled.len = 0;
+    box->elsewhere = box->recalled = 0;
 }
 
 void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequence)
@@ -484,10 +534,8 @@ void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequen
 
     if (box) {
         take_up_to(mailbox, box, up_to_sequence, &done);
-        if (up_to_sequence == UINT64_MAX) { /* a recall brings what is elsewhere to its end */
+        if (up_to_sequence == UINT64_MAX) /* a recall brings what is elsewhere to its end */
             forget_elsewhere(box);
-            box->recalled = 0;
-        }
         remove_if_empty(mailbox, key, box);
     }
     pthread_cond_broadcast(&mailbox->changed);
@@ -639,6 +687,7 @@ void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mai
     struct item *same = find(box, &item->mail);
     bool has_copy = same && same->copy;
 
+    remove_elsewhere(mailbox, box, share, copy, mail->came_ms);
     if (!has_copy &&
         ((same && same->held) || may_hold_copy(mailbox, box, share, same, item->size))) {
         if (!same) {
@@ -647,7 +696,6 @@ void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mai
         }
         set_held(mailbox, same);
         set_copy(mailbox, same, copy);
-        remove_elsewhere(box, share, copy);
     } else if (!has_copy) {
         add_elsewhere(mailbox, box, share, copy);
         if (same)
@@ -689,7 +737,7 @@ bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key)
     pthread_mutex_lock(&mailbox->lock);
 
     const struct box *box = map_get(mailbox->boxes, key);
-    bool ret = box && (box->elsewhere || box->recalled);
+    bool ret = box && is_elsewhere(box);
 
     pthread_mutex_unlock(&mailbox->lock);
     return ret;
@@ -712,7 +760,20 @@ static int by_turn(const void *a, const void *b)
     return ((*left)->turn > (*right)->turn) - ((*left)->turn < (*right)->turn);
 }
 
-/* With the lock. Moves the counts of elsewhere to recalled. Boxes whose turn was the longest ago are
+/* What is elsewhere is to come now; what was to come and did not is gone. */
+static void recall(struct box *box)
+{
+    for (struct share *share = box->shares; share; share = share->next) {
+        free(share->recalled.hashes);
+        share->recalled = share->elsewhere;
+        share->elsewhere = (struct names){ 0 };
+    }
+    box->recalled = box->elsewhere;
+    box->elsewhere = 0;
+    box->wanted = false;
+}
+
+/* With the lock. Boxes whose turn was the longest ago are
  * wanted, up to a quarter of the total. */
 static void begin_recall(struct mailbox *mailbox, struct arena *arena)
 {
@@ -725,9 +786,7 @@ static void begin_recall(struct mailbox *mailbox, struct arena *arena)
     for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);) {
         struct box *box = value;
 
-        box->recalled = box->elsewhere;
-        box->wanted = false;
-        forget_elsewhere(box);
+        recall(box);
         if (box->recalled)
             boxes[len++] = box;
         else if (!box->len)
@@ -765,6 +824,13 @@ bool mailbox_recall(struct mailbox *mailbox, int64_t now_ms)
     return due;
 }
 
+void mailbox_copies_come(struct mailbox *mailbox, int64_t now_ms)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->recalled_ms = now_ms;
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
 size_t mailbox_len(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);
@@ -798,7 +864,7 @@ size_t mailbox_len_of_source(struct mailbox *mailbox, const char *source, const 
         while (share && !str_equal(share->source, source))
             share = share->next;
         if (share && !str_equal(key, except_key))
-            len += share->here + share->elsewhere_len;
+            len += len_of(share);
     }
     pthread_mutex_unlock(&mailbox->lock);
     return len;

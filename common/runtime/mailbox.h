@@ -26,6 +26,10 @@
  * whose turn was the longest ago. So messages that cannot be written, however many, delay the others
  * for a number of recalls at most.
  *
+ * Order. Messages of one key are shown oldest first. A copy that was elsewhere comes behind those that
+ * came meanwhile, and one that supersedes ends what came before it: so it is not shown while messages
+ * of its key are elsewhere.
+ *
  * Thread-safe; guarded by the mailbox's own lock. No function but the waits blocks.
  */
 
@@ -62,8 +66,8 @@ enum mailbox_verdict mailbox_put(struct mailbox *mailbox, const char *key, const
 /* Oldest first, copied into the arena. */
 size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *key,
                     struct mail **ret);
-void mailbox_ack(struct mailbox *mailbox, const char *key,
-                 uint64_t up_to_sequence);      /* after the API write */
+/* After the API write. One that supersedes and was never shown stays; UINT64_MAX: none does. */
+void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequence);
 void mailbox_drop_all(struct mailbox *mailbox); /* leadership ended: the broker has them still */
 /* Acknowledges everything under the keys of which knows() says no; it is called without the lock. */
 void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, const char *key),
@@ -89,8 +93,11 @@ void mailbox_release(struct mailbox *mailbox, const char *copy);
 bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key);
 bool mailbox_any_elsewhere(struct mailbox *mailbox);
 /* true: the caller now asks the broker for all copies, and hands each to mailbox_put_copy. Due a
- * second after the last recall if at most a quarter of the total is held, else a minute after it. */
+ * second after the last recall if at most a quarter of the total is held, else a minute after it; and
+ * as long after the last copy that came by it. What did not come by then is there no more. */
 bool mailbox_recall(struct mailbox *mailbox, int64_t now_ms);
+/* From now on the broker sends all copies, asked by a recall or by a new connection. */
+void mailbox_copies_come(struct mailbox *mailbox, int64_t now_ms);
 
 size_t mailbox_len(struct mailbox *mailbox);
 size_t mailbox_held(struct mailbox *mailbox);

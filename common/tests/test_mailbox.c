@@ -395,6 +395,35 @@ START_TEST(new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time
 }
 END_TEST
 
+/* Result and create of one device: the result was first. */
+START_TEST(message_that_supersedes_is_not_shown_before_what_is_elsewhere)
+{
+    const struct mail restart = { .kind = "restart", .body = "", .supersedes = true };
+    struct mail *mail;
+
+    set_up_with(PLENTY, 2, PLENTY);
+    put_copy("a", "one", "copy-a");
+    ck_assert(put("b", "two", NULL));
+    put_copy("b", "two", "copy-b");
+    ck_assert(mailbox_is_elsewhere(mailbox, "a"));
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &restart, NULL), MAILBOX_TAKEN);
+    ck_assert(put("a", "later", NULL));
+
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 1);
+    ck_assert_str_eq(mail[0].body, "later");
+    mailbox_ack(mailbox, "a", mail[0].sequence);
+    ck_assert_uint_eq(mailbox_len(mailbox), 2); /* that of b, and the create */
+
+    mailbox_ack(mailbox, "b", UINT64_MAX);
+    ck_assert(mailbox_recall(mailbox, 0));
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 0);
+    put_copy("a", "one", "copy-a");
+    ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 2);
+    mailbox_ack(mailbox, "a", mail[1].sequence);
+    ck_assert_uint_eq(mailbox_len(mailbox), 0);
+}
+END_TEST
+
 static void put_copies(const char *key, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -473,6 +502,48 @@ START_TEST(message_that_supersedes_a_held_one_is_held)
     mailbox_ack(mailbox, "a", sequence - 1); /* a reconcile that saw the older one */
     ck_assert_uint_eq(mailbox_len(mailbox), 1);
     ck_assert_uint_eq(mailbox_held(mailbox), 1);
+}
+END_TEST
+
+/* Otherwise each recall would let as many more into the broker. */
+START_TEST(messages_that_a_recall_is_to_bring_are_counted)
+{
+    const struct mail more = { .kind = "result", .source = "m/d/c/c", .body = "more" };
+
+    set_up_with(4, 100, PLENTY);
+    put_copies("a", 4);
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &more, NULL), MAILBOX_TOO_MANY);
+    ck_assert(mailbox_recall(mailbox, 0));
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &more, NULL), MAILBOX_TOO_MANY);
+    ck_assert_uint_eq(mailbox_len_of_source(mailbox, "m/d/c/c", "b"), 4);
+    put_copies("a", 2);
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &more, NULL), MAILBOX_TOO_MANY);
+    ck_assert(mailbox_recall(mailbox, 1000)); /* the others do not come: they are gone */
+    ck_assert_int_eq(mailbox_put(mailbox, "a", &more, NULL), MAILBOX_TAKEN);
+}
+END_TEST
+
+/* A broker needs time to send many, and what is still to come must not be forgotten meanwhile. */
+START_TEST(next_recall_waits_for_what_the_last_one_brings)
+{
+    struct mail copy = { .kind = "result", .source = "m/d/c/c", .body = "0", .body_len = 1 };
+
+    set_up_with(16, 100, PLENTY);
+    put_copies("a", 3);
+    ck_assert(mailbox_recall(mailbox, 0));
+    copy.came_ms = 900;
+    mailbox_put_copy(mailbox, "a", &copy, "copy-a-0");
+    copy.came_ms = 950;
+    copy.body = "1";
+    mailbox_put_copy(mailbox, "a", &copy, "copy-a-1");
+    ck_assert(!mailbox_recall(mailbox, 1949));
+    ck_assert(mailbox_is_elsewhere(mailbox, "a"));
+    mailbox_put_copy(mailbox, "a", &copy, "copy-a-1"); /* twice says nothing */
+    ck_assert(mailbox_recall(mailbox, 1950));
+
+    mailbox_copies_come(mailbox, 3000); /* anew, all of them: the connection was lost */
+    ck_assert(!mailbox_recall(mailbox, 3999));
+    ck_assert(mailbox_recall(mailbox, 4000));
 }
 END_TEST
 
@@ -661,6 +732,9 @@ int main(void)
     tcase_add_test(tcase, each_key_has_its_turn_however_many_are_stuck);
     tcase_add_test(tcase, only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacity);
     tcase_add_test(tcase, message_that_supersedes_a_held_one_is_held);
+    tcase_add_test(tcase, message_that_supersedes_is_not_shown_before_what_is_elsewhere);
+    tcase_add_test(tcase, messages_that_a_recall_is_to_bring_are_counted);
+    tcase_add_test(tcase, next_recall_waits_for_what_the_last_one_brings);
     tcase_add_test(tcase, messages_of_a_source_are_counted_wherever_they_are);
     tcase_add_test(tcase, overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once);
     tcase_add_test(tcase, overdue_at_once_is_what_comes_behind_a_copy);

@@ -51,6 +51,7 @@ struct bridge {
     struct map *waiters;     /* kube_name_key -> struct kube_name: Tasks that wait for a marker */
     int64_t events_since_ms; /* results come in since then; 0: not now */
     bool copies_asked; /* copies that the broker holds come before any marker sent from now on */
+    bool copies_heard; /* and by the control connection, by a subscription that was granted */
 };
 
 static struct metric CONNECTS = { .type = METRIC_COUNTER,
@@ -186,6 +187,20 @@ static void on_events_subscribed(void *ctx, const char *filter, int granted)
     wake_waiters(bridge);
 }
 
+static void on_control_subscribed(void *ctx, const char *filter, int granted)
+{
+    struct bridge *bridge = ctx;
+
+    if (!str_equal(filter, QUARANTINE_FILTER)) {
+        on_subscribed(ctx, filter, granted);
+        return;
+    }
+    mailbox_copies_come(bridge->options.mailbox, clock_monotonic_ms(bridge->options.clock));
+    pthread_mutex_lock(&bridge->lock);
+    bridge->copies_heard = granted >= 0;
+    pthread_mutex_unlock(&bridge->lock);
+}
+
 static void on_control_state(void *ctx, bool connected, bool session_present UNUSED,
                              const char *why)
 {
@@ -199,6 +214,7 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
         log_warn("control connection to the broker ended, connecting again", "why", why, NULL);
 
     pthread_mutex_lock(&bridge->lock);
+    bridge->copies_heard = false;
     if (!connected)
         fence_forget(&bridge->fence);
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
@@ -300,10 +316,23 @@ static bool remove_copy(void *ctx, const char *topic)
     return retain(ctx, topic, "", 0);
 }
 
+static bool hears_copies(void *ctx)
+{
+    struct bridge *bridge = ctx;
+
+    pthread_mutex_lock(&bridge->lock);
+    bool ret = bridge->copies_heard;
+    pthread_mutex_unlock(&bridge->lock);
+    return ret;
+}
+
 static void recall_copies(void *ctx)
 {
     struct bridge *bridge = ctx;
 
+    pthread_mutex_lock(&bridge->lock);
+    bridge->copies_heard = false;
+    pthread_mutex_unlock(&bridge->lock);
     mqtt_unsubscribe(bridge->control, QUARANTINE_FILTER);
     mqtt_subscribe(bridge->control, QUARANTINE_FILTER, 1);
 }
@@ -322,7 +351,7 @@ static void make_connections(struct bridge *bridge)
     const struct mqtt_handlers control = {
         .ctx = bridge,
         .message = on_message,
-        .subscribed = on_subscribed,
+        .subscribed = on_control_subscribed,
         .state = on_control_state,
         .retained = on_retained,
     };
@@ -376,6 +405,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .ctx = bridge,
         .publish = publish_copy,
         .remove = remove_copy,
+        .hears_copies = hears_copies,
         .recall = recall_copies,
     };
     bridge->quarantine = quarantine_create(&quarantine);

@@ -133,6 +133,16 @@ static bool remove_released(struct quarantine *quarantine)
     }
 }
 
+/* Not before the broker has heard of the last recall: what was to come by it would seem to be gone. */
+static void recall(struct quarantine *quarantine)
+{
+    const struct quarantine_options *options = &quarantine->options;
+
+    if (options->hears_copies(options->ctx) &&
+        mailbox_recall(options->mailbox, clock_monotonic_ms(options->clock)))
+        options->recall(options->ctx);
+}
+
 static void *run(void *data)
 {
     struct quarantine *quarantine = data;
@@ -148,8 +158,7 @@ static void *run(void *data)
 
         bool reached = remove_released(quarantine) && hold_overdue(quarantine);
 
-        if (mailbox_recall(mailbox, clock_monotonic_ms(quarantine->options.clock)))
-            quarantine->options.recall(quarantine->options.ctx);
+        recall(quarantine);
         if (reached)
             (void)mailbox_wait_empty(mailbox, QUARANTINE_AFTER_MS / 5);
         else

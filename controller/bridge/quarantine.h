@@ -34,7 +34,8 @@ struct quarantine_options {
     bool (*publish)(void *ctx, const char *channel, const char *uid, const char *suffix,
                     const char *payload, size_t len);
     bool (*remove)(void *ctx, const char *topic); /* what was published there; false: not now */
-    void (*recall)(void *ctx);                    /* subscribes anew: all copies come again */
+    bool (*hears_copies)(void *ctx); /* the broker has granted the last subscription to them */
+    void (*recall)(void *ctx);       /* subscribes anew: all copies come again */
 };
 
 struct quarantine;

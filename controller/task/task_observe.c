@@ -208,12 +208,24 @@ static void observe_part_results(struct arena *arena, const struct task_observed
     part->results = results;
 }
 
+/* A result of this Task is in the broker, for lack of memory here: neither silent nor overdue. */
+static void observe_elsewhere(struct task_observed *ret)
+{
+    ret->may_start = false;
+    ret->answer_awaited = true;
+    ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
+}
+
 static void observe_mail(struct shared *shared, struct reconcile *rc,
                          const struct kube_object *object, struct task_observed *parts,
                          size_t part_count, struct task_observed *ret)
 {
     struct mail *mail;
+
+    /* Before and after: it may come or go meanwhile. */
+    bool elsewhere = mailbox_is_elsewhere(shared->mailbox, object->uid);
     size_t count = mailbox_peek(shared->mailbox, rc->arena, object->uid, &mail);
+    elsewhere = mailbox_is_elsewhere(shared->mailbox, object->uid) || elsewhere;
     struct observed_result *results =
         arena_array(rc->arena, struct observed_result, count ? count : 1);
     size_t len = 0;
@@ -234,8 +246,13 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
     }
     ret->results = results;
     ret->result_count = len;
-    for (size_t j = 0; j < part_count; j++)
+    if (elsewhere)
+        observe_elsewhere(ret);
+    for (size_t j = 0; j < part_count; j++) {
         observe_part_results(rc->arena, ret, &parts[j]);
+        if (elsewhere)
+            observe_elsewhere(&parts[j]);
+    }
 }
 
 /* See may_start. Asks for markers. */
@@ -320,16 +337,6 @@ static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t
     observe_answer(shared, rc, due_ms, ret);
 }
 
-/* A result of this Task is in the broker, for lack of memory here: neither silent nor overdue. */
-static void observe_elsewhere(struct shared *shared, const char *uid, struct task_observed *ret)
-{
-    if (!mailbox_is_elsewhere(shared->mailbox, uid))
-        return;
-    ret->may_start = false;
-    ret->answer_awaited = true;
-    ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
-}
-
 /* Each open target as if it were a Task. */
 static struct task_observed *observe_parts(struct shared *shared, struct reconcile *rc,
                                            const struct task_observed *task, size_t *ret_count)
@@ -369,7 +376,6 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
         observe_proplet(shared, rc, &part->task, &part->proplet);
         int64_t own_ms = task_end_due_ms(part);
         observe_backlog(shared, rc, own_ms > due_ms ? own_ms : due_ms, part);
-        observe_elsewhere(shared, task->uid, part);
     }
     attempts_targets(shared->attempts, task->uid, attempt, last + 1, task->now_ms);
     *ret_count = list->len;
@@ -446,7 +452,6 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
     if (r < 0)
         return r;
     observe_backlog(shared, rc, task_end_due_ms(ret), ret);
-    observe_elsewhere(shared, ret->uid, ret);
     size_t part_count;
     struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
     ret->parts = parts;

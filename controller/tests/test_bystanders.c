@@ -101,8 +101,9 @@ static void pass_minutes(void)
 
 START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost)
 {
-    const struct trouble *trouble = &TROUBLES[_i / 2];
-    bool dies = _i % 2; /* the process, in the middle */
+    const struct trouble *trouble = &TROUBLES[_i / 3];
+    bool dies = _i % 3 > 0;      /* the process, in the middle */
+    bool restarts = _i % 3 == 2; /* and its device, before there is another one */
 
     ck_assert(outside_answer_one(id_of("one")));
     ck_assert(outside_answer_one(id_of("two")));
@@ -115,6 +116,8 @@ START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_los
                   phase_of("two"));
 
     stage.dead = dies;
+    if (restarts)
+        outside_restart_one("device-1");
     pass_minutes();
     if (trouble->begin == make_unreadable)
         put("one", "alpha", "");
@@ -165,6 +168,9 @@ START_TEST(task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_over
     pass_minutes();
     ck_assert_uint_eq(outside.acknowledged, MANY);
     ck_assert_uint_lt(mailbox_len(stage.shared.mailbox), MANY);
+    if (_i)
+        outside_restart();
+    pass_minutes();
 
     status = 0;
     pass_minutes();
@@ -186,9 +192,10 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase,
                         result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost, 0,
-                        2 * ARRAY_LEN(TROUBLES));
+                        3 * ARRAY_LEN(TROUBLES));
     tcase_add_test(tcase, copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train);
-    tcase_add_test(tcase, task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue);
+    tcase_add_loop_test(
+        tcase, task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -167,6 +167,15 @@ START_TEST(copy_for_a_task_that_is_gone_is_removed)
 }
 END_TEST
 
+static atomic_bool hears;
+static atomic_int asked, recalls;
+
+static bool hears_copies(void *ctx UNUSED)
+{
+    atomic_fetch_add(&asked, 1);
+    return atomic_load(&hears);
+}
+
 static atomic_int refused;
 
 static bool refuse_remove(void *ctx, const char *topic)
@@ -183,6 +192,7 @@ START_TEST(copy_that_cannot_be_removed_is_tried_again_after_a_pause)
     struct mailbox *mailbox = mailbox_create(&LARGE);
     const struct quarantine_options options = { .mailbox = mailbox,
                                                 .clock = &CLOCK_SYSTEM,
+                                                .hears_copies = hears_copies,
                                                 .remove = refuse_remove };
     struct quarantine *quarantine = quarantine_create(&options);
     int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
@@ -192,6 +202,42 @@ START_TEST(copy_that_cannot_be_removed_is_tried_again_after_a_pause)
     ck_assert_int_eq(quarantine_start(quarantine, &err), 0);
     poll_until(atomic_load(&refused) > 1);
     ck_assert_int_ge(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms, 990);
+    quarantine_stop(quarantine);
+    quarantine_destroy(quarantine);
+    mailbox_destroy(mailbox);
+}
+END_TEST
+
+static void count_recall(void *ctx UNUSED)
+{
+    atomic_fetch_add(&recalls, 1);
+}
+
+/* Else what the broker has not sent yet would count as gone from it. */
+START_TEST(copies_are_not_recalled_while_the_last_recall_is_not_granted)
+{
+    const struct mailbox_limits one = { 1, 1, 1 << 10 };
+    const struct mail copy = { .kind = MAIL_RESULT, .source = "d/c", .body = "" };
+    struct mailbox *mailbox = mailbox_create(&one);
+    const struct quarantine_options options = { .mailbox = mailbox,
+                                                .clock = &CLOCK_SYSTEM,
+                                                .hears_copies = hears_copies,
+                                                .recall = count_recall };
+    struct quarantine *quarantine = quarantine_create(&options);
+    struct error err;
+
+    mailbox_put_copy(mailbox, "uid", &copy, "copy");
+    ck_assert_int_eq(quarantine_start(quarantine, &err), 0);
+    for (int i = 0; i < 3; i++) {
+        int before = atomic_load(&asked);
+
+        mailbox_wake(mailbox);
+        poll_until(atomic_load(&asked) > before);
+    }
+    ck_assert_int_eq(atomic_load(&recalls), 0);
+    atomic_store(&hears, true);
+    mailbox_wake(mailbox);
+    poll_until(atomic_load(&recalls));
     quarantine_stop(quarantine);
     quarantine_destroy(quarantine);
     mailbox_destroy(mailbox);
@@ -213,6 +259,7 @@ int main(void)
     tcase_add_test(tcase, results_beyond_the_limit_of_a_task_are_refused_and_delay_no_other);
     tcase_add_test(tcase, copy_for_a_task_that_is_gone_is_removed);
     tcase_add_test(alone, copy_that_cannot_be_removed_is_tried_again_after_a_pause);
+    tcase_add_test(alone, copies_are_not_recalled_while_the_last_recall_is_not_granted);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, alone);
     return suite_run(suite);
