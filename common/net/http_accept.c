@@ -6,9 +6,6 @@
 #include "common/base/clock.h"
 #include "common/net/http_internal.h"
 
-/* libmicrohttpd tells of a connection as soon as it begins with it. If it cannot, nobody does. */
-#define LOST_MS 5000
-
 /* Accepted in one go, before anything else is looked at. */
 #define MAX_ACCEPTS 16
 
@@ -28,8 +25,6 @@ static int tick_ms(struct http_server *server)
 
 size_t http_load(struct http_server *server)
 {
-    if (server->pending && clock_monotonic_ms(&CLOCK_SYSTEM) - server->pending_ms > LOST_MS)
-        server->pending = 0;
     return server->load + server->pending;
 }
 

@@ -133,8 +133,7 @@ static struct http_connection *add(struct http_server *server, struct MHD_Connec
         server->connections->previous = connection;
     server->connections = connection;
     server->load++;
-    if (server->pending)
-        server->pending--;
+    server->pending--;
     wake_if_wanted(server);
     connection->pair = http_pair_ref(server->pair);
     pthread_mutex_unlock(&server->lock);

@@ -1,8 +1,15 @@
-#include "common/base/clock.h"
 #include "common/net/http_internal.h"
 
 /* Between requests. Longer than clients keep theirs, so that it is they who close. */
 #define IDLE_TIMEOUT_S 120u
+
+/*
+ * The limit is kept where connections are accepted. That of libmicrohttpd is divided by its threads and must never be
+ * reached: a thread that is given one connection more than its part, which happens while a handler keeps it, closes
+ * it, tells nobody and (0.9.75) never unlocks a mutex that it needs for the next one. The thread hangs for ever, and so
+ * does the stop of the server.
+ */
+#define NO_LIMIT (1u << 24)
 
 /* Of its threads: room for a handler with TLS several times over. */
 #define THREAD_STACK (512u << 10)
@@ -25,9 +32,6 @@ int http_daemon_start(struct http_server *server, const char *cert_pem, const ch
                            : MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     unsigned flags =
         polling | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET | (cert_pem ? MHD_USE_TLS : 0);
-    /* The limit is kept where connections are accepted; this one, shared by the threads, is above.
-     */
-    unsigned limit = options->max_connections + options->threads;
     struct MHD_OptionItem threads[] = {
         { MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options->threads, NULL },
         { MHD_OPTION_END, 0, NULL },
@@ -45,7 +49,7 @@ int http_daemon_start(struct http_server *server, const char *cert_pem, const ch
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
 
     server->mhd = MHD_start_daemon(
-        flags, 0, NULL, NULL, http_request_continue, server, MHD_OPTION_CONNECTION_LIMIT, limit,
+        flags, 0, NULL, NULL, http_request_continue, server, MHD_OPTION_CONNECTION_LIMIT, NO_LIMIT,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
         http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection_changed, server,
@@ -59,12 +63,10 @@ int http_daemon_start(struct http_server *server, const char *cert_pem, const ch
 static void count_pending(struct http_server *server, bool more)
 {
     pthread_mutex_lock(&server->lock);
-    if (more) {
+    if (more)
         server->pending++;
-        server->pending_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
-    } else if (server->pending) {
+    else
         server->pending--;
-    }
     pthread_mutex_unlock(&server->lock);
 }
 

@@ -99,7 +99,6 @@ struct http_server {
     size_t load;             /* of the connections */
     size_t strangers;        /* of them */
     size_t pending;          /* given to libmicrohttpd, which has not begun with them yet */
-    int64_t pending_ms;      /* when the last one was given */
     bool wants_room;         /* the acceptor does not look at its socket until there is some */
     size_t waiting_for_room; /* of them, too */
     struct http_thread *threads;

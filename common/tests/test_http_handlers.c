@@ -2,6 +2,7 @@
 #include "common/net/http_server.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -11,6 +12,8 @@
 #include "common/tests/http_talk.h"
 #include "common/tests/patience.h"
 #include "common/tests/suite.h"
+
+#define MAX_CONNECTIONS 8
 
 static struct http_server *server;
 static sem_t handler_entered, handler_may_go;
@@ -27,20 +30,24 @@ static void wait_and_echo(void *ctx UNUSED, struct arena *arena,
                                        .body_len = strlen(request->path) };
 }
 
-static struct http_server *serve(uint32_t request_timeout_ms, bool thread_per_connection)
+static struct http_server *serve_with(struct http_server_options options)
 {
     struct http_server *started = NULL;
     struct error err = { 0 };
-    const struct http_server_options options = { .address = "127.0.0.1:0",
-                                                 .handler = wait_and_echo,
-                                                 .max_connections = 8,
-                                                 .request_timeout_ms = request_timeout_ms,
-                                                 .thread_per_connection = thread_per_connection };
 
+    options.address = "127.0.0.1:0";
+    options.handler = wait_and_echo;
+    options.max_connections = MAX_CONNECTIONS;
     sem_init(&handler_entered, 0, 0);
     sem_init(&handler_may_go, 0, 0);
     ck_assert_msg(http_server_start(&options, &started, &err) == 0, "%s", err.message);
     return started;
+}
+
+static struct http_server *serve(uint32_t request_timeout_ms, bool thread_per_connection)
+{
+    return serve_with((struct http_server_options){
+        .request_timeout_ms = request_timeout_ms, .thread_per_connection = thread_per_connection });
 }
 
 static void tear_down(void)
@@ -153,6 +160,52 @@ START_TEST(stop_answers_who_is_behind_one_that_takes_its_time)
 }
 END_TEST
 
+static size_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    ck_assert_ptr_nonnull(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+/* libmicrohttpd chooses a thread by the number of the descriptor. When each connection is accepted before the next one
+ * is dialled, both ends are in this process and all of them go to one thread. */
+static int dial_and_wait_for_accept(unsigned port)
+{
+    size_t before = count_descriptors();
+    int fd = http_dial(port);
+
+    while (count_descriptors() < before + 2)
+        poll(NULL, 0, 1);
+    return fd;
+}
+
+/* More than libmicrohttpd's limit of connections would leave each thread. */
+START_TEST(connections_behind_a_handler_are_all_served_by_its_thread)
+{
+    char text[HTTP_TALK_MAX];
+    int fds[MAX_CONNECTIONS];
+
+    server = serve_with((struct http_server_options){ .threads = 2, .request_timeout_ms = 600000 });
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        fds[i] = dial_and_wait_for_accept(http_server_port(server));
+        say(fds[i], i == 0 ? "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+                           : "GET /behind HTTP/1.1\r\nHost: x\r\n\r\n");
+        if (i == 0)
+            sem_wait(&handler_entered);
+    }
+    sem_post(&handler_may_go);
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        hear(fds[i], text, i == 0 ? "/slow" : "/behind");
+        close(fds[i]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_handlers");
@@ -163,6 +216,7 @@ int main(void)
     tcase_add_test(tcase, its_time_is_not_its_clients);
     tcase_add_test(tcase, with_a_thread_each_its_time_is_that_of_one_connection_alone);
     tcase_add_test(tcase, stop_answers_who_is_behind_one_that_takes_its_time);
+    tcase_add_test(tcase, connections_behind_a_handler_are_all_served_by_its_thread);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
