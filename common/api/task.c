@@ -102,6 +102,7 @@ const char *const TARGET_PHASE_NAMES[] = { "scheduled", "running",     "complete
 
 static const struct json_field TARGET_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct task_target, proplet, "proplet"),
+    JSON_FIELD(FIELD_STRING, struct task_target, proplet_uid, "propletUid"),
     JSON_FIELD(FIELD_STRING, struct task_target, client_id, "clientId"),
     JSON_FIELD(FIELD_COUNT, struct task_target, index, "index"),
     JSON_FIELD_ENUM(struct task_target, phase, "phase", TARGET_PHASE_NAMES),
@@ -127,6 +128,7 @@ static const struct json_struct LOST_ATTEMPT =
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct task_status, phase, "phase", TASK_PHASE_NAMES),
     JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet, "assignedProplet"),
+    JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet_uid, "assignedPropletUid"),
     JSON_FIELD(FIELD_STRING, struct task_status, assigned_client_id, "assignedClientId"),
     JSON_FIELD(FIELD_TIME, struct task_status, created_at_us, "createdAt"),
     JSON_FIELD(FIELD_MICROTIME, struct task_status, scheduled_at_us, "scheduledAt"),

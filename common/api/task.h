@@ -130,7 +130,8 @@ extern const char *const TARGET_PHASE_NAMES[];
 #define BROADCAST_MAX_TARGETS 500
 
 struct task_target {
-    const char *proplet;   /* name of the Proplet object */
+    const char *proplet; /* name of the Proplet object */
+    const char *proplet_uid;
     const char *client_id; /* as assigned_client_id */
     int64_t index;         /* in the message ids; no two starts of an attempt have the same */
     enum target_phase phase;
@@ -154,6 +155,8 @@ struct lost_attempt {
 struct task_status {
     enum task_phase phase;
     const char *assigned_proplet; /* name of the Proplet object */
+    const char *
+        assigned_proplet_uid; /* of that object: one that is made later under its name is another */
     const char
         *assigned_client_id; /* which of its devices, where each pod is one; NULL: its only */
     int64_t created_at_us;

@@ -32,7 +32,8 @@ static const char FULL_SPEC[] =
     "\"historyLimit\":0,\"broadcastQuorum\":2}";
 
 static const char FULL_STATUS[] =
-    "{\"phase\":\"failed\",\"assignedProplet\":\"p\",\"assignedClientId\":\"p-0\",\"createdAt\":"
+    "{\"phase\":\"failed\",\"assignedProplet\":\"p\",\"assignedPropletUid\":\"u\","
+    "\"assignedClientId\":\"p-0\",\"createdAt\":"
     "\"2026-11-21T10:00:00Z\","
     "\"scheduledAt\":\"2026-11-21T10:00:01.000002Z\",\"startedAt\":\"2026-11-21T10:00:02Z\","
     "\"finishedAt\":\"2026-11-21T10:00:03Z\",\"updatedAt\":\"2026-11-21T10:00:04Z\","

@@ -15,6 +15,7 @@
 struct entry {
     atomic_size_t refs;
     char *name;
+    char *uid;
     char *version;
     char *device_type;
     cJSON *labels;
@@ -66,6 +67,7 @@ static void entry_unref(struct entry *entry)
     free(entry->devices);
     free(entry->device_type);
     free(entry->name);
+    free(entry->uid);
     free(entry->version);
     json_free(entry->labels);
     free(entry);
@@ -179,6 +181,7 @@ static struct entry *entry_create(const struct kube_object *object)
     struct entry *entry = xcalloc(1, sizeof(*entry));
     atomic_init(&entry->refs, 1);
     entry->name = xstrdup(object->name.name);
+    entry->uid = xstrdup(object->uid);
     entry->version = xstrdup(object->resource_version);
     entry->labels = labels ? json_copy(labels) : NULL;
     entry->ready = condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
@@ -233,6 +236,7 @@ static struct shared_set *set_create(struct candidates *candidates, const struct
             continue;
         set->entries[len] = entry;
         set->items[len++] = (struct candidate){ .name = entry->name,
+                                                .uid = entry->uid,
                                                 .proplet = &entry->proplet,
                                                 .labels = entry->labels,
                                                 .ready = entry->ready,

@@ -15,6 +15,7 @@ struct candidate_device {
 /* A Proplet as the scheduler sees it. */
 struct candidate {
     const char *name;
+    const char *uid;
     const struct proplet *proplet;
     const cJSON *labels; /* metadata.labels or NULL */
     bool ready;          /* condition Ready is True */

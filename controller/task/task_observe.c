@@ -106,15 +106,16 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
         !kube_name_set(&name, rc->name.ns, task->status.assigned_proplet))
         return;
 
+    CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(shared->proplets), &name);
-    if (!object)
+    const char *uid = task->status.assigned_proplet_uid; /* unset by earlier versions */
+    if (!object || (uid && !str_equal(uid, object->uid)))
         return;
 
     const cJSON *json = kube_object_json(rc->arena, object);
     bool usable = proplet_channel_of(json, ret->channel) &&
                   proplet_decode(rc->arena, json, &proplet, NULL) == 0;
     bool deleting = object->deleting;
-    kube_object_unref(object);
     if (!usable)
         return;
 
@@ -364,6 +365,7 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
         part->task.status = (struct task_status){
             .phase = target->phase == TARGET_RUNNING ? TASK_RUNNING : TASK_SCHEDULED,
             .assigned_proplet = target->proplet,
+            .assigned_proplet_uid = target->proplet_uid,
             .assigned_client_id = target->client_id,
             .attempt = attempt,
             .scheduled_at_us = task->task.status.scheduled_at_us,
@@ -392,6 +394,7 @@ static void observe_owed(struct shared *shared, struct reconcile *rc, struct tas
     for (size_t i = 0; i < list->len; i++) {
         struct task task = ret->task;
         task.status.assigned_proplet = attempts[i].proplet;
+        task.status.assigned_proplet_uid = NULL; /* it is for a device, whatever Proplet has it */
         task.status.assigned_client_id = attempts[i].client_id;
         observe_proplet(shared, rc, &task, &owed[i]);
         owed[i].exists = owed[i].exists && owed[i].reachable;

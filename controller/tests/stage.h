@@ -62,6 +62,9 @@ void stage_annotate(const struct kube_kind *kind, const char *name, const char *
                     const char *value);
 void stage_put_task(const char *spec); /* "one" */
 void stage_put_proplet(const char *name, const char *spec);
+/* Another object under its name, before any Task sees the old one go: as when a finalizer is removed by
+ * hand. */
+void stage_replace_proplet(const char *name, const char *spec);
 void stage_delete(const struct kube_kind *kind, const char *name);
 const cJSON *stage_get(const struct kube_kind *kind, const char *name); /* NULL: gone */
 /* Every object that was put so far, in that order; some may be gone. For the stage itself. */

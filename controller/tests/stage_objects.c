@@ -112,6 +112,18 @@ void stage_delete(const struct kube_kind *kind, const char *name)
     fake_api_delete(stage.api, kind, &key);
 }
 
+void stage_replace_proplet(const char *name, const char *spec)
+{
+    cJSON *object = json_copy(stage_get(&KIND_PROPLET, name));
+
+    arena_own(stage.arena, object, json_free);
+    json_remove((cJSON *)json_get(object, "metadata"), "finalizers");
+    fake_api_put(stage.api, &KIND_PROPLET, object);
+    stage_delete(&KIND_PROPLET, name);
+    ck_assert_ptr_null(stage_get(&KIND_PROPLET, name));
+    stage_put_proplet(name, spec);
+}
+
 const char *stage_task_string(const char *key)
 {
     return json_string(json_path(stage_get(&KIND_TASK, "one"), "status", key, NULL), "");

@@ -42,6 +42,17 @@ START_TEST(target_that_this_process_chose_is_known_not_to_be_started)
 }
 END_TEST
 
+START_TEST(target_does_not_go_over_to_another_proplet_of_its_name)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    stage_replace_proplet("alpha", PROPLET("device-9", ""));
+    stage_run();
+    ck_assert_str_eq(targets(), "failed PropletDeleted, running -");
+    ck_assert_uint_eq(outside.starts, 2);
+}
+END_TEST
+
 START_TEST(target_that_begins_anew_is_known_not_to_be_started)
 {
     stage_put_task("{" SPEC "}");
@@ -122,6 +133,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 300);
     tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
+    tcase_add_test(tcase, target_does_not_go_over_to_another_proplet_of_its_name);
     tcase_add_test(tcase, target_that_this_process_chose_is_known_not_to_be_started);
     tcase_add_test(tcase, target_that_begins_anew_is_known_not_to_be_started);
     tcase_add_test(tcase, deleted_it_is_gone_with_the_last_word_of_its_devices);

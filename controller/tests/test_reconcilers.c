@@ -472,6 +472,32 @@ START_TEST(late_result_is_counted_and_changes_nothing)
 }
 END_TEST
 
+static const char *uid_of(const cJSON *object)
+{
+    return json_string(json_path(object, "metadata", "uid", NULL), "");
+}
+
+START_TEST(proplet_that_is_made_anew_under_its_name_is_another_one)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    expect_task("running", "");
+
+    stage_replace_proplet(stage_task_string("assignedProplet"), PROPLET("device-9", ""));
+    stage_run();
+    expect_task("running", "");
+    ck_assert_str_eq(stage_task_string("assignedPropletUid"),
+                     uid_of(stage_get(&KIND_PROPLET, stage_task_string("assignedProplet"))));
+    ck_assert_uint_eq(outside.starts, 2);
+    ck_assert_str_ne(outside.runs[0].id, outside.runs[1].id);
+    for (int i = 0; i < 10; i++) { /* nor is the first start repeated there */
+        stage_wait_ms(31000);
+        stage_run();
+    }
+    ck_assert_ptr_null(strstr(outside.published, "device-9"));
+}
+END_TEST
+
 START_TEST(second_claimant_of_an_identity_gets_no_tasks)
 {
     stage_put_proplet("beta", PROPLET("device-1", ""));
@@ -608,6 +634,7 @@ int main(void)
     TCase *tcase = tcase_create("tasks");
 
     tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
+    tcase_add_test(tcase, proplet_that_is_made_anew_under_its_name_is_another_one);
     tcase_add_test(tcase, task_needs_three_status_writes_and_a_finalizer);
     tcase_add_loop_test(tcase, a_result_that_cannot_be_stored_fails_its_task_with_the_reason, 0,
                         ARRAY_LEN(NOT_STORED));

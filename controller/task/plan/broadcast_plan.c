@@ -62,6 +62,7 @@ void broadcast_choose(struct arena *arena, const struct task_observed *observed,
         enum schedule_filter filter = schedule_filter(spec, candidate);
         if (filter == FILTER_PASSED) {
             targets[len] = (struct task_target){ .proplet = candidate->name,
+                                                 .proplet_uid = candidate->uid,
                                                  .client_id = schedule_device(spec, candidate),
                                                  .index = (int64_t)len };
             len++;
@@ -85,7 +86,7 @@ void broadcast_choose(struct arena *arena, const struct task_observed *observed,
                  arena_printf(arena, "%zu Proplets match, broadcastQuorum is %" PRId64, len,
                               spec->broadcast_quorum.value));
     } else {
-        plan->status.assigned_proplet = plan->status.assigned_client_id = NULL;
+        task_clear_assigned(&plan->status);
         plan->status.broadcast_results = (struct json_objects){ targets, len };
         plan->status.targets = arena_new(arena, struct task_targets);
         plan->status.targets->total = (int64_t)len;
@@ -101,6 +102,7 @@ static void start_anew(const struct task_observed *part, int64_t *next_index,
 {
     *target = (struct task_target){
         .proplet = part->task.status.assigned_proplet,
+        .proplet_uid = part->task.status.assigned_proplet_uid,
         .client_id = part->task.status.assigned_client_id,
         .index = (*next_index)++,
         .restarts = plan->status.device_restarts,

@@ -19,8 +19,7 @@ void task_begin_run(struct arena *arena, const struct task_observed *observed,
     struct task_status *status = &plan->status;
 
     task_reset(arena, observed, plan);
-    status->assigned_proplet = NULL;
-    status->assigned_client_id = NULL;
+    task_clear_assigned(status);
     status->reason = NULL;
     task_renew_counts(status);
     if (!str_is_empty(observed->task.spec.schedule)) /* asked for by hand, it is for now */

@@ -116,15 +116,22 @@ void task_assign(struct arena *arena, const struct task_observed *observed, stru
                  const struct candidate *chosen)
 {
     plan->status.assigned_proplet = chosen->name;
+    plan->status.assigned_proplet_uid = chosen->uid;
     plan->status.assigned_client_id = schedule_device(&observed->task.spec, chosen);
     task_assign_again(arena, observed, plan);
+}
+
+void task_clear_assigned(struct task_status *status)
+{
+    status->assigned_proplet = NULL;
+    status->assigned_proplet_uid = NULL;
+    status->assigned_client_id = NULL;
 }
 
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message)
 {
-    plan->status.assigned_proplet = NULL;
-    plan->status.assigned_client_id = NULL;
+    task_clear_assigned(&plan->status);
     plan->status.targets = NULL;
     plan->status.broadcast_results = (struct json_objects){ 0 };
     task_wait(arena, observed, plan, reason, message);
@@ -211,8 +218,7 @@ void task_reset(struct arena *arena, const struct task_observed *observed, struc
     if (!str_equal(plan->status.reason, REASON_RESTARTED) &&
         !str_equal(plan->status.reason,
                    REASON_NOT_CONFIRMED)) { /* they matter to the next choice */
-        plan->status.assigned_proplet = NULL;
-        plan->status.assigned_client_id = NULL;
+        task_clear_assigned(&plan->status);
         plan->status.reason = NULL;
     }
     plan->status.targets = NULL;

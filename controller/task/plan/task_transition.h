@@ -30,6 +30,8 @@ void task_assign(struct arena *arena, const struct task_observed *observed, stru
 /* Another attempt on the same device, or on the targets that plan->status has. */
 void task_assign_again(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan);
+/* No Proplet, and none of its devices. */
+void task_clear_assigned(struct task_status *status);
 void task_unassign(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan, const char *reason, const char *message);
 /* started: of the condition; unknown where the device gives no sign of it before its end. */
