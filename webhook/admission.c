@@ -52,7 +52,7 @@ static int read_request(struct arena *arena, const struct admission_hook *hook, 
                         size_t len, struct request *ret, struct error *err)
 {
     const struct json_reading reading = { .unread = UNREAD, .texts = hook->texts };
-    const struct kube_kind *kind = hook->kind;
+    const struct kube_kind *kind = hook->admission->kind;
     const cJSON *review;
     int r = json_parse_with(arena, body, len, &reading, &review, err);
 
@@ -88,7 +88,7 @@ static const cJSON *make_patch(struct arena *arena, const struct admission_hook 
         .patch = json_patch_create(arena, request->object),
     };
 
-    hook->apply_defaults(&defaulting);
+    hook->admission->apply_defaults(&defaulting);
     return json_patch_operations(defaulting.patch);
 }
 
@@ -106,9 +106,9 @@ static struct field_errors *find_errors(struct arena *arena, const struct admiss
     };
 
     if (!*request->subresource)
-        hook->validate(&validation);
-    else if (hook->validate_status && str_equal(request->subresource, "status"))
-        hook->validate_status(&validation);
+        admission_validate(hook->admission, hook->schema, &validation);
+    else if (hook->admission->validate_status && str_equal(request->subresource, "status"))
+        hook->admission->validate_status(&validation);
     return validation.errors;
 }
 
@@ -129,7 +129,8 @@ static void add_errors(cJSON *response, const struct admission_hook *hook,
 
     if (field_errors_count(errors))
         json_set_copy(response, "status",
-                      field_errors_status(errors, hook->kind->group, hook->kind->kind, name));
+                      field_errors_status(errors, hook->admission->kind->group,
+                                          hook->admission->kind->kind, name));
     if (warnings)
         json_set_copy(response, "warnings", warnings);
 }
@@ -146,9 +147,9 @@ int admission_review(struct arena *arena, const struct admission_hook *hook,
     if (r < 0)
         return r;
 
-    if (request.object && hook->apply_defaults && !*request.subresource)
+    if (request.object && !hook->schema && !*request.subresource)
         patch = make_patch(arena, hook, &request);
-    if (request.object && hook->validate)
+    if (request.object && hook->schema)
         errors = find_errors(arena, hook, settings, &request);
 
     cJSON *review = json_object(arena);

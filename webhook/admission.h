@@ -9,11 +9,9 @@
 /* What a path stands for; either defaults or validates. */
 struct admission_hook {
     const char *path;
-    const struct kube_kind *kind;
-    const char *const *texts; /* members of a review that no rule looks into */
-    default_fn *apply_defaults;
-    validate_fn *validate;
-    validate_fn *validate_status; /* NULL: a write of the status is not looked at */
+    const struct admission *admission;
+    const char *const *texts;    /* members of a review that no rule looks into */
+    const struct schema *schema; /* of the spec; NULL: the path defaults */
 };
 
 /* Those of all kinds of ADMISSION; ended by one without a path. Any thread. */

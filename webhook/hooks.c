@@ -47,16 +47,14 @@ static void make_hooks(void)
     for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
         if (rules->apply_defaults)
             hooks[len++] = (struct admission_hook){ .path = path_of("mutate", rules->kind),
-                                                    .kind = rules->kind,
-                                                    .texts = texts_of(rules->kind),
-                                                    .apply_defaults = rules->apply_defaults };
+                                                    .admission = rules,
+                                                    .texts = texts_of(rules->kind) };
     }
     for (const struct admission *rules = ADMISSION; rules->kind; rules++)
         hooks[len++] = (struct admission_hook){ .path = path_of("validate", rules->kind),
-                                                .kind = rules->kind,
+                                                .admission = rules,
                                                 .texts = texts_of(rules->kind),
-                                                .validate = rules->validate,
-                                                .validate_status = rules->validate_status };
+                                                .schema = admission_schema(arena, rules) };
 }
 
 const struct admission_hook *admission_hooks(void)

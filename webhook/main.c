@@ -79,6 +79,7 @@ static void process_create(struct process *process)
                                       .stop = stop_serving,
                                       .join = join_serving };
 
+    (void)admission_hooks(); /* the first review need not wait for the schemas */
     process->admission.max_inline_wasm = (size_t)settings->max_inline_wasm;
     process->manager = manager_create();
     process->serving = serving_create(&options);

@@ -1,6 +1,9 @@
 #include "common/api/admission.h"
 
+#include <assert.h>
+
 #include "common/api/kinds.h"
+#include "common/schema/crds.h"
 
 const struct admission ADMISSION[] = {
     { &KIND_TASK, task_default, task_validate, task_validate_status },
@@ -10,3 +13,39 @@ const struct admission ADMISSION[] = {
     { &KIND_TRAININGROUND, NULL, traininground_validate, NULL },
     { .kind = NULL },
 };
+
+/* The environment often holds passwords; modules are too long to read. */
+static const char *const HIDDEN[] = { "clientKey", "env", "file", NULL };
+
+const struct schema *admission_schema(struct arena *arena, const struct admission *admission)
+{
+    const struct schema *schema;
+    const cJSON *crd;
+    struct error err = { 0 };
+
+    int r = crd_parse(arena, admission->kind->plural, &crd, &err);
+    assert(r == 0);
+
+    const cJSON *version = json_first(json_path(crd, "spec", "versions", NULL));
+    r = schema_parse(arena,
+                     json_path(version, "schema", "openAPIV3Schema", "properties", "spec", NULL),
+                     NULL, &schema, &err);
+    assert(r == 0);
+    return schema;
+}
+
+void admission_validate(const struct admission *admission, const struct schema *schema,
+                        const struct validation *validation)
+{
+    const struct schema_manners manners = { .nulls_are_absent = true, .hidden = HIDDEN };
+    const cJSON *spec = json_get(validation->object, "spec");
+
+    if (validation_is_settled(validation))
+        return;
+    if (!spec || cJSON_IsNull(spec))
+        field_error_plain(validation->errors, FIELD_ERROR_REQUIRED, "spec", NULL);
+    else
+        schema_validate_part(schema, "spec", spec, &manners, validation->errors);
+    if (!field_errors_count(validation->errors))
+        admission->validate(validation);
+}

@@ -1,10 +1,11 @@
-/* What admission does with a write of each kind: the same in the webhook and in the standalone server.
- */
+/* Defaults and validators of each kind, as the webhook and the standalone server apply them to a
+ * write. */
 #pragma once
 
 #include "common/api/default.h"
 #include "common/api/validate.h"
 #include "common/kube/object.h"
+#include "common/schema/schema.h"
 
 struct admission {
     const struct kube_kind *kind;
@@ -14,3 +15,12 @@ struct admission {
 };
 
 extern const struct admission ADMISSION[]; /* one line a kind; ended by one without a kind */
+
+/* The schema of the kind's spec, as its CRD states it. Lives in the arena. Aborts only on a bug: the
+ * CRDs are part of the program. */
+const struct schema *admission_schema(struct arena *arena, const struct admission *admission);
+
+/* Validates a write of the main resource: first the spec by its schema, then, if nothing is wrong so
+ * far, by the rules of the kind. Errors never show secrets or modules. */
+void admission_validate(const struct admission *admission, const struct schema *schema,
+                        const struct validation *validation);

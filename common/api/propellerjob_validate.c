@@ -5,23 +5,6 @@
 #include "common/api/validate_internal.h"
 #include "common/base/str.h"
 
-static const struct field_rule TASK = { .type = RULE_OBJECT, .members = &TASK_SPEC_RULES };
-
-static const struct field_rule FIELDS[] = {
-    { .name = "name", .type = RULE_STRING, .required = true, .min = 1, .max = MAX_NAME },
-    { .name = "executionMode", .type = RULE_ENUM, .names = EXECUTION_MODE_NAMES },
-    { .name = "tasks", .type = RULE_LIST, .max = JOB_MAX_TASKS, .items = &TASK, .key = "name" },
-    { .name = "taskRefs", .type = RULE_LIST, .max = JOB_MAX_TASKS, .items = &NAME_RULE },
-    { .name = "suspend", .type = RULE_BOOL },
-    { .name = "parallelism", .type = RULE_INT, .min = 1, .max = MAX_SECONDS },
-    { .name = "backoffLimit", .type = RULE_INT, .max = MAX_BACKOFF_LIMIT },
-    { .name = "activeDeadlineSeconds", .type = RULE_INT, .min = 1, .max = MAX_SECONDS },
-    { .name = "ttlSecondsAfterFinished", .type = RULE_INT, .max = MAX_SECONDS },
-    { .name = "failurePolicy", .type = RULE_ENUM, .names = FAILURE_POLICY_NAMES },
-    { .name = "managedBy", .type = RULE_STRING, .max = MAX_NAME },
-};
-const struct field_rules PROPELLERJOB_SPEC_RULES = FIELD_RULES(FIELDS);
-
 static void check_manager(const struct validation *validation)
 {
     const cJSON *spec = json_get(validation->object, "spec");
@@ -61,8 +44,7 @@ static void check_dependencies(const struct validation *validation, const cJSON 
         size_t index = 0;
 
         json_for_each (name, json_get(item, "dependsOn")) {
-            if (index < MAX_DEPENDENCIES) /* for more the table has an error */
-                check_dependency(validation, graph, spec, task, index++, name);
+            check_dependency(validation, graph, spec, task, index++, name);
         }
         task++;
     }
@@ -100,8 +82,7 @@ static void check_tasks(const struct validation *validation, const cJSON *tasks,
 
 void propellerjob_validate(const struct validation *validation)
 {
-    const struct propellerjob_spec *spec =
-        validate_spec(validation, &PROPELLERJOB_SPEC_RULES, &PROPELLERJOB_SPEC);
+    const struct propellerjob_spec *spec = validate_spec(validation, &PROPELLERJOB_SPEC);
     const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
 
     if (!validation_is_settled(validation))
@@ -111,8 +92,7 @@ void propellerjob_validate(const struct validation *validation)
     if (!spec->tasks.len && !spec->task_refs.len)
         field_error(validation->errors, FIELD_ERROR_REQUIRED, "spec.tasks", NULL,
                     "at least one of tasks and taskRefs is needed");
-    if (spec->tasks.len <= JOB_MAX_TASKS)
-        check_tasks(validation, spec_json(&view, "tasks"), spec);
+    check_tasks(validation, spec_json(&view, "tasks"), spec);
     advise_duplicates(&view, "taskRefs", &spec->task_refs);
     if (spec->parallelism.set && spec->execution_mode == MODE_SEQUENTIAL)
         field_warning(validation->errors, "spec.parallelism",

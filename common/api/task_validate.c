@@ -31,8 +31,6 @@ static void check_file(const struct spec_view *view, const char *file)
     size_t len = strlen(file);
     size_t module_len = 0;
 
-    if (len > VALIDATE_MAX_INLINE_WASM)
-        return; /* the table has said so */
     if (validation->max_inline_wasm && len > validation->max_inline_wasm) {
         field_error(validation->errors, FIELD_ERROR_TOO_LONG, path, NULL,
                     "may not be more than %zu characters; larger modules need imageUrl",
@@ -95,10 +93,27 @@ static void check_schedule(const struct spec_view *view, const struct task_spec 
         check_timezone(view, spec->timezone);
 }
 
+/* The schema lets any value be there: no type of a schema is a string or a number. */
+static void check_inputs(const struct spec_view *view, const cJSON *inputs)
+{
+    size_t index = 0;
+
+    json_for_each (input, inputs) {
+        const char *path = arena_printf(view->validation->arena, "inputs[%zu]", index++);
+        if (!cJSON_IsString(input) && !json_is_number(input))
+            field_error(view->validation->errors, FIELD_ERROR_TYPE, spec_path(view, path), NULL,
+                        "must be a string or a number");
+    }
+}
+
 void task_spec_validate(const struct spec_view *view, const struct task_spec *spec)
 {
     check_source(view, spec);
+    check_inputs(view, spec->inputs);
     check_schedule(view, spec);
+    if (spec->monitoring_profile)
+        validate_duration(view, "monitoringProfile", "interval", spec->monitoring_profile->interval,
+                          false);
     if (spec->broadcast && task_pinned_proplet(spec))
         refuse(view, "broadcast", "broadcast and propletSelector.propletId exclude each other");
     if (spec->restart_policy == RESTART_ALWAYS && !spec->daemon)
@@ -168,7 +183,7 @@ static void check_changes(const struct validation *validation)
 
 void task_validate(const struct validation *validation)
 {
-    const struct task_spec *spec = validate_spec(validation, &TASK_SPEC_RULES, &TASK_SPEC);
+    const struct task_spec *spec = validate_spec(validation, &TASK_SPEC);
     const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
 
     if (!validation_is_settled(validation))

@@ -3,16 +3,6 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 
-const struct field_rule NAME_RULE = { .type = RULE_STRING, .min = 1, .max = MAX_NAME };
-const struct field_rule SHORT_RULE = { .type = RULE_STRING, .max = MAX_NAME };
-const struct field_rule QUANTITY_RULE = { .type = RULE_QUANTITY, .max = 64 };
-
-static const struct field_rule AGGREGATOR_FIELDS[] = {
-    { .name = "algorithm", .type = RULE_STRING, .max = MAX_NAME },
-    { .name = "config", .type = RULE_ANY },
-};
-const struct field_rules AGGREGATOR_RULES = FIELD_RULES(AGGREGATOR_FIELDS);
-
 const char *spec_path(const struct spec_view *view, const char *field)
 {
     return arena_printf(view->validation->arena, "%s.%s", view->path, field);
@@ -39,27 +29,32 @@ bool validation_is_settled(const struct validation *validation)
     return spec && validation->old && json_equal(spec, json_get(validation->old, "spec"));
 }
 
-const void *validate_spec(const struct validation *validation, const struct field_rules *rules,
-                          const struct json_struct *table)
+const void *validate_spec(const struct validation *validation, const struct json_struct *table)
 {
-    struct field_errors *errors = validation->errors;
     const cJSON *spec = json_get(validation->object, "spec");
     void *decoded = arena_alloc(validation->arena, 1, table->size);
     struct error err = { 0 };
 
     if (validation_is_settled(validation))
         return NULL;
-    if (!spec || cJSON_IsNull(spec)) {
-        field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec", NULL);
-        return NULL;
-    }
-    field_rules_check(validation->arena, rules, "spec", spec, errors);
     if (json_decode(validation->arena, table, spec, decoded, &err) == 0)
         return decoded;
-    if (!field_errors_count(
-            errors)) /* the tables do not agree: better refused than not looked at */
-        field_error(errors, FIELD_ERROR_INVALID, "spec", NULL, "%s", err.message);
+    /* the table and the schema do not agree: better refused than not looked at */
+    field_error(validation->errors, FIELD_ERROR_INVALID, "spec", NULL, "%s", err.message);
     return NULL;
+}
+
+void validate_duration(const struct spec_view *view, const char *parent, const char *field,
+                       const char *text, bool must_be_positive)
+{
+    const char *path = arena_printf(view->validation->arena, "%s.%s", parent, field);
+    int64_t ms = 1;
+    bool fits = !text || str_to_duration_ms(text, &ms);
+
+    if (!fits || (must_be_positive && ms <= 0))
+        field_error(view->validation->errors, FIELD_ERROR_INVALID, spec_path(view, path),
+                    json_get(spec_json(view, parent), field), "%s",
+                    fits ? "must be greater than 0" : "is too long a duration");
 }
 
 void advise_proplet_name(const struct spec_view *view, const char *field, const char *name)

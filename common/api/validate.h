@@ -1,9 +1,9 @@
-/* What an object of each kind may say: the rules of the schemas, and those that they cannot
- * express.
+/* The rules of each kind that its schema cannot express: between fields, for changes, and what only
+ * a parser can tell. The schema has been checked before.
  */
 #pragma once
 
-#include "common/api/field_rules.h"
+#include "common/schema/field_errors.h"
 
 /* The schema's limit of spec.file, in characters of base64. */
 #define VALIDATE_MAX_INLINE_WASM 716800
@@ -35,9 +35,5 @@ validate_fn propellerjob_validate;
 validate_fn federatedjob_validate;
 validate_fn traininground_validate;
 
-/* The tables behind them; the CRD schemas say the same. */
-extern const struct field_rules TASK_SPEC_RULES;
-extern const struct field_rules PROPLET_SPEC_RULES;
-extern const struct field_rules PROPELLERJOB_SPEC_RULES;
-extern const struct field_rules FEDERATEDJOB_SPEC_RULES;
-extern const struct field_rules TRAININGROUND_SPEC_RULES;
+/* The object is being deleted, or its spec is the old one: nothing of it is to be checked. */
+bool validation_is_settled(const struct validation *validation);

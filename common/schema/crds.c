@@ -1,6 +1,8 @@
 #include "common/schema/crds.h"
 
 #include "common/base/compiler.h"
+#include "common/base/str.h"
+#include "common/json/yaml.h"
 
 #define CRD(name) EMBED(crd_##name, "crds/" #name ".yaml");
 #include "crds/crds.def"
@@ -11,3 +13,16 @@ const struct embedded CRDS[] = {
 #include "crds/crds.def"
 };
 const size_t CRDS_LEN = ARRAY_LEN(CRDS);
+
+int crd_parse(struct arena *arena, const char *plural, const cJSON **ret, struct error *err)
+{
+    const char *path = arena_printf(arena, "crds/%s.yaml", plural);
+
+    for (size_t i = 0; i < CRDS_LEN; i++) {
+        if (!str_equal(CRDS[i].path, path))
+            continue;
+        int r = yaml_parse(arena, CRDS[i].text, (size_t)(CRDS[i].end - CRDS[i].text), ret, err);
+        return r < 0 ? error_wrap(err, "'%s'", path) : 0;
+    }
+    return error_set(err, ERROR_NOT_FOUND, "no manifest '%s'", path);
+}

@@ -128,19 +128,6 @@ bool buf_append_quoted(struct buf *buf, const char *text, size_t len)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-static const char *type_name(const cJSON *value)
-{
-    if (cJSON_IsString(value))
-        return "string";
-    if (json_is_number(value))
-        return "number";
-    if (cJSON_IsBool(value))
-        return "boolean";
-    if (cJSON_IsArray(value))
-        return "array";
-    return cJSON_IsObject(value) ? "object" : "null";
-}
-
 static bool append_value(struct buf *body, struct arena *arena, const cJSON *value)
 {
     const char *text = json_string(value, NULL);
@@ -162,9 +149,7 @@ static const char *format_body(struct field_errors *errors, enum field_error_typ
     CLEANUP(buf_releasep) struct buf body = BUF_INIT(MAX_VALUE);
     bool fits = buf_append_string(&body, TYPES[type].text);
 
-    if (value && type == FIELD_ERROR_TYPE)
-        fits = fits && buf_printf(&body, ": \"%s\"", type_name(value));
-    else if (value && TYPES[type].shows_value)
+    if (value && TYPES[type].shows_value)
         fits = fits && append_value(&body, errors->arena, value);
     if (*detail)
         fits = fits && buf_printf(&body, ": %s", detail);

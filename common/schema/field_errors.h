@@ -27,8 +27,7 @@ struct field_errors *field_errors_create(struct arena *arena);
 
 /*
  * value: what is there, a string, number or boolean that may be repeated; NULL for secrets and for
- * what is long or has members. Required, Forbidden and Too long never show it, Type shows only what
- * kind of value it is.
+ * what is long or has members. Required, Forbidden, Type and Too long never show it.
  */
 void field_error(struct field_errors *errors, enum field_error_type type, const char *path,
                  const cJSON *value, const char *format, ...) PRINTF_LIKE(5, 6);

@@ -44,3 +44,14 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
  * without "status.". */
 void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
                             struct field_errors *errors);
+
+/* How a part of an object is looked at where the API server has not been before. */
+struct schema_manners {
+    bool nulls_are_absent;     /* as after schema_prune, where the schema does not allow them */
+    const char *const *hidden; /* members whose values no error shows, and whose patterns are not
+                                  checked; ended by NULL. NULL: none */
+};
+/* Validates one value, which stands at this path, as schema_validate does an object; rules of CEL are
+ * not mentioned. */
+void schema_validate_part(const struct schema *schema, const char *path, const cJSON *value,
+                          const struct schema_manners *manners, struct field_errors *errors);

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/map.h"
@@ -7,28 +8,85 @@
 #include "common/schema/members.h"
 #include "common/schema/nodes.h"
 
-/* One value of the object, with what stood there before. */
+/* Longer paths are cut; names of members come from outside. */
+#define MAX_PATH 512
+
 struct check {
     struct arena *arena;
     struct field_errors *errors;
+    const struct schema_manners *manners;
     bool blocks;   /* rules of CEL are not looked at */
     size_t unsaid; /* of a path, in messages: "status" where the status alone is validated */
 };
 
+/* One value of the object, with what stood there before: a chain on the stack, whose path is written
+ * for an error only. */
 struct place {
+    const struct place *parent;
+    const char *name; /* NULL: element `index` of the parent; "" at the top of an object */
+    size_t index;
+    bool hidden; /* no error shows the value */
     const struct schema *schema;
-    const char *path;
     const cJSON *value;
     const cJSON *old; /* NULL: none, or not to be correlated */
 };
 
+static const struct schema_manners PLAIN = { .hidden = NULL };
+
 static void check_place(struct check *check, const struct place *place);
+
+static bool is_top(const struct place *place)
+{
+    return !place->parent && !*place->name;
+}
+
+static bool write_path(const struct place *place, struct buf *path)
+{
+    if (place->parent && !write_path(place->parent, path))
+        return false;
+    if (!place->name)
+        return buf_printf(path, "[%zu]", place->index);
+    return buf_printf(path, "%s%s", path->len ? "." : "", place->name);
+}
+
+static const char *path_of(const struct check *check, const struct place *place)
+{
+    CLEANUP(buf_releasep) struct buf path = BUF_INIT(MAX_PATH);
+
+    if (field_errors_count(check->errors) >= FIELD_ERRORS_MAX)
+        return ""; /* this error is only counted */
+
+    bool whole = write_path(place, &path);
+    return arena_printf(check->arena, "%s%s", buf_string(&path), whole ? "" : "...");
+}
+
+static const char *path_of_member(const struct check *check, const struct place *place,
+                                  const char *name)
+{
+    const struct place member = { .parent = place, .name = name };
+
+    return path_of(check, &member);
+}
+
+static const char *path_of_item(const struct check *check, const struct place *place, size_t index)
+{
+    const struct place item = { .parent = place, .index = index };
+
+    return path_of(check, &item);
+}
+
+static const cJSON *shown(const struct place *place)
+{
+    return place->hidden ? NULL : place->value;
+}
 
 /* The API server's words begin with the path where go-openapi wrote them. */
 #define IN_BODY "%s in body "
 
 static const char *said(const struct check *check, const char *path)
 {
+    if (strlen(path) < check->unsaid)
+        return path;
     path += check->unsaid;
     return check->unsaid && *path == '.' ? path + 1 : path;
 }
@@ -113,8 +171,10 @@ static void check_type(struct check *check, const struct place *place)
                  : str_equal(actual, "number") ? "double"
                                                : "";
     }
-    field_error(blocking(check), FIELD_ERROR_TYPE, place->path, NULL,
-                "\"%s\": " IN_BODY "must be of type %s: \"%s\"", actual, said(check, place->path),
+
+    const char *path = path_of(check, place);
+    field_error(blocking(check), FIELD_ERROR_TYPE, path, NULL,
+                "\"%s\": " IN_BODY "must be of type %s: \"%s\"", actual, said(check, path),
                 expected, actual);
 }
 
@@ -129,6 +189,14 @@ static size_t runes_of(const char *text)
     return count;
 }
 
+/* A hidden text may be long, and a pattern slow: the rules of its kind check it. */
+static bool fits_pattern(const struct place *place, const char *text)
+{
+    const struct schema *schema = place->schema;
+
+    return !schema->pattern || place->hidden || regexec(&schema->regex, text, 0, NULL, 0) == 0;
+}
+
 static void check_string(struct check *check, const struct place *place)
 {
     const struct schema *schema = place->schema;
@@ -137,16 +205,20 @@ static void check_string(struct check *check, const struct place *place)
     int64_t len = (int64_t)runes_of(text);
 
     if (limits->max_length != SCHEMA_NO_LIMIT && len > limits->max_length)
-        field_error(blocking(check), FIELD_ERROR_TOO_LONG, place->path, NULL,
+        field_error(blocking(check), FIELD_ERROR_TOO_LONG, path_of(check, place), NULL,
                     "may not be more than %lld byte%s", (long long)limits->max_length,
                     limits->max_length == 1 ? "" : "s");
-    if (limits->min_length != SCHEMA_NO_LIMIT && len < limits->min_length)
-        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
-                    IN_BODY "should be at least %lld chars long", said(check, place->path),
+    if (limits->min_length != SCHEMA_NO_LIMIT && len < limits->min_length) {
+        const char *path = path_of(check, place);
+        field_error(check->errors, FIELD_ERROR_INVALID, path, shown(place),
+                    IN_BODY "should be at least %lld chars long", said(check, path),
                     (long long)limits->min_length);
-    if (schema->pattern && regexec(&schema->regex, text, 0, NULL, 0) != 0)
-        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
-                    IN_BODY "should match '%s'", said(check, place->path), schema->pattern);
+    }
+    if (!fits_pattern(place, text)) {
+        const char *path = path_of(check, place);
+        field_error(check->errors, FIELD_ERROR_INVALID, path, shown(place),
+                    IN_BODY "should match '%s'", said(check, path), schema->pattern);
+    }
 }
 
 /* A text of FIELD_VALUE_MAX bytes, each of them escaped. */
@@ -158,27 +230,28 @@ static void check_format(struct check *check, const struct place *place)
     const char *text = json_string(place->value, "");
     size_t cut = str_utf8_cut(text, strlen(text), FIELD_VALUE_MAX);
 
-    if (!has_format(place->schema) || is_date_time(text))
+    if (!has_format(place->schema) || is_date_time(text) || !buf_append_quoted(&quoted, text, cut))
         return;
-    if (buf_append_quoted(&quoted, text, cut))
-        field_error(blocking(check), FIELD_ERROR_TYPE, place->path, NULL,
-                    "%s: " IN_BODY "must be of type %s: %s", buf_string(&quoted),
-                    said(check, place->path), place->schema->format, buf_string(&quoted));
+
+    const char *path = path_of(check, place);
+    field_error(blocking(check), FIELD_ERROR_TYPE, path, NULL,
+                "%s: " IN_BODY "must be of type %s: %s", buf_string(&quoted), said(check, path),
+                place->schema->format, buf_string(&quoted));
 }
 
 static void check_number(struct check *check, const struct place *place)
 {
     const struct schema_limits *limits = &place->schema->limits;
     double number = json_double(place->value, 0);
+    bool over = limits->max != SCHEMA_NO_LIMIT && number > (double)limits->max;
 
-    if (limits->max != SCHEMA_NO_LIMIT && number > (double)limits->max)
-        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
-                    IN_BODY "should be less than or equal to %lld", said(check, place->path),
-                    (long long)limits->max);
-    if (limits->min != SCHEMA_NO_LIMIT && number < (double)limits->min)
-        field_error(check->errors, FIELD_ERROR_INVALID, place->path, place->value,
-                    IN_BODY "should be greater than or equal to %lld", said(check, place->path),
-                    (long long)limits->min);
+    if (!over && (limits->min == SCHEMA_NO_LIMIT || number >= (double)limits->min))
+        return;
+
+    const char *path = path_of(check, place);
+    field_error(check->errors, FIELD_ERROR_INVALID, path, shown(place),
+                IN_BODY "should be %s than or equal to %lld", said(check, path),
+                over ? "less" : "greater", (long long)(over ? limits->max : limits->min));
 }
 
 /* At most so many bytes of allowed values; the longest list of crds/ has 300. */
@@ -201,23 +274,24 @@ static void check_values(struct check *check, const struct place *place)
         fits = fits && buf_append_quoted(&text, name, strlen(name)) &&
                (!value->next || buf_append_string(&text, ", "));
     }
-    field_error(blocking(check), FIELD_ERROR_NOT_SUPPORTED, place->path, place->value, "%s",
-                buf_string(&text));
+    field_error(blocking(check), FIELD_ERROR_NOT_SUPPORTED, path_of(check, place), shown(place),
+                "%s", buf_string(&text));
 }
 
 /* --- containers ------------------------------------------------------------------------------- */
 
-static void too_many(struct check *check, const char *path, int64_t len, int64_t max)
+static void too_many(struct check *check, const struct place *place, int64_t len, int64_t max)
 {
     cJSON *number = arena_own(check->arena, cJSON_CreateNumber((double)len), json_free);
 
-    field_error(blocking(check), FIELD_ERROR_TOO_MANY, path, number,
+    field_error(blocking(check), FIELD_ERROR_TOO_MANY, path_of(check, place), number,
                 "must have at most %lld item%s", (long long)max, max == 1 ? "" : "s");
 }
 
-static void too_few(struct check *check, const char *path, int64_t len, int64_t min,
+static void too_few(struct check *check, const struct place *place, int64_t len, int64_t min,
                     const char *what)
 {
+    const char *path = path_of(check, place);
     cJSON *number = arena_own(check->arena, cJSON_CreateNumber((double)len), json_free);
 
     field_error(check->errors, FIELD_ERROR_INVALID, path, number,
@@ -267,19 +341,36 @@ static void check_array(struct check *check, const struct place *place)
 
     if (place->schema->items) {
         json_for_each (item, place->value) {
-            struct place inner = { .schema = place->schema->items,
-                                   .path = schema_path_item(check->arena, place->path, index++),
+            struct place inner = { .parent = place,
+                                   .index = index,
+                                   .hidden = place->hidden,
+                                   .schema = place->schema->items,
                                    .value = item };
 
             if (olds)
                 inner.old = map_get(olds, item_key(check->arena, place->schema, item));
             check_place(check, &inner);
+            index++;
         }
     }
     if (limits->min_items != SCHEMA_NO_LIMIT && len < limits->min_items)
-        too_few(check, place->path, len, limits->min_items, "items");
+        too_few(check, place, len, limits->min_items, "items");
     if (limits->max_items != SCHEMA_NO_LIMIT && len > limits->max_items)
-        too_many(check, place->path, len, limits->max_items);
+        too_many(check, place, len, limits->max_items);
+}
+
+static bool is_hidden(const struct check *check, const char *name)
+{
+    const char *const *hidden = check->manners->hidden;
+
+    while (hidden && *hidden && !str_equal(*hidden, name))
+        hidden++;
+    return hidden && *hidden;
+}
+
+static bool is_absent(const struct check *check, const struct schema *schema, const cJSON *value)
+{
+    return !value || (check->manners->nulls_are_absent && cJSON_IsNull(value) && !schema->nullable);
 }
 
 static void check_member(struct check *check, const struct place *place, const struct members *olds,
@@ -287,10 +378,14 @@ static void check_member(struct check *check, const struct place *place, const s
 {
     const struct schema *schema = schema_member(place->schema, member->string);
 
-    if (!schema || (!*place->path && str_equal(member->string, "metadata")))
+    if (!schema || (is_top(place) && str_equal(member->string, "metadata")))
         return; /* object_meta.h looks at it */
-    struct place inner = { .schema = schema,
-                           .path = schema_path_member(check->arena, place->path, member->string),
+    if (is_absent(check, schema, member))
+        return;
+    struct place inner = { .parent = place,
+                           .name = member->string,
+                           .hidden = place->hidden || is_hidden(check, member->string),
+                           .schema = schema,
                            .value = member,
                            .old = members_get(olds, member->string) };
     check_place(check, &inner);
@@ -302,9 +397,9 @@ static void check_object(struct check *check, const struct place *place)
     int64_t len = (int64_t)json_len(place->value);
 
     if (limits->min_properties != SCHEMA_NO_LIMIT && len < limits->min_properties)
-        too_few(check, place->path, len, limits->min_properties, "properties");
+        too_few(check, place, len, limits->min_properties, "properties");
     if (limits->max_properties != SCHEMA_NO_LIMIT && len > limits->max_properties)
-        too_many(check, place->path, len, limits->max_properties);
+        too_many(check, place, len, limits->max_properties);
 
     const struct members olds = members_of(check->arena, place->old);
 
@@ -312,10 +407,11 @@ static void check_object(struct check *check, const struct place *place)
         check_member(check, place, &olds, member);
     json_for_each (name, place->schema->required) {
         const char *text = json_string(name, "");
+        const struct schema *schema = schema_member(place->schema, text);
 
-        if (!json_get(place->value, text))
+        if (is_absent(check, schema ? schema : &SCHEMA_DEDUCED, json_get(place->value, text)))
             field_error_plain(blocking(check), FIELD_ERROR_REQUIRED,
-                              schema_path_member(check->arena, place->path, text), NULL);
+                              path_of_member(check, place, text), NULL);
     }
 }
 
@@ -361,8 +457,8 @@ static bool check_items_are_objects(struct check *check, const struct place *pla
 
     json_for_each (item, place->value) {
         if (!cJSON_IsObject(item) && !cJSON_IsNull(item)) {
-            field_error(check->errors, FIELD_ERROR_INVALID,
-                        schema_path_item(check->arena, place->path, index), item,
+            field_error(check->errors, FIELD_ERROR_INVALID, path_of_item(check, place, index),
+                        place->hidden ? NULL : item,
                         "must be an object for an array of list-type map");
             return false;
         }
@@ -391,7 +487,7 @@ static void check_duplicates(struct check *check, const struct place *place)
         }
         if (++*times == 2)
             field_error_plain(check->errors, FIELD_ERROR_DUPLICATE,
-                              schema_path_item(check->arena, place->path, index),
+                              path_of_item(check, place, index),
                               schema->list == SCHEMA_LIST_MAP
                                   ? arena_own(check->arena, key_of(schema, item), json_free)
                                   : item);
@@ -407,19 +503,19 @@ static void check_lists(struct check *check, const struct place *place)
     if (cJSON_IsArray(place->value) && schema->list != SCHEMA_LIST_ATOMIC)
         check_duplicates(check, place);
     json_for_each (item, place->value) {
-        struct place inner = { .value = item };
+        struct place inner = { .parent = place, .index = index, .value = item };
 
         if (cJSON_IsArray(place->value)) {
             inner.schema = schema->items;
-            inner.path = schema_path_item(check->arena, place->path, index++);
         } else {
-            inner.schema = *place->path || !str_equal(item->string, "metadata")
+            inner.name = item->string;
+            inner.schema = !is_top(place) || !str_equal(item->string, "metadata")
                                ? schema_member(schema, item->string)
                                : NULL;
-            inner.path = schema_path_member(check->arena, place->path, item->string);
         }
         if (inner.schema && (cJSON_IsArray(item) || cJSON_IsObject(item)))
             check_lists(check, &inner);
+        index++;
     }
 }
 
@@ -427,8 +523,10 @@ static void check_lists(struct check *check, const struct place *place)
 static bool lists_fit(const struct schema *schema, const cJSON *object)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct check check = { .arena = arena, .errors = field_errors_create(arena) };
-    const struct place place = { .schema = schema, .path = "", .value = object };
+    struct check check = { .arena = arena,
+                           .errors = field_errors_create(arena),
+                           .manners = &PLAIN };
+    const struct place place = { .name = "", .schema = schema, .value = object };
 
     check_lists(&check, &place);
     return field_errors_count(check.errors) == 0;
@@ -448,7 +546,7 @@ static void validate(const struct place *place, const struct place *lists, size_
                      struct field_errors *errors)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct check check = { .arena = arena, .errors = errors, .unsaid = unsaid };
+    struct check check = { .arena = arena, .errors = errors, .manners = &PLAIN, .unsaid = unsaid };
 
     check_place(&check, place);
     if (!lists->old || lists_fit(lists->schema, lists->old))
@@ -460,7 +558,7 @@ static void validate(const struct place *place, const struct place *lists, size_
 void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
                      struct field_errors *errors)
 {
-    const struct place place = { .schema = schema, .path = "", .value = object, .old = old };
+    const struct place place = { .name = "", .schema = schema, .value = object, .old = old };
 
     validate(&place, &place, 0, errors);
 }
@@ -468,12 +566,23 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
 void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
                             struct field_errors *errors)
 {
-    const struct place lists = { .schema = schema, .path = "", .value = object, .old = old };
-    const struct place place = { .schema = schema_field(schema, "status"),
-                                 .path = "status",
+    const struct place lists = { .name = "", .schema = schema, .value = object, .old = old };
+    const struct place place = { .name = "status",
+                                 .schema = schema_field(schema, "status"),
                                  .value = json_get(object, "status"),
                                  .old = json_get(old, "status") };
 
     if (place.schema && place.value)
         validate(&place, &lists, strlen("status"), errors);
+}
+
+void schema_validate_part(const struct schema *schema, const char *path, const cJSON *value,
+                          const struct schema_manners *manners, struct field_errors *errors)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct check check = { .arena = arena, .errors = errors, .manners = manners };
+    const struct place place = { .name = path, .schema = schema, .value = value };
+
+    check_place(&check, &place);
+    check_lists(&check, &place);
 }

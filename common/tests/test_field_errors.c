@@ -56,15 +56,8 @@ static const struct {
     { FIELD_ERROR_DUPLICATE, "\"a\"", "", "Duplicate value: \"a\"", "FieldValueDuplicate" },
     { FIELD_ERROR_NOT_SUPPORTED, "\"x\"", "supported values: \"a\", \"b\"",
       "Unsupported value: \"x\": supported values: \"a\", \"b\"", "FieldValueNotSupported" },
-    { FIELD_ERROR_TYPE, "\"secret\"", "must be an integer",
-      "Invalid value: \"string\": must be an integer", "FieldValueTypeInvalid" },
-    { FIELD_ERROR_TYPE, "1.5", "d", "Invalid value: \"number\": d", "FieldValueTypeInvalid" },
-    { FIELD_ERROR_TYPE, "false", "d", "Invalid value: \"boolean\": d", "FieldValueTypeInvalid" },
-    { FIELD_ERROR_TYPE, "[\"secret\"]", "d", "Invalid value: \"array\": d",
+    { FIELD_ERROR_TYPE, "\"secret\"", "must be an integer", "Invalid value: must be an integer",
       "FieldValueTypeInvalid" },
-    { FIELD_ERROR_TYPE, "{\"a\":\"secret\"}", "d", "Invalid value: \"object\": d",
-      "FieldValueTypeInvalid" },
-    { FIELD_ERROR_TYPE, "null", "d", "Invalid value: \"null\": d", "FieldValueTypeInvalid" },
 };
 
 START_TEST(an_error_is_said_as_the_api_server_says_it)

@@ -1,5 +1,7 @@
 #include "common/tests/validate_fixture.h"
 
+#include "common/api/admission.h"
+#include "common/api/kinds.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/tests/apply_patch.h"
@@ -9,28 +11,28 @@
 static const struct {
     const char *kind;
     const char *least;
-    validate_fn *validate;
+    const struct kube_kind *of;
 } KINDS[] = {
     { "task", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\"}}",
-      task_validate },
+      &KIND_TASK },
     { "task/status", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\"}}",
-      task_validate_status },
+      &KIND_TASK },
     { "proplet",
       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"type\":\"external\",\"connectionConfig\":{"
       "\"mqttAddress\":\"tcp://b:1883\",\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"i\","
       "\"clientKey\":\"planted\"}}}",
-      proplet_validate },
+      &KIND_PROPLET },
     { "propellerjob",
       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"j\",\"taskRefs\":[\"a\"]}}",
-      propellerjob_validate },
+      &KIND_PROPELLERJOB },
     { "federatedjob",
       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"experimentId\":\"e\",\"taskWasmImage\":\"i\","
       "\"participants\":[{\"propletId\":\"a\"},{\"propletId\":\"b\"}],\"rounds\":{\"total\":1}}}",
-      federatedjob_validate },
+      &KIND_FEDERATEDJOB },
     { "traininground",
       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"roundId\":\"r\",\"federatedJobRef\":{"
       "\"name\":\"f\"},\"taskWasmImage\":\"i\",\"participants\":[\"a\",\"b\"]}}",
-      traininground_validate },
+      &KIND_TRAININGROUND },
 };
 
 static size_t find(const char *kind)
@@ -52,6 +54,19 @@ const cJSON *object_with(struct arena *arena, const char *kind, const char *patc
     return arena_own(arena, apply_merge_patch(json_copy(least), parsed(arena, patch)), json_free);
 }
 
+/* Made once: most tests validate many objects of a kind. */
+static const struct schema *schema_of(size_t kind, const struct admission *admission)
+{
+    static const struct schema *schemas[ARRAY_LEN(KINDS)];
+    static struct arena *forever;
+
+    if (!forever)
+        forever = arena_create();
+    if (!schemas[kind])
+        schemas[kind] = admission_schema(forever, admission);
+    return schemas[kind];
+}
+
 static struct field_errors *check(struct arena *arena, const char *kind, const cJSON *object,
                                   const cJSON *old)
 {
@@ -62,7 +77,14 @@ static struct field_errors *check(struct arena *arena, const char *kind, const c
         .errors = field_errors_create(arena),
     };
 
-    KINDS[find(kind)].validate(&validation);
+    const struct admission *admission = ADMISSION;
+
+    while (admission->kind != KINDS[find(kind)].of)
+        admission++;
+    if (strstr(kind, "/status"))
+        admission->validate_status(&validation);
+    else
+        admission_validate(admission, schema_of(find(kind), admission), &validation);
     return validation.errors;
 }
 

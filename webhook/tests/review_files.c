@@ -105,9 +105,9 @@ static const char *message_of(struct arena *arena, const struct review_file *fil
         text = arena_printf(arena, "%s%s%s: %s", text, *text ? ", " : "",
                             json_string(json_get(cause, "field"), ""),
                             json_string(json_get(cause, "message"), ""));
-    return arena_printf(arena, "%s.%s \"%s\" is invalid: %s%s%s", file->hook->kind->kind,
-                        file->hook->kind->group, name, json_len(causes) > 1 ? "[" : "", text,
-                        json_len(causes) > 1 ? "]" : "");
+    return arena_printf(arena, "%s.%s \"%s\" is invalid: %s%s%s", file->hook->admission->kind->kind,
+                        file->hook->admission->kind->group, name, json_len(causes) > 1 ? "[" : "",
+                        text, json_len(causes) > 1 ? "]" : "");
 }
 
 static void check_refusal(struct arena *arena, const struct review_file *file, const cJSON *request,

@@ -55,9 +55,9 @@ START_TEST(the_paths_are_those_of_the_api_and_no_others)
         const struct admission_hook *hook = admission_hook_find(PATHS[i]);
 
         ck_assert_msg(hook != NULL, "%s", PATHS[i]);
-        ck_assert_msg(!hook->apply_defaults == str_has_prefix(PATHS[i], "/validate"), "%s",
-                      PATHS[i]);
-        ck_assert_msg(!hook->validate == str_has_prefix(PATHS[i], "/mutate"), "%s", PATHS[i]);
+        ck_assert_msg(hook->schema ? str_has_prefix(PATHS[i], "/validate")
+                                   : str_has_prefix(PATHS[i], "/mutate"),
+                      "%s", PATHS[i]);
     }
     ck_assert_ptr_null(admission_hook_find("/mutate-" PREFIX "traininground"));
     ck_assert_ptr_null(admission_hook_find("/validate-" PREFIX "task/"));

@@ -93,9 +93,9 @@ START_TEST(the_configurations_name_every_path_with_its_resource)
         check_entry(entry);
 
     for (const struct admission_hook *hook = admission_hooks(); hook->path; hook++) {
-        if (!hook->apply_defaults == !_i)
+        if (!hook->schema == !!_i)
             continue;
-        const cJSON *entry = entry_for(configuration, hook->path, hook->kind->plural);
+        const cJSON *entry = entry_for(configuration, hook->path, hook->admission->kind->plural);
         const cJSON *rule = json_first(json_get(entry, "rules"));
 
         ck_assert_msg(entry != NULL, "no entry for %s", hook->path);
@@ -105,7 +105,7 @@ START_TEST(the_configurations_name_every_path_with_its_resource)
         ck_assert_str_eq(text_of(json_get(condition, "expression")),
                          "oldObject == null || !has(object.spec) || !has(oldObject.spec) || "
                          "object.spec != oldObject.spec");
-        ck_assert_str_eq(only(json_get(rule, "apiGroups")), hook->kind->group);
+        ck_assert_str_eq(only(json_get(rule, "apiGroups")), hook->admission->kind->group);
         ck_assert_uint_eq(json_len(json_get(rule, "operations")), 2);
         ck_assert(has(json_get(rule, "operations"), "CREATE"));
         ck_assert(has(json_get(rule, "operations"), "UPDATE"));

@@ -49,7 +49,7 @@ static void check_patch(struct arena *arena, const struct admission_hook *hook,
                                 .patch = json_patch_create(arena, object) };
     if (!str_equal(json_string(json_get(request, "operation"), ""), "UPDATE"))
         again.old = NULL;
-    hook->apply_defaults(&again);
+    hook->admission->apply_defaults(&again);
     REQUIRE(!json_patch_operations(again.patch));
 }
 
