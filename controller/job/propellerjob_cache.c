@@ -1,4 +1,4 @@
-#include "controller/job/propellerjob_cache.h"
+#include "controller/job/propellerjob.h"
 
 #include "common/api/propellerjob.h"
 #include "common/base/str.h"
@@ -189,11 +189,11 @@ static void wake_refs(const cJSON *before, const cJSON *after, const char *ns,
     }
 }
 
-void task_map_job(void *self, struct kube_object *old, struct kube_object *current,
-                  struct workqueue *queue)
+void propellerjob_map_to_tasks(void *self, struct kube_object *old, struct kube_object *current,
+                               struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct shared *shared = self;
+    const struct job_deps *deps = self;
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
@@ -201,8 +201,8 @@ void task_map_job(void *self, struct kube_object *old, struct kube_object *curre
     if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
         return;
 
-    struct object_list list = store_find(informer_store(shared->tasks), arena, INDEX_OWNER,
-                                         uid_of(after ? after : before));
+    struct object_list list =
+        store_find(informer_store(deps->tasks), arena, INDEX_OWNER, uid_of(after ? after : before));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }
@@ -220,8 +220,8 @@ void propellerjob_map_task(void *self, struct kube_object *old, struct kube_obje
                            struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct shared *shared = self;
-    struct store *jobs = informer_store(shared->jobs);
+    const struct job_deps *deps = self;
+    struct store *jobs = informer_store(deps->jobs);
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
     char key[KUBE_KEY_LEN];

@@ -1,11 +1,10 @@
 #include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "controller/job/propellerjob_cache.h"
+#include "controller/job/propellerjob.h"
 #include "controller/job/propellerjob_child.h"
 #include "controller/job/propellerjob_plan.h"
 #include "controller/shared/children.h"
-#include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 
 /* Tasks made in one turn; then other jobs have theirs. */
@@ -23,7 +22,7 @@ static struct json_strings copy_names(struct arena *arena, const cJSON *list)
     return ret;
 }
 
-static struct job_task_state observe_task(struct shared *shared, struct reconcile *rc,
+static struct job_task_state observe_task(const struct job_deps *deps, struct reconcile *rc,
                                           const struct job_task *task, const char *uid)
 {
     struct job_task_state state = { .outcome = OUTCOME_MISSING };
@@ -33,7 +32,7 @@ static struct job_task_state observe_task(struct shared *shared, struct reconcil
         return state;
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->tasks), &name);
+    struct kube_object *object = store_get(informer_store(deps->tasks), &name);
     if (!object)
         return state;
 
@@ -55,12 +54,12 @@ static struct job_task_state observe_task(struct shared *shared, struct reconcil
     return state;
 }
 
-static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                   const cJSON *json, struct job_tasks *tasks, struct job_observed *ret,
-                   struct error *err)
+static int observe(const struct job_deps *deps, struct reconcile *rc,
+                   const struct kube_object *object, const cJSON *json, struct job_tasks *tasks,
+                   struct job_observed *ret, struct error *err)
 {
     *ret = (struct job_observed){ .generation = object->generation };
-    ret->now_us = timeline_now_us(shared->timeline, &ret->time);
+    ret->now_us = timeline_now_us(deps->timeline, &ret->time);
     rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
                   &ret->created_us);
     int r = propellerjob_decode(rc->arena, json, &ret->job, err);
@@ -72,7 +71,7 @@ static int observe(struct shared *shared, struct reconcile *rc, const struct kub
     *tasks = job_tasks_of(rc->arena, object->name.name, &ret->job.spec);
     struct job_task_state *states = arena_array(rc->arena, struct job_task_state, tasks->len + 1);
     for (size_t i = 0; i < tasks->len; i++)
-        states[i] = observe_task(shared, rc, &tasks->items[i], object->uid);
+        states[i] = observe_task(deps, rc, &tasks->items[i], object->uid);
     ret->tasks = tasks;
     ret->states = states;
     return 0;
@@ -117,7 +116,7 @@ static int hinder(struct reconcile *rc, struct job_observed *observed, struct jo
 }
 
 /* < 0: an error that may pass. It changes the plan, as does what the API server refuses for good. */
-static int create_children(struct shared *shared, struct reconcile *rc,
+static int create_children(const struct job_deps *deps, struct reconcile *rc,
                            const struct kube_object *object, struct job_observed *observed,
                            struct job_plan *plan, struct error *err)
 {
@@ -136,7 +135,7 @@ static int create_children(struct shared *shared, struct reconcile *rc,
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         const struct job_task *task = &tasks->items[plan->create[i]];
 
-        r = child_create(rc, shared->tasks, &KIND_TASK,
+        r = child_create(rc, deps->tasks, &KIND_TASK,
                          job_child(scratch, whole, tasks, plan->given_up, plan->create[i]), err);
         if (child_is_refused(r)) {
             observed->refused =
@@ -154,7 +153,7 @@ static int create_children(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
-static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+static int act(const struct job_deps *deps, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, struct job_observed *observed, struct job_plan *plan,
                struct error *err)
 {
@@ -162,7 +161,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         return kube_delete(rc->client, &KIND_PROPELLERJOB, &rc->name, object->uid,
                            object->resource_version, err);
 
-    int created = create_children(shared, rc, object, observed, plan, err);
+    int created = create_children(deps, rc, object, observed, plan, err);
     if (created < 0 && !observed->blocked)
         return created;
 
@@ -172,7 +171,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 
     bool written;
     plan->status.updated_at_us = observed->now_us;
-    int r = status_write(rc, shared->jobs, &KIND_PROPELLERJOB, json,
+    int r = status_write(rc, deps->jobs, &KIND_PROPELLERJOB, json,
                          propellerjob_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
@@ -182,9 +181,9 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 
 int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    struct shared *shared = self;
+    const struct job_deps *deps = self;
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->jobs), &rc->name);
+    struct kube_object *object = store_get(informer_store(deps->jobs), &rc->name);
     struct job_tasks tasks = { 0 };
     struct job_observed observed;
 
@@ -192,14 +191,14 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
         return 0; /* its Tasks are the garbage collector's */
 
     const cJSON *json = kube_object_json(rc->arena, object);
-    int r = observe(shared, rc, object, json, &tasks, &observed, err);
+    int r = observe(deps, rc, object, json, &tasks, &observed, err);
     if (r < 0)
         return r;
     if (!propellerjob_is_ours(&observed.job.spec))
         return 0;
 
     struct job_plan plan = job_plan(rc->arena, &observed);
-    r = act(shared, rc, object, json, &observed, &plan, err);
+    r = act(deps, rc, object, json, &observed, &plan, err);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
 }
 
@@ -214,21 +213,20 @@ static const struct module_cache CACHES[] = {
 static const struct module_source SOURCES[] = {
     { &KIND_PROPELLERJOB, map_self, NULL },
     { &KIND_TASK, propellerjob_map_task, NULL },
-    { &KIND_PROPELLERJOB, task_map_job, &KIND_TASK },
+    { &KIND_PROPELLERJOB, propellerjob_map_to_tasks, &KIND_TASK },
     { .kind = NULL },
 };
 
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    struct shared *shared = shared_of(host);
+    struct job_deps *deps = arena_new(host->arena, struct job_deps);
 
-    task_owner_register(host, &PROPELLERJOB_OWNER, informer_store(shared->jobs));
-    *ret = shared;
+    *deps = (struct job_deps){ .timeline = host->timeline,
+                               .tasks = module_host_informer(host, &KIND_TASK),
+                               .jobs = module_host_informer(host, &KIND_PROPELLERJOB) };
+    task_owner_register(host, &PROPELLERJOB_OWNER, informer_store(deps->jobs));
+    *ret = deps;
     return 0;
-}
-
-static void destroy(void *self UNUSED)
-{
 }
 
 const struct module PROPELLERJOB_MODULE = {
@@ -239,5 +237,4 @@ const struct module PROPELLERJOB_MODULE = {
     .sources = SOURCES,
     .create = create,
     .reconcile = propellerjob_reconcile,
-    .destroy = destroy,
 };

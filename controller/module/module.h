@@ -46,7 +46,7 @@ struct module {
      * returns. May be NULL. */
     void (*started_leading)(void *self);
     reconcile_fn *reconcile;
-    /* Everything has stopped. */
+    /* Everything has stopped. May be NULL. */
     void (*destroy)(void *self);
 };
 

@@ -132,7 +132,8 @@ void modules_destroy(struct modules *modules)
         controller_destroy(modules->items[i].controller);
     while (modules->created) {
         const struct open_module *item = &modules->items[--modules->created];
-        item->module->destroy(item->self);
+        if (item->module->destroy)
+            item->module->destroy(item->self);
     }
     for (size_t i = 0; i < modules->cache_count; i++)
         informer_destroy(modules->caches[i].informer);

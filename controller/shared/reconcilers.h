@@ -28,7 +28,6 @@ struct shared {
     struct timeline *timeline; /* of that clock: what waits is counted with it */
     struct informer *tasks;
     struct informer *proplets;
-    struct informer *jobs; /* PropellerJobs */
     struct informer *federated_jobs;
     struct informer *rounds; /* TrainingRounds */
     /* Made here for Proplets and Tasks (workload.h). */
@@ -65,12 +64,9 @@ health_check_fn task_check_rights; /* ctx: struct shared *; readyz */
 reconcile_fn task_reconcile;
 map_fn task_map_task;    /* a Task changed */
 map_fn task_map_proplet; /* a Proplet changed: whom of the Tasks does it concern */
-map_fn task_map_job;     /* a PropellerJob gives its Tasks another order, or ended */
 reconcile_fn proplet_reconcile;
 map_fn
     proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
-
-reconcile_fn propellerjob_reconcile;
 
 reconcile_fn federatedjob_reconcile;
 map_fn federatedjob_map_round; /* a TrainingRound ended: its job */
@@ -80,7 +76,6 @@ map_fn traininground_map_proplet; /* it came, went, is Offline: the rounds that 
 map_fn traininground_map_job;     /* it is suspended, or ended: its rounds */
 map_fn task_map_round;            /* it ended: its Tasks */
 map_fn task_map_federatedjob;     /* it is suspended, or ended: the Tasks of its rounds */
-map_fn propellerjob_map_task;     /* a Task came, went, ended, began anew: the jobs that count it */
 
 /*
  * Counts where a Task is now; object NULL: it is gone. The room that this frees is offered to those

@@ -128,7 +128,6 @@ static int create(struct module_host *host, void **ret, struct error *err)
         .timeline = host->timeline,
         .tasks = module_host_informer(host, &KIND_TASK),
         .proplets = module_host_informer(host, &KIND_PROPLET),
-        .jobs = module_host_informer(host, &KIND_PROPELLERJOB),
         .federated_jobs = module_host_informer(host, &KIND_FEDERATEDJOB),
         .rounds = module_host_informer(host, &KIND_TRAININGROUND),
         .deployments = module_host_informer(host, &KIND_DEPLOYMENT),

@@ -56,7 +56,7 @@ static void on_task(void *ctx, struct kube_object *old, struct kube_object *curr
 static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
 {
     map_self(ctx, old, current, jobs.queue);
-    task_map_job(ctx, old, current, jobs.shared.task_queue);
+    propellerjob_map_to_tasks(ctx, old, current, jobs.task_queue);
 }
 
 static bool is_job(const cJSON *object)
@@ -71,7 +71,7 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
 {
     const cJSON *either = current ? current : old;
     bool job = is_job(either);
-    struct informer *informer = job ? jobs.shared.jobs : jobs.shared.tasks;
+    struct informer *informer = job ? jobs.deps.jobs : jobs.deps.tasks;
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
 
     if (jobs.dead)
@@ -85,7 +85,7 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     struct kube_object *removed =
         store_remove(informer_store(informer), &object->name, object->resource_version);
     if (removed)
-        (job ? on_job : on_task)(&jobs.shared, removed, NULL);
+        (job ? on_job : on_task)(&jobs.deps, removed, NULL);
 }
 
 static struct informer *make_informer(const struct kube_kind *kind, watch_project_fn *project,
@@ -94,7 +94,7 @@ static struct informer *make_informer(const struct kube_kind *kind, watch_projec
     const struct watch_options options = { .kind = kind, .project = project };
     struct informer *informer = informer_create(process.loop, &options);
 
-    informer_subscribe(informer, function, &jobs.shared);
+    informer_subscribe(informer, function, &jobs.deps);
     return informer;
 }
 
@@ -121,14 +121,14 @@ static void start_process(void)
     process.events = events_create(process.client, "test", "test", &jobs.clock.clock);
     process.loop = watch_loop_create(process.config);
     jobs.queue = workqueue_create("propellerjob", &jobs.clock.clock);
-    jobs.shared = (struct shared){
+    jobs.task_queue = workqueue_create("task", &jobs.clock.clock);
+    jobs.deps = (struct job_deps){
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
-        .task_queue = workqueue_create("task", &jobs.clock.clock),
-        .timeline = fake_clock_timeline(&jobs.clock, jobs.shared.timeline),
+        .timeline = fake_clock_timeline(&jobs.clock, jobs.deps.timeline),
     };
-    indexes_add_task(informer_store(jobs.shared.tasks));
-    indexes_add_propellerjob(informer_store(jobs.shared.jobs));
+    indexes_add_task(informer_store(jobs.deps.tasks));
+    indexes_add_propellerjob(informer_store(jobs.deps.jobs));
     list(&KIND_TASK);
     list(&KIND_PROPELLERJOB);
 }
@@ -137,9 +137,9 @@ static void end_process(void)
 {
     events_destroy(process.events);
     watch_loop_destroy(process.loop);
-    informer_destroy(jobs.shared.tasks);
-    informer_destroy(jobs.shared.jobs);
-    workqueue_destroy(jobs.shared.task_queue);
+    informer_destroy(jobs.deps.tasks);
+    informer_destroy(jobs.deps.jobs);
+    workqueue_destroy(jobs.task_queue);
     workqueue_destroy(jobs.queue);
     kube_client_destroy(process.client);
 }
@@ -170,7 +170,7 @@ void job_stage_tear_down(void)
     kube_client_destroy(process.other);
     kube_config_destroy(process.config);
     fake_api_destroy(jobs.api);
-    timeline_destroy(jobs.shared.timeline);
+    timeline_destroy(jobs.deps.timeline);
     arena_destroy(jobs.arena);
 }
 
@@ -251,7 +251,7 @@ void job_stage_turn(void)
 
     fake_clock_advance(&jobs.clock, JOB_SETTLE_MS);
     ck_assert(workqueue_get(jobs.queue, &rc.name));
-    int r = propellerjob_reconcile(&jobs.shared, &rc, &err);
+    int r = propellerjob_reconcile(&jobs.deps, &rc, &err);
     workqueue_done(jobs.queue, &rc.name);
     jobs.errors += r < 0;
     if (r < 0)
@@ -298,7 +298,7 @@ void job_stage_wait_ms(int64_t ms)
 
 size_t job_stage_tasks(void)
 {
-    return store_count(informer_store(jobs.shared.tasks), NULL, NULL);
+    return store_count(informer_store(jobs.deps.tasks), NULL, NULL);
 }
 
 const char *job_stage_told(void)

@@ -5,14 +5,15 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
-#include "controller/job/propellerjob_cache.h"
+#include "controller/job/propellerjob.h"
 #include "controller/tests/outside.h"
 
 struct job_stage {
     struct arena *arena;
     struct fake_api *api;
     struct fake_clock clock;
-    struct shared shared;
+    struct job_deps deps;
+    struct workqueue *task_queue;
     struct workqueue *queue; /* of the jobs; shared.task_queue has the Tasks that are woken */
     unsigned steps;          /* requests of the reconciler so far */
     unsigned fail_at;        /* the step that fails; 0: none */

@@ -9,7 +9,7 @@
 #include "common/tests/temp_dir.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/cache/indexes.h"
-#include "controller/job/propellerjob_cache.h"
+#include "controller/job/propellerjob.h"
 #include "controller/proplet/proplet_pods.h"
 #include "controller/task/task_room.h"
 #include "controller/task/task_workload.h"
@@ -81,7 +81,7 @@ static void on_job(void *ctx, struct kube_object *old, struct kube_object *curre
 {
     struct shared *shared = ctx;
 
-    task_map_job(shared, old, current, shared->task_queue);
+    propellerjob_map_to_tasks(&stage.job, old, current, shared->task_queue);
 }
 
 static void on_workload(void *ctx, struct kube_object *old, struct kube_object *current)
@@ -219,7 +219,7 @@ static void add_indexes(const struct shared *shared)
 {
     indexes_add_task(informer_store(shared->tasks));
     indexes_add_proplet(informer_store(shared->proplets));
-    indexes_add_propellerjob(informer_store(shared->jobs));
+    indexes_add_propellerjob(informer_store(stage.job.jobs));
     indexes_add_workload(informer_store(shared->deployments));
     indexes_add_workload(informer_store(shared->pods));
     indexes_add_workload(informer_store(shared->task_jobs));
@@ -246,7 +246,6 @@ static void start_process(void)
         .timeline = fake_clock_timeline(&stage.clock, shared->timeline),
         .tasks = make_informer(&KIND_TASK, project_task, on_task),
         .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
-        .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
         .deployments = make_informer(&KIND_DEPLOYMENT, project_workload, on_workload),
         .statefulsets = make_informer(&KIND_STATEFULSET, project_workload, on_workload),
         .pods = make_informer(&KIND_POD, project_pod, on_pod),
@@ -264,7 +263,12 @@ static void start_process(void)
         .task_queue = workqueue_create("task", &stage.clock.clock),
         .proplet_queue = workqueue_create("proplet", &stage.clock.clock),
     };
-    task_owners_add(&stage.owners, &PROPELLERJOB_OWNER, informer_store(shared->jobs));
+    stage.job = (struct job_deps){
+        .timeline = shared->timeline,
+        .tasks = shared->tasks,
+        .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
+    };
+    task_owners_add(&stage.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
     add_indexes(shared);
     shared->candidates = candidates_create(informer_store(shared->proplets));
     stage_federated_start(process.loop);
@@ -301,7 +305,7 @@ static void end_process(void)
     stage_federated_end();
     informer_destroy(shared->tasks);
     informer_destroy(shared->proplets);
-    informer_destroy(shared->jobs);
+    informer_destroy(stage.job.jobs);
     informer_destroy(shared->deployments);
     informer_destroy(shared->statefulsets);
     informer_destroy(shared->pods);

@@ -6,6 +6,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
+#include "controller/job/propellerjob.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/task/owner.h"
 
@@ -14,6 +15,7 @@ struct stage {
     struct fake_api *api;
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
+    struct job_deps job;
     struct task_owners owners;
     bool dead;           /* set by the test: no more requests; the next process takes over */
     bool still;          /* Proplets stay as the test put them */

@@ -41,7 +41,7 @@ static void be_stopped(void)
                                   "\"TaskFailed\"}]}}"),
                            &job, NULL),
         0);
-    informer_observed(stage.shared.jobs, job);
+    informer_observed(stage.job.jobs, job);
 }
 
 static const struct {

@@ -107,8 +107,8 @@ static void (*const LETTING_GO[])(void) = { end_job, delete_job, drop_reference 
 START_TEST(referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it)
 {
     static const struct kube_name REFERRED = { "default", "referred" };
-    struct store *store = informer_store(jobs.shared.jobs);
-    struct workqueue *queue = jobs.shared.task_queue;
+    struct store *store = informer_store(jobs.deps.jobs);
+    struct workqueue *queue = jobs.task_queue;
     struct kube_name woken;
 
     job_stage_put_task("referred", "{\"name\":\"referred\"}");
@@ -251,7 +251,7 @@ static const struct {
 START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
 {
     static const struct kube_name B = { "default", "job-b" };
-    struct store *store = informer_store(jobs.shared.jobs);
+    struct store *store = informer_store(jobs.deps.jobs);
     struct kube_name name;
 
     put_job("a b", "");
@@ -268,7 +268,7 @@ START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
     const cJSON *task = job_stage_get(&KIND_TASK, "job-b");
     ck_assert_int_eq(PROPELLERJOB_OWNER.order(store, jobs.arena, task), ORDERS[_i].order);
     ck_assert(PROPELLERJOB_OWNER.awaits(store, jobs.arena, &B, task));
-    ck_assert_uint_eq(workqueue_len(jobs.shared.task_queue),
+    ck_assert_uint_eq(workqueue_len(jobs.task_queue),
                       ORDERS[_i].order == TASK_ORDER_NONE ? 0 : 2);
 
     job_stage_end_task("job-a", TASK_SKIPPED);
@@ -285,7 +285,7 @@ START_TEST(cache_keeps_names_and_dependencies_of_the_tasks_only)
     put_job("a b!a", "");
     job_stage_put("{\"tasks\":[{\"name\":\"a\",\"file\":\"AGFzbQ\",\"env\":{}},{\"name\":\"b\","
                   "\"dependsOn\":[\"a\"],\"runIf\":\"failure\",\"inputs\":[1]}]}");
-    struct object_list list = store_list(informer_store(jobs.shared.jobs), jobs.arena, NULL);
+    struct object_list list = store_list(informer_store(jobs.deps.jobs), jobs.arena, NULL);
     const cJSON *json = kube_object_json(jobs.arena, list.items[0]);
     ck_assert_str_eq(json_text(jobs.arena, json_path(json, "spec", "tasks", NULL), NULL),
                      "[{\"name\":\"a\"},{\"name\":\"b\",\"dependsOn\":[\"a\"],\"runIf\":"

@@ -1,8 +1,18 @@
-/* PropellerJobs in the cache: what is kept of them, how Tasks find them, and whom a change wakes. */
+/* PropellerJobs: their reconciler, how Tasks find them in the cache, and whom a change wakes. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/owner.h"
+
+struct job_deps {
+    struct timeline *timeline;
+    struct informer *tasks;
+    struct informer *jobs;
+};
+
+/* self: struct job_deps. */
+reconcile_fn propellerjob_reconcile;
+map_fn propellerjob_map_task;     /* a Task came, went, ended, began anew: the jobs that count it */
+map_fn propellerjob_map_to_tasks; /* a job gives its Tasks another order, or ended: its Tasks */
 
 /*
  * Indexes of the jobs
