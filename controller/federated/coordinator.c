@@ -10,15 +10,12 @@
 #include "common/runtime/metrics.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/federated/federatedjob_plan.h"
-#include "controller/federated/model_cache.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/uploads.h"
 
 struct coordinator {
-    struct shared *shared;
-    bool (*leads)(void *ctx);
-    void *leads_ctx;
+    struct coordinator_options options;
     struct http_server *server;
     struct uploads *uploads;
 };
@@ -28,13 +25,11 @@ static struct metric REQUESTS = { .type = METRIC_COUNTER,
                                   .help = "Requests of devices: updates and models.",
                                   .labels = { "what", "code" } };
 
-struct coordinator *coordinator_create(struct shared *shared, bool (*leads)(void *ctx), void *ctx)
+struct coordinator *coordinator_create(const struct coordinator_options *options)
 {
     struct coordinator *coordinator = xcalloc(1, sizeof(*coordinator));
 
-    coordinator->shared = shared;
-    coordinator->leads = leads;
-    coordinator->leads_ctx = ctx;
+    coordinator->options = *options;
     coordinator->uploads = uploads_create();
     return coordinator;
 }
@@ -48,16 +43,16 @@ void coordinator_destroy(struct coordinator *coordinator)
     free(coordinator);
 }
 
-int coordinator_start(struct coordinator *coordinator, const char *address, struct error *err)
+int coordinator_start(struct coordinator *coordinator, struct error *err)
 {
     const struct http_server_options options = {
-        .address = address,
+        .address = coordinator->options.address,
         .handler = coordinator_handle,
         .admit = coordinator_admit,
         .ctx = coordinator,
         .threads = COORDINATOR_THREADS,
         .max_connections = COORDINATOR_MAX_CONNECTIONS,
-        .max_body = model_store_max_bytes(coordinator->shared->round_models),
+        .max_body = coordinator->options.max_update,
         .max_bodies = COORDINATOR_MAX_BODIES,
         .small_body = UPLOADS_LARGE,
         .wait_ms = COORDINATOR_PATIENCE_MS,
@@ -87,7 +82,7 @@ void coordinator_stop(struct coordinator *coordinator)
 static void hand_out(struct coordinator *coordinator)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct shared *shared = coordinator->shared;
+    const struct coordinator_options *options = &coordinator->options;
     struct upload_sender sender;
 
     while (uploads_next(coordinator->uploads, arena, &sender)) {
@@ -99,16 +94,17 @@ static void hand_out(struct coordinator *coordinator)
         struct kube_name name;
         uint64_t sequence;
 
-        if (mailbox_put(shared->mailbox, sender.uid, &mail, &sequence) != MAILBOX_TAKEN) {
+        if (mailbox_put(options->mailbox, sender.uid, &mail, &sequence) != MAILBOX_TAKEN) {
             uploads_tell(coordinator->uploads, sender.token, 503);
             continue;
         }
-        mailbox_hold(shared->mailbox, sender.uid, sequence); /* its answer is its acknowledgement */
-        if (!store_name_of_uid(informer_store(shared->tasks), sender.uid, &name)) {
-            mailbox_ack(shared->mailbox, sender.uid, UINT64_MAX); /* deleted meanwhile */
+        mailbox_hold(options->mailbox, sender.uid,
+                     sequence); /* its answer is its acknowledgement */
+        if (!store_name_of_uid(informer_store(options->tasks), sender.uid, &name)) {
+            mailbox_ack(options->mailbox, sender.uid, UINT64_MAX); /* deleted meanwhile */
             uploads_tell(coordinator->uploads, sender.token, 404);
         } else {
-            workqueue_add(shared->task_queue, &sender.task);
+            workqueue_add(options->task_queue, &sender.task);
         }
     }
 }
@@ -154,7 +150,7 @@ static int refuse(int status, const char *reason)
 static int check_task(struct coordinator *coordinator, struct arena *arena, const char *id,
                       const char *uid, struct kube_name *ret_name)
 {
-    struct store *tasks = informer_store(coordinator->shared->tasks);
+    struct store *tasks = informer_store(coordinator->options.tasks);
     int64_t attempt, index;
 
     if (!message_id_numbers(id, &attempt, &index) || index >= 0 ||
@@ -251,7 +247,7 @@ static const cJSON *read_object(struct store *store, struct arena *arena,
 static const char *find_model(struct coordinator *coordinator, struct arena *arena,
                               const char *job_uid, int64_t version, struct model_scope *ret_scope)
 {
-    struct store *jobs = informer_store(coordinator->shared->federated_jobs);
+    struct store *jobs = informer_store(coordinator->options.jobs);
     struct kube_name name, round_name;
 
     if (!store_name_of_uid(jobs, job_uid, &name) ||
@@ -260,7 +256,7 @@ static const char *find_model(struct coordinator *coordinator, struct arena *are
     *ret_scope = (struct model_scope){ .kind = &KIND_FEDERATEDJOB, .owner = name, .uid = job_uid };
 
     const cJSON *round =
-        read_object(informer_store(coordinator->shared->rounds), arena, &round_name);
+        read_object(informer_store(coordinator->options.rounds), arena, &round_name);
     if (round && str_equal(kube_controller_uid(round), job_uid))
         return json_string(json_path(round, "spec", "modelRef", NULL), "");
 
@@ -285,7 +281,7 @@ static int send_model(struct coordinator *coordinator, struct arena *arena, cons
 
     if (str_is_empty(reference))
         return 404;
-    int r = model_cache_get(coordinator->shared->model_cache, &scope, reference, &model, &err);
+    int r = model_cache_get(coordinator->options.cache, &scope, reference, &model, &err);
     if (r < 0)
         return r == -ERROR_NOT_FOUND || r == -ERROR_INVALID ? 404 : 503;
 
@@ -316,7 +312,7 @@ static int answer(struct coordinator *coordinator, struct arena *arena,
     const char *models = strstr(request->path, "/models/");
     int64_t version;
 
-    if (!coordinator->leads(coordinator->leads_ctx))
+    if (!coordinator->options.leads(coordinator->options.leads_ctx))
         return 503;
     if (task)
         return str_equal(request->method, "POST") ? take_update(coordinator, arena, task, request)
@@ -345,7 +341,7 @@ int coordinator_admit(void *ctx, struct arena *arena, const struct http_server_r
     struct kube_name name;
     int status = 405;
 
-    if (!coordinator->leads(coordinator->leads_ctx))
+    if (!coordinator->options.leads(coordinator->options.leads_ctx))
         status = 503;
     else if (task && str_equal(request->method, "POST"))
         status = check_task(coordinator, arena, task, message_id_uid(arena, task), &name);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "common/net/http_server.h"
-#include "controller/shared/reconcilers.h"
+#include "common/runtime/informer.h"
+#include "common/runtime/mailbox.h"
+#include "common/runtime/workqueue.h"
+#include "controller/federated/model_cache.h"
 #include "controller/task/plan/task_plan.h"
 
 /*
@@ -33,12 +36,20 @@
 #define COORDINATOR_TIMEOUT_MS 16000
 #define COORDINATOR_MIN_RATE (16u << 10) /* bytes a second */
 
+struct coordinator_options {
+    const char *address; /* borrowed; only start needs it */
+    struct informer *tasks, *rounds, *jobs;
+    struct mailbox *mailbox;      /* of Tasks, for updates */
+    struct workqueue *task_queue; /* whose names are woken */
+    struct model_cache *cache;    /* of the models that are sent */
+    size_t max_update;            /* that the model store takes */
+    bool (*leads)(void *ctx);     /* false: every request is told 503 */
+    void *leads_ctx;
+};
 struct coordinator;
-/* shared is borrowed, and complete by the first request. leads: as may_act of the process. */
-struct coordinator *coordinator_create(struct shared *shared, bool (*leads)(void *ctx), void *ctx);
+struct coordinator *coordinator_create(const struct coordinator_options *options);
 void coordinator_destroy(struct coordinator *coordinator); /* stops */
-int coordinator_start(struct coordinator *coordinator, const char *address,
-                      struct error *err) MUST_CHECK;
+int coordinator_start(struct coordinator *coordinator, struct error *err) MUST_CHECK;
 void coordinator_stop(struct coordinator *coordinator);           /* those who wait are told 503 */
 unsigned coordinator_port(const struct coordinator *coordinator); /* 0: not started */
 

@@ -1,11 +1,12 @@
 /* FederatedJobs and TrainingRounds as modules of the process. */
 #include "common/api/kinds.h"
 #include "common/base/str.h"
+#include "controller/bridge/bridge.h"
 #include "controller/federated/coordinator.h"
-#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_update.h"
+#include "controller/shared/reconcilers.h"
 
 extern const struct module FEDERATEDJOB_MODULE, TRAININGROUND_MODULE;
 
@@ -49,29 +50,32 @@ static const struct module_cache JOB_CACHES[] = {
 static const struct module_source JOB_SOURCES[] = {
     { &KIND_FEDERATEDJOB, federatedjob_map_self, NULL },
     { &KIND_TRAININGROUND, federatedjob_map_round, NULL },
-    { &KIND_FEDERATEDJOB, task_map_federatedjob, &KIND_TASK },
+    { &KIND_FEDERATEDJOB, federatedjob_map_to_tasks, &KIND_TASK },
     { .kind = NULL },
 };
 
 static int create_jobs(struct module_host *host, void **ret, struct error *err)
 {
-    struct shared *shared = shared_of(host);
+    struct federatedjob_deps *deps = arena_new(host->arena, struct federatedjob_deps);
 
-    int r = make_store(host, &FEDERATEDJOB_MODULE, &shared->job_models, err);
+    *deps = (struct federatedjob_deps){ .timeline = host->timeline,
+                                        .tasks = module_host_informer(host, &KIND_TASK),
+                                        .rounds = module_host_informer(host, &KIND_TRAININGROUND),
+                                        .jobs = module_host_informer(host, &KIND_FEDERATEDJOB) };
+    int r = make_store(host, &FEDERATEDJOB_MODULE, &deps->models, err);
     if (r < 0)
         return r;
-    if (!shared->job_models->type->is_owned)
-        shared->gone_scopes = gone_scopes_create();
-    *ret = shared;
+    deps->gone = gone_scopes_create(deps->models, &KIND_FEDERATEDJOB);
+    *ret = deps;
     return 0;
 }
 
 static void destroy_jobs(void *self)
 {
-    struct shared *shared = self;
+    struct federatedjob_deps *deps = self;
 
-    gone_scopes_destroy(shared->gone_scopes);
-    model_store_destroy(shared->job_models);
+    gone_scopes_destroy(deps->gone);
+    model_store_destroy(deps->models);
 }
 
 const struct module FEDERATEDJOB_MODULE = {
@@ -98,60 +102,89 @@ static const struct module_source ROUND_SOURCES[] = {
     { &KIND_TASK, traininground_map_task, NULL },
     { &KIND_PROPLET, traininground_map_proplet, NULL },
     { &KIND_FEDERATEDJOB, traininground_map_job, NULL },
-    { &KIND_TRAININGROUND, task_map_round, &KIND_TASK },
+    { &KIND_TRAININGROUND, traininground_map_to_tasks, &KIND_TASK },
     { .kind = NULL },
 };
 
-static int start_coordinator(void *self, struct error *err)
+/* Asks for a marker, if there is none yet. */
+static bool backlog_drained(void *bridge, const struct kube_name *waiter)
 {
-    const struct shared *shared = self;
-    int r = coordinator_start(shared->coordinator, shared->settings->coordinator_address, err);
+    return bridge_fence_passed(bridge, 0, waiter);
+}
+
+static int start_coordinator(void *coordinator, struct error *err)
+{
+    int r = coordinator_start(coordinator, err);
 
     return r < 0 ? error_wrap(err, "--coordinator-bind-address") : 0;
 }
 
-static void join_coordinator(void *self)
+static void join_coordinator(void *coordinator)
 {
-    coordinator_stop(((struct shared *)self)->coordinator);
+    coordinator_stop(coordinator);
 }
 
 /* Its server runs on standbys, too: they answer that they do not lead. */
-static void make_coordinator(struct module_host *host, struct shared *shared)
+static void make_coordinator(struct module_host *host, struct traininground_deps *deps)
 {
+    const struct coordinator_options options = {
+        .address = host->settings->coordinator_address,
+        .tasks = deps->tasks,
+        .rounds = deps->rounds,
+        .jobs = deps->jobs,
+        .mailbox = shared_of(host)->mailbox,
+        .task_queue = module_host_queue(host, &KIND_TASK),
+        .cache = deps->cache,
+        .max_update = model_store_max_bytes(deps->models),
+        .leads = module_host_leads, /* before, nobody would store what comes */
+        .leads_ctx = host,
+    };
+
+    deps->coordinator = coordinator_create(&options);
+    deps->coordinator_url = host->settings->coordinator_url;
+
     const struct runnable coordinator = { .name = "coordinator",
                                           .group = RUN_SERVERS,
-                                          .self = shared,
+                                          .self = deps->coordinator,
                                           .start = start_coordinator,
                                           .join = join_coordinator };
-
-    if (str_is_empty(host->settings->coordinator_address))
-        return;
-    /* Before the bridge and the workers run, nobody would store what comes. */
-    shared->coordinator = coordinator_create(shared, module_host_leads, host);
     manager_add(host->manager, &coordinator);
 }
 
 static int create_rounds(struct module_host *host, void **ret, struct error *err)
 {
-    struct shared *shared = shared_of(host);
+    struct traininground_deps *deps = arena_new(host->arena, struct traininground_deps);
 
-    int r = make_store(host, &TRAININGROUND_MODULE, &shared->round_models, err);
+    *deps = (struct traininground_deps){
+        .timeline = host->timeline,
+        .tasks = module_host_informer(host, &KIND_TASK),
+        .proplets = module_host_informer(host, &KIND_PROPLET),
+        .rounds = module_host_informer(host, &KIND_TRAININGROUND),
+        .jobs = module_host_informer(host, &KIND_FEDERATEDJOB),
+        .backlog_ctx = shared_of(host)->bridge,
+    };
+    if (deps->backlog_ctx)
+        deps->backlog_drained = backlog_drained;
+    int r = make_store(host, &TRAININGROUND_MODULE, &deps->models, err);
     if (r < 0)
         return r;
-    shared->model_cache = model_cache_create(shared->round_models);
-    make_coordinator(host, shared);
-    task_owner_register(host, &TRAININGROUND_OWNER, shared);
-    *ret = shared;
+    deps->cache = model_cache_create(deps->models);
+    deps->gone = gone_scopes_create(deps->models, &KIND_TRAININGROUND);
+    if (!str_is_empty(host->settings->coordinator_address))
+        make_coordinator(host, deps);
+    task_owner_register(host, &TRAININGROUND_OWNER, deps);
+    *ret = deps;
     return 0;
 }
 
 static void destroy_rounds(void *self)
 {
-    struct shared *shared = self;
+    struct traininground_deps *deps = self;
 
-    coordinator_destroy(shared->coordinator);
-    model_cache_destroy(shared->model_cache);
-    model_store_destroy(shared->round_models);
+    coordinator_destroy(deps->coordinator);
+    gone_scopes_destroy(deps->gone);
+    model_cache_destroy(deps->cache);
+    model_store_destroy(deps->models);
 }
 
 const struct module TRAININGROUND_MODULE = {

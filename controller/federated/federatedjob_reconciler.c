@@ -2,14 +2,12 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "controller/federated/federatedjob_plan.h"
-#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cleaning.h"
 #include "controller/federated/model_source.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"
 #include "controller/shared/children.h"
-#include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 
 struct job_turn {
@@ -19,8 +17,8 @@ struct job_turn {
     struct object_list rounds; /* that it controls */
 };
 
-static int observe_round(struct shared *shared, struct reconcile *rc, const char *uid,
-                         struct federated_observed *observed, struct error *err)
+static int observe_round(const struct federatedjob_deps *deps, struct reconcile *rc,
+                         const char *uid, struct federated_observed *observed, struct error *err)
 {
     struct observed_round *round = &observed->round;
     struct traininground decoded = { 0 };
@@ -30,7 +28,7 @@ static int observe_round(struct shared *shared, struct reconcile *rc, const char
         return error_set(err, ERROR_INVALID, "name '%s' is too long", observed->round_name);
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->rounds), &name);
+    struct kube_object *object = store_get(informer_store(deps->rounds), &name);
     if (!object)
         return 0;
 
@@ -45,25 +43,24 @@ static int observe_round(struct shared *shared, struct reconcile *rc, const char
     return 0;
 }
 
-static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                   struct job_turn *ret, struct error *err)
+static int observe(const struct federatedjob_deps *deps, struct reconcile *rc,
+                   const struct kube_object *object, struct job_turn *ret, struct error *err)
 {
     struct federated_observed *observed = &ret->observed;
 
     *ret = (struct job_turn){ .json = kube_object_json(rc->arena, object) };
     *observed =
         (struct federated_observed){ .generation = object->generation, .name = object->name.name };
-    observed->now_us = timeline_now_us(shared->timeline, &observed->time);
+    observed->now_us = timeline_now_us(deps->timeline, &observed->time);
     model_scope_of(&KIND_FEDERATEDJOB, ret->json, &ret->scope);
-    ret->rounds =
-        store_find(informer_store(shared->rounds), rc->arena, INDEX_ROUND_JOB, object->uid);
+    ret->rounds = store_find(informer_store(deps->rounds), rc->arena, INDEX_ROUND_JOB, object->uid);
     int r = federatedjob_decode(rc->arena, ret->json, &observed->job, err);
     if (r < 0)
         return r;
 
     observed->round_name = federated_round_name(rc->arena, object->name.name,
                                                 federated_next_round(&observed->job.status));
-    return observe_round(shared, rc, object->uid, observed, err);
+    return observe_round(deps, rc, object->uid, observed, err);
 }
 
 static void announce(struct reconcile *rc, const struct kube_object *object,
@@ -76,25 +73,24 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
 }
 
 /* spec.modelRef becomes a model of this job, in its own scope. */
-static int import_model(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
-                        const char **ret, struct error *err)
+static int import_model(const struct federatedjob_deps *deps, struct reconcile *rc,
+                        struct job_turn *turn, const char **ret, struct error *err)
 {
-    const struct model_source source = { .client = rc->client, .store = shared->job_models };
+    const struct model_source source = { .client = rc->client, .store = deps->models };
     const char *reference = turn->observed.job.spec.model_ref;
     char stored[MODEL_REFERENCE_LEN];
     struct fl_model model;
     int r = model_source_read(&source, rc->arena, rc->name.ns, reference, &model, err);
     if (r == 0)
-        r = model_store_put(shared->job_models, &turn->scope, model.bytes, model.bytes_len, stored,
-                            err);
+        r = model_store_put(deps->models, &turn->scope, model.bytes, model.bytes_len, stored, err);
     if (r == 0)
         *ret = arena_strdup(rc->arena, stored);
     return r;
 }
 
 /* That the next round begins with; NULL: none. Sets the problem where there can never be one. */
-static int find_model(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
-                      const char **ret, struct error *err)
+static int find_model(const struct federatedjob_deps *deps, struct reconcile *rc,
+                      struct job_turn *turn, const char **ret, struct error *err)
 {
     struct federated_observed *observed = &turn->observed;
 
@@ -102,7 +98,7 @@ static int find_model(struct shared *shared, struct reconcile *rc, struct job_tu
     if (observed->job.status.completed_rounds > 0 || str_is_empty(observed->job.spec.model_ref))
         return 0;
 
-    int r = import_model(shared, rc, turn, ret, err);
+    int r = import_model(deps, rc, turn, ret, err);
     if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
         observed->problem = r == -ERROR_TOO_LARGE ? "ModelTooLarge" : "ModelUnavailable";
         observed->refused =
@@ -117,16 +113,16 @@ static int find_model(struct shared *shared, struct reconcile *rc, struct job_tu
     return r < 0 ? error_wrap(err, "spec.modelRef") : 0;
 }
 
-static int create_round(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
-                        struct error *err)
+static int create_round(const struct federatedjob_deps *deps, struct reconcile *rc,
+                        struct job_turn *turn, struct error *err)
 {
     struct federated_observed *observed = &turn->observed;
     const char *model;
-    int r = find_model(shared, rc, turn, &model, err);
+    int r = find_model(deps, rc, turn, &model, err);
     if (r < 0 || observed->problem)
         return r;
 
-    r = child_create(rc, shared->rounds, &KIND_TRAININGROUND,
+    r = child_create(rc, deps->rounds, &KIND_TRAININGROUND,
                      training_round(rc->arena, turn->json, observed->round_name,
                                     federated_next_round(&observed->job.status), model),
                      err);
@@ -141,12 +137,12 @@ static int create_round(struct shared *shared, struct reconcile *rc, struct job_
     return r < 0 ? error_wrap(err, "create TrainingRound '%s'", observed->round_name) : 0;
 }
 
-static int write_status(struct shared *shared, struct reconcile *rc,
+static int write_status(const struct federatedjob_deps *deps, struct reconcile *rc,
                         const struct kube_object *object, const struct job_turn *turn,
                         const struct federated_plan *plan, struct error *err)
 {
     bool written;
-    int r = status_write(rc, shared->federated_jobs, &KIND_FEDERATEDJOB, turn->json,
+    int r = status_write(rc, deps->jobs, &KIND_FEDERATEDJOB, turn->json,
                          federatedjob_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
@@ -156,7 +152,7 @@ static int write_status(struct shared *shared, struct reconcile *rc,
 }
 
 /* What cannot be removed is in nobody's way. */
-static void clean(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
+static void clean(const struct federatedjob_deps *deps, struct reconcile *rc, struct job_turn *turn,
                   const struct federated_plan *plan)
 {
     const struct federatedjob_spec *spec = &turn->observed.job.spec;
@@ -169,7 +165,7 @@ static void clean(struct shared *shared, struct reconcile *rc, struct job_turn *
     };
     struct error err = { 0 };
 
-    turn->observed.cleaned = federated_clean(shared, rc, &cleaning, &err) == 0;
+    turn->observed.cleaned = federated_clean(deps, rc, &cleaning, &err) == 0;
     if (turn->observed.cleaned)
         return;
     log_warn("old models not removed, trying again later", "job", turn->scope.uid, "error",
@@ -178,8 +174,8 @@ static void clean(struct shared *shared, struct reconcile *rc, struct job_turn *
 }
 
 /* The cache of a new leader may not know it yet; its model must not be taken for an old one. */
-static int find_round(struct shared *shared, struct reconcile *rc, const struct job_turn *turn,
-                      bool *ret_found, struct error *err)
+static int find_round(const struct federatedjob_deps *deps, struct reconcile *rc,
+                      const struct job_turn *turn, bool *ret_found, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     struct kube_name name;
@@ -192,18 +188,18 @@ static int find_round(struct shared *shared, struct reconcile *rc, const struct 
         return 0;
     if (r < 0)
         return error_wrap(err, "read TrainingRound '%s'", name.name);
-    informer_observed(shared->rounds, object);
+    informer_observed(deps->rounds, object);
     *ret_found = true;
     return 0;
 }
 
 /* < 0: an error that may pass. What is said of it changes the plan. */
-static int begin_round(struct shared *shared, struct reconcile *rc, struct job_turn *turn,
-                       struct federated_plan *plan, struct error *err)
+static int begin_round(const struct federatedjob_deps *deps, struct reconcile *rc,
+                       struct job_turn *turn, struct federated_plan *plan, struct error *err)
 {
     struct federated_observed *observed = &turn->observed;
     bool found;
-    int r = find_round(shared, rc, turn, &found, err);
+    int r = find_round(deps, rc, turn, &found, err);
 
     if (r < 0)
         return r;
@@ -211,50 +207,50 @@ static int begin_round(struct shared *shared, struct reconcile *rc, struct job_t
         plan->requeue_after_ms = 1; /* it is in the cache now */
         return 0;
     }
-    clean(shared, rc, turn, plan);
-    r = create_round(shared, rc, turn, err);
+    clean(deps, rc, turn, plan);
+    r = create_round(deps, rc, turn, err);
     *plan = federated_plan(rc->arena, observed);
     if (observed->unavailable)
         return 0;
     return r;
 }
 
-static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-               struct job_turn *turn, struct federated_plan *plan, struct error *err)
+static int act(const struct federatedjob_deps *deps, struct reconcile *rc,
+               const struct kube_object *object, struct job_turn *turn, struct federated_plan *plan,
+               struct error *err)
 {
     int created = 0;
 
     if (plan->create) {
-        created = begin_round(shared, rc, turn, plan, err);
+        created = begin_round(deps, rc, turn, plan, err);
         if (created < 0 && !turn->observed.blocked)
             return created;
     } else if (plan->clean) {
-        clean(shared, rc, turn, plan);
+        clean(deps, rc, turn, plan);
         *plan = federated_plan(rc->arena, &turn->observed);
     }
     rc->requeue_after_ms = plan->requeue_after_ms;
-    int r = write_status(shared, rc, object, turn, plan, err);
+    int r = write_status(deps, rc, object, turn, plan, err);
     return r < 0 ? r : created;
 }
 
 int federatedjob_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    struct shared *shared = self;
+    const struct federatedjob_deps *deps = self;
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->federated_jobs), &rc->name);
+    struct kube_object *object = store_get(informer_store(deps->jobs), &rc->name);
     struct job_turn turn;
-    int forgot = gone_scopes_forget(shared->gone_scopes, shared->job_models, &KIND_FEDERATEDJOB,
-                                    &rc->name, err);
+    int forgot = gone_scopes_forget(deps->gone, &rc->name, err);
 
     if (!object || object->deleting)
         return forgot; /* its rounds and models are the garbage collector's */
 
-    int r = observe(shared, rc, object, &turn, err);
+    int r = observe(deps, rc, object, &turn, err);
     if (r < 0)
         return r;
 
     struct federated_plan plan = federated_plan(rc->arena, &turn.observed);
-    r = act(shared, rc, object, &turn, &plan, err);
+    r = act(deps, rc, object, &turn, &plan, err);
     if (forgot < 0)
         reconcile_again_after(rc, GONE_SCOPES_RETRY_MS);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */

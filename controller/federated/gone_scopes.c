@@ -10,12 +10,13 @@
 
 struct gone {
     struct gone *next;
-    const struct kube_kind *kind;
     struct kube_name name;
     char *uid;
 };
 
 struct gone_scopes {
+    struct model_store *store;
+    const struct kube_kind *kind;
     pthread_mutex_t lock; /* leaf: guards what follows */
     struct gone *first;
     size_t len;
@@ -27,10 +28,14 @@ static void gone_free(struct gone *gone)
     free(gone);
 }
 
-struct gone_scopes *gone_scopes_create(void)
+struct gone_scopes *gone_scopes_create(struct model_store *store, const struct kube_kind *kind)
 {
-    struct gone_scopes *gone = xcalloc(1, sizeof(*gone));
+    if (store->type->is_owned)
+        return NULL;
 
+    struct gone_scopes *gone = xcalloc(1, sizeof(*gone));
+    gone->store = store;
+    gone->kind = kind;
     pthread_mutex_init(&gone->lock, NULL);
     return gone;
 }
@@ -68,12 +73,11 @@ static void add(struct gone_scopes *scopes, struct gone *gone)
 }
 
 /* NULL: none. */
-static struct gone *take(struct gone_scopes *scopes, const struct kube_kind *kind,
-                         const struct kube_name *name)
+static struct gone *take(struct gone_scopes *scopes, const struct kube_name *name)
 {
     pthread_mutex_lock(&scopes->lock);
     struct gone **at = &scopes->first;
-    while (*at && ((*at)->kind != kind || !kube_name_equal(&(*at)->name, name)))
+    while (*at && !kube_name_equal(&(*at)->name, name))
         at = &(*at)->next;
     struct gone *found = *at;
     if (found) {
@@ -84,15 +88,15 @@ static struct gone *take(struct gone_scopes *scopes, const struct kube_kind *kin
     return found;
 }
 
-int gone_scopes_forget(struct gone_scopes *gone, struct model_store *store,
-                       const struct kube_kind *kind, const struct kube_name *name,
-                       struct error *err)
+int gone_scopes_forget(struct gone_scopes *gone, const struct kube_name *name, struct error *err)
 {
     struct gone *scope;
 
-    while (gone && (scope = take(gone, kind, name))) {
-        const struct model_scope left = { .kind = kind, .owner = scope->name, .uid = scope->uid };
-        int r = model_store_forget(store, &left, err);
+    while (gone && (scope = take(gone, name))) {
+        const struct model_scope left = { .kind = gone->kind,
+                                          .owner = scope->name,
+                                          .uid = scope->uid };
+        int r = model_store_forget(gone->store, &left, err);
         if (r < 0) {
             log_warn("what a deleted object left in the model store stays for now", "name",
                      name->name, "uid", scope->uid, "error", ERROR_TEXT(err), NULL);
@@ -104,29 +108,14 @@ int gone_scopes_forget(struct gone_scopes *gone, struct model_store *store,
     return 0;
 }
 
-static void note(const struct shared *shared, const struct kube_kind *kind,
-                 const struct kube_object *old, const struct kube_object *current)
+void gone_scopes_note(struct gone_scopes *scopes, const struct kube_object *old,
+                      const struct kube_object *current)
 {
-    if (!old || !shared->gone_scopes || (current && str_equal(current->uid, old->uid)))
+    if (!old || !scopes || (current && str_equal(current->uid, old->uid)))
         return;
 
     struct gone *gone = xcalloc(1, sizeof(*gone));
-    gone->kind = kind;
     gone->name = old->name;
     gone->uid = xstrdup(old->uid);
-    add(shared->gone_scopes, gone);
-}
-
-void federatedjob_map_self(void *self, struct kube_object *old, struct kube_object *current,
-                           struct workqueue *queue)
-{
-    note(self, &KIND_FEDERATEDJOB, old, current);
-    map_self(self, old, current, queue);
-}
-
-void traininground_map_self(void *self, struct kube_object *old, struct kube_object *current,
-                            struct workqueue *queue)
-{
-    note(self, &KIND_TRAININGROUND, old, current);
-    map_self(self, old, current, queue);
+    add(scopes, gone);
 }

@@ -35,9 +35,9 @@ static int keep_update(struct reconcile *rc, const struct kube_name *task, struc
 }
 
 /* Of the Tasks of a round: what later rounds may count. *ret_open: one of them still runs. */
-static int keep_late(struct shared *shared, struct reconcile *rc, const struct kube_object *round,
-                     const cJSON *json, const struct map *counted, struct kept *kept,
-                     bool *ret_open, struct error *err)
+static int keep_late(const struct federatedjob_deps *deps, struct reconcile *rc,
+                     const struct kube_object *round, const cJSON *json, const struct map *counted,
+                     struct kept *kept, bool *ret_open, struct error *err)
 {
     json_for_each (participant, json_path(json, "spec", "participants", NULL)) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
@@ -49,7 +49,7 @@ static int keep_late(struct shared *shared, struct reconcile *rc, const struct k
             continue;
 
         CLEANUP(kube_object_unrefp)
-        struct kube_object *object = store_get(informer_store(shared->tasks), &name);
+        struct kube_object *object = store_get(informer_store(deps->tasks), &name);
         const cJSON *tree = object ? kube_object_json(scratch, object) : NULL;
         if (!tree || !str_equal(kube_controller_uid(tree), round->uid))
             continue;
@@ -61,7 +61,7 @@ static int keep_late(struct shared *shared, struct reconcile *rc, const struct k
     return 0;
 }
 
-static int clean_updates(struct shared *shared, struct reconcile *rc,
+static int clean_updates(const struct federatedjob_deps *deps, struct reconcile *rc,
                          const struct kube_object *round, const cJSON *json,
                          const struct map *counted, bool keeps_late, struct error *err)
 {
@@ -72,27 +72,27 @@ static int clean_updates(struct shared *shared, struct reconcile *rc,
     int r = 0;
 
     if (keeps_late)
-        r = keep_late(shared, rc, round, json, counted, &kept, &is_open, err);
+        r = keep_late(deps, rc, round, json, counted, &kept, &is_open, err);
     if (r < 0 || is_open)
         return r;
     model_scope_of(&KIND_TRAININGROUND, json, &scope);
-    return model_store_gc(shared->job_models, &scope, kept.items, kept.len, err);
+    return model_store_gc(deps->models, &scope, kept.items, kept.len, err);
 }
 
-static int clean_round(struct shared *shared, struct reconcile *rc, const struct cleaning *cleaning,
-                       const struct kube_object *round, const cJSON *json,
-                       const struct map *counted, struct error *err)
+static int clean_round(const struct federatedjob_deps *deps, struct reconcile *rc,
+                       const struct cleaning *cleaning, const struct kube_object *round,
+                       const cJSON *json, const struct map *counted, struct error *err)
 {
     bool is_old = training_round_number(json) < cleaning->keep_from;
-    int r = clean_updates(shared, rc, round, json, counted, cleaning->keeps_late && !is_old, err);
+    int r = clean_updates(deps, rc, round, json, counted, cleaning->keeps_late && !is_old, err);
 
     if (r == 0 && is_old)
         r = kube_delete(rc->client, &KIND_TRAININGROUND, &round->name, round->uid, NULL, err);
     return r == -ERROR_NOT_FOUND ? 0 : r;
 }
 
-int federated_clean(struct shared *shared, struct reconcile *rc, const struct cleaning *cleaning,
-                    struct error *err)
+int federated_clean(const struct federatedjob_deps *deps, struct reconcile *rc,
+                    const struct cleaning *cleaning, struct error *err)
 {
     const struct object_list *rounds = cleaning->rounds;
     const struct map *counted = rounds_read(rc->arena, rounds);
@@ -101,7 +101,7 @@ int federated_clean(struct shared *shared, struct reconcile *rc, const struct cl
     keep(&kept, cleaning->model_ref);
     for (size_t i = 0; i < rounds->len; i++) {
         const cJSON *json = kube_object_json(rc->arena, rounds->items[i]);
-        int r = clean_round(shared, rc, cleaning, rounds->items[i], json, counted, err);
+        int r = clean_round(deps, rc, cleaning, rounds->items[i], json, counted, err);
 
         if (r < 0)
             return error_wrap(err, "TrainingRound '%s'", rounds->items[i]->name.name);
@@ -110,5 +110,5 @@ int federated_clean(struct shared *shared, struct reconcile *rc, const struct cl
         keep(&kept, json_string(json_path(json, "spec", "modelRef", NULL), NULL));
         keep(&kept, json_string(json_path(json, "status", "aggregatedModelRef", NULL), NULL));
     }
-    return model_store_gc(shared->job_models, &cleaning->scope, kept.items, kept.len, err);
+    return model_store_gc(deps->models, &cleaning->scope, kept.items, kept.len, err);
 }

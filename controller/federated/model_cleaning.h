@@ -1,8 +1,7 @@
 /* Models, updates and rounds of a FederatedJob that nobody needs any more. */
 #pragma once
 
-#include "controller/federated/model_store.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/federated/federated.h"
 
 /*
  * Updates of a round that the job has counted go at once, but for those that a later round may still
@@ -21,5 +20,5 @@ struct cleaning {
 };
 
 /* Twice is as once; what a failure left is for the next time. */
-int federated_clean(struct shared *shared, struct reconcile *rc, const struct cleaning *cleaning,
-                    struct error *err) MUST_CHECK;
+int federated_clean(const struct federatedjob_deps *deps, struct reconcile *rc,
+                    const struct cleaning *cleaning, struct error *err) MUST_CHECK;

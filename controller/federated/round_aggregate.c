@@ -18,7 +18,7 @@ struct counted {
 };
 
 struct reading {
-    struct shared *shared;
+    const struct traininground_deps *deps;
     struct reconcile *rc;
     const struct round_turn *turn;
     const struct counted *counted;
@@ -37,7 +37,7 @@ static int find_origin(const struct reading *reading, struct arena *arena, const
                        struct origin *ret, struct error *err)
 {
     const struct round_turn *turn = reading->turn;
-    struct store *rounds = informer_store(reading->shared->rounds);
+    struct store *rounds = informer_store(reading->deps->rounds);
     const char *uid = kube_controller_uid(task);
     struct kube_name name;
 
@@ -87,8 +87,8 @@ static int decode(const struct reading *reading, struct arena *arena, const stru
         return 0;
     }
     if (origin->staleness > 0 && !str_is_empty(origin->model_ref)) {
-        int r = model_cache_get(reading->shared->model_cache, &reading->turn->job_scope,
-                                origin->model_ref, &older, err);
+        int r = model_cache_get(reading->deps->cache, &reading->turn->job_scope, origin->model_ref,
+                                &older, err);
         if (r < 0)
             return r;
         base = &older->model;
@@ -116,7 +116,7 @@ static int read_update(void *ctx, struct arena *arena, size_t index, struct fl_u
     if (r < 0)
         return r;
     if (envelope.ref) {
-        r = model_store_get(reading->shared->round_models, arena, &origin.scope, envelope.ref,
+        r = model_store_get(reading->deps->models, arena, &origin.scope, envelope.ref,
                             &envelope.payload, &envelope.payload_len, err);
         if (r == -ERROR_INTERNAL) /* other bytes than were stored: that stays so */
             err->code = ERROR_INVALID;
@@ -189,11 +189,11 @@ static int choose_shape(const struct reading *reading, struct round_turn *turn, 
     return 0;
 }
 
-static int store_model(struct shared *shared, struct round_turn *turn, struct arena *arena,
-                       const struct fl_model *model, struct error *err)
+static int store_model(const struct traininground_deps *deps, struct round_turn *turn,
+                       struct arena *arena, const struct fl_model *model, struct error *err)
 {
     char reference[MODEL_REFERENCE_LEN];
-    int r = model_store_put(shared->round_models, &turn->job_scope, model->bytes, model->bytes_len,
+    int r = model_store_put(deps->models, &turn->job_scope, model->bytes, model->bytes_len,
                             reference, err);
     if (r < 0)
         return r;
@@ -251,7 +251,7 @@ static int aggregate(struct reading *reading, struct round_turn *turn, size_t le
     if (r < 0 && culprit != FL_NOBODY)
         return note_culprit(turn, arena, &reading->counted[culprit], err) ? 0 : r;
     if (r == 0)
-        r = store_model(reading->shared, turn, arena, &model, err);
+        r = store_model(reading->deps, turn, arena, &model, err);
     if (r == -ERROR_TOO_LARGE || r == -ERROR_INVALID) {
         turn->observed.failure = r == -ERROR_TOO_LARGE ? "ModelTooLarge" : "AggregationFailed";
         turn->observed.failure_message = arena_strdup(arena, err->message);
@@ -260,8 +260,8 @@ static int aggregate(struct reading *reading, struct round_turn *turn, size_t le
     return r;
 }
 
-int round_aggregate(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
-                    struct error *err)
+int round_aggregate(const struct traininground_deps *deps, struct reconcile *rc,
+                    struct round_turn *turn, struct error *err)
 {
     const struct traininground_spec *spec = &turn->observed.round.spec;
     CLEANUP(cached_model_unrefp) struct cached_model *base = NULL;
@@ -270,7 +270,7 @@ int round_aggregate(struct shared *shared, struct reconcile *rc, struct round_tu
 
     aggregator_settings_read(rc->arena, spec->aggregator, NULL, NULL, &settings);
     if (!str_is_empty(spec->model_ref)) {
-        int r = model_cache_get(shared->model_cache, &turn->job_scope, spec->model_ref, &base, err);
+        int r = model_cache_get(deps->cache, &turn->job_scope, spec->model_ref, &base, err);
         if (r == -ERROR_NOT_FOUND || r == -ERROR_INVALID) {
             turn->observed.failure = "ModelUnavailable";
             turn->observed.failure_message = arena_strdup(rc->arena, err->message);
@@ -279,7 +279,7 @@ int round_aggregate(struct shared *shared, struct reconcile *rc, struct round_tu
         if (r < 0)
             return note_failure(turn, rc->arena, r, err);
     }
-    struct reading reading = { .shared = shared,
+    struct reading reading = { .deps = deps,
                                .rc = rc,
                                .turn = turn,
                                .counted = find_counted(turn, rc->arena, &len),

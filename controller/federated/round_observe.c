@@ -28,8 +28,8 @@ bool round_has_job(const struct round_turn *turn)
     return turn->job && (!owner || str_equal(owner, turn->job_scope.uid));
 }
 
-static enum member_device observe_device(struct shared *shared, struct reconcile *rc,
-                                         const char *proplet)
+static enum member_device observe_device(const struct traininground_deps *deps,
+                                         struct reconcile *rc, const char *proplet)
 {
     struct kube_name name;
 
@@ -37,7 +37,7 @@ static enum member_device observe_device(struct shared *shared, struct reconcile
         return DEVICE_MISSING;
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->proplets), &name);
+    struct kube_object *object = store_get(informer_store(deps->proplets), &name);
     if (!object || object->deleting)
         return DEVICE_MISSING;
 
@@ -47,8 +47,8 @@ static enum member_device observe_device(struct shared *shared, struct reconcile
     return str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_OFFLINE]) ? DEVICE_OFFLINE : DEVICE_HERE;
 }
 
-static void observe_task(struct shared *shared, struct reconcile *rc, const char *uid,
-                         struct round_member *member)
+static void observe_task(const struct traininground_deps *deps, struct reconcile *rc,
+                         const char *uid, struct round_member *member)
 {
     struct kube_name name;
 
@@ -56,7 +56,7 @@ static void observe_task(struct shared *shared, struct reconcile *rc, const char
         return;
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->tasks), &name);
+    struct kube_object *object = store_get(informer_store(deps->tasks), &name);
     if (!object)
         return;
 
@@ -93,21 +93,22 @@ const struct map *rounds_read(struct arena *arena, const struct object_list *rou
     return counted;
 }
 
-static bool is_completed(struct shared *shared, struct reconcile *rc, const char *task,
-                         const char *round_uid)
+static bool is_completed(const struct traininground_deps *deps, struct reconcile *rc,
+                         const char *task, const char *round_uid)
 {
     struct round_member member = { .task = task };
 
-    observe_task(shared, rc, round_uid, &member);
+    observe_task(deps, rc, round_uid, &member);
     return member.outcome == OUTCOME_COMPLETED;
 }
 
 /* Of rounds before this one the latest whose Task ended after its round had gone on without it. */
-static void observe_late(struct shared *shared, struct reconcile *rc, struct round_turn *turn)
+static void observe_late(const struct traininground_deps *deps, struct reconcile *rc,
+                         struct round_turn *turn)
 {
     const struct traininground_spec *spec = &turn->observed.round.spec;
     struct object_list list =
-        store_find(informer_store(shared->rounds), rc->arena, INDEX_ROUND_JOB, turn->job_scope.uid);
+        store_find(informer_store(deps->rounds), rc->arena, INDEX_ROUND_JOB, turn->job_scope.uid);
     const struct map *counted = rounds_read(rc->arena, &list);
     int64_t *numbers = arena_array(rc->arena, int64_t, list.len + 1);
 
@@ -121,7 +122,7 @@ static void observe_late(struct shared *shared, struct reconcile *rc, struct rou
                 continue;
             const char *task = training_task_name(rc->arena, list.items[i]->name.name,
                                                   spec->participants.items[m]);
-            if (map_get(counted, task) || !is_completed(shared, rc, task, list.items[i]->uid))
+            if (map_get(counted, task) || !is_completed(deps, rc, task, list.items[i]->uid))
                 continue;
             best = numbers[i];
             turn->members[m].late = task;
@@ -130,7 +131,7 @@ static void observe_late(struct shared *shared, struct reconcile *rc, struct rou
 }
 
 /* Only when it matters: asking sends a marker. */
-static bool observe_backlog(struct shared *shared, struct reconcile *rc,
+static bool observe_backlog(const struct traininground_deps *deps, struct reconcile *rc,
                             const struct round_turn *turn)
 {
     const struct traininground *round = &turn->observed.round;
@@ -138,19 +139,19 @@ static bool observe_backlog(struct shared *shared, struct reconcile *rc,
     int64_t start_us = round->status.start_time_us;
     struct kube_name waiter;
 
-    if (!shared->bridge || round->status.phase != ROUND_RUNNING || seconds <= 0 || !start_us ||
-        round_age_us(&turn->observed, start_us) < plan_limit_us(seconds) ||
+    if (!deps->backlog_drained || round->status.phase != ROUND_RUNNING || seconds <= 0 ||
+        !start_us || round_age_us(&turn->observed, start_us) < plan_limit_us(seconds) ||
         !round->spec.participants.len ||
         !kube_name_set(&waiter, rc->name.ns, turn->members[0].task))
         return true;
-    if (bridge_fence_passed(shared->bridge, 0, &waiter))
+    if (deps->backlog_drained(deps->backlog_ctx, &waiter))
         return true;
     reconcile_again_after(rc, BACKLOG_RETRY_MS);
     return false;
 }
 
-int round_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                  struct round_turn *ret, struct error *err)
+int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
+                  const struct kube_object *object, struct round_turn *ret, struct error *err)
 {
     const cJSON *json = kube_object_json(rc->arena, object);
     struct round_observed *observed = &ret->observed;
@@ -158,9 +159,9 @@ int round_observe(struct shared *shared, struct reconcile *rc, const struct kube
     *ret = (struct round_turn){ .json = json,
                                 .uid = object->uid,
                                 .number = training_round_number(json),
-                                .job = round_job(shared, rc->arena, json) };
+                                .job = round_job(informer_store(deps->jobs), rc->arena, json) };
     *observed = (struct round_observed){ .generation = object->generation };
-    observed->now_us = timeline_now_us(shared->timeline, &observed->time);
+    observed->now_us = timeline_now_us(deps->timeline, &observed->time);
     int r = traininground_decode(rc->arena, json, &observed->round, err);
     if (r < 0)
         return r;
@@ -177,11 +178,11 @@ int round_observe(struct shared *shared, struct reconcile *rc, const struct kube
     for (size_t i = 0; i < participants->len; i++) {
         struct round_member *member = &ret->members[i];
         member->task = training_task_name(rc->arena, object->name.name, participants->items[i]);
-        member->device = observe_device(shared, rc, participants->items[i]);
-        observe_task(shared, rc, object->uid, member);
+        member->device = observe_device(deps, rc, participants->items[i]);
+        observe_task(deps, rc, object->uid, member);
     }
     if (ret->keeps_late && round_has_job(ret) && ret->number > 1)
-        observe_late(shared, rc, ret);
-    observed->backlog_drained = observe_backlog(shared, rc, ret);
+        observe_late(deps, rc, ret);
+    observed->backlog_drained = observe_backlog(deps, rc, ret);
     return 0;
 }

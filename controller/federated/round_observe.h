@@ -2,9 +2,8 @@
 #pragma once
 
 #include "common/base/map.h"
-#include "controller/federated/model_store.h"
+#include "controller/federated/federated.h"
 #include "controller/federated/traininground_plan.h"
-#include "controller/shared/reconcilers.h"
 
 /* A TrainingRound in hand: what is read once a turn. */
 struct round_turn {
@@ -19,8 +18,9 @@ struct round_turn {
     struct round_member *members; /* of spec.participants: observed.members */
 };
 
-int round_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                  struct round_turn *ret, struct error *err) MUST_CHECK;
+int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
+                  const struct kube_object *object, struct round_turn *ret,
+                  struct error *err) MUST_CHECK;
 
 /* Whether the round's FederatedJob is there with the uid that owns the round, or the round has no
  * owner and any job of that name does. */

@@ -97,7 +97,7 @@ static const cJSON *read_store(struct store *store, struct arena *arena,
     return object ? kube_object_json(arena, object) : NULL;
 }
 
-const cJSON *round_job(const struct shared *shared, struct arena *arena, const cJSON *round)
+const cJSON *round_job(struct store *jobs, struct arena *arena, const cJSON *round)
 {
     const char *ns = json_string(json_path(round, "metadata", "namespace", NULL), "");
     const char *job = json_string(json_path(round, "spec", "federatedJobRef", "name", NULL), "");
@@ -105,13 +105,13 @@ const cJSON *round_job(const struct shared *shared, struct arena *arena, const c
 
     if (!kube_name_set(&name, ns, job))
         return NULL;
-    return read_store(informer_store(shared->federated_jobs), arena, &name);
+    return read_store(jobs, arena, &name);
 }
 
 enum task_order round_order_of(void *self, struct arena *arena, const cJSON *task)
 {
-    const struct shared *shared = self;
-    struct store *rounds = informer_store(shared->rounds);
+    const struct traininground_deps *deps = self;
+    struct store *rounds = informer_store(deps->rounds);
     const char *uid = round_owns(task) ? kube_controller_uid(task) : NULL;
     struct kube_name name;
 
@@ -122,7 +122,7 @@ enum task_order round_order_of(void *self, struct arena *arena, const cJSON *tas
     if (!round)
         return TASK_ORDER_NONE;
 
-    const cJSON *job = round_job(shared, arena, round);
+    const cJSON *job = round_job(informer_store(deps->jobs), arena, round);
     if (has_phase(round, ROUND_PHASE_NAMES[ROUND_COMPLETED]) && job_wants_late_updates(job))
         return job_is_suspended(job) ? TASK_ORDER_SUSPEND : TASK_ORDER_NONE;
     if (round_is_final(round))
@@ -140,50 +140,43 @@ static const char *uid_of(const cJSON *json)
     return json_string(json_path(json, "metadata", "uid", NULL), "");
 }
 
-static void wake_tasks(const struct shared *shared, struct arena *arena, const char *round_uid,
+static void wake_tasks(struct store *tasks, struct arena *arena, const char *round_uid,
                        struct workqueue *queue)
 {
-    struct object_list list =
-        store_find(informer_store(shared->tasks), arena, INDEX_OWNER, round_uid);
+    struct object_list list = store_find(tasks, arena, INDEX_OWNER, round_uid);
 
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }
 
-void task_map_round(void *self, struct kube_object *old, struct kube_object *current,
-                    struct workqueue *queue)
+void traininground_map_self(void *self, struct kube_object *old, struct kube_object *current,
+                            struct workqueue *queue)
+{
+    const struct traininground_deps *deps = self;
+
+    gone_scopes_note(deps->gone, old, current);
+    map_self(NULL, old, current, queue);
+}
+
+void federatedjob_map_self(void *self, struct kube_object *old, struct kube_object *current,
+                           struct workqueue *queue)
+{
+    const struct federatedjob_deps *deps = self;
+
+    gone_scopes_note(deps->gone, old, current);
+    map_self(NULL, old, current, queue);
+}
+
+void traininground_map_to_tasks(void *self, struct kube_object *old, struct kube_object *current,
+                                struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct traininground_deps *deps = self;
     const cJSON *before = tree(arena, old);
     const cJSON *after = tree(arena, current);
 
     if (round_is_final(before) != round_is_final(after))
-        wake_tasks(self, arena, uid_of(after ? after : before), queue);
-}
-
-typedef void round_fn(const struct shared *shared, struct arena *arena, struct kube_object *round,
-                      struct workqueue *queue);
-
-static void each_round(const struct shared *shared, struct arena *arena, const char *job_uid,
-                       round_fn *function, struct workqueue *queue)
-{
-    struct object_list list =
-        store_find(informer_store(shared->rounds), arena, INDEX_ROUND_JOB, job_uid);
-
-    for (size_t i = 0; i < list.len; i++)
-        function(shared, arena, list.items[i], queue);
-}
-
-static void wake_round_tasks(const struct shared *shared, struct arena *arena,
-                             struct kube_object *round, struct workqueue *queue)
-{
-    wake_tasks(shared, arena, round->uid, queue);
-}
-
-static void wake_round(const struct shared *shared UNUSED, struct arena *arena UNUSED,
-                       struct kube_object *round, struct workqueue *queue)
-{
-    workqueue_add(queue, &round->name);
+        wake_tasks(informer_store(deps->tasks), arena, uid_of(after ? after : before), queue);
 }
 
 /* What its rounds and their Tasks look at. */
@@ -194,27 +187,41 @@ static bool job_changed(const cJSON *before, const cJSON *after)
            job_wants_late_updates(before) != job_wants_late_updates(after);
 }
 
-static void map_job(const struct shared *shared, struct kube_object *old,
-                    struct kube_object *current, round_fn *function, struct workqueue *queue)
+/* tasks NULL: the rounds of the job are woken, otherwise the Tasks of these rounds. */
+static void map_job(struct store *rounds, struct store *tasks, struct kube_object *old,
+                    struct kube_object *current, struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const cJSON *before = tree(arena, old);
     const cJSON *after = tree(arena, current);
 
-    if (job_changed(before, after))
-        each_round(shared, arena, uid_of(after ? after : before), function, queue);
+    if (!job_changed(before, after))
+        return;
+
+    struct object_list list =
+        store_find(rounds, arena, INDEX_ROUND_JOB, uid_of(after ? after : before));
+    for (size_t i = 0; i < list.len; i++) {
+        if (tasks)
+            wake_tasks(tasks, arena, list.items[i]->uid, queue);
+        else
+            workqueue_add(queue, &list.items[i]->name);
+    }
 }
 
-void task_map_federatedjob(void *self, struct kube_object *old, struct kube_object *current,
-                           struct workqueue *queue)
+void federatedjob_map_to_tasks(void *self, struct kube_object *old, struct kube_object *current,
+                               struct workqueue *queue)
 {
-    map_job(self, old, current, wake_round_tasks, queue);
+    const struct federatedjob_deps *deps = self;
+
+    map_job(informer_store(deps->rounds), informer_store(deps->tasks), old, current, queue);
 }
 
 void traininground_map_job(void *self, struct kube_object *old, struct kube_object *current,
                            struct workqueue *queue)
 {
-    map_job(self, old, current, wake_round, queue);
+    const struct traininground_deps *deps = self;
+
+    map_job(informer_store(deps->rounds), NULL, old, current, queue);
 }
 
 static void wake_owner(struct store *owners, const cJSON *child, uint32_t delay_ms,
@@ -240,8 +247,8 @@ uint32_t round_settle_ms(size_t tasks)
 }
 
 /* Of an older round's Task, too: its update may be wanted by the present one. */
-static void wake_later_rounds(const struct shared *shared, struct arena *arena, const cJSON *task,
-                              uint32_t delay_ms, struct workqueue *queue)
+static void wake_later_rounds(const struct traininground_deps *deps, struct arena *arena,
+                              const cJSON *task, uint32_t delay_ms, struct workqueue *queue)
 {
     const char *ns = json_string(json_path(task, "metadata", "namespace", NULL), "");
     const char *proplet =
@@ -251,7 +258,7 @@ static void wake_later_rounds(const struct shared *shared, struct arena *arena, 
 
     if (!kube_name_set(&name, ns, proplet))
         return;
-    struct object_list list = store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
+    struct object_list list = store_find(informer_store(deps->rounds), arena, INDEX_ROUND_MEMBERS,
                                          kube_name_key(&name, key));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add_after(queue, &list.items[i]->name, delay_ms);
@@ -261,8 +268,8 @@ void traininground_map_task(void *self, struct kube_object *old, struct kube_obj
                             struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct shared *shared = self;
-    struct store *rounds = informer_store(shared->rounds);
+    const struct traininground_deps *deps = self;
+    struct store *rounds = informer_store(deps->rounds);
     const cJSON *before = tree(arena, old);
     const cJSON *after = tree(arena, current);
 
@@ -272,18 +279,18 @@ void traininground_map_task(void *self, struct kube_object *old, struct kube_obj
     if (!uid)
         return;
     uint32_t delay_ms =
-        round_settle_ms(store_find(informer_store(shared->tasks), arena, INDEX_OWNER, uid).len);
+        round_settle_ms(store_find(informer_store(deps->tasks), arena, INDEX_OWNER, uid).len);
     wake_owner(rounds, before, delay_ms, queue);
     wake_owner(rounds, after, delay_ms, queue);
     if (round_owns(after ? after : before))
-        wake_later_rounds(shared, arena, after ? after : before, delay_ms, queue);
+        wake_later_rounds(deps, arena, after ? after : before, delay_ms, queue);
 }
 
 void traininground_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                                struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct shared *shared = self;
+    const struct traininground_deps *deps = self;
     char key[KUBE_KEY_LEN];
     bool was_there = old && !old->deleting;
     bool is_there = current && !current->deleting;
@@ -291,7 +298,7 @@ void traininground_map_proplet(void *self, struct kube_object *old, struct kube_
     if (was_there == is_there &&
         str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))))
         return;
-    struct object_list list = store_find(informer_store(shared->rounds), arena, INDEX_ROUND_MEMBERS,
+    struct object_list list = store_find(informer_store(deps->rounds), arena, INDEX_ROUND_MEMBERS,
                                          kube_name_key(current ? &current->name : &old->name, key));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
@@ -301,8 +308,8 @@ void federatedjob_map_round(void *self, struct kube_object *old, struct kube_obj
                             struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct shared *shared = self;
-    struct store *jobs = informer_store(shared->federated_jobs);
+    const struct federatedjob_deps *deps = self;
+    struct store *jobs = informer_store(deps->jobs);
     const cJSON *before = tree(arena, old);
     const cJSON *after = tree(arena, current);
 

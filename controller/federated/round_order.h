@@ -1,9 +1,8 @@
-/* TrainingRounds and FederatedJobs in the cache: how they are found, what they order their Tasks to
- * do, and whom a change wakes. */
+/* TrainingRounds and FederatedJobs in the cache: how they are found, and what they order their Tasks to
+ * do. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
-#include "controller/task/owner.h"
+#include "controller/federated/federated.h"
 
 /*
  * Indexes of the TrainingRounds
@@ -19,7 +18,7 @@ watch_project_fn project_traininground;
 watch_project_fn project_federatedjob;
 
 /*
- * For TRAININGROUND_OWNER; self: struct shared. Of a round that ended: all stop; one that completed leaves its late Tasks alone
+ * For TRAININGROUND_OWNER; self: struct traininground_deps. Of a round that ended: all stop; one that completed leaves its late Tasks alone
  * where their updates are wanted (lateUpdates), until the job has ended. Of a suspended job: all are
  * suspended.
  */
@@ -29,7 +28,7 @@ enum task_order round_order_of(void *self, struct arena *arena, const cJSON *tas
 bool round_owns(const cJSON *task);
 
 /* The FederatedJob that it names, in its namespace, as its tree; NULL: there is none. */
-const cJSON *round_job(const struct shared *shared, struct arena *arena, const cJSON *round);
+const cJSON *round_job(struct store *jobs, struct arena *arena, const cJSON *round);
 
 /* Ends of Tasks come in bursts, and each turn looks at all Tasks of the round and writes all its
  * participants: how long it waits for more of them, 50 ms to 5 s. */

@@ -18,7 +18,7 @@
 
 /* The round of a Task, as far as its updates need it. */
 struct training {
-    struct shared *shared;
+    const struct traininground_deps *deps;
     struct arena *arena;
     const struct task_observed *observed;
     struct traininground round;
@@ -29,10 +29,10 @@ struct training {
 };
 
 /* The API server is asked for what the cache lacks: a message never waits for a watch. */
-static int read_round(struct shared *shared, struct reconcile *rc, const cJSON *task,
-                      struct kube_object **ret, struct error *err)
+static int read_round(const struct traininground_deps *deps, struct reconcile *rc,
+                      const cJSON *task, struct kube_object **ret, struct error *err)
 {
-    struct store *rounds = informer_store(shared->rounds);
+    struct store *rounds = informer_store(deps->rounds);
     const cJSON *owner = kube_controller_reference(task);
     const char *uid = json_string(json_get(owner, "uid"), "");
     struct kube_name name;
@@ -54,18 +54,18 @@ static int read_round(struct shared *shared, struct reconcile *rc, const cJSON *
 }
 
 /* *ret_found false: the round is gone. */
-static int find_round(struct shared *shared, struct reconcile *rc, const cJSON *task,
-                      struct training *ret, bool *ret_found, struct error *err)
+static int find_round(const struct traininground_deps *deps, struct reconcile *rc,
+                      const cJSON *task, struct training *ret, bool *ret_found, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = read_round(shared, rc, task, &object, err);
+    int r = read_round(deps, rc, task, &object, err);
 
     *ret_found = r == 0 && object;
     if (!*ret_found)
         return r;
 
     const cJSON *json = kube_object_json(rc->arena, object);
-    const cJSON *job = round_job(shared, rc->arena, json);
+    const cJSON *job = round_job(informer_store(deps->jobs), rc->arena, json);
     r = traininground_decode(rc->arena, json, &ret->round, err);
     if (r < 0)
         return r;
@@ -85,8 +85,7 @@ static int read_base(const struct training *training, struct cached_model **ret,
     *ret = NULL;
     if (str_is_empty(reference) || str_is_empty(training->job_scope.uid))
         return 0;
-    int r =
-        model_cache_get(training->shared->model_cache, &training->job_scope, reference, ret, err);
+    int r = model_cache_get(training->deps->cache, &training->job_scope, reference, ret, err);
     return r == -ERROR_NOT_FOUND || r == -ERROR_INVALID ? 0 : r; /* the round cannot end well */
 }
 
@@ -164,10 +163,10 @@ static int read_update(const struct training *training, struct observed_result *
             return r;
     }
     keep(training, &envelope, &update, result);
-    if (result->blob_len > model_store_max_bytes(training->shared->round_models))
+    if (result->blob_len > model_store_max_bytes(training->deps->models))
         return error_set(err, ERROR_TOO_LARGE,
                          "the update has %zu bytes, the model store takes %zu", result->blob_len,
-                         model_store_max_bytes(training->shared->round_models));
+                         model_store_max_bytes(training->deps->models));
     return 0;
 }
 
@@ -241,7 +240,7 @@ static bool find_body(const struct training *training, struct observed_result *r
 {
     if (!result->asker || result->update_len)
         return true;
-    result->update = coordinator_read(training->shared->coordinator, training->arena, result->asker,
+    result->update = coordinator_read(training->deps->coordinator, training->arena, result->asker,
                                       &result->update_len);
     return result->update;
 }
@@ -256,8 +255,8 @@ static bool is_active(const struct task_observed *observed)
 static int read_results(void *self, struct reconcile *rc, const cJSON *json,
                         struct task_observed *observed, struct error *err)
 {
-    struct shared *shared = self;
-    struct training training = { .shared = shared, .arena = rc->arena, .observed = observed };
+    const struct traininground_deps *deps = self;
+    struct training training = { .deps = deps, .arena = rc->arena, .observed = observed };
     struct observed_result *results = (struct observed_result *)(uintptr_t)observed->results;
     const char *id = task_message_id(rc->arena, observed);
     bool found;
@@ -265,10 +264,10 @@ static int read_results(void *self, struct reconcile *rc, const cJSON *json,
     if (!observed->has_updates || !observed->result_count)
         return 0;
     if (!put_uploads_first(rc->arena, results, observed->result_count) &&
-        coordinator_count(shared->coordinator, observed->uid))
+        coordinator_count(deps->coordinator, observed->uid))
         return TASK_RESULTS_LATER;
     training.proplet = task_pinned_proplet(&observed->task.spec);
-    int r = find_round(shared, rc, json, &training, &found, err);
+    int r = find_round(deps, rc, json, &training, &found, err);
     if (r < 0)
         return r;
 
@@ -298,7 +297,7 @@ static int store_blob(void *self, struct reconcile *rc, const cJSON *json,
                       const struct task_observed *observed, const struct task_plan *plan,
                       struct error *err)
 {
-    struct shared *shared = self;
+    const struct traininground_deps *deps = self;
     struct training training = { 0 };
     char reference[MODEL_REFERENCE_LEN];
     bool found;
@@ -308,10 +307,10 @@ static int store_blob(void *self, struct reconcile *rc, const cJSON *json,
 
         if (!result->blob || result->message.results != plan->status.results)
             continue;
-        int r = find_round(shared, rc, json, &training, &found, err);
+        int r = find_round(deps, rc, json, &training, &found, err);
         if (r == 0 && found)
-            r = model_store_put(shared->round_models, &training.scope, result->blob,
-                                result->blob_len, reference, err);
+            r = model_store_put(deps->models, &training.scope, result->blob, result->blob_len,
+                                reference, err);
         if (r < 0)
             return error_wrap(err, "store the update");
     }
@@ -320,25 +319,25 @@ static int store_blob(void *self, struct reconcile *rc, const cJSON *json,
 
 static void answer(void *self, const struct task_observed *observed, const struct task_plan *plan)
 {
-    const struct shared *shared = self;
+    const struct traininground_deps *deps = self;
 
-    for (size_t i = 0; shared->coordinator && i < observed->result_count; i++) {
+    for (size_t i = 0; deps->coordinator && i < observed->result_count; i++) {
         const struct observed_result *result = &observed->results[i];
 
         if (result->asker)
-            coordinator_answer(shared->coordinator, result->asker,
+            coordinator_answer(deps->coordinator, result->asker,
                                plan->verdicts ? plan->verdicts[i] : RESULT_NOT_RUNNING);
     }
 }
 
 static void pass(void *self, const char *uid)
 {
-    coordinator_pass(((struct shared *)self)->coordinator, uid);
+    coordinator_pass(((const struct traininground_deps *)self)->coordinator, uid);
 }
 
 static void forget(void *self, const char *uid)
 {
-    coordinator_forget(((struct shared *)self)->coordinator, uid);
+    coordinator_forget(((const struct traininground_deps *)self)->coordinator, uid);
 }
 
 const struct task_owner TRAININGROUND_OWNER = {

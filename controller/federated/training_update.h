@@ -2,8 +2,7 @@
  * and the plan of the Task, which sees results only, and their senders are answered. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
-#include "controller/task/owner.h"
+#include "controller/federated/federated.h"
 
 /*
  * An update comes up to three ways: by HTTP to the coordinator, on an update topic, and inside the
@@ -22,7 +21,7 @@
 #define REASON_UPDATE_TOO_LARGE "UpdateTooLarge"
 
 /*
- * self: struct shared. Of the results of a Task, message.results becomes what the status is to hold, or
+ * self: struct traininground_deps. Of the results of a Task, message.results becomes what the status is to hold, or
  * message.error why the update is of no use, or verdict why it is refused. Others stay as they are. It
  * is later while all updates that came by HTTP are in the queue of the coordinator: the first that
  * leaves it wakes the Task, and the results message is not looked at before. Before the status is

@@ -4,12 +4,10 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
-#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_aggregate.h"
 #include "controller/federated/training_task.h"
 #include "controller/shared/children.h"
-#include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 
 /* Tasks made in one turn; then other rounds have theirs. */
@@ -47,26 +45,25 @@ static void cannot_go_on(struct round_turn *turn, struct arena *arena, const cha
     turn->observed.problem_message = arena_strdup(arena, message);
 }
 
-static bool by_registry(const struct shared *shared, const struct round_turn *turn)
+static bool by_registry(const struct traininground_deps *deps, const struct round_turn *turn)
 {
-    return !str_is_empty(shared->settings->coordinator_url) && turn->number > 0;
+    return !str_is_empty(deps->coordinator_url) && turn->number > 0;
 }
 
-static void deliver(const struct shared *shared, const struct round_turn *turn, struct arena *arena,
-                    const struct fl_model *model, struct training_model *ret)
+static void deliver(const struct traininground_deps *deps, const struct round_turn *turn,
+                    struct arena *arena, const struct fl_model *model, struct training_model *ret)
 {
     ret->exists = true;
     ret->format = fl_model_format(model);
-    if (by_registry(shared, turn))
-        ret->registry =
-            arena_printf(arena, "%s/j/%s", shared->settings->coordinator_url, turn->job_scope.uid);
+    if (by_registry(deps, turn))
+        ret->registry = arena_printf(arena, "%s/j/%s", deps->coordinator_url, turn->job_scope.uid);
     else
         ret->update_b64 = base64_encode(arena, model->bytes, model->bytes_len);
 }
 
 /* The model on its way to the participants. Sets turn's problem where it can never be sent. */
-static int prepare_model(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
-                         struct training_model *ret, struct error *err)
+static int prepare_model(const struct traininground_deps *deps, struct reconcile *rc,
+                         struct round_turn *turn, struct training_model *ret, struct error *err)
 {
     CLEANUP(cached_model_unrefp) struct cached_model *model = NULL;
     const char *reference = turn->observed.round.spec.model_ref;
@@ -75,7 +72,7 @@ static int prepare_model(struct shared *shared, struct reconcile *rc, struct rou
     if (str_is_empty(reference))
         return 0;
 
-    int r = model_cache_get(shared->model_cache, &turn->job_scope, reference, &model, err);
+    int r = model_cache_get(deps->cache, &turn->job_scope, reference, &model, err);
     if (r == -ERROR_NOT_FOUND || r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
         cannot_go_on(turn, rc->arena, "ModelUnavailable", err->message);
         return 0;
@@ -88,7 +85,7 @@ static int prepare_model(struct shared *shared, struct reconcile *rc, struct rou
         return r;
 
     size_t len = (model->model.bytes_len + 2) / 3 * 4;
-    if (!by_registry(shared, turn) && len > TRAINING_MAX_VARIABLE) {
+    if (!by_registry(deps, turn) && len > TRAINING_MAX_VARIABLE) {
         cannot_go_on(turn, rc->arena, "ModelTooLarge",
                      arena_printf(rc->arena,
                                   "the model has %zu bytes in base64, a Task's environment takes "
@@ -96,7 +93,7 @@ static int prepare_model(struct shared *shared, struct reconcile *rc, struct rou
                                   len, TRAINING_MAX_VARIABLE));
         return 0;
     }
-    deliver(shared, turn, rc->arena, &model->model, ret);
+    deliver(deps, turn, rc->arena, &model->model, ret);
     return 0;
 }
 
@@ -112,13 +109,13 @@ static struct training_request request_of(const struct round_turn *turn,
 }
 
 /* Everything that would fail each Task of the round is found before the first one is made. */
-static int prepare(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
-                   struct training_model *ret, struct error *err)
+static int prepare(const struct traininground_deps *deps, struct reconcile *rc,
+                   struct round_turn *turn, struct training_model *ret, struct error *err)
 {
     const cJSON *task;
 
     *ret = (struct training_model){ 0 };
-    int r = prepare_model(shared, rc, turn, ret, err);
+    int r = prepare_model(deps, rc, turn, ret, err);
     if (r < 0 || turn->observed.problem || turn->observed.unavailable)
         return r;
 
@@ -131,9 +128,9 @@ static int prepare(struct shared *shared, struct reconcile *rc, struct round_tur
 }
 
 /* < 0: an error that may pass. What the API server refuses for good, or forbids, changes the plan. */
-static int create_tasks(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
-                        const struct training_model *model, struct round_plan *plan,
-                        struct error *err)
+static int create_tasks(const struct traininground_deps *deps, struct reconcile *rc,
+                        struct round_turn *turn, const struct training_model *model,
+                        struct round_plan *plan, struct error *err)
 {
     const struct training_request request = request_of(turn, model);
     size_t count = plan->create_len < MAX_CREATES ? plan->create_len : MAX_CREATES;
@@ -144,7 +141,7 @@ static int create_tasks(struct shared *shared, struct reconcile *rc, struct roun
         const cJSON *task;
         int r = training_task(scratch, &request, proplet, &task, err);
         if (r == 0)
-            r = child_create(rc, shared->tasks, &KIND_TASK, task, err);
+            r = child_create(rc, deps->tasks, &KIND_TASK, task, err);
         if (child_is_refused(r)) {
             turn->observed.refused =
                 arena_printf(rc->arena, "the Task of '%s' is refused: %s", proplet, err->message);
@@ -163,12 +160,12 @@ static int create_tasks(struct shared *shared, struct reconcile *rc, struct roun
     return 0;
 }
 
-static int write_status(struct shared *shared, struct reconcile *rc,
+static int write_status(const struct traininground_deps *deps, struct reconcile *rc,
                         const struct kube_object *object, const cJSON *json,
                         const struct round_plan *plan, struct error *err)
 {
     bool written;
-    int r = status_write(rc, shared->rounds, &KIND_TRAININGROUND, json,
+    int r = status_write(rc, deps->rounds, &KIND_TRAININGROUND, json,
                          traininground_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
@@ -179,8 +176,9 @@ static int write_status(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
-static int make_plan(struct shared *shared, struct reconcile *rc, struct round_turn *turn,
-                     struct training_model *model, struct round_plan *ret, struct error *err)
+static int make_plan(const struct traininground_deps *deps, struct reconcile *rc,
+                     struct round_turn *turn, struct training_model *model, struct round_plan *ret,
+                     struct error *err)
 {
     enum round_phase phase = turn->observed.round.status.phase;
     int r = 0;
@@ -191,15 +189,15 @@ static int make_plan(struct shared *shared, struct reconcile *rc, struct round_t
             turn, rc->arena, "JobMissing",
             "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
     else if (phase == ROUND_PENDING)
-        r = prepare(shared, rc, turn, model, err);
+        r = prepare(deps, rc, turn, model, err);
     if (r < 0)
         return r;
 
     *ret = round_plan(rc->arena, &turn->observed);
     if (ret->create_len)
-        r = prepare_model(shared, rc, turn, model, err);
+        r = prepare_model(deps, rc, turn, model, err);
     else if (ret->aggregate)
-        r = round_aggregate(shared, rc, turn, err);
+        r = round_aggregate(deps, rc, turn, err);
     else
         return 0;
     if (r < 0)
@@ -209,42 +207,41 @@ static int make_plan(struct shared *shared, struct reconcile *rc, struct round_t
     return 0;
 }
 
-static int reconcile_object(struct shared *shared, struct reconcile *rc,
+static int reconcile_object(const struct traininground_deps *deps, struct reconcile *rc,
                             const struct kube_object *object, struct error *err)
 {
     struct training_model model;
     struct round_turn turn;
     struct round_plan plan;
-    int r = round_observe(shared, rc, object, &turn, err);
+    int r = round_observe(deps, rc, object, &turn, err);
     if (r < 0)
         return r;
 
-    r = make_plan(shared, rc, &turn, &model, &plan, err);
+    r = make_plan(deps, rc, &turn, &model, &plan, err);
     if (r < 0)
         return r;
 
-    int created = plan.create_len ? create_tasks(shared, rc, &turn, &model, &plan, err) : 0;
+    int created = plan.create_len ? create_tasks(deps, rc, &turn, &model, &plan, err) : 0;
     if (created < 0 && !turn.observed.blocked)
         return created;
 
     if (plan.requeue_after_ms)
         reconcile_again_after(rc, plan.requeue_after_ms);
-    r = write_status(shared, rc, object, turn.json, &plan, err);
+    r = write_status(deps, rc, object, turn.json, &plan, err);
     return r < 0 ? r : created;
 }
 
 int traininground_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    struct shared *shared = self;
+    const struct traininground_deps *deps = self;
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->rounds), &rc->name);
-    int forgot = gone_scopes_forget(shared->gone_scopes, shared->round_models, &KIND_TRAININGROUND,
-                                    &rc->name, err);
+    struct kube_object *object = store_get(informer_store(deps->rounds), &rc->name);
+    int forgot = gone_scopes_forget(deps->gone, &rc->name, err);
 
     if (!object || object->deleting)
         return forgot; /* its Tasks are the garbage collector's */
 
-    int r = reconcile_object(shared, rc, object, err);
+    int r = reconcile_object(deps, rc, object, err);
     if (forgot < 0)
         reconcile_again_after(rc, GONE_SCOPES_RETRY_MS);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */

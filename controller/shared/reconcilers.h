@@ -15,11 +15,7 @@
 #include "controller/shared/refresh_budget.h"
 
 struct catch_up;
-struct coordinator;
 struct task_owners;
-struct model_cache;
-struct gone_scopes;
-struct model_store;
 
 /* What the reconcilers share. All of it is owned by main and outlives them. */
 struct shared {
@@ -28,8 +24,6 @@ struct shared {
     struct timeline *timeline; /* of that clock: what waits is counted with it */
     struct informer *tasks;
     struct informer *proplets;
-    struct informer *federated_jobs;
-    struct informer *rounds; /* TrainingRounds */
     /* Made here for Proplets and Tasks (workload.h). */
     struct informer *deployments;
     struct informer *statefulsets;
@@ -46,12 +40,6 @@ struct shared {
     struct bridge *bridge; /* NULL: no MQTT */
     struct task_owners *owners;
     struct catch_up *catch_up;
-    /* The same store, each with the rights of its reconciler: updates and new models; the models that
-     * a job begins with, and those that it removes. */
-    struct model_store *round_models, *job_models;
-    struct coordinator *coordinator; /* NULL: devices send updates by MQTT alone */
-    struct model_cache *model_cache; /* of round_models */
-    struct gone_scopes *gone_scopes; /* NULL: what the model store holds dies with its owner */
     const struct scheduler *scheduler;
     struct workqueue *task_queue; /* set when the controllers exist, before anything is started */
     struct workqueue *proplet_queue;
@@ -67,15 +55,6 @@ map_fn task_map_proplet; /* a Proplet changed: whom of the Tasks does it concern
 reconcile_fn proplet_reconcile;
 map_fn
     proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
-
-reconcile_fn federatedjob_reconcile;
-map_fn federatedjob_map_round; /* a TrainingRound ended: its job */
-reconcile_fn traininground_reconcile;
-map_fn traininground_map_task;    /* a Task ended: its round, and later ones that take its update */
-map_fn traininground_map_proplet; /* it came, went, is Offline: the rounds that it takes part in */
-map_fn traininground_map_job;     /* it is suspended, or ended: its rounds */
-map_fn task_map_round;            /* it ended: its Tasks */
-map_fn task_map_federatedjob;     /* it is suspended, or ended: the Tasks of its rounds */
 
 /*
  * Counts where a Task is now; object NULL: it is gone. The room that this frees is offered to those

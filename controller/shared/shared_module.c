@@ -128,8 +128,6 @@ static int create(struct module_host *host, void **ret, struct error *err)
         .timeline = host->timeline,
         .tasks = module_host_informer(host, &KIND_TASK),
         .proplets = module_host_informer(host, &KIND_PROPLET),
-        .federated_jobs = module_host_informer(host, &KIND_FEDERATEDJOB),
-        .rounds = module_host_informer(host, &KIND_TRAININGROUND),
         .deployments = module_host_informer(host, &KIND_DEPLOYMENT),
         .statefulsets = module_host_informer(host, &KIND_STATEFULSET),
         .pods = module_host_informer(host, &KIND_POD),

@@ -9,11 +9,10 @@
 #include "common/kube/conditions.h"
 #include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
-#include "controller/cache/indexes.h"
-#include "controller/federated/gone_scopes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/tests/memory_store.h"
+#include "controller/tests/staged.h"
 
 #define MAX_TURNS 5000
 #define SOON_MS 10000
@@ -30,6 +29,7 @@ struct due {
 struct kind_queue {
     struct workqueue *queue;
     reconcile_fn *reconcile;
+    void *self;
     struct due due[MAX_DUE];
 };
 
@@ -85,46 +85,21 @@ static int before_store(void *ctx UNUSED, struct error *err)
     return error_set(err, ERROR_UNAVAILABLE, "the store fails");
 }
 
-static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
+/* ctx: the kind. */
+static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    traininground_map_task(ctx, old, current, process.rounds.queue);
+    const struct staged staged[] = {
+        { &KIND_FEDERATEDJOB, &federated.job, process.jobs.queue },
+        { &KIND_TRAININGROUND, &federated.round, process.rounds.queue },
+        { &KIND_TASK, NULL, federated.task_queue },
+    };
+
+    staged_changed(staged, ARRAY_LEN(staged), ctx, old, current);
 }
 
-static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    traininground_map_proplet(ctx, old, current, process.rounds.queue);
-}
-
-static void on_round(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    traininground_map_self(ctx, old, current, process.rounds.queue);
-    federatedjob_map_round(ctx, old, current, process.jobs.queue);
-    task_map_round(ctx, old, current, federated.shared.task_queue);
-}
-
-static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    federatedjob_map_self(ctx, old, current, process.jobs.queue);
-    traininground_map_job(ctx, old, current, process.rounds.queue);
-    task_map_federatedjob(ctx, old, current, federated.shared.task_queue);
-}
-
-static const struct {
-    const struct kube_kind *kind;
-    watch_project_fn *project;
-    informer_fn *change;
-    size_t informer; /* offset in struct shared */
-} KINDS[] = {
-    { &KIND_TASK, project_task, on_task, offsetof(struct shared, tasks) },
-    { &KIND_PROPLET, project_proplet, on_proplet, offsetof(struct shared, proplets) },
-    { &KIND_TRAININGROUND, project_traininground, on_round, offsetof(struct shared, rounds) },
-    { &KIND_FEDERATEDJOB, project_federatedjob, on_job, offsetof(struct shared, federated_jobs) },
-};
-
-static struct informer **informer_of(size_t kind)
-{
-    return (struct informer **)(void *)((char *)&federated.shared + KINDS[kind].informer);
-}
+static const struct kube_kind *const KINDS[] = { &KIND_TASK, &KIND_PROPLET, &KIND_TRAININGROUND,
+                                                 &KIND_FEDERATEDJOB };
+static struct informer *informers[ARRAY_LEN(KINDS)];
 
 /* What a watch would tell. */
 static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
@@ -134,20 +109,20 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     size_t kind = 0;
 
-    while (kind < ARRAY_LEN(KINDS) && !str_equal(KINDS[kind].kind->kind, kind_name))
+    while (kind < ARRAY_LEN(KINDS) && !str_equal(KINDS[kind]->kind, kind_name))
         kind++;
     if (federated.dead || kind == ARRAY_LEN(KINDS))
         return;
     ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
     if (current) {
-        informer_observed(*informer_of(kind), object);
+        informer_observed(informers[kind], object);
         return;
     }
     CLEANUP(kube_object_unrefp)
     struct kube_object *removed =
-        store_remove(informer_store(*informer_of(kind)), &object->name, object->resource_version);
+        store_remove(informer_store(informers[kind]), &object->name, object->resource_version);
     if (removed)
-        KINDS[kind].change(&federated.shared, removed, NULL);
+        on_kind((void *)(uintptr_t)KINDS[kind], removed, NULL);
 }
 
 static int on_item(void *ctx UNUSED, const cJSON *item, struct error *err UNUSED)
@@ -158,7 +133,6 @@ static int on_item(void *ctx UNUSED, const cJSON *item, struct error *err UNUSED
 
 static void start_process(void)
 {
-    static struct controller_settings settings;
     const struct kube_list_options options = { 0 };
     struct error err = { 0 };
 
@@ -172,31 +146,38 @@ static void start_process(void)
     process.jobs = (struct kind_queue){
         .queue = workqueue_create("federatedjob", &federated.clock.clock),
         .reconcile = federatedjob_reconcile,
+        .self = &federated.job,
     };
     process.rounds = (struct kind_queue){
         .queue = workqueue_create("traininground", &federated.clock.clock),
         .reconcile = traininground_reconcile,
+        .self = &federated.round,
     };
-    federated.shared = (struct shared){
-        .settings = &settings,
-        .task_queue = workqueue_create("task", &federated.clock.clock),
-        .timeline = fake_clock_timeline(&federated.clock, federated.shared.timeline),
-        .round_models = process.store,
-        .job_models = process.store,
-        .model_cache = model_cache_create(process.store),
-        .gone_scopes = process.store->type->is_owned ? NULL : gone_scopes_create()
-    };
+    federated.task_queue = workqueue_create("task", &federated.clock.clock);
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        const struct watch_options watch = { .kind = KINDS[i].kind, .project = KINDS[i].project };
-        *informer_of(i) = informer_create(process.loop, &watch);
-        informer_subscribe(*informer_of(i), KINDS[i].change, &federated.shared);
+        informers[i] = staged_cache(process.loop, KINDS[i]);
+        informer_subscribe(informers[i], on_kind, (void *)(uintptr_t)KINDS[i]);
     }
-    indexes_add_task(informer_store(federated.shared.tasks));
-    indexes_add_proplet(informer_store(federated.shared.proplets));
-    indexes_add_traininground(informer_store(federated.shared.rounds));
+    federated.round = (struct traininground_deps){
+        .timeline = fake_clock_timeline(&federated.clock, federated.round.timeline),
+        .tasks = informers[0],
+        .proplets = informers[1],
+        .rounds = informers[2],
+        .jobs = informers[3],
+        .models = process.store,
+        .cache = model_cache_create(process.store),
+        .gone = gone_scopes_create(process.store, &KIND_TRAININGROUND),
+    };
+    federated.job = (struct federatedjob_deps){
+        .timeline = federated.round.timeline,
+        .tasks = informers[0],
+        .rounds = informers[2],
+        .jobs = informers[3],
+        .models = process.store,
+        .gone = gone_scopes_create(process.store, &KIND_FEDERATEDJOB),
+    };
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
-        ck_assert_int_eq(kube_list(federated.user, KINDS[i].kind, &options, on_item, NULL, &err),
-                         0);
+        ck_assert_int_eq(kube_list(federated.user, KINDS[i], &options, on_item, NULL, &err), 0);
 }
 
 static void end_process(void)
@@ -204,12 +185,13 @@ static void end_process(void)
     events_destroy(process.events);
     watch_loop_destroy(process.loop);
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
-        informer_destroy(*informer_of(i));
-    model_cache_destroy(federated.shared.model_cache);
-    gone_scopes_destroy(federated.shared.gone_scopes);
+        informer_destroy(informers[i]);
+    model_cache_destroy(federated.round.cache);
+    gone_scopes_destroy(federated.round.gone);
+    gone_scopes_destroy(federated.job.gone);
     if (process.store != process.memory)
         model_store_destroy(process.store);
-    workqueue_destroy(federated.shared.task_queue);
+    workqueue_destroy(federated.task_queue);
     workqueue_destroy(process.jobs.queue);
     workqueue_destroy(process.rounds.queue);
     kube_client_destroy(process.client);
@@ -250,7 +232,7 @@ void federated_stage_tear_down(void)
     kube_client_destroy(federated.user);
     kube_config_destroy(process.config);
     fake_api_destroy(federated.api);
-    timeline_destroy(federated.shared.timeline);
+    timeline_destroy(federated.round.timeline);
     arena_destroy(federated.arena);
 }
 
@@ -366,7 +348,7 @@ static void turn(struct kind_queue *kind)
 
     fake_clock_advance(&federated.clock, ROUND_SETTLE_MS);
     ck_assert(workqueue_get(kind->queue, &rc.name));
-    int r = kind->reconcile(&federated.shared, &rc, &err);
+    int r = kind->reconcile(kind->self, &rc, &err);
     workqueue_done(kind->queue, &rc.name);
     federated.errors += r < 0;
     if (r < 0 && r != -ERROR_INVALID)

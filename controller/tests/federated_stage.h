@@ -5,15 +5,16 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
-#include "controller/federated/model_store.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/federated/federated.h"
 #include "controller/tests/outside.h"
 
 struct federated_stage {
     struct arena *arena;
     struct fake_api *api;
     struct fake_clock clock;
-    struct shared shared;
+    struct traininground_deps round;
+    struct federatedjob_deps job;
+    struct workqueue *task_queue; /* Tasks that are woken */
     unsigned steps;   /* requests of the reconcilers, and uses of the model store, so far */
     unsigned fail_at; /* the step that fails; 0: none */
     enum fault fault;

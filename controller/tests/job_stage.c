@@ -8,7 +8,7 @@
 #include "common/kube/conditions.h"
 #include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
-#include "controller/cache/indexes.h"
+#include "controller/tests/staged.h"
 
 #define MAX_TURNS 500
 #define SOON_MS 10000
@@ -48,15 +48,13 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
     return error_set(err, ERROR_UNAVAILABLE, "dead");
 }
 
-static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
+/* ctx: the kind. */
+static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    propellerjob_map_task(ctx, old, current, jobs.queue);
-}
+    const struct staged staged[] = { { &KIND_PROPELLERJOB, &jobs.deps, jobs.queue },
+                                     { &KIND_TASK, NULL, jobs.task_queue } };
 
-static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    map_self(ctx, old, current, jobs.queue);
-    propellerjob_map_to_tasks(ctx, old, current, jobs.task_queue);
+    staged_changed(staged, ARRAY_LEN(staged), ctx, old, current);
 }
 
 static bool is_job(const cJSON *object)
@@ -85,16 +83,14 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     struct kube_object *removed =
         store_remove(informer_store(informer), &object->name, object->resource_version);
     if (removed)
-        (job ? on_job : on_task)(&jobs.deps, removed, NULL);
+        on_kind((void *)(uintptr_t)(job ? &KIND_PROPELLERJOB : &KIND_TASK), removed, NULL);
 }
 
-static struct informer *make_informer(const struct kube_kind *kind, watch_project_fn *project,
-                                      informer_fn *function)
+static struct informer *make_informer(const struct kube_kind *kind)
 {
-    const struct watch_options options = { .kind = kind, .project = project };
-    struct informer *informer = informer_create(process.loop, &options);
+    struct informer *informer = staged_cache(process.loop, kind);
 
-    informer_subscribe(informer, function, &jobs.deps);
+    informer_subscribe(informer, on_kind, (void *)(uintptr_t)kind);
     return informer;
 }
 
@@ -123,12 +119,10 @@ static void start_process(void)
     jobs.queue = workqueue_create("propellerjob", &jobs.clock.clock);
     jobs.task_queue = workqueue_create("task", &jobs.clock.clock);
     jobs.deps = (struct job_deps){
-        .tasks = make_informer(&KIND_TASK, project_task, on_task),
-        .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
+        .tasks = make_informer(&KIND_TASK),
+        .jobs = make_informer(&KIND_PROPELLERJOB),
         .timeline = fake_clock_timeline(&jobs.clock, jobs.deps.timeline),
     };
-    indexes_add_task(informer_store(jobs.deps.tasks));
-    indexes_add_propellerjob(informer_store(jobs.deps.jobs));
     list(&KIND_TASK);
     list(&KIND_PROPELLERJOB);
 }

@@ -13,10 +13,10 @@ struct job_stage {
     struct fake_api *api;
     struct fake_clock clock;
     struct job_deps deps;
-    struct workqueue *task_queue;
-    struct workqueue *queue; /* of the jobs; shared.task_queue has the Tasks that are woken */
-    unsigned steps;          /* requests of the reconciler so far */
-    unsigned fail_at;        /* the step that fails; 0: none */
+    struct workqueue *task_queue; /* Tasks that are woken */
+    struct workqueue *queue;      /* of the jobs */
+    unsigned steps;               /* requests of the reconciler so far */
+    unsigned fail_at;             /* the step that fails; 0: none */
     enum fault fault;
     bool dead; /* no more requests; the next process takes over */
     unsigned errors;

@@ -8,12 +8,10 @@
 #include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
 #include "controller/bridge/bridge_messages.h"
-#include "controller/cache/indexes.h"
 #include "controller/job/propellerjob.h"
-#include "controller/proplet/proplet_pods.h"
 #include "controller/task/task_room.h"
-#include "controller/task/task_workload.h"
 #include "controller/tests/stage_federated.h"
+#include "controller/tests/staged.h"
 #include "controller/workload/workload.h"
 
 #define MAX_TURNS 50000
@@ -60,51 +58,24 @@ static struct {
     size_t timer_count;
 } process;
 
-static void on_task(void *ctx, struct kube_object *old, struct kube_object *current)
+/* What is reconciled here; ctx: the kind. */
+static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
-    struct shared *shared = ctx;
+    const struct staged staged[] = {
+        { &KIND_PROPLET, &stage.shared, stage.shared.proplet_queue },
+        { &KIND_TASK, &stage.shared, stage.shared.task_queue },
+        { &KIND_PROPELLERJOB, &stage.job, NULL },
+        stage_federated_jobs(),
+        stage_federated_rounds(),
+    };
 
-    task_map_task(shared, old, current, shared->task_queue);
-    stage_federated_task(old, current);
+    staged_changed(staged, ARRAY_LEN(staged), ctx, old, current);
 }
 
-static void on_proplet(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    struct shared *shared = ctx;
-
-    task_map_proplet(shared, old, current, shared->task_queue);
-    proplet_map_proplet(shared, old, current, shared->proplet_queue);
-    stage_federated_proplet(old, current);
-}
-
-static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    struct shared *shared = ctx;
-
-    propellerjob_map_to_tasks(&stage.job, old, current, shared->task_queue);
-}
-
-static void on_workload(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    struct shared *shared = ctx;
-
-    task_map_workload(shared, old, current, shared->task_queue);
-    proplet_map_workload(shared, old, current, shared->proplet_queue);
-}
-
-static void on_pod(void *ctx, struct kube_object *old, struct kube_object *current)
-{
-    struct shared *shared = ctx;
-
-    task_map_workload(shared, old, current, shared->task_queue);
-    proplet_map_pod(shared, old, current, shared->proplet_queue);
-}
-
-/* Who keeps an object of this kind, and who is told of it; NULL: nobody. */
+/* A kind that is kept; informer NULL: it is not. */
 struct watched {
-    const char *kind;
+    const struct kube_kind *kind;
     struct informer *informer;
-    informer_fn *function;
 };
 
 /* The selector of these caches. */
@@ -118,26 +89,27 @@ static bool is_labelled(const cJSON *object)
 static struct watched watched_of(const cJSON *object)
 {
     const struct shared *shared = &stage.shared;
-    const struct watched all[] = { { "Job", shared->task_jobs, on_workload },
-                                   { "Pod", shared->pods, on_pod },
-                                   { "Deployment", shared->deployments, on_workload },
-                                   { "StatefulSet", shared->statefulsets, on_workload },
-                                   { "Secret", NULL, NULL },
-                                   { "ConfigMap", NULL, NULL },
-                                   { "Event", NULL, NULL } };
+    const struct watched all[] = { { &KIND_JOB, shared->task_jobs },
+                                   { &KIND_POD, shared->pods },
+                                   { &KIND_DEPLOYMENT, shared->deployments },
+                                   { &KIND_STATEFULSET, shared->statefulsets },
+                                   { &KIND_SECRET, NULL },
+                                   { &KIND_CONFIGMAP, NULL },
+                                   { &KIND_EVENT, NULL } };
     const char *kind = json_string(json_get(object, "kind"), "");
-    struct watched federated = { .kind = kind };
+    const cJSON *spec = json_get(object, "spec");
 
-    federated.informer = stage_federated_informer(object, &federated.function);
-    if (federated.informer)
-        return federated;
+    if (stage.round.rounds && json_get(spec, "participants"))
+        return json_get(spec, "roundId")
+                   ? (struct watched){ &KIND_TRAININGROUND, stage.round.rounds }
+                   : (struct watched){ &KIND_FEDERATEDJOB, stage.round.jobs };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        if (str_equal(all[i].kind, kind))
+        if (str_equal(all[i].kind->kind, kind))
             return is_labelled(object) ? all[i] : (struct watched){ 0 };
     }
-    if (json_path(object, "spec", "connectionConfig", NULL))
-        return (struct watched){ "Proplet", shared->proplets, on_proplet };
-    return (struct watched){ "Task", shared->tasks, on_task };
+    if (json_get(spec, "connectionConfig"))
+        return (struct watched){ &KIND_PROPLET, shared->proplets };
+    return (struct watched){ &KIND_TASK, shared->tasks };
 }
 
 /* What a watch would tell. */
@@ -159,16 +131,14 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     struct kube_object *removed =
         store_remove(informer_store(watched.informer), &object->name, object->resource_version);
     if (removed)
-        watched.function(&stage.shared, removed, NULL);
+        on_kind((void *)(uintptr_t)watched.kind, removed, NULL);
 }
 
-static struct informer *make_informer(const struct kube_kind *kind, watch_project_fn *project,
-                                      informer_fn *function)
+struct informer *stage_cache(const struct kube_kind *kind)
 {
-    const struct watch_options options = { .kind = kind, .project = project };
-    struct informer *informer = informer_create(process.loop, &options);
+    struct informer *informer = staged_cache(process.loop, kind);
 
-    informer_subscribe(informer, function, &stage.shared);
+    informer_subscribe(informer, on_kind, (void *)(uintptr_t)kind);
     return informer;
 }
 
@@ -215,18 +185,6 @@ static void list_what_was_made(void)
     list_kinds(WORKLOADS, ARRAY_LEN(WORKLOADS));
 }
 
-static void add_indexes(const struct shared *shared)
-{
-    indexes_add_task(informer_store(shared->tasks));
-    indexes_add_proplet(informer_store(shared->proplets));
-    indexes_add_propellerjob(informer_store(stage.job.jobs));
-    indexes_add_workload(informer_store(shared->deployments));
-    indexes_add_workload(informer_store(shared->pods));
-    indexes_add_workload(informer_store(shared->task_jobs));
-    indexes_add_proplet_label(informer_store(shared->proplets));
-    indexes_add_proplet_pod(informer_store(shared->pods));
-}
-
 static void start_process(void)
 {
     const struct mailbox_limits limits = { 16, 16, 1 << 20 };
@@ -244,12 +202,12 @@ static void start_process(void)
         .settings = &SETTINGS,
         .clock = &stage.clock.clock,
         .timeline = fake_clock_timeline(&stage.clock, shared->timeline),
-        .tasks = make_informer(&KIND_TASK, project_task, on_task),
-        .proplets = make_informer(&KIND_PROPLET, project_proplet, on_proplet),
-        .deployments = make_informer(&KIND_DEPLOYMENT, project_workload, on_workload),
-        .statefulsets = make_informer(&KIND_STATEFULSET, project_workload, on_workload),
-        .pods = make_informer(&KIND_POD, project_pod, on_pod),
-        .task_jobs = make_informer(&KIND_JOB, project_task_job, on_workload),
+        .tasks = stage_cache(&KIND_TASK),
+        .proplets = stage_cache(&KIND_PROPLET),
+        .deployments = stage_cache(&KIND_DEPLOYMENT),
+        .statefulsets = stage_cache(&KIND_STATEFULSET),
+        .pods = stage_cache(&KIND_POD),
+        .task_jobs = stage_cache(&KIND_JOB),
         .fleet = fleet_create(),
         .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
@@ -266,12 +224,11 @@ static void start_process(void)
     stage.job = (struct job_deps){
         .timeline = shared->timeline,
         .tasks = shared->tasks,
-        .jobs = make_informer(&KIND_PROPELLERJOB, project_propellerjob, on_job),
+        .jobs = stage_cache(&KIND_PROPELLERJOB),
     };
     task_owners_add(&stage.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
-    add_indexes(shared);
     shared->candidates = candidates_create(informer_store(shared->proplets));
-    stage_federated_start(process.loop);
+    stage_federated_start();
     process.sink = (struct bridge_sink){
         .tasks = informer_store(shared->tasks),
         .proplets = informer_store(shared->proplets),
@@ -392,7 +349,7 @@ static bool wait_for_timer(void)
     return true;
 }
 
-static void turn(struct workqueue *queue, reconcile_fn *reconcile)
+static void turn(struct workqueue *queue, reconcile_fn *reconcile, void *self)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct reconcile rc = { .arena = arena,
@@ -407,7 +364,7 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile)
         return;
     }
     stage.task_turns += queue == stage.shared.task_queue;
-    int r = reconcile(&stage.shared, &rc, &err);
+    int r = reconcile(self, &rc, &err);
     if (r < 0) {
         stage.errors++;
         log_debug("reconcile failed", "error", ERROR_TEXT(&err), NULL);
@@ -453,17 +410,18 @@ static bool step(void)
     bool more = process.between();
     struct workqueue *queue;
     reconcile_fn *reconcile;
+    void *self;
 
     if (stage.dead) {
         end_process();
         start_process();
         heartbeats();
     } else if (workqueue_len(stage.shared.proplet_queue)) {
-        turn(stage.shared.proplet_queue, proplet_reconcile);
+        turn(stage.shared.proplet_queue, proplet_reconcile, &stage.shared);
     } else if (workqueue_len(stage.shared.task_queue)) {
-        turn(stage.shared.task_queue, task_reconcile);
-    } else if ((queue = stage_federated_queue(&reconcile))) {
-        turn(queue, reconcile);
+        turn(stage.shared.task_queue, task_reconcile, &stage.shared);
+    } else if ((queue = stage_federated_queue(&reconcile, &self))) {
+        turn(queue, reconcile, self);
     } else {
         return more || wait_for_timer();
     }

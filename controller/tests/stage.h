@@ -6,6 +6,7 @@
 #include "common/tests/fake_api.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
+#include "controller/federated/federated.h"
 #include "controller/job/propellerjob.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/task/owner.h"
@@ -16,6 +17,8 @@ struct stage {
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
     struct job_deps job;
+    struct federatedjob_deps federated; /* with stage_federated_use only */
+    struct traininground_deps round;    /* likewise */
     struct task_owners owners;
     bool dead;           /* set by the test: no more requests; the next process takes over */
     bool still;          /* Proplets stay as the test put them */
@@ -72,6 +75,8 @@ const cJSON *stage_get(const struct kube_kind *kind, const char *name); /* NULL:
 /* Every object that was put so far, in that order; some may be gone. For the stage itself. */
 void stage_each_object(void (*each)(const struct kube_kind *kind, const char *name));
 void stage_forget_objects(void);
+/* A cache that the API server in memory feeds. Likewise. */
+struct informer *stage_cache(const struct kube_kind *kind);
 /* Requests of this method (NULL: of any) whose path holds this text, so far. */
 unsigned stage_requests(const char *method, const char *path);
 /* Tasks that count on the two Proplets: scheduled or running. */

@@ -2,7 +2,6 @@
 
 #include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "controller/cache/indexes.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
@@ -39,87 +38,66 @@ void stage_federated_clear(void)
     part.used = false;
 }
 
-static void on_round(void *ctx, struct kube_object *old, struct kube_object *current)
+static bool backlog_drained(void *bridge, const struct kube_name *waiter)
 {
-    struct shared *shared = ctx;
-
-    map_self(shared, old, current, part.rounds);
-    federatedjob_map_round(shared, old, current, part.jobs);
-    task_map_round(shared, old, current, shared->task_queue);
+    return bridge_fence_passed(bridge, 0, waiter);
 }
 
-static void on_job(void *ctx, struct kube_object *old, struct kube_object *current)
+void stage_federated_start(void)
 {
-    struct shared *shared = ctx;
-
-    map_self(shared, old, current, part.jobs);
-    traininground_map_job(shared, old, current, part.rounds);
-    task_map_federatedjob(shared, old, current, shared->task_queue);
-}
-
-static struct informer *make_informer(struct watch_loop *loop, const struct kube_kind *kind,
-                                      watch_project_fn *project, informer_fn *function)
-{
-    const struct watch_options options = { .kind = kind, .project = project };
-    struct informer *informer = informer_create(loop, &options);
-
-    informer_subscribe(informer, function, &stage.shared);
-    return informer;
-}
-
-void stage_federated_start(struct watch_loop *loop)
-{
-    struct shared *shared = &stage.shared;
+    const struct shared *shared = &stage.shared;
 
     if (!part.used)
         return;
     part.jobs = workqueue_create("federatedjob", &stage.clock.clock);
     part.rounds = workqueue_create("traininground", &stage.clock.clock);
-    shared->rounds = make_informer(loop, &KIND_TRAININGROUND, project_traininground, on_round);
-    shared->federated_jobs = make_informer(loop, &KIND_FEDERATEDJOB, project_federatedjob, on_job);
-    indexes_add_traininground(informer_store(shared->rounds));
-    shared->round_models = part.store;
-    shared->job_models = part.store;
-    shared->model_cache = model_cache_create(part.store);
-    task_owners_add(&stage.owners, &TRAININGROUND_OWNER, shared);
+    stage.round = (struct traininground_deps){
+        .timeline = shared->timeline,
+        .tasks = shared->tasks,
+        .proplets = shared->proplets,
+        .rounds = stage_cache(&KIND_TRAININGROUND),
+        .jobs = stage_cache(&KIND_FEDERATEDJOB),
+        .models = part.store,
+        .cache = model_cache_create(part.store),
+        .gone = gone_scopes_create(part.store, &KIND_TRAININGROUND),
+        .backlog_drained = backlog_drained,
+        .backlog_ctx = shared->bridge,
+    };
+    stage.federated = (struct federatedjob_deps){
+        .timeline = shared->timeline,
+        .tasks = shared->tasks,
+        .rounds = stage.round.rounds,
+        .jobs = stage.round.jobs,
+        .models = part.store,
+        .gone = gone_scopes_create(part.store, &KIND_FEDERATEDJOB),
+    };
+    task_owners_add(&stage.owners, &TRAININGROUND_OWNER, &stage.round);
 }
 
 void stage_federated_end(void)
 {
-    struct shared *shared = &stage.shared;
-
     if (!part.used)
         return;
-    informer_destroy(shared->rounds);
-    informer_destroy(shared->federated_jobs);
-    model_cache_destroy(shared->model_cache);
+    informer_destroy(stage.round.rounds);
+    informer_destroy(stage.round.jobs);
+    model_cache_destroy(stage.round.cache);
+    gone_scopes_destroy(stage.round.gone);
+    gone_scopes_destroy(stage.federated.gone);
     workqueue_destroy(part.jobs);
     workqueue_destroy(part.rounds);
 }
 
-struct informer *stage_federated_informer(const cJSON *object, informer_fn **ret)
+struct staged stage_federated_jobs(void)
 {
-    const cJSON *spec = json_get(object, "spec");
-
-    if (!part.used || !json_get(spec, "participants"))
-        return NULL;
-    *ret = json_get(spec, "roundId") ? on_round : on_job;
-    return json_get(spec, "roundId") ? stage.shared.rounds : stage.shared.federated_jobs;
+    return (struct staged){ &KIND_FEDERATEDJOB, part.used ? &stage.federated : NULL, part.jobs };
 }
 
-void stage_federated_task(struct kube_object *old, struct kube_object *current)
+struct staged stage_federated_rounds(void)
 {
-    if (part.used)
-        traininground_map_task(&stage.shared, old, current, part.rounds);
+    return (struct staged){ &KIND_TRAININGROUND, part.used ? &stage.round : NULL, part.rounds };
 }
 
-void stage_federated_proplet(struct kube_object *old, struct kube_object *current)
-{
-    if (part.used)
-        traininground_map_proplet(&stage.shared, old, current, part.rounds);
-}
-
-struct workqueue *stage_federated_queue(reconcile_fn **ret)
+struct workqueue *stage_federated_queue(reconcile_fn **ret, void **ret_self)
 {
     bool is_round = part.used && workqueue_len(part.rounds);
 
@@ -127,6 +105,7 @@ struct workqueue *stage_federated_queue(reconcile_fn **ret)
         return NULL;
     fake_clock_advance(&stage.clock, SETTLED_MS);
     *ret = is_round ? traininground_reconcile : federatedjob_reconcile;
+    *ret_self = is_round ? (void *)&stage.round : &stage.federated;
     return is_round ? part.rounds : part.jobs;
 }
 

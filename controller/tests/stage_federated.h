@@ -4,6 +4,7 @@
 
 #include "common/runtime/controller.h"
 #include "controller/tests/stage.h"
+#include "controller/tests/staged.h"
 
 /* From the next stage_set_up on, until stage_tear_down. Uses of the model store, which outlives the
  * processes, are steps (outside.h). */
@@ -12,14 +13,12 @@ void stage_federated_use(void);
 const char *stage_federated_model(const char *job, const char *reference);
 
 /* For the stage itself; nothing happens where it is not used. */
-void stage_federated_start(struct watch_loop *loop);
+void stage_federated_start(void);
 void stage_federated_end(void);
 void stage_federated_clear(void);
-/* Of the kinds that it adds; NULL: another one. */
-struct informer *stage_federated_informer(const cJSON *object, informer_fn **ret);
-void stage_federated_task(struct kube_object *old, struct kube_object *current);
-void stage_federated_proplet(struct kube_object *old, struct kube_object *current);
+struct staged stage_federated_jobs(void);
+struct staged stage_federated_rounds(void);
 /* That has a name, and whose turn it is; NULL: there is none. */
-struct workqueue *stage_federated_queue(reconcile_fn **ret);
+struct workqueue *stage_federated_queue(reconcile_fn **ret, void **ret_self);
 /* Kinds of which objects are made by reconcilers, to be listed by the next process. */
 const struct kube_kind *const *stage_federated_kinds(size_t *ret_len);

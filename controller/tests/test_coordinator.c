@@ -15,20 +15,30 @@
 #define TASK "round-1-job-a"
 
 static struct coordinator *coordinator;
+static struct mailbox *mailbox;
 static bool is_leading;
 static const char *uid;        /* of the Task */
 static struct arena *requests; /* ends before the coordinator, as requests do */
 
-static int store_works(void *ctx UNUSED, struct error *err UNUSED)
-{
-    return 0;
-}
-
-DEFINE_CLEANUP(struct model_store *, model_store_destroy)
-
 static bool leads(void *ctx UNUSED)
 {
     return is_leading;
+}
+
+static void create_coordinator(void)
+{
+    const struct coordinator_options options = { .address = "127.0.0.1:0",
+                                                 .tasks = federated.round.tasks,
+                                                 .rounds = federated.round.rounds,
+                                                 .jobs = federated.round.jobs,
+                                                 .mailbox = mailbox,
+                                                 .task_queue = federated.task_queue,
+                                                 .cache = federated.round.cache,
+                                                 .max_update = MODEL_S3_MAX,
+                                                 .leads = leads };
+
+    coordinator = coordinator_create(&options);
+    federated.round.coordinator = coordinator;
 }
 
 static void set_up(void)
@@ -37,9 +47,8 @@ static void set_up(void)
 
     federated_stage_set_up();
     requests = arena_create();
-    federated.shared.mailbox = mailbox_create(&LIMITS);
-    coordinator = coordinator_create(&federated.shared, leads, NULL);
-    federated.shared.coordinator = coordinator;
+    mailbox = mailbox_create(&LIMITS);
+    create_coordinator();
     is_leading = true;
     federated_stage_put("{\"experimentId\":\"x\",\"taskWasmImage\":\"http://w\",\"participants\":[{"
                         "\"propletId\":\"a\"}],\"rounds\":{\"total\":2}}");
@@ -53,7 +62,7 @@ static void tear_down(void)
 {
     arena_destroy(requests);
     coordinator_destroy(coordinator);
-    mailbox_destroy(federated.shared.mailbox);
+    mailbox_destroy(mailbox);
     federated_stage_tear_down();
 }
 
@@ -111,7 +120,7 @@ static int status_later(uint64_t id)
 static size_t tokens(const char *ret[static 8])
 {
     struct mail *mail;
-    size_t count = mailbox_peek(federated.shared.mailbox, federated.arena, uid, &mail);
+    size_t count = mailbox_peek(mailbox, federated.arena, uid, &mail);
 
     for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(mail[i].kind, MAIL_UPDATE);
@@ -150,7 +159,7 @@ START_TEST(an_update_is_answered_when_its_task_has_dealt_with_it)
     ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
     ck_assert_uint_eq(tokens(token), 1);
     ck_assert_str_eq(body_of(token[0]), "[1]");
-    ck_assert_uint_eq(workqueue_len(federated.shared.task_queue) > 0, true);
+    ck_assert_uint_eq(workqueue_len(federated.task_queue) > 0, true);
 
     coordinator_answer(coordinator, "99", RESULT_DUPLICATE); /* of somebody else */
     coordinator_answer(coordinator, token[0], VERDICTS[_i].verdict);
@@ -181,7 +190,7 @@ START_TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
 
     struct arena *arena = arena_create(); /* of a client that goes */
     struct http_server_reply reply;
-    mailbox_ack(federated.shared.mailbox, uid, UINT64_MAX);
+    mailbox_ack(mailbox, uid, UINT64_MAX);
     ck_assert_int_eq(ask(arena, "POST", own_path(), "[2]", &reply), HTTP_LATER);
     arena_destroy(arena);
     ck_assert_uint_eq(tokens(token), 1);
@@ -235,7 +244,7 @@ START_TEST(what_is_not_for_a_running_participant_is_not_found)
     federated_stage_end_task(TASK, "[1]", 1);
     ck_assert_int_eq(status_of("POST", update_path(arena_printf(federated.arena, "%s.2", uid))),
                      404);
-    ck_assert_uint_eq(mailbox_len(federated.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(mailbox), 0);
 }
 END_TEST
 
@@ -272,7 +281,7 @@ static void deal_with(size_t count)
         struct mail *mail;
         size_t len;
 
-        if (!mailbox_peek(federated.shared.mailbox, arena, uid, &mail)) {
+        if (!mailbox_peek(mailbox, arena, uid, &mail)) {
             sched_yield();
             continue;
         }
@@ -281,7 +290,7 @@ static void deal_with(size_t count)
         ck_assert_ptr_nonnull(body);
         ck_assert_uint_eq(len, PARAMETERS_BODY);
         ck_assert_uint_eq(strspn(body, "1"), len);
-        mailbox_ack(federated.shared.mailbox, uid, mail->sequence);
+        mailbox_ack(mailbox, uid, mail->sequence);
         coordinator_answer(coordinator, token, RESULT_ACCEPTED);
         count--;
     }
@@ -289,8 +298,6 @@ static void deal_with(size_t count)
 
 START_TEST(eight_devices_send_a_million_parameters_at_once)
 {
-    CLEANUP(model_store_destroyp)
-    struct model_store *store = memory_store_create(MODEL_S3_MAX, store_works, NULL);
     char *body = arena_alloc(federated.arena, PARAMETERS_BODY + 1, 1);
     struct device devices[DEVICES];
     pthread_t threads[DEVICES];
@@ -298,8 +305,7 @@ START_TEST(eight_devices_send_a_million_parameters_at_once)
 
     ck_assert_uint_gt(DEVICES * PARAMETERS_BODY, COORDINATOR_MAX_BODIES);
     memset(body, '1', PARAMETERS_BODY);
-    federated.shared.round_models = store;
-    ck_assert_int_eq(coordinator_start(coordinator, "127.0.0.1:0", &err), 0);
+    ck_assert_int_eq(coordinator_start(coordinator, &err), 0);
     for (size_t i = 0; i < DEVICES; i++) {
         devices[i] = (struct device){
             .body = body,
@@ -346,7 +352,7 @@ START_TEST(who_does_not_lead_serves_nothing)
     ck_assert_int_eq(status_of("POST", update_path(arena_printf(federated.arena, "%s.2", uid))),
                      503);
     ck_assert_int_eq(status_of("GET", "/j/x/models/1"), 503);
-    ck_assert_uint_eq(mailbox_len(federated.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(mailbox), 0);
 }
 END_TEST
 
@@ -357,7 +363,7 @@ START_TEST(a_full_mailbox_sends_the_device_to_mqtt)
 
     do
         mail.source = arena_printf(federated.arena, "%d", number++);
-    while (mailbox_put(federated.shared.mailbox, uid, &mail, NULL) != MAILBOX_FULL);
+    while (mailbox_put(mailbox, uid, &mail, NULL) != MAILBOX_FULL);
     ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
     ck_assert_int_eq(status_later(last_request), 503);
 }

@@ -169,19 +169,19 @@ START_TEST(the_orders_of_a_round_reach_its_tasks)
     federated_stage_run();
     const cJSON *task = federated_stage_get(&KIND_TASK, "round-1-job-b");
     ck_assert(round_owns(task));
-    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.shared, federated.arena, task),
+    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.round, federated.arena, task),
                      TASK_ORDER_NONE);
 
     federated_stage_put(SPEC(2, 1, ",\"suspend\":true"));
     expect("Running 1 0 -; False Suspended");
-    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.shared, federated.arena, task),
+    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.round, federated.arena, task),
                      TASK_ORDER_SUSPEND);
-    ck_assert_uint_eq(workqueue_len(federated.shared.task_queue), 4);
+    ck_assert_uint_eq(workqueue_len(federated.task_queue), 4);
     federated_stage_put(SPEC(2, 1, ""));
     federated_stage_run();
     federated_stage_end_task("round-1-job-a", "[1]", 1);
     federated_stage_run();
-    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.shared, federated.arena, task),
+    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.round, federated.arena, task),
                      TASK_ORDER_STOP);
 }
 END_TEST
@@ -195,7 +195,7 @@ START_TEST(late_updates_count_less_in_a_later_round_and_once)
     federated_stage_end_task("round-1-job-a", "[1]", 1);
     federated_stage_end_task("round-1-job-b", "[1]", 1);
     federated_stage_run();
-    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.shared, federated.arena, task),
+    ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.round, federated.arena, task),
                      TASK_ORDER_NONE);
 
     federated_stage_end_task("round-1-job-d", "[9]", 1); /* late */

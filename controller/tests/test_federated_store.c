@@ -58,7 +58,7 @@ static void set_up(void)
 {
     federated_stage_set_up();
 
-    struct model_store *store = federated.shared.job_models;
+    struct model_store *store = federated.job.models;
     broken.inner = store->type;
     broken.type = *store->type;
     broken.type.get = broken_get;
@@ -117,9 +117,9 @@ static void end_task_stored(const char *round, const char *proplet, const char *
     char reference[MODEL_REFERENCE_LEN];
     struct error err = { 0 };
 
-    ck_assert_int_eq(model_store_put(federated.shared.round_models, &scope, update, strlen(update),
-                                     reference, &err),
-                     0);
+    ck_assert_int_eq(
+        model_store_put(federated.round.models, &scope, update, strlen(update), reference, &err),
+        0);
     federated_stage_set_task(
         arena_printf(federated.arena, "%s-%s", round, proplet),
         arena_printf(federated.arena,
@@ -135,7 +135,7 @@ static bool is_stored(const struct model_scope *scope, const char *update)
     const char *bytes;
     size_t len;
 
-    return model_store_get(federated.shared.round_models, federated.arena, scope,
+    return model_store_get(federated.round.models, federated.arena, scope,
                            model_reference(update, strlen(update), reference), &bytes, &len,
                            &err) == 0;
 }

@@ -42,15 +42,24 @@ static void set_up(void)
     stage_federated_use();
     stage_set_up(outside_roundtrip, outside_between);
     stage_run();
-    coordinator = coordinator_create(&stage.shared, leads, NULL);
-    stage.shared.coordinator = coordinator;
+
+    const struct coordinator_options options = { .tasks = stage.shared.tasks,
+                                                 .rounds = stage.round.rounds,
+                                                 .jobs = stage.round.jobs,
+                                                 .mailbox = stage.shared.mailbox,
+                                                 .task_queue = stage.shared.task_queue,
+                                                 .cache = stage.round.cache,
+                                                 .leads = leads };
+
+    coordinator = coordinator_create(&options);
+    stage.round.coordinator = coordinator;
     clients = arena_create();
     requests = 0;
 }
 
 static void tear_down(void)
 {
-    stage.shared.coordinator = NULL;
+    stage.round.coordinator = NULL;
     arena_destroy(clients);
     coordinator_destroy(coordinator);
     stage_tear_down();
@@ -119,7 +128,7 @@ END_TEST
 
 START_TEST(updates_that_cannot_be_stored_are_in_nobodys_way)
 {
-    struct model_store *store = stage.shared.round_models;
+    struct model_store *store = stage.round.models;
 
     stage_put(&KIND_FEDERATEDJOB, "job", SPEC(2));
     stage_put(&KIND_FEDERATEDJOB, "other", SPEC(2));

@@ -268,8 +268,7 @@ START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
     const cJSON *task = job_stage_get(&KIND_TASK, "job-b");
     ck_assert_int_eq(PROPELLERJOB_OWNER.order(store, jobs.arena, task), ORDERS[_i].order);
     ck_assert(PROPELLERJOB_OWNER.awaits(store, jobs.arena, &B, task));
-    ck_assert_uint_eq(workqueue_len(jobs.task_queue),
-                      ORDERS[_i].order == TASK_ORDER_NONE ? 0 : 2);
+    ck_assert_uint_eq(workqueue_len(jobs.task_queue), ORDERS[_i].order == TASK_ORDER_NONE ? 0 : 2);
 
     job_stage_end_task("job-a", TASK_SKIPPED);
     job_stage_end_task("job-b", TASK_SKIPPED);

@@ -56,7 +56,7 @@ static void observe(size_t count)
         observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
     observed.proplet.client_id = "device-a";
-    int r = TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task_json(), &observed, &err);
+    int r = TRAININGROUND_OWNER.read_results(&federated.round, &rc, task_json(), &observed, &err);
     ck_assert_msg(r == 0, "%s", err.message);
 }
 
@@ -142,8 +142,7 @@ START_TEST(a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one)
     observed.proplet.dialect = DIALECT_EMBEDDED;
     observed.result_count = 4;
     ck_assert_int_eq(
-        TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task_json(), &observed, &error),
-        0);
+        TRAININGROUND_OWNER.read_results(&federated.round, &rc, task_json(), &observed, &error), 0);
     ck_assert_str_eq(told(0), "refused invalid_update");
     ck_assert_str_eq(told(1), "error InvalidUpdate");
     ck_assert_str_eq(told(2), "refused other_proplet");
@@ -191,13 +190,13 @@ static int observe_running(const cJSON *task)
     observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
     observed.proplet.client_id = "device-a";
-    return TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task, &observed, &error);
+    return TRAININGROUND_OWNER.read_results(&federated.round, &rc, task, &observed, &error);
 }
 
 START_TEST(an_update_does_not_wait_for_its_round_to_come_into_the_cache)
 {
     const struct kube_name round = { .ns = "default", .name = "round-1-job" };
-    struct store *rounds = informer_store(federated.shared.rounds);
+    struct store *rounds = informer_store(federated.round.rounds);
 
     put_job("");
     kube_object_unref(store_remove(rounds, &round, "999998"));
@@ -248,12 +247,12 @@ START_TEST(a_large_update_is_named_in_the_status_and_stored_before_it)
     const cJSON *round = federated_stage_get(&KIND_TRAININGROUND, "round-1-job");
     const struct model_scope scope = { .uid = json_string(json_path(round, "metadata", "uid", NULL),
                                                           "") };
-    struct model_store *store = federated.shared.round_models;
+    struct model_store *store = federated.round.models;
     ck_assert_int_eq(model_store_get(store, federated.arena, &scope, ref, &bytes, &len, &error),
                      -ERROR_NOT_FOUND);
     plan.status.results = results[0].message.results;
-    ck_assert_int_eq(TRAININGROUND_OWNER.before_write(&federated.shared, &rc, task_json(),
-                                                      &observed, &plan, &error),
+    ck_assert_int_eq(TRAININGROUND_OWNER.before_write(&federated.round, &rc, task_json(), &observed,
+                                                      &plan, &error),
                      0);
     ck_assert_int_eq(model_store_get(store, federated.arena, &scope, ref, &bytes, &len, &error), 0);
     ck_assert_uint_gt(len, 8 * 50000);
@@ -269,8 +268,8 @@ START_TEST(what_was_not_accepted_is_not_stored)
     hand_over(0, numbers(50000));
     observe(1);
     steps = federated.steps;
-    ck_assert_int_eq(TRAININGROUND_OWNER.before_write(&federated.shared, &rc, task_json(),
-                                                      &observed, &plan, &error),
+    ck_assert_int_eq(TRAININGROUND_OWNER.before_write(&federated.round, &rc, task_json(), &observed,
+                                                      &plan, &error),
                      0);
     ck_assert_uint_eq(federated.steps, steps);
 }
@@ -305,7 +304,7 @@ START_TEST(an_update_of_another_shape_than_the_model_fails_the_participant)
     observed.task.status.phase = TASK_RUNNING;
     observed.task.status.attempt = 2;
     ck_assert_int_eq(
-        TRAININGROUND_OWNER.read_results(&federated.shared, &rc, task, &observed, &error), 0);
+        TRAININGROUND_OWNER.read_results(&federated.round, &rc, task, &observed, &error), 0);
     ck_assert_str_eq(told(0), STORED(7));
     ck_assert_str_eq(told(1), "error InvalidUpdate");
 }

@@ -52,9 +52,9 @@ static void set_up(void)
 static const char *answer(const char *round, const char *identity)
 {
     const char *uid = NULL, *id = NULL;
-    const char *reason = update_find_task(informer_store(federated.shared.tasks),
-                                          informer_store(federated.shared.proplets),
-                                          federated.arena, round, identity, &uid, &id);
+    const char *reason = update_find_task(informer_store(federated.round.tasks),
+                                          informer_store(federated.round.proplets), federated.arena,
+                                          round, identity, &uid, &id);
 
     return reason ? reason : id;
 }
@@ -97,10 +97,10 @@ START_TEST(a_task_of_another_namespace_takes_no_part_in_a_round)
 {
     const char *before = answer(round_uid, "device-a");
 
-    put(informer_store(federated.shared.proplets), FOREIGN[_i],
+    put(informer_store(federated.round.proplets), FOREIGN[_i],
         "{\"metadata\":{\"name\":\"a\",\"uid\":\"p\"},\"spec\":{\"connectionConfig\":"
         "{\"clientId\":\"device-a\"}}}");
-    put(informer_store(federated.shared.tasks), FOREIGN[_i],
+    put(informer_store(federated.round.tasks), FOREIGN[_i],
         arena_printf(federated.arena,
                      "{\"metadata\":{\"name\":\"forged\",\"uid\":\"t\","
                      "\"creationTimestamp\":\"2030-01-01T00:00:00Z\",\"ownerReferences\":["
