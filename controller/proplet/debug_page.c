@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "controller/cache/indexes.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/proplet/proplet.h"
 
 /* The value of key in "a=b&c=d"; names of Kubernetes need no decoding. */
 static const char *query_value(struct arena *arena, const char *query, const char *key)
@@ -22,12 +22,13 @@ static const char *query_value(struct arena *arena, const char *query, const cha
 }
 
 /* What is known of one device. */
-static void add_device(struct shared *shared, struct arena *arena, const char *key, cJSON *to)
+static void add_device(const struct proplet_deps *deps, struct arena *arena, const char *key,
+                       cJSON *to)
 {
     char text[RFC3339_LEN];
     struct fleet_device device;
 
-    fleet_get(shared->fleet, arena, key, &device);
+    fleet_get(deps->fleet, arena, key, &device);
     json_set_bool(to, "alive", device.alive);
     json_set_string(to, "lastSeen",
                     device.last_seen_us ? rfc3339_format_micro(device.last_seen_us, text) : NULL);
@@ -37,7 +38,7 @@ static void add_device(struct shared *shared, struct arena *arena, const char *k
 }
 
 struct page {
-    struct shared *shared;
+    const struct proplet_deps *deps;
     struct arena *arena;
     cJSON *root;
     bool indexed;
@@ -48,19 +49,19 @@ static void add_identity(void *ctx, const char *client_id, const char *identity)
     const struct page *page = ctx;
 
     if (!page->indexed) {
-        add_device(page->shared, page->arena, identity, page->root);
+        add_device(page->deps, page->arena, identity, page->root);
         return;
     }
     const cJSON *devices = json_get(page->root, "devices");
     cJSON *device =
         json_add_object(devices ? (cJSON *)devices : json_set_array(page->root, "devices"));
     json_set_string(device, "clientId", client_id);
-    add_device(page->shared, page->arena, identity, device);
+    add_device(page->deps, page->arena, identity, device);
 }
 
 int debug_proplets_page(void *ctx, struct arena *arena, const char *query, const char **ret_body)
 {
-    struct shared *shared = ctx;
+    const struct proplet_deps *deps = ctx;
     struct kube_name name;
     char key[FLEET_KEY_LEN];
 
@@ -70,13 +71,13 @@ int debug_proplets_page(void *ctx, struct arena *arena, const char *query, const
         return 404;
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->proplets), &name);
+    struct kube_object *object = store_get(informer_store(deps->proplets), &name);
     const cJSON *json = object ? kube_object_json(arena, object) : NULL;
     if (!json || !proplet_identity_of(json, NULL, key))
         return 404;
 
-    struct placement_count tasks = placements_count(shared->placements, name.ns, name.name);
-    struct page page = { .shared = shared,
+    struct placement_count tasks = placements_count(deps->placements, name.ns, name.name);
+    struct page page = { .deps = deps,
                          .arena = arena,
                          .root = json_object(arena),
                          .indexed = json_bool(

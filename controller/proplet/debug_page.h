@@ -4,4 +4,4 @@
 
 #include "common/runtime/health.h"
 
-health_page_fn debug_proplets_page; /* ctx: struct shared * */
+health_page_fn debug_proplets_page; /* ctx: struct proplet_deps * */

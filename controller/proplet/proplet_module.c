@@ -34,16 +34,30 @@ static const struct module_source SOURCES[] = {
 
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    struct shared *shared = shared_of(host);
+    const struct shared *plane = shared_of(host);
+    struct proplet_deps *deps = arena_new(host->arena, struct proplet_deps);
 
+    *deps = (struct proplet_deps){
+        .settings = host->settings,
+        .clock = host->clock,
+        .timeline = host->timeline,
+        .tasks = module_host_informer(host, &KIND_TASK),
+        .proplets = module_host_informer(host, &KIND_PROPLET),
+        .deployments = module_host_informer(host, &KIND_DEPLOYMENT),
+        .statefulsets = module_host_informer(host, &KIND_STATEFULSET),
+        .pods = module_host_informer(host, &KIND_POD),
+        .fleet = plane->fleet,
+        .brake = plane->brake,
+        .budget = plane->budget,
+        .placements = plane->placements,
+        .attempts = plane->attempts,
+        .bridge = plane->bridge,
+        .task_queue = module_host_queue(host, &KIND_TASK),
+    };
     if (host->settings->debug_endpoint)
-        health_add_page(host->health, "/debug/proplets", debug_proplets_page, shared);
-    *ret = shared;
+        health_add_page(host->health, "/debug/proplets", debug_proplets_page, deps);
+    *ret = deps;
     return 0;
-}
-
-static void destroy(void *self UNUSED)
-{
 }
 
 const struct module PROPLET_MODULE = {
@@ -54,5 +68,4 @@ const struct module PROPLET_MODULE = {
     .sources = SOURCES,
     .create = create,
     .reconcile = proplet_reconcile,
-    .destroy = destroy,
 };

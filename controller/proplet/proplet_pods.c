@@ -15,7 +15,7 @@
 
 /* One turn. */
 struct turn {
-    struct shared *shared;
+    const struct proplet_deps *deps;
     struct reconcile *rc;
     const struct kube_kind *kind;
     struct informer *informer; /* of the kind */
@@ -58,8 +58,7 @@ static int remove_other_kind(struct turn *turn, struct error *err)
 {
     bool indexed = turn->kind == &KIND_STATEFULSET;
     const struct kube_kind *kind = indexed ? &KIND_DEPLOYMENT : &KIND_STATEFULSET;
-    const cJSON *other =
-        cached(turn, indexed ? turn->shared->deployments : turn->shared->statefulsets);
+    const cJSON *other = cached(turn, indexed ? turn->deps->deployments : turn->deps->statefulsets);
     const char *uid = json_string(json_path(turn->observed.proplet, "metadata", "uid", NULL), "");
 
     if (!other || !workload_is_of(other, uid) ||
@@ -216,7 +215,8 @@ static int put_back_or_write(struct turn *turn, const struct deployment_plan *pl
 
     if (plan->put_back) {
         int64_t now_ms = clock_monotonic_ms(turn->rc->clock);
-        int64_t at_ms = put_back_at_ms(turn->shared, uid, now_ms);
+        int64_t at_ms =
+            put_back_at_ms(turn->deps->budget, turn->deps->settings->refresh.qps, uid, now_ms);
         if (now_ms < at_ms) {
             reconcile_again_after(turn->rc, at_ms - now_ms);
             return 0;
@@ -225,7 +225,7 @@ static int put_back_or_write(struct turn *turn, const struct deployment_plan *pl
 
     int r = plan->action == DEPLOYMENT_KEEP ? 0 : write_object(turn, plan, err);
     if (r == 0)
-        put_back_done(turn->shared, uid);
+        put_back_done(turn->deps->budget, uid);
     return r;
 }
 
@@ -311,7 +311,7 @@ static struct proplet_pods tell(const struct turn *turn)
     struct arena *arena = turn->rc->arena;
     const char *key = label_key(arena, turn->rc->name.ns, label_value(arena, turn->rc->name.name));
     struct object_list list =
-        store_find(informer_store(turn->shared->pods), arena, INDEX_POD_PROPLET, key);
+        store_find(informer_store(turn->deps->pods), arena, INDEX_POD_PROPLET, key);
     const cJSON **pods = arena_array(arena, const cJSON *, list.len + 1);
 
     for (size_t i = 0; i < list.len; i++)
@@ -347,22 +347,22 @@ static struct proplet_pods as_told(const struct proplet *proplet)
     };
 }
 
-int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
+int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,
                       const struct proplet *proplet, bool hold, struct proplet_pods *pods,
                       struct error *err)
 {
     const cJSON *metadata = json_get(json, "metadata");
     struct turn turn = {
-        .shared = shared,
+        .deps = deps,
         .rc = rc,
         .kind = deployment_kind(&proplet->spec),
         .proplet = proplet,
         .observed = { .proplet = json,
                       .spec = &proplet->spec,
                       .hold = hold,
-                      .pod_template_allowed = shared->settings->allow_pod_template,
-                      .liveliness_s = (shared->settings->liveliness_interval_ms + 999) / 1000,
-                      .kbs_uri = shared->settings->kbs_uri,
+                      .pod_template_allowed = deps->settings->allow_pod_template,
+                      .liveliness_s = (deps->settings->liveliness_interval_ms + 999) / 1000,
+                      .kbs_uri = deps->settings->kbs_uri,
                       .settled = json_int(json_get(metadata, "generation"), 0) ==
                                  proplet->status.observed_generation },
     };
@@ -373,7 +373,7 @@ int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *
     if (!kube_name_set(&turn.name, rc->name.ns, deployment_name(rc->arena, rc->name.name)))
         return error_set(err, ERROR_INVALID, "name is too long");
 
-    turn.informer = turn.kind == &KIND_STATEFULSET ? shared->statefulsets : shared->deployments;
+    turn.informer = turn.kind == &KIND_STATEFULSET ? deps->statefulsets : deps->deployments;
     reconcile_again_after(rc, WORKLOAD_BACKSTOP_MS);
     int r = decide_and_act(&turn, err);
     if (r == -ERROR_INVALID || r == -ERROR_FORBIDDEN || (r < 0 && workload_webhook_failed(err))) {
@@ -418,8 +418,8 @@ void indexes_add_proplet_pod(struct store *pods)
     store_add_index(pods, INDEX_POD_PROPLET, index_pod);
 }
 
-static void wake(struct shared *shared, struct arena *arena, const struct kube_object *object,
-                 struct workqueue *queue)
+static void wake(const struct proplet_deps *deps, struct arena *arena,
+                 const struct kube_object *object, struct workqueue *queue)
 {
     const cJSON *labels = json_path(kube_object_json(arena, object), "metadata", "labels", NULL);
     const char *value = json_string(json_get(labels, LABEL_PROPLET_SELECTOR), NULL);
@@ -427,9 +427,8 @@ static void wake(struct shared *shared, struct arena *arena, const struct kube_o
     if (!value)
         return;
 
-    struct object_list list =
-        store_find(informer_store(shared->proplets), arena, INDEX_PROPLET_LABEL,
-                   label_key(arena, object->name.ns, value));
+    struct object_list list = store_find(informer_store(deps->proplets), arena, INDEX_PROPLET_LABEL,
+                                         label_key(arena, object->name.ns, value));
     for (size_t i = 0; i < list.len; i++)
         workqueue_add(queue, &list.items[i]->name);
 }

@@ -2,7 +2,7 @@
  * written. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
+#include "controller/proplet/proplet.h"
 #include "controller/workload/proplet_deployment_plan.h"
 
 /*
@@ -19,7 +19,7 @@
 /* A StatefulSet has too few pods: its events are asked why, and then so often. */
 #define PODS_EVENT_MS 30000
 
-int proplet_pods_sync(struct shared *shared, struct reconcile *rc, const cJSON *json,
+int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,
                       const struct proplet *proplet, bool hold, struct proplet_pods *pods,
                       struct error *err) MUST_CHECK;
 

@@ -8,10 +8,10 @@
 #include "common/kube/finalizer.h"
 #include "common/runtime/metrics.h"
 #include "controller/cache/indexes.h"
+#include "controller/proplet/proplet.h"
 #include "controller/proplet/proplet_plan.h"
 #include "controller/proplet/proplet_pods.h"
 #include "controller/shared/put_back.h"
-#include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 
 static struct metric BRAKE = { .type = METRIC_GAUGE,
@@ -63,11 +63,11 @@ static const struct kube_object *oldest_of(const struct object_list *list)
 }
 
 /* Returns the oldest object under the value, NULL if that is this one. */
-static const struct kube_object *older_holder(struct shared *shared, struct arena *arena,
+static const struct kube_object *older_holder(const struct proplet_deps *deps, struct arena *arena,
                                               const struct kube_object *object, const char *index,
                                               const char *value)
 {
-    struct object_list list = store_find(informer_store(shared->proplets), arena, index, value);
+    struct object_list list = store_find(informer_store(deps->proplets), arena, index, value);
     const struct kube_object *oldest = oldest_of(&list);
 
     return oldest && !str_equal(oldest->uid, object->uid) ? oldest : NULL;
@@ -85,18 +85,18 @@ static bool is_embedded(struct arena *arena, const struct kube_object *object)
 
 /* The oldest Proplet of a channel decides who may use it, so that no later one can take it away: if it
  * is embedded it is the only one, if not all that are not embedded may. */
-static const char *channel_taken_by(struct shared *shared, struct arena *arena,
+static const char *channel_taken_by(const struct proplet_deps *deps, struct arena *arena,
                                     const struct kube_object *object, const char *channel)
 {
-    if (!store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
+    if (!store_count(informer_store(deps->proplets), INDEX_EMBEDDED, channel))
         return NULL;
 
-    const struct kube_object *first = older_holder(shared, arena, object, INDEX_CHANNEL, channel);
+    const struct kube_object *first = older_holder(deps, arena, object, INDEX_CHANNEL, channel);
     bool conflict = first && (is_embedded(arena, first) || is_embedded(arena, object));
     return conflict ? key_of(arena, first) : NULL;
 }
 
-static void observe_devices(struct shared *shared, struct arena *arena,
+static void observe_devices(const struct proplet_deps *deps, struct arena *arena,
                             const struct kube_object *object,
                             const struct identity_list *identities, struct proplet_observed *ret)
 {
@@ -104,37 +104,38 @@ static void observe_devices(struct shared *shared, struct arena *arena,
     struct fleet_device *devices = arena_array(arena, struct fleet_device, identities->len + 1);
 
     for (size_t i = 0; i < identities->len; i++) {
-        fleet_get(shared->fleet, arena, identities->items[i].key, &devices[i]);
+        fleet_get(deps->fleet, arena, identities->items[i].key, &devices[i]);
         if (!ret->claimed_by)
-            ret->claimed_by = key_of(arena, older_holder(shared, arena, object, INDEX_IDENTITY,
-                                                         identities->items[i].key));
+            ret->claimed_by = key_of(
+                arena, older_holder(deps, arena, object, INDEX_IDENTITY, identities->items[i].key));
     }
     ret->device = devices[0];
     ret->pod_devices = devices;
     ret->pod_device_count = indexed ? identities->len : 0;
 }
 
-static int observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                   const cJSON *json, const char *channel, const struct identity_list *identities,
-                   struct proplet_observed *ret, struct error *err)
+static int observe(const struct proplet_deps *deps, struct reconcile *rc,
+                   const struct kube_object *object, const cJSON *json, const char *channel,
+                   const struct identity_list *identities, struct proplet_observed *ret,
+                   struct error *err)
 {
     *ret = (struct proplet_observed){
         .name = object->name.name,
         .generation = object->generation,
-        .mqtt_configured = shared->bridge != NULL,
-        .channel_taken_by = channel_taken_by(shared, rc->arena, object, channel),
-        .tasks = placements_count(shared->placements, object->name.ns, object->name.name),
-        .threshold_ms = shared->settings->last_seen_threshold_ms,
+        .mqtt_configured = deps->bridge != NULL,
+        .channel_taken_by = channel_taken_by(deps, rc->arena, object, channel),
+        .tasks = placements_count(deps->placements, object->name.ns, object->name.name),
+        .threshold_ms = deps->settings->last_seen_threshold_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
-        .now_us = timeline_now_us(shared->timeline, NULL),
+        .now_us = timeline_now_us(deps->timeline, NULL),
     };
-    if (shared->bridge)
-        ret->channel = bridge_channel_state(shared->bridge, channel);
+    if (deps->bridge)
+        ret->channel = bridge_channel_state(deps->bridge, channel);
 
     int r = proplet_decode(rc->arena, json, &ret->proplet, err);
     if (r < 0)
         return r;
-    observe_devices(shared, rc->arena, object, identities, ret);
+    observe_devices(deps, rc->arena, object, identities, ret);
     return 0;
 }
 
@@ -149,11 +150,11 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
 }
 
 /* Whose turn it is when the brake begins or ends to hold says so, for all. */
-static void announce_brake(struct shared *shared, const struct reconcile *rc)
+static void announce_brake(const struct proplet_deps *deps, const struct reconcile *rc)
 {
     struct brake_plan brake;
 
-    if (!fleet_brake_news(shared->brake, clock_boot_ms(rc->clock) * 1000,
+    if (!fleet_brake_news(deps->brake, clock_boot_ms(rc->clock) * 1000,
                           clock_monotonic_ms(rc->clock), &brake))
         return;
     metric_set(&BRAKE, brake.holds, NULL);
@@ -167,30 +168,31 @@ static void announce_brake(struct shared *shared, const struct reconcile *rc)
     }
 }
 
-static void note_news(struct shared *shared, const char *key, const struct fleet_device *device,
-                      const struct device_news *news)
+static void note_news(const struct proplet_deps *deps, const char *key,
+                      const struct fleet_device *device, const struct device_news *news)
 {
     if (news->silent)
-        fleet_silent(shared->fleet, key, device->last_seen_ms);
+        fleet_silent(deps->fleet, key, device->last_seen_ms);
     if (news->heard)
-        fleet_fresh(shared->fleet, key, device->alive_since_ms); /* before any Task may */
+        fleet_fresh(deps->fleet, key, device->alive_since_ms); /* before any Task may */
 }
 
-static void note_all_news(struct shared *shared, const struct identity_list *identities,
+static void note_all_news(const struct proplet_deps *deps, const struct identity_list *identities,
                           const struct proplet_observed *observed, const struct proplet_plan *plan)
 {
     for (size_t i = 0; i < identities->len; i++) {
         if (observed->pod_device_count)
-            note_news(shared, identities->items[i].key, &observed->pod_devices[i],
+            note_news(deps, identities->items[i].key, &observed->pod_devices[i],
                       &plan->pod_devices[i]);
         else
-            note_news(shared, identities->items[i].key, &observed->device, &plan->device);
+            note_news(deps, identities->items[i].key, &observed->device, &plan->device);
     }
 }
 
-static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-               const cJSON *json, const struct proplet_observed *observed,
-               const struct proplet_plan *plan, struct error *err)
+static int act(const struct proplet_deps *deps, struct reconcile *rc,
+               const struct kube_object *object, const cJSON *json,
+               const struct proplet_observed *observed, const struct proplet_plan *plan,
+               struct error *err)
 {
     if (plan->deadline_ms)
         reconcile_again_after(rc, plan->deadline_ms - observed->now_ms);
@@ -198,8 +200,8 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
         return 0;
 
     if (!plan->transition) {
-        int64_t slot_ms = refresh_budget_reserve(shared->budget, object->uid, plan->news,
-                                                 &shared->settings->refresh, observed->now_ms);
+        int64_t slot_ms = refresh_budget_reserve(deps->budget, object->uid, plan->news,
+                                                 &deps->settings->refresh, observed->now_ms);
         if (observed->now_ms < slot_ms) {
             reconcile_again_after(rc, slot_ms - observed->now_ms);
             return 0;
@@ -207,14 +209,14 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
     }
 
     bool written;
-    int r = status_write(rc, shared->proplets, &KIND_PROPLET, json,
+    int r = status_write(rc, deps->proplets, &KIND_PROPLET, json,
                          proplet_status_encode(rc->arena, &plan->status), &written, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r < 0)
         return error_wrap(err, "write status");
 
-    refresh_budget_release(shared->budget, object->uid);
+    refresh_budget_release(deps->budget, object->uid);
     if (written)
         announce(rc, object, plan);
     return 0;
@@ -222,7 +224,7 @@ static int act(struct shared *shared, struct reconcile *rc, const struct kube_ob
 
 /* The webhook adds it; this is for objects that came while it was away. The reply wakes the Proplet
  * again. */
-static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
+static int add_finalizer(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,
                          struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
@@ -232,23 +234,23 @@ static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSO
     if (r < 0)
         return error_wrap(err, "add finalizer");
     if (reply)
-        informer_observed(shared->proplets, reply);
+        informer_observed(deps->proplets, reply);
     return 0;
 }
 
 /* Held until its Tasks have let go of it, since they can tell its device to stop as long as it is
  * there; the last of them wakes it. */
-static int release(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                   const cJSON *json, struct error *err)
+static int release(const struct proplet_deps *deps, struct reconcile *rc,
+                   const struct kube_object *object, const cJSON *json, struct error *err)
 {
     char key[KUBE_KEY_LEN];
-    size_t tasks = store_count(informer_store(shared->tasks), INDEX_ASSIGNED,
-                               kube_name_key(&object->name, key));
+    size_t tasks =
+        store_count(informer_store(deps->tasks), INDEX_ASSIGNED, kube_name_key(&object->name, key));
     int64_t now_ms = clock_monotonic_ms(rc->clock);
 
-    attempts_deleting(shared->attempts, object->uid, 0, now_ms);
-    int64_t since_ms = attempts_get(shared->attempts, object->uid, 0, now_ms).deleting_ms;
-    int64_t left_ms = since_ms + shared->settings->stop_timeout_ms - now_ms;
+    attempts_deleting(deps->attempts, object->uid, 0, now_ms);
+    int64_t since_ms = attempts_get(deps->attempts, object->uid, 0, now_ms).deleting_ms;
+    int64_t left_ms = since_ms + deps->settings->stop_timeout_ms - now_ms;
     if (tasks && left_ms > 0) {
         rc->requeue_after_ms = (uint32_t)left_ms;
         return 0;
@@ -258,9 +260,9 @@ static int release(struct shared *shared, struct reconcile *rc, const struct kub
 
 int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    struct shared *shared = self;
+    const struct proplet_deps *deps = self;
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->proplets), &rc->name);
+    struct kube_object *object = store_get(informer_store(deps->proplets), &rc->name);
     char channel[CHANNEL_KEY_LEN];
     char key[FLEET_KEY_LEN];
 
@@ -269,22 +271,22 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 
     const cJSON *json = kube_object_json(rc->arena, object);
     if (object->deleting)
-        return release(shared, rc, object, json, err);
+        return release(deps, rc, object, json, err);
     if (!proplet_channel_of(json, channel) || !proplet_identity_of(json, NULL, key))
         return error_set(err, ERROR_INVALID,
                          "spec.connectionConfig: domainId, channelId and clientId are required");
 
     if (!finalizer_has(json, FINALIZER_PROPLET))
-        return add_finalizer(shared, rc, json, err);
+        return add_finalizer(deps, rc, json, err);
 
     const struct identity_list *identities = identities_of(rc->arena, object);
     struct proplet_observed observed;
     struct proplet_pods pods;
-    int r = observe(shared, rc, object, json, channel, identities, &observed, err);
+    int r = observe(deps, rc, object, json, channel, identities, &observed, err);
     if (r < 0)
         return r;
     if (observed.proplet.spec.type == PROPLET_K8S) {
-        r = proplet_pods_sync(shared, rc, json, &observed.proplet, observed.claimed_by, &pods, err);
+        r = proplet_pods_sync(deps, rc, json, &observed.proplet, observed.claimed_by, &pods, err);
         if (r == -ERROR_CANCELED)
             return r;
         if (r < 0) /* not acted on */
@@ -294,19 +296,19 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 
     struct error later = { 0 };
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
-    note_all_news(shared, identities, &observed, &plan);
-    int told = act(shared, rc, object, json, &observed, &plan, r < 0 ? &later : err);
-    announce_brake(shared, rc); /* its own write may have made it news */
+    note_all_news(deps, identities, &observed, &plan);
+    int told = act(deps, rc, object, json, &observed, &plan, r < 0 ? &later : err);
+    announce_brake(deps, rc); /* its own write may have made it news */
     return r < 0 ? r : told;
 }
 
 /* The oldest of those under the value decides for them: wakes them all if that is the changed object,
  * or was before it went. */
-static void wake_if_oldest(struct shared *shared, struct arena *arena,
+static void wake_if_oldest(const struct proplet_deps *deps, struct arena *arena,
                            const struct kube_object *changed, const char *index, const char *value,
                            struct workqueue *queue)
 {
-    struct object_list list = store_find(informer_store(shared->proplets), arena, index, value);
+    struct object_list list = store_find(informer_store(deps->proplets), arena, index, value);
     const struct kube_object *oldest = oldest_of(&list);
 
     if (!oldest ||
@@ -327,7 +329,7 @@ static bool has_identity(const struct identity_list *list, const char *key)
 
 /* Wakes the claimants of identities that the changed object has in one list and not in the other.
  * gone: it was perhaps the last that had them. */
-static void wake_claimants(struct shared *shared, struct arena *arena,
+static void wake_claimants(const struct proplet_deps *deps, struct arena *arena,
                            const struct kube_object *changed, const struct identity_list *list,
                            const struct identity_list *other, bool gone, struct workqueue *queue)
 {
@@ -336,20 +338,20 @@ static void wake_claimants(struct shared *shared, struct arena *arena,
 
         if (has_identity(other, key))
             continue;
-        if (gone && !store_count(informer_store(shared->proplets), INDEX_IDENTITY, key))
-            fleet_remove(shared->fleet, key, clock_monotonic_ms(shared->clock));
-        wake_if_oldest(shared, arena, changed, INDEX_IDENTITY, key, queue);
+        if (gone && !store_count(informer_store(deps->proplets), INDEX_IDENTITY, key))
+            fleet_remove(deps->fleet, key, clock_monotonic_ms(deps->clock));
+        wake_if_oldest(deps, arena, changed, INDEX_IDENTITY, key, queue);
     }
 }
 
 /* The changed object is on the channel, or was, or is embedded now and was not, or the reverse. */
-static void wake_neighbours(struct shared *shared, struct arena *arena,
+static void wake_neighbours(const struct proplet_deps *deps, struct arena *arena,
                             const struct kube_object *changed, const char *channel,
                             struct workqueue *queue)
 {
     if (is_embedded(arena, changed) ||
-        store_count(informer_store(shared->proplets), INDEX_EMBEDDED, channel))
-        wake_if_oldest(shared, arena, changed, INDEX_CHANNEL, channel, queue);
+        store_count(informer_store(deps->proplets), INDEX_EMBEDDED, channel))
+        wake_if_oldest(deps, arena, changed, INDEX_CHANNEL, channel, queue);
 }
 
 static enum brake_member member_of(const struct kube_object *object, const cJSON *status)
@@ -364,31 +366,30 @@ static enum brake_member member_of(const struct kube_object *object, const cJSON
 }
 
 /* Tasks that the brake held go on when it holds no more. */
-static void note_member(struct shared *shared, struct arena *arena, const struct kube_name *name,
-                        const struct kube_object *current)
+static void note_member(const struct proplet_deps *deps, struct arena *arena,
+                        const struct kube_name *name, const struct kube_object *current)
 {
     const cJSON *status = current ? json_get(kube_object_json(arena, current), "status") : NULL;
     struct timeline_view time;
-    int64_t now_us = timeline_now_us(shared->timeline, &time);
+    int64_t now_us = timeline_now_us(deps->timeline, &time);
     int64_t since_us = now_us;
 
     rfc3339_parse(json_string(json_get(status, "offlineSince"), ""), &since_us);
-    if (!fleet_brake_note(shared->brake, name, member_of(current, status),
+    if (!fleet_brake_note(deps->brake, name, member_of(current, status),
                           timeline_steady_us(&time, now_us, since_us),
-                          clock_boot_ms(shared->clock) * 1000, clock_monotonic_ms(shared->clock)) ||
-        !shared->task_queue)
+                          clock_boot_ms(deps->clock) * 1000, clock_monotonic_ms(deps->clock)))
         return;
 
-    struct object_list held = store_find(informer_store(shared->tasks), arena, INDEX_ACTIVE, "");
+    struct object_list held = store_find(informer_store(deps->tasks), arena, INDEX_ACTIVE, "");
     for (size_t i = 0; i < held.len; i++)
-        workqueue_add(shared->task_queue, &held.items[i]->name);
+        workqueue_add(deps->task_queue, &held.items[i]->name);
 }
 
-static void proplet_gone(struct shared *shared, const char *uid)
+static void proplet_gone(const struct proplet_deps *deps, const char *uid)
 {
-    put_back_done(shared, uid);
-    refresh_budget_release(shared->budget, uid);
-    attempts_remove(shared->attempts, uid);
+    put_back_done(deps->budget, uid);
+    refresh_budget_release(deps->budget, uid);
+    attempts_remove(deps->attempts, uid);
 }
 
 /* "": of no object, or of one that names none. */
@@ -399,52 +400,53 @@ static void read_channel(struct arena *arena, const struct kube_object *object,
         *ret = '\0';
 }
 
-static void follow_channel(struct shared *shared, const char *before, const char *after)
+static void follow_channel(const struct proplet_deps *deps, const char *before, const char *after)
 {
-    if (str_equal(before, after) || !shared->bridge)
+    if (str_equal(before, after) || !deps->bridge)
         return;
     if (*after)
-        bridge_channel_add(shared->bridge, after);
+        bridge_channel_add(deps->bridge, after);
     if (*before)
-        bridge_channel_remove(shared->bridge, before);
+        bridge_channel_remove(deps->bridge, before);
 }
 
 /* replaced: see proplet_map_proplet. */
-static void note_channel(struct shared *shared, struct arena *arena, const struct kube_object *old,
-                         const struct kube_object *current, bool replaced, struct workqueue *queue)
+static void note_channel(const struct proplet_deps *deps, struct arena *arena,
+                         const struct kube_object *old, const struct kube_object *current,
+                         bool replaced, struct workqueue *queue)
 {
     char before[CHANNEL_KEY_LEN];
     char after[CHANNEL_KEY_LEN];
 
     read_channel(arena, old, before);
     read_channel(arena, current, after);
-    follow_channel(shared, before, after);
+    follow_channel(deps, before, after);
     if (!replaced && str_equal(before, after) &&
         is_embedded(arena, old) == is_embedded(arena, current))
         return;
     if (old)
-        wake_neighbours(shared, arena, old, before, queue);
+        wake_neighbours(deps, arena, old, before, queue);
     if (current)
-        wake_neighbours(shared, arena, current, after, queue);
+        wake_neighbours(deps, arena, current, after, queue);
 }
 
 void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                          struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct shared *shared = self;
+    const struct proplet_deps *deps = self;
     const struct identity_list *before = identities_of(arena, old);
     const struct identity_list *after = identities_of(arena, current);
     const struct identity_list *none = identities_of(arena, NULL);
     /* Deleted and made again under its name, between two looks at the API server. */
     bool replaced = old && current && !str_equal(old->uid, current->uid);
 
-    note_member(shared, arena, current ? &current->name : &old->name, current);
+    note_member(deps, arena, current ? &current->name : &old->name, current);
     if (current)
         workqueue_add(queue, &current->name);
     if (old && (!current || replaced))
-        proplet_gone(shared, old->uid);
-    note_channel(shared, arena, old, current, replaced, queue);
-    wake_claimants(shared, arena, current, after, replaced ? none : before, false, queue);
-    wake_claimants(shared, arena, old, before, replaced ? none : after, true, queue);
+        proplet_gone(deps, old->uid);
+    note_channel(deps, arena, old, current, replaced, queue);
+    wake_claimants(deps, arena, current, after, replaced ? none : before, false, queue);
+    wake_claimants(deps, arena, old, before, replaced ? none : after, true, queue);
 }

@@ -26,7 +26,6 @@ struct shared {
     struct informer *proplets;
     /* Made here for Proplets and Tasks (workload.h). */
     struct informer *deployments;
-    struct informer *statefulsets;
     struct informer *pods;
     struct informer *task_jobs; /* of batch, of Tasks */
     struct fleet *fleet;
@@ -52,9 +51,6 @@ health_check_fn task_check_rights; /* ctx: struct shared *; readyz */
 reconcile_fn task_reconcile;
 map_fn task_map_task;    /* a Task changed */
 map_fn task_map_proplet; /* a Proplet changed: whom of the Tasks does it concern */
-reconcile_fn proplet_reconcile;
-map_fn
-    proplet_map_proplet; /* a Proplet changed: itself, and who has the same identity or channel */
 
 /*
  * Counts where a Task is now; object NULL: it is gone. The room that this frees is offered to those

@@ -129,7 +129,6 @@ static int create(struct module_host *host, void **ret, struct error *err)
         .tasks = module_host_informer(host, &KIND_TASK),
         .proplets = module_host_informer(host, &KIND_PROPLET),
         .deployments = module_host_informer(host, &KIND_DEPLOYMENT),
-        .statefulsets = module_host_informer(host, &KIND_STATEFULSET),
         .pods = module_host_informer(host, &KIND_POD),
         .task_jobs = module_host_informer(host, &KIND_JOB),
         .fleet = fleet_create(),

@@ -111,7 +111,7 @@ void task_forget(struct shared *shared, const char *uid)
 {
     attempts_remove(shared->attempts, uid);
     refresh_budget_release(shared->budget, uid);
-    put_back_done(shared, uid);
+    put_back_done(shared->budget, uid);
 }
 
 void task_map_task(void *self, struct kube_object *old, struct kube_object *current,

@@ -60,7 +60,8 @@ static int scale_back(struct shared *shared, struct reconcile *rc,
                       struct error *err)
 {
     const cJSON *daemon = observed->workload.outdated;
-    int64_t at_ms = put_back_at_ms(shared, observed->uid, observed->now_ms);
+    int64_t at_ms = put_back_at_ms(shared->budget, shared->settings->refresh.qps, observed->uid,
+                                   observed->now_ms);
 
     if (observed->now_ms < at_ms) {
         task_requeue_at(observed, plan, at_ms);
@@ -78,7 +79,7 @@ static int scale_back(struct shared *shared, struct reconcile *rc,
     }
     if (r < 0)
         return error_wrap(err, "scale the daemon back");
-    put_back_done(shared, observed->uid);
+    put_back_done(shared->budget, observed->uid);
     return 0;
 }
 
@@ -92,7 +93,7 @@ static int mend(struct shared *shared, struct reconcile *rc, const struct task_o
         return outdated ? move_deadline(shared, rc, observed, err) : 0;
     if (outdated)
         return scale_back(shared, rc, observed, plan, err);
-    put_back_done(shared, observed->uid);
+    put_back_done(shared->budget, observed->uid);
     return 0;
 }
 

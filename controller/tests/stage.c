@@ -62,7 +62,7 @@ static struct {
 static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
     const struct staged staged[] = {
-        { &KIND_PROPLET, &stage.shared, stage.shared.proplet_queue },
+        { &KIND_PROPLET, &stage.proplet, stage.shared.proplet_queue },
         { &KIND_TASK, &stage.shared, stage.shared.task_queue },
         { &KIND_PROPELLERJOB, &stage.job, NULL },
         stage_federated_jobs(),
@@ -92,7 +92,7 @@ static struct watched watched_of(const cJSON *object)
     const struct watched all[] = { { &KIND_JOB, shared->task_jobs },
                                    { &KIND_POD, shared->pods },
                                    { &KIND_DEPLOYMENT, shared->deployments },
-                                   { &KIND_STATEFULSET, shared->statefulsets },
+                                   { &KIND_STATEFULSET, stage.proplet.statefulsets },
                                    { &KIND_SECRET, NULL },
                                    { &KIND_CONFIGMAP, NULL },
                                    { &KIND_EVENT, NULL } };
@@ -205,7 +205,6 @@ static void start_process(void)
         .tasks = stage_cache(&KIND_TASK),
         .proplets = stage_cache(&KIND_PROPLET),
         .deployments = stage_cache(&KIND_DEPLOYMENT),
-        .statefulsets = stage_cache(&KIND_STATEFULSET),
         .pods = stage_cache(&KIND_POD),
         .task_jobs = stage_cache(&KIND_JOB),
         .fleet = fleet_create(),
@@ -225,6 +224,23 @@ static void start_process(void)
         .timeline = shared->timeline,
         .tasks = shared->tasks,
         .jobs = stage_cache(&KIND_PROPELLERJOB),
+    };
+    stage.proplet = (struct proplet_deps){
+        .settings = shared->settings,
+        .clock = shared->clock,
+        .timeline = shared->timeline,
+        .tasks = shared->tasks,
+        .proplets = shared->proplets,
+        .deployments = shared->deployments,
+        .statefulsets = stage_cache(&KIND_STATEFULSET),
+        .pods = shared->pods,
+        .fleet = shared->fleet,
+        .brake = shared->brake,
+        .budget = shared->budget,
+        .placements = shared->placements,
+        .attempts = shared->attempts,
+        .bridge = shared->bridge,
+        .task_queue = shared->task_queue,
     };
     task_owners_add(&stage.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
     shared->candidates = candidates_create(informer_store(shared->proplets));
@@ -264,7 +280,7 @@ static void end_process(void)
     informer_destroy(shared->proplets);
     informer_destroy(stage.job.jobs);
     informer_destroy(shared->deployments);
-    informer_destroy(shared->statefulsets);
+    informer_destroy(stage.proplet.statefulsets);
     informer_destroy(shared->pods);
     informer_destroy(shared->task_jobs);
     workqueue_destroy(shared->task_queue);
@@ -417,7 +433,7 @@ static bool step(void)
         start_process();
         heartbeats();
     } else if (workqueue_len(stage.shared.proplet_queue)) {
-        turn(stage.shared.proplet_queue, proplet_reconcile, &stage.shared);
+        turn(stage.shared.proplet_queue, proplet_reconcile, &stage.proplet);
     } else if (workqueue_len(stage.shared.task_queue)) {
         turn(stage.shared.task_queue, task_reconcile, &stage.shared);
     } else if ((queue = stage_federated_queue(&reconcile, &self))) {

@@ -8,6 +8,7 @@
 #include "common/tests/suite.h"
 #include "controller/federated/federated.h"
 #include "controller/job/propellerjob.h"
+#include "controller/proplet/proplet.h"
 #include "controller/shared/reconcilers.h"
 #include "controller/task/owner.h"
 
@@ -16,6 +17,7 @@ struct stage {
     struct fake_api *api;
     struct fake_clock clock;
     struct shared shared; /* of the process that lives now */
+    struct proplet_deps proplet;
     struct job_deps job;
     struct federatedjob_deps federated; /* with stage_federated_use only */
     struct traininground_deps round;    /* likewise */

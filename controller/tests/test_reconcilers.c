@@ -527,7 +527,7 @@ START_TEST(claimant_is_woken_when_the_one_before_it_is_replaced)
     stage_run();
     ck_assert_str_eq(ready_reason("alpha"), "DuplicateClientId");
     CLEANUP(kube_object_unrefp) struct kube_object *current = store_get(store, &name);
-    proplet_map_proplet(&stage.shared, old, current, queue);
+    proplet_map_proplet(&stage.proplet, old, current, queue);
     ck_assert_uint_eq(workqueue_len(queue), 2);
     workqueue_destroy(queue);
 }

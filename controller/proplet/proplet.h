@@ -1,0 +1,27 @@
+/* Proplets: what their reconciler uses, and whom a change wakes. */
+#pragma once
+
+#include "controller/bridge/bridge.h"
+#include "controller/device/fleet_brake.h"
+#include "controller/module/module.h"
+#include "controller/scheduler/placements.h"
+#include "controller/shared/options.h"
+
+struct proplet_deps {
+    const struct controller_settings *settings;
+    const struct clock *clock;
+    struct timeline *timeline;
+    struct informer *tasks, *proplets;
+    struct informer *deployments, *statefulsets, *pods; /* made here for Proplets (workload.h) */
+    struct fleet *fleet;
+    struct fleet_brake *brake;
+    struct refresh_budget *budget;
+    struct placements *placements;
+    struct attempts *attempts;
+    struct bridge *bridge; /* NULL: no MQTT */
+    struct workqueue *task_queue;
+};
+
+/* self: struct proplet_deps. */
+reconcile_fn proplet_reconcile;
+map_fn proplet_map_proplet; /* itself, and who has the same identity or channel */
