@@ -6,7 +6,8 @@
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_update.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/shared/device_plane.h"
+#include "controller/shared/options.h"
 
 extern const struct module FEDERATEDJOB_MODULE, TRAININGROUND_MODULE;
 
@@ -132,7 +133,7 @@ static void make_coordinator(struct module_host *host, struct traininground_deps
         .tasks = deps->tasks,
         .rounds = deps->rounds,
         .jobs = deps->jobs,
-        .mailbox = shared_of(host)->mailbox,
+        .mailbox = device_plane_of(host)->mailbox,
         .task_queue = module_host_queue(host, &KIND_TASK),
         .cache = deps->cache,
         .max_update = model_store_max_bytes(deps->models),
@@ -161,7 +162,7 @@ static int create_rounds(struct module_host *host, void **ret, struct error *err
         .proplets = module_host_informer(host, &KIND_PROPLET),
         .rounds = module_host_informer(host, &KIND_TRAININGROUND),
         .jobs = module_host_informer(host, &KIND_FEDERATEDJOB),
-        .backlog_ctx = shared_of(host)->bridge,
+        .backlog_ctx = device_plane_of(host)->bridge,
     };
     if (deps->backlog_ctx)
         deps->backlog_drained = backlog_drained;

@@ -4,7 +4,7 @@
 
 /* One line a module. What others use stands before them. */
 #define EACH_MODULE(MODULE)                                                                        \
-    MODULE(SHARED)                                                                                 \
+    MODULE(DEVICE_PLANE)                                                                           \
     MODULE(PROPLET)                                                                                \
     MODULE(TASK)                                                                                   \
     MODULE(PROPELLERJOB)                                                                           \

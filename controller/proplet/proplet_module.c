@@ -4,7 +4,7 @@
 #include "controller/cache/indexes.h"
 #include "controller/proplet/debug_page.h"
 #include "controller/proplet/proplet_pods.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/shared/device_plane.h"
 #include "controller/workload/workload.h"
 
 static const struct module_cache CACHES[] = {
@@ -34,7 +34,7 @@ static const struct module_source SOURCES[] = {
 
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    const struct shared *plane = shared_of(host);
+    const struct device_plane *plane = device_plane_of(host);
     struct proplet_deps *deps = arena_new(host->arena, struct proplet_deps);
 
     *deps = (struct proplet_deps){

@@ -28,7 +28,7 @@ struct entry {
     bool connected;
 };
 
-struct shared_set {
+struct counted_set {
     struct candidate_set set; /* what is handed out */
     atomic_size_t refs;
     struct candidate *items;
@@ -36,8 +36,8 @@ struct shared_set {
 };
 
 struct space {
-    struct shared_set *set; /* NULL: not asked for yet */
-    uint64_t changes, seen; /* the set is made of the store after so many changes */
+    struct counted_set *set; /* NULL: not asked for yet */
+    uint64_t changes, seen;  /* the set is made of the store after so many changes */
 };
 
 struct candidates {
@@ -75,7 +75,7 @@ static void entry_unref(struct entry *entry)
 
 static void set_unref(void *ptr)
 {
-    struct shared_set *set = ptr;
+    struct counted_set *set = ptr;
 
     if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
         return;
@@ -196,7 +196,7 @@ static struct entry *entry_create(const struct kube_object *object)
 }
 
 /* The entry of the old set, if it is of this version. Both are in name order. */
-static struct entry *reuse(const struct shared_set *old, size_t *position,
+static struct entry *reuse(const struct counted_set *old, size_t *position,
                            const struct kube_object *object)
 {
     while (old && *position < old->set.len &&
@@ -214,12 +214,12 @@ static struct entry *reuse(const struct shared_set *old, size_t *position,
     return entry;
 }
 
-static struct shared_set *set_create(struct candidates *candidates, const struct shared_set *old,
-                                     const char *ns, uint64_t version)
+static struct counted_set *set_create(struct candidates *candidates, const struct counted_set *old,
+                                      const char *ns, uint64_t version)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct object_list list = store_list(candidates->proplets, arena, ns);
-    struct shared_set *set = xcalloc(1, sizeof(*set));
+    struct counted_set *set = xcalloc(1, sizeof(*set));
     size_t position = 0;
     size_t len = 0;
 
@@ -249,12 +249,12 @@ static struct shared_set *set_create(struct candidates *candidates, const struct
 }
 
 /* A new reference; NULL: there is none. */
-static struct shared_set *current_set(struct candidates *candidates, const char *ns,
-                                      uint64_t *ret_changes, bool *ret_is_new)
+static struct counted_set *current_set(struct candidates *candidates, const char *ns,
+                                       uint64_t *ret_changes, bool *ret_is_new)
 {
     pthread_mutex_lock(&candidates->lock);
     struct space *space = space_of(candidates, ns);
-    struct shared_set *set = space->set;
+    struct counted_set *set = space->set;
     if (set)
         atomic_fetch_add(&set->refs, 1);
     *ret_changes = space->changes;
@@ -263,10 +263,10 @@ static struct shared_set *current_set(struct candidates *candidates, const char 
     return set;
 }
 
-static void replace_set(struct candidates *candidates, const char *ns, struct shared_set *set,
+static void replace_set(struct candidates *candidates, const char *ns, struct counted_set *set,
                         uint64_t changes)
 {
-    struct shared_set *old = NULL;
+    struct counted_set *old = NULL;
 
     pthread_mutex_lock(&candidates->lock);
     struct space *space = space_of(candidates, ns);
@@ -285,10 +285,10 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
 {
     uint64_t changes;
     bool is_new;
-    struct shared_set *set = current_set(candidates, ns, &changes, &is_new);
+    struct counted_set *set = current_set(candidates, ns, &changes, &is_new);
 
     if (!is_new) {
-        struct shared_set *old = set;
+        struct counted_set *old = set;
         set = set_create(candidates, old, ns, changes);
         set_unref(old);
         replace_set(candidates, ns, set, changes);

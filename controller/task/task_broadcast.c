@@ -17,11 +17,12 @@ static void leave_rest(struct reconcile *rc, const struct task_observed *observe
     task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
 }
 
-static int start(struct shared *shared, struct reconcile *rc, const struct task_observed *observed,
-                 const struct task_spec *whole, struct task_plan *plan, size_t i, struct error *err)
+static int start(const struct task_deps *deps, struct reconcile *rc,
+                 const struct task_observed *observed, const struct task_spec *whole,
+                 struct task_plan *plan, size_t i, struct error *err)
 {
     const char *reason = NULL;
-    int r = task_send_start(shared, rc, &observed->parts[i], whole, &reason, err);
+    int r = task_send_start(deps, rc, &observed->parts[i], whole, &reason, err);
 
     if (r != TASK_NOT_SENDABLE)
         return r;
@@ -39,17 +40,17 @@ static bool any_start(const struct task_plan *plan)
 }
 
 /* Their words are acknowledged before those of the others come. */
-static void remember_ended(struct shared *shared, const struct task_observed *observed,
+static void remember_ended(const struct task_deps *deps, const struct task_observed *observed,
                            const struct task_plan *plan)
 {
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
         if (plan->actions[i].release && plan->actions[i].first_mail)
-            attempts_ended(shared->attempts, observed->parts[i].uid, observed->task.status.attempt,
+            attempts_ended(deps->attempts, observed->parts[i].uid, observed->task.status.attempt,
                            observed->now_ms);
     }
 }
 
-int task_broadcast_publish(struct shared *shared, struct reconcile *rc,
+int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
                            const struct task_observed *observed, struct task_plan *plan,
                            struct error *err)
 {
@@ -61,10 +62,10 @@ int task_broadcast_publish(struct shared *shared, struct reconcile *rc,
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
         const struct target_action *action = &plan->actions[i];
-        if (action->publish_stop && !task_publish_stop(shared, rc, &observed->parts[i]))
+        if (action->publish_stop && !task_publish_stop(deps, rc, &observed->parts[i]))
             r = TASK_NOT_PUBLISHED;
         else if (action->publish_start)
-            r = start(shared, rc, observed, &whole.spec, plan, i, err);
+            r = start(deps, rc, observed, &whole.spec, plan, i, err);
         if (r == 0)
             continue;
         if (r < 0 && i == 0)
@@ -74,18 +75,18 @@ int task_broadcast_publish(struct shared *shared, struct reconcile *rc,
     }
     broadcast_settle(rc->arena, observed, plan);
     if (observed->deleted_us)
-        remember_ended(shared, observed, plan);
+        remember_ended(deps, observed, plan);
     return 0;
 }
 
-void task_broadcast_chosen(struct shared *shared, struct reconcile *rc,
+void task_broadcast_chosen(const struct task_deps *deps, struct reconcile *rc,
                            const struct task_observed *observed, const struct task_plan *plan)
 {
     const struct task_target *targets = plan->status.broadcast_results.items;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
         if (plan->assign || (plan->actions && plan->actions[i].chosen))
-            attempts_chosen(shared->attempts,
+            attempts_chosen(deps->attempts,
                             attempts_key(rc->arena, observed->uid, targets[i].index),
                             plan->status.attempt, observed->now_ms);
     }

@@ -1,16 +1,16 @@
 /* Telling the targets of a broadcast to start and to stop. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_plan.h"
+#include "controller/task/task.h"
 
 /*
  * Publishes what the plan says, the module read once, until something cannot be published: what is
  * left is not done, and broadcast_settle takes it back. 0: the plan is what has become of it.
  */
-int task_broadcast_publish(struct shared *shared, struct reconcile *rc,
+int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
                            const struct task_observed *observed, struct task_plan *plan,
                            struct error *err) MUST_CHECK;
 /* The status is written: starts that it chose are known to be no earlier leader's. */
-void task_broadcast_chosen(struct shared *shared, struct reconcile *rc,
+void task_broadcast_chosen(const struct task_deps *deps, struct reconcile *rc,
                            const struct task_observed *observed, const struct task_plan *plan);

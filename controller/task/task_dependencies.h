@@ -1,8 +1,8 @@
 /* Tasks that wait for Tasks, in the cache: what is observed of them, and whom a change wakes. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_dependencies_plan.h"
+#include "controller/task/task.h"
 
 /*
  * Of a Task whose dependencies are undecided; json is its tree, task what was decoded of it. A

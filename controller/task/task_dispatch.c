@@ -47,15 +47,15 @@ int task_read_whole(struct reconcile *rc, const struct task_observed *observed, 
 
 /* Reading the module took its time: what was observed before may hold no more. Its result may have
  * come, or the connection have ended over which it would. */
-static bool has_news(struct shared *shared, struct reconcile *rc,
+static bool has_news(const struct task_deps *deps, struct reconcile *rc,
                      const struct task_observed *observed)
 {
-    struct channel_state channel = bridge_channel_state(shared->bridge, observed->proplet.channel);
+    struct channel_state channel = bridge_channel_state(deps->bridge, observed->proplet.channel);
     const char *uid =
         observed->target_id ? message_id_uid(rc->arena, observed->target_id) : observed->uid;
     uint64_t seen = observed->restart.sequence;
     struct mail *mail;
-    size_t count = mailbox_peek(shared->mailbox, rc->arena, uid, &mail);
+    size_t count = mailbox_peek(deps->mailbox, rc->arena, uid, &mail);
 
     if (observed->result_count && observed->results[observed->result_count - 1].sequence > seen)
         seen = observed->results[observed->result_count - 1].sequence;
@@ -63,13 +63,13 @@ static bool has_news(struct shared *shared, struct reconcile *rc,
            channel.results_since_ms > observed->now_ms;
 }
 
-static int send_payload(struct shared *shared, struct reconcile *rc,
+static int send_payload(const struct task_deps *deps, struct reconcile *rc,
                         const struct task_observed *observed, const char *text, size_t len,
                         struct error *err)
 {
     const struct observed_proplet *proplet = &observed->proplet;
     int64_t began_ms = clock_monotonic_ms(rc->clock);
-    int r = bridge_publish(shared->bridge, proplet->channel, "manager/start", text, len,
+    int r = bridge_publish(deps->bridge, proplet->channel, "manager/start", text, len,
                            qos_of(proplet), err);
     if (r == -ERROR_UNAVAILABLE) {
         log_debug("start not published, waiting for the broker", "error", ERROR_TEXT(err), NULL);
@@ -82,7 +82,7 @@ static int send_payload(struct shared *shared, struct reconcile *rc,
     metric_add(&STARTS, 1, NULL);
     if (observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING)
         metric_add(&REPEATED, 1, NULL);
-    attempts_published(shared->attempts, observed->uid, observed->task.status.attempt, began_ms,
+    attempts_published(deps->attempts, observed->uid, observed->task.status.attempt, began_ms,
                        r < 0 ? 0 : clock_monotonic_ms(rc->clock));
     if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {
         log_warn("start not acknowledged by the broker, publishing it again", "uid", observed->uid,
@@ -93,7 +93,7 @@ static int send_payload(struct shared *shared, struct reconcile *rc,
     return 0;
 }
 
-int task_send_start(struct shared *shared, struct reconcile *rc,
+int task_send_start(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct task_spec *whole,
                     const char **ret_reason, struct error *err)
 {
@@ -106,14 +106,14 @@ int task_send_start(struct shared *shared, struct reconcile *rc,
         .message_id = task_message_id(rc->arena, observed),
         .client_id = observed->proplet.client_id,
         .dialect = observed->proplet.dialect,
-        .coordinator_url = shared->settings->coordinator_url,
+        .coordinator_url = deps->settings->coordinator_url,
     };
 
-    if (repeated && has_news(shared, rc, observed)) {
+    if (repeated && has_news(deps, rc, observed)) {
         rc->requeue_after_ms = 1;
         return TASK_NOT_PUBLISHED;
     }
-    if (repeated && whole->daemon && !task_publish_stop(shared, rc, observed))
+    if (repeated && whole->daemon && !task_publish_stop(deps, rc, observed))
         return TASK_NOT_PUBLISHED;
 
     int r = payload_start(rc->arena, &request, &text, &len, err);
@@ -121,10 +121,10 @@ int task_send_start(struct shared *shared, struct reconcile *rc,
         *ret_reason = r == -ERROR_TOO_LARGE ? REASON_PAYLOAD_TOO_LARGE : REASON_PAYLOAD_INVALID;
         return TASK_NOT_SENDABLE;
     }
-    return send_payload(shared, rc, observed, text, len, err);
+    return send_payload(deps, rc, observed, text, len, err);
 }
 
-int task_publish_start(struct shared *shared, struct reconcile *rc,
+int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
                        const struct task_observed *observed, struct task_plan *plan,
                        struct error *err)
 {
@@ -135,14 +135,14 @@ int task_publish_start(struct shared *shared, struct reconcile *rc,
     if (r < 0)
         return r;
 
-    r = task_send_start(shared, rc, observed, &whole.spec, &reason, err);
+    r = task_send_start(deps, rc, observed, &whole.spec, &reason, err);
     if (r != TASK_NOT_SENDABLE)
         return r;
     *plan = task_plan_fail(rc->arena, observed, reason, err->message);
     return 0;
 }
 
-bool task_send_stop(struct shared *shared, struct reconcile *rc,
+bool task_send_stop(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct observed_proplet *proplet,
                     const char *id)
 {
@@ -150,7 +150,7 @@ bool task_send_stop(struct shared *shared, struct reconcile *rc,
     const char *text = payload_stop(
         rc->arena, id, task_function_name(&observed->task.spec, rc->name.name), proplet->client_id);
 
-    int r = bridge_publish(shared->bridge, proplet->channel, "manager/stop", text, strlen(text),
+    int r = bridge_publish(deps->bridge, proplet->channel, "manager/stop", text, strlen(text),
                            qos_of(proplet), &err);
     if (r == 0 || r == -ERROR_TIMEOUT)
         return true;
@@ -160,13 +160,13 @@ bool task_send_stop(struct shared *shared, struct reconcile *rc,
     return false;
 }
 
-bool task_publish_stop(struct shared *shared, struct reconcile *rc,
+bool task_publish_stop(const struct task_deps *deps, struct reconcile *rc,
                        const struct task_observed *observed)
 {
-    if (!task_send_stop(shared, rc, observed, &observed->proplet,
+    if (!task_send_stop(deps, rc, observed, &observed->proplet,
                         task_message_id(rc->arena, observed)))
         return false;
-    attempts_stop_sent(shared->attempts, observed->uid, observed->task.status.attempt,
+    attempts_stop_sent(deps->attempts, observed->uid, observed->task.status.attempt,
                        clock_monotonic_ms(rc->clock));
     return true;
 }

@@ -1,8 +1,8 @@
 /* Telling a device to start and to stop a Task, over MQTT. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_plan.h"
+#include "controller/task/task.h"
 
 /* Neither an error nor published for sure: the broker is away, and the Task is woken when it is back;
  * or a start that is not the first was overtaken by its result, or lost the connection on which that
@@ -21,7 +21,7 @@ int task_read_whole(struct reconcile *rc, const struct task_observed *observed, 
 /* One start, of a target too. whole: of the Task. TASK_NOT_PUBLISHED, or TASK_NOT_SENDABLE with
  * *ret_reason and err->message. A daemon's repeat is preceded by a stop: it would run a second
  * instance. */
-int task_send_start(struct shared *shared, struct reconcile *rc,
+int task_send_start(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct task_spec *whole,
                     const char **ret_reason, struct error *err) MUST_CHECK;
 
@@ -30,15 +30,15 @@ int task_send_start(struct shared *shared, struct reconcile *rc,
  * publishes it. 0: it is out, or of a repeat, may be. If it
  * can never be sent, *plan becomes the Task's failure, and 0 is returned too.
  */
-int task_publish_start(struct shared *shared, struct reconcile *rc,
+int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
                        const struct task_observed *observed, struct task_plan *plan,
                        struct error *err) MUST_CHECK;
 
 /* The same of any attempt, on any device; nothing remembers it. */
-bool task_send_stop(struct shared *shared, struct reconcile *rc,
+bool task_send_stop(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct observed_proplet *proplet,
                     const char *id);
 /* Whoever plans a stop plans what to do without an answer. false: it is not out, see
  * TASK_NOT_PUBLISHED. */
-bool task_publish_stop(struct shared *shared, struct reconcile *rc,
+bool task_publish_stop(const struct task_deps *deps, struct reconcile *rc,
                        const struct task_observed *observed);

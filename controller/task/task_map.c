@@ -7,8 +7,8 @@
 #include "common/kube/conditions.h"
 #include "controller/cache/indexes.h"
 #include "controller/shared/put_back.h"
-#include "controller/shared/reconcilers.h"
 #include "controller/task/owner.h"
+#include "controller/task/task.h"
 #include "controller/task/task_dependencies.h"
 #include "controller/task/task_room.h"
 
@@ -54,41 +54,42 @@ static void placement_of(struct arena *arena, const struct kube_object *object,
     rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &ret->chosen_us);
 }
 
-void task_note_placement(struct shared *shared, struct arena *arena, const struct kube_name *name,
-                         const struct kube_object *object)
+void task_note_placement(const struct task_deps *deps, struct arena *arena,
+                         const struct kube_name *name, const struct kube_object *object)
 {
     struct placement placement;
 
     if (object)
         placement_of(arena, object, &placement);
     struct freed_list freed =
-        placements_note(shared->placements, arena, name, object ? &placement : NULL);
-    task_room_offer_all(shared, arena, &freed);
+        placements_note(deps->placements, arena, name, object ? &placement : NULL);
+    task_room_offer_all(deps, arena, &freed);
 }
 
-void task_note_all(struct shared *shared)
+void task_note_all(const struct task_deps *deps)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct object_list list = store_list(informer_store(shared->tasks), arena, NULL);
+    struct object_list list = store_list(informer_store(deps->tasks), arena, NULL);
 
     for (size_t i = 0; i < list.len; i++) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
-        task_note_placement(shared, scratch, &list.items[i]->name, list.items[i]);
+        task_note_placement(deps, scratch, &list.items[i]->name, list.items[i]);
     }
 }
 
-static void wake_proplet(struct shared *shared, const struct kube_name *task, const cJSON *json)
+static void wake_proplet(const struct task_deps *deps, const struct kube_name *task,
+                         const cJSON *json)
 {
     const char *proplet = json_string(json_path(json, "status", "assignedProplet", NULL), "");
     struct kube_name name;
 
     if (!str_is_empty(proplet) && kube_name_set(&name, task->ns, proplet))
-        workqueue_add(shared->proplet_queue, &name); /* its counts; its end may wait for this one */
+        workqueue_add(deps->proplet_queue, &name); /* its counts; its end may wait for this one */
 }
 
 /* Those whom a broadcast waits for on one side only; both lists are in the order of the targets. */
-static void wake_targets(struct shared *shared, struct arena *arena, const struct kube_name *task,
-                         const cJSON *before, const cJSON *after)
+static void wake_targets(const struct task_deps *deps, struct arena *arena,
+                         const struct kube_name *task, const cJSON *before, const cJSON *after)
 {
     const struct place_list old = open_targets(arena, before);
     const struct place_list fresh = open_targets(arena, after);
@@ -103,36 +104,36 @@ static void wake_targets(struct shared *shared, struct arena *arena, const struc
         i += order <= 0;
         j += order >= 0;
         if (order && kube_name_set(&name, task->ns, proplet))
-            workqueue_add(shared->proplet_queue, &name);
+            workqueue_add(deps->proplet_queue, &name);
     }
 }
 
-void task_forget(struct shared *shared, const char *uid)
+void task_forget(const struct task_deps *deps, const char *uid)
 {
-    attempts_remove(shared->attempts, uid);
-    refresh_budget_release(shared->budget, uid);
-    put_back_done(shared->budget, uid);
+    attempts_remove(deps->attempts, uid);
+    refresh_budget_release(deps->budget, uid);
+    put_back_done(deps->budget, uid);
 }
 
 void task_map_task(void *self, struct kube_object *old, struct kube_object *current,
                    struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct shared *shared = self;
+    const struct task_deps *deps = self;
     const struct kube_name *name = current ? &current->name : &old->name;
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
     workqueue_add(queue, name);
     if (old && !current) {
-        task_forget(shared, old->uid);
-        mailbox_ack(shared->mailbox, old->uid, UINT64_MAX);
-        task_owners_forget(shared->owners, old->uid);
+        task_forget(deps, old->uid);
+        mailbox_ack(deps->mailbox, old->uid, UINT64_MAX);
+        task_owners_forget(&deps->owners, old->uid);
     }
-    wake_proplet(shared, name, before);
-    wake_proplet(shared, name, after);
-    wake_targets(shared, arena, name, before, after);
-    dependencies_wake(informer_store(shared->tasks), arena, name, before, after, queue);
+    wake_proplet(deps, name, before);
+    wake_proplet(deps, name, after);
+    wake_targets(deps, arena, name, before, after);
+    dependencies_wake(informer_store(deps->tasks), arena, name, before, after, queue);
 }
 
 static bool has_changed(const cJSON *before, const cJSON *after, const char *condition)
@@ -164,7 +165,7 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
                       struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct shared *shared = self;
+    const struct task_deps *deps = self;
     const struct kube_name *name = current ? &current->name : &old->name;
     char key[KUBE_KEY_LEN];
 
@@ -173,12 +174,12 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
 
     static const char *const CONCERNED[] = { INDEX_ASSIGNED, INDEX_OWED };
     for (size_t i = 0; i < ARRAY_LEN(CONCERNED); i++) {
-        struct object_list list = store_find(informer_store(shared->tasks), arena, CONCERNED[i],
-                                             kube_name_key(name, key));
+        struct object_list list =
+            store_find(informer_store(deps->tasks), arena, CONCERNED[i], kube_name_key(name, key));
         for (size_t j = 0; j < list.len; j++)
             workqueue_add(queue, &list.items[j]->name);
     }
-    candidates_changed(shared->candidates, name->ns);
-    task_room_offer(shared, arena, name);
+    candidates_changed(deps->candidates, name->ns);
+    task_room_offer(deps, arena, name);
     task_room_changed(name->ns, queue);
 }

@@ -7,8 +7,8 @@
 #include "common/runtime/metrics.h"
 #include "controller/cache/catch_up.h"
 #include "controller/cache/indexes.h"
-#include "controller/shared/reconcilers.h"
-#include "controller/task/owner.h"
+#include "controller/shared/device_plane.h"
+#include "controller/task/task.h"
 #include "controller/task/task_room.h"
 #include "controller/task/task_workload.h"
 #include "controller/workload/workload.h"
@@ -58,28 +58,28 @@ static bool is_known(void *ctx, const char *uid)
 /* Every tick: the gauges of messages that are not written yet, and the end of those whose Task is gone. */
 static void tend_inbox(void *self)
 {
-    const struct shared *shared = self;
+    const struct task_deps *deps = self;
     int64_t oldest_ms, since_ms;
 
-    if (informer_complete(shared->tasks))
-        mailbox_forget_unknown(shared->mailbox, is_known, informer_store(shared->tasks));
-    oldest_ms = mailbox_oldest_ms(shared->mailbox);
-    int64_t age_ms = oldest_ms ? clock_monotonic_ms(shared->clock) - oldest_ms : 0;
+    if (informer_complete(deps->tasks))
+        mailbox_forget_unknown(deps->mailbox, is_known, informer_store(deps->tasks));
+    oldest_ms = mailbox_oldest_ms(deps->mailbox);
+    int64_t age_ms = oldest_ms ? clock_monotonic_ms(deps->clock) - oldest_ms : 0;
     metric_set(&OLDEST, (double)age_ms / 1000, NULL);
-    metric_set(&HELD, (double)mailbox_held(shared->mailbox), NULL);
-    metric_set(&FORBIDDEN, (double)attempts_forbidden_count(shared->attempts, &since_ms), NULL);
+    metric_set(&HELD, (double)mailbox_held(deps->mailbox), NULL);
+    metric_set(&FORBIDDEN, (double)attempts_forbidden_count(deps->attempts, &since_ms), NULL);
 }
 
 int task_check_rights(void *ctx, char *why, size_t size)
 {
-    const struct shared *shared = ctx;
+    const struct task_deps *deps = ctx;
     int64_t since_ms;
-    size_t count = attempts_forbidden_count(shared->attempts, &since_ms);
+    size_t count = attempts_forbidden_count(deps->attempts, &since_ms);
 
     snprintf(why, size,
              "the API server answers 403 to writes of %zu Tasks, the first of them for %" PRId64
              " s: apply the roles of the controller; no message is lost meanwhile",
-             count, count ? (clock_monotonic_ms(shared->clock) - since_ms) / 1000 : 0);
+             count, count ? (clock_monotonic_ms(deps->clock) - since_ms) / 1000 : 0);
     return !count;
 }
 
@@ -88,41 +88,79 @@ static int ready_catch_up(void *catch_up, struct error *err)
     return catch_up_ready(catch_up, err);
 }
 
+static void free_catch_up(void *catch_up)
+{
+    catch_up_destroy(catch_up);
+}
+
+static struct task_deps *make_deps(struct module_host *host)
+{
+    const struct device_plane *plane = device_plane_of(host);
+    struct task_deps *deps = arena_new(host->arena, struct task_deps);
+
+    *deps = (struct task_deps){
+        .settings = host->settings,
+        .clock = host->clock,
+        .timeline = host->timeline,
+        .tasks = module_host_informer(host, &KIND_TASK),
+        .proplets = module_host_informer(host, &KIND_PROPLET),
+        .task_jobs = module_host_informer(host, &KIND_JOB),
+        .deployments = module_host_informer(host, &KIND_DEPLOYMENT),
+        .pods = module_host_informer(host, &KIND_POD),
+        .fleet = plane->fleet,
+        .brake = plane->brake,
+        .budget = plane->budget,
+        .placements = plane->placements,
+        .candidates = candidates_create(informer_store(module_host_informer(host, &KIND_PROPLET))),
+        .waiting = wait_list_create(),
+        .scheduler = scheduler_by_name(host->settings->scheduler),
+        .attempts = plane->attempts,
+        .mailbox = plane->mailbox,
+        .bridge = plane->bridge,
+        .task_queue = module_host_queue(host, &KIND_TASK),
+        .proplet_queue = module_host_queue(host, &KIND_PROPLET),
+    };
+    return deps;
+}
+
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    struct shared *shared = shared_of(host);
     const struct option_strings *namespaces = &host->settings->namespaces;
-
-    shared->catch_up = catch_up_create(host->client, informer_store(shared->tasks),
-                                       namespaces->items, namespaces->len, host->clock);
-    shared->owners = arena_new(host->arena, struct task_owners);
-    *shared->owners = (struct task_owners){ .len = 0 };
-
+    struct task_deps *deps = make_deps(host);
     const struct runnable catch_up = {
-        .name = "catch-up", .group = RUN_CATCH_UP, .self = shared->catch_up, .ready = ready_catch_up
+        .name = "catch-up",
+        .group = RUN_CATCH_UP,
+        .self = arena_own(host->arena,
+                          catch_up_create(host->client, informer_store(deps->tasks),
+                                          namespaces->items, namespaces->len, host->clock),
+                          free_catch_up),
+        .ready = ready_catch_up,
     };
     const struct runnable inbox = {
-        .name = "inbox", .group = RUN_SERVERS, .self = shared, .tick = tend_inbox
+        .name = "inbox", .group = RUN_SERVERS, .self = deps, .tick = tend_inbox
     };
 
     manager_add(host->manager, &catch_up);
     manager_add(host->manager, &inbox);
-    health_add_check(host->health, "rights", task_check_rights, shared);
-    *ret = shared;
+    health_add_check(host->health, "rights", task_check_rights, deps);
+    *ret = deps;
     return 0;
 }
 
 static void started_leading(void *self)
 {
-    struct shared *shared = self;
+    const struct task_deps *deps = self;
 
-    task_note_all(shared);
-    task_room_restore(shared, timeline_now_us(shared->timeline, NULL));
+    task_note_all(deps);
+    task_room_restore(deps, timeline_now_us(deps->timeline, NULL));
 }
 
 static void destroy(void *self)
 {
-    catch_up_destroy(((struct shared *)self)->catch_up);
+    struct task_deps *deps = self;
+
+    wait_list_destroy(deps->waiting);
+    candidates_destroy(deps->candidates);
 }
 
 const struct module TASK_MODULE = {
@@ -139,7 +177,7 @@ const struct module TASK_MODULE = {
 
 void task_owner_register(const struct module_host *host, const struct task_owner *hooks, void *self)
 {
-    struct shared *shared = module_host_self(host, &TASK_MODULE);
+    struct task_deps *deps = module_host_self(host, &TASK_MODULE);
 
-    task_owners_add(shared->owners, hooks, self);
+    task_owners_add(&deps->owners, hooks, self);
 }

@@ -33,40 +33,40 @@
 #define MARKER_PATIENCE_MS 600000
 
 /* Nobody is lost who had no time to be heard, since we listen or since most of the fleet is back. */
-static void observe_absence(struct shared *shared, struct reconcile *rc,
+static void observe_absence(const struct task_deps *deps, struct reconcile *rc,
                             const struct channel_state *channel, struct observed_proplet *proplet)
 {
     int64_t now_us = clock_boot_ms(rc->clock) * 1000;
     int64_t now_ms = clock_monotonic_ms(rc->clock);
-    struct brake_state brake = fleet_brake_state(shared->brake, now_us, now_ms);
+    struct brake_state brake = fleet_brake_state(deps->brake, now_us, now_ms);
     int64_t since_ms = channel->since_ms;
 
     if (!since_ms)
         return;
     if (since_ms < brake.released_ms)
         since_ms = brake.released_ms;
-    proplet->absent_from_ms = since_ms + shared->settings->last_seen_threshold_ms;
+    proplet->absent_from_ms = since_ms + deps->settings->last_seen_threshold_ms;
     if (brake.plan.holds)
         proplet->held_until_ms = now_ms + (brake.plan.until_us - now_us + 999) / 1000;
 }
 
 /* heard_since_ms: both connections, or the device is back. */
-static void observe_device(struct shared *shared, struct reconcile *rc,
+static void observe_device(const struct task_deps *deps, struct reconcile *rc,
                            struct observed_proplet *proplet)
 {
     struct fleet_device device;
     char key[FLEET_KEY_LEN];
 
-    if (!shared->bridge || !fleet_key(proplet->channel, proplet->client_id, key))
+    if (!deps->bridge || !fleet_key(proplet->channel, proplet->client_id, key))
         return;
 
-    struct channel_state channel = bridge_channel_state(shared->bridge, proplet->channel);
-    fleet_get(shared->fleet, rc->arena, key, &device);
+    struct channel_state channel = bridge_channel_state(deps->bridge, proplet->channel);
+    fleet_get(deps->fleet, rc->arena, key, &device);
     proplet->fresh_since_ms = device.fresh_since_ms;
     proplet->results_heard = channel.results_since_ms > 0;
     proplet->results_since_ms = channel.results_since_ms;
     proplet->results_refused = channel.refused;
-    observe_absence(shared, rc, &channel, proplet);
+    observe_absence(deps, rc, &channel, proplet);
     if (!channel.since_ms || !channel.results_since_ms)
         return;
 
@@ -95,8 +95,8 @@ static void observe_pod(struct arena *arena, const struct proplet *proplet, cons
         ret->offline_since_us = device ? device->offline_since_us : 0;
 }
 
-static void observe_proplet(struct shared *shared, struct reconcile *rc, const struct task *task,
-                            struct observed_proplet *ret)
+static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
+                            const struct task *task, struct observed_proplet *ret)
 {
     struct kube_name name;
     struct proplet proplet = { 0 };
@@ -107,7 +107,7 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
         return;
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->proplets), &name);
+    struct kube_object *object = store_get(informer_store(deps->proplets), &name);
     const char *uid = task->status.assigned_proplet_uid; /* unset by earlier versions */
     if (!object || (uid && !str_equal(uid, object->uid)))
         return;
@@ -120,19 +120,19 @@ static void observe_proplet(struct shared *shared, struct reconcile *rc, const s
         return;
 
     ret->type = proplet.spec.type;
-    if (proplet.spec.k8s && shared->settings->allow_pod_template)
+    if (proplet.spec.k8s && deps->settings->allow_pod_template)
         ret->pod_template = proplet.spec.k8s->pod_template;
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
     ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
     ret->cordoned = proplet.spec.unschedulable;
     ret->offline_since_us = proplet.status.offline_since_us;
-    ret->reachable = shared->bridge != NULL;
+    ret->reachable = deps->bridge != NULL;
     ret->client_id = proplet.spec.connection_config->client_id;
     ret->dialect = proplet_dialect(&proplet.spec);
     ret->qos = proplet_mqtt_qos(&proplet.spec);
     if (ret->type == PROPLET_K8S && !task_workload_is_for(&task->spec))
         observe_pod(rc->arena, &proplet, task->status.assigned_client_id, ret);
-    observe_device(shared, rc, ret);
+    observe_device(deps, rc, ret);
 }
 
 static void observe_result(struct arena *arena, const struct mail *mail,
@@ -217,16 +217,16 @@ static void observe_elsewhere(struct task_observed *ret)
     ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
 }
 
-static void observe_mail(struct shared *shared, struct reconcile *rc,
+static void observe_mail(const struct task_deps *deps, struct reconcile *rc,
                          const struct kube_object *object, struct task_observed *parts,
                          size_t part_count, struct task_observed *ret)
 {
     struct mail *mail;
 
     /* Before and after: it may come or go meanwhile. */
-    bool elsewhere = mailbox_is_elsewhere(shared->mailbox, object->uid);
-    size_t count = mailbox_peek(shared->mailbox, rc->arena, object->uid, &mail);
-    elsewhere = mailbox_is_elsewhere(shared->mailbox, object->uid) || elsewhere;
+    bool elsewhere = mailbox_is_elsewhere(deps->mailbox, object->uid);
+    size_t count = mailbox_peek(deps->mailbox, rc->arena, object->uid, &mail);
+    elsewhere = mailbox_is_elsewhere(deps->mailbox, object->uid) || elsewhere;
     struct observed_result *results =
         arena_array(rc->arena, struct observed_result, count ? count : 1);
     size_t len = 0;
@@ -257,7 +257,8 @@ static void observe_mail(struct shared *shared, struct reconcile *rc,
 }
 
 /* See may_start. Asks for markers. */
-static bool is_settled(struct shared *shared, struct reconcile *rc, const struct task_observed *ret)
+static bool is_settled(const struct task_deps *deps, struct reconcile *rc,
+                       const struct task_observed *ret)
 {
     int64_t unacknowledged_ms = ret->attempt.published_ms ? 0 : ret->attempt.began_ms;
     /* It may be silent because it is done, and its result wait behind what cannot be written. */
@@ -265,11 +266,11 @@ static bool is_settled(struct shared *shared, struct reconcile *rc, const struct
 
     if (ret->start_from_ms &&
         (ret->now_ms < ret->start_from_ms ||
-         !bridge_fence_passed(shared->bridge, ret->start_from_ms - 1, &rc->name)))
+         !bridge_fence_passed(deps->bridge, ret->start_from_ms - 1, &rc->name)))
         return false;
-    if (unacknowledged_ms && !bridge_fence_passed(shared->bridge, unacknowledged_ms, &rc->name))
+    if (unacknowledged_ms && !bridge_fence_passed(deps->bridge, unacknowledged_ms, &rc->name))
         return false;
-    return !silent_ms || bridge_fence_passed(shared->bridge, silent_ms, &rc->name);
+    return !silent_ms || bridge_fence_passed(deps->bridge, silent_ms, &rc->name);
 }
 
 /* The markers, or the subscriptions, may still come. */
@@ -291,7 +292,7 @@ static void observe_deafness(int64_t due_ms, struct task_observed *ret)
 }
 
 /* due_ms: see task_end_due_ms. Also a connection that is newer has the broker's queue behind it. */
-static void observe_answer(struct shared *shared, struct reconcile *rc, int64_t due_ms,
+static void observe_answer(const struct task_deps *deps, struct reconcile *rc, int64_t due_ms,
                            struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
@@ -307,39 +308,39 @@ static void observe_answer(struct shared *shared, struct reconcile *rc, int64_t 
     }
     if (!ret->backlog_drained)
         return;
-    ret->answer_awaited = !bridge_fence_passed(shared->bridge, since_ms, &rc->name) &&
-                          (!bridge_marker_overdue(shared->bridge) || is_patient(ret, since_ms));
+    ret->answer_awaited = !bridge_fence_passed(deps->bridge, since_ms, &rc->name) &&
+                          (!bridge_marker_overdue(deps->bridge) || is_patient(ret, since_ms));
     if (ret->answer_awaited)
         ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
 }
 
-static void observe_backlog(struct shared *shared, struct reconcile *rc, int64_t due_ms,
+static void observe_backlog(const struct task_deps *deps, struct reconcile *rc, int64_t due_ms,
                             struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
 
     ret->backlog_drained = true;
     ret->may_start = true;
-    if (!shared->bridge || !proplet->exists || !task_is_active(ret))
+    if (!deps->bridge || !proplet->exists || !task_is_active(ret))
         return;
 
-    ret->backlog_drained = bridge_fence_passed(shared->bridge, 0, &rc->name);
+    ret->backlog_drained = bridge_fence_passed(deps->bridge, 0, &rc->name);
     if (proplet->fresh_since_ms)
         ret->start_from_ms = proplet->fresh_since_ms + DEVICE_SETTLE_MS;
-    ret->may_start = is_settled(shared, rc, ret);
+    ret->may_start = is_settled(deps, rc, ret);
     if (!proplet->results_heard) {
         ret->may_start = false;
         if (ret->start_from_ms < ret->now_ms + SUBSCRIBED_RETRY_MS)
             ret->start_from_ms = ret->now_ms + SUBSCRIBED_RETRY_MS;
     } else if (!ret->backlog_drained || !ret->may_start) {
         ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
-        ret->marker_overdue = bridge_marker_overdue(shared->bridge);
+        ret->marker_overdue = bridge_marker_overdue(deps->bridge);
     }
-    observe_answer(shared, rc, due_ms, ret);
+    observe_answer(deps, rc, due_ms, ret);
 }
 
 /* Each open target as if it were a Task. */
-static struct task_observed *observe_parts(struct shared *shared, struct reconcile *rc,
+static struct task_observed *observe_parts(const struct task_deps *deps, struct reconcile *rc,
                                            const struct task_observed *task, size_t *ret_count)
 {
     const struct json_objects *list = &task->task.status.broadcast_results;
@@ -373,19 +374,20 @@ static struct task_observed *observe_parts(struct shared *shared, struct reconci
             .reason = target->reason,
             .device_restarts = target->restarts,
         };
-        part->attempt = attempts_get(shared->attempts, part->uid, attempt, task->now_ms);
+        part->attempt = attempts_get(deps->attempts, part->uid, attempt, task->now_ms);
         part->attempt.deleting_ms = task->attempt.deleting_ms;
-        observe_proplet(shared, rc, &part->task, &part->proplet);
+        observe_proplet(deps, rc, &part->task, &part->proplet);
         int64_t own_ms = task_end_due_ms(part);
-        observe_backlog(shared, rc, own_ms > due_ms ? own_ms : due_ms, part);
+        observe_backlog(deps, rc, own_ms > due_ms ? own_ms : due_ms, part);
     }
-    attempts_targets(shared->attempts, task->uid, attempt, last + 1, task->now_ms);
+    attempts_targets(deps->attempts, task->uid, attempt, last + 1, task->now_ms);
     *ret_count = list->len;
     return parts;
 }
 
 /* The Proplets whose devices are still to be told to stop. */
-static void observe_owed(struct shared *shared, struct reconcile *rc, struct task_observed *ret)
+static void observe_owed(const struct task_deps *deps, struct reconcile *rc,
+                         struct task_observed *ret)
 {
     const struct json_objects *list = &ret->task.status.lost_attempts;
     const struct lost_attempt *attempts = list->items;
@@ -396,26 +398,27 @@ static void observe_owed(struct shared *shared, struct reconcile *rc, struct tas
         task.status.assigned_proplet = attempts[i].proplet;
         task.status.assigned_proplet_uid = NULL; /* it is for a device, whatever Proplet has it */
         task.status.assigned_client_id = attempts[i].client_id;
-        observe_proplet(shared, rc, &task, &owed[i]);
+        observe_proplet(deps, rc, &task, &owed[i]);
         owed[i].exists = owed[i].exists && owed[i].reachable;
     }
     ret->owed = owed;
 }
 
-static void observe_order(struct shared *shared, struct reconcile *rc,
+static void observe_order(const struct task_deps *deps, struct reconcile *rc,
                           const struct kube_object *object, const cJSON *json,
                           struct task_observed *ret)
 {
-    task_owners_order(shared->owners, rc->arena, json, ret);
+    task_owners_order(&deps->owners, rc->arena, json, ret);
     if (task_order_suspends(ret->order))
         ret->task.spec.suspend = true;
 
-    attempts_ordered(shared->attempts, object->uid, ret->task.status.attempt,
+    attempts_ordered(deps->attempts, object->uid, ret->task.status.attempt,
                      task_order_stops(&ret->task.spec, ret->order), ret->now_ms);
 }
 
-int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                 const cJSON *json, struct task_observed *ret, struct error *err)
+int task_observe(const struct task_deps *deps, struct reconcile *rc,
+                 const struct kube_object *object, const cJSON *json, struct task_observed *ret,
+                 struct error *err)
 {
     const cJSON *metadata = json_get(json, "metadata");
 
@@ -424,15 +427,15 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         .name = object->name.name,
         .generation = object->generation,
         .has_finalizer = finalizer_has(json, FINALIZER_TASK),
-        .scheduler = shared->scheduler,
-        .mqtt_configured = shared->bridge != NULL,
-        .max_result_bytes = (size_t)shared->settings->max_result_bytes,
-        .stop_timeout_ms = shared->settings->stop_timeout_ms,
-        .start_confirm_ms = shared->settings->start_confirm_ms,
-        .pod_start_ms = shared->settings->pod_start_ms,
+        .scheduler = deps->scheduler,
+        .mqtt_configured = deps->bridge != NULL,
+        .max_result_bytes = (size_t)deps->settings->max_result_bytes,
+        .stop_timeout_ms = deps->settings->stop_timeout_ms,
+        .start_confirm_ms = deps->settings->start_confirm_ms,
+        .pod_start_ms = deps->settings->pod_start_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
     };
-    ret->now_us = timeline_now_us(shared->timeline, &ret->time);
+    ret->now_us = timeline_now_us(deps->timeline, &ret->time);
     ret->rerun = json_string(json_path(metadata, "annotations", ANNOTATION_RESTART, NULL), NULL);
     rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &ret->created_us);
     rfc3339_parse(json_string(json_get(metadata, "deletionTimestamp"), ""), &ret->deleted_us);
@@ -442,30 +445,30 @@ int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_
         return r;
 
     if (task_is_final(ret->task.status.phase) && ret->task.spec.ttl_seconds_after_finished.set)
-        ret->awaited = task_owners_await(shared->owners, rc->arena, &rc->name, json) ||
-                       dependencies_awaited(informer_store(shared->tasks), &rc->name);
-    observe_order(shared, rc, object, json, ret);
+        ret->awaited = task_owners_await(&deps->owners, rc->arena, &rc->name, json) ||
+                       dependencies_awaited(informer_store(deps->tasks), &rc->name);
+    observe_order(deps, rc, object, json, ret);
     int64_t attempt = ret->task.status.attempt;
     if (object->deleting)
-        attempts_deleting(shared->attempts, object->uid, attempt, ret->now_ms);
-    ret->attempt = attempts_get(shared->attempts, object->uid, attempt, ret->now_ms);
-    observe_proplet(shared, rc, &ret->task, &ret->proplet);
-    observe_owed(shared, rc, ret);
-    r = task_workload_observe(shared, rc, ret, err);
+        attempts_deleting(deps->attempts, object->uid, attempt, ret->now_ms);
+    ret->attempt = attempts_get(deps->attempts, object->uid, attempt, ret->now_ms);
+    observe_proplet(deps, rc, &ret->task, &ret->proplet);
+    observe_owed(deps, rc, ret);
+    r = task_workload_observe(deps, rc, ret, err);
     if (r < 0)
         return r;
-    observe_backlog(shared, rc, task_end_due_ms(ret), ret);
+    observe_backlog(deps, rc, task_end_due_ms(ret), ret);
     size_t part_count;
-    struct task_observed *parts = observe_parts(shared, rc, ret, &part_count);
+    struct task_observed *parts = observe_parts(deps, rc, ret, &part_count);
     ret->parts = parts;
     /* after the marker: what came before it is there */
-    observe_mail(shared, rc, object, parts, part_count, ret);
-    r = task_owners_read_results(shared->owners, rc, json, ret, err);
+    observe_mail(deps, rc, object, parts, part_count, ret);
+    r = task_owners_read_results(&deps->owners, rc, json, ret, err);
     if (r)
         return r;
     ret->schedule = task_schedule_observe(rc->arena, &ret->task.spec, NULL);
     if (task_awaits_dependencies(&ret->task))
-        ret->dependencies = dependencies_observe(informer_store(shared->tasks), rc->arena,
-                                                 &rc->name, json, &ret->task);
+        ret->dependencies = dependencies_observe(informer_store(deps->tasks), rc->arena, &rc->name,
+                                                 json, &ret->task);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* What a plan is made from, read from the caches and from what this process remembers. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_plan.h"
+#include "controller/task/task.h"
 
 /* mail: MAIL_UPDATE. */
 void task_observe_update(struct arena *arena, const struct mail *mail,
@@ -10,5 +10,6 @@ void task_observe_update(struct arena *arena, const struct mail *mail,
 
 /* json: the tree of object. Of results that came before a marker came back, none is missed: the
  * marker is asked for first. */
-int task_observe(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                 const cJSON *json, struct task_observed *ret, struct error *err) MUST_CHECK;
+int task_observe(const struct task_deps *deps, struct reconcile *rc,
+                 const struct kube_object *object, const cJSON *json, struct task_observed *ret,
+                 struct error *err) MUST_CHECK;

@@ -4,13 +4,13 @@
 #include "common/base/str.h"
 #include "common/kube/finalizer.h"
 #include "controller/bridge/bridge_messages.h"
-#include "controller/shared/reconcilers.h"
 #include "controller/shared/status_writer.h"
 #include "controller/task/owner.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
 #include "controller/task/plan/task_run_plan.h"
 #include "controller/task/plan/task_transition.h"
+#include "controller/task/task.h"
 #include "controller/task/task_broadcast.h"
 #include "controller/task/task_dispatch.h"
 #include "controller/task/task_observe.h"
@@ -29,7 +29,7 @@
 /* What the API server refuses for good may be mended by whoever made it so. */
 #define REFUSED_RETRY_MS 60000
 
-static bool assume(struct shared *shared, struct reconcile *rc, const struct task_plan *plan,
+static bool assume(const struct task_deps *deps, struct reconcile *rc, const struct task_plan *plan,
                    uint64_t sequence)
 {
     struct freed_list freed;
@@ -48,27 +48,27 @@ static bool assume(struct shared *shared, struct reconcile *rc, const struct tas
         places[i] = (struct placed){ target->proplet, target->client_id };
     }
     bool assumed =
-        placements_assume(shared->placements, rc->arena, sequence, &rc->name, &placement, &freed);
-    task_room_offer_all(shared, rc->arena, &freed);
+        placements_assume(deps->placements, rc->arena, sequence, &rc->name, &placement, &freed);
+    task_room_offer_all(deps, rc->arena, &freed);
     return assumed;
 }
 
 /* Looks and chooses again as long as another worker was faster: see placements.h and wait_list.h. */
-static struct task_plan choose(struct shared *shared, struct reconcile *rc,
+static struct task_plan choose(const struct task_deps *deps, struct reconcile *rc,
                                struct task_observed *observed, const cJSON *json)
 {
     for (int i = 0; i < MAX_CHOICES; i++) {
-        uint64_t choices = placements_sequence(shared->placements);
-        uint64_t calls = wait_list_sequence(shared->waiting);
+        uint64_t choices = placements_sequence(deps->placements);
+        uint64_t calls = wait_list_sequence(deps->waiting);
         /* orders the choices, also after a restart */
-        observed->now_us = timeline_now_us(shared->timeline, &observed->time);
+        observed->now_us = timeline_now_us(deps->timeline, &observed->time);
         if (task_needs_candidates(observed))
-            task_room_look(shared, rc, json, observed);
+            task_room_look(deps, rc, json, observed);
 
         struct task_plan plan = task_plan(rc->arena, observed);
         if (plan.assign
-                ? assume(shared, rc, &plan, choices)
-                : !plan.wait_for_room || task_room_wait(shared, rc, json, observed, &plan, calls))
+                ? assume(deps, rc, &plan, choices)
+                : !plan.wait_for_room || task_room_wait(deps, rc, json, observed, &plan, calls))
             return plan;
     }
     /* nothing is lost: the next reconcile chooses */
@@ -76,7 +76,7 @@ static struct task_plan choose(struct shared *shared, struct reconcile *rc,
 }
 
 /* It may make its Proplet healthy or not. */
-static void note_answer(struct shared *shared, const struct kube_name *task,
+static void note_answer(const struct task_deps *deps, const struct kube_name *task,
                         const struct task_observed *observed, enum task_answer answer)
 {
     const struct observed_proplet *proplet = &observed->proplet;
@@ -85,9 +85,9 @@ static void note_answer(struct shared *shared, const struct kube_name *task,
 
     if (answer != ANSWER_PENDING && proplet->exists &&
         fleet_key(proplet->channel, proplet->client_id, key) &&
-        fleet_note_outcome(shared->fleet, key, answer == ANSWER_CAME) &&
+        fleet_note_outcome(deps->fleet, key, answer == ANSWER_CAME) &&
         kube_name_set(&name, task->ns, observed->task.status.assigned_proplet))
-        workqueue_add(shared->proplet_queue, &name);
+        workqueue_add(deps->proplet_queue, &name);
 }
 
 static void announce(struct reconcile *rc, const struct kube_object *object,
@@ -140,13 +140,13 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
     return 0;
 }
 
-static int write_status(struct shared *shared, struct reconcile *rc, const cJSON *json,
+static int write_status(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                         const struct task_observed *observed, struct task_plan *plan,
                         bool *ret_written, struct error *err)
 {
     *ret_written = false;
     if (json_equal(json_get(json, "status"), task_status_encode(rc->arena, &plan->status)) &&
-        !task_sample_is_due(shared, observed, plan))
+        !task_sample_is_due(deps, observed, plan))
         return 0;
 
     int r = whole_object(rc, observed, plan, &json, err);
@@ -155,10 +155,10 @@ static int write_status(struct shared *shared, struct reconcile *rc, const cJSON
 
     plan->status.updated_at_us = observed->now_us;
     task_sample_add(rc->arena, observed, plan);
-    r = status_write(rc, shared->tasks, &KIND_TASK, json,
+    r = status_write(rc, deps->tasks, &KIND_TASK, json,
                      task_status_encode(rc->arena, &plan->status), ret_written, err);
     if (r == 0)
-        task_sample_done(shared, observed);
+        task_sample_done(deps, observed);
     return r;
 }
 
@@ -169,99 +169,100 @@ static bool is_permanent(int r)
 }
 
 /* The messages of the Task stay: see forbidden_check. */
-static void wait_for_rights(struct shared *shared, struct reconcile *rc,
+static void wait_for_rights(const struct task_deps *deps, struct reconcile *rc,
                             const struct task_observed *observed, const struct error *err)
 {
-    attempts_forbidden(shared->attempts, observed->uid, observed->task.status.attempt,
+    attempts_forbidden(deps->attempts, observed->uid, observed->task.status.attempt,
                        observed->now_ms);
     log_warn("the controller lacks a right, keeping the messages of the Task and trying again",
              "uid", observed->uid, "error", ERROR_TEXT(err), NULL);
-    task_owners_failed(shared->owners, observed->uid);
+    task_owners_failed(&deps->owners, observed->uid);
     rc->requeue_after_ms = FORBIDDEN_RETRY_MS;
 }
 
 /* Not even the failure can be stored: the messages of the Task are counted and dropped. */
-static void give_up(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                    const struct task_plan *plan, const struct error *err)
+static void give_up(const struct task_deps *deps, struct reconcile *rc,
+                    const struct kube_object *object, const struct task_plan *plan,
+                    const struct error *err)
 {
     log_error("status refused by the API server, trying again later", "uid", object->uid, "error",
               ERROR_TEXT(err), NULL);
     if (plan->ack_up_to) {
-        mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+        mailbox_ack(deps->mailbox, object->uid, plan->ack_up_to);
         bridge_count_rejected("unstorable", 1);
-        task_owners_forget(shared->owners, object->uid);
+        task_owners_forget(&deps->owners, object->uid);
     }
     rc->requeue_after_ms = REFUSED_RETRY_MS;
 }
 
 /* The map function of its deletion clears its mail; as long as that has not come it may be there.
  */
-static void look_again_if_there(struct shared *shared, struct reconcile *rc,
+static void look_again_if_there(const struct task_deps *deps, struct reconcile *rc,
                                 const struct kube_object *object)
 {
     struct kube_name name;
 
-    if (store_name_of_uid(informer_store(shared->tasks), object->uid, &name))
+    if (store_name_of_uid(informer_store(deps->tasks), object->uid, &name))
         rc->requeue_after_ms = GONE_RETRY_MS;
 }
 
-static void forget_choice(struct shared *shared, struct reconcile *rc)
+static void forget_choice(const struct task_deps *deps, struct reconcile *rc)
 {
-    struct freed_list freed = placements_forget(shared->placements, rc->arena, &rc->name);
+    struct freed_list freed = placements_forget(deps->placements, rc->arena, &rc->name);
 
-    task_room_offer_all(shared, rc->arena, &freed);
+    task_room_offer_all(deps, rc->arena, &freed);
 }
 
 /* The outcome could not be written; < 0: the reconcile fails. */
-static int after_refusal(struct shared *shared, struct reconcile *rc,
+static int after_refusal(const struct task_deps *deps, struct reconcile *rc,
                          const struct kube_object *object, const struct task_observed *observed,
                          const struct task_plan *plan, struct error *err)
 {
     int r = -(int)err->code;
 
     if (plan->assign)
-        forget_choice(shared, rc);
+        forget_choice(deps, rc);
     if (r == -ERROR_NOT_FOUND) /* deleted, or a starting API server does not know the kind yet */
-        look_again_if_there(shared, rc, object);
+        look_again_if_there(deps, rc, object);
     else if (r == -ERROR_FORBIDDEN)
-        wait_for_rights(shared, rc, observed, err);
+        wait_for_rights(deps, rc, observed, err);
     else if (is_permanent(r))
-        give_up(shared, rc, object, plan, err);
+        give_up(deps, rc, object, plan, err);
     else
         return error_wrap(err, "write status");
     return 0;
 }
 
-static int store_outcome(struct shared *shared, struct reconcile *rc,
+static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
                          const struct kube_object *object, const cJSON *json,
                          const struct task_observed *observed, struct task_plan *plan,
                          struct error *err)
 {
     bool written;
-    int r = write_status(shared, rc, json, observed, plan, &written, err);
+    int r = write_status(deps, rc, json, observed, plan, &written, err);
     if (is_permanent(r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "uid",
                  object->uid, "error", ERROR_TEXT(err), NULL);
         *plan = task_plan_without_payload(rc->arena, observed, plan);
-        r = write_status(shared, rc, json, observed, plan, &written, err);
+        r = write_status(deps, rc, json, observed, plan, &written, err);
     }
     if (r < 0)
-        return after_refusal(shared, rc, object, observed, plan, err);
+        return after_refusal(deps, rc, object, observed, plan, err);
 
-    task_owners_after_write(shared->owners, observed, plan);
-    attempts_not_forbidden(shared->attempts, object->uid);
+    task_owners_after_write(&deps->owners, observed, plan);
+    attempts_not_forbidden(deps->attempts, object->uid);
     if (plan->assign)
-        attempts_chosen(shared->attempts, object->uid, plan->status.attempt, observed->now_ms);
-    task_broadcast_chosen(shared, rc, observed, plan);
+        attempts_chosen(deps->attempts, object->uid, plan->status.attempt, observed->now_ms);
+    task_broadcast_chosen(deps, rc, observed, plan);
     if (plan->ack_up_to)
-        mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+        mailbox_ack(deps->mailbox, object->uid, plan->ack_up_to);
     for (size_t i = 0; i < RESULT_VERDICTS; i++)
         bridge_count_rejected(RESULT_VERDICT_NAMES[i], plan->rejected[i]);
     if (written) {
-        note_answer(shared, &rc->name, observed, plan->answer);
+        note_answer(deps, &rc->name, observed, plan->answer);
         for (size_t i = 0; plan->actions && i < plan->status.broadcast_results.len; i++) {
             if (plan->actions[i].answer)
-                note_answer(shared, &rc->name, &observed->parts[i], plan->actions[i].answer);
+                note_answer(deps, &rc->name, &observed->parts[i], plan->actions[i].answer);
         }
         announce(rc, object, plan);
     }
@@ -270,7 +271,7 @@ static int store_outcome(struct shared *shared, struct reconcile *rc,
 }
 
 /* The status may be writable where the object is not. */
-static void tell_forbidden(struct shared *shared, struct reconcile *rc, const cJSON *json,
+static void tell_forbidden(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                            const struct task_observed *observed)
 {
     struct task_plan plan = { .status = observed->task.status };
@@ -279,52 +280,53 @@ static void tell_forbidden(struct shared *shared, struct reconcile *rc, const cJ
 
     task_condition(rc->arena, observed, &plan, "Scheduled", CONDITION_FALSE, "Forbidden",
                    "the controller may not patch Tasks in this namespace");
-    if (write_status(shared, rc, json, observed, &plan, &written, &err) < 0)
+    if (write_status(deps, rc, json, observed, &plan, &written, &err) < 0)
         log_debug("condition not written", "error", ERROR_TEXT(&err), NULL);
 }
 
-static int add_finalizer(struct shared *shared, struct reconcile *rc, const cJSON *json,
+static int add_finalizer(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                          const struct task_observed *observed, struct error *err)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
     int r = finalizer_add(rc->client, &KIND_TASK, json, FINALIZER_TASK, &reply, err);
     if (r == -ERROR_FORBIDDEN) {
-        tell_forbidden(shared, rc, json, observed);
-        wait_for_rights(shared, rc, observed, err);
+        tell_forbidden(deps, rc, json, observed);
+        wait_for_rights(deps, rc, observed, err);
         return 0;
     }
     if (r < 0)
         return error_wrap(err, "add finalizer");
-    attempts_not_forbidden(shared->attempts, observed->uid);
+    attempts_not_forbidden(deps->attempts, observed->uid);
     if (reply)
-        informer_observed(shared->tasks, reply);
+        informer_observed(deps->tasks, reply);
     return 0;
 }
 
-static int release(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                   const cJSON *json, const struct task_plan *plan, struct error *err)
+static int release(const struct task_deps *deps, struct reconcile *rc,
+                   const struct kube_object *object, const cJSON *json,
+                   const struct task_plan *plan, struct error *err)
 {
     int r = finalizer_remove(rc->client, &KIND_TASK, json, FINALIZER_TASK, err);
     if (r < 0 && r != -ERROR_NOT_FOUND)
         return error_wrap(err, "remove finalizer");
 
-    mailbox_ack(shared->mailbox, object->uid, UINT64_MAX);
+    mailbox_ack(deps->mailbox, object->uid, UINT64_MAX);
     if (plan->stop_unconfirmed)
         log_warn("deleted although its device did not confirm the stop in time", "uid", object->uid,
                  "proplet", plan->status.assigned_proplet, NULL);
-    look_again_if_there(shared, rc, object);
+    look_again_if_there(deps, rc, object);
     return 0;
 }
 
 /* What is to be stopped is let go of only when the stop is out; only a deletion has a time limit.
  */
-static int publish(struct shared *shared, struct reconcile *rc,
+static int publish(const struct task_deps *deps, struct reconcile *rc,
                    const struct task_observed *observed, struct task_plan *plan, struct error *err)
 {
     if (plan->actions)
-        return task_broadcast_publish(shared, rc, observed, plan, err);
+        return task_broadcast_publish(deps, rc, observed, plan, err);
     if (plan->publish_stop) {
-        bool is_out = task_publish_stop(shared, rc, observed);
+        bool is_out = task_publish_stop(deps, rc, observed);
         if (!is_out && !observed->deleted_us)
             return TASK_NOT_PUBLISHED;
         plan->release |= is_out && plan->release_if_stopped;
@@ -332,11 +334,11 @@ static int publish(struct shared *shared, struct reconcile *rc,
     if (!plan->publish_start)
         return 0;
 
-    return task_publish_start(shared, rc, observed, plan, err);
+    return task_publish_start(deps, rc, observed, plan, err);
 }
 
 /* What cannot be told now is owed on. */
-static void tell_owed_stops(struct shared *shared, struct reconcile *rc,
+static void tell_owed_stops(const struct task_deps *deps, struct reconcile *rc,
                             const struct task_observed *observed, struct task_plan *plan)
 {
     const struct json_objects *list = &observed->task.status.lost_attempts;
@@ -345,47 +347,47 @@ static void tell_owed_stops(struct shared *shared, struct reconcile *rc,
     for (size_t i = 0; plan->owed_due && i < list->len; i++) {
         if (!plan->owed_due[i])
             continue;
-        if (task_send_stop(shared, rc, observed, &observed->owed[i], attempts[i].id))
+        if (task_send_stop(deps, rc, observed, &observed->owed[i], attempts[i].id))
             owed_stop_done(&plan->status, attempts[i].id);
         else
             task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
     }
 }
 
-static int act(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
+static int act(const struct task_deps *deps, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
                struct error *err)
 {
     if (plan->add_finalizer)
-        return add_finalizer(shared, rc, json, observed, err);
+        return add_finalizer(deps, rc, json, observed, err);
     if (plan->remove)
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);
 
-    int r = task_workload_clean(shared, rc, observed, plan, err);
+    int r = task_workload_clean(deps, rc, observed, plan, err);
     if (r < 0)
         return r;
     if (plan->create_workload)
-        r = task_workload_create(shared, rc, observed, plan, err);
+        r = task_workload_create(deps, rc, observed, plan, err);
     else
-        r = publish(shared, rc, observed, plan, err);
+        r = publish(deps, rc, observed, plan, err);
     if (r < 0)
         return r;
     if (r == TASK_NOT_PUBLISHED)
         return 0;
     if (plan->release)
-        return release(shared, rc, object, json, plan, err);
+        return release(deps, rc, object, json, plan, err);
     if (observed->deleted_us) { /* nobody reads its status any more; results only confirm */
         if (plan->ack_up_to)
-            mailbox_ack(shared->mailbox, object->uid, plan->ack_up_to);
+            mailbox_ack(deps->mailbox, object->uid, plan->ack_up_to);
         rc->requeue_after_ms = plan->requeue_after_ms;
         return 0;
     }
-    r = task_owners_before_write(shared->owners, rc, json, observed, plan, err);
+    r = task_owners_before_write(&deps->owners, rc, json, observed, plan, err);
     if (r < 0)
         return r;
-    tell_owed_stops(shared, rc, observed, plan);
-    return store_outcome(shared, rc, object, json, observed, plan, err);
+    tell_owed_stops(deps, rc, observed, plan);
+    return store_outcome(deps, rc, object, json, observed, plan, err);
 }
 
 /* Nothing says any more where it may run. */
@@ -397,12 +399,12 @@ static int release_unreadable(struct reconcile *rc, const struct kube_object *ob
     return finalizer_remove(rc->client, &KIND_TASK, json, FINALIZER_TASK, err);
 }
 
-static int reconcile_object(struct shared *shared, struct reconcile *rc,
+static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
                             const struct kube_object *object, bool *ret_waits, struct error *err)
 {
     const cJSON *json = kube_object_json(rc->arena, object);
     struct task_observed observed;
-    int r = task_observe(shared, rc, object, json, &observed, err);
+    int r = task_observe(deps, rc, object, json, &observed, err);
     if (r == -ERROR_INVALID && object->deleting)
         return release_unreadable(rc, object, json, err);
     if (r < 0)
@@ -410,45 +412,45 @@ static int reconcile_object(struct shared *shared, struct reconcile *rc,
     if (r == TASK_RESULTS_LATER)
         return 0;
 
-    struct task_plan plan = choose(shared, rc, &observed, json);
-    r = act(shared, rc, object, json, &observed, &plan, err);
+    struct task_plan plan = choose(deps, rc, &observed, json);
+    r = act(deps, rc, object, json, &observed, &plan, err);
     *ret_waits = r == 0 && plan.wait_for_room; /* after an error its own next turn is due */
     return r;
 }
 
-static int turn(struct shared *shared, struct reconcile *rc, const struct kube_object *object,
-                struct error *err)
+static int turn(const struct task_deps *deps, struct reconcile *rc,
+                const struct kube_object *object, struct error *err)
 {
-    struct store *tasks = informer_store(shared->tasks);
+    struct store *tasks = informer_store(deps->tasks);
     struct kube_name name;
     bool waits = false;
-    int r = reconcile_object(shared, rc, object, &waits, err);
+    int r = reconcile_object(deps, rc, object, &waits, err);
 
     if (r < 0)
-        task_owners_failed(shared->owners, object->uid);
+        task_owners_failed(&deps->owners, object->uid);
     if (!store_name_of_uid(tasks, object->uid, &name)) /* gone meanwhile: nothing may outlive it */
-        task_forget(shared, object->uid);
+        task_forget(deps, object->uid);
     if (!waits)
-        task_room_leave(shared, rc->arena, &rc->name);
+        task_room_leave(deps, rc->arena, &rc->name);
     return r;
 }
 
 int task_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    struct shared *shared = self;
+    const struct task_deps *deps = self;
 
     if (task_room_is_all(&rc->name)) {
-        task_room_tell(shared, rc);
+        task_room_tell(deps, rc);
         return 0;
     }
 
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(shared->tasks), &rc->name);
+    struct kube_object *object = store_get(informer_store(deps->tasks), &rc->name);
 
-    task_note_placement(shared, rc->arena, &rc->name, object);
+    task_note_placement(deps, rc->arena, &rc->name, object);
     if (object)
-        return turn(shared, rc, object, err);
+        return turn(deps, rc, object, err);
 
-    task_room_leave(shared, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
+    task_room_leave(deps, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
     return 0;
 }

@@ -11,35 +11,37 @@
 #define MAX_TOLD_AT_ONCE 64
 #define TELL_INTERVAL_MS 30000
 
-static void offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet,
-                  uint64_t except)
+static void offer(const struct task_deps *deps, struct arena *arena,
+                  const struct kube_name *proplet, uint64_t except)
 {
     struct kube_name *called;
 
     /* Candidates are made anew for the whole namespace: not at each change of a fleet that wakes. */
-    if (wait_list_call_nobody(shared->waiting, proplet->ns))
+    if (wait_list_call_nobody(deps->waiting, proplet->ns))
         return;
 
-    const struct candidate_set *set = candidates_get(shared->candidates, arena, proplet->ns);
+    const struct candidate_set *set = candidates_get(deps->candidates, arena, proplet->ns);
     const struct candidate *found = candidate_find(set, proplet->name);
     if (!found)
         return;
 
-    struct candidate candidate = candidate_count(arena, found, shared->placements, proplet->ns, 0);
-    size_t len = wait_list_call(shared->waiting, arena, proplet->ns, &candidate, except, &called);
+    struct candidate candidate = candidate_count(arena, found, deps->placements, proplet->ns, 0);
+    size_t len = wait_list_call(deps->waiting, arena, proplet->ns, &candidate, except, &called);
     for (size_t i = 0; i < len; i++)
-        workqueue_add(shared->task_queue, &called[i]);
+        workqueue_add(deps->task_queue, &called[i]);
 }
 
-void task_room_offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet)
+void task_room_offer(const struct task_deps *deps, struct arena *arena,
+                     const struct kube_name *proplet)
 {
-    offer(shared, arena, proplet, 0);
+    offer(deps, arena, proplet, 0);
 }
 
-void task_room_offer_all(struct shared *shared, struct arena *arena, const struct freed_list *freed)
+void task_room_offer_all(const struct task_deps *deps, struct arena *arena,
+                         const struct freed_list *freed)
 {
     for (size_t i = 0; i < freed->len; i++)
-        task_room_offer(shared, arena, &freed->items[i]);
+        task_room_offer(deps, arena, &freed->items[i]);
 }
 
 void task_room_changed(const char *ns, struct workqueue *queue)
@@ -55,24 +57,25 @@ bool task_room_is_all(const struct kube_name *name)
     return !*name->name;
 }
 
-void task_room_tell(struct shared *shared, struct reconcile *rc)
+void task_room_tell(const struct task_deps *deps, struct reconcile *rc)
 {
-    if (wait_list_len(shared->waiting, rc->name.ns) > MAX_TOLD_AT_ONCE)
-        rc->requeue_after_ms = wait_list_quiet_ms(shared->waiting, rc->name.ns,
+    if (wait_list_len(deps->waiting, rc->name.ns) > MAX_TOLD_AT_ONCE)
+        rc->requeue_after_ms = wait_list_quiet_ms(deps->waiting, rc->name.ns,
                                                   clock_monotonic_ms(rc->clock), TELL_INTERVAL_MS);
     if (rc->requeue_after_ms)
         return;
 
     struct object_list list =
-        store_find(informer_store(shared->tasks), rc->arena, INDEX_WAITING, rc->name.ns);
+        store_find(informer_store(deps->tasks), rc->arena, INDEX_WAITING, rc->name.ns);
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(shared->task_queue, &list.items[i]->name);
+        workqueue_add(deps->task_queue, &list.items[i]->name);
 }
 
-static void pass_on(struct shared *shared, struct arena *arena, const struct wait_release *release)
+static void pass_on(const struct task_deps *deps, struct arena *arena,
+                    const struct wait_release *release)
 {
     if (release->any)
-        offer(shared, arena, &release->proplet, release->group);
+        offer(deps, arena, &release->proplet, release->group);
 }
 
 static int64_t since_us(const struct task_status *status, int64_t created_us, int64_t now_us)
@@ -106,7 +109,7 @@ static bool waited(const struct task_status *status)
     return false;
 }
 
-static void restore(struct shared *shared, const struct kube_object *object, int64_t now_us)
+static void restore(const struct task_deps *deps, const struct kube_object *object, int64_t now_us)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const cJSON *json = kube_object_json(arena, object);
@@ -121,20 +124,19 @@ static void restore(struct shared *shared, const struct kube_object *object, int
 
     const struct wait_seeker seeker = { &object->name, json,
                                         task_room_rank(&task, created_us, now_us) };
-    (void)wait_list_enter(shared->waiting, &seeker, NULL, wait_list_sequence(shared->waiting),
-                          &none);
+    (void)wait_list_enter(deps->waiting, &seeker, NULL, wait_list_sequence(deps->waiting), &none);
 }
 
-void task_room_restore(struct shared *shared, int64_t now_us)
+void task_room_restore(const struct task_deps *deps, int64_t now_us)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct object_list tasks = store_list(informer_store(shared->tasks), arena, NULL);
-    struct object_list proplets = store_list(informer_store(shared->proplets), arena, NULL);
+    struct object_list tasks = store_list(informer_store(deps->tasks), arena, NULL);
+    struct object_list proplets = store_list(informer_store(deps->proplets), arena, NULL);
 
     for (size_t i = 0; i < tasks.len; i++)
-        restore(shared, tasks.items[i], now_us);
+        restore(deps, tasks.items[i], now_us);
     for (size_t i = 0; i < proplets.len; i++)
-        task_room_offer(shared, arena, &proplets.items[i]->name);
+        task_room_offer(deps, arena, &proplets.items[i]->name);
 }
 
 static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *json,
@@ -146,20 +148,20 @@ static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *jso
                                                         observed->now_us) };
 }
 
-static struct candidate count(struct shared *shared, struct reconcile *rc,
+static struct candidate count(const struct task_deps *deps, struct reconcile *rc,
                               const struct candidate *candidate)
 {
-    return candidate_count(rc->arena, candidate, shared->placements, rc->name.ns,
-                           wait_list_kept(shared->waiting, candidate->name, &rc->name));
+    return candidate_count(rc->arena, candidate, deps->placements, rc->name.ns,
+                           wait_list_kept(deps->waiting, candidate->name, &rc->name));
 }
 
 /* false: no place is kept for it, or its Proplet does not fit any more. */
-static bool look_where_called(struct shared *shared, struct reconcile *rc,
+static bool look_where_called(const struct task_deps *deps, struct reconcile *rc,
                               const struct candidate_set *set, struct task_observed *observed)
 {
     struct kube_name proplet;
 
-    if (!wait_list_called(shared->waiting, &rc->name, &proplet))
+    if (!wait_list_called(deps->waiting, &rc->name, &proplet))
         return false;
 
     const struct candidate *found = candidate_find(set, proplet.name);
@@ -167,7 +169,7 @@ static bool look_where_called(struct shared *shared, struct reconcile *rc,
         return false;
 
     struct candidate *candidate = arena_new(rc->arena, struct candidate);
-    *candidate = count(shared, rc, found);
+    *candidate = count(deps, rc, found);
     candidates_compared(1);
     if (schedule_filter(&observed->task.spec, candidate) != FILTER_PASSED)
         return false;
@@ -177,47 +179,47 @@ static bool look_where_called(struct shared *shared, struct reconcile *rc,
     return true;
 }
 
-static bool join(struct shared *shared, struct reconcile *rc, const struct candidate_set *set,
-                 const cJSON *json, struct task_observed *observed)
+static bool join(const struct task_deps *deps, struct reconcile *rc,
+                 const struct candidate_set *set, const cJSON *json, struct task_observed *observed)
 {
     const struct wait_seeker seeker = seeker_of(rc, json, observed);
     struct schedule_refusal *refusal = arena_new(rc->arena, struct schedule_refusal);
 
     if (!str_is_empty(observed->task.status.assigned_proplet) ||
-        !wait_list_join(shared->waiting, &seeker, set->version, rc->arena, refusal))
+        !wait_list_join(deps->waiting, &seeker, set->version, rc->arena, refusal))
         return false;
 
     observed->candidates = (struct schedule_context){ .last_selected = "", .known = refusal };
     return true;
 }
 
-static void look_at_all(struct shared *shared, struct reconcile *rc,
+static void look_at_all(const struct task_deps *deps, struct reconcile *rc,
                         const struct candidate_set *set, struct task_observed *observed)
 {
     struct candidate *candidates = arena_array(rc->arena, struct candidate, set->len + 1);
     char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
 
     for (size_t i = 0; i < set->len; i++)
-        candidates[i] = count(shared, rc, &set->items[i]);
-    placements_last(shared->placements, rc->name.ns, last);
+        candidates[i] = count(deps, rc, &set->items[i]);
+    placements_last(deps->placements, rc->name.ns, last);
     candidates_compared(set->len);
     observed->candidates = (struct schedule_context){ .candidates = candidates,
                                                       .len = set->len,
                                                       .last_selected = last };
 }
 
-void task_room_look(struct shared *shared, struct reconcile *rc, const cJSON *json,
+void task_room_look(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                     struct task_observed *observed)
 {
-    const struct candidate_set *set = candidates_get(shared->candidates, rc->arena, rc->name.ns);
+    const struct candidate_set *set = candidates_get(deps->candidates, rc->arena, rc->name.ns);
 
     observed->candidates_version = set->version;
     if (observed->task.spec.broadcast || /* it takes all of them */
-        (!look_where_called(shared, rc, set, observed) && !join(shared, rc, set, json, observed)))
-        look_at_all(shared, rc, set, observed);
+        (!look_where_called(deps, rc, set, observed) && !join(deps, rc, set, json, observed)))
+        look_at_all(deps, rc, set, observed);
 }
 
-bool task_room_wait(struct shared *shared, struct reconcile *rc, const cJSON *json,
+bool task_room_wait(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                     const struct task_observed *observed, const struct task_plan *plan,
                     uint64_t sequence)
 {
@@ -228,15 +230,16 @@ bool task_room_wait(struct shared *shared, struct reconcile *rc, const cJSON *js
     if (observed->candidates.known) /* it has joined the others */
         return true;
 
-    bool waits = wait_list_enter(shared->waiting, &seeker, &told, sequence, &release);
-    pass_on(shared, rc->arena, &release);
+    bool waits = wait_list_enter(deps->waiting, &seeker, &told, sequence, &release);
+    pass_on(deps, rc->arena, &release);
     return waits;
 }
 
-void task_room_leave(struct shared *shared, struct arena *arena, const struct kube_name *task)
+void task_room_leave(const struct task_deps *deps, struct arena *arena,
+                     const struct kube_name *task)
 {
     struct wait_release release;
 
-    wait_list_leave(shared->waiting, task, &release);
-    pass_on(shared, arena, &release);
+    wait_list_leave(deps->waiting, task, &release);
+    pass_on(deps, arena, &release);
 }

@@ -1,13 +1,14 @@
 /* Tasks that wait for room on a Proplet: who is woken when there is some, and who waits on. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_plan.h"
+#include "controller/task/task.h"
 
 /* The Proplet may have room, or fit somebody whom it did not fit before. Any thread. */
-void task_room_offer_all(struct shared *shared, struct arena *arena,
+void task_room_offer_all(const struct task_deps *deps, struct arena *arena,
                          const struct freed_list *freed);
-void task_room_offer(struct shared *shared, struct arena *arena, const struct kube_name *proplet);
+void task_room_offer(const struct task_deps *deps, struct arena *arena,
+                     const struct kube_name *proplet);
 
 /*
  * The Proplets of a namespace are not what they were: its Tasks may have another reason to wait.
@@ -16,7 +17,7 @@ void task_room_offer(struct shared *shared, struct arena *arena, const struct ku
  */
 void task_room_changed(const char *ns, struct workqueue *queue);
 bool task_room_is_all(const struct kube_name *name);
-void task_room_tell(struct shared *shared, struct reconcile *rc);
+void task_room_tell(const struct task_deps *deps, struct reconcile *rc);
 
 /* What its rank is made of. Since when it waits: the time of the schedule that the run is for; in the
  * first run without a schedule since it was created, in a later one since it has no Proplet. So what
@@ -25,7 +26,7 @@ int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_
 
 /* Before the first turn of a term: those who waited under an earlier leader are in the order in which
  * they are called, and what became free meanwhile is offered in that order. */
-void task_room_restore(struct shared *shared, int64_t now_us);
+void task_room_restore(const struct task_deps *deps, int64_t now_us);
 
 /*
  * The Proplets that the Task may choose from, into observed->candidates: the one that a place on is
@@ -33,12 +34,13 @@ void task_room_restore(struct shared *shared, int64_t now_us);
  *
  * Worker thread, in the Task's turn, like what follows.
  */
-void task_room_look(struct shared *shared, struct reconcile *rc, const cJSON *json,
+void task_room_look(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                     struct task_observed *observed);
 /* The plan found no room. sequence: of the wait list, read before task_room_look. false: there may
  * be room by now, so it has to look again. */
-bool task_room_wait(struct shared *shared, struct reconcile *rc, const cJSON *json,
+bool task_room_wait(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                     const struct task_observed *observed, const struct task_plan *plan,
                     uint64_t sequence);
 /* The turn ends, and it does not wait for room: a place that was kept for it goes to others. */
-void task_room_leave(struct shared *shared, struct arena *arena, const struct kube_name *task);
+void task_room_leave(const struct task_deps *deps, struct arena *arena,
+                     const struct kube_name *task);

@@ -5,14 +5,14 @@ static bool has_sample(const struct task_observed *observed, const struct task_p
     return observed->attempt.sample_us && plan->status.phase != TASK_PENDING;
 }
 
-bool task_sample_is_due(struct shared *shared, const struct task_observed *observed,
+bool task_sample_is_due(const struct task_deps *deps, const struct task_observed *observed,
                         struct task_plan *plan)
 {
     if (!has_sample(observed, plan))
         return false;
 
-    int64_t slot_ms = refresh_budget_reserve(shared->budget, observed->uid, false,
-                                             &shared->settings->refresh, observed->now_ms);
+    int64_t slot_ms = refresh_budget_reserve(deps->budget, observed->uid, false,
+                                             &deps->settings->refresh, observed->now_ms);
     if (slot_ms <= observed->now_ms)
         return true;
 
@@ -32,8 +32,8 @@ void task_sample_add(struct arena *arena, const struct task_observed *observed,
             sample_json(arena, &observed->attempt.sample, observed->attempt.sample_us);
 }
 
-void task_sample_done(struct shared *shared, const struct task_observed *observed)
+void task_sample_done(const struct task_deps *deps, const struct task_observed *observed)
 {
-    attempts_sample_written(shared->attempts, observed->uid, observed->attempt.sample_us);
-    refresh_budget_release(shared->budget, observed->uid);
+    attempts_sample_written(deps->attempts, observed->uid, observed->attempt.sample_us);
+    refresh_budget_release(deps->budget, observed->uid);
 }

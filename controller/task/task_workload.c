@@ -24,7 +24,7 @@ struct pods {
 
 /* What a look at one Task needs. */
 struct look {
-    struct shared *shared;
+    const struct task_deps *deps;
     struct reconcile *rc;
     struct task_observed *observed;
     const cJSON *workload; /* of the attempt; NULL: none */
@@ -104,7 +104,7 @@ static bool is_labelled(const struct look *look)
 
 static void cached_pods(const struct look *look, struct pods *ret)
 {
-    struct object_list list = store_find(informer_store(look->shared->pods), look->rc->arena,
+    struct object_list list = store_find(informer_store(look->deps->pods), look->rc->arena,
                                          INDEX_TASK, look->observed->uid);
 
     for (size_t i = 0; i < list.len && ret->len < MAX_PODS; i++) {
@@ -176,7 +176,7 @@ static int fetch_result(void *ctx, enum result_source source, const cJSON **ret,
     struct kube_name name;
 
     *ret = NULL;
-    if (is_secret && !look->shared->settings->job_result_secrets)
+    if (is_secret && !look->deps->settings->job_result_secrets)
         return 0;
     if (!kube_name_set(&name, look->rc->name.ns,
                        task_workload_result_name(look->rc->arena, workload)))
@@ -293,9 +293,9 @@ static struct task_leftover *find_owned(struct look *look)
     struct arena *arena = look->rc->arena;
     const char *uid = look->observed->uid;
     struct object_list jobs =
-        store_find(informer_store(look->shared->task_jobs), arena, INDEX_TASK, uid);
+        store_find(informer_store(look->deps->task_jobs), arena, INDEX_TASK, uid);
     struct object_list daemons =
-        store_find(informer_store(look->shared->deployments), arena, INDEX_TASK, uid);
+        store_find(informer_store(look->deps->deployments), arena, INDEX_TASK, uid);
     struct task_leftover *owned =
         arena_array(arena, struct task_leftover, jobs.len + daemons.len + 1);
 
@@ -383,11 +383,11 @@ static void stay(struct task_observed *observed)
         observed->proplet.cordoned = false;
 }
 
-int task_workload_observe(struct shared *shared, struct reconcile *rc, struct task_observed *ret,
-                          struct error *err)
+int task_workload_observe(const struct task_deps *deps, struct reconcile *rc,
+                          struct task_observed *ret, struct error *err)
 {
     const struct task_spec *spec = &ret->task.spec;
-    struct look look = { .shared = shared, .rc = rc, .observed = ret };
+    struct look look = { .deps = deps, .rc = rc, .observed = ret };
     struct task_leftover *owned = find_owned(&look);
     enum proplet_type type = ret->proplet.type;
     int r = 0;
@@ -413,10 +413,10 @@ void task_map_workload(void *self, struct kube_object *old, struct kube_object *
                        struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct shared *shared = self;
+    const struct task_deps *deps = self;
     const cJSON *json = kube_object_json(arena, current ? current : old);
     struct kube_name name;
 
-    if (store_name_of_uid(informer_store(shared->tasks), label_of(json, LABEL_TASK_UID), &name))
+    if (store_name_of_uid(informer_store(deps->tasks), label_of(json, LABEL_TASK_UID), &name))
         workqueue_add(queue, &name);
 }

@@ -1,16 +1,16 @@
 /* The ConfigMap and the Job or Deployment of a Task: looking at them, making them, deleting them. */
 #pragma once
 
-#include "controller/shared/reconcilers.h"
 #include "controller/task/plan/task_plan.h"
+#include "controller/task/task.h"
 
 /*
  * Fills ret->workload; ret->task, proplet and attempt are there. Jobs, Deployments and pods are read
  * from the caches. What decides for good is read from the API server: that a Job is gone, how a
  * finished one ended, and what it left.
  */
-int task_workload_observe(struct shared *shared, struct reconcile *rc, struct task_observed *ret,
-                          struct error *err) MUST_CHECK;
+int task_workload_observe(const struct task_deps *deps, struct reconcile *rc,
+                          struct task_observed *ret, struct error *err) MUST_CHECK;
 
 /* Any thread that the watch tells a change on: whose workload it is. */
 map_fn task_map_workload;
@@ -20,7 +20,7 @@ map_fn task_map_workload;
  * a daemon back that somebody scaled (put_back.h), which nothing waits on. *plan is told when to look
  * again.
  */
-int task_workload_clean(struct shared *shared, struct reconcile *rc,
+int task_workload_clean(const struct task_deps *deps, struct reconcile *rc,
                         const struct task_observed *observed, struct task_plan *plan,
                         struct error *err) MUST_CHECK;
 
@@ -28,7 +28,7 @@ int task_workload_clean(struct shared *shared, struct reconcile *rc,
  * Makes what plan->create_workload asks for, as far as it is not there. What can never be made fails
  * the Task, what is refused or has somebody else's name waits: *plan is replaced then.
  */
-int task_workload_create(struct shared *shared, struct reconcile *rc,
+int task_workload_create(const struct task_deps *deps, struct reconcile *rc,
                          const struct task_observed *observed, struct task_plan *plan,
                          struct error *err) MUST_CHECK;
 

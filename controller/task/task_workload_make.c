@@ -39,7 +39,7 @@ static cJSON *number(struct arena *arena, int64_t value)
 }
 
 /* The Job ends at its deadline also when nobody is there to stop it. */
-static int move_deadline(struct shared *shared, struct reconcile *rc,
+static int move_deadline(const struct task_deps *deps, struct reconcile *rc,
                          const struct task_observed *observed, struct error *err)
 {
     const cJSON *job = observed->workload.outdated;
@@ -51,17 +51,17 @@ static int move_deadline(struct shared *shared, struct reconcile *rc,
     else
         json_patch_remove(patch, "/spec/activeDeadlineSeconds");
 
-    int r = patch_workload(rc, &KIND_JOB, shared->task_jobs, job, patch, err);
+    int r = patch_workload(rc, &KIND_JOB, deps->task_jobs, job, patch, err);
     return r < 0 ? error_wrap(err, "give the Job another deadline") : 0;
 }
 
-static int scale_back(struct shared *shared, struct reconcile *rc,
+static int scale_back(const struct task_deps *deps, struct reconcile *rc,
                       const struct task_observed *observed, struct task_plan *plan,
                       struct error *err)
 {
     const cJSON *daemon = observed->workload.outdated;
-    int64_t at_ms = put_back_at_ms(shared->budget, shared->settings->refresh.qps, observed->uid,
-                                   observed->now_ms);
+    int64_t at_ms =
+        put_back_at_ms(deps->budget, deps->settings->refresh.qps, observed->uid, observed->now_ms);
 
     if (observed->now_ms < at_ms) {
         task_requeue_at(observed, plan, at_ms);
@@ -70,7 +70,7 @@ static int scale_back(struct shared *shared, struct reconcile *rc,
 
     struct json_patch *patch = guarded_patch_create(rc->arena, daemon, "spec");
     json_patch_set(patch, "/spec/replicas", number(rc->arena, TASK_DAEMON_REPLICAS));
-    int r = patch_workload(rc, &KIND_DEPLOYMENT, shared->deployments, daemon, patch, err);
+    int r = patch_workload(rc, &KIND_DEPLOYMENT, deps->deployments, daemon, patch, err);
     if (r == -ERROR_FORBIDDEN || r == -ERROR_INVALID || r == -ERROR_INTERNAL) {
         log_warn("a daemon that somebody scaled is not put back, trying again later", "uid",
                  observed->uid, "error", ERROR_TEXT(err), NULL);
@@ -79,25 +79,25 @@ static int scale_back(struct shared *shared, struct reconcile *rc,
     }
     if (r < 0)
         return error_wrap(err, "scale the daemon back");
-    put_back_done(shared->budget, observed->uid);
+    put_back_done(deps->budget, observed->uid);
     return 0;
 }
 
 /* What stays, and is not as it should be. */
-static int mend(struct shared *shared, struct reconcile *rc, const struct task_observed *observed,
-                struct task_plan *plan, struct error *err)
+static int mend(const struct task_deps *deps, struct reconcile *rc,
+                const struct task_observed *observed, struct task_plan *plan, struct error *err)
 {
     bool outdated = observed->workload.outdated;
 
     if (!observed->task.spec.daemon)
-        return outdated ? move_deadline(shared, rc, observed, err) : 0;
+        return outdated ? move_deadline(deps, rc, observed, err) : 0;
     if (outdated)
-        return scale_back(shared, rc, observed, plan, err);
-    put_back_done(shared->budget, observed->uid);
+        return scale_back(deps, rc, observed, plan, err);
+    put_back_done(deps->budget, observed->uid);
     return 0;
 }
 
-int task_workload_clean(struct shared *shared, struct reconcile *rc,
+int task_workload_clean(const struct task_deps *deps, struct reconcile *rc,
                         const struct task_observed *observed, struct task_plan *plan,
                         struct error *err)
 {
@@ -121,7 +121,7 @@ int task_workload_clean(struct shared *shared, struct reconcile *rc,
         if (r < 0)
             return error_wrap(err, "delete what is left over");
     }
-    return mend(shared, rc, observed, plan, err);
+    return mend(deps, rc, observed, plan, err);
 }
 
 /* Whether what stands there under the name is the Task's. */
@@ -194,7 +194,7 @@ static int make_config_map(struct reconcile *rc, const cJSON *wanted, const char
     return update_config_map(rc, &object->name, kube_object_json(rc->arena, object), wanted, err);
 }
 
-static int make_workload(struct shared *shared, struct reconcile *rc,
+static int make_workload(const struct task_deps *deps, struct reconcile *rc,
                          const struct task_observed *observed, const cJSON *wanted,
                          struct error *err)
 {
@@ -209,9 +209,9 @@ static int make_workload(struct shared *shared, struct reconcile *rc,
         return error_set(err, ERROR_CONFLICT, "%s '%s' is being deleted", kind->kind,
                          object->name.name);
 
-    attempts_published(shared->attempts, observed->uid, observed->task.status.attempt, now_ms,
+    attempts_published(deps->attempts, observed->uid, observed->task.status.attempt, now_ms,
                        now_ms);
-    informer_observed(observed->task.spec.daemon ? shared->deployments : shared->task_jobs, object);
+    informer_observed(observed->task.spec.daemon ? deps->deployments : deps->task_jobs, object);
     return 0;
 }
 
@@ -244,7 +244,7 @@ static int heed(struct reconcile *rc, const struct task_observed *observed, stru
     return r;
 }
 
-int task_workload_create(struct shared *shared, struct reconcile *rc,
+int task_workload_create(const struct task_deps *deps, struct reconcile *rc,
                          const struct task_observed *observed, struct task_plan *plan,
                          struct error *err)
 {
@@ -273,7 +273,7 @@ int task_workload_create(struct shared *shared, struct reconcile *rc,
     if (r != 0)
         return r < 0 ? heed(rc, observed, plan, r, err) : 0;
 
-    r = make_workload(shared, rc, observed, manifest.workload, err);
+    r = make_workload(deps, rc, observed, manifest.workload, err);
     if (r > 0)
         *plan = taken(rc, observed, task_workload_kind(&whole.spec), manifest.workload);
     return r < 0 ? heed(rc, observed, plan, r, err) : 0;

@@ -248,7 +248,7 @@ static void hold(const struct outside_copy *copy)
                                .body_len = strlen(copy->body) };
 
     if (copy->name)
-        mailbox_put_copy(stage.shared.mailbox, copy->uid, &mail, copy->name);
+        mailbox_put_copy(stage.task.mailbox, copy->uid, &mail, copy->name);
 }
 
 static void hold_all(void)
@@ -259,7 +259,7 @@ static void hold_all(void)
 
 static void remove_copies(void)
 {
-    for (char *name; (name = mailbox_take_released(stage.shared.mailbox)); free(name)) {
+    for (char *name; (name = mailbox_take_released(stage.task.mailbox)); free(name)) {
         for (size_t i = 0; i < outside.copy_count; i++) {
             if (str_equal(outside.copies[i].name, name))
                 outside.copies[i].name = NULL;
@@ -276,10 +276,10 @@ static void quarantine(void)
     struct mail mail;
 
     remove_copies();
-    while (mailbox_overdue(stage.shared.mailbox, stage.arena, now_ms - QUARANTINE_AFTER_MS, now_ms,
+    while (mailbox_overdue(stage.task.mailbox, stage.arena, now_ms - QUARANTINE_AFTER_MS, now_ms,
                            now_ms + 1, &uid, &mail)) {
         if (!mail_is_result(mail.kind, &refusal)) {
-            mailbox_hold(stage.shared.mailbox, uid, mail.sequence);
+            mailbox_hold(stage.task.mailbox, uid, mail.sequence);
             continue;
         }
         ck_assert_uint_lt(outside.copy_count, OUTSIDE_MESSAGES);
@@ -293,7 +293,7 @@ static void quarantine(void)
         };
         hold(copy);
     }
-    if (mailbox_recall(stage.shared.mailbox, now_ms))
+    if (mailbox_recall(stage.task.mailbox, now_ms))
         hold_all();
 }
 
@@ -304,11 +304,11 @@ static void deliver(void)
 {
     quarantine();
     for (; outside.delivered < outside.message_count &&
-           (!outside.one_by_one || mailbox_wait_empty(stage.shared.mailbox, 0));
+           (!outside.one_by_one || mailbox_wait_empty(stage.task.mailbox, 0));
          outside.delivered++)
         stage_receive(outside.messages[outside.delivered].suffix,
                       outside.messages[outside.delivered].payload);
-    if (!mailbox_wait_empty(stage.shared.mailbox, 0))
+    if (!mailbox_wait_empty(stage.task.mailbox, 0))
         return;
 
     outside.acknowledged = outside.delivered;

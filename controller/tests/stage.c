@@ -62,8 +62,8 @@ static struct {
 static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
     const struct staged staged[] = {
-        { &KIND_PROPLET, &stage.proplet, stage.shared.proplet_queue },
-        { &KIND_TASK, &stage.shared, stage.shared.task_queue },
+        { &KIND_PROPLET, &stage.proplet, stage.task.proplet_queue },
+        { &KIND_TASK, &stage.task, stage.task.task_queue },
         { &KIND_PROPELLERJOB, &stage.job, NULL },
         stage_federated_jobs(),
         stage_federated_rounds(),
@@ -88,10 +88,10 @@ static bool is_labelled(const cJSON *object)
 
 static struct watched watched_of(const cJSON *object)
 {
-    const struct shared *shared = &stage.shared;
-    const struct watched all[] = { { &KIND_JOB, shared->task_jobs },
-                                   { &KIND_POD, shared->pods },
-                                   { &KIND_DEPLOYMENT, shared->deployments },
+    const struct task_deps *task = &stage.task;
+    const struct watched all[] = { { &KIND_JOB, task->task_jobs },
+                                   { &KIND_POD, task->pods },
+                                   { &KIND_DEPLOYMENT, task->deployments },
                                    { &KIND_STATEFULSET, stage.proplet.statefulsets },
                                    { &KIND_SECRET, NULL },
                                    { &KIND_CONFIGMAP, NULL },
@@ -108,8 +108,8 @@ static struct watched watched_of(const cJSON *object)
             return is_labelled(object) ? all[i] : (struct watched){ 0 };
     }
     if (json_get(spec, "connectionConfig"))
-        return (struct watched){ &KIND_PROPLET, shared->proplets };
-    return (struct watched){ &KIND_TASK, shared->tasks };
+        return (struct watched){ &KIND_PROPLET, task->proplets };
+    return (struct watched){ &KIND_TASK, task->tasks };
 }
 
 /* What a watch would tell. */
@@ -188,9 +188,8 @@ static void list_what_was_made(void)
 static void start_process(void)
 {
     const struct mailbox_limits limits = { 16, 16, 1 << 20 };
-    struct shared *shared = &stage.shared;
+    struct task_deps *task = &stage.task;
 
-    stage.owners = (struct task_owners){ 0 };
     stage.dead = false;
     stage.fence_ms = 0;
     stage.since_ms = clock_monotonic_ms(&stage.clock.clock);
@@ -198,10 +197,10 @@ static void start_process(void)
     process.client = kube_client_create_with(process.roundtrip, stage.api);
     process.events = events_create(process.client, "test", "test", &stage.clock.clock);
     process.loop = watch_loop_create(process.config);
-    *shared = (struct shared){
+    *task = (struct task_deps){
         .settings = &SETTINGS,
         .clock = &stage.clock.clock,
-        .timeline = fake_clock_timeline(&stage.clock, shared->timeline),
+        .timeline = fake_clock_timeline(&stage.clock, task->timeline),
         .tasks = stage_cache(&KIND_TASK),
         .proplets = stage_cache(&KIND_PROPLET),
         .deployments = stage_cache(&KIND_DEPLOYMENT),
@@ -215,50 +214,49 @@ static void start_process(void)
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&limits),
         .bridge = (struct bridge *)&process, /* that there is one is all that is looked at */
-        .owners = &stage.owners,
         .scheduler = &SCHEDULER_ROUND_ROBIN,
         .task_queue = workqueue_create("task", &stage.clock.clock),
         .proplet_queue = workqueue_create("proplet", &stage.clock.clock),
     };
     stage.job = (struct job_deps){
-        .timeline = shared->timeline,
-        .tasks = shared->tasks,
+        .timeline = task->timeline,
+        .tasks = task->tasks,
         .jobs = stage_cache(&KIND_PROPELLERJOB),
     };
     stage.proplet = (struct proplet_deps){
-        .settings = shared->settings,
-        .clock = shared->clock,
-        .timeline = shared->timeline,
-        .tasks = shared->tasks,
-        .proplets = shared->proplets,
-        .deployments = shared->deployments,
+        .settings = task->settings,
+        .clock = task->clock,
+        .timeline = task->timeline,
+        .tasks = task->tasks,
+        .proplets = task->proplets,
+        .deployments = task->deployments,
         .statefulsets = stage_cache(&KIND_STATEFULSET),
-        .pods = shared->pods,
-        .fleet = shared->fleet,
-        .brake = shared->brake,
-        .budget = shared->budget,
-        .placements = shared->placements,
-        .attempts = shared->attempts,
-        .bridge = shared->bridge,
-        .task_queue = shared->task_queue,
+        .pods = task->pods,
+        .fleet = task->fleet,
+        .brake = task->brake,
+        .budget = task->budget,
+        .placements = task->placements,
+        .attempts = task->attempts,
+        .bridge = task->bridge,
+        .task_queue = task->task_queue,
     };
-    task_owners_add(&stage.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
-    shared->candidates = candidates_create(informer_store(shared->proplets));
+    task_owners_add(&stage.task.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
+    task->candidates = candidates_create(informer_store(task->proplets));
     stage_federated_start();
     process.sink = (struct bridge_sink){
-        .tasks = informer_store(shared->tasks),
-        .proplets = informer_store(shared->proplets),
-        .fleet = shared->fleet,
-        .attempts = shared->attempts,
-        .mailbox = shared->mailbox,
+        .tasks = informer_store(task->tasks),
+        .proplets = informer_store(task->proplets),
+        .fleet = task->fleet,
+        .attempts = task->attempts,
+        .mailbox = task->mailbox,
         .clock = &stage.clock.clock,
-        .task_queue = shared->task_queue,
-        .proplet_queue = shared->proplet_queue,
+        .task_queue = task->task_queue,
+        .proplet_queue = task->proplet_queue,
     };
     stage_each_object(list);
     list_what_was_made();
-    task_note_all(shared);
-    task_room_restore(shared, clock_wall_us(&stage.clock.clock));
+    task_note_all(task);
+    task_room_restore(task, clock_wall_us(&stage.clock.clock));
 }
 
 void stage_write_events(void)
@@ -271,28 +269,28 @@ void stage_write_events(void)
 
 static void end_process(void)
 {
-    struct shared *shared = &stage.shared;
+    struct task_deps *task = &stage.task;
 
     events_destroy(process.events);
     watch_loop_destroy(process.loop);
     stage_federated_end();
-    informer_destroy(shared->tasks);
-    informer_destroy(shared->proplets);
+    informer_destroy(task->tasks);
+    informer_destroy(task->proplets);
     informer_destroy(stage.job.jobs);
-    informer_destroy(shared->deployments);
+    informer_destroy(task->deployments);
     informer_destroy(stage.proplet.statefulsets);
-    informer_destroy(shared->pods);
-    informer_destroy(shared->task_jobs);
-    workqueue_destroy(shared->task_queue);
-    workqueue_destroy(shared->proplet_queue);
-    mailbox_destroy(shared->mailbox);
-    attempts_destroy(shared->attempts);
-    wait_list_destroy(shared->waiting);
-    candidates_destroy(shared->candidates);
-    placements_destroy(shared->placements);
-    refresh_budget_destroy(shared->budget);
-    fleet_destroy(shared->fleet);
-    fleet_brake_destroy(shared->brake);
+    informer_destroy(task->pods);
+    informer_destroy(task->task_jobs);
+    workqueue_destroy(task->task_queue);
+    workqueue_destroy(task->proplet_queue);
+    mailbox_destroy(task->mailbox);
+    attempts_destroy(task->attempts);
+    wait_list_destroy(task->waiting);
+    candidates_destroy(task->candidates);
+    placements_destroy(task->placements);
+    refresh_budget_destroy(task->budget);
+    fleet_destroy(task->fleet);
+    fleet_brake_destroy(task->brake);
     kube_client_destroy(process.client);
 }
 
@@ -327,7 +325,7 @@ void stage_tear_down(void)
     kube_config_destroy(process.config);
     fake_api_destroy(stage.api);
     stage_federated_clear();
-    timeline_destroy(stage.shared.timeline);
+    timeline_destroy(stage.task.timeline);
     arena_destroy(stage.arena);
 }
 
@@ -375,11 +373,11 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile, void *self)
     struct error err = { 0 };
 
     ck_assert(workqueue_get(queue, &rc.name));
-    if (stage.still && queue == stage.shared.proplet_queue) {
+    if (stage.still && queue == stage.task.proplet_queue) {
         workqueue_done(queue, &rc.name);
         return;
     }
-    stage.task_turns += queue == stage.shared.task_queue;
+    stage.task_turns += queue == stage.task.task_queue;
     int r = reconcile(self, &rc, &err);
     if (r < 0) {
         stage.errors++;
@@ -432,10 +430,10 @@ static bool step(void)
         end_process();
         start_process();
         heartbeats();
-    } else if (workqueue_len(stage.shared.proplet_queue)) {
-        turn(stage.shared.proplet_queue, proplet_reconcile, &stage.proplet);
-    } else if (workqueue_len(stage.shared.task_queue)) {
-        turn(stage.shared.task_queue, task_reconcile, &stage.shared);
+    } else if (workqueue_len(stage.task.proplet_queue)) {
+        turn(stage.task.proplet_queue, proplet_reconcile, &stage.proplet);
+    } else if (workqueue_len(stage.task.task_queue)) {
+        turn(stage.task.task_queue, task_reconcile, &stage.task);
     } else if ((queue = stage_federated_queue(&reconcile, &self))) {
         turn(queue, reconcile, self);
     } else {

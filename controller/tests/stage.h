@@ -9,19 +9,18 @@
 #include "controller/federated/federated.h"
 #include "controller/job/propellerjob.h"
 #include "controller/proplet/proplet.h"
-#include "controller/shared/reconcilers.h"
-#include "controller/task/owner.h"
+#include "controller/task/task.h"
 
 struct stage {
     struct arena *arena;
     struct fake_api *api;
     struct fake_clock clock;
-    struct shared shared; /* of the process that lives now */
+    /* Of the process that lives now. */
+    struct task_deps task;
     struct proplet_deps proplet;
     struct job_deps job;
     struct federatedjob_deps federated; /* with stage_federated_use only */
     struct traininground_deps round;    /* likewise */
-    struct task_owners owners;
     bool dead;           /* set by the test: no more requests; the next process takes over */
     bool still;          /* Proplets stay as the test put them */
     const char *silent;  /* this device sends no heartbeats */

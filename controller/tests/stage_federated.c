@@ -45,33 +45,33 @@ static bool backlog_drained(void *bridge, const struct kube_name *waiter)
 
 void stage_federated_start(void)
 {
-    const struct shared *shared = &stage.shared;
+    const struct task_deps *task = &stage.task;
 
     if (!part.used)
         return;
     part.jobs = workqueue_create("federatedjob", &stage.clock.clock);
     part.rounds = workqueue_create("traininground", &stage.clock.clock);
     stage.round = (struct traininground_deps){
-        .timeline = shared->timeline,
-        .tasks = shared->tasks,
-        .proplets = shared->proplets,
+        .timeline = task->timeline,
+        .tasks = task->tasks,
+        .proplets = task->proplets,
         .rounds = stage_cache(&KIND_TRAININGROUND),
         .jobs = stage_cache(&KIND_FEDERATEDJOB),
         .models = part.store,
         .cache = model_cache_create(part.store),
         .gone = gone_scopes_create(part.store, &KIND_TRAININGROUND),
         .backlog_drained = backlog_drained,
-        .backlog_ctx = shared->bridge,
+        .backlog_ctx = task->bridge,
     };
     stage.federated = (struct federatedjob_deps){
-        .timeline = shared->timeline,
-        .tasks = shared->tasks,
+        .timeline = task->timeline,
+        .tasks = task->tasks,
         .rounds = stage.round.rounds,
         .jobs = stage.round.jobs,
         .models = part.store,
         .gone = gone_scopes_create(part.store, &KIND_FEDERATEDJOB),
     };
-    task_owners_add(&stage.owners, &TRAININGROUND_OWNER, &stage.round);
+    task_owners_add(&stage.task.owners, &TRAININGROUND_OWNER, &stage.round);
 }
 
 void stage_federated_end(void)

@@ -143,7 +143,7 @@ unsigned stage_requests(const char *method, const char *path)
 
 int64_t stage_active(void)
 {
-    struct placements *placements = stage.shared.placements;
+    struct placements *placements = stage.task.placements;
 
     return placements_count(placements, "default", "alpha").active +
            placements_count(placements, "default", "beta").active;

@@ -80,7 +80,7 @@ START_TEST(deleted_it_is_gone_with_the_last_word_of_its_devices)
     ck_assert(outside_answer_one(outside.runs[0].id));
     stage_run();
     ck_assert_ptr_nonnull(stage_get(&KIND_TASK, "one"));
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_assert(outside_answer_one(outside.runs[1].id));
     stage_run();
     ck_assert_ptr_null(stage_get(&KIND_TASK, "one"));

@@ -126,7 +126,7 @@ START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_los
     stage_run();
     ck_assert_msg(str_equal(phase_of("one"), trouble->phase), "%s: one is %s", trouble->name,
                   phase_of("one"));
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_assert_uint_eq(outside.starts, 2);
 }
 END_TEST
@@ -140,7 +140,7 @@ START_TEST(copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train)
                         "x", 1);
     stage_run();
     ck_assert_str_eq(phase_of("one"), "running");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_assert(outside_answer_one(id_of("one")));
     stage_run();
     ck_assert_str_eq(phase_of("one"), "completed");
@@ -167,7 +167,7 @@ START_TEST(task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_over
     status = 403;
     pass_minutes();
     ck_assert_uint_eq(outside.acknowledged, MANY);
-    ck_assert_uint_lt(mailbox_len(stage.shared.mailbox), MANY);
+    ck_assert_uint_lt(mailbox_len(stage.task.mailbox), MANY);
     if (_i)
         outside_restart();
     pass_minutes();

@@ -53,8 +53,8 @@ static void step_by(int64_t ms)
     const struct kube_name alpha = { .ns = "default", .name = "alpha" };
 
     fake_clock_step(&stage.clock, ms);
-    workqueue_add(stage.shared.proplet_queue, &alpha);
-    workqueue_add(stage.shared.task_queue, &task);
+    workqueue_add(stage.task.proplet_queue, &alpha);
+    workqueue_add(stage.task.task_queue, &task);
 }
 
 static void step_ahead(void)

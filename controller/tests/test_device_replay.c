@@ -76,7 +76,7 @@ static void replay(const char *topic, const char *file, const char *task_id)
     }
     stage_receive_bytes(topic, out, out_len);
     stage_run();
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
 
 /* A metric is written from the first time that it counts. */
@@ -220,7 +220,7 @@ START_TEST(sample_of_a_task_is_its_latest_and_confirms_it)
     replay(TOPIC("task_metrics"), row->file, row->task_id);
     const char *uid =
         json_string(json_path(stage_get(&KIND_TASK, "one"), "metadata", "uid", NULL), "");
-    struct attempt attempt = attempts_get(stage.shared.attempts, uid, 1, 1);
+    struct attempt attempt = attempts_get(stage.task.attempts, uid, 1, 1);
     ck_assert_int_ne(attempt.confirmed_ms, 0);
     wait_and_run(row->proplet_id, 70);
     ck_assert_str_eq(latest_of(&KIND_TASK, "one"), row->latest);

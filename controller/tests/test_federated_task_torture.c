@@ -94,7 +94,7 @@ static void check(void)
 {
     const cJSON *task = stage_get(&KIND_TASK, "round-1-job-alpha");
 
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_assert_ptr_nonnull(
         model_reference_digest(json_string(json_path(task, "status", "results", "ref", NULL), "")));
 }

@@ -43,11 +43,11 @@ static void set_up(void)
     stage_set_up(outside_roundtrip, outside_between);
     stage_run();
 
-    const struct coordinator_options options = { .tasks = stage.shared.tasks,
+    const struct coordinator_options options = { .tasks = stage.task.tasks,
                                                  .rounds = stage.round.rounds,
                                                  .jobs = stage.round.jobs,
-                                                 .mailbox = stage.shared.mailbox,
-                                                 .task_queue = stage.shared.task_queue,
+                                                 .mailbox = stage.task.mailbox,
+                                                 .task_queue = stage.task.task_queue,
                                                  .cache = stage.round.cache,
                                                  .leads = leads };
 
@@ -108,7 +108,7 @@ START_TEST(a_participant_that_sends_its_update_often_stops_nobody)
     post("round-1-job-beta", false);
     stage_run();
     ck_assert_str_eq(phase_of(&KIND_FEDERATEDJOB, "job"), "Completed");
-    ck_assert(mailbox_wait_empty(stage.shared.mailbox, 0));
+    ck_assert(mailbox_wait_empty(stage.task.mailbox, 0));
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(participants_that_send_their_updates_twice_do_not_wait_for_each_other
     }
     stage_run();
     ck_assert_str_eq(phase_of(&KIND_FEDERATEDJOB, "job"), "Completed");
-    ck_assert(mailbox_wait_empty(stage.shared.mailbox, 0));
+    ck_assert(mailbox_wait_empty(stage.task.mailbox, 0));
 }
 END_TEST
 

@@ -52,7 +52,7 @@ START_TEST(device_that_is_back_later_computes_for_nobody)
     outside_answer_one(outside.runs[0].id);
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
 }
 END_TEST

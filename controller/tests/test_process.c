@@ -12,7 +12,8 @@
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "common/tests/tiny_server.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/shared/device_plane.h"
+#include "controller/task/task.h"
 
 /* Polls of 10 ms: two minutes, for a busy machine. */
 #define MAX_POLLS 12000
@@ -68,7 +69,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    bridge_stop(shared_of(&process.host)->bridge);
+    bridge_stop(device_plane_of(&process.host)->bridge);
     process_destroy(&process);
     probe_destroy(device);
     tiny_server_stop(server);
@@ -101,7 +102,7 @@ START_TEST(only_the_holder_of_the_lease_writes_and_connects)
     tiny_server_answer(server, "/tasks/one", 200, "{}");
     tiny_server_answer(server, "/leases", 201, LEASE);
     tiny_server_answer(server, "/leases/", 404, "{}");
-    ck_assert_int_eq(bridge_start(shared_of(&process.host)->bridge, &err), 0);
+    ck_assert_int_eq(bridge_start(device_plane_of(&process.host)->bridge, &err), 0);
     for (int i = 0; i < 5; i++) { /* time enough for a connection that nothing holds back */
         probe_start(device);
         probe_publish(device, "any", "the broker is up to date");
@@ -116,7 +117,8 @@ START_TEST(only_the_holder_of_the_lease_writes_and_connects)
     ck_assert(elector_is_leader(process.host.elector));
     ck_assert_int_eq(write_something(process.host.client), 0);
     ck_assert_int_eq(write_something(identities_client(process.identities, "task")), 0);
-    for (int i = 0; !bridge_connected(shared_of(&process.host)->bridge, why, sizeof(why)); i++) {
+    for (int i = 0; !bridge_connected(device_plane_of(&process.host)->bridge, why, sizeof(why));
+         i++) {
         ck_assert_msg(i < MAX_POLLS, "not connected: %s", why);
         if (i % RENEW_POLLS == RENEW_POLLS - 1)
             (void)elector_step(
@@ -151,15 +153,17 @@ END_TEST
 
 START_TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
 {
+    struct task_deps deps = { .clock = &CLOCK_SYSTEM,
+                              .attempts = device_plane_of(&process.host)->attempts };
     char why[256] = "";
 
-    ck_assert_int_eq(task_check_rights(shared_of(&process.host), why, sizeof(why)), 1);
-    attempts_forbidden(shared_of(&process.host)->attempts, "uid-1", 1,
+    ck_assert_int_eq(task_check_rights(&deps, why, sizeof(why)), 1);
+    attempts_forbidden(device_plane_of(&process.host)->attempts, "uid-1", 1,
                        clock_monotonic_ms(&CLOCK_SYSTEM));
-    ck_assert_int_eq(task_check_rights(shared_of(&process.host), why, sizeof(why)), 0);
+    ck_assert_int_eq(task_check_rights(&deps, why, sizeof(why)), 0);
     ck_assert_ptr_nonnull(strstr(why, "403 to writes of 1 Tasks"));
-    attempts_not_forbidden(shared_of(&process.host)->attempts, "uid-1");
-    ck_assert_int_eq(task_check_rights(shared_of(&process.host), why, sizeof(why)), 1);
+    attempts_not_forbidden(device_plane_of(&process.host)->attempts, "uid-1");
+    ck_assert_int_eq(task_check_rights(&deps, why, sizeof(why)), 1);
 }
 END_TEST
 

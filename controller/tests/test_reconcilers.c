@@ -312,7 +312,7 @@ START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
     outside_answer("\"results\":\"poison\",\"error\":null");
     stage_run();
     expect_task("failed", "ResultRefused");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
 END_TEST
 
@@ -331,15 +331,15 @@ START_TEST(forbidden_result_is_kept_until_the_right_is_back)
         stage_wait_ms(60000);
     }
     expect_task("running", "");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 1);
-    ck_assert_uint_eq(attempts_forbidden_count(stage.shared.attempts, &since_ms), 1);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 1);
+    ck_assert_uint_eq(attempts_forbidden_count(stage.task.attempts, &since_ms), 1);
 
     refused_text = NULL;
     stage_run();
     expect_task("completed", "");
     ck_assert_str_eq(stage_task_string("results"), "poison");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
-    ck_assert_uint_eq(attempts_forbidden_count(stage.shared.attempts, &since_ms), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
+    ck_assert_uint_eq(attempts_forbidden_count(stage.task.attempts, &since_ms), 0);
 
     ck_assert_uint_eq(outside.starts, 1);
 }
@@ -390,7 +390,7 @@ START_TEST(task_whose_every_status_is_refused_keeps_no_mail)
     outside_answer("\"results\":\"42\",\"error\":null");
     stage_turns(20);
     expect_task("running", "");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
 END_TEST
 
@@ -413,7 +413,7 @@ START_TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
     stage_wait_ms(10000);
     stage_run();
     expect_task("completed", "");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
 END_TEST
 
@@ -467,7 +467,7 @@ START_TEST(late_result_is_counted_and_changes_nothing)
         arena_printf(stage.arena, "{\"task_id\":\"%s\",\"results\":\"43\"}", outside.runs[0].id));
     stage_run();
     ck_assert_str_eq(stage_task_string("results"), "42");
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_metric("propeller_results_rejected_total{reason=\"not_running\"} 1");
 }
 END_TEST
@@ -516,7 +516,7 @@ END_TEST
 START_TEST(claimant_is_woken_when_the_one_before_it_is_replaced)
 {
     const struct kube_name name = { .ns = "default", .name = "alpha" };
-    struct store *store = informer_store(stage.shared.proplets);
+    struct store *store = informer_store(stage.task.proplets);
     struct workqueue *queue = workqueue_create("proplet", &stage.clock.clock);
     CLEANUP(kube_object_unrefp) struct kube_object *old = store_get(store, &name);
 

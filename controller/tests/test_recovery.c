@@ -18,7 +18,7 @@ static struct fleet_device device(const char *key)
 {
     struct fleet_device ret;
 
-    fleet_get(stage.shared.fleet, stage.arena, key, &ret);
+    fleet_get(stage.task.fleet, stage.arena, key, &ret);
     return ret;
 }
 

@@ -36,7 +36,7 @@ static const char *status_of(const char *task, const char *key)
 
 static int count(const char *phase)
 {
-    struct object_list list = store_list(informer_store(stage.shared.tasks), stage.arena, NULL);
+    struct object_list list = store_list(informer_store(stage.task.tasks), stage.arena, NULL);
     int ret = 0;
 
     for (size_t i = 0; i < list.len; i++)
@@ -229,7 +229,7 @@ START_TEST(place_that_is_not_taken_goes_to_the_next)
         stage_put(&KIND_TASK, task_name(i), TASK(""));
     stage_run();
     ck_assert(finish("one"));
-    for (int i = 0; !wait_list_kept(stage.shared.waiting, "alpha", &other); i++) {
+    for (int i = 0; !wait_list_kept(stage.task.waiting, "alpha", &other); i++) {
         ck_assert_int_lt(i, 100);
         stage_turns(1);
     }
@@ -237,7 +237,7 @@ START_TEST(place_that_is_not_taken_goes_to_the_next)
     stage_run();
     ck_assert_str_eq(status_of("task-001", "phase"), "running");
     ck_assert_str_eq(status_of("task-002", "phase"), "pending");
-    ck_assert_int_eq(wait_list_kept(stage.shared.waiting, "alpha", &other), 0);
+    ck_assert_int_eq(wait_list_kept(stage.task.waiting, "alpha", &other), 0);
 }
 END_TEST
 
@@ -356,16 +356,16 @@ static bool candidate_of(const struct kube_object *object, struct candidate *ret
 
     ret->labels = json_path(json, "metadata", "labels", NULL);
     ret->ready = condition_is(proplet->status.conditions, "Ready", CONDITION_TRUE);
-    ret->active = placements_count(stage.shared.placements, "default", ret->name).active;
+    ret->active = placements_count(stage.task.placements, "default", ret->name).active;
     return true;
 }
 
 /* The naive oracle: every Task that waits against every Proplet. */
 static void expect_nobody_waits_in_vain(void)
 {
-    struct object_list tasks = store_list(informer_store(stage.shared.tasks), stage.arena, NULL);
+    struct object_list tasks = store_list(informer_store(stage.task.tasks), stage.arena, NULL);
     struct object_list proplets =
-        store_list(informer_store(stage.shared.proplets), stage.arena, NULL);
+        store_list(informer_store(stage.task.proplets), stage.arena, NULL);
 
     for (size_t i = 0; i < tasks.len; i++) {
         const cJSON *json = kube_object_json(stage.arena, tasks.items[i]);
@@ -387,10 +387,10 @@ static void expect_nobody_waits_in_vain(void)
 static void expect_no_proplet_is_overbooked(void)
 {
     struct object_list proplets =
-        store_list(informer_store(stage.shared.proplets), stage.arena, NULL);
+        store_list(informer_store(stage.task.proplets), stage.arena, NULL);
 
     for (size_t i = 0; i < proplets.len; i++)
-        ck_assert_int_eq(wait_list_kept(stage.shared.waiting, proplets.items[i]->name.name,
+        ck_assert_int_eq(wait_list_kept(stage.task.waiting, proplets.items[i]->name.name,
                                         &proplets.items[i]->name),
                          0);
 }
@@ -401,7 +401,7 @@ START_TEST(nobody_waits_beside_a_proplet_that_would_take_it)
 
     random_state = (uint64_t)_i * 2654435761u + 1;
     if (_i % 2)
-        stage.shared.scheduler = &SCHEDULER_PRIORITY;
+        stage.task.scheduler = &SCHEDULER_PRIORITY;
     for (int round = 0; round < 40; round++) {
         for (int i = below(4); i >= 0; i--) {
             random_task(&tasks);

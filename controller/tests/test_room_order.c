@@ -96,7 +96,7 @@ static void place(int task, int proplet)
 
 static double score(int proplet)
 {
-    if (stage.shared.scheduler == &SCHEDULER_ROUND_ROBIN)
+    if (stage.task.scheduler == &SCHEDULER_ROUND_ROBIN)
         return world.last < 0 ? proplet : (proplet - world.last - 1 + PROPLETS) % PROPLETS;
     return (double)world.proplets[proplet].active / world.proplets[proplet].max;
 }
@@ -296,7 +296,7 @@ START_TEST(same_choices_as_an_oracle_that_compares_all_with_all)
                                                           &SCHEDULER_LEAST_LOADED,
                                                           &SCHEDULER_PRIORITY };
 
-    stage.shared.scheduler = SCHEDULERS[_i % 3];
+    stage.task.scheduler = SCHEDULERS[_i % 3];
     world.random = (uint64_t)_i * 2654435761u + 1;
     for (int i = 0; i < 120; i++) {
         const char *what = event();

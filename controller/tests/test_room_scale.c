@@ -66,7 +66,7 @@ START_TEST(thousands_that_wait_are_not_compared_with_every_proplet)
     int before = compared();
 
     put_tasks((int)tasks);
-    ck_assert_uint_eq(wait_list_len(stage.shared.waiting, "default"), tasks - 2);
+    ck_assert_uint_eq(wait_list_len(stage.task.waiting, "default"), tasks - 2);
     ck_assert_int_le(compared() - before, 5 * PROPLETS);
     ck_assert_uint_le(stage.task_turns, 4 * tasks);
 
@@ -78,7 +78,7 @@ START_TEST(thousands_that_wait_are_not_compared_with_every_proplet)
         stage_run();
     }
     ck_assert_uint_eq(outside.starts, FINISHED + 2);
-    ck_assert_uint_eq(wait_list_len(stage.shared.waiting, "default"), tasks - 2 - FINISHED);
+    ck_assert_uint_eq(wait_list_len(stage.task.waiting, "default"), tasks - 2 - FINISHED);
     ck_assert_int_le(compared() - before, 4 * FINISHED);
     ck_assert_uint_le(stage.task_turns - turns, 8 * FINISHED);
 
@@ -104,7 +104,7 @@ START_TEST(those_who_are_pinned_elsewhere_are_passed_over)
                   arena_printf(stage.arena, PINNED("p-%02d"), 2 + i % (PROPLETS - 2)));
     stage_run();
     put_tasks(TASKS);
-    ck_assert_uint_eq(wait_list_len(stage.shared.waiting, "default"), 2 * TASKS - 2);
+    ck_assert_uint_eq(wait_list_len(stage.task.waiting, "default"), 2 * TASKS - 2);
 
     int before = compared();
     for (int i = 0; i < FINISHED; i++) {

@@ -99,7 +99,7 @@ static void begin(void)
 
 static void check(void)
 {
-    ck_assert_uint_eq(mailbox_len(stage.shared.mailbox), 0);
+    ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_assert_int_eq(stage_active(), str_equal(stage_task_string("phase"), "running"));
 }
 

@@ -1,4 +1,5 @@
-/* What the reconcilers share, as a module: made first, and the broker's connections with it. */
+#include "controller/shared/device_plane.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +7,7 @@
 #include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
-#include "common/kube/kinds.h"
-#include "controller/shared/reconcilers.h"
+#include "controller/shared/options.h"
 
 #define MQTT_KEEP_ALIVE_S 20
 #define MQTT_MAX_QOS1_IN_MAILBOX 4096
@@ -19,8 +19,8 @@ static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 1024,
                                                       .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
                                                       .total_bytes = 64u << 20 };
 
-struct plane {
-    struct shared shared;
+struct self {
+    struct device_plane plane;
     struct module_host *host;
 };
 
@@ -31,21 +31,23 @@ static bool knows_all_tasks(void *ctx)
     return informer_complete(ctx);
 }
 
-static int make_bridge(struct module_host *host, struct shared *shared, struct error *err)
+static int make_bridge(struct module_host *host, struct device_plane *plane, struct error *err)
 {
     const struct controller_settings *settings = host->settings;
+    struct informer *tasks = module_host_informer(host, &KIND_TASK);
+    struct informer *proplets = module_host_informer(host, &KIND_PROPLET);
     char *address;
     struct bridge_options options = {
         .client_id = settings->client_id,
         .qos = (int)settings->mqtt_qos,
         .timeout_ms = (uint32_t)settings->mqtt_timeout_ms,
-        .tasks = informer_store(shared->tasks),
-        .proplets = informer_store(shared->proplets),
-        .fleet = shared->fleet,
-        .attempts = shared->attempts,
-        .mailbox = shared->mailbox,
+        .tasks = informer_store(tasks),
+        .proplets = informer_store(proplets),
+        .fleet = plane->fleet,
+        .attempts = plane->attempts,
+        .mailbox = plane->mailbox,
         .knows_all = knows_all_tasks,
-        .knows_all_ctx = shared->tasks,
+        .knows_all_ctx = tasks,
         .clock = host->clock,
         .connection = { .user_name = settings->client_id,
                         .password = settings->client_key,
@@ -69,8 +71,9 @@ static int make_bridge(struct module_host *host, struct shared *shared, struct e
             return error_set(err, ERROR_INVALID, "--domain-id and --channel-id: too long");
         options.own_channel = channel;
     }
-    shared->bridge = bridge_create(&options);
-    bridge_set_queues(shared->bridge, shared->task_queue, shared->proplet_queue);
+    plane->bridge = bridge_create(&options);
+    bridge_set_queues(plane->bridge, module_host_queue(host, &KIND_TASK),
+                      module_host_queue(host, &KIND_PROPLET));
     return 0;
 }
 
@@ -91,84 +94,69 @@ static void cancel_bridge(void *bridge)
 
 static int check_bridge(void *ctx, char *why, size_t size)
 {
-    const struct plane *plane = ctx;
+    const struct self *self = ctx;
 
-    if (!module_host_is_leader(plane->host))
+    if (!module_host_is_leader(self->host))
         return 1; /* a standby holds no connection */
-    return bridge_connected(plane->shared.bridge, why, size);
+    return bridge_connected(self->plane.bridge, why, size);
 }
 
-static void destroy(void *self)
+static void destroy(void *ctx)
 {
-    struct plane *plane = self;
-    struct shared *shared = &plane->shared;
+    struct self *self = ctx;
+    struct device_plane *plane = &self->plane;
 
-    bridge_destroy(shared->bridge);
-    mailbox_destroy(shared->mailbox);
-    attempts_destroy(shared->attempts);
-    wait_list_destroy(shared->waiting);
-    candidates_destroy(shared->candidates);
-    placements_destroy(shared->placements);
-    refresh_budget_destroy(shared->budget);
-    fleet_destroy(shared->fleet);
-    fleet_brake_destroy(shared->brake);
-    free(plane);
+    bridge_destroy(plane->bridge);
+    mailbox_destroy(plane->mailbox);
+    attempts_destroy(plane->attempts);
+    placements_destroy(plane->placements);
+    refresh_budget_destroy(plane->budget);
+    fleet_brake_destroy(plane->brake);
+    fleet_destroy(plane->fleet);
+    free(self);
 }
 
 static int create(struct module_host *host, void **ret, struct error *err)
 {
-    struct plane *plane = xcalloc(1, sizeof(*plane));
-    struct shared *shared = &plane->shared;
+    struct self *self = xcalloc(1, sizeof(*self));
+    struct device_plane *plane = &self->plane;
     int r = 0;
 
-    plane->host = host;
-    *shared = (struct shared){
-        .settings = host->settings,
-        .clock = host->clock,
-        .timeline = host->timeline,
-        .tasks = module_host_informer(host, &KIND_TASK),
-        .proplets = module_host_informer(host, &KIND_PROPLET),
-        .deployments = module_host_informer(host, &KIND_DEPLOYMENT),
-        .pods = module_host_informer(host, &KIND_POD),
-        .task_jobs = module_host_informer(host, &KIND_JOB),
-        .fleet = fleet_create(),
-        .brake = fleet_brake_create(),
-        .budget = refresh_budget_create(),
-        .placements = placements_create(),
-        .waiting = wait_list_create(),
-        .attempts = attempts_create(),
-        .mailbox = mailbox_create(&MAILBOX_LIMITS),
-        .scheduler = scheduler_by_name(host->settings->scheduler),
-        .task_queue = module_host_queue(host, &KIND_TASK),
-        .proplet_queue = module_host_queue(host, &KIND_PROPLET),
-    };
-    shared->candidates = candidates_create(informer_store(shared->proplets));
+    self->host = host;
+    *plane = (struct device_plane){ .fleet = fleet_create(),
+                                    .brake = fleet_brake_create(),
+                                    .budget = refresh_budget_create(),
+                                    .placements = placements_create(),
+                                    .attempts = attempts_create(),
+                                    .mailbox = mailbox_create(&MAILBOX_LIMITS) };
     if (!str_is_empty(host->settings->mqtt_address))
-        r = make_bridge(host, shared, err);
+        r = make_bridge(host, plane, err);
     if (r < 0) {
-        destroy(plane);
+        destroy(self);
         return r;
     }
-    if (shared->bridge) {
+    if (plane->bridge) {
         const struct runnable mqtt = { .name = "mqtt",
                                        .group = RUN_LEADER,
-                                       .self = shared->bridge,
+                                       .self = plane->bridge,
                                        .start = start_bridge,
                                        .join = join_bridge,
                                        .hurry = cancel_bridge };
 
         manager_add(host->manager, &mqtt);
-        health_add_check(host->health, "mqtt", check_bridge, plane);
+        health_add_check(host->health, "mqtt", check_bridge, self);
     }
-    *ret = plane;
+    *ret = self;
     return 0;
 }
 
-const struct module SHARED_MODULE = { .name = "shared", .create = create, .destroy = destroy };
+const struct module DEVICE_PLANE_MODULE = { .name = "devices",
+                                            .create = create,
+                                            .destroy = destroy };
 
-struct shared *shared_of(const struct module_host *host)
+const struct device_plane *device_plane_of(const struct module_host *host)
 {
-    struct plane *plane = module_host_self(host, &SHARED_MODULE);
+    const struct self *self = module_host_self(host, &DEVICE_PLANE_MODULE);
 
-    return &plane->shared;
+    return &self->plane;
 }

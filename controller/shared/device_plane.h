@@ -1,0 +1,23 @@
+/* What Proplets and Tasks share: what is known of devices and attempts, and the way to the devices. */
+#pragma once
+
+#include "common/runtime/mailbox.h"
+#include "controller/bridge/bridge.h"
+#include "controller/device/fleet_brake.h"
+#include "controller/module/module.h"
+#include "controller/scheduler/placements.h"
+#include "controller/shared/refresh_budget.h"
+
+/* A module of its own, before all kinds; it connects to the broker. */
+struct device_plane {
+    struct fleet *fleet;
+    struct fleet_brake *brake;
+    struct refresh_budget *budget;
+    struct placements *placements;
+    struct attempts *attempts;
+    struct mailbox *mailbox;
+    struct bridge *bridge; /* NULL: no MQTT */
+};
+
+/* For create of the others. */
+const struct device_plane *device_plane_of(const struct module_host *host);
