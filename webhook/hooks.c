@@ -9,6 +9,7 @@
 /* Of the array, which lives as long as the process. */
 static struct arena *arena;
 static struct admission_hook *hooks;
+static size_t hook_count;
 
 /* "/<verb>-<group>-<version>-<kind>", all with dashes and in lower case: as kubebuilder names them. */
 static const char *path_of(const char *verb, const struct kube_kind *kind)
@@ -36,25 +37,30 @@ static const char *const *texts_of(const struct kube_kind *kind)
     return texts;
 }
 
+static struct admission_hook *add_hook(const char *verb, const struct admission *admission)
+{
+    struct admission_hook *hook = &hooks[hook_count++];
+
+    *hook = (struct admission_hook){ .path = path_of(verb, admission->kind),
+                                     .admission = admission,
+                                     .texts = texts_of(admission->kind) };
+    return hook;
+}
+
 static void make_hooks(void)
 {
-    size_t count = 0, len = 0;
+    size_t count = 0;
 
     while (ADMISSION[count].kind)
         count++;
     arena = arena_create();
     hooks = arena_array(arena, struct admission_hook, 2 * count + 1);
-    for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
-        if (rules->apply_defaults)
-            hooks[len++] = (struct admission_hook){ .path = path_of("mutate", rules->kind),
-                                                    .admission = rules,
-                                                    .texts = texts_of(rules->kind) };
+    for (size_t i = 0; i < count; i++) {
+        if (ADMISSION[i].apply_defaults)
+            add_hook("mutate", &ADMISSION[i]);
     }
-    for (const struct admission *rules = ADMISSION; rules->kind; rules++)
-        hooks[len++] = (struct admission_hook){ .path = path_of("validate", rules->kind),
-                                                .admission = rules,
-                                                .texts = texts_of(rules->kind),
-                                                .schema = admission_schema(arena, rules) };
+    for (size_t i = 0; i < count; i++)
+        add_hook("validate", &ADMISSION[i])->schema = admission_schema(arena, &ADMISSION[i]);
 }
 
 const struct admission_hook *admission_hooks(void)

@@ -65,7 +65,7 @@ struct module_host {
     struct elector *elector;    /* NULL: --leader-elect=false */
     struct manager *manager;
     struct health *health;
-    const struct modules *modules; /* of the functions below */
+    struct modules *modules; /* of the functions below */
 };
 
 /* The cache of a kind, which some module has stated. */

@@ -111,8 +111,10 @@ static void watch_sources(struct modules *modules, const struct open_module *ite
     }
 }
 
-int modules_open(struct modules *modules, struct module_host *host, struct error *err)
+int modules_open(struct module_host *host, struct error *err)
 {
+    struct modules *modules = host->modules;
+
     for (; modules->created < modules->len; modules->created++) {
         struct open_module *item = &modules->items[modules->created];
         int r = item->module->create(host, &item->self, err);
@@ -149,9 +151,8 @@ bool modules_all_caches(const struct modules *modules, bool (*is)(struct informe
     return true;
 }
 
-int modules_start(void *self, struct error *err)
+int modules_start(struct modules *modules, struct error *err)
 {
-    struct modules *modules = self;
     int r = 0;
 
     for (size_t i = 0; i < modules->len; i++) {
@@ -165,24 +166,22 @@ int modules_start(void *self, struct error *err)
     return r;
 }
 
-void modules_stop(void *self)
+static void each_controller(struct modules *modules, void (*function)(struct controller *))
 {
-    struct modules *modules = self;
-
     for (size_t i = 0; i < modules->len; i++) {
         if (modules->items[i].controller)
-            controller_stop(modules->items[i].controller);
+            function(modules->items[i].controller);
     }
 }
 
-void modules_join(void *self)
+void modules_stop(struct modules *modules)
 {
-    struct modules *modules = self;
+    each_controller(modules, controller_stop);
+}
 
-    for (size_t i = 0; i < modules->len; i++) {
-        if (modules->items[i].controller)
-            controller_join(modules->items[i].controller);
-    }
+void modules_join(struct modules *modules)
+{
+    each_controller(modules, controller_join);
 }
 
 /* --- what modules ask the host for ------------------------------------------------------------ */

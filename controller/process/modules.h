@@ -5,19 +5,18 @@
 #include "controller/module/module.h"
 #include "controller/process/identities.h"
 
-struct modules;
-/* Everything of MODULES but the modules themselves: caches, and queues that nothing fills. namespaces: of
- * the caches; none: all. */
+/* The caches of MODULES, and controllers whose queues nothing fills yet. */
 struct modules *modules_create(const struct module_host *host, struct watch_loop *watches,
                                const struct identities *identities);
-/* In the order of MODULES; then their sources are subscribed to. < 0: the start-up input is unusable. */
-int modules_open(struct modules *modules, struct module_host *host, struct error *err) MUST_CHECK;
+/* Creates host->modules in the order of MODULES; then their sources are subscribed to. < 0: the start-up
+ * input is unusable. */
+int modules_open(struct module_host *host, struct error *err) MUST_CHECK;
 /* After the watches have stopped. */
 void modules_destroy(struct modules *modules);
 
 bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer));
 
-/* For the manager; self: struct modules. */
-int modules_start(void *self, struct error *err);
-void modules_stop(void *self);
-void modules_join(void *self);
+/* This replica leads: tells the modules, and starts their controllers. */
+int modules_start(struct modules *modules, struct error *err) MUST_CHECK;
+void modules_stop(struct modules *modules); /* no new work */
+void modules_join(struct modules *modules); /* what was under way is done */

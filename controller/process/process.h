@@ -17,7 +17,6 @@ struct process {
     struct identities *identities; /* of the modules, and of certificates */
     struct watch_loop *watches;
     struct certificates *certificates; /* NULL: --manage-webhook-certificates=false */
-    struct modules *modules;
     struct module_host host;
 };
 
@@ -26,13 +25,5 @@ struct process {
 int process_create(struct process *process, struct error *err) MUST_CHECK;
 void process_destroy(struct process *process);
 
-/* Hands everything that starts and stops to the manager, in order (process_run.c): what modules need
- * before they are opened, then the rest. */
-void process_add_runnables(struct process *process);
-void process_add_leader_runnables(struct process *process);
-/* Lease thread; ctx: struct process *. */
-void process_lease_started(void *ctx);
-void process_lease_ended(void *ctx, const char *why);
-/* Answers of /readyz. */
-health_check_fn process_check_caches;
-health_check_fn process_check_lease; /* with an elector only */
+/* For readyz; with an elector only. ctx: struct process. */
+health_check_fn process_check_lease;

@@ -25,3 +25,7 @@ struct proplet_deps {
 /* self: struct proplet_deps. */
 reconcile_fn proplet_reconcile;
 map_fn proplet_map_proplet; /* itself, and who has the same identity or channel */
+
+/* GET /debug/proplets?namespace=&name=: the live values of one Proplet, which the API has only now and
+ * then. ctx: struct proplet_deps. */
+health_page_fn proplet_debug_page;

@@ -2,7 +2,6 @@
 #include "common/api/kinds.h"
 #include "common/kube/kinds.h"
 #include "controller/cache/indexes.h"
-#include "controller/proplet/debug_page.h"
 #include "controller/proplet/proplet_pods.h"
 #include "controller/shared/device_plane.h"
 #include "controller/workload/workload.h"
@@ -55,7 +54,7 @@ static int create(struct module_host *host, void **ret, struct error *err UNUSED
         .task_queue = module_host_queue(host, &KIND_TASK),
     };
     if (host->settings->debug_endpoint)
-        health_add_page(host->health, "/debug/proplets", debug_proplets_page, deps);
+        health_add_page(host->health, "/debug/proplets", proplet_debug_page, deps);
     *ret = deps;
     return 0;
 }

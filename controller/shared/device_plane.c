@@ -1,11 +1,9 @@
 #include "controller/shared/device_plane.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/api/kinds.h"
-#include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "controller/shared/options.h"
 
@@ -18,11 +16,6 @@ static_assert((64u << 20) / 2 >= MQTT_BATCH_BYTES + RESULT_MAX_SENT, "a batch fi
 static const struct mailbox_limits MAILBOX_LIMITS = { .key_messages = 1024,
                                                       .total_messages = MQTT_MAX_QOS1_IN_MAILBOX,
                                                       .total_bytes = 64u << 20 };
-
-struct self {
-    struct device_plane plane;
-    struct module_host *host;
-};
 
 /* Of every namespace: one that may not be listed yet has Tasks that the cache lacks, and so has a list
  * in which one could not be read. */
@@ -94,17 +87,14 @@ static void cancel_bridge(void *bridge)
 
 static int check_bridge(void *ctx, char *why, size_t size)
 {
-    const struct self *self = ctx;
-
-    if (!module_host_is_leader(self->host))
+    if (!module_host_is_leader(ctx))
         return 1; /* a standby holds no connection */
-    return bridge_connected(self->plane.bridge, why, size);
+    return bridge_connected(device_plane_of(ctx)->bridge, why, size);
 }
 
-static void destroy(void *ctx)
+static void destroy(void *self)
 {
-    struct self *self = ctx;
-    struct device_plane *plane = &self->plane;
+    struct device_plane *plane = self;
 
     bridge_destroy(plane->bridge);
     mailbox_destroy(plane->mailbox);
@@ -113,16 +103,13 @@ static void destroy(void *ctx)
     refresh_budget_destroy(plane->budget);
     fleet_brake_destroy(plane->brake);
     fleet_destroy(plane->fleet);
-    free(self);
 }
 
 static int create(struct module_host *host, void **ret, struct error *err)
 {
-    struct self *self = xcalloc(1, sizeof(*self));
-    struct device_plane *plane = &self->plane;
+    struct device_plane *plane = arena_new(host->arena, struct device_plane);
     int r = 0;
 
-    self->host = host;
     *plane = (struct device_plane){ .fleet = fleet_create(),
                                     .brake = fleet_brake_create(),
                                     .budget = refresh_budget_create(),
@@ -132,7 +119,7 @@ static int create(struct module_host *host, void **ret, struct error *err)
     if (!str_is_empty(host->settings->mqtt_address))
         r = make_bridge(host, plane, err);
     if (r < 0) {
-        destroy(self);
+        destroy(plane);
         return r;
     }
     if (plane->bridge) {
@@ -144,9 +131,9 @@ static int create(struct module_host *host, void **ret, struct error *err)
                                        .hurry = cancel_bridge };
 
         manager_add(host->manager, &mqtt);
-        health_add_check(host->health, "mqtt", check_bridge, self);
+        health_add_check(host->health, "mqtt", check_bridge, host);
     }
-    *ret = self;
+    *ret = plane;
     return 0;
 }
 
@@ -156,7 +143,5 @@ const struct module DEVICE_PLANE_MODULE = { .name = "devices",
 
 const struct device_plane *device_plane_of(const struct module_host *host)
 {
-    const struct self *self = module_host_self(host, &DEVICE_PLANE_MODULE);
-
-    return &self->plane;
+    return module_host_self(host, &DEVICE_PLANE_MODULE);
 }

@@ -1,5 +1,3 @@
-#include "controller/proplet/debug_page.h"
-
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -59,7 +57,7 @@ static void add_identity(void *ctx, const char *client_id, const char *identity)
     add_device(page->deps, page->arena, identity, device);
 }
 
-int debug_proplets_page(void *ctx, struct arena *arena, const char *query, const char **ret_body)
+int proplet_debug_page(void *ctx, struct arena *arena, const char *query, const char **ret_body)
 {
     const struct proplet_deps *deps = ctx;
     struct kube_name name;
