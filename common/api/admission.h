@@ -1,5 +1,4 @@
-/* Defaults and validators of each kind, as the webhook and the standalone server apply them to a
- * write. */
+/* Defaults and rules of each kind, for the webhook and the standalone server. */
 #pragma once
 
 #include "common/api/default.h"

@@ -43,7 +43,7 @@ struct coordinator_options {
     struct workqueue *task_queue; /* whose names are woken */
     struct model_cache *cache;    /* of the models that are sent */
     size_t max_update;            /* that the model store takes */
-    bool (*leads)(void *ctx);     /* false: every request is told 503 */
+    bool (*leads)(void *ctx);     /* false: the answer to every request is 503 */
     void *leads_ctx;
 };
 struct coordinator;

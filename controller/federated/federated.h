@@ -1,4 +1,4 @@
-/* FederatedJobs and TrainingRounds: what their reconcilers use, and whom a change wakes. */
+/* The reconcilers of FederatedJobs and TrainingRounds, and the objects that a change wakes. */
 #pragma once
 
 #include "controller/federated/gone_scopes.h"

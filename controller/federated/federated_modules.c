@@ -137,7 +137,7 @@ static void make_coordinator(struct module_host *host, struct traininground_deps
         .task_queue = module_host_queue(host, &KIND_TASK),
         .cache = deps->cache,
         .max_update = model_store_max_bytes(deps->models),
-        .leads = module_host_leads, /* before, nobody would store what comes */
+        .leads = module_host_leads, /* a standby does not store updates */
         .leads_ctx = host,
     };
 

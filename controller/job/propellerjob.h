@@ -1,4 +1,4 @@
-/* PropellerJobs: their reconciler, how Tasks find them in the cache, and whom a change wakes. */
+/* The reconciler of PropellerJobs, their indexes, and the objects that a change wakes. */
 #pragma once
 
 #include "controller/task/owner.h"
@@ -11,7 +11,7 @@ struct job_deps {
 
 /* self: struct job_deps. */
 reconcile_fn propellerjob_reconcile;
-map_fn propellerjob_map_task;     /* a Task came, went, ended, began anew: the jobs that count it */
+map_fn propellerjob_map_task; /* a Task came, went, ended or restarted: the jobs that count it */
 map_fn propellerjob_map_to_tasks; /* a job gives its Tasks another order, or ended: its Tasks */
 
 /*

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* One line a module. What others use stands before them. */
+/* One line for each module, behind the modules that it uses. */
 #define EACH_MODULE(MODULE)                                                                        \
     MODULE(DEVICE_PLANE)                                                                           \
     MODULE(PROPLET)                                                                                \

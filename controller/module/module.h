@@ -1,4 +1,4 @@
-/* What the process needs to know about a kind, and what a kind may ask of the process. */
+/* A module tells the process about a kind; the host gives the module its parts of the process. */
 #pragma once
 
 #include "common/base/timeline.h"
@@ -11,18 +11,19 @@ struct controller_settings;
 struct module_host;
 struct modules;
 
-/* Objects that are kept in memory. Modules that use the same kind share one cache: each states the
- * same watch, and adds its own indexes. */
+/* Objects that are kept in memory. Modules that use the same kind share one cache. It is watched as the
+ * first of them states; each adds its own indexes. */
 struct module_cache {
     struct watch_options watch;
     void (*add_indexes)(struct store *store); /* may be NULL */
 };
 
-/* What makes objects be reconciled. */
+/* Changes of one kind that cause objects to be reconciled. */
 struct module_source {
-    const struct kube_kind *kind;  /* changes of this cache; any module may have stated it */
-    map_fn *map;                   /* self: the module's */
-    const struct kube_kind *wakes; /* the kind whose names map queues; NULL: the module's own */
+    const struct kube_kind *kind; /* of a cache that any module has stated */
+    map_fn *map;                  /* with self of this module */
+    const struct kube_kind
+        *wakes; /* the kind of the names that map queues; NULL: the module's own */
 };
 
 /*
@@ -33,7 +34,7 @@ struct module_source {
  */
 struct module {
     const char
-        *name; /* in --workers, metrics and logs; its ServiceAccount is "<name>-controller" */
+        *name; /* in --workers, metrics and logs; the ServiceAccount is "<name>-controller" */
     const struct kube_kind *kind;
     unsigned workers;                    /* parallel reconciles, if --workers does not say */
     const struct module_cache *caches;   /* ended by one without a kind; NULL: none */
@@ -54,8 +55,8 @@ struct module {
 extern const struct module *const MODULES[];
 #define MODULES_MAX 16
 
-/* What the process offers; it outlives the modules. Runnables, readiness checks and pages are added to
- * manager and health by create. */
+/* The parts of the process that modules use; it outlives them. create adds runnables to manager, and
+ * readiness checks and pages to health. */
 struct module_host {
     const struct controller_settings *settings;
     struct arena *arena; /* of the process */

@@ -34,7 +34,7 @@ static void join_health(void *self)
     health_stop(((struct process *)self)->host.health);
 }
 
-/* What a burst of work needed and nobody uses any more goes. */
+/* Frees the connections and the memory of a burst of work. */
 static void rest(void *self)
 {
     struct process *process = self;
@@ -126,7 +126,7 @@ static void join_modules(void *self)
     modules_join(((struct process *)self)->host.modules);
 }
 
-/* What a request or a publish was about is done again by the next leader. */
+/* The next leader repeats the work of requests that are cancelled here. */
 static void hurry_requests(void *self)
 {
     struct process *process = self;

@@ -1,4 +1,4 @@
-/* Proplets: what their reconciler uses, and whom a change wakes. */
+/* The reconciler of Proplets, and the objects that a change wakes. */
 #pragma once
 
 #include "controller/bridge/bridge.h"

@@ -1,4 +1,4 @@
-/* What Proplets and Tasks share: what is known of devices and attempts, and the way to the devices. */
+/* The state that Proplets and Tasks share: devices, attempts, and the connections to the broker. */
 #pragma once
 
 #include "common/runtime/mailbox.h"

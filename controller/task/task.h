@@ -1,4 +1,4 @@
-/* Tasks: what their reconciler uses, and whom a change wakes. */
+/* The reconciler of Tasks, and the objects that a change wakes. */
 #pragma once
 
 #include "common/runtime/mailbox.h"
@@ -32,7 +32,7 @@ struct task_deps {
 /* self: struct task_deps. */
 reconcile_fn task_reconcile;
 map_fn task_map_task;
-map_fn task_map_proplet; /* whom of the Tasks does it concern */
+map_fn task_map_proplet; /* a Proplet changed: the Tasks that it concerns */
 
 health_check_fn task_check_rights; /* ctx: struct task_deps; for readyz */
 

@@ -40,7 +40,7 @@ void bridge_channel_remove(struct bridge *bridge UNUSED, const char *channel UNU
 {
 }
 
-/* What a process does with its bridge: not called here, but modules refer to it. */
+/* The process calls these, a stage does not; modules refer to them. */
 struct bridge *bridge_create(const struct bridge_options *options UNUSED)
 {
     return NULL;

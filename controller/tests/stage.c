@@ -58,7 +58,7 @@ static struct {
     size_t timer_count;
 } process;
 
-/* What is reconciled here; ctx: the kind. */
+/* Tells the modules of this stage; ctx: the kind. */
 static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
     const struct staged staged[] = {
@@ -185,6 +185,32 @@ static void list_what_was_made(void)
     list_kinds(WORKLOADS, ARRAY_LEN(WORKLOADS));
 }
 
+static void make_others(const struct task_deps *task)
+{
+    stage.job = (struct job_deps){
+        .timeline = task->timeline,
+        .tasks = task->tasks,
+        .jobs = stage_cache(&KIND_PROPELLERJOB),
+    };
+    stage.proplet = (struct proplet_deps){
+        .settings = task->settings,
+        .clock = task->clock,
+        .timeline = task->timeline,
+        .tasks = task->tasks,
+        .proplets = task->proplets,
+        .deployments = task->deployments,
+        .statefulsets = stage_cache(&KIND_STATEFULSET),
+        .pods = task->pods,
+        .fleet = task->fleet,
+        .brake = task->brake,
+        .budget = task->budget,
+        .placements = task->placements,
+        .attempts = task->attempts,
+        .bridge = task->bridge,
+        .task_queue = task->task_queue,
+    };
+}
+
 static void start_process(void)
 {
     const struct mailbox_limits limits = { 16, 16, 1 << 20 };
@@ -218,28 +244,7 @@ static void start_process(void)
         .task_queue = workqueue_create("task", &stage.clock.clock),
         .proplet_queue = workqueue_create("proplet", &stage.clock.clock),
     };
-    stage.job = (struct job_deps){
-        .timeline = task->timeline,
-        .tasks = task->tasks,
-        .jobs = stage_cache(&KIND_PROPELLERJOB),
-    };
-    stage.proplet = (struct proplet_deps){
-        .settings = task->settings,
-        .clock = task->clock,
-        .timeline = task->timeline,
-        .tasks = task->tasks,
-        .proplets = task->proplets,
-        .deployments = task->deployments,
-        .statefulsets = stage_cache(&KIND_STATEFULSET),
-        .pods = task->pods,
-        .fleet = task->fleet,
-        .brake = task->brake,
-        .budget = task->budget,
-        .placements = task->placements,
-        .attempts = task->attempts,
-        .bridge = task->bridge,
-        .task_queue = task->task_queue,
-    };
+    make_others(task);
     task_owners_add(&stage.task.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
     task->candidates = candidates_create(informer_store(task->proplets));
     stage_federated_start();

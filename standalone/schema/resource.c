@@ -78,18 +78,16 @@ static const char *definition_name(struct arena *arena, const struct kube_kind *
     return arena_printf(arena, "%s.%s.%s", reversed, kind->version, kind->kind);
 }
 
-static int set_admission(struct resource *resource, struct error *err)
+/* A kind without rules has its schema alone. */
+static void set_admission(struct resource *resource)
 {
-    const struct admission *rules = ADMISSION;
-
-    while (rules->kind && !str_equal(rules->kind->plural, resource->kind.plural))
-        rules++;
-    if (!rules->kind)
-        return error_set(err, ERROR_INVALID, "no rules for '%s'", resource->kind.plural);
-    resource->apply_defaults = rules->apply_defaults;
-    resource->validate = rules->validate;
-    resource->validate_status = rules->validate_status;
-    return 0;
+    for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
+        if (!str_equal(rules->kind->plural, resource->kind.plural))
+            continue;
+        resource->apply_defaults = rules->apply_defaults;
+        resource->validate = rules->validate;
+        resource->validate_status = rules->validate_status;
+    }
 }
 
 /* metadata of the schema is what every object has there. */
@@ -133,11 +131,9 @@ static int add_custom(struct resources *resources, const cJSON *crd, struct erro
     resource->definition = definition_name(resources->arena, &resource->kind);
     add_columns(resources->arena, resource, version);
 
-    int r = set_admission(resource, err);
-    if (r == 0)
-        r = set_schema(resources, resource, version, err);
+    set_admission(resource);
     resources->len++;
-    return r;
+    return set_schema(resources, resource, version, err);
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
