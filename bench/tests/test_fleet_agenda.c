@@ -18,6 +18,8 @@ static void tear_down(void)
     agenda_destroy(agenda);
 }
 
+TEST_GROUP("agenda", set_up, tear_down);
+
 static void add(int64_t at_ms, uint32_t device)
 {
     agenda_add(agenda, (struct due){ .at_ms = at_ms, .device = device, .id = xstrdup("id") });
@@ -33,7 +35,7 @@ static uint32_t take(int64_t now_ms)
     return due.device;
 }
 
-START_TEST(nothing_comes_before_its_time)
+TEST(nothing_comes_before_its_time)
 {
     ck_assert_int_eq(agenda_next_ms(agenda), INT64_MAX);
     add(10, 1);
@@ -42,18 +44,16 @@ START_TEST(nothing_comes_before_its_time)
     ck_assert_uint_eq(take(10), 1);
     ck_assert_uint_eq(take(10), 0);
 }
-END_TEST
 
-START_TEST(what_is_due_at_one_time_comes_in_the_order_of_adding)
+TEST(what_is_due_at_one_time_comes_in_the_order_of_adding)
 {
     for (uint32_t i = 1; i <= 100; i++)
         add(5, i);
     for (uint32_t i = 1; i <= 100; i++)
         ck_assert_uint_eq(take(5), i);
 }
-END_TEST
 
-START_TEST(earlier_times_come_first_whatever_the_order_of_adding)
+TEST(earlier_times_come_first_whatever_the_order_of_adding)
 {
     enum { ITEMS = 5000 };
     uint64_t random = 3;
@@ -67,18 +67,4 @@ START_TEST(earlier_times_come_first_whatever_the_order_of_adding)
         ck_assert_uint_ne(take(INT64_MAX), 0);
     }
     ck_assert_uint_eq(agenda_len(agenda), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fleet: agenda");
-    TCase *tcase = tcase_create("agenda");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, nothing_comes_before_its_time);
-    tcase_add_test(tcase, what_is_due_at_one_time_comes_in_the_order_of_adding);
-    tcase_add_test(tcase, earlier_times_come_first_whatever_the_order_of_adding);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

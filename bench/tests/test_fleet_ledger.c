@@ -19,7 +19,9 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
-START_TEST(id_that_runs_is_ignored_and_a_finished_one_runs_again)
+TEST_GROUP("ledger", set_up, tear_down);
+
+TEST(id_that_runs_is_ignored_and_a_finished_one_runs_again)
 {
     ck_assert_int_eq(ledger_start(ledger, "a", 1, &run), LEDGER_RUN);
     ck_assert_int_eq(ledger_start(ledger, "a", 1, &run), LEDGER_IGNORE);
@@ -39,9 +41,8 @@ START_TEST(id_that_runs_is_ignored_and_a_finished_one_runs_again)
     ck_assert_uint_eq(counts.running, 1);
     ck_assert_uint_eq(counts.elsewhere, 0);
 }
-END_TEST
 
-START_TEST(id_on_a_second_device_is_told)
+TEST(id_on_a_second_device_is_told)
 {
     ck_assert_int_eq(ledger_start(ledger, "a", 1, &run), LEDGER_RUN);
     ck_assert_int_eq(ledger_start(ledger, "a", 2, &run), LEDGER_IGNORE);
@@ -51,9 +52,8 @@ START_TEST(id_on_a_second_device_is_told)
     ck_assert_uint_eq(ledger_counts(ledger).elsewhere, 2);
     ck_assert_uint_eq(ledger_counts(ledger).repeated, 0);
 }
-END_TEST
 
-START_TEST(second_answer_of_an_id_counts_as_an_answer_only)
+TEST(second_answer_of_an_id_counts_as_an_answer_only)
 {
     ck_assert_int_eq(ledger_start(ledger, "a", 1, &run), LEDGER_RUN);
     ledger_answer(ledger, "a");
@@ -62,9 +62,8 @@ START_TEST(second_answer_of_an_id_counts_as_an_answer_only)
     ck_assert_uint_eq(ledger_counts(ledger).answered, 1);
     ck_assert_uint_eq(ledger_counts(ledger).answers, 3);
 }
-END_TEST
 
-START_TEST(lost_start_does_not_run_and_may_come_again)
+TEST(lost_start_does_not_run_and_may_come_again)
 {
     ck_assert_int_eq(ledger_start(ledger, "a", 1, &run), LEDGER_RUN);
     ledger_lose(ledger, "a");
@@ -73,9 +72,8 @@ START_TEST(lost_start_does_not_run_and_may_come_again)
     ck_assert_uint_eq(run, 2);
     ck_assert_uint_eq(ledger_counts(ledger).lost, 1);
 }
-END_TEST
 
-START_TEST(no_more_ids_than_allowed_and_the_known_ones_go_on)
+TEST(no_more_ids_than_allowed_and_the_known_ones_go_on)
 {
     struct ledger *small = ledger_create(2);
 
@@ -88,10 +86,9 @@ START_TEST(no_more_ids_than_allowed_and_the_known_ones_go_on)
     ck_assert_uint_eq(ledger_counts(small).stopped, 1);
     ledger_destroy(small);
 }
-END_TEST
 
 /* Against a plain array, through several growths. */
-START_TEST(same_as_an_array_that_is_searched)
+TEST(same_as_an_array_that_is_searched)
 {
     enum { IDS = 3000 };
     static struct {
@@ -122,21 +119,4 @@ START_TEST(same_as_an_array_that_is_searched)
     }
     ck_assert_uint_eq(ledger_counts(ledger).ids, known);
     ck_assert_uint_eq(ledger_counts(ledger).running, running);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fleet: ledger");
-    TCase *tcase = tcase_create("ledger");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, id_that_runs_is_ignored_and_a_finished_one_runs_again);
-    tcase_add_test(tcase, id_on_a_second_device_is_told);
-    tcase_add_test(tcase, second_answer_of_an_id_counts_as_an_answer_only);
-    tcase_add_test(tcase, lost_start_does_not_run_and_may_come_again);
-    tcase_add_test(tcase, no_more_ids_than_allowed_and_the_known_ones_go_on);
-    tcase_add_test(tcase, same_as_an_array_that_is_searched);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -20,6 +20,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("settings", set_up, tear_down);
+
 static int parse(const char *const *arguments)
 {
     char *argv[MAX_ARGUMENTS + 1] = { arena_strdup(arena, "fleet") };
@@ -30,7 +32,7 @@ static int parse(const char *const *arguments)
     return fleet_settings_parse(arena, argc, argv, &settings, &err);
 }
 
-START_TEST(broker_domain_and_channel_are_enough)
+TEST(broker_domain_and_channel_are_enough)
 {
     static const char *const ARGUMENTS[MAX_ARGUMENTS] = { NEEDED };
 
@@ -42,9 +44,8 @@ START_TEST(broker_domain_and_channel_are_enough)
     ck_assert_int_eq(settings.swarm.alive_ms, 10000);
     ck_assert_str_eq(settings.links.prefix, "device");
 }
-END_TEST
 
-START_TEST(last_wills_need_a_connection_a_device)
+TEST(last_wills_need_a_connection_a_device)
 {
     static const char *const ARGUMENTS[MAX_ARGUMENTS] = { NEEDED, "--last-wills", "--devices",
                                                           "500" };
@@ -52,7 +53,6 @@ START_TEST(last_wills_need_a_connection_a_device)
     ck_assert_int_eq(parse(ARGUMENTS), 0);
     ck_assert_int_eq(settings.links.count, 500);
 }
-END_TEST
 
 static const struct {
     const char *arguments[MAX_ARGUMENTS];
@@ -70,22 +70,8 @@ static const struct {
     { { NEEDED, "--password-file", "/dev/null" }, "--password-file: '/dev/null' is empty" },
 };
 
-START_TEST(unusable_flag_is_named)
+TEST_EACH(unusable_flag_is_named, WRONG)
 {
     ck_assert_int_eq(parse(WRONG[_i].arguments), -ERROR_INVALID);
     ck_assert_str_eq(err.message, WRONG[_i].message);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fleet: settings");
-    TCase *tcase = tcase_create("settings");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, broker_domain_and_channel_are_enough);
-    tcase_add_test(tcase, last_wills_need_a_connection_a_device);
-    tcase_add_loop_test(tcase, unusable_flag_is_named, 0, (int)ARRAY_LEN(WRONG));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

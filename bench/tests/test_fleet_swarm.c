@@ -67,6 +67,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("swarm", set_up, tear_down);
+
 static void pass(int64_t ms)
 {
     swarm_advance(swarm, BEGIN_MS + ms, SIZE_MAX);
@@ -93,7 +95,7 @@ static void stop(const char *id)
     swarm_stop(swarm, text, strlen(text));
 }
 
-START_TEST(every_device_says_once_an_interval_that_it_is_alive)
+TEST(every_device_says_once_an_interval_that_it_is_alive)
 {
     begin();
     pass(0);
@@ -110,9 +112,8 @@ START_TEST(every_device_says_once_an_interval_that_it_is_alive)
     ck_assert_uint_eq(said.metrics, 0);
     ck_assert_uint_eq(swarm_counts(swarm).heartbeats, 40);
 }
-END_TEST
 
-START_TEST(hundred_thousand_devices_are_spread_evenly_over_the_interval)
+TEST(hundred_thousand_devices_are_spread_evenly_over_the_interval)
 {
     settings.devices = 100000;
     settings.alive_ms = 10000;
@@ -125,9 +126,8 @@ START_TEST(hundred_thousand_devices_are_spread_evenly_over_the_interval)
         ck_assert_uint_eq(said.metrics, 5000);
     }
 }
-END_TEST
 
-START_TEST(start_is_answered_after_the_delay_by_the_device_that_it_is_for)
+TEST(start_is_answered_after_the_delay_by_the_device_that_it_is_for)
 {
     begin();
     start("a");
@@ -142,9 +142,8 @@ START_TEST(start_is_answered_after_the_delay_by_the_device_that_it_is_for)
     ck_assert(cJSON_IsNull(json_get(said.result, "error")));
     ck_assert_uint_eq(swarm_counts(swarm).ledger.answered, 1);
 }
-END_TEST
 
-START_TEST(running_start_is_sampled_until_it_ends)
+TEST(running_start_is_sampled_until_it_ends)
 {
     settings.samples = true;
     settings.result_ms = 25000;
@@ -160,9 +159,8 @@ START_TEST(running_start_is_sampled_until_it_ends)
     ck_assert_uint_eq(said.samples, 3);
     ck_assert_uint_eq(said.results, 1);
 }
-END_TEST
 
-START_TEST(repeated_start_is_ignored_while_it_runs_and_runs_again_afterwards)
+TEST(repeated_start_is_ignored_while_it_runs_and_runs_again_afterwards)
 {
     begin();
     start("a");
@@ -175,9 +173,8 @@ START_TEST(repeated_start_is_ignored_while_it_runs_and_runs_again_afterwards)
     ck_assert_uint_eq(swarm_counts(swarm).ledger.repeated, 1);
     ck_assert_uint_eq(swarm_counts(swarm).ledger.answered, 1);
 }
-END_TEST
 
-START_TEST(stop_answers_at_once_with_an_error_and_nothing_follows)
+TEST(stop_answers_at_once_with_an_error_and_nothing_follows)
 {
     begin();
     start("a");
@@ -191,12 +188,11 @@ START_TEST(stop_answers_at_once_with_an_error_and_nothing_follows)
     ck_assert_uint_eq(said.results, 1);
     ck_assert_uint_eq(swarm_counts(swarm).ledger.stopped, 1);
 }
-END_TEST
 
 static const char *const NOBODY[] = { "device-0",  "device-11", "device-03", "device-",
                                       "device-3x", "other-3",   "device-+3", "" };
 
-START_TEST(start_for_somebody_else_is_counted_and_not_answered)
+TEST_EACH(start_for_somebody_else_is_counted_and_not_answered, NOBODY)
 {
     begin();
     ck_assert_int_eq(start_at(0, "a", NOBODY[_i]), 0);
@@ -204,7 +200,6 @@ START_TEST(start_for_somebody_else_is_counted_and_not_answered)
     ck_assert_uint_eq(said.results, 0);
     ck_assert_uint_eq(swarm_counts(swarm).unknown, 1);
 }
-END_TEST
 
 static const char *const UNREADABLE[] = {
     "",
@@ -216,7 +211,7 @@ static const char *const UNREADABLE[] = {
     "{\"id\":\"a\\\"b\",\"proplet_id\":\"device-3\"}",
 };
 
-START_TEST(start_that_cannot_be_read_is_counted)
+TEST_EACH(start_that_cannot_be_read_is_counted, UNREADABLE)
 {
     struct error err = { 0 };
 
@@ -224,9 +219,8 @@ START_TEST(start_that_cannot_be_read_is_counted)
     ck_assert_int_eq(swarm_start(swarm, BEGIN_MS, UNREADABLE[_i], strlen(UNREADABLE[_i]), &err), 0);
     ck_assert_uint_eq(swarm_counts(swarm).malformed, 1);
 }
-END_TEST
 
-START_TEST(more_ids_than_allowed_are_an_error_that_names_the_flag)
+TEST(more_ids_than_allowed_are_an_error_that_names_the_flag)
 {
     const char *text = "{\"id\":\"b\",\"proplet_id\":\"device-3\"}";
     struct error err = { 0 };
@@ -237,7 +231,6 @@ START_TEST(more_ids_than_allowed_are_an_error_that_names_the_flag)
     ck_assert_int_eq(swarm_start(swarm, BEGIN_MS, text, strlen(text), &err), -ERROR_TOO_LARGE);
     ck_assert_str_eq(err.message, "more than 1 ids: see --max-ids");
 }
-END_TEST
 
 /* Of 10,000 starts within what chance allows: four standard deviations are 2 %. */
 static void start_many(void)
@@ -247,7 +240,7 @@ static void start_many(void)
     pass(1000);
 }
 
-START_TEST(faults_meet_the_part_of_the_ids_that_was_asked_for)
+TEST(faults_meet_the_part_of_the_ids_that_was_asked_for)
 {
     settings.lost_percent = 30;
     settings.duplicate_percent = 20;
@@ -260,9 +253,8 @@ START_TEST(faults_meet_the_part_of_the_ids_that_was_asked_for)
     ck_assert_uint_ge(counts.answers - counts.answered, counts.answered / 5 - 200);
     ck_assert_uint_le(counts.answers - counts.answered, counts.answered / 5 + 200);
 }
-END_TEST
 
-START_TEST(late_results_come_later_and_the_same_ones_again_with_the_same_seed)
+TEST(late_results_come_later_and_the_same_ones_again_with_the_same_seed)
 {
     uint64_t punctual;
 
@@ -282,9 +274,8 @@ START_TEST(late_results_come_later_and_the_same_ones_again_with_the_same_seed)
     start_many();
     ck_assert_uint_eq(said.results, punctual);
 }
-END_TEST
 
-START_TEST(mute_devices_say_nothing_any_more)
+TEST(mute_devices_say_nothing_any_more)
 {
     settings.mute_devices = 4;
     settings.mute_after_ms = 2000;
@@ -300,39 +291,12 @@ START_TEST(mute_devices_say_nothing_any_more)
     ck_assert_uint_eq(said.results, 1);
     ck_assert_uint_eq(said.device, 5);
 }
-END_TEST
 
-START_TEST(no_more_messages_at_once_than_asked_for)
+TEST(no_more_messages_at_once_than_asked_for)
 {
     begin();
     swarm_advance(swarm, BEGIN_MS + 10000, 7);
     ck_assert_uint_eq(said.alive, 7);
     pass(10000);
     ck_assert_uint_eq(said.alive, 101);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fleet: swarm");
-    TCase *tcase = tcase_create("swarm");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, every_device_says_once_an_interval_that_it_is_alive);
-    tcase_add_test(tcase, hundred_thousand_devices_are_spread_evenly_over_the_interval);
-    tcase_add_test(tcase, start_is_answered_after_the_delay_by_the_device_that_it_is_for);
-    tcase_add_test(tcase, running_start_is_sampled_until_it_ends);
-    tcase_add_test(tcase, repeated_start_is_ignored_while_it_runs_and_runs_again_afterwards);
-    tcase_add_test(tcase, stop_answers_at_once_with_an_error_and_nothing_follows);
-    tcase_add_loop_test(tcase, start_for_somebody_else_is_counted_and_not_answered, 0,
-                        (int)ARRAY_LEN(NOBODY));
-    tcase_add_loop_test(tcase, start_that_cannot_be_read_is_counted, 0, (int)ARRAY_LEN(UNREADABLE));
-    tcase_add_test(tcase, more_ids_than_allowed_are_an_error_that_names_the_flag);
-    tcase_add_test(tcase, faults_meet_the_part_of_the_ids_that_was_asked_for);
-    tcase_add_test(tcase, late_results_come_later_and_the_same_ones_again_with_the_same_seed);
-    tcase_add_test(tcase, mute_devices_say_nothing_any_more);
-    tcase_add_test(tcase, no_more_messages_at_once_than_asked_for);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

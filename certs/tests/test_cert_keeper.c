@@ -39,6 +39,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("cert_keeper", setup, teardown);
+
 static int64_t now_us(void)
 {
     return clock_wall_us(&clock.clock);
@@ -80,7 +82,7 @@ static void note_served(void)
     served[served_count++].replaced_us = INT64_MAX;
 }
 
-START_TEST(the_first_run_makes_everything_and_the_second_nothing)
+TEST(the_first_run_makes_everything_and_the_second_nothing)
 {
     struct cert_result result = keep();
 
@@ -96,10 +98,9 @@ START_TEST(the_first_run_makes_everything_and_the_second_nothing)
     ck_assert_uint_eq(result.done_count, 0);
     ck_assert_uint_eq(memory.writes, writes);
 }
-END_TEST
 
 /* Woken only when the plan said so. */
-START_TEST(over_three_authorities_everything_that_is_served_is_trusted)
+TEST(over_three_authorities_everything_that_is_served_is_trusted)
 {
     unsigned authorities = 0;
 
@@ -120,11 +121,10 @@ START_TEST(over_three_authorities_everything_that_is_served_is_trusted)
     }
     ck_assert_uint_gt(served_count, 5);
 }
-END_TEST
 
 /* Each write fails once, before or after it was done; the next run goes on. */
 #define FAILING_WRITES 9
-START_TEST(a_run_that_was_broken_off_is_completed_by_the_next)
+TEST_TIMES(a_run_that_was_broken_off_is_completed_by_the_next, FAILING_WRITES)
 {
     struct error err = { 0 };
     struct cert_result result;
@@ -146,9 +146,8 @@ START_TEST(a_run_that_was_broken_off_is_completed_by_the_next)
         fake_clock_advance(&clock, (result.plan.next_us - now_us()) / 1000);
     }
 }
-END_TEST
 
-START_TEST(what_is_deleted_or_emptied_is_put_back)
+TEST(what_is_deleted_or_emptied_is_put_back)
 {
     keep();
     const char *cert = memory.leaf.cert;
@@ -175,9 +174,8 @@ START_TEST(what_is_deleted_or_emptied_is_put_back)
     check_served();
     ck_assert_uint_eq(served_count, 2);
 }
-END_TEST
 
-START_TEST(certificates_of_seconds_are_replaced_before_they_end)
+TEST(certificates_of_seconds_are_replaced_before_they_end)
 {
     policy.leaf_lifetime_us = 6 * SECOND;
     policy.ca_lifetime_us = 36 * SECOND;
@@ -192,9 +190,8 @@ START_TEST(certificates_of_seconds_are_replaced_before_they_end)
     }
     ck_assert_uint_gt(served_count, 7);
 }
-END_TEST
 
-START_TEST(in_files_it_is_the_same_and_idempotent)
+TEST(in_files_it_is_the_same_and_idempotent)
 {
     char *dir = temp_dir_create();
     struct file_place files = { .cert_dir = arena_printf(arena, "%s/certs", dir),
@@ -224,21 +221,4 @@ START_TEST(in_files_it_is_the_same_and_idempotent)
     ck_assert_int_eq(result.done[0].step, CERT_WRITE_TRUST);
     ck_assert_str_eq(result.plan.trust, cert_first(arena, result.plan.trust));
     temp_dir_destroy(dir);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cert_keeper");
-    TCase *tc = tcase_create("cert_keeper");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, the_first_run_makes_everything_and_the_second_nothing);
-    tcase_add_test(tc, over_three_authorities_everything_that_is_served_is_trusted);
-    tcase_add_loop_test(tc, a_run_that_was_broken_off_is_completed_by_the_next, 0, FAILING_WRITES);
-    tcase_add_test(tc, what_is_deleted_or_emptied_is_put_back);
-    tcase_add_test(tc, certificates_of_seconds_are_replaced_before_they_end);
-    tcase_add_test(tc, in_files_it_is_the_same_and_idempotent);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -33,6 +33,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("cert_make", setup, teardown);
+
 static bool names_address(const char *name)
 {
     return strspn(name, "0123456789.") == strlen(name) || strchr(name, ':');
@@ -47,7 +49,7 @@ static char *show(const char *dir, const char *file)
     return temp_file_read(dir, "shown");
 }
 
-START_TEST(openssl_accepts_the_chain_for_each_name)
+TEST(openssl_accepts_the_chain_for_each_name)
 {
     char *dir = temp_dir_create();
 
@@ -73,9 +75,8 @@ START_TEST(openssl_accepts_the_chain_for_each_name)
     }
     temp_dir_destroy(dir);
 }
-END_TEST
 
-START_TEST(a_certificate_says_what_it_is_for)
+TEST(a_certificate_says_what_it_is_for)
 {
     static const char *const LEAF[] = {
         "Version: 3 (0x2)",
@@ -108,9 +109,8 @@ START_TEST(a_certificate_says_what_it_is_for)
     free(text);
     temp_dir_destroy(dir);
 }
-END_TEST
 
-START_TEST(two_certificates_have_neither_serial_nor_key_in_common)
+TEST(two_certificates_have_neither_serial_nor_key_in_common)
 {
     struct cert_pair other;
 
@@ -120,9 +120,8 @@ START_TEST(two_certificates_have_neither_serial_nor_key_in_common)
     ck_assert(!cert_is_same(leaf.cert, other.cert));
     ck_assert(cert_is_same(leaf.cert, leaf.cert));
 }
-END_TEST
 
-START_TEST(a_certificate_ends_with_its_authority)
+TEST(a_certificate_ends_with_its_authority)
 {
     struct certificate_times of_ca;
     struct certificate_times of_leaf;
@@ -132,9 +131,8 @@ START_TEST(a_certificate_ends_with_its_authority)
     ck_assert_int_eq(certificate_read_times(leaf.cert, &of_leaf, NULL), 0);
     ck_assert_int_eq(of_ca.not_after_us, of_leaf.not_after_us);
 }
-END_TEST
 
-START_TEST(a_bad_authority_or_name_is_refused)
+TEST(a_bad_authority_or_name_is_refused)
 {
     static const char *const NAMES[] = { "",   "two words", "a,DNS:b", "*.example.org",
                                          "-x", "1.2.3.4/8" };
@@ -169,9 +167,8 @@ START_TEST(a_bad_authority_or_name_is_refused)
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, "no name for the certificate");
 }
-END_TEST
 
-START_TEST(what_is_wrong_with_a_certificate_is_said)
+TEST(what_is_wrong_with_a_certificate_is_said)
 {
     struct cert_pair other_ca;
     struct cert_pair other;
@@ -219,7 +216,6 @@ START_TEST(what_is_wrong_with_a_certificate_is_said)
     ck_assert_pstr_eq(cert_ca_problem(&leaf, NOW), "may not sign certificates");
     ck_assert_pstr_eq(cert_ca_problem(&ca, NOW + 3650 * DAY), "has expired");
 }
-END_TEST
 
 /* By the authority, for the names, with the key of leaf; from now on. */
 static const char *signed_for(const char *usage)
@@ -249,7 +245,7 @@ static const char *signed_for(const char *usage)
     return copy;
 }
 
-START_TEST(a_certificate_that_is_not_for_servers_is_of_no_use)
+TEST(a_certificate_that_is_not_for_servers_is_of_no_use)
 {
     const int64_t now_us = clock_wall_us(&CLOCK_SYSTEM);
     struct cert_pair now_ca;
@@ -264,9 +260,8 @@ START_TEST(a_certificate_that_is_not_for_servers_is_of_no_use)
     ck_assert_pstr_eq(cert_leaf_problem(&for_clients, &names, ca.cert, later_us),
                       "is of another authority");
 }
-END_TEST
 
-START_TEST(a_list_has_each_living_authority_once)
+TEST(a_list_has_each_living_authority_once)
 {
     struct cert_pair old;
     struct cert_list list = { .len = 0 };
@@ -290,23 +285,4 @@ START_TEST(a_list_has_each_living_authority_once)
     ck_assert_uint_eq(list.len, CERT_MAX_LIST);
     ck_assert_str_eq(cert_first(arena, text), ca.cert);
     ck_assert_pstr_eq(cert_first(arena, NULL), NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cert_make");
-    TCase *tc = tcase_create("cert_make");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, openssl_accepts_the_chain_for_each_name);
-    tcase_add_test(tc, a_certificate_says_what_it_is_for);
-    tcase_add_test(tc, two_certificates_have_neither_serial_nor_key_in_common);
-    tcase_add_test(tc, a_certificate_ends_with_its_authority);
-    tcase_add_test(tc, a_bad_authority_or_name_is_refused);
-    tcase_add_test(tc, what_is_wrong_with_a_certificate_is_said);
-    tcase_add_test(tc, a_certificate_that_is_not_for_servers_is_of_no_use);
-    tcase_add_test(tc, a_list_has_each_living_authority_once);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

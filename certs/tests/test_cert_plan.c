@@ -51,6 +51,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("cert_plan", setup, teardown);
+
 struct row {
     const char *what;
     struct cert_pair ca;
@@ -93,7 +95,7 @@ static void check_rows(const struct row *rows, size_t len)
 
 static const struct cert_pair NONE = { 0 };
 
-START_TEST(what_is_missing_or_broken_is_made_authority_first)
+TEST(what_is_missing_or_broken_is_made_authority_first)
 {
     struct cert_pair mixed = { ca.cert, old_ca.key };
     struct cert_pair cut = { arena_strndup(arena, ca.cert, 100), ca.key };
@@ -135,9 +137,8 @@ START_TEST(what_is_missing_or_broken_is_made_authority_first)
 
     check_rows(rows, ARRAY_LEN(rows));
 }
-END_TEST
 
-START_TEST(a_bundle_that_is_not_ours_is_put_back)
+TEST(a_bundle_that_is_not_ours_is_put_back)
 {
     const char *commented = arena_printf(arena, "# mine\n%s", ca.cert);
     const char *const bundles[] = { NULL, "", "junk", foreign_ca.cert, commented };
@@ -156,9 +157,8 @@ START_TEST(a_bundle_that_is_not_ours_is_put_back)
         check_row(&row);
     }
 }
-END_TEST
 
-START_TEST(certificates_are_made_anew_after_two_thirds_and_when_their_names_change)
+TEST(certificates_are_made_anew_after_two_thirds_and_when_their_names_change)
 {
     /* 3 days and the 5 minutes before them */
     int64_t two_thirds_us = (3 * DAY + 5 * MINUTE) / 3 * 2 - 5 * MINUTE;
@@ -191,10 +191,9 @@ START_TEST(certificates_are_made_anew_after_two_thirds_and_when_their_names_chan
     policy.leaf_lifetime_us = DAY;
     check_row(&shorter);
 }
-END_TEST
 
 /* From the old authority, whose time has come, to the new one alone. */
-START_TEST(an_authority_is_replaced_without_a_moment_of_mistrust)
+TEST(an_authority_is_replaced_without_a_moment_of_mistrust)
 {
     struct cert_pair aged_leaf = leaf_of(&old_ca, NOW - DAY);
     struct cert_pair new_leaf = leaf_of(&ca, NOW + OVERLAP + SECOND);
@@ -219,9 +218,8 @@ START_TEST(an_authority_is_replaced_without_a_moment_of_mistrust)
 
     check_rows(rows, ARRAY_LEN(rows));
 }
-END_TEST
 
-START_TEST(a_lost_authority_stays_trusted_until_its_certificate_is_served_no_more)
+TEST(a_lost_authority_stays_trusted_until_its_certificate_is_served_no_more)
 {
     const char *bundle = arena_printf(arena, "%s%s", old_ca.cert, foreign_ca.cert);
     const struct row rows[] = {
@@ -239,9 +237,8 @@ START_TEST(a_lost_authority_stays_trusted_until_its_certificate_is_served_no_mor
 
     check_rows(rows, ARRAY_LEN(rows));
 }
-END_TEST
 
-START_TEST(a_certificate_that_is_nearly_over_does_not_wait_for_a_new_authority_to_be_known)
+TEST(a_certificate_that_is_nearly_over_does_not_wait_for_a_new_authority_to_be_known)
 {
     int64_t last_us = 2 * DAY - (3 * DAY + 5 * MINUTE) / 4; /* of old_leaf, made a day before */
     struct cert_pair late_ca = ca_of(NOW + last_us - MINUTE);
@@ -255,9 +252,8 @@ START_TEST(a_certificate_that_is_nearly_over_does_not_wait_for_a_new_authority_t
 
     check_rows(rows, ARRAY_LEN(rows));
 }
-END_TEST
 
-START_TEST(where_somebody_else_looks_after_them_nothing_is_done)
+TEST(where_somebody_else_looks_after_them_nothing_is_done)
 {
     const struct cert_observed observed = { .now_us = NOW, .keep_out = "cert-manager does it" };
     struct cert_plan plan = cert_plan(arena, &policy, &observed);
@@ -265,23 +261,4 @@ START_TEST(where_somebody_else_looks_after_them_nothing_is_done)
     ck_assert_int_eq(plan.step, CERT_IDLE);
     ck_assert_str_eq(plan.why, "cert-manager does it");
     ck_assert_int_eq(plan.next_us, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cert_plan");
-    TCase *tc = tcase_create("cert_plan");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, what_is_missing_or_broken_is_made_authority_first);
-    tcase_add_test(tc, a_bundle_that_is_not_ours_is_put_back);
-    tcase_add_test(tc, certificates_are_made_anew_after_two_thirds_and_when_their_names_change);
-    tcase_add_test(tc, an_authority_is_replaced_without_a_moment_of_mistrust);
-    tcase_add_test(tc, a_lost_authority_stays_trusted_until_its_certificate_is_served_no_more);
-    tcase_add_test(tc,
-                   a_certificate_that_is_nearly_over_does_not_wait_for_a_new_authority_to_be_known);
-    tcase_add_test(tc, where_somebody_else_looks_after_them_nothing_is_done);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -34,6 +34,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("certgen", setup, teardown);
+
 static const char *in_dir(const char *name)
 {
     return arena_printf(arena, "%s/%s", dir, name);
@@ -79,7 +81,7 @@ static void expect_refused(const char *cert_dir, const char *ca_dir, const char 
     ck_assert_msg(strstr(said(log), "--ca-dir: must not be --cert-dir"), "%s", said(log));
 }
 
-START_TEST(one_directory_by_two_names_is_refused_and_the_pair_in_it_stays)
+TEST(one_directory_by_two_names_is_refused_and_the_pair_in_it_stays)
 {
     const char *certs = in_dir("certs");
     const char *link = in_dir("link");
@@ -99,9 +101,8 @@ START_TEST(one_directory_by_two_names_is_refused_and_the_pair_in_it_stays)
     ck_assert_str_eq(read_one(certs, FILE_PLACE_KEY), key);
     ck_assert_ptr_null(read_one(certs, FILE_PLACE_CA_KEY));
 }
-END_TEST
 
-START_TEST(one_directory_that_is_not_there_yet_is_refused_and_stays_empty)
+TEST(one_directory_that_is_not_there_yet_is_refused_and_stays_empty)
 {
     const char *made = in_dir("made");
 
@@ -111,9 +112,8 @@ START_TEST(one_directory_that_is_not_there_yet_is_refused_and_stays_empty)
     expect_refused(in_dir("dangling"), made, "dangling.log");
     ck_assert_int_eq(rmdir(made), 0);
 }
-END_TEST
 
-START_TEST(of_many_at_once_one_makes_the_pairs_and_the_others_keep_them)
+TEST(of_many_at_once_one_makes_the_pairs_and_the_others_keep_them)
 {
     pid_t pids[MANY];
     unsigned made = 0;
@@ -129,7 +129,6 @@ START_TEST(of_many_at_once_one_makes_the_pairs_and_the_others_keep_them)
     }
     ck_assert_uint_eq(made, 1);
 }
-END_TEST
 
 /* It has the directory open, or has ended. */
 static bool has_come_to(pid_t pid, const char *directory)
@@ -148,7 +147,7 @@ static bool has_come_to(pid_t pid, const char *directory)
     return false;
 }
 
-START_TEST(a_check_waits_for_who_is_renewing)
+TEST(a_check_waits_for_who_is_renewing)
 {
     const char *certs = in_dir("certs");
     const char *ca = in_dir("ca");
@@ -169,28 +168,11 @@ START_TEST(a_check_waits_for_who_is_renewing)
     int status = process_end(pid, 0);
     ck_assert_msg(status == 0, "status %d: %s", status, said("check"));
 }
-END_TEST
 
-START_TEST(a_check_makes_nothing)
+TEST(a_check_makes_nothing)
 {
     ck_assert_int_ne(
         process_end(certgen_start_with(in_dir("certs"), in_dir("ca"), "check", "--check"), 0), 0);
     ck_assert_msg(strstr(said("check"), "to be done: new authority"), "%s", said("check"));
     ck_assert_int_lt(access(in_dir("ca"), F_OK), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("certgen");
-    TCase *tc = tcase_create("certgen");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, one_directory_by_two_names_is_refused_and_the_pair_in_it_stays);
-    tcase_add_test(tc, one_directory_that_is_not_there_yet_is_refused_and_stays_empty);
-    tcase_add_test(tc, of_many_at_once_one_makes_the_pairs_and_the_others_keep_them);
-    tcase_add_test(tc, a_check_waits_for_who_is_renewing);
-    tcase_add_test(tc, a_check_makes_nothing);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -26,6 +26,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("file_set", setup, teardown);
+
 static void write_pair(const char *directory, const char *text)
 {
     const struct file_content files[] = { { "tls.crt", text }, { "tls.key", text } };
@@ -55,7 +57,7 @@ static unsigned entries(void)
     return count;
 }
 
-START_TEST(what_was_written_is_read_and_only_the_owner_may)
+TEST(what_was_written_is_read_and_only_the_owner_may)
 {
     const char *inner = arena_printf(arena, "%s/inner", dir);
     struct stat stat_of;
@@ -68,16 +70,14 @@ START_TEST(what_was_written_is_read_and_only_the_owner_may)
     ck_assert_int_eq(stat(inner, &stat_of), 0);
     ck_assert_int_eq(stat_of.st_mode & 0777, 0700);
 }
-END_TEST
 
-START_TEST(what_is_not_there_is_null)
+TEST(what_is_not_there_is_null)
 {
     ck_assert_pstr_eq(read_one(dir, "tls.crt"), NULL);
     ck_assert_pstr_eq(read_one("/nowhere/at/all", "tls.crt"), NULL);
 }
-END_TEST
 
-START_TEST(old_files_go_and_those_of_others_stay)
+TEST(old_files_go_and_those_of_others_stay)
 {
     free(temp_file_write(dir, "notes", "mine"));
     write_pair(dir, "one");
@@ -89,9 +89,8 @@ START_TEST(old_files_go_and_those_of_others_stay)
     ck_assert_str_eq(read_one(dir, "tls.crt"), "two");
     ck_assert_str_eq(read_one(dir, "notes"), "mine");
 }
-END_TEST
 
-START_TEST(a_write_that_fails_leaves_no_key_behind_and_the_old_pair)
+TEST(a_write_that_fails_leaves_no_key_behind_and_the_old_pair)
 {
     const struct file_content files[] = { { "tls.key", "new" }, { "no/such", "new" } };
     struct error err = { 0 };
@@ -103,9 +102,8 @@ START_TEST(a_write_that_fails_leaves_no_key_behind_and_the_old_pair)
     ck_assert_uint_eq(entries(), before);
     ck_assert_str_eq(read_one(dir, "tls.key"), "old");
 }
-END_TEST
 
-START_TEST(plain_files_give_way)
+TEST(plain_files_give_way)
 {
     free(temp_file_write(dir, "tls.crt", "by hand"));
     free(temp_file_write(dir, "tls.key", "by hand"));
@@ -113,10 +111,9 @@ START_TEST(plain_files_give_way)
     ck_assert_str_eq(read_one(dir, "tls.crt"), "made");
     ck_assert_str_eq(read_one(dir, "tls.key"), "made");
 }
-END_TEST
 
 /* Holding the directory that ..data names, a reader has two files of one time. */
-START_TEST(a_reader_never_sees_halves_of_two_pairs)
+TEST(a_reader_never_sees_halves_of_two_pairs)
 {
     write_pair(dir, "0");
     pid_t writer = fork();
@@ -146,9 +143,8 @@ START_TEST(a_reader_never_sees_halves_of_two_pairs)
     } while (!process_has_ended(writer));
     ck_assert_str_eq(read_one(dir, "tls.crt"), "199");
 }
-END_TEST
 
-START_TEST(a_file_that_cannot_be_meant_is_refused)
+TEST(a_file_that_cannot_be_meant_is_refused)
 {
     const char *text = "?";
     struct error err = { 0 };
@@ -162,9 +158,8 @@ START_TEST(a_file_that_cannot_be_meant_is_refused)
     ck_assert_int_eq(file_set_read(arena, dir, "tls.key", &text, &err), -ERROR_INVALID);
     ck_assert_str_eq(text, "?");
 }
-END_TEST
 
-START_TEST(who_holds_a_directory_holds_it_alone)
+TEST(who_holds_a_directory_holds_it_alone)
 {
     struct error err = { 0 };
     int lock = -1;
@@ -178,9 +173,8 @@ START_TEST(who_holds_a_directory_holds_it_alone)
     ck_assert_int_eq(flock(other, LOCK_EX | LOCK_NB), 0);
     close(other);
 }
-END_TEST
 
-START_TEST(a_directory_that_cannot_be_used_is_named)
+TEST(a_directory_that_cannot_be_used_is_named)
 {
     const struct file_content file = { "tls.crt", "x" };
     struct error err = { 0 };
@@ -192,24 +186,4 @@ START_TEST(a_directory_that_cannot_be_used_is_named)
     const char *path = arena_printf(arena, "%s/file", dir);
     ck_assert_int_eq(file_set_lock(path, &lock, &err), -ERROR_INVALID);
     ck_assert(strstr(err.message, "cannot open directory"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("file_set");
-    TCase *tc = tcase_create("file_set");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, what_was_written_is_read_and_only_the_owner_may);
-    tcase_add_test(tc, what_is_not_there_is_null);
-    tcase_add_test(tc, old_files_go_and_those_of_others_stay);
-    tcase_add_test(tc, a_write_that_fails_leaves_no_key_behind_and_the_old_pair);
-    tcase_add_test(tc, plain_files_give_way);
-    tcase_add_test(tc, a_reader_never_sees_halves_of_two_pairs);
-    tcase_add_test(tc, a_file_that_cannot_be_meant_is_refused);
-    tcase_add_test(tc, who_holds_a_directory_holds_it_alone);
-    tcase_add_test(tc, a_directory_that_cannot_be_used_is_named);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -1,4 +1,4 @@
-/* An arena for each test, and JSON that can be built: for tcase_add_checked_fixture. */
+/* An arena for each test, and JSON that can be built: for TEST_GROUP. */
 #pragma once
 
 #include "common/base/arena.h"

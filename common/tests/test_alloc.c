@@ -4,7 +4,7 @@
 #include "common/base/compiler.h"
 #include "common/tests/suite.h"
 
-START_TEST(nothing_is_a_pointer_too)
+TEST(nothing_is_a_pointer_too)
 {
     void *a = xmalloc(0);
     void *b = xcalloc(0, 8);
@@ -15,9 +15,8 @@ START_TEST(nothing_is_a_pointer_too)
     free(b);
     free(c);
 }
-END_TEST
 
-START_TEST(calloc_gives_zeros_and_realloc_keeps)
+TEST(calloc_gives_zeros_and_realloc_keeps)
 {
     unsigned char *bytes = xcalloc(100, 3);
 
@@ -29,9 +28,8 @@ START_TEST(calloc_gives_zeros_and_realloc_keeps)
         ck_assert_uint_eq(bytes[i], 7);
     free(bytes);
 }
-END_TEST
 
-START_TEST(strings_are_copied_up_to_a_length)
+TEST(strings_are_copied_up_to_a_length)
 {
     static const struct {
         size_t len;
@@ -50,23 +48,8 @@ START_TEST(strings_are_copied_up_to_a_length)
     ck_assert_str_eq(whole, "abcdef");
     free(whole);
 }
-END_TEST
 
-START_TEST(a_product_that_overflows_ends_the_process)
+TEST_EXITS(a_product_that_overflows_ends_the_process, 1)
 {
     free(xcalloc(SIZE_MAX / 2, 4));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("alloc");
-    TCase *tcase = tcase_create("alloc");
-
-    tcase_add_test(tcase, nothing_is_a_pointer_too);
-    tcase_add_test(tcase, calloc_gives_zeros_and_realloc_keeps);
-    tcase_add_test(tcase, strings_are_copied_up_to_a_length);
-    tcase_add_exit_test(tcase, a_product_that_overflows_ends_the_process, 1);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

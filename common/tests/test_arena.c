@@ -14,7 +14,7 @@ static void note(void *ptr)
     order[len + 1] = '\0';
 }
 
-START_TEST(memory_is_zeroed_aligned_and_disjoint)
+TEST(memory_is_zeroed_aligned_and_disjoint)
 {
     struct arena *arena = arena_create();
     unsigned char *blocks[300];
@@ -34,9 +34,8 @@ START_TEST(memory_is_zeroed_aligned_and_disjoint)
     }
     arena_destroy(arena);
 }
-END_TEST
 
-START_TEST(large_memory_stands_apart_and_small_goes_on_in_the_same_chunk)
+TEST(large_memory_stands_apart_and_small_goes_on_in_the_same_chunk)
 {
     struct arena *arena = arena_create();
     char *before = arena_alloc(arena, 1, 8);
@@ -47,9 +46,8 @@ START_TEST(large_memory_stands_apart_and_small_goes_on_in_the_same_chunk)
     ck_assert(after > before && after - before < 256);
     arena_destroy(arena);
 }
-END_TEST
 
-START_TEST(first_allocation_may_be_large)
+TEST(first_allocation_may_be_large)
 {
     struct arena *arena = arena_create();
 
@@ -57,9 +55,8 @@ START_TEST(first_allocation_may_be_large)
     memset(arena_alloc(arena, 1, 100), 1, 100);
     arena_destroy(arena);
 }
-END_TEST
 
-START_TEST(owned_things_are_released_newest_first)
+TEST(owned_things_are_released_newest_first)
 {
     struct arena *arena = arena_create();
     char names[] = "abc";
@@ -74,9 +71,8 @@ START_TEST(owned_things_are_released_newest_first)
     ck_assert_str_eq(order, "cba");
     arena_destroy(NULL);
 }
-END_TEST
 
-START_TEST(an_adopted_arena_lives_as_long_as_the_other)
+TEST(an_adopted_arena_lives_as_long_as_the_other)
 {
     struct arena *arena = arena_create(), *other = arena_create();
     char names[] = "ab";
@@ -89,9 +85,8 @@ START_TEST(an_adopted_arena_lives_as_long_as_the_other)
     arena_destroy(arena);
     ck_assert_str_eq(order, "ab");
 }
-END_TEST
 
-START_TEST(strings_are_copied)
+TEST(strings_are_copied)
 {
     struct arena *arena = arena_create();
     char text[] = "abcdef";
@@ -108,18 +103,16 @@ START_TEST(strings_are_copied)
     ck_assert_uint_eq(strlen(arena_printf(arena, "%20000d", 1)), 20000);
     arena_destroy(arena);
 }
-END_TEST
 
-START_TEST(a_count_that_overflows_ends_the_process)
+TEST_EXITS(a_count_that_overflows_ends_the_process, 1)
 {
     struct arena *arena = arena_create();
 
     (void)arena_alloc(arena, SIZE_MAX / 2, 3);
 }
-END_TEST
 
 #if defined(__SANITIZE_ADDRESS__)
-START_TEST(a_byte_behind_an_allocation_is_caught)
+TEST_EXITS(a_byte_behind_an_allocation_is_caught, 1)
 {
     struct arena *arena = arena_create();
     volatile char *bytes = arena_alloc(arena, 1, 16);
@@ -127,25 +120,4 @@ START_TEST(a_byte_behind_an_allocation_is_caught)
     (void)arena_alloc(arena, 1, 16);
     bytes[16] = 1;
 }
-END_TEST
 #endif
-
-int main(void)
-{
-    Suite *suite = suite_create("arena");
-    TCase *tcase = tcase_create("arena");
-
-    tcase_add_test(tcase, memory_is_zeroed_aligned_and_disjoint);
-    tcase_add_test(tcase, large_memory_stands_apart_and_small_goes_on_in_the_same_chunk);
-    tcase_add_test(tcase, first_allocation_may_be_large);
-    tcase_add_test(tcase, owned_things_are_released_newest_first);
-    tcase_add_test(tcase, an_adopted_arena_lives_as_long_as_the_other);
-    tcase_add_test(tcase, strings_are_copied);
-    tcase_add_exit_test(tcase, a_count_that_overflows_ends_the_process, 1);
-#if defined(__SANITIZE_ADDRESS__)
-    tcase_add_exit_test(tcase, a_byte_behind_an_allocation_is_caught, 1);
-#endif
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
-}

@@ -12,14 +12,13 @@ static const struct {
     { 1000, 500, 1, 500 },     { 1, UINT32_MAX, 33, UINT32_MAX },
 };
 
-START_TEST(the_delay_doubles_up_to_its_maximum)
+TEST_EACH(the_delay_doubles_up_to_its_maximum, DELAYS)
 {
     ck_assert_uint_eq(backoff_ms(DELAYS[_i].base, DELAYS[_i].max, DELAYS[_i].failures),
                       DELAYS[_i].expected);
 }
-END_TEST
 
-START_TEST(jitter_reaches_all_of_its_range_and_nothing_else)
+TEST(jitter_reaches_all_of_its_range_and_nothing_else)
 {
     unsigned low = 0;
     unsigned high = 0;
@@ -35,25 +34,11 @@ START_TEST(jitter_reaches_all_of_its_range_and_nothing_else)
     ck_assert_uint_gt(low, 0);
     ck_assert_uint_gt(high, 0);
 }
-END_TEST
 
-START_TEST(jitter_of_the_largest_number_does_not_overflow)
+TEST(jitter_of_the_largest_number_does_not_overflow)
 {
     for (int i = 0; i < 100; i++)
         ck_assert_uint_ge(jitter_ms(UINT32_MAX, 90, 110), UINT32_MAX / 10 * 9);
     ck_assert_uint_eq(jitter_ms(0, 50, 100), 0);
     ck_assert_uint_eq(jitter_ms(1000, 100, 100), 1000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("backoff");
-    TCase *delays = tcase_create("delays");
-
-    tcase_add_loop_test(delays, the_delay_doubles_up_to_its_maximum, 0, (int)ARRAY_LEN(DELAYS));
-    tcase_add_test(delays, jitter_reaches_all_of_its_range_and_nothing_else);
-    tcase_add_test(delays, jitter_of_the_largest_number_does_not_overflow);
-    suite_add_tcase(suite, delays);
-    return suite_run(suite);
 }

@@ -47,7 +47,9 @@ static const struct {
       "\"conditions\":[],\"observedGeneration\":1}" },
 };
 
-START_TEST(a_value_with_every_field_comes_back_as_it_was)
+TEST_GROUP("batch_api", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_value_with_every_field_comes_back_as_it_was, FULL)
 {
     const struct json_struct *table = FULL[_i].table;
     const cJSON *json = parsed(arena, FULL[_i].text);
@@ -59,9 +61,8 @@ START_TEST(a_value_with_every_field_comes_back_as_it_was)
     ck_assert_uint_eq(json_len(json), table->len);
     ck_assert_str_eq(json_text(arena, json_encode(arena, table, value), NULL), FULL[_i].text);
 }
-END_TEST
 
-START_TEST(whole_objects_are_decoded_and_their_status_encoded)
+TEST(whole_objects_are_decoded_and_their_status_encoded)
 {
     struct propellerjob job;
     struct federatedjob federated;
@@ -81,9 +82,8 @@ START_TEST(whole_objects_are_decoded_and_their_status_encoded)
     for (size_t i = 0; i < ARRAY_LEN(status); i++)
         ck_assert_str_eq(json_string(json_get(status[i], "phase"), ""), "Completed");
 }
-END_TEST
 
-START_TEST(a_status_that_does_not_fit_is_refused)
+TEST(a_status_that_does_not_fit_is_refused)
 {
     struct propellerjob job;
     struct federatedjob federated;
@@ -94,9 +94,8 @@ START_TEST(a_status_that_does_not_fit_is_refused)
     ck_assert_int_eq(federatedjob_decode(arena, object, &federated, NULL), -ERROR_INVALID);
     ck_assert_int_eq(traininground_decode(arena, object, &round, NULL), -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(absent_fields_mean_their_defaults)
+TEST(absent_fields_mean_their_defaults)
 {
     struct propellerjob job;
     struct federatedjob federated;
@@ -125,9 +124,8 @@ START_TEST(absent_fields_mean_their_defaults)
     ck_assert_int_eq(traininground_k_of_n(&round.spec), 3);
     ck_assert_int_eq(traininground_timeout_seconds(&round.spec), 600);
 }
-END_TEST
 
-START_TEST(what_is_written_wins_over_the_defaults_also_zero)
+TEST(what_is_written_wins_over_the_defaults_also_zero)
 {
     struct federatedjob_spec federated = { .k_of_n = { true, 1 },
                                            .timeout_seconds = { true, 0 },
@@ -143,7 +141,6 @@ START_TEST(what_is_written_wins_over_the_defaults_also_zero)
     ck_assert_int_eq(traininground_k_of_n(&round), 1);
     ck_assert_int_eq(traininground_timeout_seconds(&round), 0);
 }
-END_TEST
 
 static const struct {
     const char *algorithm;
@@ -154,15 +151,14 @@ static const struct {
                    { "", "fedavg" },
                    { NULL, "fedavg" } };
 
-START_TEST(an_unknown_algorithm_counts_as_fedavg)
+TEST_EACH(an_unknown_algorithm_counts_as_fedavg, ALGORITHMS)
 {
     struct aggregator aggregator = { .algorithm = ALGORITHMS[_i].algorithm };
 
     ck_assert_str_eq(aggregator_algorithm(&aggregator), ALGORITHMS[_i].used);
 }
-END_TEST
 
-START_TEST(a_job_is_ours_unless_it_names_another_controller)
+TEST(a_job_is_ours_unless_it_names_another_controller)
 {
     struct propellerjob_spec spec = { 0 };
 
@@ -173,22 +169,4 @@ START_TEST(a_job_is_ours_unless_it_names_another_controller)
     ck_assert(propellerjob_is_ours(&spec));
     spec.managed_by = "example.com/queue";
     ck_assert(!propellerjob_is_ours(&spec));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("batch_api");
-    TCase *tc = tcase_create("batch_api");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_value_with_every_field_comes_back_as_it_was, 0, (int)ARRAY_LEN(FULL));
-    tcase_add_test(tc, whole_objects_are_decoded_and_their_status_encoded);
-    tcase_add_test(tc, a_status_that_does_not_fit_is_refused);
-    tcase_add_test(tc, absent_fields_mean_their_defaults);
-    tcase_add_test(tc, what_is_written_wins_over_the_defaults_also_zero);
-    tcase_add_loop_test(tc, an_unknown_algorithm_counts_as_fedavg, 0, (int)ARRAY_LEN(ALGORITHMS));
-    tcase_add_test(tc, a_job_is_ours_unless_it_names_another_controller);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

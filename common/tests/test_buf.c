@@ -3,7 +3,7 @@
 #include "common/base/buf.h"
 #include "common/tests/suite.h"
 
-START_TEST(an_empty_buffer_is_the_empty_string)
+TEST(an_empty_buffer_is_the_empty_string)
 {
     struct buf buf = BUF_INIT(10);
 
@@ -13,9 +13,8 @@ START_TEST(an_empty_buffer_is_the_empty_string)
     ck_assert_uint_eq(buf.len, 0);
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(what_is_appended_is_a_c_string)
+TEST(what_is_appended_is_a_c_string)
 {
     struct buf buf = BUF_INIT(1000);
 
@@ -26,9 +25,8 @@ START_TEST(what_is_appended_is_a_c_string)
     ck_assert_uint_eq(buf.len, 8);
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(more_than_the_maximum_appends_nothing)
+TEST(more_than_the_maximum_appends_nothing)
 {
     struct buf buf = BUF_INIT(5);
 
@@ -49,9 +47,8 @@ START_TEST(more_than_the_maximum_appends_nothing)
     ck_assert(buf_append_string(&none, ""));
     buf_release(&none);
 }
-END_TEST
 
-START_TEST(it_takes_no_more_memory_than_the_maximum)
+TEST(it_takes_no_more_memory_than_the_maximum)
 {
     struct buf buf = BUF_INIT(100);
 
@@ -61,9 +58,8 @@ START_TEST(it_takes_no_more_memory_than_the_maximum)
     ck_assert_uint_le(buf.cap, 101);
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(every_byte_comes_out_of_a_long_one)
+TEST(every_byte_comes_out_of_a_long_one)
 {
     struct buf buf = BUF_INIT(SIZE_MAX);
 
@@ -76,9 +72,8 @@ START_TEST(every_byte_comes_out_of_a_long_one)
         ck_assert_uint_eq((unsigned char)buf.data[i], i % 251);
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(what_is_prepended_comes_first)
+TEST(what_is_prepended_comes_first)
 {
     struct buf buf = BUF_INIT(6);
 
@@ -89,9 +84,8 @@ START_TEST(what_is_prepended_comes_first)
     ck_assert_str_eq(buf_string(&buf), "abcdef");
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(consume_drops_from_the_front)
+TEST(consume_drops_from_the_front)
 {
     struct buf buf = BUF_INIT(10);
 
@@ -105,9 +99,8 @@ START_TEST(consume_drops_from_the_front)
     ck_assert_str_eq(buf_string(&buf), "");
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(cleared_or_released_it_can_be_used_again)
+TEST(cleared_or_released_it_can_be_used_again)
 {
     struct buf buf = BUF_INIT(10);
 
@@ -124,9 +117,8 @@ START_TEST(cleared_or_released_it_can_be_used_again)
     ck_assert_str_eq(buf_string(&buf), "y");
     buf_release(&buf);
 }
-END_TEST
 
-START_TEST(a_nul_is_found_with_its_line)
+TEST(a_nul_is_found_with_its_line)
 {
     static const char TEXT[] = "a\nb\0\n\0";
     struct buf buf = BUF_INIT(100);
@@ -137,23 +129,4 @@ START_TEST(a_nul_is_found_with_its_line)
     ck_assert(buf_append(&buf, TEXT + 3, sizeof(TEXT) - 3));
     ck_assert_uint_eq(buf_line_of_nul(&buf), 2);
     buf_release(&buf);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("buf");
-    TCase *tcase = tcase_create("buf");
-
-    tcase_add_test(tcase, an_empty_buffer_is_the_empty_string);
-    tcase_add_test(tcase, what_is_appended_is_a_c_string);
-    tcase_add_test(tcase, more_than_the_maximum_appends_nothing);
-    tcase_add_test(tcase, it_takes_no_more_memory_than_the_maximum);
-    tcase_add_test(tcase, every_byte_comes_out_of_a_long_one);
-    tcase_add_test(tcase, what_is_prepended_comes_first);
-    tcase_add_test(tcase, consume_drops_from_the_front);
-    tcase_add_test(tcase, cleared_or_released_it_can_be_used_again);
-    tcase_add_test(tcase, a_nul_is_found_with_its_line);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -23,7 +23,9 @@ static void clear(void)
     temp_dir_destroy(dir);
 }
 
-START_TEST(a_certificate_says_from_when_to_when)
+TEST_GROUP_ONCE("certificate", make, clear, NULL, NULL);
+
+TEST(a_certificate_says_from_when_to_when)
 {
     char *pem = temp_file_read(dir, "ca.crt");
     int64_t now_us = clock_wall_us(&CLOCK_SYSTEM);
@@ -37,9 +39,8 @@ START_TEST(a_certificate_says_from_when_to_when)
     ck_assert(times.not_before_us <= now_us && times.not_before_us > now_us - DAY_US);
     free(pem);
 }
-END_TEST
 
-START_TEST(the_first_of_several_counts_whatever_stands_around_it)
+TEST(the_first_of_several_counts_whatever_stands_around_it)
 {
     char *pem = temp_file_read(dir, "ca.crt");
     char text[8192];
@@ -53,9 +54,8 @@ START_TEST(the_first_of_several_counts_whatever_stands_around_it)
     ck_assert_int_eq(times.not_after_us, first.not_after_us);
     free(pem);
 }
-END_TEST
 
-START_TEST(what_is_no_certificate_is_refused)
+TEST(what_is_no_certificate_is_refused)
 {
     char *key = temp_file_read(dir, "ca.key");
     char *pem = temp_file_read(dir, "ca.crt");
@@ -81,18 +81,4 @@ START_TEST(what_is_no_certificate_is_refused)
     ck_assert_int_eq(times.not_after_us, 42);
     free(key);
     free(pem);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("certificate");
-    TCase *tc = tcase_create("certificate");
-
-    tcase_add_unchecked_fixture(tc, make, clear);
-    tcase_add_test(tc, a_certificate_says_from_when_to_when);
-    tcase_add_test(tc, the_first_of_several_counts_whatever_stands_around_it);
-    tcase_add_test(tc, what_is_no_certificate_is_refused);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

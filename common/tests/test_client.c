@@ -61,6 +61,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("client", setup, teardown);
+
 static void check_asked(const char *method, const char *path, const char *content_type,
                         const char *body)
 {
@@ -70,7 +72,7 @@ static void check_asked(const char *method, const char *path, const char *conten
     ck_assert_msg(str_equal(asked.body, body), "%s", asked.body);
 }
 
-START_TEST(each_verb_asks_for_what_it_says)
+TEST(each_verb_asks_for_what_it_says)
 {
     const cJSON *object = parsed(arena, OBJECT);
     const cJSON *patch = parsed(arena, "{\"a\":1}");
@@ -101,9 +103,8 @@ START_TEST(each_verb_asks_for_what_it_says)
     ck_assert_int_eq(kube_probe(client, "/readyz", NULL), 0);
     check_asked("GET", "/readyz", NULL, NULL);
 }
-END_TEST
 
-START_TEST(a_cluster_scoped_kind_has_no_namespace_in_its_path)
+TEST(a_cluster_scoped_kind_has_no_namespace_in_its_path)
 {
     static const struct kube_kind NODE = {
         .group = "", .version = "v1", .kind = "Node", .plural = "nodes"
@@ -112,14 +113,13 @@ START_TEST(a_cluster_scoped_kind_has_no_namespace_in_its_path)
     ck_assert_int_eq(kube_get(client, &NODE, &name, NULL, NULL), 0);
     ck_assert_str_eq(asked.path, "/api/v1/nodes/n");
 }
-END_TEST
 
 static const struct kube_name BAD_NAMES[] = {
     { .ns = "ns", .name = "" }, { .ns = "ns", .name = "." },      { .ns = "ns", .name = ".." },
     { .ns = "", .name = "a" },  { .ns = "../kube", .name = "a" },
 };
 
-START_TEST(a_name_that_would_ask_for_something_else_is_not_sent)
+TEST_EACH(a_name_that_would_ask_for_something_else_is_not_sent, BAD_NAMES)
 {
     struct error err = { 0 };
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &BAD_NAMES[_i], NULL, &err), -ERROR_INVALID);
@@ -127,15 +127,13 @@ START_TEST(a_name_that_would_ask_for_something_else_is_not_sent)
                      -ERROR_INVALID);
     ck_assert_uint_eq(requests, 0);
 }
-END_TEST
 
-START_TEST(names_are_encoded)
+TEST(names_are_encoded)
 {
     struct kube_name name = { .ns = "ns", .name = "a/b?c=d%2F \xc3\xa9" };
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &name, NULL, NULL), 0);
     ck_assert_str_eq(asked.path, TASKS "/a%2Fb%3Fc%3Dd%252F%20%C3%A9");
 }
-END_TEST
 
 #define STATUS(reason, message)                                                                    \
     "{\"kind\":\"Status\",\"reason\":\"" reason "\",\"message\":\"" message "\"}"
@@ -170,7 +168,7 @@ static const struct {
     { 0, "", ERROR_INTERNAL, "HTTP 0" },
 };
 
-START_TEST(refusals_become_typed_errors_that_name_the_request)
+TEST_EACH(refusals_become_typed_errors_that_name_the_request, REFUSALS)
 {
     struct error err = { 0 };
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
@@ -186,9 +184,8 @@ START_TEST(refusals_become_typed_errors_that_name_the_request)
     ck_assert_ptr_null(object);
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -(int)REFUSALS[_i].code);
 }
-END_TEST
 
-START_TEST(the_server_may_name_a_time_in_header_or_body)
+TEST(the_server_may_name_a_time_in_header_or_body)
 {
     struct error err = { 0 };
     answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7}}");
@@ -198,9 +195,8 @@ START_TEST(the_server_may_name_a_time_in_header_or_body)
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
     ck_assert_uint_eq(err.retry_after_ms, 3000);
 }
-END_TEST
 
-START_TEST(a_refused_secret_is_not_quoted)
+TEST(a_refused_secret_is_not_quoted)
 {
     struct error err = { 0 };
     answer(400, STATUS("BadRequest", "illegal base64 in |hunter2|"));
@@ -212,9 +208,8 @@ START_TEST(a_refused_secret_is_not_quoted)
                      -ERROR_FORBIDDEN);
     ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 403");
 }
-END_TEST
 
-START_TEST(errors_of_the_transport_keep_their_code)
+TEST(errors_of_the_transport_keep_their_code)
 {
     struct error err = { 0 };
     reply_error_code = ERROR_TIMEOUT;
@@ -222,11 +217,10 @@ START_TEST(errors_of_the_transport_keep_their_code)
     ck_assert_str_eq(err.message, "GET tasks 'ns/a': broken");
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_TIMEOUT);
 }
-END_TEST
 
 static const char *const UNREADABLE[] = { "", "{", "[]", "{\"metadata\":{}}", "<html>" };
 
-START_TEST(an_unreadable_reply_is_an_internal_error_if_it_is_wanted)
+TEST_EACH(an_unreadable_reply_is_an_internal_error_if_it_is_wanted, UNREADABLE)
 {
     struct error err = { 0 };
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
@@ -236,7 +230,6 @@ START_TEST(an_unreadable_reply_is_an_internal_error_if_it_is_wanted)
     ck_assert(str_has_prefix(err.message, "GET tasks 'ns/a': unreadable reply: "));
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
 }
-END_TEST
 
 static bool may_write;
 static bool guard(void *ctx)
@@ -245,7 +238,7 @@ static bool guard(void *ctx)
     return may_write;
 }
 
-START_TEST(the_guard_stops_writes_and_no_reads)
+TEST(the_guard_stops_writes_and_no_reads)
 {
     struct error err = { 0 };
     const cJSON *object = parsed(arena, OBJECT);
@@ -265,9 +258,8 @@ START_TEST(the_guard_stops_writes_and_no_reads)
     may_write = true;
     ck_assert_int_eq(kube_create(client, &KIND_TASK, object, NULL, &err), 0);
 }
-END_TEST
 
-START_TEST(a_request_whose_slot_is_canceled_is_not_sent)
+TEST(a_request_whose_slot_is_canceled_is_not_sent)
 {
     struct rate_limit *limit = rate_limit_create(1000, 1, &CLOCK_SYSTEM);
     struct error err = { 0 };
@@ -281,7 +273,6 @@ START_TEST(a_request_whose_slot_is_canceled_is_not_sent)
     kube_client_set_limit(client, NULL);
     rate_limit_destroy(limit);
 }
-END_TEST
 
 static const char *observed;
 static void observe(void *ctx UNUSED, const char *method, int status, int64_t duration_ms)
@@ -290,7 +281,7 @@ static void observe(void *ctx UNUSED, const char *method, int status, int64_t du
     observed = arena_printf(arena, "%s%s %d;", observed, method, status);
 }
 
-START_TEST(the_observer_sees_every_request)
+TEST(the_observer_sees_every_request)
 {
     observed = "";
     kube_client_set_observer(client, observe, NULL);
@@ -301,9 +292,8 @@ START_TEST(the_observer_sees_every_request)
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_UNAVAILABLE);
     ck_assert_str_eq(observed, "GET 200;DELETE 404;GET 0;");
 }
-END_TEST
 
-START_TEST(a_probe_wants_200)
+TEST(a_probe_wants_200)
 {
     struct error err = { 0 };
     answer(500, "[+]ping ok");
@@ -312,9 +302,8 @@ START_TEST(a_probe_wants_200)
     answer(204, "");
     ck_assert_int_eq(kube_probe(client, "/readyz", &err), -ERROR_INTERNAL);
 }
-END_TEST
 
-START_TEST(written_objects_are_read_back)
+TEST(written_objects_are_read_back)
 {
     struct fake_api *api = fake_api_create();
     struct kube_client *other = kube_client_create_with(fake_api_roundtrip, api);
@@ -332,31 +321,4 @@ START_TEST(written_objects_are_read_back)
     ck_assert_int_eq(kube_get(other, &KIND_CONFIGMAP, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
     kube_client_destroy(other);
     fake_api_destroy(api);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("client");
-    TCase *c = tcase_create("client");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, each_verb_asks_for_what_it_says);
-    tcase_add_test(c, a_cluster_scoped_kind_has_no_namespace_in_its_path);
-    tcase_add_loop_test(c, a_name_that_would_ask_for_something_else_is_not_sent, 0,
-                        ARRAY_LEN(BAD_NAMES));
-    tcase_add_test(c, names_are_encoded);
-    tcase_add_loop_test(c, refusals_become_typed_errors_that_name_the_request, 0,
-                        ARRAY_LEN(REFUSALS));
-    tcase_add_test(c, the_server_may_name_a_time_in_header_or_body);
-    tcase_add_test(c, a_refused_secret_is_not_quoted);
-    tcase_add_test(c, errors_of_the_transport_keep_their_code);
-    tcase_add_loop_test(c, an_unreadable_reply_is_an_internal_error_if_it_is_wanted, 0,
-                        ARRAY_LEN(UNREADABLE));
-    tcase_add_test(c, the_guard_stops_writes_and_no_reads);
-    tcase_add_test(c, a_request_whose_slot_is_canceled_is_not_sent);
-    tcase_add_test(c, the_observer_sees_every_request);
-    tcase_add_test(c, a_probe_wants_200);
-    tcase_add_test(c, written_objects_are_read_back);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -20,16 +20,15 @@ static const struct {
     { INT64_MIN, "0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000000Z" },
 };
 
-START_TEST(a_time_is_written_as_the_api_server_does)
+TEST_EACH(a_time_is_written_as_the_api_server_does, WRITTEN)
 {
     char text[RFC3339_LEN];
 
     ck_assert_str_eq(rfc3339_format(WRITTEN[_i].wall_us, text), WRITTEN[_i].whole);
     ck_assert_str_eq(rfc3339_format_micro(WRITTEN[_i].wall_us, text), WRITTEN[_i].micro);
 }
-END_TEST
 
-START_TEST(a_time_written_is_read_as_the_same)
+TEST(a_time_written_is_read_as_the_same)
 {
     char text[RFC3339_LEN];
     int64_t us;
@@ -41,7 +40,6 @@ START_TEST(a_time_written_is_read_as_the_same)
         ck_assert_int_eq(us, at);
     }
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -62,14 +60,13 @@ static const struct {
     { "9999-12-31T23:59:59.999999Z", 253402300799999999 },
 };
 
-START_TEST(any_fraction_and_offset_is_read)
+TEST_EACH(any_fraction_and_offset_is_read, READ)
 {
     int64_t us = 42;
 
     ck_assert(rfc3339_parse(READ[_i].text, &us));
     ck_assert_int_eq(us, READ[_i].us);
 }
-END_TEST
 
 static const char *const REFUSED[] = {
     "",
@@ -100,16 +97,15 @@ static const char *const REFUSED[] = {
     "1970-1-1T0:0:0Z",
 };
 
-START_TEST(what_is_no_time_is_refused_and_leaves_the_result)
+TEST_EACH(what_is_no_time_is_refused_and_leaves_the_result, REFUSED)
 {
     int64_t us = 42;
 
     ck_assert(!rfc3339_parse(REFUSED[_i], &us));
     ck_assert_int_eq(us, 42);
 }
-END_TEST
 
-START_TEST(the_clocks_of_the_system_go_forward)
+TEST(the_clocks_of_the_system_go_forward)
 {
     int64_t monotonic = clock_monotonic_ms(&CLOCK_SYSTEM);
     int64_t boot = clock_boot_ms(&CLOCK_SYSTEM);
@@ -119,14 +115,13 @@ START_TEST(the_clocks_of_the_system_go_forward)
     ck_assert_int_ge(boot, monotonic - 1);                               /* it includes sleep */
     ck_assert_int_gt(clock_wall_us(&CLOCK_SYSTEM), 1700000000 * SECOND); /* microseconds */
 }
-END_TEST
 
 static int64_t read_field(void *ctx)
 {
     return *(int64_t *)ctx;
 }
 
-START_TEST(a_clock_of_a_test_is_asked_with_its_context)
+TEST(a_clock_of_a_test_is_asked_with_its_context)
 {
     int64_t now = 77;
     struct clock clock = {
@@ -136,21 +131,4 @@ START_TEST(a_clock_of_a_test_is_asked_with_its_context)
     ck_assert_int_eq(clock_monotonic_ms(&clock), 77);
     ck_assert_int_eq(clock_boot_ms(&clock), 77);
     ck_assert_int_eq(clock_wall_us(&clock), 77);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("clock");
-    TCase *tcase = tcase_create("clock");
-
-    tcase_add_loop_test(tcase, a_time_is_written_as_the_api_server_does, 0, ARRAY_LEN(WRITTEN));
-    tcase_add_test(tcase, a_time_written_is_read_as_the_same);
-    tcase_add_loop_test(tcase, any_fraction_and_offset_is_read, 0, ARRAY_LEN(READ));
-    tcase_add_loop_test(tcase, what_is_no_time_is_refused_and_leaves_the_result, 0,
-                        ARRAY_LEN(REFUSED));
-    tcase_add_test(tcase, the_clocks_of_the_system_go_forward);
-    tcase_add_test(tcase, a_clock_of_a_test_is_asked_with_its_context);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

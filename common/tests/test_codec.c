@@ -80,7 +80,9 @@ static const char FULL[] =
     "\"leaves\":[{\"count\":1},{\"name\":\"y\",\"count\":2}],"
     "\"any\":{\"n\":1.50},\"array\":[1e15,null]}";
 
-START_TEST(every_type_of_field_comes_back_as_it_was)
+TEST_GROUP("codec", arena_set_up, arena_tear_down);
+
+TEST(every_type_of_field_comes_back_as_it_was)
 {
     struct all all = decoded(FULL);
 
@@ -103,7 +105,6 @@ START_TEST(every_type_of_field_comes_back_as_it_was)
     ck_assert_int_eq(leaves[1].count, 2);
     ck_assert_str_eq(encoded(&all), FULL);
 }
-END_TEST
 
 static const char *const EMPTY[] = {
     "{}",
@@ -113,7 +114,7 @@ static const char *const EMPTY[] = {
     "\"leaf\":null,\"leaves\":null,\"any\":null,\"array\":null}",
 };
 
-START_TEST(absent_and_null_leave_zero_and_zero_is_not_written)
+TEST_EACH(absent_and_null_leave_zero_and_zero_is_not_written, EMPTY)
 {
     struct all all = decoded(EMPTY[_i]);
     static const struct all ZERO;
@@ -122,9 +123,8 @@ START_TEST(absent_and_null_leave_zero_and_zero_is_not_written)
     /* a count and an enum without "unset" are always written */
     ck_assert_str_eq(encoded(&all), "{\"count\":0,\"colour\":\"Red\"}");
 }
-END_TEST
 
-START_TEST(empty_is_not_absent)
+TEST(empty_is_not_absent)
 {
     struct all all = decoded("{\"text\":\"\",\"leaf\":{},\"map\":{},\"array\":[],\"any\":\"\"}");
 
@@ -134,7 +134,6 @@ START_TEST(empty_is_not_absent)
     ck_assert_uint_eq(all.strings.len, 0);
     ck_assert_uint_eq(all.leaves.len, 0);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -167,7 +166,7 @@ static const struct {
     { "{\"array\":{}}", "array: must be an array" },
 };
 
-START_TEST(a_wrong_type_is_refused_with_its_path)
+TEST_EACH(a_wrong_type_is_refused_with_its_path, REFUSED)
 {
     struct all all = { 0 };
     struct error err = { 0 };
@@ -176,9 +175,8 @@ START_TEST(a_wrong_type_is_refused_with_its_path)
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, REFUSED[_i].message);
 }
-END_TEST
 
-START_TEST(a_path_of_any_length_fits_the_message)
+TEST(a_path_of_any_length_fits_the_message)
 {
     struct all all = { 0 };
     struct error err = { 0 };
@@ -188,10 +186,9 @@ START_TEST(a_path_of_any_length_fits_the_message)
     ck_assert_str_eq(err.message, "map...: must be a string");
     ck_assert_int_eq(json_decode(arena, &ALL, NULL, &all, &err), -ERROR_INVALID);
 }
-END_TEST
 
 /* What an encoded tree holds is its own: nothing is freed twice, nothing borrowed. */
-START_TEST(an_encoded_tree_outlives_what_it_was_made_of)
+TEST(an_encoded_tree_outlives_what_it_was_made_of)
 {
     struct arena *source = arena_create();
     const cJSON *json = NULL;
@@ -202,22 +199,4 @@ START_TEST(an_encoded_tree_outlives_what_it_was_made_of)
     cJSON *tree = json_encode(arena, &ALL, &all);
     arena_destroy(source);
     ck_assert_str_eq(json_text(arena, tree, NULL), FULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("codec");
-    TCase *tcase = tcase_create("codec");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_add_test(tcase, every_type_of_field_comes_back_as_it_was);
-    tcase_add_loop_test(tcase, absent_and_null_leave_zero_and_zero_is_not_written, 0,
-                        ARRAY_LEN(EMPTY));
-    tcase_add_test(tcase, empty_is_not_absent);
-    tcase_add_loop_test(tcase, a_wrong_type_is_refused_with_its_path, 0, ARRAY_LEN(REFUSED));
-    tcase_add_test(tcase, a_path_of_any_length_fits_the_message);
-    tcase_add_test(tcase, an_encoded_tree_outlives_what_it_was_made_of);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "common/tests/suite.h"
 
-START_TEST(a_wait_ends_at_its_deadline_and_not_before)
+TEST(a_wait_ends_at_its_deadline_and_not_before)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t cond;
@@ -18,9 +18,8 @@ START_TEST(a_wait_ends_at_its_deadline_and_not_before)
     ck_assert_int_ge(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, 29);
     pthread_cond_destroy(&cond);
 }
-END_TEST
 
-START_TEST(a_deadline_is_a_valid_time_whatever_the_timeout)
+TEST_TIMES(a_deadline_is_a_valid_time_whatever_the_timeout, 7)
 {
     static const uint32_t TIMEOUTS[] = { 0, 1, 999, 1000, 1001, 59999, UINT32_MAX };
     struct timespec before, after;
@@ -34,16 +33,4 @@ START_TEST(a_deadline_is_a_valid_time_whatever_the_timeout)
     ck_assert_int_lt(deadline.tv_nsec, 1000000000);
     ck_assert_int_ge(deadline.tv_sec, before.tv_sec + TIMEOUTS[_i] / 1000);
     ck_assert_int_le(deadline.tv_sec, after.tv_sec + TIMEOUTS[_i] / 1000 + 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cond");
-    TCase *tcase = tcase_create("cond");
-
-    tcase_add_test(tcase, a_wait_ends_at_its_deadline_and_not_before);
-    tcase_add_loop_test(tcase, a_deadline_is_a_valid_time_whatever_the_timeout, 0, 7);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -22,6 +22,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("conditions", setup, teardown);
+
 static struct condition ready(enum condition_status status)
 {
     return (struct condition){ .type = "Ready",
@@ -36,7 +38,7 @@ static const char *member(const char *type, const char *key)
     return json_string(json_get(condition_get(conditions, type), key), "absent");
 }
 
-START_TEST(a_new_condition_has_every_field)
+TEST(a_new_condition_has_every_field)
 {
     struct condition condition = ready(CONDITION_TRUE);
 
@@ -46,9 +48,8 @@ START_TEST(a_new_condition_has_every_field)
                      "\"lastTransitionTime\":\"2026-11-21T10:00:00Z\",\"reason\":\"Because\","
                      "\"message\":\"all is well\"}]");
 }
-END_TEST
 
-START_TEST(the_same_again_changes_nothing)
+TEST(the_same_again_changes_nothing)
 {
     struct condition condition = ready(CONDITION_UNKNOWN);
 
@@ -57,9 +58,8 @@ START_TEST(the_same_again_changes_nothing)
     ck_assert(!condition_set(conditions, &condition, T1));
     ck_assert_str_eq(json_text(arena, conditions, NULL), before);
 }
-END_TEST
 
-START_TEST(transition_time_moves_only_with_status)
+TEST(transition_time_moves_only_with_status)
 {
     struct condition condition = ready(CONDITION_TRUE);
     ck_assert(condition_set(conditions, &condition, T0));
@@ -84,9 +84,8 @@ START_TEST(transition_time_moves_only_with_status)
     ck_assert_str_eq(member("Ready", "status"), "False");
     ck_assert_str_eq(member("Ready", "lastTransitionTime"), "2026-11-21T10:01:00Z");
 }
-END_TEST
 
-START_TEST(a_condition_of_others_without_optional_fields_is_completed)
+TEST(a_condition_of_others_without_optional_fields_is_completed)
 {
     conditions = parsed(arena, "{\"c\":[{\"type\":\"Ready\",\"status\":\"True\"}]}")->child;
     struct condition condition = ready(CONDITION_TRUE);
@@ -95,9 +94,8 @@ START_TEST(a_condition_of_others_without_optional_fields_is_completed)
     ck_assert_str_eq(member("Ready", "lastTransitionTime"), "2026-11-21T10:00:00Z");
     ck_assert(!condition_set(conditions, &condition, T1));
 }
-END_TEST
 
-START_TEST(each_type_has_one_entry)
+TEST(each_type_has_one_entry)
 {
     struct condition first = ready(CONDITION_TRUE);
     struct condition second = { .type = "Stalled", .status = CONDITION_FALSE, .reason = "Fine" };
@@ -113,9 +111,8 @@ START_TEST(each_type_has_one_entry)
     ck_assert(!condition_is(conditions, "ready", CONDITION_FALSE));
     ck_assert(!condition_is(NULL, "Ready", CONDITION_FALSE));
 }
-END_TEST
 
-START_TEST(removing_leaves_the_others)
+TEST(removing_leaves_the_others)
 {
     struct condition first = ready(CONDITION_TRUE);
     struct condition second = { .type = "Stalled", .status = CONDITION_FALSE, .reason = "Fine" };
@@ -127,20 +124,4 @@ START_TEST(removing_leaves_the_others)
     ck_assert_ptr_null(condition_get(conditions, "Ready"));
     ck_assert_ptr_nonnull(condition_get(conditions, "Stalled"));
     ck_assert_uint_eq(json_len(conditions), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("conditions");
-    TCase *c = tcase_create("conditions");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, a_new_condition_has_every_field);
-    tcase_add_test(c, the_same_again_changes_nothing);
-    tcase_add_test(c, transition_time_moves_only_with_status);
-    tcase_add_test(c, a_condition_of_others_without_optional_fields_is_completed);
-    tcase_add_test(c, each_type_has_one_entry);
-    tcase_add_test(c, removing_leaves_the_others);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

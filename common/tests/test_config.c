@@ -8,7 +8,9 @@
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 
-START_TEST(the_file_is_looked_for_in_order)
+TEST_GROUP("config", config_setup, config_teardown);
+
+TEST(the_file_is_looked_for_in_order)
 {
     ck_assert_int_eq(load(NULL), -ERROR_INVALID);
     ck_assert_str_eq(err.message, arena_printf(arena,
@@ -32,7 +34,6 @@ START_TEST(the_file_is_looked_for_in_order)
     ck_assert_int_eq(kube_config_load(NULL, &config, &err), 0);
     ck_assert_str_eq(kube_config_source(config), arena_printf(arena, "%s/config", dir));
 }
-END_TEST
 
 static void in_cluster(const char *host)
 {
@@ -42,7 +43,7 @@ static void in_cluster(const char *host)
     temp_file(arena, dir, "token", "first\n");
 }
 
-START_TEST(a_pod_finds_its_server_and_its_account)
+TEST(a_pod_finds_its_server_and_its_account)
 {
     in_cluster("10.0.0.1");
     temp_file(arena, dir, "namespace", "factory\n");
@@ -53,16 +54,14 @@ START_TEST(a_pod_finds_its_server_and_its_account)
     ck_assert_str_eq(kube_config_ca(config), CERT);
     check_token("first");
 }
-END_TEST
 
-START_TEST(an_ipv6_server_has_brackets_and_the_namespace_may_be_missing)
+TEST(an_ipv6_server_has_brackets_and_the_namespace_may_be_missing)
 {
     in_cluster("2001:db8::1");
     ck_assert_msg(load(NULL) == 0, "%s", err.message);
     ck_assert_str_eq(kube_config_server(config), "https://[2001:db8::1]:443");
     ck_assert_str_eq(kube_config_namespace(config), "default");
 }
-END_TEST
 
 static const struct {
     const char *host, *port, *missing, *message;
@@ -73,7 +72,7 @@ static const struct {
     { "10.0.0.1", "443", "token", "/token': No such file or directory" },
 };
 
-START_TEST(a_pod_without_its_account_is_told_what_is_missing)
+TEST_EACH(a_pod_without_its_account_is_told_what_is_missing, BAD_PODS)
 {
     in_cluster(BAD_PODS[_i].host);
     setenv("KUBERNETES_SERVICE_PORT", BAD_PODS[_i].port, 1);
@@ -83,9 +82,8 @@ START_TEST(a_pod_without_its_account_is_told_what_is_missing)
     ck_assert(str_has_prefix(err.message, "in-cluster configuration: "));
     ck_assert(str_has_suffix(err.message, BAD_PODS[_i].message));
 }
-END_TEST
 
-START_TEST(a_token_file_is_read_again_after_a_second)
+TEST(a_token_file_is_read_again_after_a_second)
 {
     in_cluster("10.0.0.1");
     ck_assert_int_eq(load(NULL), 0);
@@ -96,9 +94,8 @@ START_TEST(a_token_file_is_read_again_after_a_second)
     fake_clock_advance(&now, 1);
     check_token("second");
 }
-END_TEST
 
-START_TEST(an_unreadable_token_file_leaves_the_last_token)
+TEST(an_unreadable_token_file_leaves_the_last_token)
 {
     static const char *const BAD[] = { "", "  \n", "two words", "bad\001" };
     in_cluster("10.0.0.1");
@@ -119,9 +116,8 @@ START_TEST(an_unreadable_token_file_leaves_the_last_token)
     fake_clock_advance(&now, 1000);
     check_token("first");
 }
-END_TEST
 
-START_TEST(a_refused_token_is_read_again_at_once)
+TEST(a_refused_token_is_read_again_at_once)
 {
     in_cluster("10.0.0.1");
     ck_assert_int_eq(load(NULL), 0);
@@ -141,7 +137,6 @@ START_TEST(a_refused_token_is_read_again_at_once)
     temp_file(arena, dir, "token", "third");
     check_token("third");
 }
-END_TEST
 
 static int get_token(void *ctx, char **ret, struct error *error UNUSED)
 {
@@ -154,7 +149,7 @@ static void refuse_token(void *ctx, const char *token)
     (void)str_copy(ctx, 8, token);
 }
 
-START_TEST(another_identity_has_the_server_and_none_of_the_credentials)
+TEST(another_identity_has_the_server_and_none_of_the_credentials)
 {
     char theirs[8] = "theirs";
     const struct kube_token_source source = { theirs, get_token, refuse_token };
@@ -178,9 +173,8 @@ START_TEST(another_identity_has_the_server_and_none_of_the_credentials)
     check_token("first");
     kube_config_destroy(other);
 }
-END_TEST
 
-START_TEST(tokens_of_another_identity_do_not_leave_the_machine_without_tls)
+TEST(tokens_of_another_identity_do_not_leave_the_machine_without_tls)
 {
     const struct kube_token_source source = { 0 };
     struct kube_config *other = NULL;
@@ -191,33 +185,11 @@ START_TEST(tokens_of_another_identity_do_not_leave_the_machine_without_tls)
     ck_assert_int_eq(kube_config_create_as(config, &source, &other, &err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "not https"));
 }
-END_TEST
 
-START_TEST(errors_need_not_be_wanted)
+TEST(errors_need_not_be_wanted)
 {
     struct kube_config *ret = NULL;
     ck_assert_int_eq(kube_config_load("/nowhere/config", &ret, NULL), -ERROR_INVALID);
     ck_assert_ptr_null(ret);
     kube_config_destroy(NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *c = tcase_create("config");
-    tcase_add_checked_fixture(c, config_setup, config_teardown);
-    tcase_add_test(c, the_file_is_looked_for_in_order);
-    tcase_add_test(c, a_pod_finds_its_server_and_its_account);
-    tcase_add_test(c, an_ipv6_server_has_brackets_and_the_namespace_may_be_missing);
-    tcase_add_loop_test(c, a_pod_without_its_account_is_told_what_is_missing, 0,
-                        ARRAY_LEN(BAD_PODS));
-    tcase_add_test(c, a_token_file_is_read_again_after_a_second);
-    tcase_add_test(c, an_unreadable_token_file_leaves_the_last_token);
-    tcase_add_test(c, a_refused_token_is_read_again_at_once);
-    tcase_add_test(c, another_identity_has_the_server_and_none_of_the_credentials);
-    tcase_add_test(c, tokens_of_another_identity_do_not_leave_the_machine_without_tls);
-    tcase_add_test(c, errors_need_not_be_wanted);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -95,6 +95,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("results", set_up, tear_down);
+
 static void add(const char *name)
 {
     struct kube_name key;
@@ -165,7 +167,7 @@ static const struct {
     { ERROR_INTERNAL, 0, 0, 4, 5, "error" },
 };
 
-START_TEST(the_result_decides_when_the_name_comes_again)
+TEST_EACH(the_result_decides_when_the_name_comes_again, OUTCOMES)
 {
     script.code = OUTCOMES[_i].code;
     script.retry_after_ms = OUTCOMES[_i].retry_after_ms;
@@ -184,9 +186,8 @@ START_TEST(the_result_decides_when_the_name_comes_again)
     advance(OUTCOMES[_i].high_ms - OUTCOMES[_i].low_ms + 1);
     ck_assert_uint_eq(calls_for("ns/a"), 2);
 }
-END_TEST
 
-START_TEST(results_and_times_are_counted)
+TEST_EACH(results_and_times_are_counted, OUTCOMES)
 {
     char line[128];
 
@@ -204,9 +205,8 @@ START_TEST(results_and_times_are_counted)
     ck_metric(line);
     ck_metric("controller_runtime_reconcile_time_seconds_count{controller=\"test\"} 1");
 }
-END_TEST
 
-START_TEST(a_call_that_ends_well_forgets_earlier_failures)
+TEST(a_call_that_ends_well_forgets_earlier_failures)
 {
     create(NULL, 0, 1);
     script.code = ERROR_INTERNAL;
@@ -226,7 +226,6 @@ START_TEST(a_call_that_ends_well_forgets_earlier_failures)
     advance(5);
     ck_assert_uint_eq(calls_for("ns/a"), 13);
 }
-END_TEST
 
 static const struct {
     enum error_code code;
@@ -240,7 +239,7 @@ static const struct {
     { ERROR_UNAVAILABLE, "reconcile failed, trying again", "Unavailable" },
 };
 
-START_TEST(a_failure_is_one_line_that_names_controller_and_object)
+TEST_EACH(a_failure_is_one_line_that_names_controller_and_object, LINES)
 {
     capture_start(STDERR_FILENO);
     script.code = LINES[_i].code;
@@ -265,9 +264,8 @@ START_TEST(a_failure_is_one_line_that_names_controller_and_object)
     ck_assert_msg(strstr(text, wanted), "no %s in %s", wanted, text);
     ck_assert_ptr_eq(strchr(text, '\n'), strrchr(text, '\n'));
 }
-END_TEST
 
-START_TEST(a_line_has_no_field_of_an_earlier_object)
+TEST(a_line_has_no_field_of_an_earlier_object)
 {
     struct kube_name cluster;
 
@@ -286,9 +284,8 @@ START_TEST(a_line_has_no_field_of_an_earlier_object)
         strstr(text, "\"controller\":\"test\",\"namespace\":\"ns\",\"name\":\"a\""));
     ck_assert_ptr_nonnull(strstr(text, "\"controller\":\"test\",\"name\":\"a\""));
 }
-END_TEST
 
-START_TEST(workers_reconcile_different_names_at_the_same_time)
+TEST(workers_reconcile_different_names_at_the_same_time)
 {
     create(NULL, 0, 3);
     atomic_store(&script.hold, true);
@@ -302,9 +299,8 @@ START_TEST(workers_reconcile_different_names_at_the_same_time)
     atomic_store(&script.hold, false);
     wait_for(&script.calls, 4);
 }
-END_TEST
 
-START_TEST(after_stop_what_is_under_way_ends_and_nothing_else_begins)
+TEST(after_stop_what_is_under_way_ends_and_nothing_else_begins)
 {
     create(NULL, 0, 1);
     atomic_store(&script.hold, true);
@@ -319,7 +315,6 @@ START_TEST(after_stop_what_is_under_way_ends_and_nothing_else_begins)
     ck_assert_uint_eq(atomic_load(&script.calls), 1);
     ck_assert_uint_eq(atomic_load(&script.entered), 1);
 }
-END_TEST
 
 /* An informer that gets its objects from the test instead of from the loop. */
 static struct kube_config *config;
@@ -366,7 +361,9 @@ static void observe(const char *name, int version)
     informer_observed(informer, object);
 }
 
-START_TEST(what_changes_before_start_is_queued_once_by_start)
+TEST_GROUP("sources", source_set_up, source_tear_down);
+
+TEST(what_changes_before_start_is_queued_once_by_start)
 {
     struct controller_source source = { .informer = informer, .map = map_self };
 
@@ -379,9 +376,8 @@ START_TEST(what_changes_before_start_is_queued_once_by_start)
     ck_assert_uint_eq(calls_for("ns/one"), 1);
     ck_assert_uint_eq(calls_for("ns/two"), 1);
 }
-END_TEST
 
-START_TEST(what_changes_after_start_is_queued)
+TEST(what_changes_after_start_is_queued)
 {
     struct controller_source source = { .informer = informer, .map = map_self };
 
@@ -393,7 +389,6 @@ START_TEST(what_changes_after_start_is_queued)
     observe("one", 2);
     ck_assert_uint_eq(calls_for("ns/one"), 2);
 }
-END_TEST
 
 /* Every Task concerns the object "of-tasks", and a change of one another. */
 static void map_tasks(void *self, struct kube_object *old, struct kube_object *current,
@@ -407,7 +402,7 @@ static void map_tasks(void *self, struct kube_object *old, struct kube_object *c
     workqueue_add(queue, &name);
 }
 
-START_TEST(a_source_maps_its_objects_to_other_names)
+TEST(a_source_maps_its_objects_to_other_names)
 {
     struct controller_source source = { .informer = informer, .map = map_tasks };
 
@@ -419,9 +414,8 @@ START_TEST(a_source_maps_its_objects_to_other_names)
     ck_assert_uint_eq(calls_for("ns/changed"), 1);
     ck_assert_uint_eq(calls_for("ns/one"), 0);
 }
-END_TEST
 
-START_TEST(map_self_takes_the_name_of_what_was_deleted)
+TEST(map_self_takes_the_name_of_what_was_deleted)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *old = NULL;
     struct kube_name got;
@@ -434,34 +428,4 @@ START_TEST(map_self_takes_the_name_of_what_was_deleted)
     ck_assert(workqueue_get(controller_queue(controller), &got));
     ck_assert_str_eq(got.name, "gone");
     workqueue_done(controller_queue(controller), &got);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("controller");
-    TCase *results = tcase_create("results");
-    TCase *sources = tcase_create("sources");
-
-    tcase_add_checked_fixture(results, set_up, tear_down);
-    tcase_set_timeout(results, 30);
-    tcase_add_loop_test(results, the_result_decides_when_the_name_comes_again, 0,
-                        (int)ARRAY_LEN(OUTCOMES));
-    tcase_add_loop_test(results, results_and_times_are_counted, 0, (int)ARRAY_LEN(OUTCOMES));
-    tcase_add_test(results, a_call_that_ends_well_forgets_earlier_failures);
-    tcase_add_loop_test(results, a_failure_is_one_line_that_names_controller_and_object, 0,
-                        (int)ARRAY_LEN(LINES));
-    tcase_add_test(results, a_line_has_no_field_of_an_earlier_object);
-    tcase_add_test(results, workers_reconcile_different_names_at_the_same_time);
-    tcase_add_test(results, after_stop_what_is_under_way_ends_and_nothing_else_begins);
-    suite_add_tcase(suite, results);
-
-    tcase_add_checked_fixture(sources, source_set_up, source_tear_down);
-    tcase_set_timeout(sources, 30);
-    tcase_add_test(sources, what_changes_before_start_is_queued_once_by_start);
-    tcase_add_test(sources, what_changes_after_start_is_queued);
-    tcase_add_test(sources, a_source_maps_its_objects_to_other_names);
-    tcase_add_test(sources, map_self_takes_the_name_of_what_was_deleted);
-    suite_add_tcase(suite, sources);
-    return suite_run(suite);
 }

@@ -105,7 +105,7 @@ static const struct {
     { "0 0 * * *\xff", "day of the week '*\xff' has something that is no value, range or step" },
 };
 
-START_TEST(a_schedule_is_read)
+TEST_EACH(a_schedule_is_read, GOOD)
 {
     const struct cron *expected = &GOOD[_i].cron;
     struct cron cron;
@@ -122,9 +122,8 @@ START_TEST(a_schedule_is_read)
     ck_assert_int_eq(cron.any_weekday, expected->any_weekday);
     ck_assert_int_eq(cron.every_ms, expected->every_ms);
 }
-END_TEST
 
-START_TEST(what_is_no_schedule_is_refused_with_the_reason)
+TEST_EACH(what_is_no_schedule_is_refused_with_the_reason, BAD)
 {
     struct cron cron = { .every_ms = 42 };
     struct error err = { 0 };
@@ -133,9 +132,8 @@ START_TEST(what_is_no_schedule_is_refused_with_the_reason)
     ck_assert_str_eq(err.message, BAD[_i].problem);
     ck_assert_int_eq(cron.every_ms, 42);
 }
-END_TEST
 
-START_TEST(a_text_of_more_than_the_longest_is_refused)
+TEST(a_text_of_more_than_the_longest_is_refused)
 {
     char text[CRON_MAX_TEXT + 2];
     struct cron cron;
@@ -148,17 +146,4 @@ START_TEST(a_text_of_more_than_the_longest_is_refused)
     text[CRON_MAX_TEXT] = ' ';
     text[CRON_MAX_TEXT + 1] = '\0';
     ck_assert_int_eq(cron_parse(text, &cron, &err), -ERROR_INVALID);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cron");
-    TCase *tc = tcase_create("cron");
-
-    tcase_add_loop_test(tc, a_schedule_is_read, 0, (int)ARRAY_LEN(GOOD));
-    tcase_add_loop_test(tc, what_is_no_schedule_is_refused_with_the_reason, 0, (int)ARRAY_LEN(BAD));
-    tcase_add_test(tc, a_text_of_more_than_the_longest_is_refused);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -96,13 +96,14 @@ static const struct {
 };
 /* clang-format on */
 
-START_TEST(a_new_object_gets_what_it_lacks_and_nothing_else)
+TEST_GROUP("default", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_new_object_gets_what_it_lacks_and_nothing_else, NEW)
 {
     ck_assert_str_eq(patch_of(NEW[_i].kind, NEW[_i].object, NULL), NEW[_i].patch);
 }
-END_TEST
 
-START_TEST(the_phase_that_a_request_claims_does_not_count)
+TEST(the_phase_that_a_request_claims_does_not_count)
 {
     ck_assert_str_eq(
         patch_of("task",
@@ -110,9 +111,8 @@ START_TEST(the_phase_that_a_request_claims_does_not_count)
                  "{\"metadata\":{},\"spec\":{\"name\":\"t\"},\"status\":{\"phase\":\"running\"}}"),
         "");
 }
-END_TEST
 
-START_TEST(a_spec_that_did_not_change_gets_nothing)
+TEST(a_spec_that_did_not_change_gets_nothing)
 {
     static const char *const KINDS[] = { "task", "proplet", "propellerjob", "federatedjob" };
     const char *old = "{\"metadata\":{},\"spec\":{\"k8s\":{},\"aggregator\":{}}}";
@@ -122,9 +122,8 @@ START_TEST(a_spec_that_did_not_change_gets_nothing)
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
         ck_assert_str_eq(patch_of(KINDS[i], labelled, old), "");
 }
-END_TEST
 
-START_TEST(a_list_of_too_many_tasks_is_left_alone)
+TEST(a_list_of_too_many_tasks_is_left_alone)
 {
     const char *tasks = "{}";
 
@@ -138,7 +137,6 @@ START_TEST(a_list_of_too_many_tasks_is_left_alone)
     ck_assert_ptr_nonnull(strstr(patch, "/spec/executionMode"));
     ck_assert_ptr_null(strstr(patch, "/spec/tasks"));
 }
-END_TEST
 
 /* --- agreement with the schemas -----------------------------------------------------------------
  */
@@ -177,7 +175,7 @@ static size_t expect_defaults(const cJSON *schema, const char *pointer, const ch
     return found;
 }
 
-START_TEST(the_defaults_of_the_schema_are_those_of_the_code)
+TEST_EACH(the_defaults_of_the_schema_are_those_of_the_code, SCHEMAS)
 {
     const char *patch = patch_of(SCHEMAS[_i].kind, SCHEMAS[_i].object, NULL);
     const cJSON *versions =
@@ -188,22 +186,4 @@ START_TEST(the_defaults_of_the_schema_are_those_of_the_code)
 
     ck_assert_uint_eq(expect_defaults(spec, "/spec", patch) + finalizers,
                       json_len(parsed(arena, patch)));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("default");
-    TCase *tc = tcase_create("default");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_new_object_gets_what_it_lacks_and_nothing_else, 0,
-                        (int)ARRAY_LEN(NEW));
-    tcase_add_test(tc, the_phase_that_a_request_claims_does_not_count);
-    tcase_add_test(tc, a_spec_that_did_not_change_gets_nothing);
-    tcase_add_test(tc, a_list_of_too_many_tasks_is_left_alone);
-    tcase_add_loop_test(tc, the_defaults_of_the_schema_are_those_of_the_code, 0,
-                        (int)ARRAY_LEN(SCHEMAS));
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

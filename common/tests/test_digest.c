@@ -7,7 +7,9 @@
 #include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 
-START_TEST(sha256_is_that_of_fips_180)
+TEST_GROUP("digest", arena_set_up, arena_tear_down);
+
+TEST(sha256_is_that_of_fips_180)
 {
     char hex[SHA256_HEX_LEN];
 
@@ -16,7 +18,6 @@ START_TEST(sha256_is_that_of_fips_180)
     ck_assert_str_eq(sha256_hex("abc", 3, hex),
                      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
-END_TEST
 
 /* RFC 4648, section 10, and bytes that need + and /. */
 static const struct {
@@ -33,7 +34,7 @@ static const struct {
     { "\xfb\xff\xbf", "+/+/" },
 };
 
-START_TEST(base64_is_that_of_rfc_4648)
+TEST_EACH(base64_is_that_of_rfc_4648, PAIRS)
 {
     size_t len = 99;
     size_t expected = strlen(PAIRS[_i].bytes);
@@ -44,7 +45,6 @@ START_TEST(base64_is_that_of_rfc_4648)
     ck_assert_uint_eq(len, expected);
     ck_assert_ptr_nonnull(base64_decode(arena, PAIRS[_i].text, strlen(PAIRS[_i].text), NULL));
 }
-END_TEST
 
 static const char *const REFUSED[] = {
     "Z",        "Zg",     "Zg=",      "Zg===",      "=",          "==",   "====",
@@ -52,16 +52,15 @@ static const char *const REFUSED[] = {
     "Zg==Zm9v", "Z=g=",   "Zm9v====", "\xc3\xa4==", "Zm\n9",
 };
 
-START_TEST(what_is_no_base64_is_refused)
+TEST_EACH(what_is_no_base64_is_refused, REFUSED)
 {
     size_t len = 99;
 
     ck_assert_ptr_null(base64_decode(arena, REFUSED[_i], strlen(REFUSED[_i]), &len));
     ck_assert_uint_eq(len, 99);
 }
-END_TEST
 
-START_TEST(only_len_bytes_of_the_text_are_decoded)
+TEST(only_len_bytes_of_the_text_are_decoded)
 {
     size_t len;
 
@@ -69,10 +68,9 @@ START_TEST(only_len_bytes_of_the_text_are_decoded)
     ck_assert_uint_eq(len, 3);
     ck_assert_ptr_null(base64_decode(arena, "Zm\0v", 4, &len));
 }
-END_TEST
 
 /* Longer than what is handed to OpenSSL at once. */
-START_TEST(megabytes_come_back_as_they_were)
+TEST(megabytes_come_back_as_they_were)
 {
     enum { LEN = (13 << 20) + 1 };
     uint8_t *bytes = arena_alloc(arena, LEN, 1);
@@ -87,9 +85,8 @@ START_TEST(megabytes_come_back_as_they_were)
     ck_assert_uint_eq(len, LEN);
     ck_assert(memcmp(again, bytes, LEN) == 0);
 }
-END_TEST
 
-START_TEST(ids_are_of_version_4_and_never_the_same)
+TEST(ids_are_of_version_4_and_never_the_same)
 {
     struct map *seen = map_create(NULL);
     char id[UUID_LEN];
@@ -109,21 +106,4 @@ START_TEST(ids_are_of_version_4_and_never_the_same)
         map_set(seen, id, seen);
     }
     map_destroy(seen);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("digest");
-    TCase *tcase = tcase_create("digest");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_add_test(tcase, sha256_is_that_of_fips_180);
-    tcase_add_loop_test(tcase, base64_is_that_of_rfc_4648, 0, ARRAY_LEN(PAIRS));
-    tcase_add_loop_test(tcase, what_is_no_base64_is_refused, 0, ARRAY_LEN(REFUSED));
-    tcase_add_test(tcase, only_len_bytes_of_the_text_are_decoded);
-    tcase_add_test(tcase, megabytes_come_back_as_they_were);
-    tcase_add_test(tcase, ids_are_of_version_4_and_never_the_same);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

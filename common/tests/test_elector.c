@@ -35,15 +35,18 @@ static const struct {
       LEASE_WAIT },
 };
 
-START_TEST(the_decision_follows_from_what_was_seen)
+TEST_GROUP("decision", NULL, NULL);
+
+TEST_EACH(the_decision_follows_from_what_was_seen, DECISIONS)
 {
     ck_assert_msg(lease_decide(&DECISIONS[_i].view, &ELECTOR_OPTIONS, DECISIONS[_i].now_ms) ==
                       DECISIONS[_i].action,
                   "%s", DECISIONS[_i].what);
 }
-END_TEST
 
-START_TEST(a_missing_lease_is_created)
+TEST_GROUP("lease", elector_set_up, elector_tear_down);
+
+TEST(a_missing_lease_is_created)
 {
     ck_metric("leader_election_master_status{name=\"propeller-controller\"} 0");
     ck_assert(!elector_may_act(bench.elector));
@@ -58,9 +61,8 @@ START_TEST(a_missing_lease_is_created)
     ck_assert_int_eq(lease_transitions(), 0);
     ck_metric("leader_election_master_status{name=\"propeller-controller\"} 1");
 }
-END_TEST
 
-START_TEST(the_leader_renews_with_one_request_each)
+TEST(the_leader_renews_with_one_request_each)
 {
     elector_lead();
     size_t before = lease_requests();
@@ -76,9 +78,8 @@ START_TEST(the_leader_renews_with_one_request_each)
                      "2026-11-21T10:00:06.000000Z");
     ck_assert_int_eq(lease_transitions(), 0);
 }
-END_TEST
 
-START_TEST(the_time_of_a_renewal_counts_towards_the_period)
+TEST(the_time_of_a_renewal_counts_towards_the_period)
 {
     elector_lead();
     bench.request_ms = 300;
@@ -86,9 +87,8 @@ START_TEST(the_time_of_a_renewal_counts_towards_the_period)
     bench.request_ms = RETRY_MS + 1;
     ck_assert_uint_eq(elector_step(bench.elector), 0);
 }
-END_TEST
 
-START_TEST(standbys_look_within_a_period_and_not_in_step)
+TEST(standbys_look_within_a_period_and_not_in_step)
 {
     uint32_t low = UINT32_MAX;
     uint32_t high = 0;
@@ -104,9 +104,8 @@ START_TEST(standbys_look_within_a_period_and_not_in_step)
     ck_assert_uint_le(high, RETRY_MS * 4 / 5);
     ck_assert_uint_gt(high - low, RETRY_MS / 5);
 }
-END_TEST
 
-START_TEST(a_standby_looks_when_the_lease_ends_and_not_later)
+TEST(a_standby_looks_when_the_lease_ends_and_not_later)
 {
     lease_put("you", 3, ",\"leaseDurationSeconds\":15");
     (void)elector_step(bench.elector);
@@ -115,9 +114,8 @@ START_TEST(a_standby_looks_when_the_lease_ends_and_not_later)
     fake_clock_advance(&bench.clock, RETRY_MS / 5);
     elector_lead();
 }
-END_TEST
 
-START_TEST(what_others_keep_in_the_lease_stays)
+TEST(what_others_keep_in_the_lease_stays)
 {
     static const char KEPT[] =
         "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"propeller-controller\","
@@ -131,9 +129,8 @@ START_TEST(what_others_keep_in_the_lease_stays)
     ck_assert_str_eq(json_string(json_get(lease_spec(), "strategy"), ""), "OldestEmulationVersion");
     ck_assert_str_eq(lease_holder(), "me");
 }
-END_TEST
 
-START_TEST(a_lease_that_changes_is_not_taken_however_old_its_times_are)
+TEST(a_lease_that_changes_is_not_taken_however_old_its_times_are)
 {
     for (int i = 0; i < 10; i++) {
         lease_put("you", 3,
@@ -149,9 +146,8 @@ START_TEST(a_lease_that_changes_is_not_taken_however_old_its_times_are)
         ck_assert(!elector_may_act(bench.elector));
     }
 }
-END_TEST
 
-START_TEST(a_lease_that_stays_as_it_is_is_taken_after_its_duration)
+TEST(a_lease_that_stays_as_it_is_is_taken_after_its_duration)
 {
     lease_put("you", 3,
               ",\"leaseDurationSeconds\":20,\"renewTime\":\"2099-01-01T00:00:00.000000Z\"");
@@ -166,10 +162,9 @@ START_TEST(a_lease_that_stays_as_it_is_is_taken_after_its_duration)
     ck_assert_str_eq(json_string(json_get(lease_spec(), "acquireTime"), ""),
                      "2026-11-21T10:00:20.000000Z");
 }
-END_TEST
 
 /* It may have been renewed at any time until the reply. */
-START_TEST(the_duration_counts_from_the_reply_and_not_from_the_request)
+TEST(the_duration_counts_from_the_reply_and_not_from_the_request)
 {
     lease_put("you", 3, ",\"leaseDurationSeconds\":15");
     bench.request_ms = 4000;
@@ -181,7 +176,6 @@ START_TEST(the_duration_counts_from_the_reply_and_not_from_the_request)
     fake_clock_advance(&bench.clock, 1);
     elector_lead();
 }
-END_TEST
 
 static const struct {
     const char *more;
@@ -195,7 +189,7 @@ static const struct {
     { ",\"leaseDurationSeconds\":4294968", 0 },
 };
 
-START_TEST(a_strange_duration_is_never_a_reason_to_take_it_early)
+TEST_EACH(a_strange_duration_is_never_a_reason_to_take_it_early, DURATIONS)
 {
     int64_t wait_ms = DURATIONS[_i].taken_after_ms;
 
@@ -205,18 +199,16 @@ START_TEST(a_strange_duration_is_never_a_reason_to_take_it_early)
     (void)elector_step(bench.elector);
     ck_assert_str_eq(lease_holder(), "you");
 }
-END_TEST
 
-START_TEST(a_released_lease_is_taken_at_once)
+TEST(a_released_lease_is_taken_at_once)
 {
     lease_put("", 7, ",\"leaseDurationSeconds\":1");
     elector_lead();
     ck_assert_str_eq(lease_holder(), "me");
     ck_assert_int_eq(lease_transitions(), 8);
 }
-END_TEST
 
-START_TEST(a_holder_with_a_very_long_name_is_somebody_else)
+TEST(a_holder_with_a_very_long_name_is_somebody_else)
 {
     char name[300];
 
@@ -227,7 +219,6 @@ START_TEST(a_holder_with_a_very_long_name_is_somebody_else)
     ck_assert_int_eq(bench.started, 0);
     ck_assert_str_eq(lease_holder(), name);
 }
-END_TEST
 
 static const struct {
     struct elector_options options;
@@ -242,7 +233,7 @@ static const struct {
       "the renew deadline must be above 1.2 retry periods of the lease" },
 };
 
-START_TEST(options_that_do_not_fit_together_are_refused)
+TEST_EACH(options_that_do_not_fit_together_are_refused, UNUSABLE)
 {
     struct elector *unusable =
         elector_create(&UNUSABLE[_i].options, bench.client, &bench.clock.clock, &ELECTOR_CALLBACKS);
@@ -252,7 +243,6 @@ START_TEST(options_that_do_not_fit_together_are_refused)
     ck_assert_str_eq(err.message, UNUSABLE[_i].message);
     elector_destroy(unusable);
 }
-END_TEST
 
 /* ---- the timeline ---- */
 
@@ -311,7 +301,9 @@ static const struct {
     { -3600 * SECOND, 0, false },                          /* nonsense */
 };
 
-START_TEST(a_new_leader_goes_on_counting_where_the_last_one_ended)
+TEST_GROUP("timeline", timeline_set_up, timeline_tear_down);
+
+TEST_EACH(a_new_leader_goes_on_counting_where_the_last_one_ended, HANDED_OVER)
 {
     int64_t now_us = clock_wall_us(&bench.clock.clock);
 
@@ -324,9 +316,8 @@ START_TEST(a_new_leader_goes_on_counting_where_the_last_one_ended)
                                  ""),
                      "b");
 }
-END_TEST
 
-START_TEST(a_lease_without_a_word_on_the_clock_begins_now)
+TEST_TIMES(a_lease_without_a_word_on_the_clock_begins_now, 2)
 {
     if (_i)
         lease_put("", 1, "");
@@ -334,9 +325,8 @@ START_TEST(a_lease_without_a_word_on_the_clock_begins_now)
     elector_lead();
     expect_watched(clock_wall_us(&bench.clock.clock));
 }
-END_TEST
 
-START_TEST(a_step_of_the_clock_is_handed_over_with_the_next_renewal)
+TEST_TIMES(a_step_of_the_clock_is_handed_over_with_the_next_renewal, 2)
 {
     int64_t before_us = clock_wall_us(&bench.clock.clock);
     elector_lead();
@@ -349,44 +339,4 @@ START_TEST(a_step_of_the_clock_is_handed_over_with_the_next_renewal)
     (void)elector_step(bench.elector);
     expect_watched(stepped_us);
     ck_assert(elector_may_act(bench.elector));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("elector");
-    TCase *decision = tcase_create("decision");
-    TCase *lease = tcase_create("lease");
-
-    tcase_add_loop_test(decision, the_decision_follows_from_what_was_seen, 0,
-                        (int)ARRAY_LEN(DECISIONS));
-    suite_add_tcase(suite, decision);
-
-    tcase_add_checked_fixture(lease, elector_set_up, elector_tear_down);
-    tcase_add_test(lease, a_missing_lease_is_created);
-    tcase_add_test(lease, the_leader_renews_with_one_request_each);
-    tcase_add_test(lease, the_time_of_a_renewal_counts_towards_the_period);
-    tcase_add_test(lease, standbys_look_within_a_period_and_not_in_step);
-    tcase_add_test(lease, a_standby_looks_when_the_lease_ends_and_not_later);
-    tcase_add_test(lease, what_others_keep_in_the_lease_stays);
-    tcase_add_test(lease, a_lease_that_changes_is_not_taken_however_old_its_times_are);
-    tcase_add_test(lease, a_lease_that_stays_as_it_is_is_taken_after_its_duration);
-    tcase_add_test(lease, the_duration_counts_from_the_reply_and_not_from_the_request);
-    tcase_add_loop_test(lease, a_strange_duration_is_never_a_reason_to_take_it_early, 0,
-                        (int)ARRAY_LEN(DURATIONS));
-    tcase_add_test(lease, a_released_lease_is_taken_at_once);
-    tcase_add_test(lease, a_holder_with_a_very_long_name_is_somebody_else);
-    tcase_add_loop_test(lease, options_that_do_not_fit_together_are_refused, 0,
-                        (int)ARRAY_LEN(UNUSABLE));
-    suite_add_tcase(suite, lease);
-
-    TCase *time = tcase_create("timeline");
-
-    tcase_add_checked_fixture(time, timeline_set_up, timeline_tear_down);
-    tcase_add_loop_test(time, a_new_leader_goes_on_counting_where_the_last_one_ended, 0,
-                        (int)ARRAY_LEN(HANDED_OVER));
-    tcase_add_loop_test(time, a_lease_without_a_word_on_the_clock_begins_now, 0, 2);
-    tcase_add_loop_test(time, a_step_of_the_clock_is_handed_over_with_the_next_renewal, 0, 2);
-    suite_add_tcase(suite, time);
-    return suite_run(suite);
 }

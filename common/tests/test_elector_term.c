@@ -13,7 +13,9 @@ static void ck_ended(const char *why)
     ck_metric("leader_election_master_status{name=\"propeller-controller\"} 0");
 }
 
-START_TEST(acting_ends_at_the_deadline_counted_from_the_start_of_the_renewal)
+TEST_GROUP("term", elector_set_up, elector_tear_down);
+
+TEST(acting_ends_at_the_deadline_counted_from_the_start_of_the_renewal)
 {
     elector_lead();
     bench.request_ms = 3000;
@@ -26,9 +28,8 @@ START_TEST(acting_ends_at_the_deadline_counted_from_the_start_of_the_renewal)
     ck_assert(elector_is_leader(bench.elector));
     ck_assert_int_eq(bench.ended, 0);
 }
-END_TEST
 
-START_TEST(after_the_deadline_a_lease_that_is_still_ours_is_resumed)
+TEST(after_the_deadline_a_lease_that_is_still_ours_is_resumed)
 {
     elector_lead();
     bench.api_is_down = true;
@@ -45,9 +46,8 @@ START_TEST(after_the_deadline_a_lease_that_is_still_ours_is_resumed)
     ck_assert_int_eq(bench.ended, 0);
     ck_metric("leader_election_master_status{name=\"propeller-controller\"} 1");
 }
-END_TEST
 
-START_TEST(leading_ends_after_four_lease_durations_without_renewal)
+TEST(leading_ends_after_four_lease_durations_without_renewal)
 {
     elector_lead();
     bench.api_is_down = true;
@@ -57,18 +57,16 @@ START_TEST(leading_ends_after_four_lease_durations_without_renewal)
     fake_clock_advance(&bench.clock, 1);
     ck_ended("the lease could not be renewed");
 }
-END_TEST
 
-START_TEST(leading_ends_when_another_holder_is_seen)
+TEST(leading_ends_when_another_holder_is_seen)
 {
     elector_lead();
     lease_put("you", 1, ",\"leaseDurationSeconds\":15");
     ck_ended("another process holds the lease");
     ck_assert_str_eq(lease_holder(), "you");
 }
-END_TEST
 
-START_TEST(leading_ends_even_if_the_other_holder_has_run_out)
+TEST(leading_ends_even_if_the_other_holder_has_run_out)
 {
     elector_lead();
     lease_put("you", 1, ",\"leaseDurationSeconds\":1");
@@ -76,26 +74,23 @@ START_TEST(leading_ends_even_if_the_other_holder_has_run_out)
     ck_ended("another process holds the lease");
     ck_assert_str_eq(lease_holder(), "you");
 }
-END_TEST
 
-START_TEST(leading_ends_when_another_has_held_and_released_the_lease)
+TEST(leading_ends_when_another_has_held_and_released_the_lease)
 {
     elector_lead();
     lease_put("", 1, ",\"leaseDurationSeconds\":1");
     ck_ended("the lease was released");
     ck_assert_str_eq(lease_holder(), "");
 }
-END_TEST
 
-START_TEST(leading_ends_when_the_transitions_have_moved)
+TEST(leading_ends_when_the_transitions_have_moved)
 {
     elector_lead();
     lease_put("me", 2, ",\"leaseDurationSeconds\":15");
     ck_ended("another process held the lease");
 }
-END_TEST
 
-START_TEST(a_lease_deleted_before_the_deadline_is_made_again)
+TEST(a_lease_deleted_before_the_deadline_is_made_again)
 {
     lease_put("", 7, "");
     elector_lead();
@@ -106,9 +101,8 @@ START_TEST(a_lease_deleted_before_the_deadline_is_made_again)
     ck_assert_int_eq(bench.ended, 0);
     ck_assert_int_eq(lease_transitions(), 8);
 }
-END_TEST
 
-START_TEST(a_lease_deleted_and_missed_after_the_deadline_ends_leading)
+TEST(a_lease_deleted_and_missed_after_the_deadline_ends_leading)
 {
     elector_lead();
     fake_api_delete(bench.api, &KIND_LEASE, &ELECTOR_OPTIONS.lease);
@@ -116,10 +110,9 @@ START_TEST(a_lease_deleted_and_missed_after_the_deadline_ends_leading)
     ck_ended("the lease was deleted");
     ck_assert_ptr_null(lease_holder());
 }
-END_TEST
 
 /* Whatever fails, and whichever request: the next steps lead on, or begin to lead. */
-START_TEST(one_failed_request_delays_but_changes_nothing)
+TEST_TIMES(one_failed_request_delays_but_changes_nothing, FAKE_FAILURES)
 {
     for (unsigned k = 1; k <= 6; k++) {
         elector_tear_down();
@@ -136,9 +129,8 @@ START_TEST(one_failed_request_delays_but_changes_nothing)
         ck_assert_int_eq(lease_transitions(), 0);
     }
 }
-END_TEST
 
-START_TEST(a_change_by_somebody_who_is_no_candidate_delays_nothing)
+TEST(a_change_by_somebody_who_is_no_candidate_delays_nothing)
 {
     elector_lead();
     lease_put("me", 0, ",\"leaseDurationSeconds\":15,\"preferredHolder\":\"you\"");
@@ -148,9 +140,8 @@ START_TEST(a_change_by_somebody_who_is_no_candidate_delays_nothing)
     ck_assert(elector_may_act(bench.elector));
     ck_assert_str_eq(json_string(json_get(lease_spec(), "preferredHolder"), ""), "you");
 }
-END_TEST
 
-START_TEST(stop_releases_the_lease_and_acts_no_more)
+TEST(stop_releases_the_lease_and_acts_no_more)
 {
     elector_lead();
     fake_clock_advance(&bench.clock, 1000);
@@ -163,36 +154,32 @@ START_TEST(stop_releases_the_lease_and_acts_no_more)
     ck_assert_int_eq(bench.ended, 0);
     ck_metric("leader_election_master_status{name=\"propeller-controller\"} 0");
 }
-END_TEST
 
-START_TEST(the_lease_is_released_although_it_was_changed_meanwhile)
+TEST(the_lease_is_released_although_it_was_changed_meanwhile)
 {
     elector_lead();
     lease_put("me", 0, ",\"preferredHolder\":\"you\"");
     elector_stop(bench.elector, true);
     ck_assert_str_eq(lease_holder(), "");
 }
-END_TEST
 
-START_TEST(stop_without_release_leaves_the_lease)
+TEST(stop_without_release_leaves_the_lease)
 {
     elector_lead();
     elector_stop(bench.elector, false);
     ck_assert_str_eq(lease_holder(), "me");
     ck_assert(!elector_may_act(bench.elector));
 }
-END_TEST
 
-START_TEST(what_is_not_ours_is_not_released)
+TEST(what_is_not_ours_is_not_released)
 {
     elector_lead();
     lease_put("you", 1, "");
     elector_stop(bench.elector, true);
     ck_assert_str_eq(lease_holder(), "you");
 }
-END_TEST
 
-START_TEST(a_standby_that_stops_touches_nothing)
+TEST(a_standby_that_stops_touches_nothing)
 {
     lease_put("you", 1, "");
     (void)elector_step(bench.elector);
@@ -200,7 +187,6 @@ START_TEST(a_standby_that_stops_touches_nothing)
     elector_stop(bench.elector, true);
     ck_assert_uint_eq(lease_requests(), before);
 }
-END_TEST
 
 /* Stopping gives up acting before the Lease, of which the next holder may know at once. */
 static bool acted_while_released;
@@ -213,7 +199,7 @@ static int watching_roundtrip(void *ctx, struct arena *reply_arena,
     return fake_api_roundtrip(ctx, reply_arena, request, ret, err);
 }
 
-START_TEST(acting_ends_before_the_release_is_sent)
+TEST(acting_ends_before_the_release_is_sent)
 {
     elector_destroy(bench.elector);
     kube_client_destroy(bench.client);
@@ -225,7 +211,6 @@ START_TEST(acting_ends_before_the_release_is_sent)
     elector_stop(bench.elector, true);
     ck_assert(!acted_while_released);
 }
-END_TEST
 
 static void ck_in_touch_for(int64_t ms)
 {
@@ -236,7 +221,7 @@ static void ck_in_touch_for(int64_t ms)
     ck_assert(!elector_in_touch(bench.elector));
 }
 
-START_TEST(a_standby_is_in_touch_for_a_renew_deadline_after_it_saw_the_lease)
+TEST(a_standby_is_in_touch_for_a_renew_deadline_after_it_saw_the_lease)
 {
     ck_assert(!elector_in_touch(bench.elector));
     bench.api_is_down = true;
@@ -254,9 +239,8 @@ START_TEST(a_standby_is_in_touch_for_a_renew_deadline_after_it_saw_the_lease)
     ck_in_touch_for(DEADLINE_MS);
     ck_assert_int_eq(bench.started, 0);
 }
-END_TEST
 
-START_TEST(what_happens_to_the_lease_is_told_once)
+TEST(what_happens_to_the_lease_is_told_once)
 {
     capture_start(STDERR_FILENO);
     lease_put("you", 3, ",\"leaseDurationSeconds\":15");
@@ -289,7 +273,6 @@ START_TEST(what_happens_to_the_lease_is_told_once)
     }
     ck_assert_str_eq(text, "");
 }
-END_TEST
 
 /* Two with threads and the clock of the system. */
 static const struct elector_options FAST = {
@@ -308,7 +291,9 @@ static void wait_for_requests(size_t more)
         (void)poll(NULL, 0, 1);
 }
 
-START_TEST(of_two_one_leads_and_the_other_follows_when_it_stops)
+TEST_GROUP("threads", elector_set_up, elector_tear_down);
+
+TEST(of_two_one_leads_and_the_other_follows_when_it_stops)
 {
     struct elector_options options = FAST;
     struct error err;
@@ -337,40 +322,4 @@ START_TEST(of_two_one_leads_and_the_other_follows_when_it_stops)
     ck_assert_int_eq(lease_transitions(), 1);
     elector_destroy(first);
     elector_destroy(second);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("elector term");
-    TCase *term = tcase_create("term");
-    TCase *threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(term, elector_set_up, elector_tear_down);
-    tcase_add_test(term, acting_ends_at_the_deadline_counted_from_the_start_of_the_renewal);
-    tcase_add_test(term, after_the_deadline_a_lease_that_is_still_ours_is_resumed);
-    tcase_add_test(term, leading_ends_after_four_lease_durations_without_renewal);
-    tcase_add_test(term, leading_ends_when_another_holder_is_seen);
-    tcase_add_test(term, leading_ends_even_if_the_other_holder_has_run_out);
-    tcase_add_test(term, leading_ends_when_another_has_held_and_released_the_lease);
-    tcase_add_test(term, leading_ends_when_the_transitions_have_moved);
-    tcase_add_test(term, a_lease_deleted_before_the_deadline_is_made_again);
-    tcase_add_test(term, a_lease_deleted_and_missed_after_the_deadline_ends_leading);
-    tcase_add_loop_test(term, one_failed_request_delays_but_changes_nothing, 0, FAKE_FAILURES);
-    tcase_add_test(term, a_change_by_somebody_who_is_no_candidate_delays_nothing);
-    tcase_add_test(term, stop_releases_the_lease_and_acts_no_more);
-    tcase_add_test(term, the_lease_is_released_although_it_was_changed_meanwhile);
-    tcase_add_test(term, stop_without_release_leaves_the_lease);
-    tcase_add_test(term, what_is_not_ours_is_not_released);
-    tcase_add_test(term, a_standby_that_stops_touches_nothing);
-    tcase_add_test(term, acting_ends_before_the_release_is_sent);
-    tcase_add_test(term, a_standby_is_in_touch_for_a_renew_deadline_after_it_saw_the_lease);
-    tcase_add_test(term, what_happens_to_the_lease_is_told_once);
-    suite_add_tcase(suite, term);
-
-    tcase_add_checked_fixture(threads, elector_set_up, elector_tear_down);
-    tcase_set_timeout(threads, 30);
-    tcase_add_test(threads, of_two_one_leads_and_the_other_follows_when_it_stops);
-    suite_add_tcase(suite, threads);
-    return suite_run(suite);
 }

@@ -2,7 +2,7 @@
 #include "common/base/str.h"
 #include "common/tests/suite.h"
 
-START_TEST(set_fills_code_and_message_and_returns_the_code)
+TEST(set_fills_code_and_message_and_returns_the_code)
 {
     struct error err = { .retry_after_ms = 500 };
 
@@ -11,9 +11,8 @@ START_TEST(set_fills_code_and_message_and_returns_the_code)
     ck_assert_str_eq(err.message, "task 'a' changed");
     ck_assert_uint_eq(err.retry_after_ms, 0);
 }
-END_TEST
 
-START_TEST(wrap_puts_its_context_first_and_keeps_the_rest)
+TEST(wrap_puts_its_context_first_and_keeps_the_rest)
 {
     struct error err = { 0 };
 
@@ -25,16 +24,14 @@ START_TEST(wrap_puts_its_context_first_and_keeps_the_rest)
     ck_assert_int_eq(err.code, ERROR_GONE);
     ck_assert_uint_eq(err.retry_after_ms, 500);
 }
-END_TEST
 
-START_TEST(nobody_needs_to_listen)
+TEST(nobody_needs_to_listen)
 {
     ck_assert_int_eq(error_set(NULL, ERROR_TIMEOUT, "x"), -ERROR_TIMEOUT);
     ck_assert_int_eq(error_wrap(NULL, "x"), -ERROR_INTERNAL);
 }
-END_TEST
 
-START_TEST(a_wrapped_success_is_an_internal_error)
+TEST(a_wrapped_success_is_an_internal_error)
 {
     struct error err = { 0 };
 
@@ -42,9 +39,8 @@ START_TEST(a_wrapped_success_is_an_internal_error)
     ck_assert_int_eq(err.code, ERROR_INTERNAL);
     ck_assert_str_eq(err.message, "context");
 }
-END_TEST
 
-START_TEST(the_message_may_be_an_argument_of_the_next)
+TEST(the_message_may_be_an_argument_of_the_next)
 {
     struct error err = { 0 };
 
@@ -54,10 +50,9 @@ START_TEST(the_message_may_be_an_argument_of_the_next)
     (void)error_wrap(&err, "again (%s)", err.message);
     ck_assert_str_eq(err.message, "again (outer (inner)): outer (inner)");
 }
-END_TEST
 
 /* The place of the cut moves over all bytes of a three-byte character. */
-START_TEST(a_long_message_is_cut_at_a_character)
+TEST_TIMES(a_long_message_is_cut_at_a_character, 4)
 {
     struct error err = { 0 };
     char text[2000] = { 0 };
@@ -78,9 +73,8 @@ START_TEST(a_long_message_is_cut_at_a_character)
     ck_assert(str_is_utf8(err.message, strlen(err.message)));
     ck_assert_uint_ge(strlen(err.message), sizeof(err.message) - 5);
 }
-END_TEST
 
-START_TEST(quoted_text_is_in_the_message_and_not_in_the_text_for_a_log)
+TEST(quoted_text_is_in_the_message_and_not_in_the_text_for_a_log)
 {
     struct error err = { 0 };
     char text[sizeof(err.message)];
@@ -100,9 +94,8 @@ START_TEST(quoted_text_is_in_the_message_and_not_in_the_text_for_a_log)
     (void)error_set(&err, ERROR_GONE, "too old");
     ck_assert_str_eq(ERROR_TEXT(&err), "too old");
 }
-END_TEST
 
-START_TEST(what_may_change_by_itself_is_transient)
+TEST(what_may_change_by_itself_is_transient)
 {
     static const bool TRANSIENT[] = {
         [ERROR_NONE] = false,      [ERROR_INVALID] = false,  [ERROR_NOT_FOUND] = false,
@@ -117,9 +110,8 @@ START_TEST(what_may_change_by_itself_is_transient)
         ck_assert_int_eq(error_is_transient(&err), TRANSIENT[i]);
     }
 }
-END_TEST
 
-START_TEST(every_code_has_a_name_of_its_own)
+TEST(every_code_has_a_name_of_its_own)
 {
     for (int i = ERROR_NONE; i <= ERROR_INTERNAL; i++) {
         ck_assert(!str_is_empty(error_code_name((enum error_code)i)));
@@ -128,23 +120,4 @@ START_TEST(every_code_has_a_name_of_its_own)
                              error_code_name((enum error_code)k));
     }
     ck_assert_str_eq(error_code_name((enum error_code)99), "Unknown");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("error");
-    TCase *tcase = tcase_create("error");
-
-    tcase_add_test(tcase, set_fills_code_and_message_and_returns_the_code);
-    tcase_add_test(tcase, wrap_puts_its_context_first_and_keeps_the_rest);
-    tcase_add_test(tcase, nobody_needs_to_listen);
-    tcase_add_test(tcase, a_wrapped_success_is_an_internal_error);
-    tcase_add_test(tcase, the_message_may_be_an_argument_of_the_next);
-    tcase_add_loop_test(tcase, a_long_message_is_cut_at_a_character, 0, 4);
-    tcase_add_test(tcase, quoted_text_is_in_the_message_and_not_in_the_text_for_a_log);
-    tcase_add_test(tcase, what_may_change_by_itself_is_transient);
-    tcase_add_test(tcase, every_code_has_a_name_of_its_own);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -68,6 +68,8 @@ static void tear_down(void)
     arena_destroy(words);
 }
 
+TEST_GROUP("events", set_up, tear_down);
+
 static void start(void)
 {
     struct error err = { 0 };
@@ -114,7 +116,7 @@ static void emit(const char *note)
     say(&KIND_TASK, task, EVENT_NORMAL, "Started", note);
 }
 
-START_TEST(an_event_names_its_object_and_its_reason)
+TEST(an_event_names_its_object_and_its_reason)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -140,9 +142,8 @@ START_TEST(an_event_names_its_object_and_its_reason)
                      "example.com/controller");
     ck_assert_str_eq(json_string(json_get(found.last, "reportingInstance"), ""), "one");
 }
-END_TEST
 
-START_TEST(the_same_again_raises_the_count_of_a_series)
+TEST(the_same_again_raises_the_count_of_a_series)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -162,14 +163,13 @@ START_TEST(the_same_again_raises_the_count_of_a_series)
         patches += !strcmp(log[i].method, "PATCH");
     ck_assert_uint_eq(patches, 2);
 }
-END_TEST
 
 static int64_t series_count(const cJSON *event)
 {
     return json_int(json_path(event, "series", "count", NULL), 0);
 }
 
-START_TEST(a_series_has_its_count_and_its_last_time)
+TEST(a_series_has_its_count_and_its_last_time)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -186,9 +186,8 @@ START_TEST(a_series_has_its_count_and_its_last_time)
     ck_assert_str_eq(json_string(json_path(found.last, "series", "lastObservedTime", NULL), ""),
                      "2026-11-21T10:09:59.999000Z");
 }
-END_TEST
 
-START_TEST(after_ten_minutes_the_same_is_a_new_event)
+TEST(after_ten_minutes_the_same_is_a_new_event)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -199,9 +198,8 @@ START_TEST(after_ten_minutes_the_same_is_a_new_event)
     events_stop(events);
     ck_assert_uint_eq(stored(arena).count, 2);
 }
-END_TEST
 
-START_TEST(a_series_whose_event_is_gone_begins_again)
+TEST(a_series_whose_event_is_gone_begins_again)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct kube_name name;
@@ -223,9 +221,8 @@ START_TEST(a_series_whose_event_is_gone_begins_again)
     ck_assert_uint_eq(found.count, 1);
     ck_assert_int_eq(series_count(found.last), 2);
 }
-END_TEST
 
-START_TEST(another_type_reason_or_object_is_another_event)
+TEST(another_type_reason_or_object_is_another_event)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct kube_object *other = make_task("ns", "other");
@@ -239,9 +236,8 @@ START_TEST(another_type_reason_or_object_is_another_event)
     events_stop(events);
     ck_assert_uint_eq(stored(arena).count, 4);
 }
-END_TEST
 
-START_TEST(more_series_than_are_remembered_are_still_written)
+TEST(more_series_than_are_remembered_are_still_written)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -252,9 +248,8 @@ START_TEST(more_series_than_are_remembered_are_still_written)
     ck_assert_uint_eq(stored(arena).count, 600);
     ck_metric("propeller_events_dropped_total 0");
 }
-END_TEST
 
-START_TEST(more_than_fit_are_dropped_and_nobody_waits)
+TEST(more_than_fit_are_dropped_and_nobody_waits)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -265,9 +260,8 @@ START_TEST(more_than_fit_are_dropped_and_nobody_waits)
     events_stop(events);
     ck_assert_uint_eq(stored(arena).count, 1024);
 }
-END_TEST
 
-START_TEST(a_stop_does_not_write_for_longer_than_two_seconds)
+TEST(a_stop_does_not_write_for_longer_than_two_seconds)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -281,18 +275,16 @@ START_TEST(a_stop_does_not_write_for_longer_than_two_seconds)
     ck_assert_uint_eq(stored(arena).count, 5);
     ck_metric("propeller_events_dropped_total 5");
 }
-END_TEST
 
-START_TEST(what_is_emitted_after_the_stop_is_counted)
+TEST(what_is_emitted_after_the_stop_is_counted)
 {
     start();
     events_stop(events);
     emit("late");
     ck_metric("propeller_events_dropped_total 1");
 }
-END_TEST
 
-START_TEST(the_first_failure_in_a_row_is_a_warning)
+TEST(the_first_failure_in_a_row_is_a_warning)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -308,7 +300,6 @@ START_TEST(the_first_failure_in_a_row_is_a_warning)
     ck_assert_ptr_eq(strchr(text, '\n'), strrchr(text, '\n'));
     ck_metric("propeller_events_dropped_total 3");
 }
-END_TEST
 
 static const struct {
     const char *ns, *name, *expected_ns, *expected_start;
@@ -323,7 +314,7 @@ static const struct {
       "ns", "aaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbb.aaa" },
 };
 
-START_TEST(the_name_of_an_event_is_a_subdomain_that_begins_like_the_object)
+TEST_EACH(the_name_of_an_event_is_a_subdomain_that_begins_like_the_object, NAMES)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct kube_object *about = make_task(NAMES[_i].ns, NAMES[_i].name);
@@ -339,9 +330,8 @@ START_TEST(the_name_of_an_event_is_a_subdomain_that_begins_like_the_object)
     ck_assert_msg(str_has_prefix(name, NAMES[_i].expected_start), "%s", name);
     ck_assert_msg(str_is_dns_subdomain(name), "%s", name);
 }
-END_TEST
 
-START_TEST(a_failed_write_loses_that_event_only)
+TEST(a_failed_write_loses_that_event_only)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -354,30 +344,4 @@ START_TEST(a_failed_write_loses_that_event_only)
     struct found found = stored(arena);
     ck_assert_uint_eq(found.count, 1);
     ck_assert_str_eq(json_string(json_get(found.last, "reason"), ""), "Started");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("events");
-    TCase *tcase = tcase_create("events");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, an_event_names_its_object_and_its_reason);
-    tcase_add_test(tcase, the_same_again_raises_the_count_of_a_series);
-    tcase_add_test(tcase, a_series_has_its_count_and_its_last_time);
-    tcase_add_test(tcase, after_ten_minutes_the_same_is_a_new_event);
-    tcase_add_test(tcase, a_series_whose_event_is_gone_begins_again);
-    tcase_add_test(tcase, another_type_reason_or_object_is_another_event);
-    tcase_add_test(tcase, more_series_than_are_remembered_are_still_written);
-    tcase_add_test(tcase, more_than_fit_are_dropped_and_nobody_waits);
-    tcase_add_test(tcase, a_stop_does_not_write_for_longer_than_two_seconds);
-    tcase_add_test(tcase, what_is_emitted_after_the_stop_is_counted);
-    tcase_add_test(tcase, the_first_failure_in_a_row_is_a_warning);
-    tcase_add_loop_test(tcase, the_name_of_an_event_is_a_subdomain_that_begins_like_the_object, 0,
-                        (int)ARRAY_LEN(NAMES));
-    tcase_add_test(tcase, a_failed_write_loses_that_event_only);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -29,6 +29,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("fake_api", setup, teardown);
+
 static const cJSON *task(const char *name, const char *extra)
 {
     return parsed(arena, arena_printf(arena,
@@ -64,7 +66,7 @@ static int patch(enum kube_subresource subresource, enum kube_patch_type type, c
                       NULL);
 }
 
-START_TEST(a_new_object_gets_what_the_server_gives)
+TEST(a_new_object_gets_what_the_server_gives)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     const cJSON *body =
@@ -78,9 +80,8 @@ START_TEST(a_new_object_gets_what_the_server_gives)
     ck_assert_str_eq(text_at(stored("a"), "status", NULL), "absent");
     ck_assert_int_eq(kube_create(client, &KIND_TASK, body, NULL, NULL), -ERROR_EXISTS);
 }
-END_TEST
 
-START_TEST(spec_moves_the_generation_and_status_does_not)
+TEST(spec_moves_the_generation_and_status_does_not)
 {
     create("a", "");
     ck_assert_int_eq(
@@ -100,7 +101,6 @@ START_TEST(spec_moves_the_generation_and_status_does_not)
     ck_assert_str_eq(text_at(stored("a"), "metadata", "generation"), "2");
     ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"4\"");
 }
-END_TEST
 
 static unsigned changes;
 static void count_change(void *ctx UNUSED, const cJSON *old UNUSED, const cJSON *current UNUSED)
@@ -108,7 +108,7 @@ static void count_change(void *ctx UNUSED, const cJSON *old UNUSED, const cJSON 
     changes++;
 }
 
-START_TEST(a_write_that_changes_nothing_makes_no_version)
+TEST(a_write_that_changes_nothing_makes_no_version)
 {
     create("a", "");
     changes = 0;
@@ -117,9 +117,8 @@ START_TEST(a_write_that_changes_nothing_makes_no_version)
     ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"1\"");
     ck_assert_uint_eq(changes, 0);
 }
-END_TEST
 
-START_TEST(a_stale_version_or_another_uid_is_refused)
+TEST(a_stale_version_or_another_uid_is_refused)
 {
     create("a", "");
     ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":2}}"), 0);
@@ -142,9 +141,8 @@ START_TEST(a_stale_version_or_another_uid_is_refused)
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, "1", NULL), -ERROR_CONFLICT);
     ck_assert_str_eq(text_at(stored("a"), "spec", "n"), "2");
 }
-END_TEST
 
-START_TEST(a_finalizer_keeps_a_deleted_object_until_it_goes)
+TEST(a_finalizer_keeps_a_deleted_object_until_it_goes)
 {
     create("a", ",\"finalizers\":[\"x/y\"]");
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, NULL), 0);
@@ -158,9 +156,8 @@ START_TEST(a_finalizer_keeps_a_deleted_object_until_it_goes)
     ck_assert_ptr_null(stored("a"));
     ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
 }
-END_TEST
 
-START_TEST(an_apply_creates_and_then_merges)
+TEST(an_apply_creates_and_then_merges)
 {
     ck_assert_int_eq(kube_apply(client, &KIND_TASK, "me", task("a", ""), NULL, NULL), 0);
     ck_assert_int_eq(
@@ -169,7 +166,6 @@ START_TEST(an_apply_creates_and_then_merges)
     ck_assert_str_eq(text_at(stored("a"), "metadata", "labels"), "{\"l\":\"1\"}");
     ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"2\"");
 }
-END_TEST
 
 static int collect(void *ctx, const cJSON *item, struct error *err UNUSED)
 {
@@ -179,7 +175,7 @@ static int collect(void *ctx, const cJSON *item, struct error *err UNUSED)
     return 0;
 }
 
-START_TEST(lists_select_by_label_and_namespace)
+TEST(lists_select_by_label_and_namespace)
 {
     create("b", ",\"labels\":{\"l\":\"1\",\"m\":\"x\"}");
     create("a", ",\"labels\":{\"l\":\"1\"}");
@@ -204,7 +200,6 @@ START_TEST(lists_select_by_label_and_namespace)
         ck_assert_str_eq(names, CASES[i].names);
     }
 }
-END_TEST
 
 static void record_change(void *ctx, const cJSON *old, const cJSON *current)
 {
@@ -213,7 +208,7 @@ static void record_change(void *ctx, const cJSON *old, const cJSON *current)
                         text_at(current, "metadata", "resourceVersion"));
 }
 
-START_TEST(every_change_is_told_with_its_version)
+TEST(every_change_is_told_with_its_version)
 {
     const char *log = "";
     fake_api_on_change(api, record_change, &log);
@@ -223,9 +218,8 @@ START_TEST(every_change_is_told_with_its_version)
     fake_api_delete(api, &KIND_TASK, &NAME);
     ck_assert_str_eq(log, "absent>\"1\";\"1\">\"2\";\"2\">\"3\";\"4\">absent;");
 }
-END_TEST
 
-START_TEST(the_kth_request_fails_as_asked_and_no_other)
+TEST_TIMES(the_kth_request_fails_as_asked_and_no_other, FAKE_FAILURES)
 {
     static const struct {
         enum fake_failure failure;
@@ -252,7 +246,6 @@ START_TEST(the_kth_request_fails_as_asked_and_no_other)
     ck_assert_str_eq(log[0].method, "POST");
     ck_assert_str_eq(log[4].path, "/apis/" API_GROUP "/v1/namespaces/ns/tasks/a");
 }
-END_TEST
 
 static const struct {
     const char *document, *operations, *result; /* result NULL: refused */
@@ -276,7 +269,7 @@ static const struct {
     { "{\"a\":1}", "{\"op\":\"add\"}", NULL },
 };
 
-START_TEST(json_patches_follow_the_standard)
+TEST_EACH(json_patches_follow_the_standard, PATCHES)
 {
     const char *problem = NULL;
     cJSON *result = apply_json_patch(json_copy(parsed(arena, PATCHES[_i].document)),
@@ -290,7 +283,6 @@ START_TEST(json_patches_follow_the_standard)
     }
     json_free(result);
 }
-END_TEST
 
 /* The examples of RFC 7396, appendix A. */
 static const char *const MERGES[][3] = {
@@ -306,14 +298,13 @@ static const char *const MERGES[][3] = {
     { "{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}" },
 };
 
-START_TEST(merge_patches_follow_the_standard)
+TEST_EACH(merge_patches_follow_the_standard, MERGES)
 {
     cJSON *result =
         apply_merge_patch(json_copy(parsed(arena, MERGES[_i][0])), parsed(arena, MERGES[_i][1]));
     ck_assert_str_eq(json_text(arena, result, NULL), MERGES[_i][2]);
     json_free(result);
 }
-END_TEST
 
 static void *write_often(void *ctx)
 {
@@ -329,7 +320,7 @@ static void *write_often(void *ctx)
     return NULL;
 }
 
-START_TEST(many_threads_write_each_change_once)
+TEST(many_threads_write_each_change_once)
 {
     static char FIELDS[][2] = { "p", "q", "r", "s" };
     pthread_t threads[ARRAY_LEN(FIELDS)] = { 0 };
@@ -340,26 +331,4 @@ START_TEST(many_threads_write_each_change_once)
         pthread_join(threads[i], NULL);
     ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"201\"");
     ck_assert_str_eq(text_at(stored("a"), "spec", "s"), "49");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fake_api");
-    TCase *c = tcase_create("fake_api");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, a_new_object_gets_what_the_server_gives);
-    tcase_add_test(c, spec_moves_the_generation_and_status_does_not);
-    tcase_add_test(c, a_write_that_changes_nothing_makes_no_version);
-    tcase_add_test(c, a_stale_version_or_another_uid_is_refused);
-    tcase_add_test(c, a_finalizer_keeps_a_deleted_object_until_it_goes);
-    tcase_add_test(c, an_apply_creates_and_then_merges);
-    tcase_add_test(c, lists_select_by_label_and_namespace);
-    tcase_add_test(c, every_change_is_told_with_its_version);
-    tcase_add_loop_test(c, the_kth_request_fails_as_asked_and_no_other, 0, FAKE_FAILURES);
-    tcase_add_loop_test(c, json_patches_follow_the_standard, 0, ARRAY_LEN(PATCHES));
-    tcase_add_loop_test(c, merge_patches_follow_the_standard, 0, ARRAY_LEN(MERGES));
-    tcase_add_test(c, many_threads_write_each_change_once);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

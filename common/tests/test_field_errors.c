@@ -20,6 +20,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("field_errors", setup, teardown);
+
 static const char *message(void)
 {
     const cJSON *status = field_errors_status(errors, API_GROUP, "Task", "x");
@@ -60,7 +62,7 @@ static const struct {
       "FieldValueTypeInvalid" },
 };
 
-START_TEST(an_error_is_said_as_the_api_server_says_it)
+TEST_EACH(an_error_is_said_as_the_api_server_says_it, ERRORS)
 {
     const cJSON *value = ERRORS[_i].value ? parsed(arena, ERRORS[_i].value) : NULL;
 
@@ -78,9 +80,8 @@ START_TEST(an_error_is_said_as_the_api_server_says_it)
     ck_assert_str_eq(message(), arena_printf(arena, "Task.%s \"x\" is invalid: spec.a: %s",
                                              API_GROUP, ERRORS[_i].body));
 }
-END_TEST
 
-START_TEST(several_errors_stand_in_brackets_and_the_same_text_once)
+TEST(several_errors_stand_in_brackets_and_the_same_text_once)
 {
     field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec.a", NULL);
     field_error(errors, FIELD_ERROR_INVALID, "spec.b", NULL, "must be %d", 7);
@@ -93,9 +94,8 @@ START_TEST(several_errors_stand_in_brackets_and_the_same_text_once)
     ck_assert_uint_eq(json_len(json_path(status, "details", "causes", NULL)), 3);
     ck_assert_uint_eq(field_errors_count(errors), 3);
 }
-END_TEST
 
-START_TEST(the_status_is_that_of_an_invalid_object)
+TEST(the_status_is_that_of_an_invalid_object)
 {
     field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec.a", NULL);
 
@@ -109,9 +109,8 @@ START_TEST(the_status_is_that_of_an_invalid_object)
     ck_assert_str_eq(json_text(arena, field_errors_status(errors, API_GROUP, "Task", "x"), NULL),
                      expected);
 }
-END_TEST
 
-START_TEST(an_object_without_a_name_has_none_in_the_details)
+TEST(an_object_without_a_name_has_none_in_the_details)
 {
     field_error_plain(errors, FIELD_ERROR_REQUIRED, "spec.a", NULL);
 
@@ -121,9 +120,8 @@ START_TEST(an_object_without_a_name_has_none_in_the_details)
     ck_assert_str_eq(json_string(json_get(status, "message"), ""),
                      "Task." API_GROUP " \"\" is invalid: spec.a: Required value");
 }
-END_TEST
 
-START_TEST(errors_above_the_limit_are_only_counted)
+TEST(errors_above_the_limit_are_only_counted)
 {
     for (int i = 0; i < FIELD_ERRORS_MAX + 5; i++)
         field_error(errors, FIELD_ERROR_INVALID, arena_printf(arena, "spec.a[%d]", i), NULL, "bad");
@@ -134,9 +132,8 @@ START_TEST(errors_above_the_limit_are_only_counted)
     ck_assert_uint_eq(field_errors_count(errors), FIELD_ERRORS_MAX + 5);
     ck_assert_ptr_nonnull(strstr(message(), ": bad, and 5 more]"));
 }
-END_TEST
 
-START_TEST(a_long_value_is_cut_at_a_character)
+TEST(a_long_value_is_cut_at_a_character)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(4096);
 
@@ -149,9 +146,8 @@ START_TEST(a_long_value_is_cut_at_a_character)
     ck_assert(strlen(message()) < FIELD_VALUE_MAX + 200);
     ck_assert_ptr_nonnull(strstr(message(), "\xc3\xa4\"...: bad"));
 }
-END_TEST
 
-START_TEST(warnings_are_kept_once_in_order_up_to_a_limit)
+TEST(warnings_are_kept_once_in_order_up_to_a_limit)
 {
     ck_assert_ptr_null(field_errors_warnings(errors));
     field_warning(errors, "spec.a", "odd %s", "thing");
@@ -167,9 +163,8 @@ START_TEST(warnings_are_kept_once_in_order_up_to_a_limit)
         strstr(json_text(arena, field_errors_warnings(errors), NULL), "\"and 2 more warnings\"]"));
     ck_assert_uint_eq(field_errors_count(errors), 0);
 }
-END_TEST
 
-START_TEST(a_long_warning_is_cut)
+TEST(a_long_warning_is_cut)
 {
     char *text = arena_alloc(arena, FIELD_WARNING_MAX * 2, 1);
 
@@ -178,32 +173,11 @@ START_TEST(a_long_warning_is_cut)
     ck_assert_uint_eq(strlen(json_string(json_first(field_errors_warnings(errors)), "")),
                       FIELD_WARNING_MAX);
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_utf8_are_escaped)
+TEST(bytes_that_are_no_utf8_are_escaped)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(64);
 
     ck_assert(buf_append_quoted(&text, "a\xff\x80\x7f", 4));
     ck_assert_str_eq(buf_string(&text), "\"a\\xff\\x80\\x7f\"");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("field_errors");
-    TCase *tc = tcase_create("field_errors");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, an_error_is_said_as_the_api_server_says_it, 0, (int)ARRAY_LEN(ERRORS));
-    tcase_add_test(tc, several_errors_stand_in_brackets_and_the_same_text_once);
-    tcase_add_test(tc, the_status_is_that_of_an_invalid_object);
-    tcase_add_test(tc, an_object_without_a_name_has_none_in_the_details);
-    tcase_add_test(tc, errors_above_the_limit_are_only_counted);
-    tcase_add_test(tc, a_long_value_is_cut_at_a_character);
-    tcase_add_test(tc, warnings_are_kept_once_in_order_up_to_a_limit);
-    tcase_add_test(tc, a_long_warning_is_cut);
-    tcase_add_test(tc, bytes_that_are_no_utf8_are_escaped);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -29,6 +29,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("finalizer", setup, teardown);
+
 /* The object as stored, with these finalizers ("" for no list at all). */
 static const cJSON *put(const char *finalizers)
 {
@@ -59,24 +61,22 @@ static const char *const ADDED[][2] = {
     { "[\"other/one\"]", "[\"other/one\",\"" OURS "\"]" },
 };
 
-START_TEST(ours_is_added_behind_those_of_others)
+TEST_EACH(ours_is_added_behind_those_of_others, ADDED)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     ck_assert_int_eq(finalizer_add(client, &KIND_TASK, put(ADDED[_i][0]), OURS, &object, NULL), 0);
     ck_assert_str_eq(finalizers_now(), ADDED[_i][1]);
     ck_assert(finalizer_has(kube_object_json(arena, object), OURS));
 }
-END_TEST
 
-START_TEST(only_ours_is_removed)
+TEST(only_ours_is_removed)
 {
     const cJSON *object = put("[\"one/x\",\"" OURS "\",\"two/x\"]");
     ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, object, OURS, NULL), 0);
     ck_assert_str_eq(finalizers_now(), "[\"one/x\",\"two/x\"]");
 }
-END_TEST
 
-START_TEST(nothing_to_do_sends_nothing)
+TEST(nothing_to_do_sends_nothing)
 {
     struct kube_object *object = (struct kube_object *)arena;
     ck_assert_int_eq(finalizer_add(client, &KIND_TASK, put("[\"" OURS "\"]"), OURS, &object, NULL),
@@ -85,11 +85,10 @@ START_TEST(nothing_to_do_sends_nothing)
     ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, put("[\"x/y\"]"), OURS, NULL), 0);
     ck_assert_uint_eq(requests(), 0);
 }
-END_TEST
 
 static const char *const CHANGED_MEANWHILE[] = { "", "[]", "[\"new/one\"]", "[\"" OURS "\"]" };
 
-START_TEST(a_change_since_the_read_is_a_conflict_and_nothing_is_lost)
+TEST_EACH(a_change_since_the_read_is_a_conflict_and_nothing_is_lost, CHANGED_MEANWHILE)
 {
     const cJSON *without = put("[\"x/y\"]");
     put(CHANGED_MEANWHILE[_i]);
@@ -102,9 +101,8 @@ START_TEST(a_change_since_the_read_is_a_conflict_and_nothing_is_lost)
     ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, with, OURS, NULL), -ERROR_CONFLICT);
     ck_assert_str_eq(finalizers_now(), before);
 }
-END_TEST
 
-START_TEST(the_last_finalizer_lets_a_deleted_object_go)
+TEST(the_last_finalizer_lets_a_deleted_object_go)
 {
     put("[\"" OURS "\"]");
     fake_api_delete(api, &KIND_TASK, &NAME);
@@ -115,28 +113,10 @@ START_TEST(the_last_finalizer_lets_a_deleted_object_go)
     ck_assert_ptr_null(fake_api_get(api, arena, &KIND_TASK, &NAME));
     ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, object, OURS, NULL), 0);
 }
-END_TEST
 
-START_TEST(an_object_that_was_never_stored_is_refused)
+TEST(an_object_that_was_never_stored_is_refused)
 {
     const cJSON *object = parsed(arena, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
     ck_assert_int_eq(finalizer_add(client, &KIND_TASK, object, OURS, NULL, NULL), -ERROR_INVALID);
     ck_assert_uint_eq(requests(), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("finalizer");
-    TCase *c = tcase_create("finalizer");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_loop_test(c, ours_is_added_behind_those_of_others, 0, ARRAY_LEN(ADDED));
-    tcase_add_test(c, only_ours_is_removed);
-    tcase_add_test(c, nothing_to_do_sends_nothing);
-    tcase_add_loop_test(c, a_change_since_the_read_is_a_conflict_and_nothing_is_lost, 0,
-                        ARRAY_LEN(CHANGED_MEANWHILE));
-    tcase_add_test(c, the_last_finalizer_lets_a_deleted_object_go);
-    tcase_add_test(c, an_object_that_was_never_stored_is_refused);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

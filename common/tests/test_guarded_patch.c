@@ -37,6 +37,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("guarded_patch", setup, teardown);
+
 static const cJSON *now(void)
 {
     return fake_api_get(api, arena, &KIND_SECRET, &NAME);
@@ -56,16 +58,15 @@ static int change(const cJSON *read, struct error *err)
     return guarded_patch_send(client, &KIND_SECRET, &NAME, patch, err);
 }
 
-START_TEST(what_is_as_it_was_read_is_changed)
+TEST(what_is_as_it_was_read_is_changed)
 {
     struct error err = { 0 };
 
     ck_assert_msg(change(now(), &err) == 0, "%s", err.message);
     ck_assert_pstr_eq(value("a"), "Mg==");
 }
-END_TEST
 
-START_TEST(what_somebody_changed_since_is_a_conflict_even_where_the_patch_would_fit)
+TEST(what_somebody_changed_since_is_a_conflict_even_where_the_patch_would_fit)
 {
     static const char *const CHANGES[] = { "{\"a\":\"MQ==\",\"b\":\"eA==\"}", "{\"a\":\"eA==\"}" };
     struct error err = { 0 };
@@ -79,9 +80,8 @@ START_TEST(what_somebody_changed_since_is_a_conflict_even_where_the_patch_would_
         ck_assert(json_equal(now(), theirs));
     }
 }
-END_TEST
 
-START_TEST(what_was_made_anew_is_not_changed)
+TEST(what_was_made_anew_is_not_changed)
 {
     const cJSON *read = now();
     struct error err = { 0 };
@@ -91,9 +91,8 @@ START_TEST(what_was_made_anew_is_not_changed)
     ck_assert_int_lt(change(read, &err), 0);
     ck_assert_pstr_eq(value("a"), "MQ==");
 }
-END_TEST
 
-START_TEST(what_is_gone_is_a_conflict_that_names_it)
+TEST(what_is_gone_is_a_conflict_that_names_it)
 {
     const cJSON *read = now();
     struct error err = { 0 };
@@ -101,19 +100,4 @@ START_TEST(what_is_gone_is_a_conflict_that_names_it)
     fake_api_delete(api, &KIND_SECRET, &NAME);
     ck_assert_int_eq(change(read, &err), -ERROR_CONFLICT);
     ck_assert_str_eq(err.message, "Secret 'n/s' is gone");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("guarded_patch");
-    TCase *tc = tcase_create("guarded_patch");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, what_is_as_it_was_read_is_changed);
-    tcase_add_test(tc, what_somebody_changed_since_is_a_conflict_even_where_the_patch_would_fit);
-    tcase_add_test(tc, what_was_made_anew_is_not_changed);
-    tcase_add_test(tc, what_is_gone_is_a_conflict_that_names_it);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

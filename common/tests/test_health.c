@@ -24,6 +24,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("answers", set_up, tear_down);
+
 static void start(const char *health_address, const char *metrics_address)
 {
     struct error err = { 0 };
@@ -85,7 +87,7 @@ static void add_checks(void)
     health_add_check(health, "mqtt", check_mqtt, NULL);
 }
 
-START_TEST(healthz_is_ok_whatever_the_checks_say)
+TEST(healthz_is_ok_whatever_the_checks_say)
 {
     mqtt_ready = false;
     add_checks();
@@ -93,18 +95,16 @@ START_TEST(healthz_is_ok_whatever_the_checks_say)
     start("127.0.0.1:0", "");
     ck_assert_str_eq(get("/healthz"), "200 ok\n");
 }
-END_TEST
 
-START_TEST(readyz_is_ok_when_every_check_is)
+TEST(readyz_is_ok_when_every_check_is)
 {
     add_checks();
     start("127.0.0.1:0", "");
     ck_assert_str_eq(get("/readyz"), "200 ok\n");
     ck_assert_str_eq(get("/readyz?verbose"), "200 [+]caches ok\n[+]mqtt ok\nreadyz check passed\n");
 }
-END_TEST
 
-START_TEST(readyz_lists_what_fails_and_why)
+TEST(readyz_lists_what_fails_and_why)
 {
     add_checks();
     start("127.0.0.1:0", "");
@@ -118,7 +118,6 @@ START_TEST(readyz_lists_what_fails_and_why)
     mqtt_ready = true;
     ck_assert_str_eq(get("/readyz"), "200 ok\n");
 }
-END_TEST
 
 static int check_store(void *ctx UNUSED, char *why, size_t size)
 {
@@ -126,7 +125,7 @@ static int check_store(void *ctx UNUSED, char *why, size_t size)
     return HEALTH_REMARK;
 }
 
-START_TEST(readyz_tells_a_remark_of_what_is_ready)
+TEST(readyz_tells_a_remark_of_what_is_ready)
 {
     add_checks();
     health_add_check(health, "store", check_store, NULL);
@@ -136,16 +135,14 @@ START_TEST(readyz_tells_a_remark_of_what_is_ready)
                                              "[+]store ok: it had lost writes\n"
                                              "readyz check passed\n");
 }
-END_TEST
 
-START_TEST(readyz_is_not_ok_while_stopping)
+TEST(readyz_is_not_ok_while_stopping)
 {
     add_checks();
     start("127.0.0.1:0", "");
     health_set_stopping(health);
     ck_assert_str_eq(get("/readyz"), "503 [-]process failed: shutting down\n");
 }
-END_TEST
 
 static const struct {
     const char *query;
@@ -156,15 +153,14 @@ static const struct {
     { "?", false },          { "?&&verbose", true },
 };
 
-START_TEST(verbose_is_a_part_of_the_query)
+TEST_EACH(verbose_is_a_part_of_the_query, QUERIES)
 {
     start("127.0.0.1:0", "");
     ck_assert_str_eq(get(arena_printf(arena, "/readyz%s", QUERIES[_i].query)),
                      QUERIES[_i].verbose ? "200 readyz check passed\n" : "200 ok\n");
 }
-END_TEST
 
-START_TEST(metrics_have_an_address_of_their_own)
+TEST(metrics_have_an_address_of_their_own)
 {
     static struct metric metric = { .type = METRIC_GAUGE, .name = "t_health", .help = "A test." };
 
@@ -178,18 +174,16 @@ START_TEST(metrics_have_an_address_of_their_own)
     ck_assert_str_eq(ask(health_metrics_port(health), "GET", "/healthz"), "404 not found\n");
     ck_assert_str_eq(get("/metrics"), "404 not found\n");
 }
-END_TEST
 
-START_TEST(metrics_and_health_may_share_an_address)
+TEST(metrics_and_health_may_share_an_address)
 {
     start("127.0.0.1:0", "127.0.0.1:0");
     ck_assert_uint_eq(health_port(health), health_metrics_port(health));
     ck_assert_int_eq(strncmp(get("/metrics"), "200 # HELP ", 11), 0);
     ck_assert_str_eq(get("/healthz"), "200 ok\n");
 }
-END_TEST
 
-START_TEST(what_is_off_does_not_listen)
+TEST(what_is_off_does_not_listen)
 {
     start("0", "");
     ck_assert_uint_eq(health_port(health), 0);
@@ -199,7 +193,6 @@ START_TEST(what_is_off_does_not_listen)
     ck_assert_uint_eq(health_port(health), 0);
     ck_assert_uint_ne(health_metrics_port(health), 0);
 }
-END_TEST
 
 static int echo_page(void *ctx, struct arena *page_arena, const char *query, const char **ret_body)
 {
@@ -207,7 +200,7 @@ static int echo_page(void *ctx, struct arena *page_arena, const char *query, con
     return 202;
 }
 
-START_TEST(a_page_answers_with_its_query)
+TEST(a_page_answers_with_its_query)
 {
     static char page[] = "page";
 
@@ -218,17 +211,15 @@ START_TEST(a_page_answers_with_its_query)
     ck_assert_str_eq(get("/debug"), "404 not found\n");
     ck_assert_str_eq(ask(health_metrics_port(health), "GET", "/debug/echo"), "404 not found\n");
 }
-END_TEST
 
-START_TEST(only_reading_is_allowed)
+TEST(only_reading_is_allowed)
 {
     start("127.0.0.1:0", "");
     ck_assert_str_eq(ask(health_port(health), "POST", "/healthz"), "405 only GET\n");
     ck_assert_str_eq(ask(health_port(health), "HEAD", "/healthz"), "200 ");
 }
-END_TEST
 
-START_TEST(an_address_that_cannot_be_used_is_named_and_nothing_is_left_listening)
+TEST(an_address_that_cannot_be_used_is_named_and_nothing_is_left_listening)
 {
     struct error err;
 
@@ -239,28 +230,4 @@ START_TEST(an_address_that_cannot_be_used_is_named_and_nothing_is_left_listening
     ck_assert_int_lt(health_start(health, "127.0.0.1:99999", "", &err), 0);
     ck_assert_msg(strstr(err.message, "--health-probe-bind-address: ") == err.message, "%s",
                   err.message);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("health");
-    TCase *answers = tcase_create("answers");
-
-    tcase_add_checked_fixture(answers, set_up, tear_down);
-    tcase_set_timeout(answers, 30);
-    tcase_add_test(answers, healthz_is_ok_whatever_the_checks_say);
-    tcase_add_test(answers, readyz_is_ok_when_every_check_is);
-    tcase_add_test(answers, readyz_lists_what_fails_and_why);
-    tcase_add_test(answers, readyz_tells_a_remark_of_what_is_ready);
-    tcase_add_test(answers, readyz_is_not_ok_while_stopping);
-    tcase_add_loop_test(answers, verbose_is_a_part_of_the_query, 0, (int)ARRAY_LEN(QUERIES));
-    tcase_add_test(answers, metrics_have_an_address_of_their_own);
-    tcase_add_test(answers, metrics_and_health_may_share_an_address);
-    tcase_add_test(answers, what_is_off_does_not_listen);
-    tcase_add_test(answers, a_page_answers_with_its_query);
-    tcase_add_test(answers, only_reading_is_allowed);
-    tcase_add_test(answers, an_address_that_cannot_be_used_is_named_and_nothing_is_left_listening);
-    suite_add_tcase(suite, answers);
-    return suite_run(suite);
 }

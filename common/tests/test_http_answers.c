@@ -46,6 +46,8 @@ static void tear_down(void)
     server = NULL;
 }
 
+TEST_GROUP("http_answers", NULL, tear_down);
+
 /* The header of the answer is read, and nothing else. */
 static int ask(const char *path)
 {
@@ -63,7 +65,7 @@ static int ask(const char *path)
 
 /* --- a stop ----------------------------------------------------------------------------------- */
 
-START_TEST(stop_cuts_an_answer_that_nobody_reads)
+TEST_TIMES(stop_cuts_an_answer_that_nobody_reads, 2)
 {
     serve_with((struct http_server_options){ .thread_per_connection = _i });
     int fd = ask("/large");
@@ -71,7 +73,6 @@ START_TEST(stop_cuts_an_answer_that_nobody_reads)
     ck_assert_uint_lt(hear_all(fd), LARGE);
     close(fd);
 }
-END_TEST
 
 static void *stop_thread(void *data UNUSED)
 {
@@ -96,21 +97,7 @@ static bool is_whole(uint32_t ms UNUSED)
     return len == LARGE;
 }
 
-START_TEST(who_reads_quickly_gets_the_whole_answer_of_a_server_that_stops)
+TEST(who_reads_quickly_gets_the_whole_answer_of_a_server_that_stops)
 {
     ck_timed(is_whole, HTTP_STOP_ANSWER_MS);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http_answers");
-    TCase *tcase = tcase_create("http_answers");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, NULL, tear_down);
-    tcase_add_loop_test(tcase, stop_cuts_an_answer_that_nobody_reads, false, true + 1);
-    tcase_add_test(tcase, who_reads_quickly_gets_the_whole_answer_of_a_server_that_stops);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

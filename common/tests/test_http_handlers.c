@@ -56,6 +56,8 @@ static void tear_down(void)
     server = NULL;
 }
 
+TEST_GROUP("http_handlers", NULL, tear_down);
+
 static bool handler_takes_time(uint32_t ms)
 {
     char text[HTTP_TALK_MAX];
@@ -83,11 +85,10 @@ static bool handler_takes_time(uint32_t ms)
 }
 
 /* Nor is it that of those whom its thread serves, too. */
-START_TEST(its_time_is_not_its_clients)
+TEST(its_time_is_not_its_clients)
 {
     ck_timed(handler_takes_time, 100);
 }
-END_TEST
 
 /* false: the machine did something else for ms. */
 static bool one_is_cut_alone(uint32_t ms)
@@ -118,11 +119,10 @@ static bool one_is_cut_alone(uint32_t ms)
     return in_time;
 }
 
-START_TEST(with_a_thread_each_its_time_is_that_of_one_connection_alone)
+TEST(with_a_thread_each_its_time_is_that_of_one_connection_alone)
 {
     ck_timed(one_is_cut_alone, 300);
 }
-END_TEST
 
 static void *stop_thread(void *data UNUSED)
 {
@@ -131,7 +131,7 @@ static void *stop_thread(void *data UNUSED)
 }
 
 /* It is whole, but nobody has read it yet: its thread has another one's handler. */
-START_TEST(stop_answers_who_is_behind_one_that_takes_its_time)
+TEST(stop_answers_who_is_behind_one_that_takes_its_time)
 {
     char text[HTTP_TALK_MAX];
     pthread_t stopper;
@@ -158,7 +158,6 @@ START_TEST(stop_answers_who_is_behind_one_that_takes_its_time)
     close(behind);
     close(slow);
 }
-END_TEST
 
 static size_t count_descriptors(void)
 {
@@ -185,7 +184,7 @@ static int dial_and_wait_for_accept(unsigned port)
 }
 
 /* More than libmicrohttpd's limit of connections would leave each thread. */
-START_TEST(connections_behind_a_handler_are_all_served_by_its_thread)
+TEST(connections_behind_a_handler_are_all_served_by_its_thread)
 {
     char text[HTTP_TALK_MAX];
     int fds[MAX_CONNECTIONS];
@@ -203,20 +202,4 @@ START_TEST(connections_behind_a_handler_are_all_served_by_its_thread)
         hear(fds[i], text, i == 0 ? "/slow" : "/behind");
         close(fds[i]);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http_handlers");
-    TCase *tcase = tcase_create("http_handlers");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, NULL, tear_down);
-    tcase_add_test(tcase, its_time_is_not_its_clients);
-    tcase_add_test(tcase, with_a_thread_each_its_time_is_that_of_one_connection_alone);
-    tcase_add_test(tcase, stop_answers_who_is_behind_one_that_takes_its_time);
-    tcase_add_test(tcase, connections_behind_a_handler_are_all_served_by_its_thread);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

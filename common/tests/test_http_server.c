@@ -65,12 +65,14 @@ static void tear_down(void)
     server = NULL;
 }
 
+TEST_GROUP("http_server", NULL, tear_down);
+
 static int dial(void)
 {
     return http_dial(http_server_port(server));
 }
 
-START_TEST(a_request_reaches_the_handler_whole)
+TEST(a_request_reaches_the_handler_whole)
 {
     char text[HTTP_TALK_MAX];
 
@@ -86,9 +88,8 @@ START_TEST(a_request_reaches_the_handler_whole)
     hear(fd, text, "GET /again? - 0");
     close(fd);
 }
-END_TEST
 
-START_TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
+TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
 {
     char text[HTTP_TALK_MAX];
 
@@ -99,9 +100,8 @@ START_TEST(a_body_announced_too_large_is_refused_before_it_is_sent)
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
     close(fd);
 }
-END_TEST
 
-START_TEST(a_body_that_grows_too_large_is_refused)
+TEST(a_body_that_grows_too_large_is_refused)
 {
     char text[HTTP_TALK_MAX];
     char chunk[700];
@@ -119,7 +119,6 @@ START_TEST(a_body_that_grows_too_large_is_refused)
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
     close(fd);
 }
-END_TEST
 
 static const char *const SLOW[] = {
     "",                                                           /* says nothing */
@@ -127,7 +126,7 @@ static const char *const SLOW[] = {
     "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel", /* not its body */
 };
 
-START_TEST(a_request_that_takes_too_long_is_cut_however_busy_its_client_looks)
+TEST_EACH(a_request_that_takes_too_long_is_cut_however_busy_its_client_looks, SLOW)
 {
     char text[HTTP_TALK_MAX];
 
@@ -138,9 +137,8 @@ START_TEST(a_request_that_takes_too_long_is_cut_however_busy_its_client_looks)
     ck_assert_ptr_null(strstr(text, "HTTP/1.1 200"));
     close(fd);
 }
-END_TEST
 
-START_TEST(a_client_that_trickles_is_cut)
+TEST(a_client_that_trickles_is_cut)
 {
     serve(300);
     int fd = dial();
@@ -155,7 +153,6 @@ START_TEST(a_client_that_trickles_is_cut)
     ck_assert_int_lt(sent, 900);
     close(fd);
 }
-END_TEST
 
 static bool may_be_idle(uint32_t ms)
 {
@@ -180,11 +177,10 @@ static bool may_be_idle(uint32_t ms)
     return in_time;
 }
 
-START_TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
+TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
 {
     ck_timed(may_be_idle, 100);
 }
-END_TEST
 
 static void ask_for_root(int fd)
 {
@@ -202,7 +198,7 @@ static void fill_with_idle(int ret[static 8])
     }
 }
 
-START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
+TEST(who_is_idle_longest_makes_room_when_it_is_full)
 {
     char text[HTTP_TALK_MAX];
     int idle[8];
@@ -218,10 +214,9 @@ START_TEST(who_is_idle_longest_makes_room_when_it_is_full)
         close(idle[i]);
     close(fd);
 }
-END_TEST
 
 /* Not once a request at each of the others; besides, all are looked at a few times a second. */
-START_TEST(a_request_costs_no_more_when_it_is_full_of_idle_clients)
+TEST(a_request_costs_no_more_when_it_is_full_of_idle_clients)
 {
     enum { REQUESTS = 200 };
     int idle[8];
@@ -237,9 +232,8 @@ START_TEST(a_request_costs_no_more_when_it_is_full_of_idle_clients)
     for (int i = 0; i < 8; i++)
         close(idle[i]);
 }
-END_TEST
 
-START_TEST(one_more_than_may_be_busy_waits_for_its_turn)
+TEST(one_more_than_may_be_busy_waits_for_its_turn)
 {
     char text[HTTP_TALK_MAX];
     int busy[8];
@@ -268,7 +262,6 @@ START_TEST(one_more_than_may_be_busy_waits_for_its_turn)
     }
     close(fd);
 }
-END_TEST
 
 static const struct {
     const char *request, *answer;
@@ -288,7 +281,7 @@ static const struct {
     { "\r\n\r\n\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "" },
 };
 
-START_TEST(an_odd_request_is_answered_or_refused_and_the_next_one_works)
+TEST_EACH(an_odd_request_is_answered_or_refused_and_the_next_one_works, ODD)
 {
     char text[HTTP_TALK_MAX];
 
@@ -305,9 +298,8 @@ START_TEST(an_odd_request_is_answered_or_refused_and_the_next_one_works)
     hear(fd, text, "GET /next");
     close(fd);
 }
-END_TEST
 
-START_TEST(endless_headers_are_refused)
+TEST(endless_headers_are_refused)
 {
     char text[HTTP_TALK_MAX];
     static char line[1024];
@@ -325,9 +317,8 @@ START_TEST(endless_headers_are_refused)
     ck_assert_ptr_null(strstr(text, "HTTP/1.1 200"));
     close(fd);
 }
-END_TEST
 
-START_TEST(a_large_body_that_was_not_announced_is_answered_all_the_same)
+TEST(a_large_body_that_was_not_announced_is_answered_all_the_same)
 {
     enum { LARGE = 1 << 20 };
     char text[HTTP_TALK_MAX];
@@ -345,7 +336,6 @@ START_TEST(a_large_body_that_was_not_announced_is_answered_all_the_same)
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 413"));
     close(fd);
 }
-END_TEST
 
 struct stopper {
     pthread_t thread;
@@ -361,7 +351,7 @@ static void *stop_thread(void *data)
     return NULL;
 }
 
-START_TEST(stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle)
+TEST(stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle)
 {
     struct stopper stopper;
     char text[HTTP_TALK_MAX];
@@ -388,9 +378,8 @@ START_TEST(stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle)
     close(busy);
     close(probe);
 }
-END_TEST
 
-START_TEST(stop_cuts_what_does_not_end)
+TEST(stop_cuts_what_does_not_end)
 {
     char text[HTTP_TALK_MAX];
 
@@ -402,7 +391,6 @@ START_TEST(stop_cuts_what_does_not_end)
     ck_assert_str_eq(hear(fd, text, NULL), "");
     close(fd);
 }
-END_TEST
 
 static const struct {
     const char *address;
@@ -420,7 +408,7 @@ static const struct {
     { ":0", 0 },
 };
 
-START_TEST(an_address_that_cannot_be_served_is_told)
+TEST_EACH(an_address_that_cannot_be_served_is_told, ADDRESSES)
 {
     struct http_server_options options = { .address = ADDRESSES[_i].address, .handler = echo };
     struct error err = { 0 };
@@ -429,9 +417,8 @@ START_TEST(an_address_that_cannot_be_served_is_told)
     if (ADDRESSES[_i].result)
         ck_assert_ptr_nonnull(strstr(err.message, ADDRESSES[_i].address));
 }
-END_TEST
 
-START_TEST(a_bad_certificate_is_told_and_a_port_is_not_kept)
+TEST(a_bad_certificate_is_told_and_a_port_is_not_kept)
 {
     struct http_server_options options = {
         .address = "127.0.0.1:0", .handler = echo, .cert_pem = "no", .key_pem = "pair"
@@ -440,35 +427,4 @@ START_TEST(a_bad_certificate_is_told_and_a_port_is_not_kept)
 
     ck_assert_int_eq(http_server_start(&options, &server, &err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "not a usable pair"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http_server");
-    TCase *tcase = tcase_create("http_server");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, NULL, tear_down);
-    tcase_add_test(tcase, a_request_reaches_the_handler_whole);
-    tcase_add_test(tcase, a_body_announced_too_large_is_refused_before_it_is_sent);
-    tcase_add_test(tcase, a_body_that_grows_too_large_is_refused);
-    tcase_add_loop_test(tcase, a_request_that_takes_too_long_is_cut_however_busy_its_client_looks,
-                        0, (int)ARRAY_LEN(SLOW));
-    tcase_add_test(tcase, a_client_that_trickles_is_cut);
-    tcase_add_test(tcase, a_kept_connection_may_be_idle_for_longer_than_a_request_may_take);
-    tcase_add_test(tcase, who_is_idle_longest_makes_room_when_it_is_full);
-    tcase_add_test(tcase, a_request_costs_no_more_when_it_is_full_of_idle_clients);
-    tcase_add_test(tcase, one_more_than_may_be_busy_waits_for_its_turn);
-    tcase_add_loop_test(tcase, an_odd_request_is_answered_or_refused_and_the_next_one_works, 0,
-                        (int)ARRAY_LEN(ODD));
-    tcase_add_test(tcase, endless_headers_are_refused);
-    tcase_add_test(tcase, a_large_body_that_was_not_announced_is_answered_all_the_same);
-    tcase_add_test(tcase, stop_answers_what_is_in_progress_and_does_not_wait_for_the_idle);
-    tcase_add_test(tcase, stop_cuts_what_does_not_end);
-    tcase_add_loop_test(tcase, an_address_that_cannot_be_served_is_told, 0,
-                        (int)ARRAY_LEN(ADDRESSES));
-    tcase_add_test(tcase, a_bad_certificate_is_told_and_a_port_is_not_kept);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -91,6 +91,8 @@ static void tear_down(void)
     http_server_stop(server);
 }
 
+TEST_GROUP("http_stream", set_up, tear_down);
+
 /* Until it is so; then it is so no more. */
 static void await(bool *flag)
 {
@@ -110,7 +112,7 @@ static void add_line(bool ends)
     talk.notify(talk.notify_ctx);
 }
 
-START_TEST(what_is_there_is_sent_in_one_piece_and_the_rest_as_it_comes)
+TEST(what_is_there_is_sent_in_one_piece_and_the_rest_as_it_comes)
 {
     char text[HTTP_TALK_MAX];
     int fd = http_dial(http_server_port(server));
@@ -130,17 +132,4 @@ START_TEST(what_is_there_is_sent_in_one_piece_and_the_rest_as_it_comes)
     await(&talk.is_closed);
     ck_assert_int_eq(talk.asked_behind_end, 1);
     close(fd);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http_stream");
-    TCase *tcase = tcase_create("http_stream");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, what_is_there_is_sent_in_one_piece_and_the_rest_as_it_comes);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -51,6 +51,8 @@ static void tear_down(void)
     server = NULL;
 }
 
+TEST_GROUP("http_waiting", NULL, tear_down);
+
 static int dial(void)
 {
     return http_dial(http_server_port(server));
@@ -72,7 +74,7 @@ static void probe(void)
     close(fd);
 }
 
-START_TEST(more_bodies_than_fit_in_all_are_refused_where_nothing_waits)
+TEST(more_bodies_than_fit_in_all_are_refused_where_nothing_waits)
 {
     char text[HTTP_TALK_MAX];
 
@@ -93,9 +95,8 @@ START_TEST(more_bodies_than_fit_in_all_are_refused_where_nothing_waits)
     close(first);
     close(second);
 }
-END_TEST
 
-START_TEST(bodies_that_do_not_fit_wait_their_turn_in_order)
+TEST(bodies_that_do_not_fit_wait_their_turn_in_order)
 {
     char text[HTTP_TALK_MAX];
     int fd[4];
@@ -117,9 +118,8 @@ START_TEST(bodies_that_do_not_fit_wait_their_turn_in_order)
         close(fd[i]);
     }
 }
-END_TEST
 
-START_TEST(a_small_body_waits_for_no_large_one)
+TEST(a_small_body_waits_for_no_large_one)
 {
     char text[HTTP_TALK_MAX];
 
@@ -143,9 +143,8 @@ START_TEST(a_small_body_waits_for_no_large_one)
     close(waiting);
     close(small);
 }
-END_TEST
 
-START_TEST(who_waits_for_room_is_told_when_its_time_is_over)
+TEST(who_waits_for_room_is_told_when_its_time_is_over)
 {
     char text[HTTP_TALK_MAX];
 
@@ -160,9 +159,8 @@ START_TEST(who_waits_for_room_is_told_when_its_time_is_over)
     close(first);
     close(second);
 }
-END_TEST
 
-START_TEST(who_goes_while_it_waits_takes_no_room)
+TEST(who_goes_while_it_waits_takes_no_room)
 {
     char text[HTTP_TALK_MAX];
 
@@ -181,7 +179,6 @@ START_TEST(who_goes_while_it_waits_takes_no_room)
     close(first);
     close(last);
 }
-END_TEST
 
 static int admit_short_paths(void *ctx UNUSED, struct arena *arena UNUSED,
                              const struct http_server_request *request)
@@ -189,7 +186,7 @@ static int admit_short_paths(void *ctx UNUSED, struct arena *arena UNUSED,
     return strlen(request->path) > 2 ? 404 : 0;
 }
 
-START_TEST(a_body_that_is_not_welcome_takes_no_room)
+TEST(a_body_that_is_not_welcome_takes_no_room)
 {
     char text[HTTP_TALK_MAX];
 
@@ -207,7 +204,6 @@ START_TEST(a_body_that_is_not_welcome_takes_no_room)
     close(unwelcome);
     close(welcome);
 }
-END_TEST
 
 static struct {
     pthread_mutex_t lock;
@@ -255,7 +251,7 @@ static void release_bodies(void)
     later.len = 0;
 }
 
-START_TEST(an_answer_may_come_later_and_holds_up_nobody)
+TEST(an_answer_may_come_later_and_holds_up_nobody)
 {
     char text[HTTP_TALK_MAX];
 
@@ -280,9 +276,8 @@ START_TEST(an_answer_may_come_later_and_holds_up_nobody)
     close(first);
     close(second);
 }
-END_TEST
 
-START_TEST(a_handler_is_called_again_when_the_time_is_over)
+TEST(a_handler_is_called_again_when_the_time_is_over)
 {
     char text[HTTP_TALK_MAX];
 
@@ -293,9 +288,8 @@ START_TEST(a_handler_is_called_again_when_the_time_is_over)
     release_bodies();
     close(fd);
 }
-END_TEST
 
-START_TEST(a_body_that_is_kept_takes_room_until_it_is_released)
+TEST(a_body_that_is_kept_takes_room_until_it_is_released)
 {
     char text[HTTP_TALK_MAX];
 
@@ -317,9 +311,8 @@ START_TEST(a_body_that_is_kept_takes_room_until_it_is_released)
     close(first);
     close(second);
 }
-END_TEST
 
-START_TEST(stop_calls_those_again_that_wait_for_their_answer)
+TEST(stop_calls_those_again_that_wait_for_their_answer)
 {
     char text[HTTP_TALK_MAX];
 
@@ -334,7 +327,6 @@ START_TEST(stop_calls_those_again_that_wait_for_their_answer)
     ck_assert_uint_eq(later.ended, 1);
     close(fd);
 }
-END_TEST
 
 /* false: the first was cut before, and so there was room. */
 static bool is_refused_by_stop(uint32_t ms)
@@ -356,11 +348,10 @@ static bool is_refused_by_stop(uint32_t ms)
     return strstr(text, "HTTP/1.1 503");
 }
 
-START_TEST(stop_refuses_those_that_wait_for_room)
+TEST(stop_refuses_those_that_wait_for_room)
 {
     ck_timed(is_refused_by_stop, 1000);
 }
-END_TEST
 
 static const struct {
     uint32_t min_rate;
@@ -391,12 +382,11 @@ static bool is_body_in_time(uint32_t ms)
     return went_on == is_let;
 }
 
-START_TEST(a_body_may_take_its_time_as_long_as_it_moves)
+TEST_EACH(a_body_may_take_its_time_as_long_as_it_moves, RATES)
 {
     rate = _i;
     ck_timed(is_body_in_time, 100);
 }
-END_TEST
 
 static void free_bytes(void *bytes)
 {
@@ -426,35 +416,8 @@ static bool is_answer_in_time(uint32_t ms)
     return is_whole == RATES[rate].is_let;
 }
 
-START_TEST(an_answer_may_take_its_time_as_long_as_it_moves)
+TEST_EACH(an_answer_may_take_its_time_as_long_as_it_moves, RATES)
 {
     rate = _i;
     ck_timed(is_answer_in_time, 100);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http_waiting");
-    TCase *tcase = tcase_create("http_waiting");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, NULL, tear_down);
-    tcase_add_test(tcase, more_bodies_than_fit_in_all_are_refused_where_nothing_waits);
-    tcase_add_test(tcase, bodies_that_do_not_fit_wait_their_turn_in_order);
-    tcase_add_test(tcase, a_small_body_waits_for_no_large_one);
-    tcase_add_test(tcase, who_waits_for_room_is_told_when_its_time_is_over);
-    tcase_add_test(tcase, who_goes_while_it_waits_takes_no_room);
-    tcase_add_test(tcase, a_body_that_is_not_welcome_takes_no_room);
-    tcase_add_test(tcase, an_answer_may_come_later_and_holds_up_nobody);
-    tcase_add_test(tcase, a_handler_is_called_again_when_the_time_is_over);
-    tcase_add_test(tcase, a_body_that_is_kept_takes_room_until_it_is_released);
-    tcase_add_test(tcase, stop_calls_those_again_that_wait_for_their_answer);
-    tcase_add_test(tcase, stop_refuses_those_that_wait_for_room);
-    tcase_add_loop_test(tcase, a_body_may_take_its_time_as_long_as_it_moves, 0,
-                        (int)ARRAY_LEN(RATES));
-    tcase_add_loop_test(tcase, an_answer_may_take_its_time_as_long_as_it_moves, 0,
-                        (int)ARRAY_LEN(RATES));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

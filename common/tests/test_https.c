@@ -76,6 +76,8 @@ static void tear_down(void)
     curl_global_cleanup();
 }
 
+TEST_GROUP("https", set_up, tear_down);
+
 static size_t drop(char *bytes, size_t size, size_t count, void *ctx)
 {
     (void)bytes;
@@ -143,7 +145,7 @@ static long connections_made(CURL *curl)
     return made;
 }
 
-START_TEST(the_next_handshake_has_the_new_pair_and_an_old_connection_one_more_answer)
+TEST(the_next_handshake_has_the_new_pair_and_an_old_connection_one_more_answer)
 {
     struct error err = { 0 };
 
@@ -164,9 +166,8 @@ START_TEST(the_next_handshake_has_the_new_pair_and_an_old_connection_one_more_an
     ck_assert_int_eq(connections_made(curl), 0); /* and this one is kept */
     curl_easy_cleanup(curl);
 }
-END_TEST
 
-START_TEST(an_unusable_pair_is_refused_and_the_old_one_serves_on)
+TEST(an_unusable_pair_is_refused_and_the_old_one_serves_on)
 {
     const char *const unusable[][2] = {
         { cert_pem[1], key_pem[0] }, { "", "" },
@@ -183,9 +184,8 @@ START_TEST(an_unusable_pair_is_refused_and_the_old_one_serves_on)
         ck_assert_int_eq(served_pair(), 0);
     }
 }
-END_TEST
 
-START_TEST(tls_before_1_2_is_refused)
+TEST_TIMES(tls_before_1_2_is_refused, 3)
 {
     static const struct {
         long version;
@@ -205,7 +205,6 @@ START_TEST(tls_before_1_2_is_refused)
     ck_assert_int_eq(request(curl) == CURLE_OK, VERSIONS[_i].works);
     curl_easy_cleanup(curl);
 }
-END_TEST
 
 struct load {
     pthread_t thread;
@@ -242,12 +241,12 @@ static void wait_answers(struct load *loads)
     }
 }
 
-START_TEST(no_request_fails_while_certificates_are_handed_over)
+TEST_TIMES(no_request_fails_while_certificates_are_handed_over, 2)
 {
     static struct load loads[CLIENTS];
     struct error err = { 0 };
 
-    serve((unsigned)_i);
+    serve(1 + (unsigned)_i);
     for (int i = 0; i < CLIENTS; i++) {
         loads[i].keeps = i % 2;
         ck_assert_int_eq(pthread_create(&loads[i].thread, NULL, load_thread, &loads[i]), 0);
@@ -267,9 +266,8 @@ START_TEST(no_request_fails_while_certificates_are_handed_over)
                       curl_easy_strerror((CURLcode)atomic_load(&loads[i].failed)));
     }
 }
-END_TEST
 
-START_TEST(connections_of_many_pairs_have_one_more_answer_each)
+TEST(connections_of_many_pairs_have_one_more_answer_each)
 {
     CURL *curls[8];
     struct error err = { 0 };
@@ -289,9 +287,8 @@ START_TEST(connections_of_many_pairs_have_one_more_answer_each)
         curl_easy_cleanup(curls[i]);
     }
 }
-END_TEST
 
-START_TEST(a_client_that_does_not_shake_hands_is_cut)
+TEST(a_client_that_does_not_shake_hands_is_cut)
 {
     CURL *curl;
     struct http_server_options options = { .address = "127.0.0.1:0",
@@ -321,7 +318,6 @@ START_TEST(a_client_that_does_not_shake_hands_is_cut)
     ck_assert(code != CURLE_OK || len == 0);
     curl_easy_cleanup(curl);
 }
-END_TEST
 
 /* A client whose hands are shaken, and that says these bytes. */
 static CURL *talker_create(const char *text)
@@ -350,7 +346,7 @@ static const struct {
     { "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n", true },
 };
 
-START_TEST(stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole)
+TEST_EACH(stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole, HALVES)
 {
     const struct http_server_options options = { .address = "127.0.0.1:0",
                                                  .handler = answer,
@@ -369,25 +365,4 @@ START_TEST(stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole)
     http_server_stop(server);
     server = NULL;
     curl_easy_cleanup(half);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("https");
-    TCase *tcase = tcase_create("https");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase,
-                   the_next_handshake_has_the_new_pair_and_an_old_connection_one_more_answer);
-    tcase_add_test(tcase, an_unusable_pair_is_refused_and_the_old_one_serves_on);
-    tcase_add_loop_test(tcase, tls_before_1_2_is_refused, 0, 3);
-    tcase_add_loop_test(tcase, no_request_fails_while_certificates_are_handed_over, 1, 3);
-    tcase_add_test(tcase, connections_of_many_pairs_have_one_more_answer_each);
-    tcase_add_test(tcase, a_client_that_does_not_shake_hands_is_cut);
-    tcase_add_loop_test(tcase, stop_does_not_wait_for_the_time_of_a_request_that_is_not_whole, 0,
-                        (int)ARRAY_LEN(HALVES));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

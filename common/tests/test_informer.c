@@ -87,6 +87,8 @@ static void tear_down(void)
     buf_release(&calls);
 }
 
+TEST_GROUP("informer", set_up, tear_down);
+
 static void start_with(const char *list)
 {
     tiny_server_answer(server, "/gadgets?", 200, list);
@@ -118,7 +120,7 @@ static const char *text_of_a(void)
     return text;
 }
 
-START_TEST(it_is_synced_when_the_first_list_is_complete)
+TEST(it_is_synced_when_the_first_list_is_complete)
 {
     ck_assert(!informer_synced(informer));
     ck_assert(!informer_wait_synced(informer, 10));
@@ -127,9 +129,8 @@ START_TEST(it_is_synced_when_the_first_list_is_complete)
     ck_assert_uint_eq(store_count(informer_store(informer), NULL, NULL), 2);
     expect_calls("a -,3\nb -,4\n");
 }
-END_TEST
 
-START_TEST(subscribers_are_told_what_was_and_what_is)
+TEST(subscribers_are_told_what_was_and_what_is)
 {
     start_with(LIST("10", OBJECT("a", "3")));
     tiny_server_push(server, "watch=true",
@@ -139,9 +140,8 @@ START_TEST(subscribers_are_told_what_was_and_what_is)
     tiny_server_push(server, "watch=true", EVENT("ADDED", "a", "15"));
     expect_calls("a -,15\n");
 }
-END_TEST
 
-START_TEST(a_list_that_comes_again_tells_the_differences_only)
+TEST(a_list_that_comes_again_tells_the_differences_only)
 {
     start_with(LIST("10", OBJECT("a", "3") "," OBJECT("b", "4") "," OBJECT("c", "5")));
     expect_calls("a -,3\nb -,4\nc -,5\n");
@@ -150,10 +150,9 @@ START_TEST(a_list_that_comes_again_tells_the_differences_only)
     tiny_server_push(server, "watch=true", GONE);
     expect_calls("b 4,14\nd -,15\nc 5,-\n");
 }
-END_TEST
 
 /* Deleted is what a list lacks, not what it has in a form that cannot be read. */
-START_TEST(an_object_that_a_list_has_unreadable_stays)
+TEST(an_object_that_a_list_has_unreadable_stays)
 {
     start_with(LIST("10", OBJECT("a", "3") "," OBJECT("b", "4") "," OBJECT("c", "5")));
     expect_calls("a -,3\nb -,4\nc -,5\n");
@@ -170,9 +169,8 @@ START_TEST(an_object_that_a_list_has_unreadable_stays)
     expect_calls("b 4,24\n");
     ck_assert(informer_complete(informer));
 }
-END_TEST
 
-START_TEST(what_is_kept_is_projected_wherever_it_came_from)
+TEST(what_is_kept_is_projected_wherever_it_came_from)
 {
 #define KEPT(version)                                                                              \
     "{\"metadata\":{\"name\":\"a\",\"uid\":\"u-a\",\"resourceVersion\":\"" version                 \
@@ -186,9 +184,8 @@ START_TEST(what_is_kept_is_projected_wherever_it_came_from)
     expect_calls("a 11,12\n");
     ck_assert_str_eq(text_of_a(), KEPT("12"));
 }
-END_TEST
 
-START_TEST(an_own_write_is_told_once)
+TEST(an_own_write_is_told_once)
 {
     start_with(LIST("10", OBJECT("a", "3")));
     observe(OBJECT("a", "11"));
@@ -197,9 +194,8 @@ START_TEST(an_own_write_is_told_once)
     tiny_server_push(server, "watch=true", EVENT("MODIFIED", "a", "11") EVENT("ADDED", "b", "12"));
     expect_calls("a -,3\na 3,11\nb -,12\n");
 }
-END_TEST
 
-START_TEST(a_late_reply_does_not_bring_a_deleted_object_back)
+TEST(a_late_reply_does_not_bring_a_deleted_object_back)
 {
     start_with(LIST("10", OBJECT("a", "3")));
     tiny_server_push(server, "watch=true", EVENT("DELETED", "a", "15"));
@@ -208,16 +204,14 @@ START_TEST(a_late_reply_does_not_bring_a_deleted_object_back)
     ck_assert_str_eq(text_of_a(), "");
     expect_calls("");
 }
-END_TEST
 
-START_TEST(a_write_before_the_list_is_not_swept_by_it)
+TEST(a_write_before_the_list_is_not_swept_by_it)
 {
     observe(OBJECT("b", "12"));
     start_with(LIST("10", OBJECT("a", "3")));
     expect_calls("b -,12\na -,3\n");
     ck_assert_uint_eq(store_count(informer_store(informer), NULL, NULL), 2);
 }
-END_TEST
 
 /* Nobody is told of a bookmark. */
 static void wait_seen(const char *ns, const char *version)
@@ -230,7 +224,7 @@ static void wait_seen(const char *ns, const char *version)
     }
 }
 
-START_TEST(bookmarks_say_what_has_been_seen)
+TEST(bookmarks_say_what_has_been_seen)
 {
     struct store *store = informer_store(informer);
 
@@ -240,7 +234,6 @@ START_TEST(bookmarks_say_what_has_been_seen)
     tiny_server_push(server, "watch=true", BOOKMARK("20"));
     wait_seen(NULL, "20");
 }
-END_TEST
 
 /* --- some namespaces --- */
 
@@ -256,7 +249,9 @@ static void set_up_namespaces(void)
     tiny_server_answer(server, "watch=true", 200, "");
 }
 
-START_TEST(it_is_synced_when_every_namespace_is)
+TEST_GROUP("some namespaces", set_up_namespaces, tear_down);
+
+TEST(it_is_synced_when_every_namespace_is)
 {
     tiny_server_answer(server, "/namespaces/one/gadgets?limit", 200,
                        LIST("10", OBJECT_IN("one", "a", "3")));
@@ -275,9 +270,8 @@ START_TEST(it_is_synced_when_every_namespace_is)
     expect_calls("b -,4\n");
     ck_assert(informer_settled(informer, PATIENCE_MS * 10));
 }
-END_TEST
 
-START_TEST(refusals_of_every_namespace_settle_nothing)
+TEST(refusals_of_every_namespace_settle_nothing)
 {
     tiny_server_answer(server, "gadgets?limit", 403, "");
     loop_start();
@@ -285,9 +279,8 @@ START_TEST(refusals_of_every_namespace_settle_nothing)
     tiny_server_wait(server, "/namespaces/two/gadgets?limit", 2);
     ck_assert(!informer_settled(informer, 0));
 }
-END_TEST
 
-START_TEST(a_list_of_one_namespace_that_comes_again_leaves_the_others)
+TEST(a_list_of_one_namespace_that_comes_again_leaves_the_others)
 {
     tiny_server_answer(server, "/namespaces/one/gadgets?limit", 200,
                        LIST("10", OBJECT_IN("one", "a", "3") "," OBJECT_IN("one", "c", "4")));
@@ -309,9 +302,8 @@ START_TEST(a_list_of_one_namespace_that_comes_again_leaves_the_others)
     expect_calls("d -,20\n");
     ck_assert_uint_eq(store_count(informer_store(informer), NULL, NULL), 3);
 }
-END_TEST
 
-START_TEST(what_was_seen_of_one_namespace_says_nothing_of_another)
+TEST(what_was_seen_of_one_namespace_says_nothing_of_another)
 {
     struct store *store = informer_store(informer);
 
@@ -326,7 +318,6 @@ START_TEST(what_was_seen_of_one_namespace_says_nothing_of_another)
     wait_seen("one", "30");
     ck_assert(!store_has_seen(store, "two", "u-x", "21"));
 }
-END_TEST
 
 #define WRITERS 3
 #define WRITES 200
@@ -343,7 +334,9 @@ static void *write_versions(void *ctx)
     return NULL;
 }
 
-START_TEST(writers_and_the_watch_leave_the_newest)
+TEST_GROUP("informer", set_up, tear_down);
+
+TEST(writers_and_the_watch_leave_the_newest)
 {
     static const int FIRST[WRITERS] = { 100, 101, 102 };
     pthread_t threads[WRITERS];
@@ -357,36 +350,4 @@ START_TEST(writers_and_the_watch_leave_the_newest)
     for (size_t i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
     ck_assert_ptr_nonnull(strstr(text_of_a(), "\"resourceVersion\":\"699\""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("informer");
-    TCase *tcase = tcase_create("informer");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 45);
-    tcase_add_test(tcase, it_is_synced_when_the_first_list_is_complete);
-    tcase_add_test(tcase, subscribers_are_told_what_was_and_what_is);
-    tcase_add_test(tcase, a_list_that_comes_again_tells_the_differences_only);
-    tcase_add_test(tcase, an_object_that_a_list_has_unreadable_stays);
-    tcase_add_test(tcase, what_is_kept_is_projected_wherever_it_came_from);
-    tcase_add_test(tcase, an_own_write_is_told_once);
-    tcase_add_test(tcase, a_late_reply_does_not_bring_a_deleted_object_back);
-    tcase_add_test(tcase, a_write_before_the_list_is_not_swept_by_it);
-    tcase_add_test(tcase, bookmarks_say_what_has_been_seen);
-    tcase_add_test(tcase, writers_and_the_watch_leave_the_newest);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("some namespaces");
-    tcase_add_checked_fixture(tcase, set_up_namespaces, tear_down);
-    tcase_set_timeout(tcase, 45);
-    tcase_add_test(tcase, it_is_synced_when_every_namespace_is);
-    tcase_add_test(tcase, refusals_of_every_namespace_settle_nothing);
-    tcase_add_test(tcase, a_list_of_one_namespace_that_comes_again_leaves_the_others);
-    tcase_add_test(tcase, what_was_seen_of_one_namespace_says_nothing_of_another);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -45,13 +45,14 @@ static const char *const KEPT[] = {
     "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"",
 };
 
-START_TEST(every_digit_and_byte_is_kept)
+TEST_GROUP("json", arena_set_up, arena_tear_down);
+
+TEST_EACH(every_digit_and_byte_is_kept, KEPT)
 {
     ck_assert_str_eq(printed(parsed(arena, KEPT[_i])), KEPT[_i]);
     ck_assert_str_eq(printed(arena_own(arena, json_copy(parsed(arena, KEPT[_i])), json_free)),
                      KEPT[_i]);
 }
-END_TEST
 
 #define REFUSED(bytes)                                                                             \
     {                                                                                              \
@@ -127,7 +128,7 @@ static const struct {
     REFUSED("0.0000000000000000000000000000000000000000000000000000000000000001"),
 };
 
-START_TEST(what_is_not_json_is_refused)
+TEST_EACH(what_is_not_json_is_refused, REFUSED)
 {
     const cJSON *json = NULL;
     struct error err = { 0 };
@@ -138,9 +139,8 @@ START_TEST(what_is_not_json_is_refused)
     ck_assert(err.message[0]);
     ck_assert_ptr_null(json);
 }
-END_TEST
 
-START_TEST(the_error_names_the_byte_and_no_value)
+TEST(the_error_names_the_byte_and_no_value)
 {
     const cJSON *json;
     struct error err = { 0 };
@@ -152,9 +152,8 @@ START_TEST(the_error_names_the_byte_and_no_value)
     ck_assert_int_eq(json_parse(arena, text, strlen(text), &json, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, "key 'a' appears twice in one JSON object");
 }
-END_TEST
 
-START_TEST(white_space_around_is_fine_and_bytes_behind_len_are_not_read)
+TEST(white_space_around_is_fine_and_bytes_behind_len_are_not_read)
 {
     const cJSON *json;
 
@@ -167,7 +166,6 @@ START_TEST(white_space_around_is_fine_and_bytes_behind_len_are_not_read)
     ck_assert_int_eq(json_int(json, 0), 12);
     free(exact);
 }
-END_TEST
 
 static const cJSON *nested(int levels, int *ret)
 {
@@ -184,7 +182,7 @@ static const cJSON *nested(int levels, int *ret)
     return json;
 }
 
-START_TEST(a_hundred_levels_are_enough)
+TEST(a_hundred_levels_are_enough)
 {
     int r;
 
@@ -195,10 +193,9 @@ START_TEST(a_hundred_levels_are_enough)
     (void)nested(100000, &r);
     ck_assert_int_eq(r, -ERROR_INVALID);
 }
-END_TEST
 
 /* An algorithm of n^2 steps would run into the time limit of the suite. */
-START_TEST(an_object_of_many_keys_is_read_in_time)
+TEST(an_object_of_many_keys_is_read_in_time)
 {
     static const struct json_reading OWN = { .own = true };
     enum { KEYS = 300000 };
@@ -220,9 +217,8 @@ START_TEST(an_object_of_many_keys_is_read_in_time)
     ck_assert_str_eq(err.message, "key '17' appears twice in one JSON object");
     buf_release(&text);
 }
-END_TEST
 
-START_TEST(keys_are_compared_exactly)
+TEST(keys_are_compared_exactly)
 {
     const cJSON *json = parsed(arena, "{\"SPEC\":{\"x\":1},\"spec\":{\"y\":{\"z\":\"deep\"}}}");
 
@@ -234,9 +230,8 @@ START_TEST(keys_are_compared_exactly)
     ck_assert_ptr_null(json_path(NULL, "a", "b", NULL));
     ck_assert_ptr_null(json_get(parsed(arena, "[1]"), "a"));
 }
-END_TEST
 
-START_TEST(absent_and_other_types_give_the_fallback)
+TEST(absent_and_other_types_give_the_fallback)
 {
     const cJSON *text = parsed(arena, "\"7\"");
     const cJSON *number = parsed(arena, "7");
@@ -259,7 +254,6 @@ START_TEST(absent_and_other_types_give_the_fallback)
     ck_assert_uint_eq(json_len(text), 0);
     ck_assert_uint_eq(json_len(parsed(arena, "[1,2]")), 2);
 }
-END_TEST
 
 #define NO_INT INT64_C(-77)
 static const struct {
@@ -282,7 +276,7 @@ static const struct {
     { "1e-3", NO_INT, 0.001 },
 };
 
-START_TEST(a_number_is_read_as_integer_only_if_it_is_one)
+TEST_EACH(a_number_is_read_as_integer_only_if_it_is_one, NUMBERS)
 {
     const cJSON *number = parsed(arena, NUMBERS[_i].text);
 
@@ -290,14 +284,12 @@ START_TEST(a_number_is_read_as_integer_only_if_it_is_one)
     ck_assert_int_eq(json_int(number, NO_INT), NUMBERS[_i].as_int);
     ck_assert_double_eq(json_double(number, NAN), NUMBERS[_i].as_double);
 }
-END_TEST
 
-START_TEST(a_number_too_large_for_double_is_no_infinity)
+TEST(a_number_too_large_for_double_is_no_infinity)
 {
     ck_assert_double_eq(json_double(parsed(arena, "1e400"), 5), 5);
     ck_assert_int_eq(json_int(parsed(arena, "1e400"), 5), 5);
 }
-END_TEST
 
 static const struct {
     const char *a;
@@ -331,7 +323,7 @@ static const struct {
     { "{\"a\":1,\"b\":2}", "{\"a\":1,\"c\":2}", false },
 };
 
-START_TEST(equality_is_by_value)
+TEST_EACH(equality_is_by_value, PAIRS)
 {
     const cJSON *a = parsed(arena, PAIRS[_i].a);
     const cJSON *b = parsed(arena, PAIRS[_i].b);
@@ -341,9 +333,8 @@ START_TEST(equality_is_by_value)
     ck_assert_int_eq(json_equal(b, a), PAIRS[_i].equal);
     ck_assert(!json_equal(a, NULL) && !json_equal(NULL, a) && json_equal(NULL, NULL));
 }
-END_TEST
 
-START_TEST(a_tree_is_built_and_changed_by_key)
+TEST(a_tree_is_built_and_changed_by_key)
 {
     cJSON *object = json_object(arena);
 
@@ -368,9 +359,8 @@ START_TEST(a_tree_is_built_and_changed_by_key)
     json_set(object, "list", NULL);
     ck_assert_ptr_null(json_get(object, "list"));
 }
-END_TEST
 
-START_TEST(integers_are_written_as_digits)
+TEST(integers_are_written_as_digits)
 {
     cJSON *object = json_object(arena);
 
@@ -379,9 +369,8 @@ START_TEST(integers_are_written_as_digits)
     ck_assert_int_eq(json_int(json_get(object, "n"), 0), 1000000000000000);
     ck_assert(json_is_number(json_get(object, "n")));
 }
-END_TEST
 
-START_TEST(bytes_that_are_not_utf8_are_replaced)
+TEST(bytes_that_are_not_utf8_are_replaced)
 {
     cJSON *object = json_object(arena);
 
@@ -390,9 +379,8 @@ START_TEST(bytes_that_are_not_utf8_are_replaced)
     json_add_string(json_set_array(object, "s"), "\xff");
     ck_assert_str_eq(printed(object), "{\"s\":[\"\xef\xbf\xbd\"]}");
 }
-END_TEST
 
-START_TEST(text_says_its_length)
+TEST(text_says_its_length)
 {
     size_t len;
 
@@ -401,9 +389,8 @@ START_TEST(text_says_its_length)
     ck_assert_str_eq(json_text(arena, NULL, &len), "null");
     ck_assert_uint_eq(len, 4);
 }
-END_TEST
 
-START_TEST(a_walk_visits_items_in_order)
+TEST(a_walk_visits_items_in_order)
 {
     int64_t sum = 0;
     int64_t place = 1;
@@ -415,33 +402,4 @@ START_TEST(a_walk_visits_items_in_order)
     ck_assert_int_eq(sum, 321);
     json_for_each (item, NULL)
         ck_abort_msg("NULL has an item: %p", (const void *)item);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json");
-    TCase *tcase = tcase_create("json");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_set_timeout(tcase, 20);
-    tcase_add_loop_test(tcase, every_digit_and_byte_is_kept, 0, ARRAY_LEN(KEPT));
-    tcase_add_loop_test(tcase, what_is_not_json_is_refused, 0, ARRAY_LEN(REFUSED));
-    tcase_add_test(tcase, the_error_names_the_byte_and_no_value);
-    tcase_add_test(tcase, white_space_around_is_fine_and_bytes_behind_len_are_not_read);
-    tcase_add_test(tcase, a_hundred_levels_are_enough);
-    tcase_add_test(tcase, an_object_of_many_keys_is_read_in_time);
-    tcase_add_test(tcase, keys_are_compared_exactly);
-    tcase_add_test(tcase, absent_and_other_types_give_the_fallback);
-    tcase_add_loop_test(tcase, a_number_is_read_as_integer_only_if_it_is_one, 0,
-                        ARRAY_LEN(NUMBERS));
-    tcase_add_test(tcase, a_number_too_large_for_double_is_no_infinity);
-    tcase_add_loop_test(tcase, equality_is_by_value, 0, ARRAY_LEN(PAIRS));
-    tcase_add_test(tcase, a_tree_is_built_and_changed_by_key);
-    tcase_add_test(tcase, integers_are_written_as_digits);
-    tcase_add_test(tcase, bytes_that_are_not_utf8_are_replaced);
-    tcase_add_test(tcase, text_says_its_length);
-    tcase_add_test(tcase, a_walk_visits_items_in_order);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -52,6 +52,8 @@ static void tear_down(void)
     json_document_release();
 }
 
+TEST_GROUP("json_cjson", set_up, tear_down);
+
 /* --- what is different ------------------------------------------------------------------------- */
 
 static size_t depth_of(const cJSON *item)
@@ -283,7 +285,7 @@ static void compare(const char *bytes, size_t len)
     expect_round_trip(ours, &numbers);
 }
 
-START_TEST(random_and_damaged_documents_are_what_they_are_to_cjson)
+TEST(random_and_damaged_documents_are_what_they_are_to_cjson)
 {
     for (unsigned i = 0; i < DOCUMENTS; i++) {
         size_t len;
@@ -297,17 +299,4 @@ START_TEST(random_and_damaged_documents_are_what_they_are_to_cjson)
     ck_assert_uint_gt(raws, DOCUMENTS / 10);
     for (size_t i = 0; i < LONG; i++)
         ck_assert_msg(seen[i] >= 2, "difference %zu was seen %zu times", i, seen[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json_cjson");
-    TCase *tcase = tcase_create("json_cjson");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, random_and_damaged_documents_are_what_they_are_to_cjson);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

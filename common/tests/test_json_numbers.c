@@ -20,6 +20,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("all", set_up, tear_down);
+
 static int parse(const char *text, size_t max, struct json_numbers *ret)
 {
     struct json_slice value;
@@ -59,7 +61,7 @@ static const struct {
       "[#5] [0.1,1e+15,9007199254740992,1.7976931348623157e+308,4.94065645841247e-324]" },
 };
 
-START_TEST(a_document_of_numbers_is_a_shape_and_values_and_comes_back)
+TEST_EACH(a_document_of_numbers_is_a_shape_and_values_and_comes_back, DOCUMENTS)
 {
     struct json_numbers numbers, second;
 
@@ -78,7 +80,6 @@ START_TEST(a_document_of_numbers_is_a_shape_and_values_and_comes_back)
     ck_assert_int_eq(parse(text, 100, &second), 0);
     ck_assert_str_eq(again(&second), DOCUMENTS[_i].again);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -98,16 +99,15 @@ static const struct {
     { "[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "holds arrays or objects that are nested too deep" },
 };
 
-START_TEST(what_is_no_number_is_refused_and_said)
+TEST_EACH(what_is_no_number_is_refused_and_said, REFUSED)
 {
     struct json_numbers numbers;
 
     ck_assert_int_eq(parse(REFUSED[_i].text, 4, &numbers), -ERROR_INVALID);
     ck_assert_str_eq(err.message, REFUSED[_i].message);
 }
-END_TEST
 
-START_TEST(a_key_that_is_too_long_is_refused)
+TEST(a_key_that_is_too_long_is_refused)
 {
     struct json_numbers numbers;
     char *key = arena_alloc(arena, JSON_NUMBERS_KEY + 1, 1);
@@ -118,9 +118,8 @@ START_TEST(a_key_that_is_too_long_is_refused)
     key[JSON_NUMBERS_KEY - 2] = '\0';
     ck_assert_int_eq(parse(arena_printf(arena, "{\"%s\":1}", key), 4, &numbers), 0);
 }
-END_TEST
 
-START_TEST(a_shape_that_grows_too_large_is_refused)
+TEST(a_shape_that_grows_too_large_is_refused)
 {
     struct json_numbers numbers;
     struct buf text = BUF_INIT((size_t)8 << 20);
@@ -133,13 +132,12 @@ START_TEST(a_shape_that_grows_too_large_is_refused)
     ck_assert_str_eq(err.message, "holds too many arrays and objects");
     buf_release(&text);
 }
-END_TEST
 
 /* Bits that a shape was not made of. */
 static const char *const BAD_SHAPES[] = { "#",    "[#0]",  "[#-1]",
                                           "[#x]", "[#01]", "[#18446744073709551615,#2]" };
 
-START_TEST(what_is_no_shape_is_not_printed)
+TEST_EACH(what_is_no_shape_is_not_printed, BAD_SHAPES)
 {
     double values[2] = { 1, 2 };
     struct json_numbers numbers = { BAD_SHAPES[_i], values, 2 };
@@ -150,9 +148,8 @@ START_TEST(what_is_no_shape_is_not_printed)
     ck_assert(!json_numbers_count(BAD_SHAPES[_i], &count));
     buf_release(&out);
 }
-END_TEST
 
-START_TEST(a_shape_of_more_or_less_numbers_is_not_printed)
+TEST(a_shape_of_more_or_less_numbers_is_not_printed)
 {
     double values[3] = { 1, 2, 3 };
     struct json_numbers numbers = { "[#2]", values, 3 };
@@ -163,7 +160,6 @@ START_TEST(a_shape_of_more_or_less_numbers_is_not_printed)
     ck_assert(!json_numbers_print(&numbers, &out));
     buf_release(&out);
 }
-END_TEST
 
 /* xorshift: the same on every machine. */
 static double random_double(uint64_t *state)
@@ -179,7 +175,7 @@ static double random_double(uint64_t *state)
     return value;
 }
 
-START_TEST(every_double_comes_back_bit_by_bit_in_17_digits_only_where_15_do_not)
+TEST(every_double_comes_back_bit_by_bit_in_17_digits_only_where_15_do_not)
 {
     uint64_t state = 88172645463325252;
 
@@ -196,9 +192,8 @@ START_TEST(every_double_comes_back_bit_by_bit_in_17_digits_only_where_15_do_not)
             ck_assert(strtod(shorter, NULL) < value || strtod(shorter, NULL) > value);
     }
 }
-END_TEST
 
-START_TEST(items_and_members_are_found_whatever_is_in_them)
+TEST(items_and_members_are_found_whatever_is_in_them)
 {
     static const char TEXT[] =
         " { \"a\" : [1 , {\"x\":\"]}\"}] ,\"b\\\"\":\"\\\\\" , \"c\":-1.5e3,\"d\":null} ";
@@ -218,24 +213,4 @@ START_TEST(items_and_members_are_found_whatever_is_in_them)
         ck_assert_int_eq(json_slice_kind(iter.value), KINDS[count]);
     }
     ck_assert_uint_eq(count, 4);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json_numbers");
-    TCase *tcase = tcase_create("all");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, a_document_of_numbers_is_a_shape_and_values_and_comes_back, 0,
-                        ARRAY_LEN(DOCUMENTS));
-    tcase_add_loop_test(tcase, what_is_no_number_is_refused_and_said, 0, ARRAY_LEN(REFUSED));
-    tcase_add_test(tcase, a_key_that_is_too_long_is_refused);
-    tcase_add_test(tcase, a_shape_that_grows_too_large_is_refused);
-    tcase_add_loop_test(tcase, what_is_no_shape_is_not_printed, 0, ARRAY_LEN(BAD_SHAPES));
-    tcase_add_test(tcase, a_shape_of_more_or_less_numbers_is_not_printed);
-    tcase_add_test(tcase, every_double_comes_back_bit_by_bit_in_17_digits_only_where_15_do_not);
-    tcase_add_test(tcase, items_and_members_are_found_whatever_is_in_them);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

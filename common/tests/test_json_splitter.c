@@ -139,23 +139,21 @@ static void check_example(const struct example *example, size_t first, size_t ot
     json_splitter_destroy(splitter);
 }
 
-START_TEST(the_same_parts_come_out_in_chunks_of_every_size)
+TEST_EACH(the_same_parts_come_out_in_chunks_of_every_size, EXAMPLES)
 {
     for (size_t size = 1; size <= strlen(EXAMPLES[_i].text) + 1; size++)
         check_example(&EXAMPLES[_i], size, size);
     buf_release(&parts);
 }
-END_TEST
 
-START_TEST(the_same_parts_come_out_when_cut_in_two_anywhere)
+TEST_EACH(the_same_parts_come_out_when_cut_in_two_anywhere, EXAMPLES)
 {
     for (size_t cut = 1; cut <= strlen(EXAMPLES[_i].text); cut++)
         check_example(&EXAMPLES[_i], cut, SIZE_MAX);
     buf_release(&parts);
 }
-END_TEST
 
-START_TEST(an_error_of_the_part_function_ends_the_feed)
+TEST(an_error_of_the_part_function_ends_the_feed)
 {
     struct error err = { 0 };
     struct json_splitter *splitter = json_splitter_create(MAX_PART, on_part, &parts);
@@ -168,9 +166,8 @@ START_TEST(an_error_of_the_part_function_ends_the_feed)
     json_splitter_destroy(splitter);
     buf_release(&parts);
 }
-END_TEST
 
-START_TEST(start_forgets_a_stream_that_broke_off)
+TEST(start_forgets_a_stream_that_broke_off)
 {
     static const char *const BROKEN[] = { "{\"items\":[{\"a", "{\"items", "{\"items\":[{}],\"x\\",
                                           "nonsense" };
@@ -190,9 +187,8 @@ START_TEST(start_forgets_a_stream_that_broke_off)
     }
     buf_release(&parts);
 }
-END_TEST
 
-START_TEST(an_envelope_over_its_limit_is_an_error)
+TEST(an_envelope_over_its_limit_is_an_error)
 {
     struct error err = { 0 };
     struct json_splitter *splitter = json_splitter_create(MAX_PART, on_part, &parts);
@@ -215,22 +211,4 @@ START_TEST(an_envelope_over_its_limit_is_an_error)
         ck_assert_int_eq(json_splitter_feed(splitter, "x", 1, &err), 0);
     ck_assert_int_eq(json_splitter_feed(splitter, "x", 1, &err), -ERROR_TOO_LARGE);
     json_splitter_destroy(splitter);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json_splitter");
-    TCase *tcase = tcase_create("json_splitter");
-
-    tcase_add_loop_test(tcase, the_same_parts_come_out_in_chunks_of_every_size, 0,
-                        ARRAY_LEN(EXAMPLES));
-    tcase_add_loop_test(tcase, the_same_parts_come_out_when_cut_in_two_anywhere, 0,
-                        ARRAY_LEN(EXAMPLES));
-    tcase_add_test(tcase, an_error_of_the_part_function_ends_the_feed);
-    tcase_add_test(tcase, start_forgets_a_stream_that_broke_off);
-    tcase_add_test(tcase, an_envelope_over_its_limit_is_an_error);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -21,6 +21,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("all", setup, teardown);
+
 static int take(void *ctx UNUSED, const struct yaml_place *place, cJSON *object,
                 struct error *error UNUSED)
 {
@@ -61,14 +63,13 @@ static const struct {
     { "{\"items\":{\"a\":[1]},\"data\":{}}", "1/0@1 {\"items\":{\"a\":[1]},\"data\":{}}\n" },
 };
 
-START_TEST(what_json_allows_is_taken)
+TEST_EACH(what_json_allows_is_taken, TAKEN)
 {
     int r = read_text(TAKEN[_i].text);
 
     ck_assert_msg(r == 0, "%s", err.message);
     ck_assert_str_eq(taken, TAKEN[_i].parts);
 }
-END_TEST
 
 static const struct {
     const char *text, *words;
@@ -96,22 +97,20 @@ static const struct {
       "document 1, item 1, which begins at line 1: invalid JSON at byte" },
 };
 
-START_TEST(what_is_no_json_ends_the_stream_and_says_where)
+TEST_EACH(what_is_no_json_ends_the_stream_and_says_where, REFUSED)
 {
     ck_assert_int_eq(read_text(REFUSED[_i].text), -ERROR_INVALID);
     ck_assert_msg(str_has_prefix(err.message, REFUSED[_i].words), "%s", err.message);
 }
-END_TEST
 
 /* More blanks than a program writes: it is read all the same. */
-START_TEST(blanks_before_it_change_nothing)
+TEST(blanks_before_it_change_nothing)
 {
     for (int len = 4090; len < 4100; len++) {
         ck_assert_int_eq(read_text(arena_printf(arena, "%*s{\"a\": \"b\"}\n", len, "")), 0);
         ck_assert_str_eq(taken, "1/0@1 {\"a\":\"b\"}\n");
     }
 }
-END_TEST
 
 static size_t parts;
 
@@ -123,7 +122,7 @@ static int count_part(void *ctx UNUSED, const struct yaml_place *place, cJSON *o
 }
 
 /* 20 MiB go through, in items of one; 17 in one item do not, nor do they beside the items. */
-START_TEST(a_list_may_be_long_and_its_items_not)
+TEST(a_list_may_be_long_and_its_items_not)
 {
     FILE *file = tmpfile();
 
@@ -149,20 +148,4 @@ START_TEST(a_list_may_be_long_and_its_items_not)
         ck_assert_str_eq(err.message, "document 1 has more than 16 MiB in one object");
     }
     ck_assert_int_eq(fclose(file), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json_stream");
-    TCase *c = tcase_create("all");
-
-    tcase_set_timeout(c, 120);
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_loop_test(c, what_json_allows_is_taken, 0, ARRAY_LEN(TAKEN));
-    tcase_add_loop_test(c, what_is_no_json_ends_the_stream_and_says_where, 0, ARRAY_LEN(REFUSED));
-    tcase_add_test(c, blanks_before_it_change_nothing);
-    tcase_add_test(c, a_list_may_be_long_and_its_items_not);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

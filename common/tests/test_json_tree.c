@@ -22,6 +22,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("json_tree", set_up, tear_down);
+
 static const cJSON *parsed_without(const char *text, const char *const *unread)
 {
     const cJSON *json = NULL;
@@ -57,15 +59,14 @@ static const struct {
     { "\"file\"", "\"file\"" },
 };
 
-START_TEST(members_that_nobody_reads_are_not_built)
+TEST_EACH(members_that_nobody_reads_are_not_built, LEFT_OUT)
 {
     ck_assert_str_eq(json_text(arena, parsed_without(LEFT_OUT[_i].text, UNREAD), NULL),
                      LEFT_OUT[_i].kept);
     expect_json_linked(parsed_without(LEFT_OUT[_i].text, UNREAD));
 }
-END_TEST
 
-START_TEST(what_is_not_built_must_be_json_all_the_same)
+TEST(what_is_not_built_must_be_json_all_the_same)
 {
     static const char *const BROKEN[] = { "{\"file\":[}", "{\"file\":01}", "{\"file\":\"\x80\"}",
                                           "{\"file\":\"a\\u0000\"}", "{\"spec\":{\"file\":1,}}" };
@@ -76,7 +77,6 @@ START_TEST(what_is_not_built_must_be_json_all_the_same)
                                          &(struct json_reading){ .unread = UNREAD }, &json, &err),
                          -ERROR_INVALID);
 }
-END_TEST
 
 static const char *const KEPT_TEXTS[] = { "metadata", "spec.tasks.metadata", NULL };
 
@@ -95,7 +95,7 @@ static const struct {
       "{\"spec\":{\"tasks\":[{\"metadata\":[1],\"x\":[2]}]}}", NULL },
 };
 
-START_TEST(members_that_only_travel_are_kept_as_text_and_opened_when_they_are_read)
+TEST_EACH(members_that_only_travel_are_kept_as_text_and_opened_when_they_are_read, AS_TEXT)
 {
     const struct json_reading reading = { .texts = KEPT_TEXTS };
     const char *text = AS_TEXT[_i].text;
@@ -110,7 +110,6 @@ START_TEST(members_that_only_travel_are_kept_as_text_and_opened_when_they_are_re
     ck_assert(!AS_TEXT[_i].kept || json_opened(arena, member) != member);
     ck_assert(AS_TEXT[_i].kept || json_opened(arena, member) == member);
 }
-END_TEST
 
 /* "[0,0,...]" */
 static const char *zeros(size_t count)
@@ -131,7 +130,7 @@ static int parse_zeros(size_t count, const struct json_reading *reading)
     return json_parse_with(arena, text, strlen(text), reading, &json, &err);
 }
 
-START_TEST(a_tree_has_at_most_as_many_values_as_its_text_allows)
+TEST(a_tree_has_at_most_as_many_values_as_its_text_allows)
 {
     static const char *const UNREAD_METADATA[] = { "metadata", NULL };
     const struct json_reading all = { .unread = NULL };
@@ -148,9 +147,8 @@ START_TEST(a_tree_has_at_most_as_many_values_as_its_text_allows)
     ck_assert_int_eq(parse_zeros(700000, &texts), 0);
     ck_assert_int_eq(parse_zeros(700000, &unread), 0);
 }
-END_TEST
 
-START_TEST(a_copy_outlives_what_it_was_made_of)
+TEST(a_copy_outlives_what_it_was_made_of)
 {
     struct arena *first = arena_create();
     const char *text = "{\"a\":{\"key\":\"value\",\"n\":1.50},\"b\":[\"x\"]}";
@@ -167,10 +165,9 @@ START_TEST(a_copy_outlives_what_it_was_made_of)
     ck_assert_str_eq(json_text(arena, object, NULL), "{\"c\":[\"x\"]}");
     ck_assert_ptr_null(json_copy(NULL));
 }
-END_TEST
 
 /* The address sanitizer sees what is freed twice, or never. */
-START_TEST(parsed_nodes_are_renamed_replaced_moved_and_removed)
+TEST(parsed_nodes_are_renamed_replaced_moved_and_removed)
 {
     cJSON *object =
         (cJSON *)(uintptr_t)parsed_without("{\"a\":\"1\",\"b\":{\"c\":2.50},\"d\":3}", NULL);
@@ -188,24 +185,4 @@ START_TEST(parsed_nodes_are_renamed_replaced_moved_and_removed)
     json_remove_path(object, "d.c");
     json_remove_path(object, "no.such.path");
     ck_assert_str_eq(json_text(arena, object, NULL), "{\"d\":{}}");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json_tree");
-    TCase *tcase = tcase_create("json_tree");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, members_that_nobody_reads_are_not_built, 0, ARRAY_LEN(LEFT_OUT));
-    tcase_add_test(tcase, what_is_not_built_must_be_json_all_the_same);
-    tcase_add_loop_test(tcase,
-                        members_that_only_travel_are_kept_as_text_and_opened_when_they_are_read, 0,
-                        ARRAY_LEN(AS_TEXT));
-    tcase_add_test(tcase, a_tree_has_at_most_as_many_values_as_its_text_allows);
-    tcase_add_test(tcase, a_copy_outlives_what_it_was_made_of);
-    tcase_add_test(tcase, parsed_nodes_are_renamed_replaced_moved_and_removed);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

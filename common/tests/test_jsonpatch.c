@@ -82,7 +82,9 @@ static const struct {
     { "{\"a\":[1]}", REMOVE, "/a/-", NULL, "nothing" },
 };
 
-START_TEST(only_what_differs_becomes_an_operation)
+TEST_GROUP("jsonpatch", arena_set_up, arena_tear_down);
+
+TEST_EACH(only_what_differs_becomes_an_operation, CASES)
 {
     struct json_patch *patch = json_patch_create(arena, parsed(arena, CASES[_i].document));
 
@@ -94,9 +96,8 @@ START_TEST(only_what_differs_becomes_an_operation)
         json_patch_remove(patch, CASES[_i].pointer);
     ck_assert_str_eq(operations(patch), CASES[_i].operations);
 }
-END_TEST
 
-START_TEST(each_operation_sees_what_the_earlier_ones_did)
+TEST(each_operation_sees_what_the_earlier_ones_did)
 {
     struct json_patch *patch = json_patch_create(arena, NULL);
 
@@ -115,9 +116,8 @@ START_TEST(each_operation_sees_what_the_earlier_ones_did)
                                         "{\"op\":\"add\",\"path\":\"/list\",\"value\":[]},"
                                         "{\"op\":\"add\",\"path\":\"/list/-\",\"value\":1}]");
 }
-END_TEST
 
-START_TEST(the_document_stays_as_it_is)
+TEST(the_document_stays_as_it_is)
 {
     const cJSON *document = parsed(arena, "{\"a\":{\"b\":1},\"c\":[1]}");
     struct json_patch *patch = json_patch_create(arena, document);
@@ -127,9 +127,8 @@ START_TEST(the_document_stays_as_it_is)
     json_patch_set(patch, "/d", value_of("{}"));
     ck_assert_str_eq(json_text(arena, document, NULL), "{\"a\":{\"b\":1},\"c\":[1]}");
 }
-END_TEST
 
-START_TEST(a_value_added_stays_whole_when_its_inside_is_changed_later)
+TEST(a_value_added_stays_whole_when_its_inside_is_changed_later)
 {
     struct json_patch *patch = json_patch_create(arena, NULL);
 
@@ -138,9 +137,8 @@ START_TEST(a_value_added_stays_whole_when_its_inside_is_changed_later)
     ck_assert_str_eq(operations(patch), "[{\"op\":\"add\",\"path\":\"/a\",\"value\":{\"b\":1}},"
                                         "{\"op\":\"replace\",\"path\":\"/a/b\",\"value\":2}]");
 }
-END_TEST
 
-START_TEST(a_test_alone_changes_nothing_and_else_stands_where_it_was_made)
+TEST(a_test_alone_changes_nothing_and_else_stands_where_it_was_made)
 {
     struct json_patch *patch = json_patch_create(arena, parsed(arena, "{\"f\":[\"x\",\"y\"]}"));
 
@@ -150,16 +148,14 @@ START_TEST(a_test_alone_changes_nothing_and_else_stands_where_it_was_made)
     ck_assert_str_eq(operations(patch), "[{\"op\":\"test\",\"path\":\"/f/0\",\"value\":\"x\"},"
                                         "{\"op\":\"remove\",\"path\":\"/f/0\"}]");
 }
-END_TEST
 
-START_TEST(a_token_is_escaped)
+TEST(a_token_is_escaped)
 {
     ck_assert_str_eq(json_pointer_escape(arena, "propeller.io/a~b"), "propeller.io~1a~0b");
     ck_assert_str_eq(json_pointer_escape(arena, ""), "");
 }
-END_TEST
 
-START_TEST(members_are_brought_over_and_those_gone_are_removed)
+TEST(members_are_brought_over_and_those_gone_are_removed)
 {
     struct json_patch *patch = json_patch_create(
         arena, parsed(arena, "{\"status\":{\"a\":1,\"b/c\":2,\"other\":3,\"d\":4}}"));
@@ -173,22 +169,4 @@ START_TEST(members_are_brought_over_and_those_gone_are_removed)
     json_patch_members(patch, "/status", NULL, NULL);
     json_patch_members(patch, "/status", parsed(arena, "{\"a\":1}"), NULL);
     ck_assert_ptr_null(json_patch_operations(patch));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("jsonpatch");
-    TCase *tcase = tcase_create("jsonpatch");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tcase, only_what_differs_becomes_an_operation, 0, ARRAY_LEN(CASES));
-    tcase_add_test(tcase, each_operation_sees_what_the_earlier_ones_did);
-    tcase_add_test(tcase, the_document_stays_as_it_is);
-    tcase_add_test(tcase, a_value_added_stays_whole_when_its_inside_is_changed_later);
-    tcase_add_test(tcase, a_test_alone_changes_nothing_and_else_stands_where_it_was_made);
-    tcase_add_test(tcase, a_token_is_escaped);
-    tcase_add_test(tcase, members_are_brought_over_and_those_gone_are_removed);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -28,7 +28,9 @@ static int load_with(const char *cluster, const char *user)
     return load(temp_file(arena, dir, "config", text));
 }
 
-START_TEST(everything_in_the_file_is_there)
+TEST_GROUP("kubeconfig", config_setup, config_teardown);
+
+TEST(everything_in_the_file_is_there)
 {
     const char *path = temp_file(arena, dir, "config",
                                  "apiVersion: v1\n"
@@ -65,9 +67,8 @@ START_TEST(everything_in_the_file_is_there)
     ck_assert(!kube_config_insecure(config));
     check_token("abc.def");
 }
-END_TEST
 
-START_TEST(what_is_not_given_is_nothing)
+TEST(what_is_not_given_is_nothing)
 {
     ck_assert_msg(load_with(SERVER, "") == 0, "%s", err.message);
     ck_assert_str_eq(kube_config_namespace(config), "default");
@@ -78,16 +79,14 @@ START_TEST(what_is_not_given_is_nothing)
     ck_assert_ptr_null(kube_config_proxy(config));
     check_token(NULL);
 }
-END_TEST
 
-START_TEST(insecure_is_understood)
+TEST(insecure_is_understood)
 {
     ck_assert_int_eq(load_with(SERVER ", insecure-skip-tls-verify: true", ""), 0);
     ck_assert(kube_config_insecure(config));
 }
-END_TEST
 
-START_TEST(relative_files_are_beside_the_kubeconfig)
+TEST(relative_files_are_beside_the_kubeconfig)
 {
     temp_file(arena, dir, "ca.pem", CERT);
     temp_file(arena, dir, "key.pem", "Some words\n" KEY);
@@ -104,9 +103,8 @@ START_TEST(relative_files_are_beside_the_kubeconfig)
     ck_assert_str_eq(kube_config_client_key(config), "Some words\n" KEY);
     check_token("tok");
 }
-END_TEST
 
-START_TEST(data_wins_over_files_and_may_have_line_breaks)
+TEST(data_wins_over_files_and_may_have_line_breaks)
 {
     const char *cluster = arena_printf(
         arena,
@@ -115,7 +113,6 @@ START_TEST(data_wins_over_files_and_may_have_line_breaks)
     ck_assert_msg(load_with(cluster, "") == 0, "%s", err.message);
     ck_assert_str_eq(kube_config_ca(config), CERT);
 }
-END_TEST
 
 static const struct {
     const char *cluster, *user;
@@ -167,7 +164,7 @@ static const struct {
       "way could read it" },
 };
 
-START_TEST(a_bad_field_is_refused_by_file_and_name_without_its_content)
+TEST_EACH(a_bad_field_is_refused_by_file_and_name_without_its_content, REFUSED)
 {
     ck_assert_int_eq(load_with(REFUSED[_i].cluster, REFUSED[_i].user), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
@@ -175,9 +172,8 @@ START_TEST(a_bad_field_is_refused_by_file_and_name_without_its_content)
     ck_assert_ptr_null(strstr(err.message, "hunter2"));
     ck_assert_ptr_null(config);
 }
-END_TEST
 
-START_TEST(a_key_with_a_passphrase_is_refused)
+TEST(a_key_with_a_passphrase_is_refused)
 {
     temp_file(arena, dir, "key.pem",
               "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
@@ -186,13 +182,11 @@ START_TEST(a_key_with_a_passphrase_is_refused)
     ck_assert(str_has_suffix(err.message, "key.pem' is a private key with a passphrase, which is "
                                           "not supported"));
 }
-END_TEST
 
-START_TEST(http_with_a_token_is_fine_on_this_machine)
+TEST(http_with_a_token_is_fine_on_this_machine)
 {
     ck_assert_int_eq(load_with("server: 'http://127.0.0.1:8001/'", "token: x"), 0);
 }
-END_TEST
 
 #define HEAD "clusters: [{name: c, cluster: {" SERVER "}}]\n"
 
@@ -217,22 +211,20 @@ static const struct {
       "context 'x': 'namespace' is not a namespace's name" },
 };
 
-START_TEST(a_document_that_leads_nowhere_is_refused)
+TEST_EACH(a_document_that_leads_nowhere_is_refused, DOCUMENTS)
 {
     ck_assert_int_eq(load(temp_file(arena, dir, "config", DOCUMENTS[_i].text)), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
                      arena_printf(arena, "kubeconfig '%s/config': %s", dir, DOCUMENTS[_i].message));
 }
-END_TEST
 
-START_TEST(what_is_not_yaml_is_refused)
+TEST(what_is_not_yaml_is_refused)
 {
     ck_assert_int_eq(load(temp_file(arena, dir, "config", "a: [b\nc: }")), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "config': not YAML: "));
 }
-END_TEST
 
-START_TEST(a_file_over_the_limit_is_refused)
+TEST(a_file_over_the_limit_is_refused)
 {
     char *text = arena_alloc(arena, (1 << 20) + 2, 1);
     memset(text, '#', (1 << 20) + 1);
@@ -243,44 +235,18 @@ START_TEST(a_file_over_the_limit_is_refused)
                                                "1048576 bytes",
                                                path));
 }
-END_TEST
 
-START_TEST(a_context_without_a_user_is_nobody)
+TEST(a_context_without_a_user_is_nobody)
 {
     const char *text =
         HEAD "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: ''}}]";
     ck_assert_msg(load(temp_file(arena, dir, "config", text)) == 0, "%s", err.message);
     check_token(NULL);
 }
-END_TEST
 
-START_TEST(a_token_of_the_kubeconfig_itself_stays)
+TEST(a_token_of_the_kubeconfig_itself_stays)
 {
     ck_assert_int_eq(load_with(SERVER, "token: fixed"), 0);
     kube_config_refuse_token(config, "fixed");
     check_token("fixed");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kubeconfig");
-    TCase *c = tcase_create("kubeconfig");
-    tcase_add_checked_fixture(c, config_setup, config_teardown);
-    tcase_add_test(c, everything_in_the_file_is_there);
-    tcase_add_test(c, what_is_not_given_is_nothing);
-    tcase_add_test(c, insecure_is_understood);
-    tcase_add_test(c, relative_files_are_beside_the_kubeconfig);
-    tcase_add_test(c, data_wins_over_files_and_may_have_line_breaks);
-    tcase_add_loop_test(c, a_bad_field_is_refused_by_file_and_name_without_its_content, 0,
-                        ARRAY_LEN(REFUSED));
-    tcase_add_test(c, a_key_with_a_passphrase_is_refused);
-    tcase_add_test(c, http_with_a_token_is_fine_on_this_machine);
-    tcase_add_loop_test(c, a_document_that_leads_nowhere_is_refused, 0, ARRAY_LEN(DOCUMENTS));
-    tcase_add_test(c, what_is_not_yaml_is_refused);
-    tcase_add_test(c, a_file_over_the_limit_is_refused);
-    tcase_add_test(c, a_context_without_a_user_is_nobody);
-    tcase_add_test(c, a_token_of_the_kubeconfig_itself_stays);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -44,7 +44,9 @@ static const struct {
     unsigned objects, pages;
 } SIZES[] = { { 0, 1 }, { 1, 1 }, { 500, 1 }, { 501, 2 }, { 1200, 3 } };
 
-START_TEST(every_object_comes_once_in_pages_of_500)
+TEST_GROUP("list", arena_set_up, arena_tear_down);
+
+TEST_EACH(every_object_comes_once_in_pages_of_500, SIZES)
 {
     struct fake_api *api = fake_api_create();
     struct kube_client *client = kube_client_create_with(fake_api_roundtrip, api);
@@ -60,9 +62,8 @@ START_TEST(every_object_comes_once_in_pages_of_500)
     kube_client_destroy(client);
     fake_api_destroy(api);
 }
-END_TEST
 
-START_TEST(the_item_function_ends_the_list_with_its_error)
+TEST(the_item_function_ends_the_list_with_its_error)
 {
     struct fake_api *api = fake_api_create();
     struct kube_client *client = kube_client_create_with(fake_api_roundtrip, api);
@@ -79,7 +80,6 @@ START_TEST(the_item_function_ends_the_list_with_its_error)
     kube_client_destroy(client);
     fake_api_destroy(api);
 }
-END_TEST
 
 /* Answers with these, one after the other, and the last for ever. */
 struct script {
@@ -116,7 +116,7 @@ static int list_scripted(struct script *script, const struct kube_list_options *
 
 static const struct kube_list_options ALL = { .ns = NULL };
 
-START_TEST(selector_token_and_metadata_are_asked_for)
+TEST(selector_token_and_metadata_are_asked_for)
 {
     static const struct http_response REPLIES[] = {
         { .status = 200, .body = "{\"metadata\":{\"continue\":\"a b/\"},\"items\":[]}" },
@@ -131,9 +131,8 @@ START_TEST(selector_token_and_metadata_are_asked_for)
     ck_assert_str_eq(script.accept,
                      "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 }
-END_TEST
 
-START_TEST(an_expired_token_is_gone_and_the_caller_starts_over)
+TEST(an_expired_token_is_gone_and_the_caller_starts_over)
 {
     static const struct http_response REPLIES[] = {
         { .status = 200,
@@ -149,9 +148,8 @@ START_TEST(an_expired_token_is_gone_and_the_caller_starts_over)
     ck_assert_str_eq(err.message, "GET tasks: too old");
     ck_assert_uint_eq(seen.count, 1);
 }
-END_TEST
 
-START_TEST(a_list_without_end_is_given_up)
+TEST(a_list_without_end_is_given_up)
 {
     static const struct http_response ENDLESS = {
         .status = 200, .body = "{\"metadata\":{\"continue\":\"x\"},\"items\":[]}"
@@ -160,7 +158,6 @@ START_TEST(a_list_without_end_is_given_up)
     ck_assert_int_eq(list_scripted(&script, &ALL, &(struct seen){ 0 }, NULL), -ERROR_INTERNAL);
     ck_assert_uint_le(script.requests, 10000);
 }
-END_TEST
 
 static const char *const NO_LISTS[] = {
     "",
@@ -176,7 +173,7 @@ static const char *const NO_LISTS[] = {
     "{\"items\":[],\"metadata\":{x}}",
 };
 
-START_TEST(what_is_no_list_is_an_internal_error)
+TEST_EACH(what_is_no_list_is_an_internal_error, NO_LISTS)
 {
     struct http_response response = { .status = 200, .body = NO_LISTS[_i] };
     struct script script = { .replies = &response, .len = 1 };
@@ -187,9 +184,8 @@ START_TEST(what_is_no_list_is_an_internal_error)
     ck_assert(str_has_prefix(err.message, "GET tasks: unreadable reply: "));
     ck_assert_int_eq(list_scripted(&script, &ALL, &(struct seen){ 0 }, NULL), -ERROR_INTERNAL);
 }
-END_TEST
 
-START_TEST(a_reply_that_ends_too_early_is_told_as_such)
+TEST(a_reply_that_ends_too_early_is_told_as_such)
 {
     struct http_response response = { .status = 200, .body = "{\"items\":[]" };
     struct script script = { .replies = &response, .len = 1 };
@@ -198,9 +194,8 @@ START_TEST(a_reply_that_ends_too_early_is_told_as_such)
     ck_assert_int_eq(list_scripted(&script, &ALL, &(struct seen){ 0 }, &err), -ERROR_INTERNAL);
     ck_assert_str_eq(err.message, "GET tasks: unreadable reply: it ends too early");
 }
-END_TEST
 
-START_TEST(an_item_that_cannot_be_kept_does_not_hold_up_the_others)
+TEST(an_item_that_cannot_be_kept_does_not_hold_up_the_others)
 {
     char *huge = arena_alloc(arena, WATCH_MAX_ITEM + 1, 1);
     memset(huge, 'x', WATCH_MAX_ITEM);
@@ -219,22 +214,4 @@ START_TEST(an_item_that_cannot_be_kept_does_not_hold_up_the_others)
     ck_assert_int_eq(list_scripted(&script, &ALL, &seen, NULL), 0);
     ck_assert_uint_eq(seen.count, 2);
     ck_assert_str_eq(seen.last, "d");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("list");
-    TCase *c = tcase_create("list");
-    tcase_add_checked_fixture(c, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(c, every_object_comes_once_in_pages_of_500, 0, ARRAY_LEN(SIZES));
-    tcase_add_test(c, the_item_function_ends_the_list_with_its_error);
-    tcase_add_test(c, selector_token_and_metadata_are_asked_for);
-    tcase_add_test(c, an_expired_token_is_gone_and_the_caller_starts_over);
-    tcase_add_test(c, a_list_without_end_is_given_up);
-    tcase_add_loop_test(c, what_is_no_list_is_an_internal_error, 0, ARRAY_LEN(NO_LISTS));
-    tcase_add_test(c, a_reply_that_ends_too_early_is_told_as_such);
-    tcase_add_test(c, an_item_that_cannot_be_kept_does_not_hold_up_the_others);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -29,6 +29,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("log", setup, teardown);
+
 static char *logged(void)
 {
     struct stat info;
@@ -57,7 +59,7 @@ static const char *field(const char *key)
     return json_string(json_get(line(), key), NULL);
 }
 
-START_TEST(a_line_is_json_with_time_level_message_and_fields)
+TEST(a_line_is_json_with_time_level_message_and_fields)
 {
     int64_t before_us = clock_wall_us(&CLOCK_SYSTEM);
     int64_t at_us;
@@ -73,9 +75,8 @@ START_TEST(a_line_is_json_with_time_level_message_and_fields)
     ck_assert_int_ge(at_us, before_us);
     ck_assert_uint_eq(strlen(field("ts")), strlen("2026-11-21T10:00:00.000000Z"));
 }
-END_TEST
 
-START_TEST(whatever_the_bytes_are_the_line_is_json)
+TEST(whatever_the_bytes_are_the_line_is_json)
 {
     char every[256] = { 0 };
 
@@ -88,9 +89,8 @@ START_TEST(whatever_the_bytes_are_the_line_is_json)
     ck_assert_str_eq(field("broken"), "a\xef\xbf\xbd");
     ck_assert_int_eq(memcmp(field("msg"), every, 0x7f), 0);
 }
-END_TEST
 
-START_TEST(lines_below_the_level_are_not_written)
+TEST(lines_below_the_level_are_not_written)
 {
     log_configure(LOG_WARN, LOG_JSON);
     ck_assert(!log_enabled(LOG_INFO) && log_enabled(LOG_WARN) && log_enabled(LOG_ERROR));
@@ -101,15 +101,13 @@ START_TEST(lines_below_the_level_are_not_written)
     log_error("yes", NULL);
     ck_assert_str_eq(field("level"), "error");
 }
-END_TEST
 
-START_TEST(info_is_the_default_level)
+TEST(info_is_the_default_level)
 {
     ck_assert(log_enabled(LOG_INFO) && !log_enabled(LOG_DEBUG));
 }
-END_TEST
 
-START_TEST(levels_have_names)
+TEST(levels_have_names)
 {
     static const char *const NAMES[] = { "trace", "debug", "info", "warn", "error" };
     enum log_level level;
@@ -122,9 +120,8 @@ START_TEST(levels_have_names)
     ck_assert(!log_level_parse("", &level));
     ck_assert_int_eq(level, LOG_ERROR);
 }
-END_TEST
 
-START_TEST(text_quotes_what_is_more_than_a_word)
+TEST(text_quotes_what_is_more_than_a_word)
 {
     log_configure(LOG_TRACE, LOG_TEXT);
     log_trace("two words\n", "plain", "default/a:1", "empty", "", "space", "a b", "equals", "a=b",
@@ -138,9 +135,8 @@ START_TEST(text_quotes_what_is_more_than_a_word)
                      "equals=\"a=b\" quote=\"a\\\"b\"\n");
     ck_assert(rfc3339_parse(arena_strndup(arena, text, strcspn(text, " ")), &us));
 }
-END_TEST
 
-START_TEST(fields_of_the_thread_come_first_until_they_are_cleared)
+TEST(fields_of_the_thread_come_first_until_they_are_cleared)
 {
     char name[] = "default/a";
 
@@ -155,7 +151,6 @@ START_TEST(fields_of_the_thread_come_first_until_they_are_cleared)
     log_info("m", NULL);
     ck_assert_uint_eq(json_len(line()), 3);
 }
-END_TEST
 
 static void *log_of_another_thread(void *unused UNUSED)
 {
@@ -163,7 +158,7 @@ static void *log_of_another_thread(void *unused UNUSED)
     return NULL;
 }
 
-START_TEST(fields_of_a_thread_are_its_own)
+TEST(fields_of_a_thread_are_its_own)
 {
     pthread_t thread;
 
@@ -172,9 +167,8 @@ START_TEST(fields_of_a_thread_are_its_own)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_ptr_null(json_get(line(), "mine"));
 }
-END_TEST
 
-START_TEST(a_long_field_of_the_thread_is_cut_at_a_character)
+TEST(a_long_field_of_the_thread_is_cut_at_a_character)
 {
     char value[1000] = { 0 };
 
@@ -185,10 +179,9 @@ START_TEST(a_long_field_of_the_thread_is_cut_at_a_character)
     ck_assert_uint_eq(strlen(field("object")), 382);
     ck_assert_int_eq(memcmp(field("object"), value, 382), 0);
 }
-END_TEST
 
 /* The value ends at every place around the limit of a line. */
-START_TEST(a_line_too_long_is_cut_and_still_json)
+TEST_TIMES(a_line_too_long_is_cut_and_still_json, 2)
 {
     enum { LIMIT = 16 << 10 };
     static char value[LIMIT + 1];
@@ -204,9 +197,8 @@ START_TEST(a_line_too_long_is_cut_and_still_json)
         ck_assert_int_eq(ftruncate(capture, 0), 0);
     }
 }
-END_TEST
 
-START_TEST(a_message_too_long_is_cut_and_still_json)
+TEST(a_message_too_long_is_cut_and_still_json)
 {
     char *message = arena_printf(arena, "%0100000d", 1);
 
@@ -215,7 +207,6 @@ START_TEST(a_message_too_long_is_cut_and_still_json)
     ck_assert_uint_gt(strlen(field("msg")), 16000);
     ck_assert_uint_le(strlen(logged()), 16384);
 }
-END_TEST
 
 enum { WRITERS = 4, LINES = 500 };
 
@@ -229,7 +220,7 @@ static void *write_lines(void *ctx)
     return NULL;
 }
 
-START_TEST(lines_of_many_threads_stay_whole)
+TEST(lines_of_many_threads_stay_whole)
 {
     static char names[WRITERS][2] = { "0", "1", "2", "3" };
     int next[WRITERS] = { 0 };
@@ -252,34 +243,9 @@ START_TEST(lines_of_many_threads_stay_whole)
     for (int i = 0; i < WRITERS; i++)
         ck_assert_int_eq(next[i], LINES);
 }
-END_TEST
 
-START_TEST(nobody_needs_to_read)
+TEST(nobody_needs_to_read)
 {
     ck_assert_int_eq(close(STDERR_FILENO), 0);
     log_error("lost", NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("log");
-    TCase *tcase = tcase_create("log");
-
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_line_is_json_with_time_level_message_and_fields);
-    tcase_add_test(tcase, whatever_the_bytes_are_the_line_is_json);
-    tcase_add_test(tcase, lines_below_the_level_are_not_written);
-    tcase_add_test(tcase, info_is_the_default_level);
-    tcase_add_test(tcase, levels_have_names);
-    tcase_add_test(tcase, text_quotes_what_is_more_than_a_word);
-    tcase_add_test(tcase, fields_of_the_thread_come_first_until_they_are_cleared);
-    tcase_add_test(tcase, fields_of_a_thread_are_its_own);
-    tcase_add_test(tcase, a_long_field_of_the_thread_is_cut_at_a_character);
-    tcase_add_loop_test(tcase, a_line_too_long_is_cut_and_still_json, 0, 2);
-    tcase_add_test(tcase, a_message_too_long_is_cut_and_still_json);
-    tcase_add_test(tcase, lines_of_many_threads_stay_whole);
-    tcase_add_test(tcase, nobody_needs_to_read);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -39,6 +39,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("mailbox", set_up, tear_down);
+
 static bool put(const char *key, const char *body, uint64_t *ret_sequence)
 {
     struct mail mail = {
@@ -48,7 +50,7 @@ static bool put(const char *key, const char *body, uint64_t *ret_sequence)
     return mailbox_put(mailbox, key, &mail, ret_sequence) == MAILBOX_TAKEN;
 }
 
-START_TEST(peek_gives_the_oldest_first_and_keeps_them)
+TEST(peek_gives_the_oldest_first_and_keeps_them)
 {
     struct mail *mail;
 
@@ -66,9 +68,8 @@ START_TEST(peek_gives_the_oldest_first_and_keeps_them)
     ck_assert_uint_eq(mailbox_len(mailbox), 3);
     ck_assert_uint_eq(mailbox_peek(mailbox, arena, "c", &mail), 0);
 }
-END_TEST
 
-START_TEST(bodies_are_copied_with_their_nul_bytes)
+TEST(bodies_are_copied_with_their_nul_bytes)
 {
     char bytes[] = { 'x', '\0', 'y' };
     struct mail in = { .kind = "create", .body = bytes, .body_len = sizeof(bytes) };
@@ -81,9 +82,8 @@ START_TEST(bodies_are_copied_with_their_nul_bytes)
     ck_assert_mem_eq(mail[0].body, "x\0y\0", 4);
     ck_assert_str_eq(mail[0].source, "");
 }
-END_TEST
 
-START_TEST(what_was_peeked_outlives_its_acknowledgement)
+TEST(what_was_peeked_outlives_its_acknowledgement)
 {
     struct mail *mail;
 
@@ -92,9 +92,8 @@ START_TEST(what_was_peeked_outlives_its_acknowledgement)
     mailbox_ack(mailbox, "a", mail[0].sequence);
     ck_assert_str_eq(mail[0].body, "one");
 }
-END_TEST
 
-START_TEST(ack_leaves_what_came_after_the_peek)
+TEST(ack_leaves_what_came_after_the_peek)
 {
     uint64_t first;
     uint64_t second;
@@ -110,9 +109,8 @@ START_TEST(ack_leaves_what_came_after_the_peek)
     mailbox_ack(mailbox, "a", second);
     ck_assert_uint_eq(mailbox_len(mailbox), 0);
 }
-END_TEST
 
-START_TEST(ack_of_one_key_leaves_older_mail_of_another)
+TEST(ack_of_one_key_leaves_older_mail_of_another)
 {
     uint64_t sequence;
 
@@ -122,9 +120,8 @@ START_TEST(ack_of_one_key_leaves_older_mail_of_another)
     mailbox_ack(mailbox, "nobody", sequence);
     ck_assert_uint_eq(mailbox_len(mailbox), 1);
 }
-END_TEST
 
-START_TEST(sequences_rise_over_all_keys_and_after_a_drop)
+TEST(sequences_rise_over_all_keys_and_after_a_drop)
 {
     uint64_t before;
     uint64_t after;
@@ -135,9 +132,8 @@ START_TEST(sequences_rise_over_all_keys_and_after_a_drop)
     ck_assert(put("b", "", &after));
     ck_assert_uint_lt(before, after);
 }
-END_TEST
 
-START_TEST(a_put_over_the_limit_of_a_source_under_its_key_is_refused)
+TEST(a_put_over_the_limit_of_a_source_under_its_key_is_refused)
 {
     const struct mail other = { .kind = "result", .source = "m/d/c/other", .body = "" };
     uint64_t sequence;
@@ -151,9 +147,8 @@ START_TEST(a_put_over_the_limit_of_a_source_under_its_key_is_refused)
     mailbox_ack(mailbox, "a", sequence);
     ck_assert(put("a", "3", NULL));
 }
-END_TEST
 
-START_TEST(a_put_over_the_total_of_messages_is_refused)
+TEST(a_put_over_the_total_of_messages_is_refused)
 {
     uint64_t sequence;
 
@@ -164,9 +159,8 @@ START_TEST(a_put_over_the_total_of_messages_is_refused)
     mailbox_ack(mailbox, "a", sequence);
     ck_assert(put("c", "", NULL));
 }
-END_TEST
 
-START_TEST(a_put_over_the_total_of_bytes_is_refused_until_there_is_room)
+TEST(a_put_over_the_total_of_bytes_is_refused_until_there_is_room)
 {
     static char body[1025];
     uint64_t sequence;
@@ -182,16 +176,14 @@ START_TEST(a_put_over_the_total_of_bytes_is_refused_until_there_is_room)
     ck_assert(put("c", body, NULL));
     ck_assert(put("c", body, NULL));
 }
-END_TEST
 
-START_TEST(wait_says_whether_it_is_empty)
+TEST(wait_says_whether_it_is_empty)
 {
     ck_assert(mailbox_wait_empty(mailbox, LONG_MS));
     ck_assert(put("a", "", NULL));
     ck_assert(!mailbox_wait_empty(mailbox, 0));
     ck_assert(!mailbox_wait_empty(mailbox, 20));
 }
-END_TEST
 
 struct waiter {
     pthread_t thread;
@@ -219,7 +211,7 @@ static void start_waiter(struct waiter *waiter)
         sched_yield();
 }
 
-START_TEST(a_wait_ends_with_the_last_acknowledgement)
+TEST(a_wait_ends_with_the_last_acknowledgement)
 {
     struct waiter waiter;
     uint64_t one;
@@ -234,9 +226,8 @@ START_TEST(a_wait_ends_with_the_last_acknowledgement)
     ck_assert(waiter.empty);
     ck_assert_int_lt(waiter.waited_ms, LONG_MS);
 }
-END_TEST
 
-START_TEST(a_wait_ends_with_a_drop)
+TEST(a_wait_ends_with_a_drop)
 {
     struct waiter waiter;
 
@@ -247,7 +238,6 @@ START_TEST(a_wait_ends_with_a_drop)
     ck_assert(waiter.empty);
     ck_assert_int_lt(waiter.waited_ms, LONG_MS);
 }
-END_TEST
 
 struct waker {
     pthread_t thread;
@@ -300,7 +290,7 @@ static const char *released(void)
     return ret;
 }
 
-START_TEST(held_mail_is_kept_and_holds_up_nobody)
+TEST(held_mail_is_kept_and_holds_up_nobody)
 {
     struct mail *mail;
 
@@ -319,9 +309,8 @@ START_TEST(held_mail_is_kept_and_holds_up_nobody)
     mailbox_drop_all(mailbox);
     ck_assert_uint_eq(mailbox_held(mailbox), 0);
 }
-END_TEST
 
-START_TEST(message_waits_until_its_copy_is_there_and_the_copy_goes_with_it)
+TEST(message_waits_until_its_copy_is_there_and_the_copy_goes_with_it)
 {
     ck_assert(put("stuck", "one", NULL));
     ck_assert(put("other", "two", NULL));
@@ -340,9 +329,8 @@ START_TEST(message_waits_until_its_copy_is_there_and_the_copy_goes_with_it)
     ck_assert_str_eq(released(), "copy-1");
     ck_assert_str_eq(released(), "-");
 }
-END_TEST
 
-START_TEST(copy_of_an_earlier_process_is_held_at_once)
+TEST(copy_of_an_earlier_process_is_held_at_once)
 {
     put_copy("stuck", "one", "copy-1");
     ck_assert_uint_eq(mailbox_len(mailbox), 1);
@@ -350,10 +338,9 @@ START_TEST(copy_of_an_earlier_process_is_held_at_once)
     mailbox_ack(mailbox, "stuck", UINT64_MAX);
     ck_assert_str_eq(released(), "copy-1");
 }
-END_TEST
 
 /* Half of four messages may be held. */
-START_TEST(copies_beyond_the_limit_are_elsewhere_until_there_is_room)
+TEST(copies_beyond_the_limit_are_elsewhere_until_there_is_room)
 {
     set_up_with(PLENTY, 4, PLENTY);
     put_copy("a", "one", "copy-a");
@@ -377,10 +364,9 @@ START_TEST(copies_beyond_the_limit_are_elsewhere_until_there_is_room)
     ck_assert(!mailbox_is_elsewhere(mailbox, "c"));
     ck_assert(!mailbox_recall(mailbox, 120000)); /* all is here */
 }
-END_TEST
 
 /* It is likely to be written soon; what is there for a long time is stuck. */
-START_TEST(new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time)
+TEST(new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time)
 {
     set_up_with(PLENTY, 4, PLENTY);
     put_copy("a", "one", "copy-a");
@@ -393,10 +379,9 @@ START_TEST(new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time
     ck_assert_uint_eq(mailbox_len(mailbox), 2);
     ck_assert_str_eq(released(), "-"); /* its copy is needed */
 }
-END_TEST
 
 /* Result and create of one device: the result was first. */
-START_TEST(message_that_supersedes_is_not_shown_before_what_is_elsewhere)
+TEST(message_that_supersedes_is_not_shown_before_what_is_elsewhere)
 {
     const struct mail restart = { .kind = "restart", .body = "", .supersedes = true };
     struct mail *mail;
@@ -422,7 +407,6 @@ START_TEST(message_that_supersedes_is_not_shown_before_what_is_elsewhere)
     mailbox_ack(mailbox, "a", mail[1].sequence);
     ck_assert_uint_eq(mailbox_len(mailbox), 0);
 }
-END_TEST
 
 static void put_copies(const char *key, size_t count)
 {
@@ -432,7 +416,7 @@ static void put_copies(const char *key, size_t count)
     }
 }
 
-START_TEST(one_source_holds_no_more_than_its_share_under_a_key)
+TEST(one_source_holds_no_more_than_its_share_under_a_key)
 {
     set_up_with(16 * 3, 4000, PLENTY);
     put_copies("a", 100);
@@ -441,10 +425,9 @@ START_TEST(one_source_holds_no_more_than_its_share_under_a_key)
     ck_assert(mailbox_is_elsewhere(mailbox, "a"));
     ck_assert(!mailbox_is_elsewhere(mailbox, "b"));
 }
-END_TEST
 
 /* A hundred keys of which no message can be written, where twenty may be held. */
-START_TEST(each_key_has_its_turn_however_many_are_stuck)
+TEST(each_key_has_its_turn_however_many_are_stuck)
 {
     bool seen[100] = { false };
     size_t count = 0;
@@ -465,9 +448,8 @@ START_TEST(each_key_has_its_turn_however_many_are_stuck)
     }
     ck_assert_uint_eq(count, 100);
 }
-END_TEST
 
-START_TEST(only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacity)
+TEST(only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacity)
 {
     struct mail restart = { .kind = "restart", .body_len = 1, .supersedes = true };
     uint64_t sequence;
@@ -487,10 +469,9 @@ START_TEST(only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacit
     ck_assert_str_eq(mail[2].body, "9");
     ck_assert_uint_eq(mail[2].sequence, sequence);
 }
-END_TEST
 
 /* Otherwise a device that restarts for ever would delay the messages of all others. */
-START_TEST(message_that_supersedes_a_held_one_is_held)
+TEST(message_that_supersedes_a_held_one_is_held)
 {
     const struct mail restart = { .kind = "restart", .body = "", .supersedes = true };
     uint64_t sequence;
@@ -503,10 +484,9 @@ START_TEST(message_that_supersedes_a_held_one_is_held)
     ck_assert_uint_eq(mailbox_len(mailbox), 1);
     ck_assert_uint_eq(mailbox_held(mailbox), 1);
 }
-END_TEST
 
 /* Otherwise each recall would let as many more into the broker. */
-START_TEST(messages_that_a_recall_is_to_bring_are_counted)
+TEST(messages_that_a_recall_is_to_bring_are_counted)
 {
     const struct mail more = { .kind = "result", .source = "m/d/c/c", .body = "more" };
 
@@ -521,10 +501,9 @@ START_TEST(messages_that_a_recall_is_to_bring_are_counted)
     ck_assert(mailbox_recall(mailbox, 1000)); /* the others do not come: they are gone */
     ck_assert_int_eq(mailbox_put(mailbox, "a", &more, NULL), MAILBOX_TAKEN);
 }
-END_TEST
 
 /* A broker needs time to send many, and what is still to come must not be forgotten meanwhile. */
-START_TEST(next_recall_waits_for_what_the_last_one_brings)
+TEST(next_recall_waits_for_what_the_last_one_brings)
 {
     struct mail copy = { .kind = "result", .source = "m/d/c/c", .body = "0", .body_len = 1 };
 
@@ -545,9 +524,8 @@ START_TEST(next_recall_waits_for_what_the_last_one_brings)
     ck_assert(!mailbox_recall(mailbox, 3999));
     ck_assert(mailbox_recall(mailbox, 4000));
 }
-END_TEST
 
-START_TEST(messages_of_a_source_are_counted_wherever_they_are)
+TEST(messages_of_a_source_are_counted_wherever_they_are)
 {
     set_up_with(16, 4, PLENTY);
     ck_assert(put("a", "waits", NULL));
@@ -557,9 +535,8 @@ START_TEST(messages_of_a_source_are_counted_wherever_they_are)
     ck_assert_uint_eq(mailbox_len_of_source(mailbox, "m/d/c/c", "a"), 3);
     ck_assert_uint_eq(mailbox_len_of_source(mailbox, "m/d/c/other", "a"), 0);
 }
-END_TEST
 
-START_TEST(overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once)
+TEST(overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once)
 {
     const char *key;
     struct mail mail;
@@ -578,10 +555,9 @@ START_TEST(overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once)
     ck_assert(mailbox_overdue(mailbox, arena, 20, 200, 300, &key, &mail)); /* again, later */
     ck_assert_str_eq(key, "a");
 }
-END_TEST
 
 /* Each of them would otherwise delay the others for as long as the first. */
-START_TEST(overdue_at_once_is_what_comes_behind_a_copy)
+TEST(overdue_at_once_is_what_comes_behind_a_copy)
 {
     const char *key;
     struct mail mail;
@@ -594,14 +570,13 @@ START_TEST(overdue_at_once_is_what_comes_behind_a_copy)
     ck_assert_str_eq(mail.body, "two");
     ck_assert(!mailbox_overdue(mailbox, arena, -1, 100, 200, &key, &mail));
 }
-END_TEST
 
 static bool knows(void *ctx, const char *key)
 {
     return strcmp(key, ctx) == 0;
 }
 
-START_TEST(what_nobody_knows_is_forgotten_with_its_copy)
+TEST(what_nobody_knows_is_forgotten_with_its_copy)
 {
     char known[] = "a";
 
@@ -611,9 +586,8 @@ START_TEST(what_nobody_knows_is_forgotten_with_its_copy)
     ck_assert_uint_eq(mailbox_len(mailbox), 1);
     ck_assert_str_eq(released(), "copy-b");
 }
-END_TEST
 
-START_TEST(the_oldest_is_told_until_it_is_written)
+TEST(the_oldest_is_told_until_it_is_written)
 {
     struct mail late = { .kind = "result", .body = "", .came_ms = 20 };
     struct mail early = { .kind = "result", .body = "", .came_ms = 10 };
@@ -628,9 +602,8 @@ START_TEST(the_oldest_is_told_until_it_is_written)
     mailbox_ack(mailbox, "b", UINT64_MAX);
     ck_assert_int_eq(mailbox_oldest_ms(mailbox), 20);
 }
-END_TEST
 
-START_TEST(a_wake_ends_a_wait_that_is_not_over)
+TEST(a_wake_ends_a_wait_that_is_not_over)
 {
     int64_t before_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     struct waker waker;
@@ -643,7 +616,6 @@ START_TEST(a_wake_ends_a_wait_that_is_not_over)
     pthread_join(waker.thread, NULL);
     ck_assert_int_lt(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, LONG_MS);
 }
-END_TEST
 
 #define KEYS 4
 #define MESSAGES 500
@@ -682,7 +654,7 @@ static void *read_thread(void *data)
     return NULL;
 }
 
-START_TEST(writers_and_readers_lose_nothing_and_keep_the_order_of_a_key)
+TEST(writers_and_readers_lose_nothing_and_keep_the_order_of_a_key)
 {
     static char keys[KEYS][2] = { "a", "b", "c", "d" };
     pthread_t writers[KEYS];
@@ -701,47 +673,4 @@ START_TEST(writers_and_readers_lose_nothing_and_keep_the_order_of_a_key)
         ck_assert_ptr_null(failed);
     }
     ck_assert(mailbox_wait_empty(mailbox, 0));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("mailbox");
-    TCase *tcase = tcase_create("mailbox");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, peek_gives_the_oldest_first_and_keeps_them);
-    tcase_add_test(tcase, bodies_are_copied_with_their_nul_bytes);
-    tcase_add_test(tcase, what_was_peeked_outlives_its_acknowledgement);
-    tcase_add_test(tcase, ack_leaves_what_came_after_the_peek);
-    tcase_add_test(tcase, ack_of_one_key_leaves_older_mail_of_another);
-    tcase_add_test(tcase, sequences_rise_over_all_keys_and_after_a_drop);
-    tcase_add_test(tcase, a_put_over_the_limit_of_a_source_under_its_key_is_refused);
-    tcase_add_test(tcase, a_put_over_the_total_of_messages_is_refused);
-    tcase_add_test(tcase, a_put_over_the_total_of_bytes_is_refused_until_there_is_room);
-    tcase_add_test(tcase, wait_says_whether_it_is_empty);
-    tcase_add_test(tcase, a_wait_ends_with_the_last_acknowledgement);
-    tcase_add_test(tcase, a_wait_ends_with_a_drop);
-    tcase_add_test(tcase, a_wake_ends_a_wait_that_is_not_over);
-    tcase_add_test(tcase, held_mail_is_kept_and_holds_up_nobody);
-    tcase_add_test(tcase, message_waits_until_its_copy_is_there_and_the_copy_goes_with_it);
-    tcase_add_test(tcase, copy_of_an_earlier_process_is_held_at_once);
-    tcase_add_test(tcase, copies_beyond_the_limit_are_elsewhere_until_there_is_room);
-    tcase_add_test(tcase, new_copy_takes_the_place_of_the_one_that_is_held_for_the_longest_time);
-    tcase_add_test(tcase, one_source_holds_no_more_than_its_share_under_a_key);
-    tcase_add_test(tcase, each_key_has_its_turn_however_many_are_stuck);
-    tcase_add_test(tcase, only_the_last_message_that_supersedes_is_kept_and_it_takes_no_capacity);
-    tcase_add_test(tcase, message_that_supersedes_a_held_one_is_held);
-    tcase_add_test(tcase, message_that_supersedes_is_not_shown_before_what_is_elsewhere);
-    tcase_add_test(tcase, messages_that_a_recall_is_to_bring_are_counted);
-    tcase_add_test(tcase, next_recall_waits_for_what_the_last_one_brings);
-    tcase_add_test(tcase, messages_of_a_source_are_counted_wherever_they_are);
-    tcase_add_test(tcase, overdue_are_those_that_wait_for_long_the_oldest_first_and_each_once);
-    tcase_add_test(tcase, overdue_at_once_is_what_comes_behind_a_copy);
-    tcase_add_test(tcase, what_nobody_knows_is_forgotten_with_its_copy);
-    tcase_add_test(tcase, the_oldest_is_told_until_it_is_written);
-    tcase_add_test(tcase, writers_and_readers_lose_nothing_and_keep_the_order_of_a_key);
-    tcase_set_timeout(tcase, 120);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -128,7 +128,9 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
-START_TEST(groups_start_when_the_one_before_is_ready_and_stop_in_reverse)
+TEST_GROUP("order", set_up, tear_down);
+
+TEST(groups_start_when_the_one_before_is_ready_and_stop_in_reverse)
 {
     struct part server = { 0 };
     struct part cache_one = { .asks = 2 };
@@ -154,7 +156,6 @@ START_TEST(groups_start_when_the_one_before_is_ready_and_stop_in_reverse)
                      "stop two; stop one; join two; join one; "
                      "stop server; join server; ");
 }
-END_TEST
 
 static void tick(void *self)
 {
@@ -163,7 +164,7 @@ static void tick(void *self)
         ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
 }
 
-START_TEST(what_ticks_does_so_again_and_again_from_its_start_on)
+TEST(what_ticks_does_so_again_and_again_from_its_start_on)
 {
     struct part early = { .name = "early" };
     struct part late = { .name = "late" };
@@ -180,9 +181,8 @@ START_TEST(what_ticks_does_so_again_and_again_from_its_start_on)
     ck_assert_uint_ge(ticks, 2);
     ck_assert(str_has_prefix(buf_string(&trace), "start early; tick early; "));
 }
-END_TEST
 
-START_TEST(what_needs_no_ready_stop_and_join_has_none)
+TEST(what_needs_no_ready_stop_and_join_has_none)
 {
     struct part part = { .name = "plain", .signal_at_start = SIGINT };
     struct runnable runnable = { .name = "plain", .self = &part, .start = start };
@@ -192,9 +192,8 @@ START_TEST(what_needs_no_ready_stop_and_join_has_none)
     ck_assert_int_eq(manager_run(manager, &err), 0);
     ck_assert_str_eq(buf_string(&trace), "start plain; ");
 }
-END_TEST
 
-START_TEST(a_terminal_that_is_closed_stops_too_unless_that_is_ignored)
+TEST_TIMES(a_terminal_that_is_closed_stops_too_unless_that_is_ignored, 2)
 {
     struct part part = { .name = "plain", .signal_at_start = _i ? SIGTERM : SIGHUP };
     struct runnable runnable = { .name = "plain", .self = &part, .start = start };
@@ -212,9 +211,8 @@ START_TEST(a_terminal_that_is_closed_stops_too_unless_that_is_ignored)
     manager_add(manager, &runnable);
     ck_assert_int_eq(manager_run(manager, &err), 0);
 }
-END_TEST
 
-START_TEST(a_signal_ends_the_wait_for_readiness)
+TEST(a_signal_ends_the_wait_for_readiness)
 {
     struct part part = { .asks = INT32_MAX, .signal_at_start = SIGTERM };
     struct part next = { 0 };
@@ -227,9 +225,8 @@ START_TEST(a_signal_ends_the_wait_for_readiness)
         strstr(buf_string(&trace), "ready standby; stop standby; join standby; "));
     ck_assert_ptr_null(strstr(buf_string(&trace), "leader"));
 }
-END_TEST
 
-START_TEST(what_fails_to_start_is_named_and_only_what_has_started_is_stopped)
+TEST(what_fails_to_start_is_named_and_only_what_has_started_is_stopped)
 {
     struct part server = { 0 };
     struct part good = { 0 };
@@ -246,9 +243,8 @@ START_TEST(what_fails_to_start_is_named_and_only_what_has_started_is_stopped)
     ck_assert_str_eq(buf_string(&trace), "start server; ready server; start good; start bad; "
                                          "stop good; join good; stop server; join server; ");
 }
-END_TEST
 
-START_TEST(what_gives_up_becoming_ready_ends_the_process)
+TEST(what_gives_up_becoming_ready_ends_the_process)
 {
     struct part part = { .ready_fails = true };
     struct error err;
@@ -259,9 +255,8 @@ START_TEST(what_gives_up_becoming_ready_ends_the_process)
     ck_assert_str_eq(buf_string(&trace),
                      "start watches; ready watches; stop watches; join watches; ");
 }
-END_TEST
 
-START_TEST(the_first_failure_is_returned)
+TEST(the_first_failure_is_returned)
 {
     struct part first = { .fails_at_start = "lease lost" };
     struct part second = { .fails_at_start = "something else" };
@@ -273,7 +268,6 @@ START_TEST(the_first_failure_is_returned)
     ck_assert_str_eq(err.message, "lease lost");
     ck_assert_ptr_nonnull(strstr(buf_string(&trace), "join second; join first; "));
 }
-END_TEST
 
 static void *fail_later(void *ctx)
 {
@@ -284,7 +278,7 @@ static void *fail_later(void *ctx)
     return NULL;
 }
 
-START_TEST(a_failure_on_another_thread_ends_the_run)
+TEST(a_failure_on_another_thread_ends_the_run)
 {
     struct part part = { 0 };
     struct error err;
@@ -296,9 +290,8 @@ START_TEST(a_failure_on_another_thread_ends_the_run)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_str_eq(err.message, "from another thread");
 }
-END_TEST
 
-START_TEST(a_wake_asks_again_at_once)
+TEST(a_wake_asks_again_at_once)
 {
     struct part part = { .asks = MANY_ASKS, .wakes = true };
     struct part leader = { .signal_at_start = SIGTERM };
@@ -309,7 +302,6 @@ START_TEST(a_wake_asks_again_at_once)
     ck_assert_int_eq(manager_run(manager, &err), 0);
     ck_assert_ptr_nonnull(strstr(buf_string(&trace), "start leader; "));
 }
-END_TEST
 
 static void *signals_of_thread(void *ctx)
 {
@@ -317,7 +309,7 @@ static void *signals_of_thread(void *ctx)
     return NULL;
 }
 
-START_TEST(threads_are_not_interrupted_and_broken_pipes_are_errors)
+TEST(threads_are_not_interrupted_and_broken_pipes_are_errors)
 {
     sigset_t blocked;
     pthread_t thread;
@@ -333,7 +325,6 @@ START_TEST(threads_are_not_interrupted_and_broken_pipes_are_errors)
     ck_assert_int_eq(write(fds[1], "x", 1), -1);
     ck_assert_int_eq(close(fds[1]), 0);
 }
-END_TEST
 
 /* Exit status of a process that runs these two parts; its log is in *ret_log. */
 static int exit_status(struct part *server, struct part *leader, uint32_t budget_ms,
@@ -360,7 +351,9 @@ static int exit_status(struct part *server, struct part *leader, uint32_t budget
     return WEXITSTATUS(status);
 }
 
-START_TEST(a_second_signal_ends_the_process_at_once)
+TEST_GROUP("endings", set_up, tear_down);
+
+TEST(a_second_signal_ends_the_process_at_once)
 {
     struct part server = { 0 };
     struct part leader = { .signal_at_start = SIGTERM, .signals_at_join = 1, .hangs = true };
@@ -370,9 +363,8 @@ START_TEST(a_second_signal_ends_the_process_at_once)
     ck_assert_ptr_nonnull(strstr(log, "\"stopping\",\"signal\":\"SIGTERM\""));
     ck_assert_ptr_nonnull(strstr(log, "second signal"));
 }
-END_TEST
 
-START_TEST(after_a_failure_one_signal_lets_the_stop_go_on)
+TEST(after_a_failure_one_signal_lets_the_stop_go_on)
 {
     struct part server = { 0 };
     struct part leader = { .fails_at_start = "lost", .signals_at_join = 1 };
@@ -380,9 +372,8 @@ START_TEST(after_a_failure_one_signal_lets_the_stop_go_on)
 
     ck_assert_int_eq(exit_status(&server, &leader, 0, &log), 2);
 }
-END_TEST
 
-START_TEST(after_a_failure_the_second_signal_counts)
+TEST(after_a_failure_the_second_signal_counts)
 {
     struct part server = { 0 };
     struct part leader = { .fails_at_start = "lost", .signals_at_join = 2, .hangs = true };
@@ -390,7 +381,6 @@ START_TEST(after_a_failure_the_second_signal_counts)
 
     ck_assert_int_eq(exit_status(&server, &leader, 0, &log), 130);
 }
-END_TEST
 
 /* On a machine that does something else for all of the time it is already over before the server's turn. */
 static bool is_server_named(struct part leader, uint32_t budget_ms)
@@ -407,22 +397,20 @@ static bool is_named_after_a_signal(uint32_t ms)
     return is_server_named((struct part){ .signal_at_start = SIGTERM }, ms);
 }
 
-START_TEST(what_does_not_end_in_time_is_named_and_ends_the_process)
+TEST(what_does_not_end_in_time_is_named_and_ends_the_process)
 {
     ck_timed(is_named_after_a_signal, 50);
 }
-END_TEST
 
 static bool is_named_after_a_failure(uint32_t ms)
 {
     return is_server_named((struct part){ .fails_at_start = "lost" }, ms);
 }
 
-START_TEST(the_time_to_stop_counts_from_a_failure_too)
+TEST(the_time_to_stop_counts_from_a_failure_too)
 {
     ck_timed(is_named_after_a_failure, 50);
 }
-END_TEST
 
 static bool is_hurried(uint32_t ms)
 {
@@ -439,13 +427,12 @@ static bool is_hurried(uint32_t ms)
     return status == 0;
 }
 
-START_TEST(at_half_of_the_time_what_is_waited_for_is_given_up)
+TEST(at_half_of_the_time_what_is_waited_for_is_given_up)
 {
     ck_timed(is_hurried, 1000);
 }
-END_TEST
 
-START_TEST(the_time_to_stop_counts_from_the_signal_even_if_something_is_still_starting)
+TEST(the_time_to_stop_counts_from_the_signal_even_if_something_is_still_starting)
 {
     struct part server = { 0 };
     struct part leader = { .signal_at_start = SIGTERM, .start_hangs = true };
@@ -453,40 +440,4 @@ START_TEST(the_time_to_stop_counts_from_the_signal_even_if_something_is_still_st
 
     ck_assert_int_eq(exit_status(&server, &leader, 50, &log), 1);
     ck_assert_ptr_nonnull(strstr(log, "\"waiting_for\":\"leader\""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("manager");
-    TCase *order = tcase_create("order");
-    TCase *endings = tcase_create("endings");
-
-    tcase_add_checked_fixture(order, set_up, tear_down);
-    tcase_set_timeout(order, 10);
-    tcase_add_test(order, groups_start_when_the_one_before_is_ready_and_stop_in_reverse);
-    tcase_add_test(order, what_ticks_does_so_again_and_again_from_its_start_on);
-    tcase_add_test(order, what_needs_no_ready_stop_and_join_has_none);
-    tcase_add_loop_test(order, a_terminal_that_is_closed_stops_too_unless_that_is_ignored, 0, 2);
-    tcase_add_test(order, a_signal_ends_the_wait_for_readiness);
-    tcase_add_test(order, what_fails_to_start_is_named_and_only_what_has_started_is_stopped);
-    tcase_add_test(order, what_gives_up_becoming_ready_ends_the_process);
-    tcase_add_test(order, the_first_failure_is_returned);
-    tcase_add_test(order, a_failure_on_another_thread_ends_the_run);
-    tcase_add_test(order, a_wake_asks_again_at_once);
-    tcase_add_test(order, threads_are_not_interrupted_and_broken_pipes_are_errors);
-    suite_add_tcase(suite, order);
-
-    tcase_add_checked_fixture(endings, set_up, tear_down);
-    tcase_set_timeout(endings, 10);
-    tcase_add_test(endings, a_second_signal_ends_the_process_at_once);
-    tcase_add_test(endings, after_a_failure_one_signal_lets_the_stop_go_on);
-    tcase_add_test(endings, after_a_failure_the_second_signal_counts);
-    tcase_add_test(endings, what_does_not_end_in_time_is_named_and_ends_the_process);
-    tcase_add_test(endings,
-                   the_time_to_stop_counts_from_the_signal_even_if_something_is_still_starting);
-    tcase_add_test(endings, at_half_of_the_time_what_is_waited_for_is_given_up);
-    tcase_add_test(endings, the_time_to_stop_counts_from_a_failure_too);
-    suite_add_tcase(suite, endings);
-    return suite_run(suite);
 }

@@ -16,7 +16,7 @@ static const char *key_of(struct arena *arena, int i)
     return arena_printf(arena, "key-%d", i);
 }
 
-START_TEST(a_value_set_is_got_until_it_is_replaced)
+TEST(a_value_set_is_got_until_it_is_replaced)
 {
     struct map *map = map_create(NULL);
     int one;
@@ -32,9 +32,8 @@ START_TEST(a_value_set_is_got_until_it_is_replaced)
     ck_assert_ptr_null(map_get(map, "A"));
     map_destroy(map);
 }
-END_TEST
 
-START_TEST(the_key_is_copied)
+TEST(the_key_is_copied)
 {
     struct map *map = map_create(NULL);
     char key[] = "first";
@@ -46,9 +45,8 @@ START_TEST(the_key_is_copied)
     ck_assert_ptr_null(map_get(map, "First"));
     map_destroy(map);
 }
-END_TEST
 
-START_TEST(release_is_called_for_what_is_replaced_removed_or_left)
+TEST(release_is_called_for_what_is_replaced_removed_or_left)
 {
     struct map *map = map_create(count_release);
     int one;
@@ -71,9 +69,8 @@ START_TEST(release_is_called_for_what_is_replaced_removed_or_left)
     map_destroy(map);
     ck_assert_int_eq(released, 3);
 }
-END_TEST
 
-START_TEST(an_empty_map_has_nothing_to_take_or_walk)
+TEST(an_empty_map_has_nothing_to_take_or_walk)
 {
     struct map *map = map_create(NULL);
     size_t position = 0;
@@ -84,9 +81,8 @@ START_TEST(an_empty_map_has_nothing_to_take_or_walk)
     map_destroy(map);
     map_destroy(NULL);
 }
-END_TEST
 
-START_TEST(no_key_is_lost_when_others_are_removed_in_between)
+TEST(no_key_is_lost_when_others_are_removed_in_between)
 {
     enum { KEYS = 5000 };
     struct arena *arena = arena_create();
@@ -103,9 +99,8 @@ START_TEST(no_key_is_lost_when_others_are_removed_in_between)
     map_destroy(map);
     arena_destroy(arena);
 }
-END_TEST
 
-START_TEST(a_walk_sees_each_pair_once)
+TEST(a_walk_sees_each_pair_once)
 {
     enum { KEYS = 100 };
     struct arena *arena = arena_create();
@@ -128,10 +123,9 @@ START_TEST(a_walk_sees_each_pair_once)
     map_destroy(map);
     arena_destroy(arena);
 }
-END_TEST
 
 /* Lengths around the eight-byte words of the hash. */
-START_TEST(keys_that_are_prefixes_of_each_other_differ)
+TEST(keys_that_are_prefixes_of_each_other_differ)
 {
     static const char LONG[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     struct map *map = map_create(NULL);
@@ -151,22 +145,4 @@ START_TEST(keys_that_are_prefixes_of_each_other_differ)
     }
     ck_assert_uint_eq(map_len(map), sizeof(LONG));
     map_destroy(map);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("map");
-    TCase *tcase = tcase_create("map");
-
-    tcase_add_test(tcase, a_value_set_is_got_until_it_is_replaced);
-    tcase_add_test(tcase, the_key_is_copied);
-    tcase_add_test(tcase, release_is_called_for_what_is_replaced_removed_or_left);
-    tcase_add_test(tcase, an_empty_map_has_nothing_to_take_or_walk);
-    tcase_add_test(tcase, no_key_is_lost_when_others_are_removed_in_between);
-    tcase_add_test(tcase, a_walk_sees_each_pair_once);
-    tcase_add_test(tcase, keys_that_are_prefixes_of_each_other_differ);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

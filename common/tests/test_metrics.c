@@ -25,6 +25,8 @@ static void tear_down(void)
     buf_release(&text);
 }
 
+TEST_GROUP("text format", NULL, tear_down);
+
 static void ck_has(const char *lines)
 {
     buf_clear(&text);
@@ -39,15 +41,14 @@ static void ck_has_not(const char *part)
     ck_assert_msg(!strstr(buf_string(&text), part), "'%s' in:\n%s", part, buf_string(&text));
 }
 
-START_TEST(a_metric_appears_at_its_first_use)
+TEST(a_metric_appears_at_its_first_use)
 {
     ck_has_not("t_plain");
     metric_add(&plain, 0, NULL);
     ck_has("# HELP t_plain Plain.\n# TYPE t_plain counter\nt_plain 0\n");
 }
-END_TEST
 
-START_TEST(counters_add_up_per_label_set)
+TEST(counters_add_up_per_label_set)
 {
     metric_add(&labelled, 1, "task", "success", NULL);
     metric_add(&labelled, 1.5, "task", "success", NULL);
@@ -58,18 +59,16 @@ START_TEST(counters_add_up_per_label_set)
     ck_assert_double_eq(metric_value(&labelled, "task", "success", NULL), 2.5);
     ck_assert_double_eq(metric_value(&labelled, "task", "unknown", NULL), 0);
 }
-END_TEST
 
-START_TEST(gauges_are_set_and_go_both_ways)
+TEST(gauges_are_set_and_go_both_ways)
 {
     metric_set(&gauge, 10, NULL);
     metric_add(&gauge, -12.25, NULL);
     ck_has("# TYPE t_gauge gauge\nt_gauge -2.25\n");
     ck_assert_double_eq(metric_value(&gauge, NULL), -2.25);
 }
-END_TEST
 
-START_TEST(histogram_buckets_are_cumulative_and_include_their_bound)
+TEST(histogram_buckets_are_cumulative_and_include_their_bound)
 {
     metric_observe(&histogram, 0.5, "a", NULL);
     metric_observe(&histogram, 0.75, "a", NULL);
@@ -83,9 +82,8 @@ START_TEST(histogram_buckets_are_cumulative_and_include_their_bound)
            "t_histogram_sum{kind=\"a\"} 103.25\n"
            "t_histogram_count{kind=\"a\"} 4\n");
 }
-END_TEST
 
-START_TEST(a_histogram_without_labels_and_buckets_has_the_defaults)
+TEST(a_histogram_without_labels_and_buckets_has_the_defaults)
 {
     static struct metric defaults = { .type = METRIC_HISTOGRAM,
                                       .name = "t_defaults",
@@ -96,24 +94,21 @@ START_TEST(a_histogram_without_labels_and_buckets_has_the_defaults)
     ck_has("\nt_defaults_bucket{le=\"60\"} 1\nt_defaults_bucket{le=\"+Inf\"} 1\n"
            "t_defaults_sum 0.005\nt_defaults_count 1\n");
 }
-END_TEST
 
-START_TEST(label_values_are_escaped)
+TEST(label_values_are_escaped)
 {
     metric_add(&labelled, 1, "a\"b\\c\nd", "", NULL);
     ck_has("\nt_labelled{kind=\"a\\\"b\\\\c\\nd\",result=\"\"} 1\n");
 }
-END_TEST
 
-START_TEST(label_values_that_look_like_text_format_are_another_series)
+TEST(label_values_that_look_like_text_format_are_another_series)
 {
     metric_add(&labelled, 1, "a\",result=\"b", "c", NULL);
     metric_add(&labelled, 1, "a", "b", NULL);
     ck_assert_double_eq(metric_value(&labelled, "a", "b", NULL), 1);
 }
-END_TEST
 
-START_TEST(long_label_values_are_cut_at_a_character)
+TEST(long_label_values_are_cut_at_a_character)
 {
     char value[1001];
     char wanted[300];
@@ -129,9 +124,8 @@ START_TEST(long_label_values_are_cut_at_a_character)
     metric_add(&labelled, 1, value, value, NULL);
     ck_assert_double_eq(metric_value(&labelled, value, value, NULL), 1);
 }
-END_TEST
 
-START_TEST(label_sets_above_the_limit_are_counted_and_not_kept)
+TEST(label_sets_above_the_limit_are_counted_and_not_kept)
 {
     static struct metric flood = {
         .type = METRIC_COUNTER, .name = "t_flood", .help = "Too many.", .labels = { "n" }
@@ -148,9 +142,8 @@ START_TEST(label_sets_above_the_limit_are_counted_and_not_kept)
     ck_has_not("t_flood{n=\"200\"}");
     ck_has("propeller_metrics_dropped_total{metric=\"t_flood\"} 7\n");
 }
-END_TEST
 
-START_TEST(metrics_are_sorted_by_name)
+TEST(metrics_are_sorted_by_name)
 {
     metric_add(&plain, 1, NULL);
     metric_set(&gauge, 1, NULL);
@@ -163,7 +156,6 @@ START_TEST(metrics_are_sorted_by_name)
     ck_assert(first < second);
     ck_assert(second < third);
 }
-END_TEST
 
 static const struct {
     double value;
@@ -179,7 +171,7 @@ static const struct {
     { 0.30000000000000004, "0.30000000000000004" },
 };
 
-START_TEST(numbers_are_written_shortest_without_loss)
+TEST_EACH(numbers_are_written_shortest_without_loss, NUMBERS)
 {
     char line[80];
 
@@ -187,7 +179,6 @@ START_TEST(numbers_are_written_shortest_without_loss)
     (void)snprintf(line, sizeof(line), "\nt_gauge %s\n", NUMBERS[_i].text);
     ck_has(line);
 }
-END_TEST
 
 /* The number after the name at the start of a line; -1: not there. */
 static double sample(const char *name)
@@ -202,7 +193,7 @@ static double sample(const char *name)
     return found ? strtod(found + strlen(line), NULL) : -1;
 }
 
-START_TEST(the_process_tells_of_itself)
+TEST(the_process_tells_of_itself)
 {
     struct timespec now;
 
@@ -221,9 +212,8 @@ START_TEST(the_process_tells_of_itself)
     ck_assert_double_eq(sample("process_open_fds"), before + 1);
     ck_assert_int_eq(fclose(file), 0);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_told)
+TEST(what_does_not_fit_is_told)
 {
     struct buf small = BUF_INIT(40);
 
@@ -231,7 +221,6 @@ START_TEST(what_does_not_fit_is_told)
     ck_assert(!metrics_write(&small));
     buf_release(&small);
 }
-END_TEST
 
 #define THREAD_ADDS 2000
 
@@ -245,7 +234,7 @@ static void *count_in_thread(void *ctx)
     return ctx;
 }
 
-START_TEST(threads_lose_no_counts)
+TEST(threads_lose_no_counts)
 {
     pthread_t threads[4];
 
@@ -257,30 +246,4 @@ START_TEST(threads_lose_no_counts)
     ck_assert_double_eq(metric_value(&plain, NULL), 4 * THREAD_ADDS);
     ck_assert_double_eq(metric_value(&labelled, "thread", "odd", NULL), 2 * THREAD_ADDS);
     ck_has("t_histogram_count{kind=\"thread\"} 8000\n");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("metrics");
-    TCase *format = tcase_create("text format");
-
-    tcase_add_checked_fixture(format, NULL, tear_down);
-    tcase_add_test(format, a_metric_appears_at_its_first_use);
-    tcase_add_test(format, counters_add_up_per_label_set);
-    tcase_add_test(format, gauges_are_set_and_go_both_ways);
-    tcase_add_test(format, histogram_buckets_are_cumulative_and_include_their_bound);
-    tcase_add_test(format, a_histogram_without_labels_and_buckets_has_the_defaults);
-    tcase_add_test(format, label_values_are_escaped);
-    tcase_add_test(format, label_values_that_look_like_text_format_are_another_series);
-    tcase_add_test(format, long_label_values_are_cut_at_a_character);
-    tcase_add_test(format, label_sets_above_the_limit_are_counted_and_not_kept);
-    tcase_add_test(format, metrics_are_sorted_by_name);
-    tcase_add_loop_test(format, numbers_are_written_shortest_without_loss, 0,
-                        (int)ARRAY_LEN(NUMBERS));
-    tcase_add_test(format, the_process_tells_of_itself);
-    tcase_add_test(format, what_does_not_fit_is_told);
-    tcase_add_test(format, threads_lose_no_counts);
-    suite_add_tcase(suite, format);
-    return suite_run(suite);
 }

@@ -34,12 +34,14 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
+TEST_GROUP("mqtt", set_up, tear_down);
+
 static int publish(struct probe *probe, const char *payload, uint32_t timeout_ms, struct error *err)
 {
     return mqtt_publish(probe_mqtt(probe), "topic", payload, strlen(payload), 1, timeout_ms, err);
 }
 
-START_TEST(a_message_arrives_with_its_bytes_at_every_qos)
+TEST_TIMES(a_message_arrives_with_its_bytes_at_every_qos, 3)
 {
     static const char PAYLOAD[] = "a\0b";
     struct error err = { 0 };
@@ -60,9 +62,8 @@ START_TEST(a_message_arrives_with_its_bytes_at_every_qos)
     ck_assert_uint_eq(probe_message(receiver, 3).len, 0);
     ck_assert(!probe_message(receiver, 0).duplicate);
 }
-END_TEST
 
-START_TEST(a_topic_that_cannot_be_published_to_is_invalid)
+TEST_TIMES(a_topic_that_cannot_be_published_to_is_invalid, 4)
 {
     static const char *const TOPICS[] = { "", "a/+", "a/#", "\xff" };
     struct error err = { 0 };
@@ -71,9 +72,8 @@ START_TEST(a_topic_that_cannot_be_published_to_is_invalid)
     ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), TOPICS[_i], "", 0, 1, PATIENCE_MS, &err),
                      -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(a_payload_over_the_protocols_limit_is_too_large)
+TEST(a_payload_over_the_protocols_limit_is_too_large)
 {
     struct error err = { 0 };
 
@@ -81,9 +81,8 @@ START_TEST(a_payload_over_the_protocols_limit_is_too_large)
     ck_assert_int_eq(mqtt_publish(probe_mqtt(sender), "a", "", 268435455, 1, PATIENCE_MS, &err),
                      -ERROR_TOO_LARGE);
 }
-END_TEST
 
-START_TEST(what_cannot_be_sent_is_refused_at_once)
+TEST(what_cannot_be_sent_is_refused_at_once)
 {
     struct mqtt_options options = probe_options(broker, "sender");
     struct error err = { 0 };
@@ -106,9 +105,8 @@ START_TEST(what_cannot_be_sent_is_refused_at_once)
     mqtt_stop(probe_mqtt(sender));
     ck_assert_int_eq(publish(sender, "", PATIENCE_MS, &err), -ERROR_CANCELED);
 }
-END_TEST
 
-START_TEST(everything_works_again_after_a_restart_of_the_broker)
+TEST(everything_works_again_after_a_restart_of_the_broker)
 {
     receiver = probe_connect(broker, "receiver");
     sender = probe_connect(broker, "sender");
@@ -123,9 +121,8 @@ START_TEST(everything_works_again_after_a_restart_of_the_broker)
     probe_wait_messages(receiver, 1);
     ck_assert_uint_eq(probe_connections(receiver), 2);
 }
-END_TEST
 
-START_TEST(it_can_be_stopped_and_started_again)
+TEST(it_can_be_stopped_and_started_again)
 {
     receiver = probe_connect(broker, "receiver");
     sender = probe_connect(broker, "sender");
@@ -137,7 +134,6 @@ START_TEST(it_can_be_stopped_and_started_again)
     probe_publish(sender, "topic", "hello");
     probe_wait_messages(receiver, 1);
 }
-END_TEST
 
 struct publisher {
     pthread_t thread;
@@ -193,7 +189,7 @@ static void wait_in_flight(void)
         (void)poll(NULL, 0, 1);
 }
 
-START_TEST(sixteen_threads_publish_at_once_and_each_message_arrives_once)
+TEST(sixteen_threads_publish_at_once_and_each_message_arrives_once)
 {
     enum { THREADS = 16, EACH = 100 };
     static struct publisher publishers[THREADS];
@@ -212,9 +208,8 @@ START_TEST(sixteen_threads_publish_at_once_and_each_message_arrives_once)
     for (int i = 0; i < THREADS * EACH; i++)
         ck_assert_int_eq(seen[i], 1);
 }
-END_TEST
 
-START_TEST(a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_works)
+TEST(a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_works)
 {
     struct error err = { 0 };
 
@@ -226,9 +221,8 @@ START_TEST(a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_wo
     broker_thaw(broker);
     ck_assert_msg(publish(sender, "", PATIENCE_MS, &err) == 0, "%s", err.message);
 }
-END_TEST
 
-START_TEST(a_publish_in_flight_fails_when_the_connection_does)
+TEST(a_publish_in_flight_fails_when_the_connection_does)
 {
     struct publisher publisher;
 
@@ -240,9 +234,8 @@ START_TEST(a_publish_in_flight_fails_when_the_connection_does)
     broker_kill(broker);
     ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
 }
-END_TEST
 
-START_TEST(beyond_the_window_a_publish_was_surely_not_sent)
+TEST(beyond_the_window_a_publish_was_surely_not_sent)
 {
     enum { WINDOW = 20 };
     static struct publisher publishers[WINDOW];
@@ -259,9 +252,8 @@ START_TEST(beyond_the_window_a_publish_was_surely_not_sent)
     broker_thaw(broker);
     ck_assert_msg(join(&publishers[0]) == 0, "%s", publishers[0].err.message);
 }
-END_TEST
 
-START_TEST(more_publishers_than_may_wait_are_refused)
+TEST(more_publishers_than_may_wait_are_refused)
 {
     enum { WAITING = 256, TOO_MANY = 4 };
     static struct publisher publishers[WAITING + TOO_MANY];
@@ -283,9 +275,8 @@ START_TEST(more_publishers_than_may_wait_are_refused)
     }
     ck_assert_int_eq(refused, TOO_MANY);
 }
-END_TEST
 
-START_TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
+TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
 {
     struct publisher publisher;
     struct error err = { 0 };
@@ -298,9 +289,8 @@ START_TEST(stop_lets_what_is_in_flight_end_and_cancels_the_rest)
     ck_assert_int_eq(join(&publisher), -ERROR_TIMEOUT);
     ck_assert_int_eq(publish(sender, "", 10, &err), -ERROR_CANCELED);
 }
-END_TEST
 
-START_TEST(a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer)
+TEST(a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer)
 {
     static struct publisher publishers[40]; /* half of them beyond the window of the library */
     sender = probe_connect(broker, "sender");
@@ -314,9 +304,8 @@ START_TEST(a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer)
         ck_assert(join(&publishers[i]) < 0);
     ck_assert_int_eq(publish(sender, "", UINT32_MAX, NULL), -ERROR_CANCELED);
 }
-END_TEST
 
-START_TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
+TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
 {
     struct error err = { 0 };
 
@@ -342,9 +331,8 @@ START_TEST(who_may_not_act_publishes_nothing_and_leaves_without_a_word)
     mqtt_stop(probe_mqtt(sender));
     broker_wait_logged(broker, "Received DISCONNECT from sender");
 }
-END_TEST
 
-START_TEST(who_may_not_act_does_not_connect)
+TEST(who_may_not_act_does_not_connect)
 {
     struct mqtt_options options = probe_options(broker, "sender");
     struct error err = { 0 };
@@ -357,7 +345,6 @@ START_TEST(who_may_not_act_does_not_connect)
     probe_set_may_act(sender, true);
     probe_wait_connected(sender);
 }
-END_TEST
 
 /* Of a backlog that is full the kernel drops the next: it stays on its way. */
 static int listen_full(uint16_t *ret_port, int *ret_first)
@@ -377,7 +364,7 @@ static int listen_full(uint16_t *ret_port, int *ret_first)
 }
 
 /* A CONNECT that leaves late would take over the session of whoever may act now. */
-START_TEST(who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late)
+TEST(who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late)
 {
     struct mqtt_options options = probe_options(broker, "sender");
     struct error err = { 0 };
@@ -401,32 +388,4 @@ START_TEST(who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_l
     }
     close(first);
     close(listener);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("mqtt");
-    TCase *tcase = tcase_create("mqtt");
-
-    tcase_set_timeout(tcase, 180);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, a_message_arrives_with_its_bytes_at_every_qos, 0, 3);
-    tcase_add_loop_test(tcase, a_topic_that_cannot_be_published_to_is_invalid, 0, 4);
-    tcase_add_test(tcase, a_payload_over_the_protocols_limit_is_too_large);
-    tcase_add_test(tcase, what_cannot_be_sent_is_refused_at_once);
-    tcase_add_test(tcase, everything_works_again_after_a_restart_of_the_broker);
-    tcase_add_test(tcase, it_can_be_stopped_and_started_again);
-    tcase_add_test(tcase, sixteen_threads_publish_at_once_and_each_message_arrives_once);
-    tcase_add_test(tcase, a_broker_that_does_not_answer_gives_a_timeout_and_the_next_publish_works);
-    tcase_add_test(tcase, a_publish_in_flight_fails_when_the_connection_does);
-    tcase_add_test(tcase, beyond_the_window_a_publish_was_surely_not_sent);
-    tcase_add_test(tcase, more_publishers_than_may_wait_are_refused);
-    tcase_add_test(tcase, stop_lets_what_is_in_flight_end_and_cancels_the_rest);
-    tcase_add_test(tcase, a_cancel_ends_all_who_wait_for_a_broker_that_does_not_answer);
-    tcase_add_test(tcase, who_may_not_act_publishes_nothing_and_leaves_without_a_word);
-    tcase_add_test(tcase, who_may_not_act_does_not_connect);
-    tcase_add_test(tcase, who_may_not_act_any_more_sends_nothing_on_a_connection_that_is_made_late);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

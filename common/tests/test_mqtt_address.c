@@ -56,7 +56,7 @@ static const char *const BAD[] = {
     "tcp://broker\n",
 };
 
-START_TEST(an_address_gives_host_port_and_whether_tls)
+TEST_EACH(an_address_gives_host_port_and_whether_tls, GOOD)
 {
     struct error err = { 0 };
     char *host = NULL;
@@ -70,9 +70,8 @@ START_TEST(an_address_gives_host_port_and_whether_tls)
     ck_assert_int_eq(tls, GOOD[_i].tls);
     free(host);
 }
-END_TEST
 
-START_TEST(a_bad_address_is_refused_and_nothing_is_written)
+TEST_EACH(a_bad_address_is_refused_and_nothing_is_written, BAD)
 {
     struct error err = { 0 };
     char *host = NULL;
@@ -86,9 +85,8 @@ START_TEST(a_bad_address_is_refused_and_nothing_is_written)
     ck_assert(tls);
     ck_assert_ptr_nonnull(strstr(err.message, BAD[_i]));
 }
-END_TEST
 
-START_TEST(a_name_longer_than_dns_allows_is_refused)
+TEST(a_name_longer_than_dns_allows_is_refused)
 {
     struct error err = { 0 };
     char address[300] = "tcp://";
@@ -102,9 +100,8 @@ START_TEST(a_name_longer_than_dns_allows_is_refused)
     address[6 + 253] = 'a';
     ck_assert_int_eq(mqtt_address_parse(address, &host, &port, &tls, &err), -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(an_address_with_a_password_is_refused_without_repeating_it)
+TEST(an_address_with_a_password_is_refused_without_repeating_it)
 {
     struct error err = { 0 };
     char *host;
@@ -114,18 +111,4 @@ START_TEST(an_address_with_a_password_is_refused_without_repeating_it)
     ck_assert_int_eq(mqtt_address_parse("tcp://me:secret@broker", &host, &port, &tls, &err),
                      -ERROR_INVALID);
     ck_assert_ptr_null(strstr(err.message, "secret"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("mqtt_address");
-    TCase *tcase = tcase_create("mqtt_address");
-
-    tcase_add_loop_test(tcase, an_address_gives_host_port_and_whether_tls, 0, ARRAY_LEN(GOOD));
-    tcase_add_loop_test(tcase, a_bad_address_is_refused_and_nothing_is_written, 0, ARRAY_LEN(BAD));
-    tcase_add_test(tcase, a_name_longer_than_dns_allows_is_refused);
-    tcase_add_test(tcase, an_address_with_a_password_is_refused_without_repeating_it);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

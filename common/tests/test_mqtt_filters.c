@@ -23,7 +23,9 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
-START_TEST(filters_beyond_one_packet_are_all_subscribed)
+TEST_GROUP("filters", set_up, tear_down);
+
+TEST(filters_beyond_one_packet_are_all_subscribed)
 {
     enum { FILTERS = 200 };
     char filter[32];
@@ -39,9 +41,8 @@ START_TEST(filters_beyond_one_packet_are_all_subscribed)
     }
     probe_wait_messages(receiver, FILTERS);
 }
-END_TEST
 
-START_TEST(a_filter_that_was_left_gets_nothing_more)
+TEST(a_filter_that_was_left_gets_nothing_more)
 {
     probe_subscribe(receiver, "left", 1);
     probe_subscribe(receiver, "kept", 1);
@@ -57,10 +58,9 @@ START_TEST(a_filter_that_was_left_gets_nothing_more)
     probe_publish(sender, "left", "again");
     probe_wait_messages(receiver, 2);
 }
-END_TEST
 
 /* Which of the two the set of filters names first depends on their names: so there are many. */
-START_TEST(what_is_not_wanted_is_left_before_more_is_asked_for)
+TEST(what_is_not_wanted_is_left_before_more_is_asked_for)
 {
     enum { TIMES = 20 };
     char left[16];
@@ -87,9 +87,8 @@ START_TEST(what_is_not_wanted_is_left_before_more_is_asked_for)
     for (size_t i = 0; i <= TIMES; i++)
         ck_assert_str_eq(probe_message(receiver, i).payload, "yes");
 }
-END_TEST
 
-START_TEST(a_changed_mind_wins_whatever_is_under_way)
+TEST(a_changed_mind_wins_whatever_is_under_way)
 {
     for (int i = 0; i < 20; i++) {
         mqtt_subscribe(probe_mqtt(receiver), "topic", 1);
@@ -100,9 +99,8 @@ START_TEST(a_changed_mind_wins_whatever_is_under_way)
     probe_publish(sender, "topic", "hello");
     probe_wait_messages(receiver, 1);
 }
-END_TEST
 
-START_TEST(a_filter_that_mqtt_does_not_know_is_told_as_refused)
+TEST(a_filter_that_mqtt_does_not_know_is_told_as_refused)
 {
     mqtt_subscribe(probe_mqtt(receiver), "a/#/b", 1);
     mqtt_subscribe(probe_mqtt(receiver), "good", 1);
@@ -110,21 +108,4 @@ START_TEST(a_filter_that_mqtt_does_not_know_is_told_as_refused)
     ck_assert_int_eq(probe_granted(receiver, "good"), 1);
     mqtt_unsubscribe(probe_mqtt(receiver), "a/#/b");
     probe_subscribe(receiver, "still alive", 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("mqtt_filters");
-    TCase *tcase = tcase_create("filters");
-
-    tcase_set_timeout(tcase, 180);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, filters_beyond_one_packet_are_all_subscribed);
-    tcase_add_test(tcase, a_filter_that_was_left_gets_nothing_more);
-    tcase_add_test(tcase, what_is_not_wanted_is_left_before_more_is_asked_for);
-    tcase_add_test(tcase, a_changed_mind_wins_whatever_is_under_way);
-    tcase_add_test(tcase, a_filter_that_mqtt_does_not_know_is_told_as_refused);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

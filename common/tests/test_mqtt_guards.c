@@ -27,6 +27,8 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
+TEST_GROUP("guards", set_up, tear_down);
+
 static void connect_probe(bool with_settle)
 {
     struct mqtt_options options = probe_options(broker, "guarded");
@@ -43,7 +45,7 @@ static void ck_not_logged(const char *line)
     free(log);
 }
 
-START_TEST(who_may_not_act_does_not_even_try_to_connect)
+TEST(who_may_not_act_does_not_even_try_to_connect)
 {
     struct mqtt_options options = probe_options(broker, "guarded");
     struct error err = { 0 };
@@ -56,9 +58,8 @@ START_TEST(who_may_not_act_does_not_even_try_to_connect)
     ck_assert(!mqtt_connected(probe_mqtt(probe), why, sizeof(why)));
     ck_assert_str_eq(why, "connecting"); /* no attempt has ended */
 }
-END_TEST
 
-START_TEST(who_may_not_act_leaves_although_messages_are_unsettled)
+TEST(who_may_not_act_leaves_although_messages_are_unsettled)
 {
     connect_probe(true);
     probe_subscribe(probe, "topic", 1);
@@ -74,9 +75,8 @@ START_TEST(who_may_not_act_leaves_although_messages_are_unsettled)
     probe_wait_why(probe, "not allowed any more");
     probe_destroy(sender);
 }
-END_TEST
 
-START_TEST(who_may_not_act_when_it_stops_says_no_goodbye)
+TEST(who_may_not_act_when_it_stops_says_no_goodbye)
 {
     connect_probe(false);
     probe_set_may_act(probe, false);
@@ -87,7 +87,6 @@ START_TEST(who_may_not_act_when_it_stops_says_no_goodbye)
     mqtt_stop(probe_mqtt(probe));
     broker_wait_logged(broker, "Received DISCONNECT from guarded");
 }
-END_TEST
 
 static bool never(void *ctx UNUSED)
 {
@@ -117,7 +116,7 @@ static bool waits(struct mqtt *mqtt)
 }
 
 /* So its sender can be told that it was surely not sent. */
-START_TEST(what_is_queued_is_not_handed_over_by_who_may_not_act)
+TEST(what_is_queued_is_not_handed_over_by_who_may_not_act)
 {
     struct mqtt_options options = { .host = "127.0.0.1", .client_id = "c", .may_act = never };
     struct mqtt *mqtt = mqtt_create(&options, &(struct mqtt_handlers){ .message = ignore });
@@ -133,20 +132,4 @@ START_TEST(what_is_queued_is_not_handed_over_by_who_may_not_act)
     ck_assert_int_eq(pthread_join(thread, &result), 0);
     ck_assert_int_eq((intptr_t)result, -ERROR_CANCELED);
     mqtt_destroy(mqtt);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("mqtt guards");
-    TCase *tcase = tcase_create("guards");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, who_may_not_act_does_not_even_try_to_connect);
-    tcase_add_test(tcase, who_may_not_act_leaves_although_messages_are_unsettled);
-    tcase_add_test(tcase, who_may_not_act_when_it_stops_says_no_goodbye);
-    tcase_add_test(tcase, what_is_queued_is_not_handed_over_by_who_may_not_act);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

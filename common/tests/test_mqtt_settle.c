@@ -54,6 +54,8 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
+TEST_GROUP("settle", set_up, tear_down);
+
 /* Five messages are read in one go, and wait to be settled. */
 static void have_five_unsettled(void)
 {
@@ -74,7 +76,7 @@ static void check_numbers(size_t from, int first, int end, bool duplicate)
     }
 }
 
-START_TEST(unsettled_messages_come_again_to_the_next_process)
+TEST(unsettled_messages_come_again_to_the_next_process)
 {
     make_session();
     sender = probe_connect(broker, "sender");
@@ -87,7 +89,6 @@ START_TEST(unsettled_messages_come_again_to_the_next_process)
     probe_set_settled(events, true);
     check_numbers(0, 0, 5, true);
 }
-END_TEST
 
 /* One byte for each message; this process waits to be killed. */
 static void tell_parent(void *ctx, const char *topic, const void *payload, size_t len,
@@ -135,7 +136,7 @@ static pid_t fork_events(int *ret_pipe)
     return pid;
 }
 
-START_TEST(messages_of_a_process_that_was_killed_come_again)
+TEST(messages_of_a_process_that_was_killed_come_again)
 {
     int from_child;
     char byte;
@@ -157,9 +158,8 @@ START_TEST(messages_of_a_process_that_was_killed_come_again)
     probe_set_settled(events, true);
     check_numbers(0, 0, 5, true);
 }
-END_TEST
 
-START_TEST(settled_messages_do_not_come_again)
+TEST(settled_messages_do_not_come_again)
 {
     make_session();
     sender = probe_connect(broker, "sender");
@@ -173,9 +173,8 @@ START_TEST(settled_messages_do_not_come_again)
     ck_assert_str_eq(probe_message(events, 0).payload, "third");
     ck_assert(!probe_message(events, 0).duplicate);
 }
-END_TEST
 
-START_TEST(nothing_more_is_read_until_it_is_settled)
+TEST(nothing_more_is_read_until_it_is_settled)
 {
     make_session();
     sender = probe_connect(broker, "sender");
@@ -190,9 +189,8 @@ START_TEST(nothing_more_is_read_until_it_is_settled)
     check_numbers(0, 0, 100, false);
     ck_assert_uint_eq(probe_connections(events), 1);
 }
-END_TEST
 
-START_TEST(messages_that_need_no_acknowledgement_are_settled_in_bounded_batches)
+TEST(messages_that_need_no_acknowledgement_are_settled_in_bounded_batches)
 {
     struct error err;
 
@@ -208,9 +206,8 @@ START_TEST(messages_that_need_no_acknowledgement_are_settled_in_bounded_batches)
     ck_assert_uint_ge(probe_largest_batch(events), 2);
     ck_assert_uint_le(probe_largest_batch(events), 64);
 }
-END_TEST
 
-START_TEST(who_cannot_settle_loses_the_connection_and_gets_everything_again_when_he_can)
+TEST(who_cannot_settle_loses_the_connection_and_gets_everything_again_when_he_can)
 {
     struct mqtt_options options = events_options();
 
@@ -233,9 +230,8 @@ START_TEST(who_cannot_settle_loses_the_connection_and_gets_everything_again_when
     probe_publish(sender, "results", "5");
     check_numbers(10, 5, 6, false);
 }
-END_TEST
 
-START_TEST(a_broker_that_goes_while_unsettled_is_noticed)
+TEST(a_broker_that_goes_while_unsettled_is_noticed)
 {
     make_session();
     sender = probe_connect(broker, "sender");
@@ -246,9 +242,8 @@ START_TEST(a_broker_that_goes_while_unsettled_is_noticed)
     probe_set_settled(events, true);
     check_numbers(5, 0, 5, true);
 }
-END_TEST
 
-START_TEST(who_may_not_act_acknowledges_nothing)
+TEST(who_may_not_act_acknowledges_nothing)
 {
     make_session();
     sender = probe_connect(broker, "sender");
@@ -260,10 +255,9 @@ START_TEST(who_may_not_act_acknowledges_nothing)
     probe_set_may_act(events, true);
     check_numbers(0, 0, 5, true);
 }
-END_TEST
 
 /* First as the broker's copy for the new subscription, then as a message that is published now. */
-START_TEST(retained_message_is_dropped_and_acknowledged_and_a_live_one_is_handed_over)
+TEST(retained_message_is_dropped_and_acknowledged_and_a_live_one_is_handed_over)
 {
     probe_publish_retained(broker, "results", "old");
     connect_events();
@@ -282,17 +276,15 @@ START_TEST(retained_message_is_dropped_and_acknowledged_and_a_live_one_is_handed
     ck_assert_str_eq(probe_message(events, 2).payload, "last");
     ck_assert_uint_eq(probe_retained(events), 1); /* unacknowledged, it came again */
 }
-END_TEST
 
-START_TEST(qos_2_is_not_granted_where_messages_are_settled)
+TEST(qos_2_is_not_granted_where_messages_are_settled)
 {
     connect_events();
     mqtt_subscribe(probe_mqtt(events), "other", 2);
     ck_assert_int_eq(probe_granted(events, "other"), 1);
 }
-END_TEST
 
-START_TEST(a_filter_left_while_disconnected_is_left_in_the_session_too)
+TEST(a_filter_left_while_disconnected_is_left_in_the_session_too)
 {
     make_session();
     sender = probe_connect(broker, "sender");
@@ -310,29 +302,4 @@ START_TEST(a_filter_left_while_disconnected_is_left_in_the_session_too)
     probe_publish(sender, "results", "wanted");
     probe_wait_messages(events, 1);
     ck_assert_str_eq(probe_message(events, 0).payload, "wanted");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("mqtt_settle");
-    TCase *tcase = tcase_create("settle");
-
-    tcase_set_timeout(tcase, 180);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, unsettled_messages_come_again_to_the_next_process);
-    tcase_add_test(tcase, messages_of_a_process_that_was_killed_come_again);
-    tcase_add_test(tcase, settled_messages_do_not_come_again);
-    tcase_add_test(tcase, nothing_more_is_read_until_it_is_settled);
-    tcase_add_test(tcase, messages_that_need_no_acknowledgement_are_settled_in_bounded_batches);
-    tcase_add_test(tcase,
-                   who_cannot_settle_loses_the_connection_and_gets_everything_again_when_he_can);
-    tcase_add_test(tcase, a_broker_that_goes_while_unsettled_is_noticed);
-    tcase_add_test(tcase, who_may_not_act_acknowledges_nothing);
-    tcase_add_test(tcase,
-                   retained_message_is_dropped_and_acknowledged_and_a_live_one_is_handed_over);
-    tcase_add_test(tcase, qos_2_is_not_granted_where_messages_are_settled);
-    tcase_add_test(tcase, a_filter_left_while_disconnected_is_left_in_the_session_too);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

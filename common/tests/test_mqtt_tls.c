@@ -63,6 +63,8 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
+TEST_GROUP("tls", set_up_tls, tear_down);
+
 /* Starts both, and expects that they do not come together. */
 static void expect_why(const char *part)
 {
@@ -83,7 +85,7 @@ static void expect_works(void)
     probe_wait_messages(probe, 1);
 }
 
-START_TEST(tls_works_with_an_address_and_with_a_name)
+TEST_TIMES(tls_works_with_an_address_and_with_a_name, 2)
 {
     static const char *const HOSTS[] = { "127.0.0.1", "localhost" };
 
@@ -91,9 +93,8 @@ START_TEST(tls_works_with_an_address_and_with_a_name)
     options.host = HOSTS[_i];
     expect_works();
 }
-END_TEST
 
-START_TEST(a_flood_over_tls_arrives_whole_whether_settled_or_not)
+TEST_TIMES(a_flood_over_tls_arrives_whole_whether_settled_or_not, 2)
 {
     enum { MESSAGES = 3000 };
     struct probe *sender;
@@ -125,25 +126,22 @@ START_TEST(a_flood_over_tls_arrives_whole_whether_settled_or_not)
     ck_assert_uint_eq(probe_connections(probe), 1);
     probe_destroy(sender);
 }
-END_TEST
 
-START_TEST(a_broker_with_a_certificate_of_another_ca_is_not_trusted)
+TEST(a_broker_with_a_certificate_of_another_ca_is_not_trusted)
 {
     broker_start(broker);
     options.ca_file = path_of("other-ca.crt");
     expect_why("certificate");
 }
-END_TEST
 
-START_TEST(the_systems_cas_do_not_trust_a_private_one)
+TEST(the_systems_cas_do_not_trust_a_private_one)
 {
     broker_start(broker);
     options.ca_file = NULL;
     expect_why("certificate");
 }
-END_TEST
 
-START_TEST(a_broker_with_a_certificate_for_another_name_is_not_trusted)
+TEST_TIMES(a_broker_with_a_certificate_for_another_name_is_not_trusted, 2)
 {
     static const char *const HOSTS[] = { "127.0.0.1", "localhost" };
     static const char *const WHY[] = { "IP address mismatch", "hostname mismatch" };
@@ -153,9 +151,8 @@ START_TEST(a_broker_with_a_certificate_for_another_name_is_not_trusted)
     options.host = HOSTS[_i];
     expect_why(WHY[_i]);
 }
-END_TEST
 
-START_TEST(a_broker_without_tls_is_refused)
+TEST(a_broker_without_tls_is_refused)
 {
     broker_destroy(broker);
     broker = broker_create();
@@ -165,9 +162,8 @@ START_TEST(a_broker_without_tls_is_refused)
     options.ca_file = path_of("ca.crt");
     expect_why("connect to '127.0.0.1:");
 }
-END_TEST
 
-START_TEST(a_client_certificate_is_shown_and_missed)
+TEST(a_client_certificate_is_shown_and_missed)
 {
     broker_configure(broker, "require_certificate true");
     broker_start(broker);
@@ -177,9 +173,8 @@ START_TEST(a_client_certificate_is_shown_and_missed)
     options.key_file = path_of("client.key");
     expect_works();
 }
-END_TEST
 
-START_TEST(files_that_cannot_be_used_are_named)
+TEST_TIMES(files_that_cannot_be_used_are_named, 8)
 {
     const struct {
         const char *ca, *cert, *key, *why;
@@ -203,9 +198,10 @@ START_TEST(files_that_cannot_be_used_are_named)
     broker_start(broker);
     expect_why(cases[_i].why);
 }
-END_TEST
 
-START_TEST(a_wrong_password_is_told_without_the_password)
+TEST_GROUP("plain", set_up, tear_down);
+
+TEST(a_wrong_password_is_told_without_the_password)
 {
     char why[256];
 
@@ -218,9 +214,8 @@ START_TEST(a_wrong_password_is_told_without_the_password)
     ck_assert_ptr_nonnull(strstr(why, "refused: not authorised"));
     ck_assert_ptr_null(strstr(why, "wrong-secret"));
 }
-END_TEST
 
-START_TEST(the_password_file_is_read_again_at_every_attempt)
+TEST_TIMES(the_password_file_is_read_again_at_every_attempt, 3)
 {
     static const char *const USELESS[] = { "", "\n", "wrong\n" };
 
@@ -233,9 +228,8 @@ START_TEST(the_password_file_is_read_again_at_every_attempt)
     free(temp_file_write(broker_dir(broker), "password", "right\r\n"));
     probe_wait_connected(probe);
 }
-END_TEST
 
-START_TEST(a_password_file_that_is_missing_or_too_long_is_named)
+TEST_TIMES(a_password_file_that_is_missing_or_too_long_is_named, 2)
 {
     char *text = malloc(5000);
 
@@ -249,9 +243,8 @@ START_TEST(a_password_file_that_is_missing_or_too_long_is_named)
     options.password_file = path_of("password");
     expect_why(_i ? "is longer than" : "No such file");
 }
-END_TEST
 
-START_TEST(a_filter_that_the_broker_refuses_is_told_and_asked_for_until_it_is_granted)
+TEST(a_filter_that_the_broker_refuses_is_told_and_asked_for_until_it_is_granted)
 {
     broker_refuse_subscriptions(broker);
     broker_start(broker);
@@ -265,15 +258,13 @@ START_TEST(a_filter_that_the_broker_refuses_is_told_and_asked_for_until_it_is_gr
     ck_assert_int_eq(probe_granted(probe, "bad"), 1);
     ck_assert_uint_eq(probe_connections(probe), 1);
 }
-END_TEST
 
-START_TEST(an_unknown_host_and_a_closed_port_are_told)
+TEST_TIMES(an_unknown_host_and_a_closed_port_are_told, 2)
 {
     if (_i)
         options.host = NO_HOST;
     expect_why(_i ? "connect to '" NO_HOST ":" : "Connection refused");
 }
-END_TEST
 
 /* A listening socket on the broker's port; the kernel accepts for it. */
 static int listen_instead(void)
@@ -289,8 +280,10 @@ static int listen_instead(void)
     return fd;
 }
 
+TEST_GROUP("tls", set_up_tls, tear_down);
+
 /* A ClientHello is not encrypted, and holds the name as it is. */
-START_TEST(the_name_is_sent_to_the_server_and_an_address_is_not)
+TEST_TIMES(the_name_is_sent_to_the_server_and_an_address_is_not, 2)
 {
     struct error err = { 0 };
     int listener = listen_instead();
@@ -309,7 +302,6 @@ START_TEST(the_name_is_sent_to_the_server_and_an_address_is_not)
     close(peer);
     close(listener);
 }
-END_TEST
 
 /* An attempt has this long, and ends by itself. */
 #define ATTEMPT_MS 10000
@@ -335,13 +327,14 @@ static bool stops_in_the_attempt(uint32_t ms UNUSED)
     return clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms < ATTEMPT_MS;
 }
 
-START_TEST(stop_does_not_wait_for_a_broker_that_says_nothing)
+TEST_GROUP("plain", set_up, tear_down);
+
+TEST(stop_does_not_wait_for_a_broker_that_says_nothing)
 {
     ck_timed(stops_in_the_attempt, 1000);
 }
-END_TEST
 
-START_TEST(a_peer_that_talks_nonsense_ends_the_attempt_and_the_next_one_comes_later)
+TEST_TIMES(a_peer_that_talks_nonsense_ends_the_attempt_and_the_next_one_comes_later, 10)
 {
     static const struct {
         const char *bytes;
@@ -380,43 +373,4 @@ START_TEST(a_peer_that_talks_nonsense_ends_the_attempt_and_the_next_one_comes_la
     ck_assert_int_ge(clock_monotonic_ms(&CLOCK_SYSTEM) - before_ms, 90);
     close(peer);
     close(listener);
-}
-END_TEST
-
-static TCase *tcase_of(const char *name, void (*setup)(void))
-{
-    TCase *tcase = tcase_create(name);
-
-    tcase_set_timeout(tcase, 180);
-    tcase_add_checked_fixture(tcase, setup, tear_down);
-    return tcase;
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("mqtt_tls");
-    TCase *tls = tcase_of("tls", set_up_tls);
-    TCase *plain = tcase_of("plain", set_up);
-
-    tcase_add_loop_test(tls, tls_works_with_an_address_and_with_a_name, 0, 2);
-    tcase_add_loop_test(tls, a_flood_over_tls_arrives_whole_whether_settled_or_not, 0, 2);
-    tcase_add_test(tls, a_broker_with_a_certificate_of_another_ca_is_not_trusted);
-    tcase_add_test(tls, the_systems_cas_do_not_trust_a_private_one);
-    tcase_add_loop_test(tls, a_broker_with_a_certificate_for_another_name_is_not_trusted, 0, 2);
-    tcase_add_test(tls, a_broker_without_tls_is_refused);
-    tcase_add_test(tls, a_client_certificate_is_shown_and_missed);
-    tcase_add_loop_test(tls, files_that_cannot_be_used_are_named, 0, 8);
-    tcase_add_loop_test(tls, the_name_is_sent_to_the_server_and_an_address_is_not, 0, 2);
-    tcase_add_test(plain, a_wrong_password_is_told_without_the_password);
-    tcase_add_loop_test(plain, the_password_file_is_read_again_at_every_attempt, 0, 3);
-    tcase_add_loop_test(plain, a_password_file_that_is_missing_or_too_long_is_named, 0, 2);
-    tcase_add_test(plain,
-                   a_filter_that_the_broker_refuses_is_told_and_asked_for_until_it_is_granted);
-    tcase_add_loop_test(plain, an_unknown_host_and_a_closed_port_are_told, 0, 2);
-    tcase_add_test(plain, stop_does_not_wait_for_a_broker_that_says_nothing);
-    tcase_add_loop_test(
-        plain, a_peer_that_talks_nonsense_ends_the_attempt_and_the_next_one_comes_later, 0, 10);
-    suite_add_tcase(suite, tls);
-    suite_add_tcase(suite, plain);
-    return suite_run(suite);
 }

@@ -21,7 +21,9 @@ static const struct {
     { "", "x-" },
 };
 
-START_TEST(a_child_name_is_a_valid_name_of_an_object)
+TEST_GROUP("names", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_child_name_is_a_valid_name_of_an_object, NAMES)
 {
     const char *name = child_name(arena, NAME_MAX_POD_OWNER, "%s", NAMES[_i].text);
     size_t len = strlen(NAMES[_i].name);
@@ -31,9 +33,8 @@ START_TEST(a_child_name_is_a_valid_name_of_an_object)
     ck_assert_int_eq(strncmp(name, NAMES[_i].name, len), 0);
     ck_assert_uint_eq(strlen(name), hashed ? len + 10 : len);
 }
-END_TEST
 
-START_TEST(texts_that_would_become_one_name_stay_two)
+TEST(texts_that_would_become_one_name_stay_two)
 {
     static const char *const ALIKE[] = { "job-a-b", "job-a_b", "job-A-b", "job-a b", "job-a-b-" };
 
@@ -43,16 +44,14 @@ START_TEST(texts_that_would_become_one_name_stay_two)
                              child_name(arena, 63, "%s", ALIKE[j]));
     }
 }
-END_TEST
 
-START_TEST(a_child_name_is_the_same_for_ever)
+TEST(a_child_name_is_the_same_for_ever)
 {
     ck_assert_str_eq(child_name(arena, 63, "round-%d-%s", 3, "My Job"),
                      "round-3-my-job-e5b6427a87");
 }
-END_TEST
 
-START_TEST(a_long_child_name_is_cut_and_still_tells_its_ends_apart)
+TEST(a_long_child_name_is_cut_and_still_tells_its_ends_apart)
 {
     char a[301];
     char b[301];
@@ -69,9 +68,8 @@ START_TEST(a_long_child_name_is_cut_and_still_tells_its_ends_apart)
         ck_assert_str_ne(of_a, child_name(arena, max, "%s", b));
     }
 }
-END_TEST
 
-START_TEST(a_name_that_fits_exactly_is_left_alone)
+TEST(a_name_that_fits_exactly_is_left_alone)
 {
     const char *text = "a23456789-123456789-123456789-123456789-123456789-123456789-123";
 
@@ -79,29 +77,11 @@ START_TEST(a_name_that_fits_exactly_is_left_alone)
     ck_assert_str_eq(label_value(arena, text), text);
     ck_assert_str_ne(child_name(arena, 62, "%s", text), text);
 }
-END_TEST
 
-START_TEST(a_label_value_keeps_what_labels_may_hold)
+TEST(a_label_value_keeps_what_labels_may_hold)
 {
     ck_assert_str_eq(label_value(arena, "My_Task.1"), "My_Task.1");
     ck_assert_str_eq(label_value(arena, ""), "");
     ck_assert_int_eq(strncmp(label_value(arena, "a b/c"), "a-b-c-", 6), 0);
     ck_assert_uint_eq(strlen(label_value(arena, "_a_")), strlen("a-0123456789"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("names");
-    TCase *tc = tcase_create("names");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_child_name_is_a_valid_name_of_an_object, 0, (int)ARRAY_LEN(NAMES));
-    tcase_add_test(tc, texts_that_would_become_one_name_stay_two);
-    tcase_add_test(tc, a_child_name_is_the_same_for_ever);
-    tcase_add_test(tc, a_long_child_name_is_cut_and_still_tells_its_ends_apart);
-    tcase_add_test(tc, a_name_that_fits_exactly_is_left_alone);
-    tcase_add_test(tc, a_label_value_keeps_what_labels_may_hold);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -13,7 +13,9 @@ static const char OBJECT[] =
     "{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u-1\","
     "\"resourceVersion\":\"42\",\"generation\":7},\"spec\":{\"big\":9007199254740993}}";
 
-START_TEST(an_object_has_its_header_and_its_whole_text)
+TEST_GROUP("object", arena_set_up, arena_tear_down);
+
+TEST(an_object_has_its_header_and_its_whole_text)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     ck_assert_int_eq(kube_object_create(parsed(arena, OBJECT), &object, NULL), 0);
@@ -29,9 +31,8 @@ START_TEST(an_object_has_its_header_and_its_whole_text)
     ck_assert_uint_eq(len, strlen(OBJECT));
     ck_assert(json_equal(kube_object_json(arena, object), parsed(arena, OBJECT)));
 }
-END_TEST
 
-START_TEST(an_object_needs_only_a_name)
+TEST(an_object_needs_only_a_name)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     ck_assert_int_eq(
@@ -41,7 +42,6 @@ START_TEST(an_object_needs_only_a_name)
     ck_assert_str_eq(object->resource_version, "");
     ck_assert_int_eq(object->generation, 0);
 }
-END_TEST
 
 /* From the oldest to the youngest. */
 static const char *const AGES[] = {
@@ -51,7 +51,7 @@ static const char *const AGES[] = {
     "\"creationTimestamp\":\"2026-01-01T00:00:01Z\",\"uid\":\"b\"",
 };
 
-START_TEST(age_is_the_creation_timestamp_and_then_the_uid)
+TEST(age_is_the_creation_timestamp_and_then_the_uid)
 {
     struct kube_object *objects[ARRAY_LEN(AGES)];
 
@@ -66,9 +66,8 @@ START_TEST(age_is_the_creation_timestamp_and_then_the_uid)
     for (size_t i = 0; i < ARRAY_LEN(AGES); i++)
         kube_object_unref(objects[i]);
 }
-END_TEST
 
-START_TEST(a_deletion_timestamp_makes_it_deleting)
+TEST(a_deletion_timestamp_makes_it_deleting)
 {
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     const char *text =
@@ -76,7 +75,6 @@ START_TEST(a_deletion_timestamp_makes_it_deleting)
     ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, NULL), 0);
     ck_assert(object->deleting);
 }
-END_TEST
 
 static const char *const NAMELESS[] = {
     "null",
@@ -89,7 +87,7 @@ static const char *const NAMELESS[] = {
     "{\"metadata\":{\"Name\":\"a\"}}",
 };
 
-START_TEST(what_has_no_name_is_no_object)
+TEST_EACH(what_has_no_name_is_no_object, NAMELESS)
 {
     struct kube_object *object = NULL;
     struct error err = { 0 };
@@ -98,9 +96,8 @@ START_TEST(what_has_no_name_is_no_object)
     ck_assert_ptr_null(object);
     ck_assert_ptr_nonnull(strstr(err.message, "'metadata.name'"));
 }
-END_TEST
 
-START_TEST(names_over_the_limit_are_refused)
+TEST(names_over_the_limit_are_refused)
 {
     char longest[255 + 1];
     memset(longest, 'x', sizeof(longest));
@@ -123,9 +120,8 @@ START_TEST(names_over_the_limit_are_refused)
     const char *text = arena_printf(arena, "{\"metadata\":{\"name\":\"%s\"}}", longest);
     ck_assert_int_eq(kube_object_create(parsed(arena, text), &object, &err), -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(a_key_tells_namespaced_from_cluster_scoped)
+TEST(a_key_tells_namespaced_from_cluster_scoped)
 {
     struct kube_name a, b;
     char key[KUBE_KEY_LEN];
@@ -137,7 +133,6 @@ START_TEST(a_key_tells_namespaced_from_cluster_scoped)
     ck_assert(kube_name_set(&b, "ns", "name"));
     ck_assert(kube_name_equal(&a, &b));
 }
-END_TEST
 
 static void *take_and_drop(void *object)
 {
@@ -150,7 +145,7 @@ static void *take_and_drop(void *object)
     return NULL;
 }
 
-START_TEST(references_may_be_taken_and_dropped_by_many_threads)
+TEST(references_may_be_taken_and_dropped_by_many_threads)
 {
     struct kube_object *object = NULL;
     ck_assert_int_eq(kube_object_create(parsed(arena, OBJECT), &object, NULL), 0);
@@ -164,7 +159,6 @@ START_TEST(references_may_be_taken_and_dropped_by_many_threads)
     ck_assert_ptr_null(kube_object_ref(NULL));
     kube_object_unref(NULL);
 }
-END_TEST
 
 static const struct {
     const char *a, *b;
@@ -186,16 +180,15 @@ static const struct {
     { "abc", "xyz", 0 },
 };
 
-START_TEST(versions_compare_as_numbers_of_any_length)
+TEST_EACH(versions_compare_as_numbers_of_any_length, VERSIONS)
 {
     int result = kube_version_compare(VERSIONS[_i].a, VERSIONS[_i].b);
     int reverse = kube_version_compare(VERSIONS[_i].b, VERSIONS[_i].a);
     ck_assert_int_eq((result > 0) - (result < 0), VERSIONS[_i].sign);
     ck_assert_int_eq((reverse > 0) - (reverse < 0), -VERSIONS[_i].sign);
 }
-END_TEST
 
-START_TEST(the_controller_is_the_owner_that_says_so)
+TEST(the_controller_is_the_owner_that_says_so)
 {
     ck_assert_str_eq(
         kube_controller_uid(parsed(arena, "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"a\"},"
@@ -208,34 +201,12 @@ START_TEST(the_controller_is_the_owner_that_says_so)
         kube_controller_uid(parsed(arena, "{\"metadata\":{\"ownerReferences\":7}}")));
     ck_assert_ptr_null(kube_controller_uid(NULL));
 }
-END_TEST
 
-START_TEST(core_and_group_kinds_have_their_names)
+TEST(core_and_group_kinds_have_their_names)
 {
     ck_assert_str_eq(KIND_TASK.group, "propeller.propeller.abstractmachines.fr");
     ck_assert_str_eq(KIND_TRAININGROUND.plural, "trainingrounds");
     ck_assert_str_eq(KIND_SECRET.group, "");
     ck_assert_str_eq(KIND_EVENT.group, "events.k8s.io");
     ck_assert(KIND_LEASE.namespaced);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("object");
-    TCase *c = tcase_create("object");
-    tcase_add_checked_fixture(c, arena_set_up, arena_tear_down);
-    tcase_add_test(c, an_object_has_its_header_and_its_whole_text);
-    tcase_add_test(c, an_object_needs_only_a_name);
-    tcase_add_test(c, age_is_the_creation_timestamp_and_then_the_uid);
-    tcase_add_test(c, a_deletion_timestamp_makes_it_deleting);
-    tcase_add_loop_test(c, what_has_no_name_is_no_object, 0, ARRAY_LEN(NAMELESS));
-    tcase_add_test(c, names_over_the_limit_are_refused);
-    tcase_add_test(c, a_key_tells_namespaced_from_cluster_scoped);
-    tcase_add_test(c, references_may_be_taken_and_dropped_by_many_threads);
-    tcase_add_loop_test(c, versions_compare_as_numbers_of_any_length, 0, ARRAY_LEN(VERSIONS));
-    tcase_add_test(c, the_controller_is_the_owner_that_says_so);
-    tcase_add_test(c, core_and_group_kinds_have_their_names);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

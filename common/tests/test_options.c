@@ -63,6 +63,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("values", set_up, tear_down);
+
 #define MAX_ARGS 16
 
 static int parse_list(const char *const *args)
@@ -77,7 +79,7 @@ static int parse_list(const char *const *args)
 }
 #define PARSE(...) parse_list((const char *const[]){ __VA_ARGS__, NULL })
 
-START_TEST(without_arguments_everything_has_its_fallback)
+TEST(without_arguments_everything_has_its_fallback)
 {
     ck_assert_int_eq(PARSE(NULL), 0);
     ck_assert_str_eq(settings.name, "propeller");
@@ -90,9 +92,8 @@ START_TEST(without_arguments_everything_has_its_fallback)
     ck_assert_int_eq(settings.lease_ms, 15000);
     ck_assert_str_eq(settings.scheduler, "round-robin");
 }
-END_TEST
 
-START_TEST(values_stand_after_a_blank_or_an_equals_sign)
+TEST(values_stand_after_a_blank_or_an_equals_sign)
 {
     ck_assert_int_eq(PARSE("--name", "x=y", "--workers=7", "--rate", "2.5",
                            "--lease-duration=1m30s", "--scheduler", "priority",
@@ -105,25 +106,22 @@ START_TEST(values_stand_after_a_blank_or_an_equals_sign)
     ck_assert_str_eq(settings.scheduler, "priority");
     ck_assert_str_eq(settings.password, "--a=b");
 }
-END_TEST
 
-START_TEST(a_bool_alone_is_true_and_needs_no_value)
+TEST(a_bool_alone_is_true_and_needs_no_value)
 {
     ck_assert_int_eq(PARSE("--verbose", "--secure=false", "--name", ""), 0);
     ck_assert(settings.verbose);
     ck_assert(!settings.secure);
     ck_assert_str_eq(settings.name, "");
 }
-END_TEST
 
-START_TEST(the_last_of_a_repeated_flag_wins)
+TEST(the_last_of_a_repeated_flag_wins)
 {
     ck_assert_int_eq(PARSE("--workers=1", "--workers=2"), 0);
     ck_assert_int_eq(settings.workers, 2);
 }
-END_TEST
 
-START_TEST(a_list_grows_with_each_flag_and_each_comma)
+TEST(a_list_grows_with_each_flag_and_each_comma)
 {
     ck_assert_int_eq(PARSE("--channel=x,y", "--channel", "z"), 0);
     ck_assert_uint_eq(settings.channels.len, 3);
@@ -131,9 +129,8 @@ START_TEST(a_list_grows_with_each_flag_and_each_comma)
     ck_assert_str_eq(settings.channels.items[1], "y");
     ck_assert_str_eq(settings.channels.items[2], "z");
 }
-END_TEST
 
-START_TEST(a_list_has_a_limit)
+TEST(a_list_has_a_limit)
 {
     char *argv[OPTION_MAX_STRINGS + 3] = { 0 };
 
@@ -148,9 +145,8 @@ START_TEST(a_list_has_a_limit)
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, "--channel: more than 64 values");
 }
-END_TEST
 
-START_TEST(the_environment_comes_between_fallback_and_command_line)
+TEST(the_environment_comes_between_fallback_and_command_line)
 {
     ck_assert_int_eq(setenv("PROPELLER_LEASE_DURATION", "20s", 1), 0);
     ck_assert_int_eq(setenv("PROPELLER_WORKERS", "9", 1), 0);
@@ -163,17 +159,15 @@ START_TEST(the_environment_comes_between_fallback_and_command_line)
     ck_assert_str_eq(settings.channels.items[2], "r");
     ck_assert(settings.verbose);
 }
-END_TEST
 
-START_TEST(a_list_of_the_command_line_replaces_that_of_the_environment)
+TEST(a_list_of_the_command_line_replaces_that_of_the_environment)
 {
     ck_assert_int_eq(setenv("PROPELLER_CHANNEL", "p,q", 1), 0);
     ck_assert_int_eq(PARSE("--channel=x"), 0);
     ck_assert_uint_eq(settings.channels.len, 1);
 }
-END_TEST
 
-START_TEST(the_other_variable_counts_if_the_own_is_not_set)
+TEST(the_other_variable_counts_if_the_own_is_not_set)
 {
     ck_assert_int_eq(setenv("OTHER_NAME", "other", 1), 0);
     ck_assert_int_eq(PARSE(NULL), 0);
@@ -182,9 +176,8 @@ START_TEST(the_other_variable_counts_if_the_own_is_not_set)
     ck_assert_int_eq(PARSE(NULL), 0);
     ck_assert_str_eq(settings.name, "own");
 }
-END_TEST
 
-START_TEST(an_empty_variable_counts_as_not_set)
+TEST(an_empty_variable_counts_as_not_set)
 {
     ck_assert_int_eq(setenv("PROPELLER_WORKERS", "", 1), 0);
     ck_assert_int_eq(setenv("PROPELLER_NAME", "", 1), 0);
@@ -192,7 +185,6 @@ START_TEST(an_empty_variable_counts_as_not_set)
     ck_assert_int_eq(settings.workers, 4);
     ck_assert_str_eq(settings.name, "propeller");
 }
-END_TEST
 
 static const struct {
     const char *args[4];
@@ -237,27 +229,24 @@ static const struct {
       "(1 to 64)" },
 };
 
-START_TEST(what_cannot_be_used_is_refused_in_one_line_that_says_what_is_allowed)
+TEST_EACH(what_cannot_be_used_is_refused_in_one_line_that_says_what_is_allowed, REFUSED)
 {
     ck_assert_int_eq(parse_list(REFUSED[_i].args), -ERROR_INVALID);
     ck_assert_str_eq(err.message, REFUSED[_i].message);
 }
-END_TEST
 
-START_TEST(an_unusable_variable_is_named)
+TEST(an_unusable_variable_is_named)
 {
     ck_assert_int_eq(setenv("PROPELLER_WORKERS", "x", 1), 0);
     ck_assert_int_eq(PARSE(NULL), -ERROR_INVALID);
     ck_assert_str_eq(err.message, "PROPELLER_WORKERS: 'x' is not an integer (1 to 64)");
 }
-END_TEST
 
-START_TEST(an_unusable_variable_does_not_matter_if_the_command_line_has_the_flag)
+TEST(an_unusable_variable_does_not_matter_if_the_command_line_has_the_flag)
 {
     ck_assert_int_eq(setenv("PROPELLER_WORKERS", "x", 1), 0);
     ck_assert_int_eq(PARSE("--workers=2"), 0);
 }
-END_TEST
 
 /* What is printed by the call to standard output. */
 static const char *printed(const char *arg, int *ret_result)
@@ -269,7 +258,9 @@ static const char *printed(const char *arg, int *ret_result)
     return text;
 }
 
-START_TEST(version_prints_program_and_version)
+TEST_GROUP("help", set_up, tear_down);
+
+TEST(version_prints_program_and_version)
 {
     int r;
     const char *text = printed("--version", &r);
@@ -279,7 +270,6 @@ START_TEST(version_prints_program_and_version)
     ck_assert_uint_gt(strlen(text), strlen("program \n"));
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
 }
-END_TEST
 
 static const char HELP[] =
     "Does something.\n"
@@ -309,7 +299,7 @@ static const char HELP[] =
     "underscores;\n"
     "the command line wins. Durations are written like 30s, 1m30s, 500ms.\n";
 
-START_TEST(help_is_aligned_and_names_defaults_but_no_secrets)
+TEST(help_is_aligned_and_names_defaults_but_no_secrets)
 {
     static const char *const ARGS[] = { "--help", "-h" };
 
@@ -321,9 +311,8 @@ START_TEST(help_is_aligned_and_names_defaults_but_no_secrets)
         ck_assert_str_eq(text, HELP);
     }
 }
-END_TEST
 
-START_TEST(help_of_a_very_long_flag_starts_on_the_next_line)
+TEST(help_of_a_very_long_flag_starts_on_the_next_line)
 {
     static const struct option LONG[] = {
         { .name = "a-flag-with-a-name-that-is-longer-than-the-column", .help = "is possible" },
@@ -337,37 +326,4 @@ START_TEST(help_of_a_very_long_flag_starts_on_the_next_line)
                                  "                is possible\n"
                                  "  --short TEXT  too\n"));
     buf_release(&text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("options");
-    TCase *values = tcase_create("values");
-    TCase *help = tcase_create("help");
-
-    tcase_add_checked_fixture(values, set_up, tear_down);
-    tcase_add_test(values, without_arguments_everything_has_its_fallback);
-    tcase_add_test(values, values_stand_after_a_blank_or_an_equals_sign);
-    tcase_add_test(values, a_bool_alone_is_true_and_needs_no_value);
-    tcase_add_test(values, the_last_of_a_repeated_flag_wins);
-    tcase_add_test(values, a_list_grows_with_each_flag_and_each_comma);
-    tcase_add_test(values, a_list_has_a_limit);
-    tcase_add_test(values, the_environment_comes_between_fallback_and_command_line);
-    tcase_add_test(values, a_list_of_the_command_line_replaces_that_of_the_environment);
-    tcase_add_test(values, the_other_variable_counts_if_the_own_is_not_set);
-    tcase_add_test(values, an_empty_variable_counts_as_not_set);
-    tcase_add_loop_test(values,
-                        what_cannot_be_used_is_refused_in_one_line_that_says_what_is_allowed, 0,
-                        (int)ARRAY_LEN(REFUSED));
-    tcase_add_test(values, an_unusable_variable_is_named);
-    tcase_add_test(values, an_unusable_variable_does_not_matter_if_the_command_line_has_the_flag);
-    suite_add_tcase(suite, values);
-
-    tcase_add_checked_fixture(help, set_up, tear_down);
-    tcase_add_test(help, version_prints_program_and_version);
-    tcase_add_test(help, help_is_aligned_and_names_defaults_but_no_secrets);
-    tcase_add_test(help, help_of_a_very_long_flag_starts_on_the_next_line);
-    suite_add_tcase(suite, help);
-    return suite_run(suite);
 }

@@ -42,18 +42,19 @@ static const char *const TEXTS[] = {
     "{\"k\":\"\xc3\xbc \xf0\x9f\x98\x80 \x7f\"}",
 };
 
-START_TEST(every_text_comes_back_as_it_was)
+TEST_GROUP("packing", arena_set_up, arena_tear_down);
+
+TEST_EACH(every_text_comes_back_as_it_was, TEXTS)
 {
     (void)packed_len(TEXTS[_i]);
 }
-END_TEST
 
 #define CONDITION(type)                                                                            \
     "{\"lastTransitionTime\":\"2026-01-01T00:00:00Z\",\"message\":\"heartbeats arrive\","          \
     "\"observedGeneration\":1,\"reason\":\"Alive\",\"status\":\"True\",\"type\":\"" type "\"}"
 
 /* As the API server sends it, and the projection leaves it. */
-START_TEST(objects_of_these_kinds_need_half_the_space)
+TEST(objects_of_these_kinds_need_half_the_space)
 {
     static const char PROPLET[] =
         "{\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":["
@@ -70,10 +71,9 @@ START_TEST(objects_of_these_kinds_need_half_the_space)
 
     ck_assert_uint_le(len, sizeof(PROPLET) / 2);
 }
-END_TEST
 
 /* Pieces of phrases, in any order. */
-START_TEST(random_texts_come_back_as_they_were)
+TEST(random_texts_come_back_as_they_were)
 {
     static const char *const PIECES[] = { "\"",  "\",\"",        "name",       "\":\"",
                                           "\":", "namespace",    "\"uid",      "\"run\":0",
@@ -88,18 +88,4 @@ START_TEST(random_texts_come_back_as_they_were)
                 arena_printf(arena, "%s%s", text, PIECES[random_below(&random, ARRAY_LEN(PIECES))]);
         (void)packed_len(text);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("packing");
-    TCase *tcase = tcase_create("packing");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tcase, every_text_comes_back_as_it_was, 0, (int)ARRAY_LEN(TEXTS));
-    tcase_add_test(tcase, objects_of_these_kinds_need_half_the_space);
-    tcase_add_test(tcase, random_texts_come_back_as_they_were);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

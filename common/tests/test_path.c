@@ -21,6 +21,8 @@ static void forget_path(void)
     buf_release(&path);
 }
 
+TEST_GROUP("path", NULL, forget_path);
+
 static void check_collection(const struct kube_kind *kind, const char *ns, const char *expected)
 {
     buf_clear(&path);
@@ -28,7 +30,7 @@ static void check_collection(const struct kube_kind *kind, const char *ns, const
     ck_assert_str_eq(path.data, expected);
 }
 
-START_TEST(a_collection_is_of_all_namespaces_or_of_one)
+TEST(a_collection_is_of_all_namespaces_or_of_one)
 {
     check_collection(&KIND_GADGET, NULL, "/apis/example.org/v1/gadgets");
     check_collection(&KIND_GADGET, "", "/apis/example.org/v1/gadgets");
@@ -36,9 +38,8 @@ START_TEST(a_collection_is_of_all_namespaces_or_of_one)
     check_collection(&KIND_POD, "n", "/api/v1/namespaces/n/pods");
     check_collection(&KIND_NODE, "n", "/api/v1/nodes");
 }
-END_TEST
 
-START_TEST(names_and_values_cannot_leave_their_place)
+TEST(names_and_values_cannot_leave_their_place)
 {
     check_collection(&KIND_POD, "../x?y", "/api/v1/namespaces/..%2Fx%3Fy/pods");
     ck_assert(kube_path_query(&path, "a", "b&c=d #/\xc3\xa9"));
@@ -46,27 +47,12 @@ START_TEST(names_and_values_cannot_leave_their_place)
     ck_assert_str_eq(path.data, "/api/v1/namespaces/..%2Fx%3Fy/pods"
                                 "?a=b%26c%3Dd%20%23%2F%C3%A9&e=azAZ09-._~");
 }
-END_TEST
 
-START_TEST(a_path_over_the_limit_is_refused)
+TEST(a_path_over_the_limit_is_refused)
 {
     path.max = 20;
     ck_assert(!kube_path_collection(&path, &KIND_GADGET, NULL));
     buf_clear(&path);
     ck_assert(kube_path_collection(&path, &KIND_POD, NULL));
     ck_assert(!kube_path_query(&path, "limit", "500000"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("path");
-    TCase *tcase = tcase_create("path");
-
-    tcase_add_checked_fixture(tcase, NULL, forget_path);
-    tcase_add_test(tcase, a_collection_is_of_all_namespaces_or_of_one);
-    tcase_add_test(tcase, names_and_values_cannot_leave_their_place);
-    tcase_add_test(tcase, a_path_over_the_limit_is_refused);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -23,16 +23,15 @@ static bool listens(uint16_t port, bool reuse)
     return ok;
 }
 
-START_TEST(a_program_listens_on_its_port_and_does_so_again)
+TEST(a_program_listens_on_its_port_and_does_so_again)
 {
     uint16_t port = process_free_port();
 
     ck_assert(listens(port, true));
     ck_assert(listens(port, true));
 }
-END_TEST
 
-START_TEST(a_port_is_of_one_process_until_it_ends)
+TEST(a_port_is_of_one_process_until_it_ends)
 {
     int from_child[2];
     uint16_t port = 0;
@@ -52,9 +51,8 @@ START_TEST(a_port_is_of_one_process_until_it_ends)
     (void)process_end(pid, SIGKILL);
     ck_assert(listens(port, false));
 }
-END_TEST
 
-START_TEST(one_process_gets_each_port_once)
+TEST(one_process_gets_each_port_once)
 {
     uint16_t ports[50];
 
@@ -63,17 +61,4 @@ START_TEST(one_process_gets_each_port_once)
         for (size_t k = 0; k < i; k++)
             ck_assert_uint_ne(ports[k], ports[i]);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("process");
-    TCase *all = tcase_create("all");
-
-    tcase_add_test(all, a_program_listens_on_its_port_and_does_so_again);
-    tcase_add_test(all, a_port_is_of_one_process_until_it_ends);
-    tcase_add_test(all, one_process_gets_each_port_once);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

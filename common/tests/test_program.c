@@ -8,7 +8,9 @@
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 
-START_TEST(help_and_version_end_in_success_and_silence)
+TEST_GROUP("program", arena_set_up, arena_tear_down);
+
+TEST(help_and_version_end_in_success_and_silence)
 {
     struct error err = { 0 };
 
@@ -16,9 +18,8 @@ START_TEST(help_and_version_end_in_success_and_silence)
     ck_assert_int_eq(program_end_of_options("prog", 1, &err), 0);
     ck_assert_str_eq(capture_text(arena), "");
 }
-END_TEST
 
-START_TEST(unusable_options_end_in_2_and_their_error)
+TEST(unusable_options_end_in_2_and_their_error)
 {
     struct error err = { 0 };
     int r = error_set(&err, ERROR_INVALID, "--port: must be a number");
@@ -27,9 +28,8 @@ START_TEST(unusable_options_end_in_2_and_their_error)
     ck_assert_int_eq(program_end_of_options("prog", r, &err), 2);
     ck_assert_str_eq(capture_text(arena), "prog: --port: must be a number\n");
 }
-END_TEST
 
-START_TEST(a_program_that_did_its_work_ends_in_success_and_silence)
+TEST(a_program_that_did_its_work_ends_in_success_and_silence)
 {
     struct error err = { 0 };
 
@@ -38,9 +38,8 @@ START_TEST(a_program_that_did_its_work_ends_in_success_and_silence)
     ck_assert_int_eq(program_end("prog", 0, &err), 0);
     ck_assert_str_eq(capture_text(arena), "");
 }
-END_TEST
 
-START_TEST(what_ended_a_program_is_logged)
+TEST(what_ended_a_program_is_logged)
 {
     struct error err = { 0 };
     int r = error_set(&err, ERROR_CANCELED, "leadership ended");
@@ -51,9 +50,8 @@ START_TEST(what_ended_a_program_is_logged)
     ck_assert_ptr_nonnull(
         strstr(capture_text(arena), "\"program\":\"prog\",\"error\":\"leadership ended\"}\n"));
 }
-END_TEST
 
-START_TEST(log_has_the_level_and_the_format_of_the_options)
+TEST(log_has_the_level_and_the_format_of_the_options)
 {
     capture_start(STDERR_FILENO);
     program_configure_log("warn", "text");
@@ -64,20 +62,4 @@ START_TEST(log_has_the_level_and_the_format_of_the_options)
     ck_assert_ptr_null(strstr(text, "not this"));
     ck_assert_ptr_nonnull(strstr(text, "but this"));
     ck_assert_ptr_null(strchr(text, '{'));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("program");
-    TCase *tcase = tcase_create("program");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_add_test(tcase, help_and_version_end_in_success_and_silence);
-    tcase_add_test(tcase, unusable_options_end_in_2_and_their_error);
-    tcase_add_test(tcase, a_program_that_did_its_work_ends_in_success_and_silence);
-    tcase_add_test(tcase, what_ended_a_program_is_logged);
-    tcase_add_test(tcase, log_has_the_level_and_the_format_of_the_options);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -32,7 +32,9 @@ static const char FULL_STATUS[] =
     "\"metadata\":{\"os\":\"linux\"},\"latestMetrics\":{\"memoryBytes\":1},"
     "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"observedGeneration\":2}";
 
-START_TEST(a_spec_with_every_field_comes_back_as_it_was)
+TEST_GROUP("proplet_api", arena_set_up, arena_tear_down);
+
+TEST(a_spec_with_every_field_comes_back_as_it_was)
 {
     struct proplet proplet = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC));
 
@@ -40,9 +42,8 @@ START_TEST(a_spec_with_every_field_comes_back_as_it_was)
                      FULL_SPEC);
     ck_assert_uint_eq(json_len(parsed(arena, FULL_SPEC)), PROPLET_SPEC.len);
 }
-END_TEST
 
-START_TEST(a_status_with_every_field_comes_back_as_it_was)
+TEST(a_status_with_every_field_comes_back_as_it_was)
 {
     struct proplet proplet = decoded(arena_printf(arena, "{\"status\":%s}", FULL_STATUS));
 
@@ -50,9 +51,8 @@ START_TEST(a_status_with_every_field_comes_back_as_it_was)
                      FULL_STATUS);
     ck_assert_uint_eq(json_len(parsed(arena, FULL_STATUS)), PROPLET_STATUS.len);
 }
-END_TEST
 
-START_TEST(not_being_alive_is_written_too)
+TEST(not_being_alive_is_written_too)
 {
     struct proplet proplet = decoded("{}");
     const cJSON *status = proplet_status_encode(arena, &proplet.status);
@@ -61,9 +61,8 @@ START_TEST(not_being_alive_is_written_too)
     ck_assert(!json_bool(json_get(status, "alive"), true));
     ck_assert_str_eq(json_string(json_get(status, "phase"), ""), "Initializing");
 }
-END_TEST
 
-START_TEST(absent_fields_mean_their_defaults)
+TEST(absent_fields_mean_their_defaults)
 {
     struct proplet_spec spec = decoded("{\"spec\":{\"type\":\"k8s\",\"k8s\":{}}}").spec;
 
@@ -74,9 +73,8 @@ START_TEST(absent_fields_mean_their_defaults)
     ck_assert_int_eq(spec.k8s->log_level, PROPLET_LOG_INFO);
     ck_assert_ptr_null(spec.connection_config->client_id);
 }
-END_TEST
 
-START_TEST(what_is_written_wins_over_the_defaults_also_zero)
+TEST(what_is_written_wins_over_the_defaults_also_zero)
 {
     struct proplet_spec spec = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC)).spec;
 
@@ -87,20 +85,18 @@ START_TEST(what_is_written_wins_over_the_defaults_also_zero)
     ck_assert_int_eq(spec.type, PROPLET_K8S);
     ck_assert_int_eq(spec.k8s->log_level, PROPLET_LOG_WARN);
 }
-END_TEST
 
 static const char *const UNUSABLE_TIMEOUTS[] = { "0s", "-5s", "soon", "" };
 
-START_TEST(an_unusable_timeout_counts_as_absent)
+TEST_EACH(an_unusable_timeout_counts_as_absent, UNUSABLE_TIMEOUTS)
 {
     struct connection_config config = { .mqtt_timeout = UNUSABLE_TIMEOUTS[_i] };
     struct proplet_spec spec = { .connection_config = &config };
 
     ck_assert_int_eq(proplet_mqtt_timeout_ms(&spec), 30000);
 }
-END_TEST
 
-START_TEST(an_error_does_not_repeat_the_key)
+TEST(an_error_does_not_repeat_the_key)
 {
     struct proplet proplet;
     struct error err = { 0 };
@@ -108,23 +104,4 @@ START_TEST(an_error_does_not_repeat_the_key)
 
     ck_assert_int_eq(proplet_decode(arena, parsed(arena, text), &proplet, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, "spec.connectionConfig.clientKey: must be a string");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proplet_api");
-    TCase *tc = tcase_create("proplet_api");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_test(tc, a_spec_with_every_field_comes_back_as_it_was);
-    tcase_add_test(tc, a_status_with_every_field_comes_back_as_it_was);
-    tcase_add_test(tc, not_being_alive_is_written_too);
-    tcase_add_test(tc, absent_fields_mean_their_defaults);
-    tcase_add_test(tc, what_is_written_wins_over_the_defaults_also_zero);
-    tcase_add_loop_test(tc, an_unusable_timeout_counts_as_absent, 0,
-                        (int)ARRAY_LEN(UNUSABLE_TIMEOUTS));
-    tcase_add_test(tc, an_error_does_not_repeat_the_key);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -62,7 +62,7 @@ static const char *const BAD[] = {
     "--1", "+-1", "1i",    "\xc2\xb5", "NaN",   "Infinity",
 };
 
-START_TEST(a_quantity_is_read_as_kubernetes_reads_it)
+TEST_EACH(a_quantity_is_read_as_kubernetes_reads_it, GOOD)
 {
     struct quantity quantity;
 
@@ -72,18 +72,16 @@ START_TEST(a_quantity_is_read_as_kubernetes_reads_it)
                   (long long)quantity.whole);
     ck_assert_msg(quantity.nano == GOOD[_i].nano, "%s: %d", GOOD[_i].text, quantity.nano);
 }
-END_TEST
 
-START_TEST(what_is_no_quantity_is_refused_and_writes_nothing)
+TEST_EACH(what_is_no_quantity_is_refused_and_writes_nothing, BAD)
 {
     struct quantity quantity = { .whole = 42 };
 
     ck_assert_msg(!quantity_parse(BAD[_i], &quantity), "'%s'", BAD[_i]);
     ck_assert_int_eq(quantity.whole, 42);
 }
-END_TEST
 
-START_TEST(a_text_of_more_than_the_longest_is_no_quantity)
+TEST(a_text_of_more_than_the_longest_is_no_quantity)
 {
     char text[QUANTITY_MAX_TEXT + 2];
     struct quantity quantity;
@@ -95,9 +93,8 @@ START_TEST(a_text_of_more_than_the_longest_is_no_quantity)
     text[QUANTITY_MAX_TEXT + 1] = '\0';
     ck_assert(!quantity_parse(text, &quantity));
 }
-END_TEST
 
-START_TEST(json_strings_and_integers_are_quantities)
+TEST(json_strings_and_integers_are_quantities)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const cJSON *values;
@@ -113,19 +110,4 @@ START_TEST(json_strings_and_integers_are_quantities)
         ck_assert_msg(!quantity_of(cJSON_GetArrayItem(values, i), &quantity), "%d", i);
     ck_assert(quantity_of(cJSON_GetArrayItem(values, 8), &quantity) && quantity.whole == INT64_MAX);
     ck_assert(!quantity_of(NULL, &quantity));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("quantity");
-    TCase *tc = tcase_create("quantity");
-
-    tcase_add_loop_test(tc, a_quantity_is_read_as_kubernetes_reads_it, 0, (int)ARRAY_LEN(GOOD));
-    tcase_add_loop_test(tc, what_is_no_quantity_is_refused_and_writes_nothing, 0,
-                        (int)ARRAY_LEN(BAD));
-    tcase_add_test(tc, a_text_of_more_than_the_longest_is_no_quantity);
-    tcase_add_test(tc, json_strings_and_integers_are_quantities);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

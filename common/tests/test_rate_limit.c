@@ -17,21 +17,22 @@ static void tear_down(void)
     rate_limit_destroy(limit);
 }
 
+TEST_GROUP("slots", set_up, tear_down);
+
 static void expect_burst(void)
 {
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(rate_limit_reserve(limit), 0);
 }
 
-START_TEST(a_burst_goes_at_once_and_the_rest_one_interval_apart)
+TEST(a_burst_goes_at_once_and_the_rest_one_interval_apart)
 {
     expect_burst();
     for (uint32_t i = 1; i <= 20; i++)
         ck_assert_uint_eq(rate_limit_reserve(limit), i * 100);
 }
-END_TEST
 
-START_TEST(time_without_requests_gives_back_the_burst_and_no_more)
+TEST(time_without_requests_gives_back_the_burst_and_no_more)
 {
     expect_burst();
     fake_clock_advance(&fake, 100);
@@ -41,9 +42,8 @@ START_TEST(time_without_requests_gives_back_the_burst_and_no_more)
     expect_burst();
     ck_assert_uint_eq(rate_limit_reserve(limit), 100);
 }
-END_TEST
 
-START_TEST(a_wait_has_a_limit)
+TEST(a_wait_has_a_limit)
 {
     struct rate_limit *slow = rate_limit_create(1e-9, 1, &fake.clock);
 
@@ -51,28 +51,12 @@ START_TEST(a_wait_has_a_limit)
     ck_assert_uint_eq(rate_limit_reserve(slow), 3600000);
     rate_limit_destroy(slow);
 }
-END_TEST
 
-START_TEST(a_canceled_limit_lets_nothing_pass)
+TEST(a_canceled_limit_lets_nothing_pass)
 {
     struct error err = { 0 };
 
     ck_assert_int_eq(rate_limit_wait(limit, &err), 0);
     rate_limit_cancel(limit);
     ck_assert_int_eq(rate_limit_wait(limit, &err), -ERROR_CANCELED);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("rate_limit");
-    TCase *tcase = tcase_create("slots");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_burst_goes_at_once_and_the_rest_one_interval_apart);
-    tcase_add_test(tcase, time_without_requests_gives_back_the_burst_and_no_more);
-    tcase_add_test(tcase, a_wait_has_a_limit);
-    tcase_add_test(tcase, a_canceled_limit_lets_nothing_pass);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -163,7 +163,9 @@ static void compare(struct place place, const struct json_struct *table, const c
                   table->len);
 }
 
-START_TEST(schema_and_table_have_the_same_fields_types_and_values)
+TEST_GROUP("schema_agreement", arena_set_up, arena_tear_down);
+
+TEST_EACH(schema_and_table_have_the_same_fields_types_and_values, CRDS)
 {
     const struct crd *crd = &CRDS[_i];
     struct place spec = { arena_printf(arena, "%s.spec", crd->kind->kind), true };
@@ -172,7 +174,6 @@ START_TEST(schema_and_table_have_the_same_fields_types_and_values)
     compare(spec, crd->spec, schema_of(crd, "spec"));
     compare(status, crd->status, schema_of(crd, "status"));
 }
-END_TEST
 
 /* Calls visit for this schema and all schemas within it. */
 typedef void visit_fn(const char *path, const cJSON *schema);
@@ -202,11 +203,10 @@ static void expect_description(const char *path, const cJSON *schema)
     ck_assert_msg(strlen(text) > 4 && str_has_suffix(text, "."), "%s: no description", path);
 }
 
-START_TEST(every_field_has_a_description)
+TEST_EACH(every_field_has_a_description, CRDS)
 {
     walk(CRDS[_i].kind->kind, schema_of(&CRDS[_i], NULL), expect_description);
 }
-END_TEST
 
 #define TEXT(constant) EXPANDED(constant)
 #define EXPANDED(text) #text
@@ -244,7 +244,7 @@ static void expect_default(const char *path, const cJSON *schema)
     ck_abort_msg("%s: a default that the code does not know", path);
 }
 
-START_TEST(the_other_defaults_are_those_of_the_code)
+TEST(the_other_defaults_are_those_of_the_code)
 {
     defaults_seen = 0;
     for (size_t i = 0; i < ARRAY_LEN(CRDS); i++)
@@ -255,7 +255,6 @@ START_TEST(the_other_defaults_are_those_of_the_code)
     ck_assert(str_to_duration_ms("30s", &ms));
     ck_assert_int_eq(ms, PROPLET_DEFAULT_MQTT_TIMEOUT_MS);
 }
-END_TEST
 
 static void expect_bounds(const char *path, const cJSON *schema)
 {
@@ -266,13 +265,12 @@ static void expect_bounds(const char *path, const cJSON *schema)
                   path);
 }
 
-START_TEST(every_number_of_a_spec_is_bounded)
+TEST_EACH(every_number_of_a_spec_is_bounded, CRDS)
 {
     walk(CRDS[_i].kind->kind, schema_of(&CRDS[_i], "spec"), expect_bounds);
 }
-END_TEST
 
-START_TEST(a_crd_is_named_as_the_kind_is)
+TEST_EACH(a_crd_is_named_as_the_kind_is, CRDS)
 {
     const struct kube_kind *kind = CRDS[_i].kind;
     const cJSON *crd = parsed_yaml_file(arena, CRDS[_i].file);
@@ -289,9 +287,8 @@ START_TEST(a_crd_is_named_as_the_kind_is)
     ck_assert(array_has(json_get(names, "categories"), "propeller"));
     ck_assert_ptr_nonnull(json_path(version_of(&CRDS[_i]), "subresources", "status", NULL));
 }
-END_TEST
 
-START_TEST(the_tasks_of_a_job_are_specs_of_tasks)
+TEST(the_tasks_of_a_job_are_specs_of_tasks)
 {
     const cJSON *task = schema_of(&CRDS[0], "spec");
     const cJSON *job = schema_of(&CRDS[2], "spec");
@@ -310,7 +307,6 @@ START_TEST(the_tasks_of_a_job_are_specs_of_tasks)
     ck_assert_uint_eq(found, json_len(json_get(task, "x-kubernetes-validations")));
     ck_assert_uint_eq(found + 1, json_len(rules));
 }
-END_TEST
 
 /* The one rule at the root of a Task that holds this text. */
 static const char *task_rule(const char *needle)
@@ -329,7 +325,7 @@ static const char *task_rule(const char *needle)
     return found;
 }
 
-START_TEST(the_rule_about_phases_is_the_transition_table)
+TEST(the_rule_about_phases_is_the_transition_table)
 {
     const char *rule = task_rule("'skipped': ['skipped']");
 
@@ -347,7 +343,6 @@ START_TEST(the_rule_about_phases_is_the_transition_table)
         buf_release(&row);
     }
 }
-END_TEST
 
 /* Whether the text holds this name of a field, not as the beginning of a longer one. */
 static bool names_field(const char *text, const char *name)
@@ -361,7 +356,7 @@ static bool names_field(const char *text, const char *name)
     return false;
 }
 
-START_TEST(the_rule_about_a_fixed_spec_knows_every_field)
+TEST(the_rule_about_a_fixed_spec_knows_every_field)
 {
     const char *rule = task_rule("self.spec == oldSelf.spec");
 
@@ -374,9 +369,8 @@ START_TEST(the_rule_about_a_fixed_spec_knows_every_field)
         ck_assert_msg(names_field(rule, arena_printf(arena, "oldSelf.spec.?%s", name)), "%s", name);
     }
 }
-END_TEST
 
-START_TEST(conditions_have_one_schema_and_one_key)
+TEST_EACH(conditions_have_one_schema_and_one_key, CRDS)
 {
     const cJSON *tasks = json_path(schema_of(&CRDS[0], "status"), "properties", "conditions", NULL);
     const cJSON *list = json_path(schema_of(&CRDS[_i], "status"), "properties", "conditions", NULL);
@@ -389,9 +383,8 @@ START_TEST(conditions_have_one_schema_and_one_key)
     ck_assert(json_len(required) == 2 && array_has(required, "type") &&
               array_has(required, "status"));
 }
-END_TEST
 
-START_TEST(module_begins_as_webassembly_does)
+TEST(module_begins_as_webassembly_does)
 {
     static const char PATTERN[] = "^AGFzb[A-Za-z0-9+/]+={0,2}$"; /* base64 of "\\0asm" */
     const cJSON *job = json_path(schema_of(&CRDS[2], "spec"), "properties", "tasks", "items", NULL);
@@ -401,9 +394,8 @@ START_TEST(module_begins_as_webassembly_does)
         ck_assert_str_eq(
             json_string(json_path(SPECS[i], "properties", "file", "pattern", NULL), ""), PATTERN);
 }
-END_TEST
 
-START_TEST(samples_fit_the_tables)
+TEST_EACH(samples_fit_the_tables, CRDS)
 {
     static const char *const SAMPLES[] = {
         "config/samples/task-addition.yaml", "config/samples/proplet-external.yaml",
@@ -419,27 +411,4 @@ START_TEST(samples_fit_the_tables)
     ck_assert_str_eq(json_string(json_get(sample, "apiVersion"), ""), API_VERSION);
     int r = json_decode(arena, table, json_get(sample, "spec"), spec, &err);
     ck_assert_msg(r == 0, "%s", err.message);
-}
-END_TEST
-
-int main(void)
-{
-    static const int COUNT = (int)ARRAY_LEN(CRDS);
-    Suite *suite = suite_create("schema_agreement");
-    TCase *tc = tcase_create("schema_agreement");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, schema_and_table_have_the_same_fields_types_and_values, 0, COUNT);
-    tcase_add_loop_test(tc, every_field_has_a_description, 0, COUNT);
-    tcase_add_test(tc, the_other_defaults_are_those_of_the_code);
-    tcase_add_loop_test(tc, every_number_of_a_spec_is_bounded, 0, COUNT);
-    tcase_add_loop_test(tc, a_crd_is_named_as_the_kind_is, 0, COUNT);
-    tcase_add_test(tc, the_tasks_of_a_job_are_specs_of_tasks);
-    tcase_add_test(tc, the_rule_about_phases_is_the_transition_table);
-    tcase_add_test(tc, the_rule_about_a_fixed_spec_knows_every_field);
-    tcase_add_loop_test(tc, conditions_have_one_schema_and_one_key, 0, COUNT);
-    tcase_add_test(tc, module_begins_as_webassembly_does);
-    tcase_add_loop_test(tc, samples_fit_the_tables, 0, COUNT);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

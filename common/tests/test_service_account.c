@@ -89,6 +89,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("tokens", setup, teardown);
+
 static void expect_token(const char *expected)
 {
     char *token = NULL;
@@ -108,7 +110,7 @@ static int no_token(void)
     return r;
 }
 
-START_TEST(a_token_is_asked_for_once_and_kept)
+TEST(a_token_is_asked_for_once_and_kept)
 {
     expect_token("token-1");
     expect_token("token-1");
@@ -119,9 +121,8 @@ START_TEST(a_token_is_asked_for_once_and_kept)
     ck_assert_str_eq(json_string(json_get(body, "kind"), ""), "TokenRequest");
     ck_assert_int_eq(json_int(json_path(body, "spec", "expirationSeconds", NULL), 0), 3600);
 }
-END_TEST
 
-START_TEST(it_is_renewed_before_it_expires_and_not_long_before)
+TEST(it_is_renewed_before_it_expires_and_not_long_before)
 {
     expect_token("token-1");
     fake_clock_advance(&now, INT64_C(3600) * 10 * TOKEN_RENEW_LOW_PERCENT - 1);
@@ -132,9 +133,8 @@ START_TEST(it_is_renewed_before_it_expires_and_not_long_before)
     expect_token("token-2");
     ck_assert_uint_eq(requests, 2);
 }
-END_TEST
 
-START_TEST(while_it_cannot_be_renewed_the_old_one_is_used_to_its_end)
+TEST(while_it_cannot_be_renewed_the_old_one_is_used_to_its_end)
 {
     expect_token("token-1");
     status = 500;
@@ -149,9 +149,8 @@ START_TEST(while_it_cannot_be_renewed_the_old_one_is_used_to_its_end)
     fake_clock_advance(&now, TOKEN_BACKOFF_MAX_MS);
     expect_token("token-4");
 }
-END_TEST
 
-START_TEST(a_refused_token_is_replaced_at_once)
+TEST(a_refused_token_is_replaced_at_once)
 {
     expect_token("token-1");
     fake_clock_advance(&now, TOKEN_FRESH_MS);
@@ -162,9 +161,8 @@ START_TEST(a_refused_token_is_replaced_at_once)
     expect_token("token-2");
     ck_assert_uint_eq(requests, 2);
 }
-END_TEST
 
-START_TEST(what_is_missing_is_unavailable_for_a_while_and_never_refused_for_good)
+TEST(what_is_missing_is_unavailable_for_a_while_and_never_refused_for_good)
 {
     status = 403;
     plain_reply =
@@ -178,9 +176,8 @@ START_TEST(what_is_missing_is_unavailable_for_a_while_and_never_refused_for_good
     ck_assert_int_eq(no_token(), -ERROR_UNAVAILABLE);
     ck_assert_uint_eq(requests, 1); /* nobody is asked during the back-off */
 }
-END_TEST
 
-START_TEST(replies_without_a_token_are_errors_that_quote_nothing)
+TEST_TIMES(replies_without_a_token_are_errors_that_quote_nothing, 6)
 {
     static const char *const REPLIES[] = {
         "",
@@ -195,9 +192,8 @@ START_TEST(replies_without_a_token_are_errors_that_quote_nothing)
     ck_assert_int_eq(no_token(), -ERROR_UNAVAILABLE);
     ck_assert_ptr_null(strstr(err.message, "secret"));
 }
-END_TEST
 
-START_TEST(not_being_allowed_to_write_is_no_failure_of_the_token)
+TEST(not_being_allowed_to_write_is_no_failure_of_the_token)
 {
     may_write = false;
     ck_assert_int_eq(no_token(), -ERROR_CANCELED);
@@ -209,7 +205,6 @@ START_TEST(not_being_allowed_to_write_is_no_failure_of_the_token)
     fake_clock_advance(&now, INT64_C(3600) * 900);
     expect_token("token-1");
 }
-END_TEST
 
 static void *get_in_thread(void *ctx)
 {
@@ -220,7 +215,7 @@ static void *get_in_thread(void *ctx)
     return NULL;
 }
 
-START_TEST(of_many_that_need_one_at_the_same_time_one_asks)
+TEST(of_many_that_need_one_at_the_same_time_one_asks)
 {
     pthread_t threads[THREADS];
     char *got[THREADS] = { NULL };
@@ -242,9 +237,8 @@ START_TEST(of_many_that_need_one_at_the_same_time_one_asks)
     }
     ck_assert_uint_eq(requests, 1);
 }
-END_TEST
 
-START_TEST(nobody_waits_for_the_renewal_of_a_token_that_is_still_good)
+TEST(nobody_waits_for_the_renewal_of_a_token_that_is_still_good)
 {
     pthread_t thread;
     char *got = NULL;
@@ -266,24 +260,4 @@ START_TEST(nobody_waits_for_the_renewal_of_a_token_that_is_still_good)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_str_eq(got, "token-2");
     free(got);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("service_account");
-    TCase *c = tcase_create("tokens");
-
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, a_token_is_asked_for_once_and_kept);
-    tcase_add_test(c, it_is_renewed_before_it_expires_and_not_long_before);
-    tcase_add_test(c, while_it_cannot_be_renewed_the_old_one_is_used_to_its_end);
-    tcase_add_test(c, a_refused_token_is_replaced_at_once);
-    tcase_add_test(c, what_is_missing_is_unavailable_for_a_while_and_never_refused_for_good);
-    tcase_add_loop_test(c, replies_without_a_token_are_errors_that_quote_nothing, 0, 6);
-    tcase_add_test(c, not_being_allowed_to_write_is_no_failure_of_the_token);
-    tcase_add_test(c, of_many_that_need_one_at_the_same_time_one_asks);
-    tcase_add_test(c, nobody_waits_for_the_renewal_of_a_token_that_is_still_good);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -88,7 +88,9 @@ static const struct {
     { 502, "", "HTTP 502" },
 };
 
-START_TEST(a_log_has_nothing_of_what_was_sent)
+TEST_GROUP("status", json_init, NULL);
+
+TEST_EACH(a_log_has_nothing_of_what_was_sent, LOGGED)
 {
     struct error err = { 0 };
 
@@ -96,9 +98,8 @@ START_TEST(a_log_has_nothing_of_what_was_sent)
                                  strlen(LOGGED[_i].body));
     ck_assert_str_eq(ERROR_TEXT(&err), LOGGED[_i].logged);
 }
-END_TEST
 
-START_TEST(a_refusal_becomes_the_error_that_it_means)
+TEST_EACH(a_refusal_becomes_the_error_that_it_means, REFUSALS)
 {
     const struct refusal *refusal = &REFUSALS[_i];
     struct error err = { 0 };
@@ -110,9 +111,8 @@ START_TEST(a_refusal_becomes_the_error_that_it_means)
     ck_assert_uint_eq(err.retry_after_ms, refusal->retry_after_ms);
     ck_assert_str_eq(err.message, refusal->message);
 }
-END_TEST
 
-START_TEST(a_refusal_without_a_body_or_a_place_for_it_is_fine)
+TEST(a_refusal_without_a_body_or_a_place_for_it_is_fine)
 {
     struct error err = { 0 };
 
@@ -120,9 +120,8 @@ START_TEST(a_refusal_without_a_body_or_a_place_for_it_is_fine)
     ck_assert_str_eq(err.message, "HTTP 503");
     ck_assert_int_eq(kube_status_error(NULL, 410, NULL), -ERROR_GONE);
 }
-END_TEST
 
-START_TEST(a_long_page_of_plain_text_is_not_quoted)
+TEST(a_long_page_of_plain_text_is_not_quoted)
 {
     struct error err = { 0 };
     char page[200];
@@ -130,19 +129,4 @@ START_TEST(a_long_page_of_plain_text_is_not_quoted)
     memset(page, 'x', sizeof(page));
     ck_assert_int_eq(kube_status_error_text(&err, 500, page, sizeof(page)), -ERROR_INTERNAL);
     ck_assert_str_eq(err.message, "HTTP 500");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("status");
-    TCase *tcase = tcase_create("status");
-
-    json_init();
-    tcase_add_loop_test(tcase, a_log_has_nothing_of_what_was_sent, 0, ARRAY_LEN(LOGGED));
-    tcase_add_loop_test(tcase, a_refusal_becomes_the_error_that_it_means, 0, ARRAY_LEN(REFUSALS));
-    tcase_add_test(tcase, a_refusal_without_a_body_or_a_place_for_it_is_fine);
-    tcase_add_test(tcase, a_long_page_of_plain_text_is_not_quoted);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

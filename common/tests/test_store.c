@@ -12,7 +12,7 @@ static const char *held(struct store *store, int name)
     return version;
 }
 
-START_TEST(an_object_is_replaced_only_by_a_newer_one)
+TEST(an_object_is_replaced_only_by_a_newer_one)
 {
     struct store *store = make_store();
     struct kube_object *first = make_version(1, 9);
@@ -34,9 +34,8 @@ START_TEST(an_object_is_replaced_only_by_a_newer_one)
     kube_object_unref(second);
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(what_a_reader_holds_stays_when_the_store_goes_on)
+TEST(what_a_reader_holds_stays_when_the_store_goes_on)
 {
     struct store *store = make_store();
     struct kube_name key = name_of(1);
@@ -54,9 +53,8 @@ START_TEST(what_a_reader_holds_stays_when_the_store_goes_on)
     kube_object_unref(object);
     arena_destroy(arena);
 }
-END_TEST
 
-START_TEST(a_deleted_object_does_not_come_back_through_a_late_put)
+TEST(a_deleted_object_does_not_come_back_through_a_late_put)
 {
     struct store *store = make_store();
     struct kube_name key = name_of(1);
@@ -76,9 +74,8 @@ START_TEST(a_deleted_object_does_not_come_back_through_a_late_put)
     ck_assert(put_version(store, 2, 21));
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(the_seen_version_never_goes_back)
+TEST(the_seen_version_never_goes_back)
 {
     struct store *store = make_store();
 
@@ -88,9 +85,8 @@ START_TEST(the_seen_version_never_goes_back)
     ck_assert(put_version(store, 1, 101));
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(a_removal_older_than_the_object_does_nothing)
+TEST(a_removal_older_than_the_object_does_nothing)
 {
     struct store *store = make_store();
     struct kube_name key = name_of(1);
@@ -104,7 +100,6 @@ START_TEST(a_removal_older_than_the_object_does_nothing)
     kube_object_unref(old);
     store_destroy(store);
 }
-END_TEST
 
 static int gone_count;
 static char gone_names[100];
@@ -118,7 +113,7 @@ static void count_gone(void *ctx, struct kube_object *old)
     ck_assert(str_copy(gone_names, sizeof(gone_names), old->name.name));
 }
 
-START_TEST(a_set_removes_what_it_lacks_and_keeps_what_is_newer)
+TEST(a_set_removes_what_it_lacks_and_keeps_what_is_newer)
 {
     struct store *store = make_store();
 
@@ -142,9 +137,8 @@ START_TEST(a_set_removes_what_it_lacks_and_keeps_what_is_newer)
     ck_assert_str_eq(held(store, 6), "40");
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(a_set_that_starts_over_forgets_what_was_added_before)
+TEST(a_set_that_starts_over_forgets_what_was_added_before)
 {
     struct store *store = make_store();
 
@@ -158,9 +152,8 @@ START_TEST(a_set_that_starts_over_forgets_what_was_added_before)
     ck_assert_str_eq(held(store, 2), "6");
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(a_set_knows_no_deleted_objects)
+TEST(a_set_knows_no_deleted_objects)
 {
     struct store *store = make_store();
 
@@ -171,9 +164,8 @@ START_TEST(a_set_knows_no_deleted_objects)
     ck_assert_str_eq(held(store, 1), "5");
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(has_seen_is_true_once_the_object_or_the_stream_is_there)
+TEST(has_seen_is_true_once_the_object_or_the_stream_is_there)
 {
     struct store *store = make_store();
 
@@ -193,7 +185,6 @@ START_TEST(has_seen_is_true_once_the_object_or_the_stream_is_there)
     ck_assert(store_has_seen(store, NULL, "u2-0", "9"));
     store_destroy(store);
 }
-END_TEST
 
 static struct store *make_split_store(void)
 {
@@ -204,7 +195,7 @@ static struct store *make_split_store(void)
     return store;
 }
 
-START_TEST(what_one_part_was_told_says_nothing_of_another)
+TEST(what_one_part_was_told_says_nothing_of_another)
 {
     struct store *store = make_split_store();
     struct kube_name key = name_of(2);
@@ -221,9 +212,8 @@ START_TEST(what_one_part_was_told_says_nothing_of_another)
     ck_assert(store_has_seen(store, "odd", "u1-0", "50"));
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(a_set_of_one_part_removes_nothing_of_another)
+TEST(a_set_of_one_part_removes_nothing_of_another)
 {
     struct store *store = make_split_store();
 
@@ -244,9 +234,8 @@ START_TEST(a_set_of_one_part_removes_nothing_of_another)
     ck_assert_uint_eq(store_count(store, NULL, NULL), 2);
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(an_object_of_a_namespace_without_a_part_is_not_kept)
+TEST(an_object_of_a_namespace_without_a_part_is_not_kept)
 {
     static const char *const NAMESPACES[] = { "even" };
     struct store *store = make_store();
@@ -260,9 +249,8 @@ START_TEST(an_object_of_a_namespace_without_a_part_is_not_kept)
     ck_assert(put_version(store, 2, 5));
     store_destroy(store);
 }
-END_TEST
 
-START_TEST(a_uid_leads_to_the_name_it_has_now)
+TEST(a_uid_leads_to_the_name_it_has_now)
 {
     struct store *store = make_store();
     struct kube_name expected = name_of(1);
@@ -279,28 +267,4 @@ START_TEST(a_uid_leads_to_the_name_it_has_now)
     ck_assert(store_name_of_uid(store, "u1-1", &found));
     kube_object_unref(again);
     store_destroy(store);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("store");
-    TCase *tcase = tcase_create("store");
-
-    tcase_add_test(tcase, an_object_is_replaced_only_by_a_newer_one);
-    tcase_add_test(tcase, what_a_reader_holds_stays_when_the_store_goes_on);
-    tcase_add_test(tcase, a_deleted_object_does_not_come_back_through_a_late_put);
-    tcase_add_test(tcase, the_seen_version_never_goes_back);
-    tcase_add_test(tcase, a_removal_older_than_the_object_does_nothing);
-    tcase_add_test(tcase, a_set_removes_what_it_lacks_and_keeps_what_is_newer);
-    tcase_add_test(tcase, a_set_that_starts_over_forgets_what_was_added_before);
-    tcase_add_test(tcase, a_set_knows_no_deleted_objects);
-    tcase_add_test(tcase, has_seen_is_true_once_the_object_or_the_stream_is_there);
-    tcase_add_test(tcase, what_one_part_was_told_says_nothing_of_another);
-    tcase_add_test(tcase, a_set_of_one_part_removes_nothing_of_another);
-    tcase_add_test(tcase, an_object_of_a_namespace_without_a_part_is_not_kept);
-    tcase_add_test(tcase, a_uid_leads_to_the_name_it_has_now);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -196,7 +196,7 @@ static void begin_set(struct store *store, struct model *model)
     }
 }
 
-START_TEST(the_store_and_its_indexes_agree_with_a_naive_model)
+TEST_TIMES(the_store_and_its_indexes_agree_with_a_naive_model, 16)
 {
     struct store *store = make_store();
     struct model model = { .split = _i % 2 };
@@ -227,7 +227,6 @@ START_TEST(the_store_and_its_indexes_agree_with_a_naive_model)
     }
     store_destroy(store);
 }
-END_TEST
 
 /* --- threads --- */
 
@@ -297,7 +296,7 @@ static void *watch(void *ctx)
     return NULL;
 }
 
-START_TEST(threads_see_versions_go_forward_only)
+TEST(threads_see_versions_go_forward_only)
 {
     struct store *store = make_store();
     pthread_t readers[2], writers[2];
@@ -312,18 +311,4 @@ START_TEST(threads_see_versions_go_forward_only)
     for (size_t i = 0; i < ARRAY_LEN(readers); i++)
         pthread_join(readers[i], NULL);
     store_destroy(store);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("store_model");
-    TCase *tcase = tcase_create("store");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, the_store_and_its_indexes_agree_with_a_naive_model, 0, 16);
-    tcase_add_test(tcase, threads_see_versions_go_forward_only);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

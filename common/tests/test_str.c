@@ -4,7 +4,7 @@
 #include "common/base/str.h"
 #include "common/tests/suite.h"
 
-START_TEST(small_questions)
+TEST(small_questions)
 {
     ck_assert(str_equal("a", "a") && str_equal(NULL, NULL));
     ck_assert(!str_equal("a", "A") && !str_equal("a", NULL) && !str_equal(NULL, ""));
@@ -14,7 +14,6 @@ START_TEST(small_questions)
     ck_assert(!str_has_suffix("bc", "abc") && !str_has_suffix("abc", "b"));
     ck_assert(str_is_empty(NULL) && str_is_empty("") && !str_is_empty(" "));
 }
-END_TEST
 
 #define NONE INT64_C(-4242)
 
@@ -45,14 +44,13 @@ static const struct {
     { "\xd9\xa1", NONE },
 };
 
-START_TEST(an_integer_is_the_whole_string_or_nothing)
+TEST_EACH(an_integer_is_the_whole_string_or_nothing, INTEGERS)
 {
     int64_t value = NONE;
 
     ck_assert_int_eq(str_to_int64(INTEGERS[_i].text, &value), INTEGERS[_i].value != NONE);
     ck_assert_int_eq(value, INTEGERS[_i].value);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -65,7 +63,7 @@ static const struct {
     { "1.2.3", NAN }, { "--1", NAN },   { "1e5.5", NAN },  { "1-2", NAN },
 };
 
-START_TEST(a_double_is_the_whole_string_and_finite_or_nothing)
+TEST_EACH(a_double_is_the_whole_string_and_finite_or_nothing, DOUBLES)
 {
     double value = 77;
 
@@ -77,9 +75,8 @@ START_TEST(a_double_is_the_whole_string_and_finite_or_nothing)
         ck_assert_double_eq(value, DOUBLES[_i].value);
     }
 }
-END_TEST
 
-START_TEST(a_bool_has_four_spellings)
+TEST(a_bool_has_four_spellings)
 {
     static const char *const OTHERS[] = { "", "True", "yes", "on", "10", " 1", "2", "truee" };
     bool value = false;
@@ -94,7 +91,6 @@ START_TEST(a_bool_has_four_spellings)
         ck_assert_int_eq(value, i % 2);
     }
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -146,14 +142,13 @@ static const struct {
     { "1s-1s", NONE },
 };
 
-START_TEST(durations_are_those_of_go_rounded_up)
+TEST_EACH(durations_are_those_of_go_rounded_up, DURATIONS)
 {
     int64_t ms = NONE;
 
     ck_assert_int_eq(str_to_duration_ms(DURATIONS[_i].text, &ms), DURATIONS[_i].ms != NONE);
     ck_assert_int_eq(ms, DURATIONS[_i].ms);
 }
-END_TEST
 
 static const struct {
     const char *bytes;
@@ -189,13 +184,12 @@ static const struct {
     { "\xf0\x9f\x98(", false },
 };
 
-START_TEST(utf8_is_that_of_rfc_3629)
+TEST_EACH(utf8_is_that_of_rfc_3629, UTF8)
 {
     ck_assert_int_eq(str_is_utf8(UTF8[_i].bytes, strlen(UTF8[_i].bytes)), UTF8[_i].valid);
 }
-END_TEST
 
-START_TEST(a_cut_never_splits_a_character)
+TEST(a_cut_never_splits_a_character)
 {
     static const char TEXT[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1 2 3 4 1 bytes */
     static const size_t CUTS[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11, 11 };
@@ -205,16 +199,14 @@ START_TEST(a_cut_never_splits_a_character)
     /* no UTF-8: something is cut, and it ends */
     ck_assert_uint_eq(str_utf8_cut("\x80\x80\x80\x80\x80\x80\x80\x80", 8, 6), 6);
 }
-END_TEST
 
-START_TEST(a_character_is_measured_within_the_bytes_given)
+TEST(a_character_is_measured_within_the_bytes_given)
 {
     ck_assert_uint_eq(str_utf8_char("a", 1), 1);
     ck_assert_uint_eq(str_utf8_char("\xe2\x82\xac", 3), 3);
     ck_assert_uint_eq(str_utf8_char("\xe2\x82\xac", 2), 0);
     ck_assert_uint_eq(str_utf8_char("", 0), 0);
 }
-END_TEST
 
 #define TEN "0123456789"
 #define SIXTY_THREE TEN TEN TEN TEN TEN TEN "abc"
@@ -249,14 +241,13 @@ static const struct {
     { "\xc3\xa4", false, false },
 };
 
-START_TEST(names_are_checked_as_the_api_server_does)
+TEST_EACH(names_are_checked_as_the_api_server_does, NAMES)
 {
     ck_assert_int_eq(str_is_dns_label(NAMES[_i].name), NAMES[_i].label);
     ck_assert_int_eq(str_is_dns_subdomain(NAMES[_i].name), NAMES[_i].subdomain);
 }
-END_TEST
 
-START_TEST(a_copy_fits_or_is_empty)
+TEST(a_copy_fits_or_is_empty)
 {
     char array[4] = "xyz";
 
@@ -266,25 +257,4 @@ START_TEST(a_copy_fits_or_is_empty)
     ck_assert_str_eq(array, "");
     ck_assert(str_copy(array, sizeof(array), ""));
     ck_assert(!str_copy(array, 0, ""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("str");
-    TCase *tcase = tcase_create("str");
-
-    tcase_add_test(tcase, small_questions);
-    tcase_add_loop_test(tcase, an_integer_is_the_whole_string_or_nothing, 0, ARRAY_LEN(INTEGERS));
-    tcase_add_loop_test(tcase, a_double_is_the_whole_string_and_finite_or_nothing, 0,
-                        ARRAY_LEN(DOUBLES));
-    tcase_add_test(tcase, a_bool_has_four_spellings);
-    tcase_add_loop_test(tcase, durations_are_those_of_go_rounded_up, 0, ARRAY_LEN(DURATIONS));
-    tcase_add_loop_test(tcase, utf8_is_that_of_rfc_3629, 0, ARRAY_LEN(UTF8));
-    tcase_add_test(tcase, a_cut_never_splits_a_character);
-    tcase_add_test(tcase, a_character_is_measured_within_the_bytes_given);
-    tcase_add_loop_test(tcase, names_are_checked_as_the_api_server_does, 0, ARRAY_LEN(NAMES));
-    tcase_add_test(tcase, a_copy_fits_or_is_empty);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -51,31 +51,30 @@ static const char FULL_STATUS[] =
     "\"results\":[1.50],\"error\":\"e\",\"resultBytes\":1,\"omitted\":true,\"restarts\":2}],"
     "\"lostAttempts\":[{\"proplet\":\"p\",\"id\":\"uid.1\"}]}";
 
-START_TEST(a_spec_with_every_field_comes_back_as_it_was)
+TEST_GROUP("task_api", arena_set_up, arena_tear_down);
+
+TEST(a_spec_with_every_field_comes_back_as_it_was)
 {
     struct task task = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC));
 
     ck_assert_str_eq(json_text(arena, json_encode(arena, &TASK_SPEC, &task.spec), NULL), FULL_SPEC);
 }
-END_TEST
 
-START_TEST(a_status_with_every_field_comes_back_as_it_was)
+TEST(a_status_with_every_field_comes_back_as_it_was)
 {
     struct task task = decoded(arena_printf(arena, "{\"status\":%s}", FULL_STATUS));
 
     ck_assert_str_eq(json_text(arena, task_status_encode(arena, &task.status), NULL), FULL_STATUS);
 }
-END_TEST
 
 /* Every field of FULL_SPEC differs from what a spec without it would say. */
-START_TEST(the_full_samples_hold_every_field_of_the_tables)
+TEST(the_full_samples_hold_every_field_of_the_tables)
 {
     ck_assert_uint_eq(json_len(parsed(arena, FULL_SPEC)), TASK_SPEC.len);
     ck_assert_uint_eq(json_len(parsed(arena, FULL_STATUS)), TASK_STATUS.len);
 }
-END_TEST
 
-START_TEST(members_are_where_their_names_say)
+TEST(members_are_where_their_names_say)
 {
     struct task task =
         decoded(arena_printf(arena, "{\"spec\":%s,\"status\":%s}", FULL_SPEC, FULL_STATUS));
@@ -95,9 +94,8 @@ START_TEST(members_are_where_their_names_say)
     ck_assert_int_eq(task.status.targets->total, 3);
     ck_assert_int_eq(task.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(a_result_of_null_is_a_result)
+TEST(a_result_of_null_is_a_result)
 {
     struct task task = decoded("{\"status\":{\"phase\":\"completed\",\"results\":null}}");
 
@@ -107,9 +105,8 @@ START_TEST(a_result_of_null_is_a_result)
     ck_assert_str_eq(json_text(arena, json_get(status, "results"), NULL), "null");
     ck_assert_ptr_null(decoded("{\"status\":{}}").status.results);
 }
-END_TEST
 
-START_TEST(an_object_without_spec_and_status_is_a_pending_task)
+TEST(an_object_without_spec_and_status_is_a_pending_task)
 {
     struct task task = decoded("{\"metadata\":{\"name\":\"x\"}}");
 
@@ -119,7 +116,6 @@ START_TEST(an_object_without_spec_and_status_is_a_pending_task)
                      "{\"phase\":\"pending\",\"observedGeneration\":0,\"attempt\":0,"
                      "\"failures\":0,\"run\":0}");
 }
-END_TEST
 
 static const struct {
     const char *object;
@@ -149,15 +145,14 @@ static const struct {
     { "\"phase\":\"running\",\"assignedProplet\":\"p\",\"attempt\":4", 4 },
 };
 
-START_TEST(what_an_operator_began_that_counts_no_attempts_is_the_first_one)
+TEST_EACH(what_an_operator_began_that_counts_no_attempts_is_the_first_one, UNCOUNTED)
 {
     struct task task = decoded(arena_printf(arena, "{\"status\":{%s}}", UNCOUNTED[_i].status));
 
     ck_assert_int_eq(task.status.attempt, UNCOUNTED[_i].attempt);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_named_and_nothing_is_written)
+TEST_EACH(what_does_not_fit_is_named_and_nothing_is_written, WRONG)
 {
     struct task task = { .spec = { .name = "before" } };
     struct error err = { 0 };
@@ -168,7 +163,6 @@ START_TEST(what_does_not_fit_is_named_and_nothing_is_written)
                   err.message);
     ck_assert_str_eq(task.spec.name, "before");
 }
-END_TEST
 
 /* The table of the API's documentation, written once more. */
 static const char *const NEXT[TASK_PHASES] = {
@@ -181,7 +175,7 @@ static const char *const NEXT[TASK_PHASES] = {
     [TASK_SKIPPED] = "",
 };
 
-START_TEST(a_phase_may_become_what_the_table_says_and_nothing_else)
+TEST_TIMES(a_phase_may_become_what_the_table_says_and_nothing_else, TASK_PHASES)
 {
     for (enum task_phase to = TASK_PENDING; to < TASK_PHASES; to++) {
         bool listed = strstr(NEXT[_i], TASK_PHASE_NAMES[to]) != NULL;
@@ -190,9 +184,8 @@ START_TEST(a_phase_may_become_what_the_table_says_and_nothing_else)
                       "%s to %s", TASK_PHASE_NAMES[_i], TASK_PHASE_NAMES[to]);
     }
 }
-END_TEST
 
-START_TEST(only_completed_failed_and_skipped_are_final)
+TEST(only_completed_failed_and_skipped_are_final)
 {
     ck_assert(task_is_final(TASK_COMPLETED));
     ck_assert(task_is_final(TASK_FAILED));
@@ -202,9 +195,8 @@ START_TEST(only_completed_failed_and_skipped_are_final)
     ck_assert(!task_is_final(TASK_RUNNING));
     ck_assert(!task_is_final(TASK_INTERRUPTED));
 }
-END_TEST
 
-START_TEST(absent_fields_mean_their_defaults)
+TEST(absent_fields_mean_their_defaults)
 {
     struct task_spec spec = decoded("{\"spec\":{\"name\":\"n\",\"functionName\":\"\"}}").spec;
 
@@ -223,9 +215,8 @@ START_TEST(absent_fields_mean_their_defaults)
     ck_assert_int_eq(spec.restart_policy, RESTART_UNSET);
     ck_assert_int_eq(spec.mode, TASK_MODE_UNSET);
 }
-END_TEST
 
-START_TEST(what_is_written_wins_over_the_defaults_also_zero)
+TEST(what_is_written_wins_over_the_defaults_also_zero)
 {
     struct task_spec spec = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC)).spec;
 
@@ -239,9 +230,8 @@ START_TEST(what_is_written_wins_over_the_defaults_also_zero)
     ck_assert_int_eq(task_lost_policy(&spec), LOST_FAIL);
     ck_assert_str_eq(task_pinned_proplet(&spec), "p");
 }
-END_TEST
 
-START_TEST(a_task_pinned_to_a_proplet_waits_for_it)
+TEST(a_task_pinned_to_a_proplet_waits_for_it)
 {
     const char *pinned = "{\"spec\":{\"propletSelector\":{\"propletId\":\"p\"}}}";
     const char *empty = "{\"spec\":{\"propletSelector\":{\"propletId\":\"\"}}}";
@@ -251,7 +241,6 @@ START_TEST(a_task_pinned_to_a_proplet_waits_for_it)
     spec = decoded(empty).spec;
     ck_assert_int_eq(task_lost_policy(&spec), LOST_RESCHEDULE);
 }
-END_TEST
 
 static const struct {
     const char *interval;
@@ -259,39 +248,10 @@ static const struct {
 } INTERVALS[] = { { NULL, 10000 }, { "5s", 5000 },   { "1m30s", 90000 }, { "1500ms", 1500 },
                   { "0s", 1000 },  { "10ms", 1000 }, { "soon", 10000 } };
 
-START_TEST(a_monitoring_interval_is_at_least_a_second)
+TEST_EACH(a_monitoring_interval_is_at_least_a_second, INTERVALS)
 {
     struct monitoring_profile profile = { .interval = INTERVALS[_i].interval };
 
     ck_assert_int_eq(task_monitoring_interval_ms(&profile), INTERVALS[_i].ms);
     ck_assert_int_eq(task_monitoring_interval_ms(NULL), 10000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_api");
-    TCase *tc = tcase_create("task_api");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_test(tc, a_spec_with_every_field_comes_back_as_it_was);
-    tcase_add_test(tc, a_status_with_every_field_comes_back_as_it_was);
-    tcase_add_test(tc, the_full_samples_hold_every_field_of_the_tables);
-    tcase_add_test(tc, members_are_where_their_names_say);
-    tcase_add_test(tc, a_result_of_null_is_a_result);
-    tcase_add_test(tc, an_object_without_spec_and_status_is_a_pending_task);
-    tcase_add_loop_test(tc, what_an_operator_began_that_counts_no_attempts_is_the_first_one, 0,
-                        ARRAY_LEN(UNCOUNTED));
-    tcase_add_loop_test(tc, what_does_not_fit_is_named_and_nothing_is_written, 0,
-                        (int)ARRAY_LEN(WRONG));
-    tcase_add_loop_test(tc, a_phase_may_become_what_the_table_says_and_nothing_else, 0,
-                        TASK_PHASES);
-    tcase_add_test(tc, only_completed_failed_and_skipped_are_final);
-    tcase_add_test(tc, absent_fields_mean_their_defaults);
-    tcase_add_test(tc, what_is_written_wins_over_the_defaults_also_zero);
-    tcase_add_test(tc, a_task_pinned_to_a_proplet_waits_for_it);
-    tcase_add_loop_test(tc, a_monitoring_interval_is_at_least_a_second, 0,
-                        (int)ARRAY_LEN(INTERVALS));
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

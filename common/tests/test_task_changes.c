@@ -61,7 +61,9 @@ static const struct {
     { "{\"broadcastQuorum\":1}", false },
 };
 
-START_TEST(a_running_task_keeps_its_spec_but_for_four_fields)
+TEST_GROUP("task_changes", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_running_task_keeps_its_spec_but_for_four_fields, CHANGES)
 {
     static const char *const FIXED[] = { "scheduled", "running" };
     static const char *const OPEN[] = { "pending", "completed", "failed", "interrupted",
@@ -87,18 +89,16 @@ START_TEST(a_running_task_keeps_its_spec_but_for_four_fields)
         ck_assert_str_eq(errors_of(arena, "task", task_in(OPEN[i], patch), task_in(OPEN[i], "{}")),
                          "");
 }
-END_TEST
 
-START_TEST(the_table_of_changes_has_every_field)
+TEST(the_table_of_changes_has_every_field)
 {
     ck_assert_uint_eq(ARRAY_LEN(CHANGES), TASK_SPEC.len);
     for (size_t i = 0; i < TASK_SPEC.len; i++)
         ck_assert_str_eq(json_first(parsed(arena, CHANGES[i].patch))->string,
                          TASK_SPEC.fields[i].name);
 }
-END_TEST
 
-START_TEST(the_same_numbers_written_otherwise_are_no_change)
+TEST(the_same_numbers_written_otherwise_are_no_change)
 {
     ck_assert_str_eq(
         errors_of(arena, "task",
@@ -107,7 +107,6 @@ START_TEST(the_same_numbers_written_otherwise_are_no_change)
                   task_in("running", "{\"inputs\":[1,10],\"env\":{\"A\":\"\",\"B\":\"\"}}")),
         "");
 }
-END_TEST
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
@@ -119,7 +118,7 @@ static const cJSON *task_with_phase(const char *phase)
     return object_with(arena, "task/status", status);
 }
 
-START_TEST(a_phase_changes_as_the_table_says)
+TEST_TIMES(a_phase_changes_as_the_table_says, TASK_PHASES)
 {
     enum task_phase from = (enum task_phase)_i;
 
@@ -136,9 +135,8 @@ START_TEST(a_phase_changes_as_the_table_says)
                                task_with_phase(TASK_PHASE_NAMES[from])),
                      "status.phase: Forbidden: a phase that was set cannot be removed");
 }
-END_TEST
 
-START_TEST(what_is_no_phase_is_refused_and_an_unknown_old_one_can_be_left)
+TEST(what_is_no_phase_is_refused_and_an_unknown_old_one_can_be_left)
 {
     ck_assert_str_eq(errors_of(arena, "task/status",
                                object_with(arena, "task/status", "{\"status\":{\"phase\":7}}"),
@@ -146,21 +144,4 @@ START_TEST(what_is_no_phase_is_refused_and_an_unknown_old_one_can_be_left)
                      "status.phase: Unsupported value: 7: must be a phase of a Task");
     ck_assert_str_eq(
         errors_of(arena, "task/status", task_with_phase("failed"), task_with_phase("odd")), "");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_changes");
-    TCase *tc = tcase_create("task_changes");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_running_task_keeps_its_spec_but_for_four_fields, 0,
-                        (int)ARRAY_LEN(CHANGES));
-    tcase_add_test(tc, the_table_of_changes_has_every_field);
-    tcase_add_test(tc, the_same_numbers_written_otherwise_are_no_change);
-    tcase_add_loop_test(tc, a_phase_changes_as_the_table_says, TASK_PENDING, TASK_PHASES);
-    tcase_add_test(tc, what_is_no_phase_is_refused_and_an_unknown_old_one_can_be_left);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -52,19 +52,19 @@ static const cJSON *task_with(const char *spec_patch)
     return object_with(arena, "task", arena_printf(arena, "{\"spec\":%s}", spec_patch));
 }
 
-START_TEST(a_good_task_is_accepted)
+TEST_GROUP("task_validate", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_good_task_is_accepted, GOOD)
 {
     ck_assert_str_eq(errors_of(arena, "task", task_with(GOOD[_i]), NULL), "");
 }
-END_TEST
 
-START_TEST(a_bad_task_is_refused_field_by_field)
+TEST_EACH(a_bad_task_is_refused_field_by_field, BAD)
 {
     ck_assert_str_eq(errors_of(arena, "task", task_with(BAD[_i].patch), NULL), BAD[_i].errors);
 }
-END_TEST
 
-START_TEST(a_task_without_a_spec_is_refused)
+TEST(a_task_without_a_spec_is_refused)
 {
     ck_assert_str_eq(errors_of(arena, "task", parsed(arena, "{}"), NULL), "spec: Required value");
     ck_assert_str_eq(errors_of(arena, "task", parsed(arena, "{\"spec\":null}"), NULL),
@@ -73,7 +73,6 @@ START_TEST(a_task_without_a_spec_is_refused)
         errors_of(arena, "task", parsed(arena, "{\"spec\":7}"), NULL),
         "spec: Invalid value: \"integer\": spec in body must be of type object: \"integer\"");
 }
-END_TEST
 
 /* "<start>aaaa…<end>" with so many a. */
 static const char *patch_of_length(const char *start, size_t count, const char *end)
@@ -85,7 +84,7 @@ static const char *patch_of_length(const char *start, size_t count, const char *
 }
 
 /* The API server prunes them before the webhook sees an object; other callers may not. */
-START_TEST(null_counts_as_absent)
+TEST(null_counts_as_absent)
 {
     ck_assert_str_eq(
         errors_of(arena, "task",
@@ -97,7 +96,6 @@ START_TEST(null_counts_as_absent)
                                NULL),
                      "spec.name: Required value");
 }
-END_TEST
 
 /* Base64 of a module with so many characters, a multiple of 4. */
 static const char *module_patch(size_t characters)
@@ -109,16 +107,15 @@ static const char *module_patch(size_t characters)
     return arena_printf(arena, "{\"file\":\"%s\"}", text);
 }
 
-START_TEST(a_module_may_be_as_large_as_the_limit)
+TEST(a_module_may_be_as_large_as_the_limit)
 {
     const char *error = "spec.file: Too long: may not be more than 716800 bytes";
 
     ck_assert_str_eq(errors_of(arena, "task", task_with(module_patch(716800)), NULL), "");
     ck_assert_str_eq(errors_of(arena, "task", task_with(module_patch(716804)), NULL), error);
 }
-END_TEST
 
-START_TEST(the_limit_of_modules_can_be_lowered)
+TEST(the_limit_of_modules_can_be_lowered)
 {
     struct validation validation = { .arena = arena,
                                      .object = task_with(module_patch(1000)),
@@ -132,9 +129,8 @@ START_TEST(the_limit_of_modules_can_be_lowered)
     task_validate(&validation);
     ck_assert_uint_eq(field_errors_count(validation.errors), 0);
 }
-END_TEST
 
-START_TEST(no_error_repeats_environment_or_module)
+TEST(no_error_repeats_environment_or_module)
 {
     static const char *const SECRETS[] = {
         "{\"env\":{\"A\":[\"planted\"]}}",
@@ -154,7 +150,6 @@ START_TEST(no_error_repeats_environment_or_module)
                   task_with(patch_of_length("{\"env\":{\"A\":\"planted", 66000, "\"}}")), NULL);
     ck_assert_str_eq(errors, "spec.env.A: Too long: may not be more than 65536 bytes");
 }
-END_TEST
 
 /* --- warnings --------------------------------------------------------------------------------- */
 
@@ -257,22 +252,20 @@ static const struct {
       "spec.monitoringProfile.interval: devices take whole seconds, at least one: it is rounded" },
 };
 
-START_TEST(what_runs_and_is_probably_wrong_is_accepted_with_a_warning)
+TEST_EACH(what_runs_and_is_probably_wrong_is_accepted_with_a_warning, ODD)
 {
     ck_assert_str_eq(errors_of(arena, "task", task_with(ODD[_i].patch), NULL), "");
     ck_assert_str_eq(warnings_of(arena, "task", task_with(ODD[_i].patch), NULL), ODD[_i].warnings);
 }
-END_TEST
 
-START_TEST(a_module_above_180_kib_comes_with_a_warning)
+TEST(a_module_above_180_kib_comes_with_a_warning)
 {
     ck_assert_str_eq(warnings_of(arena, "task", task_with(module_patch(184320)), NULL), "");
     ck_assert_ptr_nonnull(
         strstr(warnings_of(arena, "task", task_with(module_patch(184324)), NULL), "--server-side"));
 }
-END_TEST
 
-START_TEST(without_a_database_a_zone_is_accepted_with_a_warning)
+TEST(without_a_database_a_zone_is_accepted_with_a_warning)
 {
     struct validation validation = {
         .arena = arena,
@@ -284,26 +277,4 @@ START_TEST(without_a_database_a_zone_is_accepted_with_a_warning)
     task_validate(&validation);
     ck_assert_uint_eq(field_errors_count(validation.errors), 0);
     ck_assert_uint_eq(json_len(field_errors_warnings(validation.errors)), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_validate");
-    TCase *tc = tcase_create("task_validate");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_good_task_is_accepted, 0, (int)ARRAY_LEN(GOOD));
-    tcase_add_loop_test(tc, a_bad_task_is_refused_field_by_field, 0, (int)ARRAY_LEN(BAD));
-    tcase_add_test(tc, a_task_without_a_spec_is_refused);
-    tcase_add_test(tc, null_counts_as_absent);
-    tcase_add_test(tc, a_module_may_be_as_large_as_the_limit);
-    tcase_add_test(tc, the_limit_of_modules_can_be_lowered);
-    tcase_add_test(tc, no_error_repeats_environment_or_module);
-    tcase_add_loop_test(tc, what_runs_and_is_probably_wrong_is_accepted_with_a_warning, 0,
-                        (int)ARRAY_LEN(ODD));
-    tcase_add_test(tc, a_module_above_180_kib_comes_with_a_warning);
-    tcase_add_test(tc, without_a_database_a_zone_is_accepted_with_a_warning);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

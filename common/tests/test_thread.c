@@ -19,7 +19,7 @@ static void *look(void *ctx)
     return NULL;
 }
 
-START_TEST(a_thread_has_a_small_stack)
+TEST(a_thread_has_a_small_stack)
 {
     struct seen seen = { 0 };
     struct error err;
@@ -31,7 +31,6 @@ START_TEST(a_thread_has_a_small_stack)
     ck_assert_uint_ge(seen.stack, THREAD_STACK);
     ck_assert_uint_lt(seen.stack, 4 * THREAD_STACK); /* sanitizers add to it */
 }
-END_TEST
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
@@ -42,7 +41,7 @@ static void *wait_at_gate(void *ctx)
     return ctx;
 }
 
-START_TEST(a_long_name_is_cut)
+TEST(a_long_name_is_cut)
 {
     struct error err;
     pthread_t thread;
@@ -54,16 +53,4 @@ START_TEST(a_long_name_is_cut)
     pthread_mutex_unlock(&gate);
     thread_join(thread);
     ck_assert_str_eq(name, "propellerjob-wo");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("thread");
-    TCase *threads = tcase_create("threads");
-
-    tcase_add_test(threads, a_thread_has_a_small_stack);
-    tcase_add_test(threads, a_long_name_is_cut);
-    suite_add_tcase(suite, threads);
-    return suite_run(suite);
 }

@@ -13,6 +13,7 @@ static struct timeline *timeline;
 
 static void set_up(void)
 {
+    log_configure(LOG_ERROR, LOG_JSON);
     fake_clock_init(&clock);
     timeline = timeline_create(&clock.clock);
 }
@@ -21,6 +22,8 @@ static void tear_down(void)
 {
     timeline_destroy(timeline);
 }
+
+TEST_GROUP("timeline", set_up, tear_down);
 
 static void pass(int64_t us)
 {
@@ -45,7 +48,7 @@ static int64_t age(int64_t since_us)
     return timeline_age_us(&view, now_us, since_us);
 }
 
-START_TEST(without_a_step_the_age_is_the_difference)
+TEST(without_a_step_the_age_is_the_difference)
 {
     int64_t since_us = now();
 
@@ -54,11 +57,10 @@ START_TEST(without_a_step_the_age_is_the_difference)
     ck_assert_int_eq(age(since_us), HOUR);
     ck_assert_int_eq(age(now() - SECOND), SECOND);
 }
-END_TEST
 
 static const int64_t STEPS[] = { DAY, -DAY, 366 * DAY, -366 * DAY, HOUR, -HOUR, 5 * SECOND };
 
-START_TEST(no_step_changes_the_age_of_what_was_written_before)
+TEST_EACH(no_step_changes_the_age_of_what_was_written_before, STEPS)
 {
     int64_t since_us = now();
 
@@ -71,9 +73,8 @@ START_TEST(no_step_changes_the_age_of_what_was_written_before)
     else
         ck_assert_int_eq(age(since_us), HOUR / 2 + 10 * SECOND);
 }
-END_TEST
 
-START_TEST(what_is_written_after_a_step_is_counted_from_then)
+TEST_EACH(what_is_written_after_a_step_is_counted_from_then, STEPS)
 {
     pass(HOUR);
     step(STEPS[_i]);
@@ -84,9 +85,8 @@ START_TEST(what_is_written_after_a_step_is_counted_from_then)
     ck_assert_int_ge(age(since_us - SECOND + 1), HOUR);
     ck_assert_int_le(age(since_us - SECOND + 1), HOUR + SECOND);
 }
-END_TEST
 
-START_TEST(a_clock_that_steps_there_and_back_is_as_one_that_did_not)
+TEST(a_clock_that_steps_there_and_back_is_as_one_that_did_not)
 {
     int64_t first_us = now();
     pass(HOUR);
@@ -100,9 +100,8 @@ START_TEST(a_clock_that_steps_there_and_back_is_as_one_that_did_not)
     ck_assert_int_eq(age(ahead_us), 2 * HOUR);
     ck_assert_int_eq(age(back_us), HOUR);
 }
-END_TEST
 
-START_TEST(small_differences_are_no_steps_and_make_nothing_old)
+TEST(small_differences_are_no_steps_and_make_nothing_old)
 {
     int64_t since_us = now();
 
@@ -114,9 +113,8 @@ START_TEST(small_differences_are_no_steps_and_make_nothing_old)
     pass(HOUR);
     ck_assert_int_le(age(since_us + HOUR + SECOND), SECOND);
 }
-END_TEST
 
-START_TEST(time_that_nobody_measured_does_not_count)
+TEST(time_that_nobody_measured_does_not_count)
 {
     int64_t since_us = now() - 10 * DAY;
 
@@ -126,9 +124,8 @@ START_TEST(time_that_nobody_measured_does_not_count)
     step(DAY);
     ck_assert_int_eq(age(since_us), HOUR);
 }
-END_TEST
 
-START_TEST(a_time_that_this_clock_never_showed_is_counted_from_now_on)
+TEST(a_time_that_this_clock_never_showed_is_counted_from_now_on)
 {
     int64_t future_us = now() + 30 * DAY; /* written by a clock that was ahead */
 
@@ -140,9 +137,8 @@ START_TEST(a_time_that_this_clock_never_showed_is_counted_from_now_on)
     pass(HOUR);
     ck_assert_int_ge(age(future_us), HOUR);
 }
-END_TEST
 
-START_TEST(what_another_process_watched_is_taken_over_up_to_its_last_step)
+TEST(what_another_process_watched_is_taken_over_up_to_its_last_step)
 {
     int64_t since_us = now() - 2 * HOUR;
     int64_t handed_us = now() - HOUR;
@@ -158,10 +154,9 @@ START_TEST(what_another_process_watched_is_taken_over_up_to_its_last_step)
     ck_assert_int_eq(timeline_since_us(timeline), stepped_us);
     ck_assert_int_eq(age(since_us), 3 * HOUR);
 }
-END_TEST
 
 /* A forgotten step may make an age too low, never too high. */
-START_TEST(any_number_of_steps_makes_nothing_older_than_it_is)
+TEST_TIMES(any_number_of_steps_makes_nothing_older_than_it_is, 50)
 {
     int64_t written[64], at_ms[64];
     size_t len = 0;
@@ -180,35 +175,11 @@ START_TEST(any_number_of_steps_makes_nothing_older_than_it_is)
         }
     }
 }
-END_TEST
 
-START_TEST(a_view_of_nothing_trusts_the_wall_clock)
+TEST(a_view_of_nothing_trusts_the_wall_clock)
 {
     struct timeline_view view = { 0 };
 
     ck_assert_int_eq(timeline_age_us(&view, 100, 40), 60);
     ck_assert_int_eq(timeline_steady_us(&view, 100, 40), 40);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("timeline");
-    TCase *tcase = tcase_create("timeline");
-    int steps = sizeof(STEPS) / sizeof(STEPS[0]);
-
-    log_configure(LOG_ERROR, LOG_JSON);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, without_a_step_the_age_is_the_difference);
-    tcase_add_loop_test(tcase, no_step_changes_the_age_of_what_was_written_before, 0, steps);
-    tcase_add_loop_test(tcase, what_is_written_after_a_step_is_counted_from_then, 0, steps);
-    tcase_add_test(tcase, a_clock_that_steps_there_and_back_is_as_one_that_did_not);
-    tcase_add_test(tcase, small_differences_are_no_steps_and_make_nothing_old);
-    tcase_add_test(tcase, time_that_nobody_measured_does_not_count);
-    tcase_add_test(tcase, a_time_that_this_clock_never_showed_is_counted_from_now_on);
-    tcase_add_test(tcase, what_another_process_watched_is_taken_over_up_to_its_last_step);
-    tcase_add_loop_test(tcase, any_number_of_steps_makes_nothing_older_than_it_is, 0, 50);
-    tcase_add_test(tcase, a_view_of_nothing_trusts_the_wall_clock);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -77,7 +77,9 @@ static const struct {
       { "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z" } },
 };
 
-START_TEST(a_schedule_has_these_times)
+TEST_GROUP("timetable", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_schedule_has_these_times, TABLE)
 {
     struct timetable table = table_of(TABLE[_i].schedule, TABLE[_i].zone);
     int64_t at_us = tzif_time_us(TABLE[_i].after);
@@ -89,9 +91,8 @@ START_TEST(a_schedule_has_these_times)
         ck_assert_int_eq(at_us % US_PER_S, 0);
     }
 }
-END_TEST
 
-START_TEST(an_interval_counts_from_its_anchor)
+TEST(an_interval_counts_from_its_anchor)
 {
     struct timetable table = table_of("@every 90s", NULL);
     int64_t next_us;
@@ -106,9 +107,8 @@ START_TEST(an_interval_counts_from_its_anchor)
     ck_assert(timetable_next(&table, 0, &next_us)); /* a clock that was set back */
     ck_assert_int_eq(next_us, 10 * US_PER_S);
 }
-END_TEST
 
-START_TEST(there_is_an_end_of_time)
+TEST(there_is_an_end_of_time)
 {
     struct timetable table = table_of("* * * * *", BERLIN);
     int64_t next_us = 42;
@@ -117,7 +117,6 @@ START_TEST(there_is_an_end_of_time)
     ck_assert(!timetable_next(&table, INT64_MAX, &next_us));
     ck_assert_int_eq(next_us, 42);
 }
-END_TEST
 
 static const struct {
     const char *schedule;
@@ -135,7 +134,7 @@ static const struct {
     { "@every 1s", "2026-11-21T09:00:00Z", "2026-11-21T10:00:00Z", "2026-11-21T10:00:00Z", 100 },
 };
 
-START_TEST(the_last_time_that_passed_is_found_however_many_passed)
+TEST_EACH(the_last_time_that_passed_is_found_however_many_passed, PAST)
 {
     struct timetable table = table_of(PAST[_i].schedule, NULL);
     int64_t after_us = tzif_time_us(PAST[_i].after);
@@ -146,20 +145,4 @@ START_TEST(the_last_time_that_passed_is_found_however_many_passed)
     if (PAST[_i].last)
         ck_assert_int_eq(last_us, tzif_time_us(PAST[_i].last));
     ck_assert_uint_eq(timetable_count(&table, after_us, until_us, 100), PAST[_i].count);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("timetable");
-    TCase *tc = tcase_create("timetable");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_schedule_has_these_times, 0, (int)ARRAY_LEN(TABLE));
-    tcase_add_test(tc, an_interval_counts_from_its_anchor);
-    tcase_add_test(tc, there_is_an_end_of_time);
-    tcase_add_loop_test(tc, the_last_time_that_passed_is_found_however_many_passed, 0,
-                        (int)ARRAY_LEN(PAST));
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -42,6 +42,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("timezone", setup, teardown);
+
 static const char *const KNOWN[] = { "UTC", "Good", "Area/City", "Etc/GMT+5" };
 
 /* Nothing that leads out of the directory, waits, or is no zone. */
@@ -96,28 +98,25 @@ static const char *const HOSTILE[] = {
     "/dev/stdin",
 };
 
-START_TEST(a_zone_of_the_database_is_known)
+TEST_EACH(a_zone_of_the_database_is_known, KNOWN)
 {
     ck_assert_int_eq(timezone_look_up(database, KNOWN[_i]), TIMEZONE_KNOWN);
 }
-END_TEST
 
-START_TEST(what_names_no_zone_of_the_database_is_unknown)
+TEST_EACH(what_names_no_zone_of_the_database_is_unknown, HOSTILE)
 {
     ck_assert_msg(timezone_look_up(database, HOSTILE[_i]) == TIMEZONE_UNKNOWN, "'%s'", HOSTILE[_i]);
 }
-END_TEST
 
-START_TEST(a_name_is_no_path_even_where_one_leads_to_a_zone)
+TEST(a_name_is_no_path_even_where_one_leads_to_a_zone)
 {
     ck_assert_int_eq(timezone_look_up(arena_printf(arena, "%s/Area", database), "../Good"),
                      TIMEZONE_UNKNOWN);
     ck_assert_int_eq(timezone_look_up(database, arena_printf(arena, "%s/Good", database)),
                      TIMEZONE_UNKNOWN);
 }
-END_TEST
 
-START_TEST(a_name_of_more_than_the_longest_is_unknown)
+TEST(a_name_of_more_than_the_longest_is_unknown)
 {
     char name[TIMEZONE_MAX_NAME + 2];
 
@@ -130,9 +129,8 @@ START_TEST(a_name_of_more_than_the_longest_is_unknown)
     temp_file(arena, database, name, "TZif2");
     ck_assert_int_eq(timezone_look_up(database, name), TIMEZONE_UNKNOWN);
 }
-END_TEST
 
-START_TEST(without_a_database_only_what_is_certain_is_said)
+TEST(without_a_database_only_what_is_certain_is_said)
 {
     const char *nowhere = arena_printf(arena, "%s/nowhere", database);
 
@@ -140,7 +138,6 @@ START_TEST(without_a_database_only_what_is_certain_is_said)
     ck_assert_int_eq(timezone_look_up(nowhere, "Europe/Paris"), TIMEZONE_CANNOT_TELL);
     ck_assert_int_eq(timezone_look_up(nowhere, "../Good"), TIMEZONE_UNKNOWN);
 }
-END_TEST
 
 /* A file of the database with these bytes. */
 static void put_zone(const char *name, const char *bytes, size_t len)
@@ -152,7 +149,7 @@ static void put_zone(const char *name, const char *bytes, size_t len)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-START_TEST(a_zone_that_is_read_says_its_offsets)
+TEST(a_zone_that_is_read_says_its_offsets)
 {
     CLEANUP(buf_releasep) struct buf bytes = BUF_INIT(ZONE_MAX_BYTES);
     const struct zone *zone;
@@ -165,9 +162,8 @@ START_TEST(a_zone_that_is_read_says_its_offsets)
     ck_assert_int_eq(timezone_read(database, "Area/Cut", arena, &zone), TIMEZONE_UNKNOWN);
     ck_assert_ptr_null(zone);
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_is_told_apart)
+TEST(what_cannot_be_read_is_told_apart)
 {
     const char *nowhere = arena_printf(arena, "%s/nowhere", database);
     const struct zone *zone;
@@ -178,9 +174,8 @@ START_TEST(what_cannot_be_read_is_told_apart)
     ck_assert_int_eq(timezone_read(database, "../Good", arena, &zone), TIMEZONE_UNKNOWN);
     ck_assert_int_eq(timezone_read(database, "zone.tab", arena, &zone), TIMEZONE_UNKNOWN);
 }
-END_TEST
 
-START_TEST(no_descriptor_is_left_open)
+TEST(no_descriptor_is_left_open)
 {
     const struct zone *zone;
     int before = dup(0);
@@ -195,24 +190,4 @@ START_TEST(no_descriptor_is_left_open)
     int after = dup(0);
     close(after);
     ck_assert_int_eq(before, after);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("timezone");
-    TCase *tc = tcase_create("timezone");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, a_zone_of_the_database_is_known, 0, (int)ARRAY_LEN(KNOWN));
-    tcase_add_loop_test(tc, what_names_no_zone_of_the_database_is_unknown, 0,
-                        (int)ARRAY_LEN(HOSTILE));
-    tcase_add_test(tc, a_name_is_no_path_even_where_one_leads_to_a_zone);
-    tcase_add_test(tc, a_name_of_more_than_the_longest_is_unknown);
-    tcase_add_test(tc, without_a_database_only_what_is_certain_is_said);
-    tcase_add_test(tc, a_zone_that_is_read_says_its_offsets);
-    tcase_add_test(tc, what_cannot_be_read_is_told_apart);
-    tcase_add_test(tc, no_descriptor_is_left_open);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

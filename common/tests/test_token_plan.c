@@ -14,15 +14,14 @@ static struct token_state fresh(void)
     return state;
 }
 
-START_TEST(without_a_token_one_is_asked_for_at_once)
+TEST(without_a_token_one_is_asked_for_at_once)
 {
     const struct token_state state = { 0 };
 
     ck_assert_int_eq(token_decide(&state, NOW), TOKEN_RENEW);
 }
-END_TEST
 
-START_TEST(a_token_is_renewed_at_its_time_while_it_goes_on_being_used)
+TEST(a_token_is_renewed_at_its_time_while_it_goes_on_being_used)
 {
     const struct token_state state = fresh();
 
@@ -32,9 +31,8 @@ START_TEST(a_token_is_renewed_at_its_time_while_it_goes_on_being_used)
     ck_assert_int_eq(token_decide(&state, NOW + HOUR_MS - 1), TOKEN_USE_AND_RENEW);
     ck_assert_int_eq(token_decide(&state, NOW + HOUR_MS), TOKEN_RENEW);
 }
-END_TEST
 
-START_TEST(failed_renewals_back_off_and_the_token_is_used_to_its_end)
+TEST(failed_renewals_back_off_and_the_token_is_used_to_its_end)
 {
     struct token_state state = fresh();
     int64_t due = state.renew_ms;
@@ -53,9 +51,8 @@ START_TEST(failed_renewals_back_off_and_the_token_is_used_to_its_end)
     ck_assert_int_eq(token_decide(&state, NOW + HOUR_MS), TOKEN_WAIT);
     ck_assert_int_eq(token_decide(&state, last + TOKEN_BACKOFF_MAX_MS), TOKEN_RENEW);
 }
-END_TEST
 
-START_TEST(the_back_off_has_jitter_and_respects_what_the_server_asks_for)
+TEST(the_back_off_has_jitter_and_respects_what_the_server_asks_for)
 {
     struct token_state state = { 0 };
 
@@ -64,9 +61,8 @@ START_TEST(the_back_off_has_jitter_and_respects_what_the_server_asks_for)
     token_failed(&state, NOW, 60000, 50);
     ck_assert_int_eq(state.not_before_ms, NOW + 60000);
 }
-END_TEST
 
-START_TEST(a_new_token_ends_the_back_off)
+TEST(a_new_token_ends_the_back_off)
 {
     struct token_state state = { 0 };
 
@@ -75,9 +71,8 @@ START_TEST(a_new_token_ends_the_back_off)
     ck_assert_uint_eq(state.failures, 0);
     ck_assert_int_eq(token_decide(&state, state.renew_ms), TOKEN_USE_AND_RENEW);
 }
-END_TEST
 
-START_TEST(a_revoked_token_is_replaced_at_once)
+TEST(a_revoked_token_is_replaced_at_once)
 {
     struct token_state state = fresh();
     int64_t later = NOW + HOUR_MS / 2;
@@ -85,9 +80,8 @@ START_TEST(a_revoked_token_is_replaced_at_once)
     token_refused(&state, later, 100);
     ck_assert_int_eq(token_decide(&state, later), TOKEN_RENEW);
 }
-END_TEST
 
-START_TEST(a_server_that_refuses_every_new_token_is_asked_less_and_less)
+TEST(a_server_that_refuses_every_new_token_is_asked_less_and_less)
 {
     struct token_state state = fresh();
     int64_t now = NOW;
@@ -111,30 +105,11 @@ START_TEST(a_server_that_refuses_every_new_token_is_asked_less_and_less)
     token_refused(&state, now, 100);
     ck_assert_int_eq(state.not_before_ms, now + TOKEN_BACKOFF_MIN_MS);
 }
-END_TEST
 
-START_TEST(a_longer_life_than_the_longest_is_not_made_use_of)
+TEST(a_longer_life_than_the_longest_is_not_made_use_of)
 {
     struct token_state state = { 0 };
 
     token_received(&state, NOW, UINT32_MAX, 80);
     ck_assert_int_eq(state.expires_ms, NOW + TOKEN_MAX_LIFETIME_MS);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("token_plan");
-    TCase *plan = tcase_create("plan");
-
-    tcase_add_test(plan, without_a_token_one_is_asked_for_at_once);
-    tcase_add_test(plan, a_token_is_renewed_at_its_time_while_it_goes_on_being_used);
-    tcase_add_test(plan, failed_renewals_back_off_and_the_token_is_used_to_its_end);
-    tcase_add_test(plan, the_back_off_has_jitter_and_respects_what_the_server_asks_for);
-    tcase_add_test(plan, a_new_token_ends_the_back_off);
-    tcase_add_test(plan, a_revoked_token_is_replaced_at_once);
-    tcase_add_test(plan, a_server_that_refuses_every_new_token_is_asked_less_and_less);
-    tcase_add_test(plan, a_longer_life_than_the_longest_is_not_made_use_of);
-    suite_add_tcase(suite, plan);
-    return suite_run(suite);
 }

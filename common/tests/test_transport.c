@@ -12,7 +12,9 @@ static bool has_line(const char *line)
     return strstr(wire.seen, arena_printf(wire.arena, "\r\n%s\r\n", line));
 }
 
-START_TEST(a_read_goes_out_as_it_is_asked_for)
+TEST_GROUP("transport", wire_set_up, wire_tear_down);
+
+TEST(a_read_goes_out_as_it_is_asked_for)
 {
     wire_connect("token: abc");
     ck_assert_msg(wire_ask("GET", "/api/v1/pods?limit=500") == 0, "%s", wire.err.message);
@@ -27,11 +29,10 @@ START_TEST(a_read_goes_out_as_it_is_asked_for)
     ck_assert_ptr_nonnull(strstr(wire.seen, "\r\nUser-Agent: propeller"));
     ck_assert_ptr_null(strstr(wire.seen, "Content-"));
 }
-END_TEST
 
 static const char *const WRITES[] = { "POST", "PUT", "PATCH", "DELETE" };
 
-START_TEST(a_write_carries_its_body)
+TEST_EACH(a_write_carries_its_body, WRITES)
 {
     struct http_request request = { .method = WRITES[_i],
                                     .path = "/x",
@@ -54,9 +55,8 @@ START_TEST(a_write_carries_its_body)
     ck_assert(str_has_prefix(wire.seen, "GET /y HTTP/1.1\r\n"));
     ck_assert_ptr_null(strstr(wire.seen, "Content-"));
 }
-END_TEST
 
-START_TEST(a_large_body_does_not_wait_for_leave)
+TEST(a_large_body_does_not_wait_for_leave)
 {
     size_t len = 2000000; /* libcurl asks for leave above 1 MiB */
     char *body = arena_alloc(wire.arena, len + 1, 1);
@@ -68,17 +68,15 @@ START_TEST(a_large_body_does_not_wait_for_leave)
     ck_assert(str_has_suffix(wire.seen, body));
     ck_assert_ptr_null(strstr(wire.seen, "Expect"));
 }
-END_TEST
 
-START_TEST(a_server_below_a_path_is_asked_there)
+TEST(a_server_below_a_path_is_asked_there)
 {
     wire_connect_to(wire_url("http", "/clusters/one/"), "", WIRE_PATIENCE_MS);
     ck_assert_int_eq(wire_ask("GET", "/api"), 0);
     ck_assert(str_has_prefix(wire.seen, "GET /clusters/one/api HTTP/1.1\r\n"));
 }
-END_TEST
 
-START_TEST(one_connection_serves_one_request_after_the_other)
+TEST(one_connection_serves_one_request_after_the_other)
 {
     wire_connect("");
     for (int i = 0; i < 5; i++)
@@ -86,7 +84,6 @@ START_TEST(one_connection_serves_one_request_after_the_other)
     ck_assert_uint_eq(raw_server_requests(wire.server), 5);
     ck_assert_uint_eq(raw_server_connections(wire.server), 1);
 }
-END_TEST
 
 static const struct {
     const char *reply;
@@ -104,7 +101,7 @@ static const struct {
       "abc" },
 };
 
-START_TEST(every_status_is_an_answer)
+TEST_EACH(every_status_is_an_answer, ANSWERS)
 {
     wire_connect("token: abc");
     wire_set_replies(&ANSWERS[_i].reply, 1);
@@ -114,11 +111,10 @@ START_TEST(every_status_is_an_answer)
     ck_assert_str_eq(wire.response.body, ANSWERS[_i].body);
     ck_assert_uint_eq(raw_server_requests(wire.server), 1);
 }
-END_TEST
 
 #define NO_TOKEN_REPLY "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
 
-START_TEST(a_new_token_is_fetched_after_a_401_and_tried_once)
+TEST(a_new_token_is_fetched_after_a_401_and_tried_once)
 {
     temp_file(wire.arena, wire.dir, "token", "old");
     wire_connect("tokenFile: token");
@@ -134,9 +130,8 @@ START_TEST(a_new_token_is_fetched_after_a_401_and_tried_once)
     ck_assert_int_eq(wire.response.status, 401);
     ck_assert_uint_eq(raw_server_requests(wire.server), 3);
 }
-END_TEST
 
-START_TEST(nobody_listening_is_unavailable)
+TEST(nobody_listening_is_unavailable)
 {
     wire_connect("");
     raw_server_stop(wire.server);
@@ -146,17 +141,17 @@ START_TEST(nobody_listening_is_unavailable)
                      arena_printf(wire.arena, "connect to '%s': Connection refused",
                                   kube_config_server(wire.config)));
 }
-END_TEST
 
-START_TEST(an_unknown_host_is_unavailable)
+TEST(an_unknown_host_is_unavailable)
 {
     wire_connect_to("http://" NO_HOST ":6443", "", WIRE_PATIENCE_MS);
     ck_assert_int_eq(wire_ask("POST", "/x"), -ERROR_UNAVAILABLE);
     ck_assert_str_eq(wire.err.message, "connect to 'http://" NO_HOST ":6443': unknown host");
 }
-END_TEST
 
-START_TEST(a_reply_over_the_limit_is_too_large)
+TEST_GROUP("slow", wire_set_up, wire_tear_down);
+
+TEST(a_reply_over_the_limit_is_too_large)
 {
     size_t len = TRANSPORT_MAX_REPLY + 1;
     struct buf reply = BUF_INIT((size_t)TRANSPORT_MAX_REPLY + 1000);
@@ -172,29 +167,4 @@ START_TEST(a_reply_over_the_limit_is_too_large)
     raw_server_stop(wire.server);
     wire.server = NULL;
     buf_release(&reply);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("transport");
-    TCase *c = tcase_create("transport");
-    tcase_add_checked_fixture(c, wire_set_up, wire_tear_down);
-    tcase_add_test(c, a_read_goes_out_as_it_is_asked_for);
-    tcase_add_loop_test(c, a_write_carries_its_body, 0, ARRAY_LEN(WRITES));
-    tcase_add_test(c, a_large_body_does_not_wait_for_leave);
-    tcase_add_test(c, a_server_below_a_path_is_asked_there);
-    tcase_add_test(c, one_connection_serves_one_request_after_the_other);
-    tcase_add_loop_test(c, every_status_is_an_answer, 0, ARRAY_LEN(ANSWERS));
-    tcase_add_test(c, a_new_token_is_fetched_after_a_401_and_tried_once);
-    tcase_add_test(c, nobody_listening_is_unavailable);
-    tcase_add_test(c, an_unknown_host_is_unavailable);
-    suite_add_tcase(suite, c);
-
-    TCase *slow = tcase_create("slow");
-    tcase_add_checked_fixture(slow, wire_set_up, wire_tear_down);
-    tcase_set_timeout(slow, 60);
-    tcase_add_test(slow, a_reply_over_the_limit_is_too_large);
-    suite_add_tcase(suite, slow);
-    return suite_run(suite);
 }

@@ -28,11 +28,12 @@ static bool is_silence_a_time_out(uint32_t ms)
     return true;
 }
 
-START_TEST(silence_is_a_time_out_and_no_secret_is_told)
+TEST_GROUP("broken", wire_set_up, wire_tear_down);
+
+TEST(silence_is_a_time_out_and_no_secret_is_told)
 {
     ck_timed(is_silence_a_time_out, 100);
 }
-END_TEST
 
 static bool is_silent_handshake_unavailable(uint32_t ms)
 {
@@ -46,11 +47,10 @@ static bool is_silent_handshake_unavailable(uint32_t ms)
     return raw_server_connections(wire.server) == 1 + WIRE_BESIDES;
 }
 
-START_TEST(silence_before_the_request_is_sent_is_unavailable)
+TEST(silence_before_the_request_is_sent_is_unavailable)
 {
     ck_timed(is_silent_handshake_unavailable, 200);
 }
-END_TEST
 
 static const char *const BROKEN[] = {
     RAW_CLOSE,
@@ -80,14 +80,13 @@ static bool is_half_a_reply_a_time_out(uint32_t ms)
     return raw_server_requests(wire.server) == 1 + WIRE_BESIDES;
 }
 
-START_TEST(a_reply_that_breaks_off_is_a_time_out)
+TEST_EACH(a_reply_that_breaks_off_is_a_time_out, BROKEN)
 {
     broken = _i;
     ck_timed(is_half_a_reply_a_time_out, 200);
 }
-END_TEST
 
-START_TEST(a_write_on_a_connection_that_breaks_is_sent_once)
+TEST(a_write_on_a_connection_that_breaks_is_sent_once)
 {
     wire_connect("");
     WIRE_REPLIES(WIRE_OK, RAW_CLOSE, WIRE_OK);
@@ -97,9 +96,8 @@ START_TEST(a_write_on_a_connection_that_breaks_is_sent_once)
     ck_assert_uint_eq(raw_server_requests(wire.server), 2);
     ck_assert_int_eq(wire_ask("POST", "/x"), 0);
 }
-END_TEST
 
-START_TEST(a_read_on_a_connection_that_breaks_is_repeated)
+TEST(a_read_on_a_connection_that_breaks_is_repeated)
 {
     wire_connect("");
     WIRE_REPLIES(WIRE_OK, RAW_CLOSE, WIRE_OK);
@@ -107,7 +105,6 @@ START_TEST(a_read_on_a_connection_that_breaks_is_repeated)
     ck_assert_int_eq(wire_ask("GET", "/x"), 0);
     ck_assert_uint_eq(raw_server_requests(wire.server), 3);
 }
-END_TEST
 
 static void *ask_and_return_code(void *ret)
 {
@@ -121,7 +118,7 @@ static void *ask_and_return_code(void *ret)
     return NULL;
 }
 
-START_TEST(cancel_ends_what_is_under_way_and_what_comes_later)
+TEST(cancel_ends_what_is_under_way_and_what_comes_later)
 {
     pthread_t threads[3];
     enum error_code codes[ARRAY_LEN(threads)];
@@ -146,7 +143,6 @@ START_TEST(cancel_ends_what_is_under_way_and_what_comes_later)
     ck_assert_int_eq(wire_ask("GET", "/x"), -ERROR_CANCELED);
     ck_assert_uint_eq(raw_server_requests(wire.server), all);
 }
-END_TEST
 
 static void *ask_often(void *ctx UNUSED)
 {
@@ -162,7 +158,7 @@ static void *ask_often(void *ctx UNUSED)
     return NULL;
 }
 
-START_TEST(many_threads_ask_at_once_with_few_connections)
+TEST(many_threads_ask_at_once_with_few_connections)
 {
     pthread_t threads[8];
     wire_connect("");
@@ -173,7 +169,6 @@ START_TEST(many_threads_ask_at_once_with_few_connections)
     ck_assert_uint_eq(raw_server_requests(wire.server), 400);
     ck_assert_uint_le(raw_server_connections(wire.server), ARRAY_LEN(threads));
 }
-END_TEST
 
 static unsigned open_files(void)
 {
@@ -199,7 +194,7 @@ static void ask_in_vain(void)
         pthread_join(threads[i], NULL);
 }
 
-START_TEST(connections_that_nobody_uses_are_closed_but_for_the_freshest)
+TEST(connections_that_nobody_uses_are_closed_but_for_the_freshest)
 {
     wire_connect_to(wire_url("http", ""), "", 300);
     while (wire_ask("GET", "/x") < 0) /* on a slow machine it may take several */
@@ -224,23 +219,4 @@ START_TEST(connections_that_nobody_uses_are_closed_but_for_the_freshest)
     while (wire_ask("GET", "/x") < 0)
         connections++;
     ck_assert_uint_le(raw_server_connections(wire.server), connections); /* the same one */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("transport_broken");
-    TCase *c = tcase_create("broken");
-    tcase_add_checked_fixture(c, wire_set_up, wire_tear_down);
-    tcase_set_timeout(c, 60);
-    tcase_add_test(c, silence_is_a_time_out_and_no_secret_is_told);
-    tcase_add_test(c, silence_before_the_request_is_sent_is_unavailable);
-    tcase_add_loop_test(c, a_reply_that_breaks_off_is_a_time_out, 0, ARRAY_LEN(BROKEN));
-    tcase_add_test(c, a_write_on_a_connection_that_breaks_is_sent_once);
-    tcase_add_test(c, a_read_on_a_connection_that_breaks_is_repeated);
-    tcase_add_test(c, cancel_ends_what_is_under_way_and_what_comes_later);
-    tcase_add_test(c, many_threads_ask_at_once_with_few_connections);
-    tcase_add_test(c, connections_that_nobody_uses_are_closed_but_for_the_freshest);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -62,6 +62,8 @@ static void teardown(void)
     http_server_stop(server);
 }
 
+TEST_GROUP_ONCE("transport_tls", make_certificates, remove_certificates, setup, teardown);
+
 /* Asks the server with these fields of cluster and user in the kubeconfig. */
 static int probe(const char *host, const char *cluster, const char *user)
 {
@@ -93,12 +95,11 @@ static const struct {
     { "127.0.0.1", "insecure-skip-tls-verify: true", "" },
 };
 
-START_TEST(a_server_that_proves_its_name_is_asked)
+TEST_EACH(a_server_that_proves_its_name_is_asked, ACCEPTED)
 {
     ck_assert_msg(probe(ACCEPTED[_i].host, ACCEPTED[_i].cluster, ACCEPTED[_i].user) == 0, "%s",
                   err.message);
 }
-END_TEST
 
 static const struct {
     const char *host, *cluster, *user;
@@ -123,7 +124,7 @@ static const struct {
       ERROR_UNAVAILABLE, "Connection refused (proxy 'http://127.0.0.1:1')" },
 };
 
-START_TEST(what_does_not_fit_is_one_line_and_nothing_is_sent)
+TEST_EACH(what_does_not_fit_is_one_line_and_nothing_is_sent, REFUSED)
 {
     ck_assert_int_eq(probe(REFUSED[_i].host, REFUSED[_i].cluster, REFUSED[_i].user),
                      -(int)REFUSED[_i].code);
@@ -131,10 +132,9 @@ START_TEST(what_does_not_fit_is_one_line_and_nothing_is_sent)
     ck_assert(str_has_prefix(err.message, "GET /readyz: connect to 'https://"));
     ck_assert_ptr_null(strchr(err.message, '\n'));
 }
-END_TEST
 
 /* As in client-go. */
-START_TEST(a_proxy_of_the_environment_is_not_for_this_machine_and_one_of_the_kubeconfig_is_for_all)
+TEST(a_proxy_of_the_environment_is_not_for_this_machine_and_one_of_the_kubeconfig_is_for_all)
 {
     setenv("https_proxy", "http://127.0.0.1:1", true);
     ck_assert_msg(probe("localhost", "certificate-authority: ca.crt", "") == 0, "%s", err.message);
@@ -142,20 +142,4 @@ START_TEST(a_proxy_of_the_environment_is_not_for_this_machine_and_one_of_the_kub
     ck_assert_int_eq(
         probe("localhost", "certificate-authority: ca.crt, proxy-url: 'http://127.0.0.1:1'", ""),
         -ERROR_UNAVAILABLE);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("transport_tls");
-    TCase *c = tcase_create("transport_tls");
-    tcase_add_unchecked_fixture(c, make_certificates, remove_certificates);
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_loop_test(c, a_server_that_proves_its_name_is_asked, 0, ARRAY_LEN(ACCEPTED));
-    tcase_add_loop_test(c, what_does_not_fit_is_one_line_and_nothing_is_sent, 0,
-                        ARRAY_LEN(REFUSED));
-    tcase_add_test(
-        c, a_proxy_of_the_environment_is_not_for_this_machine_and_one_of_the_kubeconfig_is_for_all);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -39,14 +39,15 @@ static const struct accepted GOOD[] = {
                        "\"aggregator\":{\"algorithm\":\"\"}}" },
 };
 
-START_TEST(a_good_object_is_accepted_without_a_warning)
+TEST_GROUP("validate", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_good_object_is_accepted_without_a_warning, GOOD)
 {
     const cJSON *object = with_spec(GOOD[_i].kind, GOOD[_i].patch);
 
     ck_assert_str_eq(errors_of(arena, GOOD[_i].kind, object, NULL), "");
     ck_assert_str_eq(warnings_of(arena, GOOD[_i].kind, object, NULL), "");
 }
-END_TEST
 
 #define KEY_ERROR                                                                                  \
     "spec.connectionConfig.clientKeySecretRef: Invalid value: exactly one of clientKey and "       \
@@ -72,12 +73,11 @@ static const struct {
       "spec.tasks[1]: Duplicate value: {\"name\":\"a\"}" },
 };
 
-START_TEST(a_bad_object_is_refused_field_by_field)
+TEST_EACH(a_bad_object_is_refused_field_by_field, BAD)
 {
     ck_assert_str_eq(errors_of(arena, BAD[_i].kind, with_spec(BAD[_i].kind, BAD[_i].patch), NULL),
                      BAD[_i].errors);
 }
-END_TEST
 
 static const struct {
     const char *kind;
@@ -110,14 +110,13 @@ static const struct {
       "spec.participants: no Proplet can have this name; is it a clientId?" },
 };
 
-START_TEST(what_runs_and_is_probably_wrong_is_accepted_with_a_warning)
+TEST_EACH(what_runs_and_is_probably_wrong_is_accepted_with_a_warning, ODD)
 {
     const cJSON *object = with_spec(ODD[_i].kind, ODD[_i].patch);
 
     ck_assert_str_eq(errors_of(arena, ODD[_i].kind, object, NULL), "");
     ck_assert_str_eq(warnings_of(arena, ODD[_i].kind, object, NULL), ODD[_i].warnings);
 }
-END_TEST
 
 /* Whatever is wrong with a Proplet, its key is not in the answer. */
 static const char *const KEYS[] = {
@@ -128,7 +127,7 @@ static const char *const KEYS[] = {
     "{\"clientKey\":\"planted\",\"clientId\":\"a/b\",\"domainId\":null}",
 };
 
-START_TEST(no_error_repeats_the_client_key)
+TEST_EACH(no_error_repeats_the_client_key, KEYS)
 {
     const cJSON *object =
         with_spec("proplet", arena_printf(arena, "{\"connectionConfig\":%s}", KEYS[_i]));
@@ -137,9 +136,8 @@ START_TEST(no_error_repeats_the_client_key)
     ck_assert_str_ne(errors, "");
     ck_assert_msg(!strstr(errors, "planted"), "%s", errors);
 }
-END_TEST
 
-START_TEST(a_long_client_key_is_refused_unseen)
+TEST(a_long_client_key_is_refused_unseen)
 {
     char *key = arena_alloc(arena, 4098, 1);
 
@@ -152,9 +150,8 @@ START_TEST(a_long_client_key_is_refused_unseen)
             NULL),
         "spec.connectionConfig.clientKey: Too long: may not be more than 4096 bytes");
 }
-END_TEST
 
-START_TEST(the_manager_of_a_job_cannot_change)
+TEST(the_manager_of_a_job_cannot_change)
 {
     static const char *const VALUES[] = { "null", "\"\"", "\"a\"", "\"b\"" };
 
@@ -171,7 +168,6 @@ START_TEST(the_manager_of_a_job_cannot_change)
         }
     }
 }
-END_TEST
 
 /* A job of tasks t0, t1, …, each as the format says with its number. */
 static const cJSON *job_of(int count, const char *rest)
@@ -184,16 +180,15 @@ static const cJSON *job_of(int count, const char *rest)
                      arena_printf(arena, "{\"taskRefs\":null,\"tasks\":[%s]}", tasks));
 }
 
-START_TEST(a_job_may_have_as_many_tasks_as_the_limit)
+TEST(a_job_may_have_as_many_tasks_as_the_limit)
 {
     ck_assert_str_eq(errors_of(arena, "propellerjob", job_of(1000, ",\"imageUrl\":\"i\""), NULL),
                      "");
     ck_assert_str_eq(errors_of(arena, "propellerjob", job_of(1001, ",\"imageUrl\":\"i\""), NULL),
                      "spec.tasks: Too many: 1001: must have at most 1000 items");
 }
-END_TEST
 
-START_TEST(the_files_of_a_job_may_be_as_large_together_as_the_limit)
+TEST(the_files_of_a_job_may_be_as_large_together_as_the_limit)
 {
     char *module = arena_alloc(arena, 524289, 1);
 
@@ -206,9 +201,8 @@ START_TEST(the_files_of_a_job_may_be_as_large_together_as_the_limit)
     ck_assert_str_eq(errors_of(arena, "propellerjob", job_of(3, file), NULL),
                      "spec.tasks: Invalid value: the inline files have more than 1 MiB together");
 }
-END_TEST
 
-START_TEST(deletion_is_never_refused)
+TEST(deletion_is_never_refused)
 {
     static const char *const KINDS[] = { "proplet", "propellerjob", "federatedjob",
                                          "traininground" };
@@ -222,25 +216,4 @@ START_TEST(deletion_is_never_refused)
         ck_assert_str_eq(errors_of(arena, KINDS[i], object, old), "");
         ck_assert_str_eq(errors_of(arena, KINDS[i], object, NULL), "");
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("validate");
-    TCase *tc = tcase_create("validate");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, a_good_object_is_accepted_without_a_warning, 0, (int)ARRAY_LEN(GOOD));
-    tcase_add_loop_test(tc, a_bad_object_is_refused_field_by_field, 0, (int)ARRAY_LEN(BAD));
-    tcase_add_loop_test(tc, what_runs_and_is_probably_wrong_is_accepted_with_a_warning, 0,
-                        (int)ARRAY_LEN(ODD));
-    tcase_add_loop_test(tc, no_error_repeats_the_client_key, 0, (int)ARRAY_LEN(KEYS));
-    tcase_add_test(tc, a_long_client_key_is_refused_unseen);
-    tcase_add_test(tc, the_manager_of_a_job_cannot_change);
-    tcase_add_test(tc, a_job_may_have_as_many_tasks_as_the_limit);
-    tcase_add_test(tc, the_files_of_a_job_may_be_as_large_together_as_the_limit);
-    tcase_add_test(tc, deletion_is_never_refused);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

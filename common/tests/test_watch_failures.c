@@ -19,7 +19,9 @@ static char *oversized(const char *before, const char *after, size_t *ret_len)
     return text.data;
 }
 
-START_TEST(an_item_over_the_limit_is_left_out_of_the_list)
+TEST_GROUP("unreadable", watch_set_up, watch_tear_down);
+
+TEST(an_item_over_the_limit_is_left_out_of_the_list)
 {
     size_t len;
     char *list = oversized("{\"items\":[" ITEM("a", "3") ",",
@@ -32,9 +34,8 @@ START_TEST(an_item_over_the_limit_is_left_out_of_the_list)
     request(WATCH_FROM("10"));
     free(list);
 }
-END_TEST
 
-START_TEST(an_event_over_the_limit_ends_the_stream_and_lists_again)
+TEST(an_event_over_the_limit_ends_the_stream_and_lists_again)
 {
     size_t len;
     char *stream = oversized(EVENT("ADDED", "a", "11"), EVENT("ADDED", "b", "13"), &len);
@@ -51,7 +52,6 @@ START_TEST(an_event_over_the_limit_ends_the_stream_and_lists_again)
     ck_assert_int_gt(request(LIST_FROM("11")), 0);
     free(stream);
 }
-END_TEST
 
 /* None of these can be kept, wherever it comes. */
 static const char *const UNREADABLE[] = {
@@ -67,7 +67,7 @@ static const char *const UNREADABLE[] = {
     "{}",
 };
 
-START_TEST(an_unreadable_item_is_left_out_of_the_list)
+TEST_EACH(an_unreadable_item_is_left_out_of_the_list, UNREADABLE)
 {
     struct buf list = BUF_INIT(4096);
 
@@ -80,7 +80,6 @@ START_TEST(an_unreadable_item_is_left_out_of_the_list)
     request(WATCH_FROM("10"));
     buf_release(&list);
 }
-END_TEST
 
 /* More levels than JSON_MAX_DEPTH in its status, and names in it that are not its own. */
 #define NINE "{\"metadata\":{\"name\":\"\\\"}\"},\"a\":[[[[[[["
@@ -91,7 +90,7 @@ END_TEST
     "\"resourceVersion\":\"12\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},\"status\":"       \
     "{\"results\":" DEEP("[[[[[[[[[") DEEP("]]]]]]]]]") "}}"
 
-START_TEST(object_that_is_deleted_and_has_too_many_levels_is_told_with_its_metadata)
+TEST(object_that_is_deleted_and_has_too_many_levels_is_told_with_its_metadata)
 {
     request(LIST_CACHED);
     reply("{\"items\":[" ITEM("a", "3") "," DELETING "],\"metadata\":{\"resourceVersion\":\"13\"}}",
@@ -104,9 +103,8 @@ START_TEST(object_that_is_deleted_and_has_too_many_levels_is_told_with_its_metad
     expect_told("apply n/x @13\ndelete n/x @13\n");
     ck_assert_int_eq(request(LIST_FROM("13")), 0);
 }
-END_TEST
 
-START_TEST(an_unreadable_event_is_passed_over_and_followed_by_a_list)
+TEST_EACH(an_unreadable_event_is_passed_over_and_followed_by_a_list, UNREADABLE)
 {
     static const char *const TYPES[] = { "ADDED", "MODIFIED", "DELETED" };
 
@@ -130,9 +128,8 @@ START_TEST(an_unreadable_event_is_passed_over_and_followed_by_a_list)
         watch_set_up();
     }
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_events_end_the_stream)
+TEST_TIMES(bytes_that_are_no_events_end_the_stream, 5)
 {
     static const char *const STREAMS[] = { "<html>", "[]", "null", "\"ADDED\"", "}{" };
 
@@ -144,9 +141,8 @@ START_TEST(bytes_that_are_no_events_end_the_stream)
                      "watch gadgets.example.org: Invalid: not a JSON object");
     ck_assert_int_gt(request(LIST_FROM("10")), 0);
 }
-END_TEST
 
-START_TEST(a_reply_that_is_no_list_is_an_error_and_no_set)
+TEST_TIMES(a_reply_that_is_no_list_is_an_error_and_no_set, 7)
 {
     static const char *const REPLIES[] = { "<html>",
                                            "{}",
@@ -164,9 +160,8 @@ START_TEST(a_reply_that_is_no_list_is_an_error_and_no_set)
     ck_assert_ptr_nonnull(watch_machine_problem(machine));
     ck_assert_int_gt(request(LIST_CACHED), 0);
 }
-END_TEST
 
-START_TEST(versions_and_tokens_beyond_reason_are_refused)
+TEST(versions_and_tokens_beyond_reason_are_refused)
 {
     struct buf list = BUF_INIT(1 << 20);
 
@@ -184,9 +179,8 @@ START_TEST(versions_and_tokens_beyond_reason_are_refused)
     request(LIST_CACHED);
     buf_release(&list);
 }
-END_TEST
 
-START_TEST(an_unknown_type_of_event_is_ignored)
+TEST(an_unknown_type_of_event_is_ignored)
 {
     get_to_watch();
     request(WATCH_FROM("10"));
@@ -194,14 +188,13 @@ START_TEST(an_unknown_type_of_event_is_ignored)
     expect_told("apply n/b @13\n");
     request(WATCH_FROM("13"));
 }
-END_TEST
 
 static void drop_spec(cJSON *object)
 {
     json_remove(object, "spec");
 }
 
-START_TEST(what_nobody_reads_is_removed_before_an_object_is_kept)
+TEST_TIMES(what_nobody_reads_is_removed_before_an_object_is_kept, 3)
 {
 #define FULL                                                                                       \
     "{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}],"                       \
@@ -233,11 +226,12 @@ START_TEST(what_nobody_reads_is_removed_before_an_object_is_kept)
     }
     buf_release(&expected);
 }
-END_TEST
 
 /* --- failures --- */
 
-START_TEST(failures_in_a_row_wait_longer_and_longer)
+TEST_GROUP("failures", watch_set_up, watch_tear_down);
+
+TEST_TIMES(failures_in_a_row_wait_longer_and_longer, 2)
 {
     static const int64_t WHOLE_MS[] = { 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000 };
 
@@ -247,9 +241,8 @@ START_TEST(failures_in_a_row_wait_longer_and_longer)
         check_wait(request(LIST_CACHED), WHOLE_MS[i]);
     }
 }
-END_TEST
 
-START_TEST(waits_are_not_all_the_same)
+TEST(waits_are_not_all_the_same)
 {
     int64_t first_ms = 0;
     bool differ = false;
@@ -265,9 +258,8 @@ START_TEST(waits_are_not_all_the_same)
     }
     ck_assert(differ);
 }
-END_TEST
 
-START_TEST(only_a_stream_that_lasted_makes_failures_forgotten)
+TEST(only_a_stream_that_lasted_makes_failures_forgotten)
 {
     request(LIST_CACHED);
     refuse(0, NULL);
@@ -289,9 +281,8 @@ START_TEST(only_a_stream_that_lasted_makes_failures_forgotten)
     refuse(0, "connection reset");
     check_wait(request(WATCH_FROM("20")), 1600);
 }
-END_TEST
 
-START_TEST(a_stream_that_ends_at_once_without_a_word_is_a_failure)
+TEST(a_stream_that_ends_at_once_without_a_word_is_a_failure)
 {
     get_to_watch();
     request(WATCH_FROM("10"));
@@ -305,9 +296,8 @@ START_TEST(a_stream_that_ends_at_once_without_a_word_is_a_failure)
     ck_assert_int_eq(request(WATCH_FROM("10")), 0);
     ck_assert_ptr_null(watch_machine_problem(machine));
 }
-END_TEST
 
-START_TEST(the_server_may_ask_for_more_patience_within_bounds)
+TEST(the_server_may_ask_for_more_patience_within_bounds)
 {
     request(LIST_CACHED);
     refuse(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7},\"code\":429}");
@@ -315,7 +305,6 @@ START_TEST(the_server_may_ask_for_more_patience_within_bounds)
     refuse(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7000},\"code\":429}");
     ck_assert_int_eq(request(LIST_CACHED), WATCH_BACKOFF_MAX_MS);
 }
-END_TEST
 
 struct refusal {
     int status;
@@ -341,7 +330,7 @@ static const struct refusal REFUSALS[] = {
     { 504, STATUS(504, "Timeout", "later"), "Timeout: later", false },
 };
 
-START_TEST(a_refused_list_is_a_problem_until_a_list_succeeds)
+TEST_EACH(a_refused_list_is_a_problem_until_a_list_succeeds, REFUSALS)
 {
     const struct refusal *refusal = &REFUSALS[_i];
     struct buf problem = BUF_INIT(1024);
@@ -357,9 +346,8 @@ START_TEST(a_refused_list_is_a_problem_until_a_list_succeeds)
     ck_assert_ptr_null(watch_machine_problem(machine));
     buf_release(&problem);
 }
-END_TEST
 
-START_TEST(a_refused_watch_is_a_problem_until_one_is_accepted)
+TEST_EACH(a_refused_watch_is_a_problem_until_one_is_accepted, REFUSALS)
 {
     const struct refusal *refusal = &REFUSALS[_i];
     struct buf problem = BUF_INIT(1024);
@@ -379,9 +367,8 @@ START_TEST(a_refused_watch_is_a_problem_until_one_is_accepted)
     ck_assert_ptr_null(watch_machine_problem(machine));
     buf_release(&problem);
 }
-END_TEST
 
-START_TEST(an_error_event_is_a_problem_until_something_else_is_told)
+TEST(an_error_event_is_a_problem_until_something_else_is_told)
 {
     static const char event[] = ERROR_EVENT(500, "InternalError", "etcd is away");
 
@@ -396,9 +383,8 @@ START_TEST(an_error_event_is_a_problem_until_something_else_is_told)
     ck_assert_int_eq(feed(BOOKMARK("20"), strlen(BOOKMARK("20")), SIZE_MAX), 0);
     ck_assert_ptr_null(watch_machine_problem(machine));
 }
-END_TEST
 
-START_TEST(gone_is_a_problem_only_when_it_comes_again)
+TEST(gone_is_a_problem_only_when_it_comes_again)
 {
     get_to_watch();
     request(WATCH_FROM("10"));
@@ -408,9 +394,8 @@ START_TEST(gone_is_a_problem_only_when_it_comes_again)
     refuse(410, STATUS(410, "Expired", "too old"));
     ck_assert_str_eq(watch_machine_problem(machine), "list gadgets.example.org: Gone: too old");
 }
-END_TEST
 
-START_TEST(an_orderly_end_is_no_problem_and_needs_no_wait)
+TEST(an_orderly_end_is_no_problem_and_needs_no_wait)
 {
     get_to_watch();
     for (int i = 0; i < 3; i++) {
@@ -418,46 +403,4 @@ START_TEST(an_orderly_end_is_no_problem_and_needs_no_wait)
         reply("", 290000);
         ck_assert_ptr_null(watch_machine_problem(machine));
     }
-}
-END_TEST
-
-static void add_unreadable(TCase *tcase)
-{
-    tcase_add_test(tcase, an_item_over_the_limit_is_left_out_of_the_list);
-    tcase_add_test(tcase, an_event_over_the_limit_ends_the_stream_and_lists_again);
-    tcase_add_test(tcase, object_that_is_deleted_and_has_too_many_levels_is_told_with_its_metadata);
-    tcase_add_loop_test(tcase, an_unreadable_item_is_left_out_of_the_list, 0,
-                        ARRAY_LEN(UNREADABLE));
-    tcase_add_loop_test(tcase, an_unreadable_event_is_passed_over_and_followed_by_a_list, 0,
-                        ARRAY_LEN(UNREADABLE));
-    tcase_add_loop_test(tcase, bytes_that_are_no_events_end_the_stream, 0, 5);
-    tcase_add_loop_test(tcase, a_reply_that_is_no_list_is_an_error_and_no_set, 0, 7);
-    tcase_add_test(tcase, versions_and_tokens_beyond_reason_are_refused);
-    tcase_add_test(tcase, an_unknown_type_of_event_is_ignored);
-    tcase_add_loop_test(tcase, what_nobody_reads_is_removed_before_an_object_is_kept, 0, 3);
-}
-
-static void add_failures(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, failures_in_a_row_wait_longer_and_longer, 0, 2);
-    tcase_add_test(tcase, waits_are_not_all_the_same);
-    tcase_add_test(tcase, only_a_stream_that_lasted_makes_failures_forgotten);
-    tcase_add_test(tcase, a_stream_that_ends_at_once_without_a_word_is_a_failure);
-    tcase_add_test(tcase, the_server_may_ask_for_more_patience_within_bounds);
-    tcase_add_loop_test(tcase, a_refused_list_is_a_problem_until_a_list_succeeds, 0,
-                        ARRAY_LEN(REFUSALS));
-    tcase_add_loop_test(tcase, a_refused_watch_is_a_problem_until_one_is_accepted, 0,
-                        ARRAY_LEN(REFUSALS));
-    tcase_add_test(tcase, an_error_event_is_a_problem_until_something_else_is_told);
-    tcase_add_test(tcase, gone_is_a_problem_only_when_it_comes_again);
-    tcase_add_test(tcase, an_orderly_end_is_no_problem_and_needs_no_wait);
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("watch_failures");
-
-    add_unreadable(watch_case(suite, "unreadable"));
-    add_failures(watch_case(suite, "failures"));
-    return suite_run(suite);
 }

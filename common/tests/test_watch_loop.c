@@ -126,7 +126,9 @@ static void tear_down(void)
     loop_tear_down();
 }
 
-START_TEST(each_machine_lists_and_then_watches)
+TEST_GROUP("watch_loop", set_up, tear_down);
+
+TEST(each_machine_lists_and_then_watches)
 {
     answer_both("10");
     loop_start();
@@ -143,9 +145,8 @@ START_TEST(each_machine_lists_and_then_watches)
     ck_assert_uint_eq(gadgets.lists, 1);
     wait_for_problem(NULL);
 }
-END_TEST
 
-START_TEST(a_stream_that_stalls_does_not_hold_up_the_others)
+TEST(a_stream_that_stalls_does_not_hold_up_the_others)
 {
     answer_both("10");
     loop_start();
@@ -157,9 +158,8 @@ START_TEST(a_stream_that_stalls_does_not_hold_up_the_others)
                      "data\":{\"name\":\"a\",\"resourceVersion\":\"14\"}}}");
     wait_for_version(&gadgets, "14");
 }
-END_TEST
 
-START_TEST(a_new_server_is_watched_from_the_last_version)
+TEST(a_new_server_is_watched_from_the_last_version)
 {
     uint16_t port = tiny_server_port(server);
 
@@ -179,9 +179,8 @@ START_TEST(a_new_server_is_watched_from_the_last_version)
     wait_for_problem(NULL);
     ck_assert_uint_eq(gadgets.lists, 1);
 }
-END_TEST
 
-START_TEST(nobody_there_is_a_problem_until_somebody_is)
+TEST(nobody_there_is_a_problem_until_somebody_is)
 {
     uint16_t port = tiny_server_port(server);
 
@@ -194,9 +193,8 @@ START_TEST(nobody_there_is_a_problem_until_somebody_is)
     wait_for_version(&widgets, "10");
     wait_for_problem(NULL);
 }
-END_TEST
 
-START_TEST(a_refusal_is_told_in_the_server_s_words)
+TEST(a_refusal_is_told_in_the_server_s_words)
 {
     answer_both("10");
     tiny_server_answer(
@@ -209,9 +207,8 @@ START_TEST(a_refusal_is_told_in_the_server_s_words)
     wait_for_version(&widgets, "20");
     wait_for_problem(NULL);
 }
-END_TEST
 
-START_TEST(a_refused_request_is_not_repeated_before_its_time)
+TEST(a_refused_request_is_not_repeated_before_its_time)
 {
     int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
 
@@ -224,9 +221,8 @@ START_TEST(a_refused_request_is_not_repeated_before_its_time)
     ck_assert_int_ge(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms,
                      (WATCH_BACKOFF_MIN_MS + 2 * WATCH_BACKOFF_MIN_MS) / 2);
 }
-END_TEST
 
-START_TEST(gone_lists_again)
+TEST(gone_lists_again)
 {
     answer_both("10");
     loop_start();
@@ -238,9 +234,8 @@ START_TEST(gone_lists_again)
     ck_assert_uint_eq(gadgets.lists, 2);
     wait_for_problem(NULL);
 }
-END_TEST
 
-START_TEST(a_list_that_breaks_off_is_asked_for_again)
+TEST(a_list_that_breaks_off_is_asked_for_again)
 {
     answer_both("10");
     tiny_server_answer_in_part(server, "/gadgets?limit", "{\"items\":[" ITEM("a", "3"));
@@ -253,9 +248,8 @@ START_TEST(a_list_that_breaks_off_is_asked_for_again)
     wait_for_version(&gadgets, "20");
     ck_assert_uint_eq(gadgets.lists, 1);
 }
-END_TEST
 
-START_TEST(a_new_token_is_used_without_a_restart)
+TEST(a_new_token_is_used_without_a_restart)
 {
     answer_both("10");
     loop_start();
@@ -273,7 +267,6 @@ START_TEST(a_new_token_is_used_without_a_restart)
     tiny_server_wait(server, "/gadgets?watch", 3);
     ck_assert(tiny_server_saw(server, "/gadgets?watch", "Authorization: Bearer second-token"));
 }
-END_TEST
 
 /* Otherwise it would be 15 s at the least, each time; a machine may be busy for so long once. */
 #define STOP_MS 14000
@@ -306,13 +299,12 @@ static void wait_for_streams_and_lists(void)
     tiny_server_wait(server, "/widgets?limit", 1);
 }
 
-START_TEST(stop_does_not_wait_for_streams_or_lists)
+TEST(stop_does_not_wait_for_streams_or_lists)
 {
     check_stop(wait_for_streams_and_lists);
     watch_loop_stop(loop);
     wait_for_problem(NULL);
 }
-END_TEST
 
 static void wait_for_a_back_off(void)
 {
@@ -322,13 +314,12 @@ static void wait_for_a_back_off(void)
     tiny_server_wait(server, "/widgets?", 1);
 }
 
-START_TEST(stop_does_not_wait_for_a_back_off)
+TEST(stop_does_not_wait_for_a_back_off)
 {
     check_stop(wait_for_a_back_off);
 }
-END_TEST
 
-START_TEST(many_machines_share_the_thread)
+TEST(many_machines_share_the_thread)
 {
     struct told more[MANY] = { 0 };
 
@@ -344,29 +335,4 @@ START_TEST(many_machines_share_the_thread)
     watch_loop_stop(loop);
     for (size_t i = 0; i < MANY; i++)
         watch_machine_destroy(more[i].machine);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("watch_loop");
-    TCase *tcase = tcase_create("watch_loop");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 45);
-    tcase_add_test(tcase, each_machine_lists_and_then_watches);
-    tcase_add_test(tcase, a_stream_that_stalls_does_not_hold_up_the_others);
-    tcase_add_test(tcase, a_new_server_is_watched_from_the_last_version);
-    tcase_add_test(tcase, nobody_there_is_a_problem_until_somebody_is);
-    tcase_add_test(tcase, a_refusal_is_told_in_the_server_s_words);
-    tcase_add_test(tcase, a_refused_request_is_not_repeated_before_its_time);
-    tcase_add_test(tcase, gone_lists_again);
-    tcase_add_test(tcase, a_list_that_breaks_off_is_asked_for_again);
-    tcase_add_test(tcase, a_new_token_is_used_without_a_restart);
-    tcase_add_test(tcase, stop_does_not_wait_for_streams_or_lists);
-    tcase_add_test(tcase, stop_does_not_wait_for_a_back_off);
-    tcase_add_test(tcase, many_machines_share_the_thread);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -6,7 +6,9 @@ static const struct kube_kind KIND_NODE = {
 
 /* --- requests --- */
 
-START_TEST(the_first_list_is_the_cache_s_and_the_watch_starts_at_its_version)
+TEST_GROUP("requests", watch_set_up, watch_tear_down);
+
+TEST(the_first_list_is_the_cache_s_and_the_watch_starts_at_its_version)
 {
     request(LIST_CACHED);
     reply(LIST(ITEM("a", "3") "," ITEM("b", "7"), "10"), 5);
@@ -18,9 +20,8 @@ START_TEST(the_first_list_is_the_cache_s_and_the_watch_starts_at_its_version)
 
     ck_assert_int_eq(request(WATCH_FROM("14")), 0);
 }
-END_TEST
 
-START_TEST(pages_are_one_set_at_the_version_of_the_first)
+TEST(pages_are_one_set_at_the_version_of_the_first)
 {
     request(LIST_CACHED);
     reply(PAGE(ITEM("a", "3"), "10", "t/k+1="), 5);
@@ -31,9 +32,8 @@ START_TEST(pages_are_one_set_at_the_version_of_the_first)
     expect_told("init\nitem n/a\nitem n/b\nitem n/c\ndone @10\n");
     request(WATCH_FROM("10"));
 }
-END_TEST
 
-START_TEST(options_go_into_the_path)
+TEST(options_go_into_the_path)
 {
     struct watch_options options = { .kind = &KIND_GADGET,
                                      .ns = "team-1",
@@ -62,9 +62,8 @@ START_TEST(options_go_into_the_path)
     request("/api/v1/nodes?fieldSelector=metadata.name%3Dn-1&watch=true&allowWatchBookmarks=true"
             "&resourceVersion=10&timeoutSeconds=290");
 }
-END_TEST
 
-START_TEST(asking_twice_gives_the_same_request)
+TEST(asking_twice_gives_the_same_request)
 {
     request(LIST_CACHED);
     request(LIST_CACHED);
@@ -72,9 +71,8 @@ START_TEST(asking_twice_gives_the_same_request)
     request(WATCH_FROM("10"));
     request(WATCH_FROM("10"));
 }
-END_TEST
 
-START_TEST(a_bookmark_moves_the_version_forward_only)
+TEST(a_bookmark_moves_the_version_forward_only)
 {
     get_to_watch();
     request(WATCH_FROM("10"));
@@ -85,7 +83,6 @@ START_TEST(a_bookmark_moves_the_version_forward_only)
     expect_told("");
     request(WATCH_FROM("25"));
 }
-END_TEST
 
 /* --- any split, any break --- */
 
@@ -120,7 +117,7 @@ static const char *rest_after(const char *path)
     return NULL;
 }
 
-START_TEST(chunks_of_every_size_tell_the_same)
+TEST(chunks_of_every_size_tell_the_same)
 {
     static const char list[] = LIST(ITEM("a", "3") "," ITEM("b", "7"), "10");
 
@@ -136,9 +133,8 @@ START_TEST(chunks_of_every_size_tell_the_same)
         watch_set_up();
     }
 }
-END_TEST
 
-START_TEST(a_stream_broken_at_every_byte_tells_the_same_events)
+TEST(a_stream_broken_at_every_byte_tells_the_same_events)
 {
     for (size_t cut = 0; cut <= strlen(STREAM); cut++) {
         struct watch_request next;
@@ -162,9 +158,8 @@ START_TEST(a_stream_broken_at_every_byte_tells_the_same_events)
         watch_set_up();
     }
 }
-END_TEST
 
-START_TEST(a_list_broken_at_any_byte_starts_over)
+TEST(a_list_broken_at_any_byte_starts_over)
 {
     static const char list[] = LIST(ITEM("a", "3") "," ITEM("b", "7"), "10");
     size_t end = strlen(list) - 1; /* the closing bracket is the byte before the line feed */
@@ -190,9 +185,8 @@ START_TEST(a_list_broken_at_any_byte_starts_over)
     watch_machine_finish(machine, 0, "connection reset", now_ms);
     ck_assert_int_eq(request(WATCH_FROM("10")), 0);
 }
-END_TEST
 
-START_TEST(a_page_that_did_not_come_is_asked_for_again)
+TEST(a_page_that_did_not_come_is_asked_for_again)
 {
     request(LIST_CACHED);
     reply(PAGE(ITEM("a", "3"), "10", "t1"), 5);
@@ -204,11 +198,12 @@ START_TEST(a_page_that_did_not_come_is_asked_for_again)
     reply(PAGE(ITEM("b", "4"), "10", ""), 5);
     expect_told("init\nitem n/a\nitem n/b\ndone @10\n");
 }
-END_TEST
 
 /* --- Gone --- */
 
-START_TEST(gone_lists_again_at_the_known_version_and_goes_on_from_there)
+TEST_GROUP("gone", watch_set_up, watch_tear_down);
+
+TEST_TIMES(gone_lists_again_at_the_known_version_and_goes_on_from_there, GONE_COUNT)
 {
     get_to_watch();
     request(WATCH_FROM("10"));
@@ -224,9 +219,8 @@ START_TEST(gone_lists_again_at_the_known_version_and_goes_on_from_there)
     expect_told("init\nitem n/b\ndone @90\n");
     request(WATCH_FROM("90"));
 }
-END_TEST
 
-START_TEST(gone_after_an_outage_waits_no_longer_than_gone_alone)
+TEST_TIMES(gone_after_an_outage_waits_no_longer_than_gone_alone, GONE_COUNT)
 {
     get_to_watch();
     for (int i = 0; i < 6; i++) {
@@ -238,9 +232,8 @@ START_TEST(gone_after_an_outage_waits_no_longer_than_gone_alone)
     ck_assert_ptr_null(watch_machine_problem(machine));
     ck_assert_int_le(request(LIST_FROM("10")), WATCH_BACKOFF_MIN_MS);
 }
-END_TEST
 
-START_TEST(gone_again_lists_fresh)
+TEST_TIMES(gone_again_lists_fresh, GONE_COUNT)
 {
     get_to_watch();
     request(WATCH_FROM("10"));
@@ -253,9 +246,8 @@ START_TEST(gone_again_lists_fresh)
     GONE[_i]();
     request(LIST_FROM("90"));
 }
-END_TEST
 
-START_TEST(a_version_from_the_future_lists_fresh)
+TEST(a_version_from_the_future_lists_fresh)
 {
     static const char body[] =
         "{\"kind\":\"Status\",\"message\":\"Timeout: Too large resource version: 10, current: 4\","
@@ -269,9 +261,8 @@ START_TEST(a_version_from_the_future_lists_fresh)
     refuse(504, body);
     request(LIST_FRESH);
 }
-END_TEST
 
-START_TEST(gone_on_a_continue_token_starts_a_new_set)
+TEST(gone_on_a_continue_token_starts_a_new_set)
 {
     request(LIST_CACHED); /* nothing known yet */
     reply(PAGE(ITEM("a", "3"), "10", "t1"), 5);
@@ -291,37 +282,4 @@ START_TEST(gone_on_a_continue_token_starts_a_new_set)
     request(LIST_FRESH);
     reply(LIST(ITEM("b", "5"), "40"), 5);
     expect_told("init\nitem n/b\ninit\nitem n/b\ndone @40\n");
-}
-END_TEST
-
-static void add_requests(TCase *tcase)
-{
-    tcase_add_test(tcase, the_first_list_is_the_cache_s_and_the_watch_starts_at_its_version);
-    tcase_add_test(tcase, pages_are_one_set_at_the_version_of_the_first);
-    tcase_add_test(tcase, options_go_into_the_path);
-    tcase_add_test(tcase, asking_twice_gives_the_same_request);
-    tcase_add_test(tcase, a_bookmark_moves_the_version_forward_only);
-    tcase_add_test(tcase, chunks_of_every_size_tell_the_same);
-    tcase_add_test(tcase, a_stream_broken_at_every_byte_tells_the_same_events);
-    tcase_add_test(tcase, a_list_broken_at_any_byte_starts_over);
-    tcase_add_test(tcase, a_page_that_did_not_come_is_asked_for_again);
-}
-
-static void add_gone(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, gone_lists_again_at_the_known_version_and_goes_on_from_there, 0,
-                        GONE_COUNT);
-    tcase_add_loop_test(tcase, gone_after_an_outage_waits_no_longer_than_gone_alone, 0, GONE_COUNT);
-    tcase_add_loop_test(tcase, gone_again_lists_fresh, 0, GONE_COUNT);
-    tcase_add_test(tcase, a_version_from_the_future_lists_fresh);
-    tcase_add_test(tcase, gone_on_a_continue_token_starts_a_new_set);
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("watch_machine");
-
-    add_requests(watch_case(suite, "requests"));
-    add_gone(watch_case(suite, "gone"));
-    return suite_run(suite);
 }

@@ -19,7 +19,9 @@ static void ck_nothing_is_due(void)
     queue_done("the-last-one");
 }
 
-START_TEST(names_come_in_the_order_in_which_they_are_due)
+TEST_GROUP("order and back-off", queue_set_up, queue_tear_down);
+
+TEST(names_come_in_the_order_in_which_they_are_due)
 {
     queue_add("third", 20);
     queue_add("first", 0);
@@ -31,9 +33,8 @@ START_TEST(names_come_in_the_order_in_which_they_are_due)
     ck_next("third");
     ck_next("fourth");
 }
-END_TEST
 
-START_TEST(a_name_is_not_given_before_its_time)
+TEST(a_name_is_not_given_before_its_time)
 {
     queue_add("later", 10);
     fake_clock_advance(&queue_clock, 9);
@@ -41,9 +42,8 @@ START_TEST(a_name_is_not_given_before_its_time)
     fake_clock_advance(&queue_clock, 1);
     ck_next("later");
 }
-END_TEST
 
-START_TEST(a_name_without_namespace_comes_back_as_it_was)
+TEST(a_name_without_namespace_comes_back_as_it_was)
 {
     struct kube_name got;
     struct kube_name cluster;
@@ -53,9 +53,8 @@ START_TEST(a_name_without_namespace_comes_back_as_it_was)
     ck_assert(workqueue_get(queue, &got));
     ck_assert(kube_name_equal(&got, &cluster));
 }
-END_TEST
 
-START_TEST(added_twice_it_waits_once)
+TEST(added_twice_it_waits_once)
 {
     queue_add("a", 0);
     queue_add("a", 0);
@@ -64,9 +63,8 @@ START_TEST(added_twice_it_waits_once)
     queue_done("a");
     ck_nothing_is_due();
 }
-END_TEST
 
-START_TEST(added_again_it_keeps_the_earlier_time)
+TEST(added_again_it_keeps_the_earlier_time)
 {
     queue_add("a", 50);
     queue_add("a", 10);
@@ -79,9 +77,8 @@ START_TEST(added_again_it_keeps_the_earlier_time)
     fake_clock_advance(&queue_clock, 1000);
     ck_nothing_is_due();
 }
-END_TEST
 
-START_TEST(added_while_processed_comes_again_after_done)
+TEST(added_while_processed_comes_again_after_done)
 {
     queue_add("a", 0);
     ck_next("a");
@@ -92,9 +89,8 @@ START_TEST(added_while_processed_comes_again_after_done)
     queue_done("a");
     ck_nothing_is_due();
 }
-END_TEST
 
-START_TEST(added_while_processed_keeps_the_earliest_of_its_times)
+TEST(added_while_processed_keeps_the_earliest_of_its_times)
 {
     queue_add("a", 0);
     ck_next("a");
@@ -107,7 +103,6 @@ START_TEST(added_while_processed_keeps_the_earliest_of_its_times)
     fake_clock_advance(&queue_clock, 1);
     ck_next("a");
 }
-END_TEST
 
 /* A failure of "a", which is being processed: it comes again not before low and not after high. */
 static void ck_comes_again(uint32_t min_delay_ms, int64_t low_ms, int64_t high_ms)
@@ -130,24 +125,22 @@ static void ck_backs_off(unsigned failures)
     ck_comes_again(0, delay * 9 / 10, delay * 11 / 10);
 }
 
-START_TEST(back_off_doubles_from_5_ms_to_5_min_within_10_percent)
+TEST(back_off_doubles_from_5_ms_to_5_min_within_10_percent)
 {
     queue_add("a", 0);
     ck_next("a");
     for (unsigned failures = 1; failures < 40; failures++)
         ck_backs_off(failures);
 }
-END_TEST
 
-START_TEST(a_longer_minimum_wins_over_the_back_off)
+TEST(a_longer_minimum_wins_over_the_back_off)
 {
     queue_add("a", 0);
     ck_next("a");
     ck_comes_again(1000, 1000, 1000);
 }
-END_TEST
 
-START_TEST(only_forget_ends_the_back_off)
+TEST(only_forget_ends_the_back_off)
 {
     queue_add("a", 0);
     ck_next("a");
@@ -161,9 +154,8 @@ START_TEST(only_forget_ends_the_back_off)
     queue_forget("a");
     ck_backs_off(1);
 }
-END_TEST
 
-START_TEST(shutdown_drops_what_waits_and_refuses_what_comes)
+TEST(shutdown_drops_what_waits_and_refuses_what_comes)
 {
     struct kube_name got;
 
@@ -182,9 +174,8 @@ START_TEST(shutdown_drops_what_waits_and_refuses_what_comes)
     ck_assert_uint_eq(workqueue_len(queue), 0);
     ck_assert(!workqueue_get(queue, &got));
 }
-END_TEST
 
-START_TEST(metrics_tell_depth_adds_and_retries)
+TEST(metrics_tell_depth_adds_and_retries)
 {
     ck_metric("workqueue_depth{name=\"test\"} 0");
     queue_add("a", 0);
@@ -203,28 +194,4 @@ START_TEST(metrics_tell_depth_adds_and_retries)
     ck_metric("workqueue_depth{name=\"test\"} 2"); /* a and later */
     workqueue_shutdown(queue);
     ck_metric("workqueue_depth{name=\"test\"} 0");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("workqueue");
-    TCase *order = tcase_create("order and back-off");
-
-    tcase_add_checked_fixture(order, queue_set_up, queue_tear_down);
-    tcase_add_test(order, names_come_in_the_order_in_which_they_are_due);
-    tcase_add_test(order, a_name_is_not_given_before_its_time);
-    tcase_add_test(order, a_name_without_namespace_comes_back_as_it_was);
-    tcase_add_test(order, added_twice_it_waits_once);
-    tcase_add_test(order, added_again_it_keeps_the_earlier_time);
-    tcase_add_test(order, added_while_processed_comes_again_after_done);
-    tcase_add_test(order, added_while_processed_keeps_the_earliest_of_its_times);
-    tcase_add_test(order, back_off_doubles_from_5_ms_to_5_min_within_10_percent);
-    tcase_add_test(order, a_longer_minimum_wins_over_the_back_off);
-    tcase_add_test(order, only_forget_ends_the_back_off);
-    tcase_add_test(order, shutdown_drops_what_waits_and_refuses_what_comes);
-    tcase_add_test(order, metrics_tell_depth_adds_and_retries);
-    suite_add_tcase(suite, order);
-
-    return suite_run(suite);
 }

@@ -113,7 +113,9 @@ static void model_step(struct model *models, unsigned *random)
     ck_assert_uint_eq(workqueue_len(queue), model_waiting(models));
 }
 
-START_TEST(random_operations_keep_the_invariants)
+TEST_GROUP("model", queue_set_up, queue_tear_down);
+
+TEST_TIMES(random_operations_keep_the_invariants, 20)
 {
     struct model models[MODEL_NAMES] = { 0 };
     unsigned random = (unsigned)_i + 1;
@@ -134,7 +136,6 @@ START_TEST(random_operations_keep_the_invariants)
         model_get(models);
     ck_assert_uint_eq(workqueue_len(queue), 0);
 }
-END_TEST
 
 struct getter {
     pthread_t thread;
@@ -168,7 +169,9 @@ static void wait_for_reads(unsigned reads)
         (void)poll(NULL, 0, 1);
 }
 
-START_TEST(an_earlier_name_wakes_who_sleeps_for_a_later_one)
+TEST_GROUP("threads", queue_set_up, queue_tear_down);
+
+TEST(an_earlier_name_wakes_who_sleeps_for_a_later_one)
 {
     struct getter getter;
 
@@ -180,9 +183,8 @@ START_TEST(an_earlier_name_wakes_who_sleeps_for_a_later_one)
     getter_join(&getter);
     ck_assert_str_eq(getter.name.name, "now");
 }
-END_TEST
 
-START_TEST(a_poke_makes_a_sleeper_see_the_moved_clock)
+TEST(a_poke_makes_a_sleeper_see_the_moved_clock)
 {
     struct getter getter;
 
@@ -195,11 +197,10 @@ START_TEST(a_poke_makes_a_sleeper_see_the_moved_clock)
     getter_join(&getter);
     ck_assert_str_eq(getter.name.name, "later");
 }
-END_TEST
 
 /* Sleepers are woken in the order in which they fell asleep: after "later" the one that watches the
  * time sleeps behind the other, which must take over. */
-START_TEST(a_sleeper_takes_over_from_one_who_watches_a_later_time)
+TEST(a_sleeper_takes_over_from_one_who_watches_a_later_time)
 {
     struct getter getters[2];
     unsigned reads = atomic_load(&queue_clock.reads);
@@ -223,9 +224,8 @@ START_TEST(a_sleeper_takes_over_from_one_who_watches_a_later_time)
     ck_assert(getters[0].got != getters[1].got);
     ck_assert_str_eq(getters[getters[1].got].name.name, "soon");
 }
-END_TEST
 
-START_TEST(shutdown_wakes_every_sleeper)
+TEST(shutdown_wakes_every_sleeper)
 {
     struct getter getters[3];
 
@@ -240,9 +240,8 @@ START_TEST(shutdown_wakes_every_sleeper)
         ck_assert(!getters[i].got);
     }
 }
-END_TEST
 
-START_TEST(sleepers_pass_the_baton_from_one_due_name_to_the_next)
+TEST(sleepers_pass_the_baton_from_one_due_name_to_the_next)
 {
     struct getter getters[3];
 
@@ -258,7 +257,6 @@ START_TEST(sleepers_pass_the_baton_from_one_due_name_to_the_next)
     }
     ck_assert_uint_eq(workqueue_len(queue), 0);
 }
-END_TEST
 
 /*
  * Four threads change names, four process them. A change raises the version of a name and adds it;
@@ -317,7 +315,7 @@ static bool all_seen(void)
     return true;
 }
 
-START_TEST(no_change_is_lost_and_no_name_runs_twice_at_once)
+TEST(no_change_is_lost_and_no_name_runs_twice_at_once)
 {
     pthread_t threads[8];
     unsigned seeds[8];
@@ -335,27 +333,4 @@ START_TEST(no_change_is_lost_and_no_name_runs_twice_at_once)
     workqueue_shutdown(queue);
     for (size_t i = 4; i < 8; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("workqueue threads");
-    TCase *model = tcase_create("model");
-    TCase *threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(model, queue_set_up, queue_tear_down);
-    tcase_add_loop_test(model, random_operations_keep_the_invariants, 0, 20);
-    suite_add_tcase(suite, model);
-
-    tcase_add_checked_fixture(threads, queue_set_up, queue_tear_down);
-    tcase_set_timeout(threads, 30);
-    tcase_add_test(threads, an_earlier_name_wakes_who_sleeps_for_a_later_one);
-    tcase_add_test(threads, a_poke_makes_a_sleeper_see_the_moved_clock);
-    tcase_add_test(threads, a_sleeper_takes_over_from_one_who_watches_a_later_time);
-    tcase_add_test(threads, shutdown_wakes_every_sleeper);
-    tcase_add_test(threads, sleepers_pass_the_baton_from_one_due_name_to_the_next);
-    tcase_add_test(threads, no_change_is_lost_and_no_name_runs_twice_at_once);
-    suite_add_tcase(suite, threads);
-    return suite_run(suite);
 }

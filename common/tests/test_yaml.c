@@ -36,7 +36,9 @@ static const struct {
     { "---\n---\na: 1\n---\n", "{\"a\":1}" },
 };
 
-START_TEST(yaml_becomes_the_json_it_means)
+TEST_GROUP("yaml", arena_set_up, arena_tear_down);
+
+TEST_EACH(yaml_becomes_the_json_it_means, SAME)
 {
     const cJSON *json = NULL;
     struct error err = { 0 };
@@ -45,7 +47,6 @@ START_TEST(yaml_becomes_the_json_it_means)
     ck_assert_msg(r == 0, "%s: %s", SAME[_i].yaml, err.message);
     ck_assert_str_eq(json_text(arena, json, NULL), SAME[_i].json);
 }
-END_TEST
 
 static const struct {
     const char *yaml;
@@ -70,7 +71,7 @@ static const struct {
     { "a: \"x\\0y\"", "invalid YAML at line 1: NUL or invalid UTF-8 in a scalar" },
 };
 
-START_TEST(what_json_cannot_say_is_refused_with_the_line)
+TEST_EACH(what_json_cannot_say_is_refused_with_the_line, REFUSED)
 {
     const cJSON *json = NULL;
     struct error err = { 0 };
@@ -80,14 +81,13 @@ START_TEST(what_json_cannot_say_is_refused_with_the_line)
     ck_assert_str_eq(err.message, REFUSED[_i].message);
     ck_assert_ptr_null(json);
 }
-END_TEST
 
 static const char *const BROKEN[] = {
     "a: [1, 2",         "a: b: c",   "\tx: 1",         "'open",    "a: \"\\q\"",
     "%YAML 9.0\n--- a", "- a\nb: c", "a: \"\\ud800\"", "\xff\xff", "a: \x01",
 };
 
-START_TEST(broken_yaml_is_refused)
+TEST_EACH(broken_yaml_is_refused, BROKEN)
 {
     const cJSON *json;
     struct error err = { 0 };
@@ -96,9 +96,8 @@ START_TEST(broken_yaml_is_refused)
                      -ERROR_INVALID);
     ck_assert_msg(str_has_prefix(err.message, "invalid YAML at line "), "%s", err.message);
 }
-END_TEST
 
-START_TEST(a_stream_gives_its_documents_without_the_empty_ones)
+TEST(a_stream_gives_its_documents_without_the_empty_ones)
 {
     static const char TEXT[] = "---\na: 1\n---\n# nothing\n---\n- b\n...\n---\n~\n";
     const cJSON *json;
@@ -108,7 +107,6 @@ START_TEST(a_stream_gives_its_documents_without_the_empty_ones)
     ck_assert_int_eq(yaml_parse_all(arena, "", 0, &json, NULL), 0);
     ck_assert_uint_eq(json_len(json), 0);
 }
-END_TEST
 
 static int nested(int levels)
 {
@@ -122,7 +120,7 @@ static int nested(int levels)
     return yaml_parse(arena, text.data, text.len, &json, NULL);
 }
 
-START_TEST(depth_and_size_are_limited)
+TEST(depth_and_size_are_limited)
 {
     static char large[((size_t)16 << 20) + 1];
     const cJSON *json;
@@ -133,21 +131,4 @@ START_TEST(depth_and_size_are_limited)
 
     memset(large, ' ', sizeof(large));
     ck_assert_int_eq(yaml_parse(arena, large, sizeof(large), &json, NULL), -ERROR_TOO_LARGE);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("yaml");
-    TCase *tcase = tcase_create("yaml");
-
-    tcase_add_checked_fixture(tcase, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tcase, yaml_becomes_the_json_it_means, 0, ARRAY_LEN(SAME));
-    tcase_add_loop_test(tcase, what_json_cannot_say_is_refused_with_the_line, 0,
-                        ARRAY_LEN(REFUSED));
-    tcase_add_loop_test(tcase, broken_yaml_is_refused, 0, ARRAY_LEN(BROKEN));
-    tcase_add_test(tcase, a_stream_gives_its_documents_without_the_empty_ones);
-    tcase_add_test(tcase, depth_and_size_are_limited);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -55,12 +55,13 @@ static const struct {
     { "{\"on\":1,\"1\":2,\"\":3,\"a b\":4}", "\"\": 3\n\"1\": 2\na b: 4\n\"on\": 1\n" },
 };
 
-START_TEST(objects_are_written_as_kubectl_would)
+TEST_GROUP("all", arena_set_up, arena_tear_down);
+
+TEST_EACH(objects_are_written_as_kubectl_would, SAME)
 {
     ck_assert_str_eq(written(parsed(arena, SAME[_i].json)), SAME[_i].yaml);
     ck_assert(json_equal(read_again(SAME[_i].yaml), parsed(arena, SAME[_i].json)));
 }
-END_TEST
 
 /* Each is something else to a reader of YAML 1.1 or 1.2 when it is not quoted. */
 static const char *const TRICKY[] = {
@@ -131,7 +132,7 @@ static const char *const TRICKY[] = {
     "\xef\xbb\xbf\x61",
 };
 
-START_TEST(what_could_be_something_else_is_quoted)
+TEST_EACH(what_could_be_something_else_is_quoted, TRICKY)
 {
     cJSON *array = json_array(arena);
 
@@ -139,7 +140,6 @@ START_TEST(what_could_be_something_else_is_quoted)
     ck_assert_str_eq(json_string(json_first(read_again(written(array))), "?"), TRICKY[_i]);
     ck_assert_msg(str_has_prefix(written(array), "- \""), "%s", written(array));
 }
-END_TEST
 
 /* --- random trees --- */
 
@@ -224,7 +224,7 @@ static cJSON *random_tree(uint64_t *state, int depth)
     return tree;
 }
 
-START_TEST(any_tree_is_read_as_it_was)
+TEST(any_tree_is_read_as_it_was)
 {
     uint64_t state = 20240229;
 
@@ -240,9 +240,8 @@ START_TEST(any_tree_is_read_as_it_was)
         arena_set_up();
     }
 }
-END_TEST
 
-START_TEST(one_and_a_half_mebibytes_of_base64_stay_one_line)
+TEST(one_and_a_half_mebibytes_of_base64_stay_one_line)
 {
     size_t len = (size_t)3 << 19;
     char *text = arena_alloc(arena, len + 1, 1);
@@ -255,9 +254,8 @@ START_TEST(one_and_a_half_mebibytes_of_base64_stay_one_line)
     ck_assert_uint_eq(strlen(yaml), len + strlen("file: \n"));
     ck_assert(json_equal(read_again(yaml), object));
 }
-END_TEST
 
-START_TEST(a_buffer_that_is_too_small_says_so)
+TEST(a_buffer_that_is_too_small_says_so)
 {
     const cJSON *tree = parsed(arena, "{\"a\":[{\"b\":\"\\u0001x\\ny\"},{\"c\":\"p\\nq\"}]}");
     size_t len = strlen(written(tree));
@@ -269,7 +267,6 @@ START_TEST(a_buffer_that_is_too_small_says_so)
         buf_release(&buf);
     }
 }
-END_TEST
 
 /* --- streams --- */
 
@@ -309,7 +306,7 @@ static void expect_parts(const char *text, const char *parts)
     ck_assert_str_eq(taken, parts);
 }
 
-START_TEST(documents_and_items_of_lists_are_handed_over_one_by_one)
+TEST(documents_and_items_of_lists_are_handed_over_one_by_one)
 {
     stop_at = 0;
     expect_parts("a: 1\n---\n# nothing\n---\nb: [x, {items: [y]}]\n",
@@ -326,9 +323,8 @@ START_TEST(documents_and_items_of_lists_are_handed_over_one_by_one)
                  "1/0@2 {\"kind\":\"List\",\"items\":[]}\n");
     expect_parts("", "");
 }
-END_TEST
 
-START_TEST(a_stream_ends_where_it_is_wrong_or_enough)
+TEST(a_stream_ends_where_it_is_wrong_or_enough)
 {
     static const char WRONG[] = "a: 1\n---\nb: [\n---\nc: 1\n";
     static const char TWICE[] = "a: 1\n---\nb: 1\nb: 2\n";
@@ -344,7 +340,6 @@ START_TEST(a_stream_ends_where_it_is_wrong_or_enough)
     ck_assert_int_eq(read_text(TWICE, strlen(TWICE), &err), -ERROR_CANCELED);
     ck_assert_str_eq(taken, "1/0@1 {\"a\":1}\n");
 }
-END_TEST
 
 static size_t parts, part_bytes;
 
@@ -357,7 +352,7 @@ static int count_part(void *ctx UNUSED, const struct yaml_place *place, cJSON *o
 }
 
 /* 20 MiB go through, in parts of one; 17 in one part do not. */
-START_TEST(a_stream_may_be_long_and_its_parts_not)
+TEST(a_stream_may_be_long_and_its_parts_not)
 {
     struct error err = { 0 };
     FILE *file = tmpfile();
@@ -376,24 +371,4 @@ START_TEST(a_stream_may_be_long_and_its_parts_not)
     ck_assert_uint_eq(parts, 20);
     ck_assert_str_eq(err.message, "document 21 has more than 16 MiB in one object");
     ck_assert_int_eq(fclose(file), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("yaml_write");
-    TCase *c = tcase_create("all");
-
-    tcase_set_timeout(c, 120);
-    tcase_add_checked_fixture(c, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(c, objects_are_written_as_kubectl_would, 0, ARRAY_LEN(SAME));
-    tcase_add_loop_test(c, what_could_be_something_else_is_quoted, 0, ARRAY_LEN(TRICKY));
-    tcase_add_test(c, any_tree_is_read_as_it_was);
-    tcase_add_test(c, one_and_a_half_mebibytes_of_base64_stay_one_line);
-    tcase_add_test(c, a_buffer_that_is_too_small_says_so);
-    tcase_add_test(c, documents_and_items_of_lists_are_handed_over_one_by_one);
-    tcase_add_test(c, a_stream_ends_where_it_is_wrong_or_enough);
-    tcase_add_test(c, a_stream_may_be_long_and_its_parts_not);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

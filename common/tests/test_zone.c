@@ -12,7 +12,9 @@ static int64_t seconds(const char *text)
     return tzif_time_us(text) / 1000000;
 }
 
-START_TEST(every_day_of_eight_centuries_is_the_date_after_the_day_before)
+TEST_GROUP("zone", arena_set_up, arena_tear_down);
+
+TEST(every_day_of_eight_centuries_is_the_date_after_the_day_before)
 {
     struct civil_date date = { 1600, 1, 1 };
     int64_t day = civil_days(1600, 1, 1);
@@ -31,7 +33,6 @@ START_TEST(every_day_of_eight_centuries_is_the_date_after_the_day_before)
         }
     }
 }
-END_TEST
 
 static const struct {
     const char *rule;
@@ -60,7 +61,7 @@ static const struct {
     { "XXX3EDT4,0/0,J365/23", "2026-06-01T00:00:00Z", -14400, "2027-01-01T03:00:00Z" },
 };
 
-START_TEST(a_rule_says_the_offset_and_how_long_it_holds)
+TEST_EACH(a_rule_says_the_offset_and_how_long_it_holds, RULES)
 {
     const struct zone *zone = tzif_zone(arena, RULES[_i].rule);
     struct zone_span span = zone_span_at(zone, seconds(RULES[_i].at));
@@ -69,7 +70,6 @@ START_TEST(a_rule_says_the_offset_and_how_long_it_holds)
     ck_assert_int_eq(span.end_s, RULES[_i].until ? seconds(RULES[_i].until) : INT64_MAX);
     ck_assert_int_le(span.begin_s, seconds(RULES[_i].at));
 }
-END_TEST
 
 static const char *const NO_RULES[] = {
     "",
@@ -89,14 +89,13 @@ static const char *const NO_RULES[] = {
     "CET99999999999",
 };
 
-START_TEST(what_is_no_rule_is_refused)
+TEST_EACH(what_is_no_rule_is_refused, NO_RULES)
 {
     struct zone_rule rule = { .standard_s = 42 };
 
     ck_assert_msg(!zone_rule_parse(NO_RULES[_i], &rule), "%s", NO_RULES[_i]);
     ck_assert_int_eq(rule.standard_s, 42);
 }
-END_TEST
 
 static const struct zone *zone_of(const struct tzif_change *changes, size_t len, const char *rule)
 {
@@ -108,7 +107,7 @@ static const struct zone *zone_of(const struct tzif_change *changes, size_t len,
     return zone;
 }
 
-START_TEST(the_table_holds_until_its_last_change_and_the_rule_after_it)
+TEST(the_table_holds_until_its_last_change_and_the_rule_after_it)
 {
     static const struct tzif_change CHANGES[] = { { 1000, 3600 }, { 2000, -3600 }, { 3000, 3600 } };
     const struct zone *zone = zone_of(CHANGES, 3, BERLIN);
@@ -129,7 +128,6 @@ START_TEST(the_table_holds_until_its_last_change_and_the_rule_after_it)
     ck_assert_int_eq(span.offset_s, 3600);
     ck_assert_int_eq(span.end_s, INT64_MAX);
 }
-END_TEST
 
 static const struct {
     const char *local; /* as if it were UTC */
@@ -144,7 +142,7 @@ static const struct {
     { "2026-10-25T03:00:00Z", "2026-10-25T02:00:00Z" },
 };
 
-START_TEST(a_time_is_its_first_instant_and_one_that_is_jumped_over_is_the_jump)
+TEST_EACH(a_time_is_its_first_instant_and_one_that_is_jumped_over_is_the_jump, INSTANTS)
 {
     const struct zone *zone = tzif_zone(arena, BERLIN);
 
@@ -152,10 +150,9 @@ START_TEST(a_time_is_its_first_instant_and_one_that_is_jumped_over_is_the_jump)
                      seconds(INSTANTS[_i].instant));
     ck_assert_int_eq(zone_instant(NULL, 42), 42);
 }
-END_TEST
 
 /* Whatever is cut off or changed in one byte is read or refused, never more. */
-START_TEST(broken_files_are_refused)
+TEST(broken_files_are_refused)
 {
     static const struct tzif_change CHANGES[] = { { 1000, 3600 }, { 2000, 0 } };
     static const struct tzif_change BACK[] = { { 2000, 3600 }, { 1000, 0 } };
@@ -182,22 +179,4 @@ START_TEST(broken_files_are_refused)
     tzif_write(&far, 0, FAR, 1, BERLIN);
     ck_assert_int_eq(zone_parse(arena, far.data, far.len, &zone, NULL), -ERROR_INVALID);
     buf_release(&far);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("zone");
-    TCase *tc = tcase_create("zone");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_test(tc, every_day_of_eight_centuries_is_the_date_after_the_day_before);
-    tcase_add_loop_test(tc, a_rule_says_the_offset_and_how_long_it_holds, 0, (int)ARRAY_LEN(RULES));
-    tcase_add_loop_test(tc, what_is_no_rule_is_refused, 0, (int)ARRAY_LEN(NO_RULES));
-    tcase_add_test(tc, the_table_holds_until_its_last_change_and_the_rule_after_it);
-    tcase_add_loop_test(tc, a_time_is_its_first_instant_and_one_that_is_jumped_over_is_the_jump, 0,
-                        (int)ARRAY_LEN(INSTANTS));
-    tcase_add_test(tc, broken_files_are_refused);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -56,16 +56,6 @@ void watch_tear_down(void)
     last_text = NULL;
 }
 
-TCase *watch_case(Suite *suite, const char *name)
-{
-    TCase *tcase = tcase_create(name);
-
-    tcase_add_checked_fixture(tcase, watch_set_up, watch_tear_down);
-    tcase_set_timeout(tcase, 60);
-    suite_add_tcase(suite, tcase);
-    return tcase;
-}
-
 const char *told_so_far(void)
 {
     return buf_string(&told);

@@ -40,10 +40,9 @@ extern struct watch_machine *machine;
 extern int64_t now_ms;
 extern char *last_text; /* of the last object that was told */
 
-void watch_set_up(void); /* and tear down: for tcase_add_checked_fixture */
+void watch_set_up(void); /* and tear down: for TEST_GROUP */
 void watch_tear_down(void);
 void watch_set_up_with(const struct watch_options *options);
-TCase *watch_case(Suite *suite, const char *name);
 
 /* What was told since the last of these, a line each: "apply n/a @12". */
 const char *told_so_far(void);

@@ -18,12 +18,14 @@ static void tear_down(void)
     attempts_destroy(attempts);
 }
 
+TEST_GROUP("attempts", set_up, tear_down);
+
 static struct attempt get(int64_t number, int64_t now_ms)
 {
     return attempts_get(attempts, UID, number, now_ms);
 }
 
-START_TEST(attempt_of_an_earlier_leader_is_known_since_it_was_first_seen)
+TEST(attempt_of_an_earlier_leader_is_known_since_it_was_first_seen)
 {
     struct attempt attempt = get(3, 100);
 
@@ -36,9 +38,8 @@ START_TEST(attempt_of_an_earlier_leader_is_known_since_it_was_first_seen)
     ck_assert_int_eq(attempt.stop_sent_ms, 0);
     ck_assert_int_eq(get(3, 200).first_seen_ms, 100);
 }
-END_TEST
 
-START_TEST(what_was_done_is_remembered)
+TEST(what_was_done_is_remembered)
 {
     attempts_chosen(attempts, UID, 1, 100);
     attempts_published(attempts, UID, 1, 200, 210);
@@ -53,9 +54,8 @@ START_TEST(what_was_done_is_remembered)
     ck_assert_int_eq(attempt.publishes, 2);
     ck_assert_int_eq(attempt.stop_sent_ms, 500);
 }
-END_TEST
 
-START_TEST(order_counts_since_it_was_first_seen_unless_it_is_taken_back)
+TEST(order_counts_since_it_was_first_seen_unless_it_is_taken_back)
 {
     attempts_ordered(attempts, UID, 1, false, 100);
     ck_assert_int_eq(get(1, 100).ordered_ms, 0);
@@ -66,35 +66,31 @@ START_TEST(order_counts_since_it_was_first_seen_unless_it_is_taken_back)
     attempts_ordered(attempts, UID, 1, true, 500);
     ck_assert_int_eq(get(1, 500).ordered_ms, 500);
 }
-END_TEST
 
-START_TEST(start_without_acknowledgement_may_be_out)
+TEST(start_without_acknowledgement_may_be_out)
 {
     attempts_published(attempts, UID, 1, 200, 0);
     ck_assert_int_eq(get(1, 300).began_ms, 200);
     ck_assert_int_eq(get(1, 300).published_ms, 0);
     ck_assert_int_eq(get(1, 300).publishes, 1);
 }
-END_TEST
 
-START_TEST(start_takes_back_a_stop)
+TEST(start_takes_back_a_stop)
 {
     attempts_stop_sent(attempts, UID, 1, 100);
     attempts_published(attempts, UID, 1, 200, 210);
     ck_assert_int_eq(get(1, 300).stop_sent_ms, 0);
 }
-END_TEST
 
-START_TEST(sign_of_life_makes_earlier_starts_forgotten)
+TEST(sign_of_life_makes_earlier_starts_forgotten)
 {
     for (int i = 1; i <= 3; i++)
         attempts_published(attempts, UID, 1, i, i);
     attempts_confirmed(attempts, UID, 1, 400);
     ck_assert_int_eq(get(1, 500).publishes, 1);
 }
-END_TEST
 
-START_TEST(next_attempt_begins_anew)
+TEST(next_attempt_begins_anew)
 {
     attempts_chosen(attempts, UID, 1, 100);
     attempts_published(attempts, UID, 1, 200, 200);
@@ -107,18 +103,16 @@ START_TEST(next_attempt_begins_anew)
     ck_assert_int_eq(attempt.published_ms, 0);
     ck_assert_int_eq(attempt.stop_sent_ms, 0);
 }
-END_TEST
 
-START_TEST(deletion_counts_from_when_it_was_first_seen_whatever_the_attempt)
+TEST(deletion_counts_from_when_it_was_first_seen_whatever_the_attempt)
 {
     attempts_deleting(attempts, UID, 1, 100);
     attempts_deleting(attempts, UID, 1, 200);
     ck_assert_int_eq(get(1, 300).deleting_ms, 100);
     ck_assert_int_eq(get(2, 400).deleting_ms, 100);
 }
-END_TEST
 
-START_TEST(first_sign_of_the_current_attempt_is_told_once)
+TEST(first_sign_of_the_current_attempt_is_told_once)
 {
     attempts_published(attempts, UID, 2, 100, 100);
     ck_assert(!attempts_confirmed(attempts, UID, 1, 200));
@@ -129,16 +123,14 @@ START_TEST(first_sign_of_the_current_attempt_is_told_once)
     ck_assert(!attempts_confirmed(attempts, UID, 2, 500));
     ck_assert_int_eq(get(2, 600).confirmed_ms, 500);
 }
-END_TEST
 
-START_TEST(sign_of_an_unknown_task_is_not_remembered)
+TEST(sign_of_an_unknown_task_is_not_remembered)
 {
     ck_assert(!attempts_confirmed(attempts, "stranger", 1, 100));
     ck_assert_int_eq(attempts_get(attempts, "stranger", 1, 200).confirmed_ms, 0);
 }
-END_TEST
 
-START_TEST(sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it)
+TEST(sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it)
 {
     const struct sample sample = { 1, 2, 3 };
 
@@ -152,9 +144,8 @@ START_TEST(sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it)
     ck_assert(attempts_sampled(attempts, UID, 1, &sample, 3000));
     ck_assert_int_eq(get(2, 300).sample_us, 0); /* the next attempt has none */
 }
-END_TEST
 
-START_TEST(sample_of_another_attempt_or_an_unknown_task_is_not_kept)
+TEST(sample_of_another_attempt_or_an_unknown_task_is_not_kept)
 {
     const struct sample sample = { 1, 2, 3 };
 
@@ -165,9 +156,8 @@ START_TEST(sample_of_another_attempt_or_an_unknown_task_is_not_kept)
     ck_assert_int_eq(get(2, 200).sample_us, 0);
     ck_assert_int_eq(attempts_get(attempts, "stranger", 1, 200).sample_us, 0);
 }
-END_TEST
 
-START_TEST(removed_task_is_forgotten)
+TEST(removed_task_is_forgotten)
 {
     attempts_published(attempts, UID, 1, 100, 100);
     attempts_remove(attempts, UID);
@@ -175,14 +165,12 @@ START_TEST(removed_task_is_forgotten)
     ck_assert_int_eq(get(1, 200).published_ms, 0);
     ck_assert_int_eq(get(1, 200).first_seen_ms, 200);
 }
-END_TEST
 
-START_TEST(tasks_are_told_apart)
+TEST(tasks_are_told_apart)
 {
     attempts_published(attempts, UID, 1, 100, 100);
     ck_assert_int_eq(attempts_get(attempts, "uid-2", 1, 200).published_ms, 0);
 }
-END_TEST
 
 #define SIGNS 5000
 
@@ -195,7 +183,7 @@ static void *confirm(void *ctx)
     return NULL;
 }
 
-START_TEST(signs_from_two_threads_have_one_first)
+TEST(signs_from_two_threads_have_one_first)
 {
     pthread_t threads[2];
     int firsts[2] = { 0 };
@@ -209,30 +197,4 @@ START_TEST(signs_from_two_threads_have_one_first)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(firsts[0] + firsts[1], 1);
     ck_assert_int_eq(get(1, 1).published_ms, SIGNS);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("attempts");
-    TCase *tcase = tcase_create("attempts");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, attempt_of_an_earlier_leader_is_known_since_it_was_first_seen);
-    tcase_add_test(tcase, what_was_done_is_remembered);
-    tcase_add_test(tcase, order_counts_since_it_was_first_seen_unless_it_is_taken_back);
-    tcase_add_test(tcase, start_without_acknowledgement_may_be_out);
-    tcase_add_test(tcase, start_takes_back_a_stop);
-    tcase_add_test(tcase, sign_of_life_makes_earlier_starts_forgotten);
-    tcase_add_test(tcase, next_attempt_begins_anew);
-    tcase_add_test(tcase, deletion_counts_from_when_it_was_first_seen_whatever_the_attempt);
-    tcase_add_test(tcase, first_sign_of_the_current_attempt_is_told_once);
-    tcase_add_test(tcase, sign_of_an_unknown_task_is_not_remembered);
-    tcase_add_test(tcase, sample_waits_until_it_is_written_and_a_newer_one_is_not_taken_for_it);
-    tcase_add_test(tcase, sample_of_another_attempt_or_an_unknown_task_is_not_kept);
-    tcase_add_test(tcase, removed_task_is_forgotten);
-    tcase_add_test(tcase, tasks_are_told_apart);
-    tcase_add_test(tcase, signs_from_two_threads_have_one_first);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

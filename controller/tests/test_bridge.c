@@ -50,7 +50,9 @@ static size_t take_mail(void)
     return count;
 }
 
-START_TEST(result_that_was_not_written_comes_again_to_the_next_process)
+TEST_GROUP("bridge", rig_set_up, rig_tear_down);
+
+TEST(result_that_was_not_written_comes_again_to_the_next_process)
 {
     struct mail *mail;
 
@@ -78,11 +80,10 @@ START_TEST(result_that_was_not_written_comes_again_to_the_next_process)
     ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
     rig_end();
 }
-END_TEST
 
 static const char *const KEPT[] = { RIG_RESULTS, "m/d/c/c/control/proplet/invoke_results" };
 
-START_TEST(broker_keeps_results_whatever_qos_is_chosen)
+TEST_EACH(broker_keeps_results_whatever_qos_is_chosen, KEPT)
 {
     rig.options.qos = 0;
     rig_begin(&RIG_ROOMY);
@@ -95,9 +96,8 @@ START_TEST(broker_keeps_results_whatever_qos_is_chosen)
     mailbox_ack(rig.options.mailbox, "uid-one", UINT64_MAX);
     rig_end();
 }
-END_TEST
 
-START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
+TEST(marker_comes_behind_everything_that_waited_in_the_broker)
 {
     enum { WAITING = 5 };
     size_t seen = 0;
@@ -118,7 +118,6 @@ START_TEST(marker_comes_behind_everything_that_waited_in_the_broker)
     ck_assert_uint_eq(seen, WAITING);
     rig_end();
 }
-END_TEST
 
 #define WAITERS 50
 
@@ -143,7 +142,7 @@ static int64_t hold_back(void)
     return since_ms;
 }
 
-START_TEST(all_that_wait_share_a_marker_and_are_woken_by_it)
+TEST(all_that_wait_share_a_marker_and_are_woken_by_it)
 {
     probe_subscribe(rig.device, "m/d/c/c/control/controller/marker", 1);
     int64_t since_ms = hold_back();
@@ -162,9 +161,8 @@ START_TEST(all_that_wait_share_a_marker_and_are_woken_by_it)
     ck_assert_uint_le(probe_count(rig.device), 4); /* of the beginning, and this one */
     rig_end();
 }
-END_TEST
 
-START_TEST(marker_that_died_with_the_broker_is_sent_again)
+TEST(marker_that_died_with_the_broker_is_sent_again)
 {
     int64_t since_ms = hold_back();
     ck_assert(!ask(1, since_ms));
@@ -179,10 +177,9 @@ START_TEST(marker_that_died_with_the_broker_is_sent_again)
     }
     rig_end();
 }
-END_TEST
 
 /* Nothing is written on the events connection while the mailbox holds anything. */
-START_TEST(results_of_a_channel_are_heard_when_they_are_subscribed_to_and_not_when_heartbeats_are)
+TEST(results_of_a_channel_are_heard_when_they_are_subscribed_to_and_not_when_heartbeats_are)
 {
     (void)hold_back();
     bridge_channel_add(rig.bridge, "d/other");
@@ -199,9 +196,8 @@ START_TEST(results_of_a_channel_are_heard_when_they_are_subscribed_to_and_not_wh
     }
     rig_end();
 }
-END_TEST
 
-START_TEST(result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody)
+TEST(result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody)
 {
     rig_begin(&RIG_ROOMY);
     wait_until_drained();
@@ -217,10 +213,9 @@ START_TEST(result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody)
     ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
     rig_end();
 }
-END_TEST
 
 /* A connection would take over the sessions of whoever leads. */
-START_TEST(without_the_lease_neither_connection_is_made)
+TEST(without_the_lease_neither_connection_is_made)
 {
     size_t connections = rig_logged("New connection from");
 
@@ -236,9 +231,8 @@ START_TEST(without_the_lease_neither_connection_is_made)
     ck_assert(broker_saw(" as controller-results "));
     rig_end();
 }
-END_TEST
 
-START_TEST(lease_that_is_lost_ends_both_connections_without_a_word)
+TEST(lease_that_is_lost_ends_both_connections_without_a_word)
 {
     rig_begin(&RIG_ROOMY);
     wait_until_drained();
@@ -254,10 +248,9 @@ START_TEST(lease_that_is_lost_ends_both_connections_without_a_word)
     wait_until_connected(true);
     rig_end();
 }
-END_TEST
 
 /* Its DISCONNECT would take the acknowledgements along. */
-START_TEST(lease_that_is_lost_while_stopping_allows_no_goodbye)
+TEST(lease_that_is_lost_while_stopping_allows_no_goodbye)
 {
     rig_begin(&RIG_ROOMY);
     wait_until_drained();
@@ -266,9 +259,8 @@ START_TEST(lease_that_is_lost_while_stopping_allows_no_goodbye)
     probe_publish(rig.device, "any", "the broker is up to date");
     ck_assert(!broker_saw("Received DISCONNECT from controller"));
 }
-END_TEST
 
-START_TEST(lease_that_is_lost_while_connecting_ends_the_attempt)
+TEST(lease_that_is_lost_while_connecting_ends_the_attempt)
 {
     char why[256];
 
@@ -284,9 +276,8 @@ START_TEST(lease_that_is_lost_while_connecting_ends_the_attempt)
     rig_end();
     broker_thaw(rig.broker);
 }
-END_TEST
 
-START_TEST(without_the_lease_nothing_is_published)
+TEST(without_the_lease_nothing_is_published)
 {
     struct error err = { 0 };
 
@@ -307,10 +298,9 @@ START_TEST(without_the_lease_nothing_is_published)
     ck_assert_str_eq(probe_message(rig.device, 0).payload, "allowed");
     rig_end();
 }
-END_TEST
 
 /* Written by the last breath of a leader, acknowledged by nobody: the next one sees it again. */
-START_TEST(without_the_lease_nothing_is_acknowledged)
+TEST(without_the_lease_nothing_is_acknowledged)
 {
     rig_begin(&RIG_ROOMY);
     wait_until_drained();
@@ -327,31 +317,4 @@ START_TEST(without_the_lease_nothing_is_acknowledged)
     wait_for_mail(1);
     mailbox_ack(rig.options.mailbox, "uid-one", UINT64_MAX);
     rig_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bridge");
-    TCase *tcase = tcase_create("bridge");
-
-    tcase_set_timeout(tcase, 90);
-    tcase_add_checked_fixture(tcase, rig_set_up, rig_tear_down);
-    tcase_add_test(tcase, result_that_was_not_written_comes_again_to_the_next_process);
-    tcase_add_loop_test(tcase, broker_keeps_results_whatever_qos_is_chosen, 0, ARRAY_LEN(KEPT));
-    tcase_add_test(tcase, marker_comes_behind_everything_that_waited_in_the_broker);
-    tcase_add_test(tcase, all_that_wait_share_a_marker_and_are_woken_by_it);
-    tcase_add_test(tcase, marker_that_died_with_the_broker_is_sent_again);
-    tcase_add_test(
-        tcase,
-        results_of_a_channel_are_heard_when_they_are_subscribed_to_and_not_when_heartbeats_are);
-    tcase_add_test(tcase, result_of_an_unknown_task_is_acknowledged_and_holds_up_nobody);
-    tcase_add_test(tcase, without_the_lease_neither_connection_is_made);
-    tcase_add_test(tcase, lease_that_is_lost_ends_both_connections_without_a_word);
-    tcase_add_test(tcase, lease_that_is_lost_while_stopping_allows_no_goodbye);
-    tcase_add_test(tcase, lease_that_is_lost_while_connecting_ends_the_attempt);
-    tcase_add_test(tcase, without_the_lease_nothing_is_published);
-    tcase_add_test(tcase, without_the_lease_nothing_is_acknowledged);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

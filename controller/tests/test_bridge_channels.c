@@ -89,7 +89,9 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
-START_TEST(channel_is_heard_as_long_as_a_proplet_is_on_it)
+TEST_GROUP("channels", set_up, tear_down);
+
+TEST(channel_is_heard_as_long_as_a_proplet_is_on_it)
 {
     bridge_channel_add(bridge, "d/other");
     for (int i = 0; !bridge_channel_state(bridge, "d/other").since_ms; i++) {
@@ -100,7 +102,6 @@ START_TEST(channel_is_heard_as_long_as_a_proplet_is_on_it)
     bridge_channel_remove(bridge, "d/other");
     ck_assert_int_eq(bridge_channel_state(bridge, "d/other").since_ms, 0);
 }
-END_TEST
 
 static void put_proplet(const char *name, const char *channel)
 {
@@ -134,7 +135,7 @@ static void wait_until_woken(const char *const *names, size_t count)
 }
 
 /* No broker grants a filter with '#' in the middle. */
-START_TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
+TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
 {
     enum { CHANNELS = 50 };
     static const char *const FORBIDDEN[] = { "forbidden-1", "forbidden-2" };
@@ -167,7 +168,6 @@ START_TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
     ck_metric("propeller_mqtt_connects_total{connection=\"control\"} 1");
     ck_metric("propeller_mqtt_connects_total{connection=\"events\"} 1");
 }
-END_TEST
 
 static void put_task(const char *proplet)
 {
@@ -208,7 +208,7 @@ static void wait_until_heard(bool heard)
 }
 
 /* Their start may have waited for it. */
-START_TEST(tasks_are_woken_when_results_of_their_channel_are_heard)
+TEST(tasks_are_woken_when_results_of_their_channel_are_heard)
 {
     wait_until_connected();
     put_proplet("alpha", "open");
@@ -220,11 +220,10 @@ START_TEST(tasks_are_woken_when_results_of_their_channel_are_heard)
         (void)poll(NULL, 0, 10);
     }
 }
-END_TEST
 
 static const struct kube_name WAITER = { .ns = "ns", .name = "one" };
 
-START_TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
+TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
 {
     static const char *const CHANNELS[] = { "d/mute", "d/open" };
 
@@ -244,7 +243,6 @@ START_TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
     }
     ck_assert(!bridge_marker_overdue(bridge));
 }
-END_TEST
 
 static void wait_until_task_is_woken(const char *wanted)
 {
@@ -259,7 +257,7 @@ static void wait_until_task_is_woken(const char *wanted)
     }
 }
 
-START_TEST(connection_that_ended_tells_nothing_any_more)
+TEST(connection_that_ended_tells_nothing_any_more)
 {
     struct mqtt_options sender = probe_options(broker, "alpha");
     struct mail *mail = NULL;
@@ -291,21 +289,4 @@ START_TEST(connection_that_ended_tells_nothing_any_more)
     ck_assert_str_eq(mail->kind, "stored restart"); /* no marker of this connection is back */
     mailbox_ack(options.mailbox, "uid-alpha", UINT64_MAX);
     probe_destroy(device);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bridge: channels");
-    TCase *tcase = tcase_create("channels");
-
-    tcase_set_timeout(tcase, 90);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, channel_is_heard_as_long_as_a_proplet_is_on_it);
-    tcase_add_test(tcase, refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard);
-    tcase_add_test(tcase, marker_that_the_broker_does_not_take_goes_by_another_channel);
-    tcase_add_test(tcase, tasks_are_woken_when_results_of_their_channel_are_heard);
-    tcase_add_test(tcase, connection_that_ended_tells_nothing_any_more);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -13,12 +13,14 @@ static void set_up(void)
     text[0] = '\0';
 }
 
+TEST_GROUP("markers", set_up, NULL);
+
 static bool come_back(const char *marker)
 {
     return fence_returned(&fence, marker, strlen(marker));
 }
 
-START_TEST(nothing_has_passed_before_a_marker_is_back)
+TEST(nothing_has_passed_before_a_marker_is_back)
 {
     ck_assert(!fence_passed(&fence, 0));
     ck_assert(fence_send(&fence, 1000, text));
@@ -26,9 +28,8 @@ START_TEST(nothing_has_passed_before_a_marker_is_back)
     ck_assert(come_back(text));
     ck_assert(fence_passed(&fence, 0));
 }
-END_TEST
 
-START_TEST(marker_tells_of_what_was_before_it_was_sent)
+TEST(marker_tells_of_what_was_before_it_was_sent)
 {
     ck_assert(fence_send(&fence, 1000, text));
     ck_assert(come_back(text));
@@ -36,9 +37,8 @@ START_TEST(marker_tells_of_what_was_before_it_was_sent)
     ck_assert(!fence_passed(&fence, 1000)); /* in the same millisecond either may be first */
     ck_assert(!fence_passed(&fence, 5000));
 }
-END_TEST
 
-START_TEST(however_many_wait_one_marker_is_on_its_way)
+TEST(however_many_wait_one_marker_is_on_its_way)
 {
     ck_assert(fence_send(&fence, 1000, text));
     for (int64_t now_ms = 1001; now_ms < 1000 + FENCE_TIMEOUT_MS; now_ms += 500)
@@ -46,9 +46,8 @@ START_TEST(however_many_wait_one_marker_is_on_its_way)
     ck_assert(come_back(text));
     ck_assert(fence_send(&fence, 3000, text));
 }
-END_TEST
 
-START_TEST(marker_that_is_lost_is_sent_again)
+TEST(marker_that_is_lost_is_sent_again)
 {
     char first[FENCE_TEXT_LEN];
 
@@ -63,9 +62,8 @@ START_TEST(marker_that_is_lost_is_sent_again)
     ck_assert(come_back(text));
     ck_assert(fence_passed(&fence, 999 + FENCE_TIMEOUT_MS));
 }
-END_TEST
 
-START_TEST(marker_of_a_connection_that_ended_is_sent_again)
+TEST(marker_of_a_connection_that_ended_is_sent_again)
 {
     ck_assert(fence_send(&fence, 1000, text));
     fence_forget(&fence);
@@ -73,10 +71,9 @@ START_TEST(marker_of_a_connection_that_ended_is_sent_again)
     ck_assert_uint_eq(fence.lost, 1);
     ck_assert(fence_send(&fence, 1001, text));
 }
-END_TEST
 
 /* Who became due in the millisecond in which another's marker came and went. */
-START_TEST(two_markers_in_one_millisecond_are_two)
+TEST(two_markers_in_one_millisecond_are_two)
 {
     char first[FENCE_TEXT_LEN];
 
@@ -90,17 +87,15 @@ START_TEST(two_markers_in_one_millisecond_are_two)
     ck_assert(fence_passed(&fence, 1000));
     ck_assert_uint_eq(fence.lost, 0);
 }
-END_TEST
 
-START_TEST(doubled_marker_is_no_news)
+TEST(doubled_marker_is_no_news)
 {
     ck_assert(fence_send(&fence, 1000, text));
     ck_assert(come_back(text));
     ck_assert(!come_back(text));
 }
-END_TEST
 
-START_TEST(marker_of_anybody_else_is_nothing)
+TEST(marker_of_anybody_else_is_nothing)
 {
     char other[FENCE_TEXT_LEN];
     struct fence former;
@@ -118,23 +113,4 @@ START_TEST(marker_of_anybody_else_is_nothing)
     memset(other, '7', sizeof(other));
     ck_assert(!fence_returned(&fence, other, sizeof(other)));
     ck_assert(!fence_passed(&fence, 0));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bridge: fence");
-    TCase *tcase = tcase_create("markers");
-
-    tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_test(tcase, nothing_has_passed_before_a_marker_is_back);
-    tcase_add_test(tcase, marker_tells_of_what_was_before_it_was_sent);
-    tcase_add_test(tcase, however_many_wait_one_marker_is_on_its_way);
-    tcase_add_test(tcase, marker_that_is_lost_is_sent_again);
-    tcase_add_test(tcase, marker_of_a_connection_that_ended_is_sent_again);
-    tcase_add_test(tcase, two_markers_in_one_millisecond_are_two);
-    tcase_add_test(tcase, doubled_marker_is_no_news);
-    tcase_add_test(tcase, marker_of_anybody_else_is_nothing);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -7,7 +7,9 @@
 
 static const char *const IDS[] = { "uid-one", "uid-one.2", "uid-one.2.17" };
 
-START_TEST(result_of_a_known_task_is_kept_and_wakes_it)
+TEST_GROUP("results", hub_set_up, hub_tear_down);
+
+TEST_EACH(result_of_a_known_task_is_kept_and_wakes_it, IDS)
 {
     const char *text = arena_printf(hub.arena, "{\"task_id\":\"%s\",\"results\":\"42\"}", IDS[_i]);
     struct mail *mail;
@@ -20,9 +22,8 @@ START_TEST(result_of_a_known_task_is_kept_and_wakes_it)
     ck_assert(bridge_sink_settled(&hub.sink));
     ck_metric("propeller_mqtt_messages_total{kind=\"results\"} 1");
 }
-END_TEST
 
-START_TEST(result_of_an_invocation_is_kept_like_another)
+TEST(result_of_an_invocation_is_kept_like_another)
 {
     struct mail *mail;
 
@@ -37,15 +38,13 @@ START_TEST(result_of_an_invocation_is_kept_like_another)
     ck_metric("propeller_mqtt_malformed_total{kind=\"invoke_results\"} 1");
     ck_metric("propeller_results_rejected_total{reason=\"malformed\"} 1");
 }
-END_TEST
 
-START_TEST(result_of_an_unknown_task_is_counted_and_does_not_wait)
+TEST(result_of_an_unknown_task_is_counted_and_does_not_wait)
 {
     hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-two\",\"results\":\"42\"}");
     hub_expect_nothing();
     ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
 }
-END_TEST
 
 static const char *const MALFORMED[] = {
     "",
@@ -63,7 +62,7 @@ static bool knows_all(void *ctx)
 }
 
 /* One of several may not be listed at the start; the Task wakes when it comes into the cache. */
-START_TEST(result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task)
+TEST(result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task)
 {
     const char *text = "{\"task_id\":\"uid-new.2\",\"results\":\"42\"}";
     bool all = false;
@@ -83,10 +82,9 @@ START_TEST(result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task)
     hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-other\",\"results\":\"42\"}");
     ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 0);
 }
-END_TEST
 
 /* Invented uids on one channel use up neither the memory nor what another channel may send. */
-START_TEST(results_for_tasks_that_are_not_known_yet_are_limited_for_each_channel)
+TEST(results_for_tasks_that_are_not_known_yet_are_limited_for_each_channel)
 {
     const struct mailbox_limits limits = { 16, 4096, 1 << 20 };
     bool all = false;
@@ -104,7 +102,6 @@ START_TEST(results_for_tasks_that_are_not_known_yet_are_limited_for_each_channel
     hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-late\",\"results\":1}");
     ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 257);
 }
-END_TEST
 
 static const struct {
     const char *task_id;
@@ -119,7 +116,7 @@ static const struct {
 };
 
 /* A flood of them could otherwise displace the Task's own result while nothing can be written. */
-START_TEST(result_of_a_channel_that_is_certainly_another_takes_no_capacity)
+TEST_EACH(result_of_a_channel_that_is_certainly_another_takes_no_capacity, CHANNELS)
 {
     const char *text =
         arena_printf(hub.arena, "{\"task_id\":\"%s\",\"results\":1}", CHANNELS[_i].task_id);
@@ -144,9 +141,8 @@ START_TEST(result_of_a_channel_that_is_certainly_another_takes_no_capacity)
     if (CHANNELS[_i].rejected)
         ck_metric("propeller_results_rejected_total{reason=\"other_channel\"} 2");
 }
-END_TEST
 
-START_TEST(copy_that_is_no_result_is_removed)
+TEST(copy_that_is_no_result_is_removed)
 {
     const char *copy = HUB_TOPIC("controller/quarantine/result/uid-one/0");
 
@@ -156,18 +152,16 @@ START_TEST(copy_that_is_no_result_is_removed)
     ck_assert_pstr_eq(released, copy);
     free(released);
 }
-END_TEST
 
-START_TEST(malformed_result_is_counted_and_does_not_wait)
+TEST_EACH(malformed_result_is_counted_and_does_not_wait, MALFORMED)
 {
     hub_receive(HUB_TOPIC("proplet/results"), MALFORMED[_i]);
     hub_expect_nothing();
     ck_metric("propeller_results_rejected_total{reason=\"malformed\"} 1");
     ck_metric("propeller_mqtt_malformed_total{kind=\"results\"} 1");
 }
-END_TEST
 
-START_TEST(result_that_does_not_fit_is_left_to_the_broker)
+TEST(result_that_does_not_fit_is_left_to_the_broker)
 {
     const char *text = "{\"task_id\":\"uid-one\",\"results\":\"42\"}";
 
@@ -184,9 +178,10 @@ START_TEST(result_that_does_not_fit_is_left_to_the_broker)
     hub_receive(HUB_TOPIC("proplet/results"), text);
     ck_assert_uint_eq(mailbox_len(hub.sink.mailbox), 1);
 }
-END_TEST
 
-START_TEST(first_heartbeat_wakes_the_proplet_and_the_next_do_not)
+TEST_GROUP("devices", hub_set_up, hub_tear_down);
+
+TEST(first_heartbeat_wakes_the_proplet_and_the_next_do_not)
 {
     hub_receive(HUB_TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
     ck_assert_str_eq(hub_woken(hub.sink.proplet_queue), "alpha");
@@ -198,18 +193,16 @@ START_TEST(first_heartbeat_wakes_the_proplet_and_the_next_do_not)
     hub_expect_nothing();
     ck_assert_int_eq(hub_device(HUB_KEY).last_seen_us, FAKE_CLOCK_WALL_US + 10000000);
 }
-END_TEST
 
-START_TEST(every_claimant_of_an_identity_is_woken)
+TEST(every_claimant_of_an_identity_is_woken)
 {
     hub_put_proplet("beta", "device-1");
     hub_put_proplet("gamma", "device-2");
     hub_receive(HUB_TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
     ck_assert_str_eq(hub_woken(hub.sink.proplet_queue), "alpha beta");
 }
-END_TEST
 
-START_TEST(last_will_of_a_known_proplet_wakes_it_once)
+TEST(last_will_of_a_known_proplet_wakes_it_once)
 {
     hub_receive(HUB_TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
     hub_woken(hub.sink.proplet_queue);
@@ -219,7 +212,6 @@ START_TEST(last_will_of_a_known_proplet_wakes_it_once)
     hub_receive(HUB_TOPIC("proplet/alive"), "{\"status\":\"offline\",\"proplet_id\":\"device-1\"}");
     hub_expect_nothing();
 }
-END_TEST
 
 /* Managers and proxies put their last wills on the devices' topic; anybody may pretend anything. */
 static const struct {
@@ -242,7 +234,7 @@ static const struct {
       "{\"status\":\"alive\",\"proplet_id\":\"device-1\"}", "dom-2/chan-1/device-1" },
 };
 
-START_TEST(life_and_death_of_strangers_change_nothing)
+TEST_EACH(life_and_death_of_strangers_change_nothing, FOREIGN)
 {
     hub_receive(FOREIGN[_i].topic, FOREIGN[_i].payload);
     hub_expect_nothing();
@@ -250,9 +242,8 @@ START_TEST(life_and_death_of_strangers_change_nothing)
     ck_assert(!hub_device(HUB_KEY).alive && !hub_device(HUB_KEY).will);
     ck_no_metric("propeller_mqtt_malformed_total{kind=\"alive\"} 1");
 }
-END_TEST
 
-START_TEST(malformed_message_is_counted_by_its_kind)
+TEST(malformed_message_is_counted_by_its_kind)
 {
     hub_receive(HUB_TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"fine\"}");
     hub_receive(HUB_TOPIC("proplet/create"), "{}");
@@ -264,7 +255,6 @@ START_TEST(malformed_message_is_counted_by_its_kind)
     ck_metric("propeller_mqtt_malformed_total{kind=\"create\"} 1");
     ck_metric("propeller_mqtt_malformed_total{kind=\"task_metrics\"} 1");
 }
-END_TEST
 
 static void run_nothing(void)
 {
@@ -272,7 +262,7 @@ static void run_nothing(void)
     ck_assert_str_eq(hub_woken(hub.sink.task_queue), "one");
 }
 
-START_TEST(metadata_wakes_the_proplet_when_it_differs)
+TEST(metadata_wakes_the_proplet_when_it_differs)
 {
     const char *create = "{\"proplet_id\":\"device-1\",\"metadata\":{\"os\":\"linux\"}}";
 
@@ -284,25 +274,22 @@ START_TEST(metadata_wakes_the_proplet_when_it_differs)
     run_nothing();
     hub_expect_nothing();
 }
-END_TEST
 
-START_TEST(metadata_of_a_device_without_a_proplet_is_kept_for_it)
+TEST(metadata_of_a_device_without_a_proplet_is_kept_for_it)
 {
     hub_receive(HUB_TOPIC("proplet/create"),
                 "{\"proplet_id\":\"device-2\",\"metadata\":{\"os\":\"linux\"}}");
     hub_expect_nothing();
     ck_assert_str_eq(hub_device(HUB_CHANNEL "/device-2").metadata, "{\"os\":\"linux\"}");
 }
-END_TEST
 
-START_TEST(registration_without_metadata_leaves_it_as_it_is)
+TEST(registration_without_metadata_leaves_it_as_it_is)
 {
     hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
     run_nothing();
     hub_expect_nothing();
     ck_assert_ptr_null(hub_device(HUB_KEY).metadata);
 }
-END_TEST
 
 static const struct {
     const char *id;
@@ -320,7 +307,9 @@ static const struct {
     { "uid-lost", "device-1", "other_proplet" },
 };
 
-START_TEST(sample_confirms_the_attempt_that_it_names)
+TEST_GROUP("attempts", hub_set_up, hub_tear_down);
+
+TEST_EACH(sample_confirms_the_attempt_that_it_names, SAMPLES)
 {
     bool taken = !SAMPLES[_i].rejected;
 
@@ -342,9 +331,8 @@ START_TEST(sample_confirms_the_attempt_that_it_names)
         ck_metric(arena_printf(hub.arena, "propeller_samples_rejected_total{reason=\"%s\"} 1",
                                SAMPLES[_i].rejected));
 }
-END_TEST
 
-START_TEST(sample_of_a_pod_confirms_what_it_was_given)
+TEST(sample_of_a_pod_confirms_what_it_was_given)
 {
     attempts_published(hub.sink.attempts, "uid-two", 1, 100, 100);
     attempts_published(hub.sink.attempts, "uid-three", 1, 100, 100);
@@ -363,7 +351,6 @@ START_TEST(sample_of_a_pod_confirms_what_it_was_given)
     ck_assert_int_eq(attempts_get(hub.sink.attempts, "uid-three", 1, 200).confirmed_ms, 0);
     ck_metric("propeller_samples_rejected_total{reason=\"other_proplet\"} 1");
 }
-END_TEST
 
 static const struct {
     const char *metrics;
@@ -374,7 +361,7 @@ static const struct {
     { "\"none\"", "empty" },
 };
 
-START_TEST(numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life)
+TEST_EACH(numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life, HOSTILE)
 {
     attempts_published(hub.sink.attempts, "uid-one", 2, 100, 100);
     hub_receive(
@@ -390,13 +377,12 @@ START_TEST(numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life)
     ck_metric(arena_printf(hub.arena, "propeller_samples_rejected_total{reason=\"%s\"} 1",
                            HOSTILE[_i].reason));
 }
-END_TEST
 
 #define TASK_SAMPLE(bytes)                                                                         \
     "{\"task_id\":\"uid-one.2\",\"proplet_id\":\"device-1\",\"metrics\":{\"cpu_percent\":0.5,"     \
     "\"memory_percent\":0.0,\"memory_bytes\":" bytes "}}"
 
-START_TEST(task_is_woken_by_the_first_sample_that_waits_to_be_written)
+TEST(task_is_woken_by_the_first_sample_that_waits_to_be_written)
 {
     attempts_published(hub.sink.attempts, "uid-one", 2, 100, 100);
     hub_receive(HUB_TOPIC("proplet/task_metrics"), TASK_SAMPLE("1024"));
@@ -413,7 +399,6 @@ START_TEST(task_is_woken_by_the_first_sample_that_waits_to_be_written)
     hub_receive(HUB_TOPIC("proplet/task_metrics"), TASK_SAMPLE("4096"));
     ck_assert_str_eq(hub_woken(hub.sink.task_queue), "one");
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -425,7 +410,7 @@ static const struct {
     { "{\"proplet_id\":\"device-1\"}", "empty" },
 };
 
-START_TEST(metrics_of_a_proplet_wake_nobody)
+TEST_EACH(metrics_of_a_proplet_wake_nobody, METRICS)
 {
     hub_receive(HUB_TOPIC("proplet/metrics"), METRICS[_i].text);
     hub_expect_nothing();
@@ -436,9 +421,8 @@ START_TEST(metrics_of_a_proplet_wake_nobody)
         ck_metric(arena_printf(hub.arena, "propeller_samples_rejected_total{reason=\"%s\"} 1",
                                METRICS[_i].reason));
 }
-END_TEST
 
-START_TEST(sample_without_attempt_is_of_the_first)
+TEST(sample_without_attempt_is_of_the_first)
 {
     hub_put_task("two", "{\"phase\":\"running\",\"assignedProplet\":\"alpha\",\"attempt\":1}");
     attempts_published(hub.sink.attempts, "uid-two", 1, 100, 100);
@@ -446,17 +430,15 @@ START_TEST(sample_without_attempt_is_of_the_first)
                 "{\"task_id\":\"uid-two\",\"proplet_id\":\"device-1\"}");
     ck_assert_int_ne(attempts_get(hub.sink.attempts, "uid-two", 1, 200).confirmed_ms, 0);
 }
-END_TEST
 
-START_TEST(marker_is_handed_over_with_its_length)
+TEST(marker_is_handed_over_with_its_length)
 {
     bridge_message(&hub.sink, HUB_TOPIC("controller/marker"), "nonce and more", 5);
     ck_assert_str_eq(hub.marker, "nonce");
     hub_expect_nothing();
 }
-END_TEST
 
-START_TEST(marker_behind_what_did_not_fit_tells_nothing)
+TEST(marker_behind_what_did_not_fit_tells_nothing)
 {
     const char *text = "{\"task_id\":\"uid-one\",\"results\":\"42\"}";
 
@@ -469,9 +451,8 @@ START_TEST(marker_behind_what_did_not_fit_tells_nothing)
     hub_receive(HUB_TOPIC("controller/marker"), "nonce");
     ck_assert_str_eq(hub.marker, "nonce");
 }
-END_TEST
 
-START_TEST(what_is_not_read_is_counted_only)
+TEST(what_is_not_read_is_counted_only)
 {
     hub_receive(HUB_TOPIC("manager/invoke"), "{\"task_id\":\"uid-one\"}");
     hub_receive(HUB_TOPIC("manager/start"), "{\"task_id\":\"uid-one\"}");
@@ -479,9 +460,8 @@ START_TEST(what_is_not_read_is_counted_only)
     hub_expect_nothing();
     ck_metric("propeller_mqtt_messages_total{kind=\"unknown\"} 3");
 }
-END_TEST
 
-START_TEST(copy_of_an_update_counts_on_the_channel_of_its_task_only)
+TEST(copy_of_an_update_counts_on_the_channel_of_its_task_only)
 {
     hub_receive("m/dom-1/c/chan-2/control/controller/quarantine/update/uid-one.2/0", "[1]");
     hub_expect_nothing();
@@ -490,9 +470,8 @@ START_TEST(copy_of_an_update_counts_on_the_channel_of_its_task_only)
     hub_receive(HUB_TOPIC("controller/quarantine/update/uid-one.2/0"), "[1]");
     ck_assert_uint_eq(mailbox_held(hub.sink.mailbox), 1);
 }
-END_TEST
 
-START_TEST(active_tasks_are_woken_together)
+TEST(active_tasks_are_woken_together)
 {
     hub_put_task("three", "{\"phase\":\"pending\"}");
     hub_put_task("four", "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\"}");
@@ -502,63 +481,13 @@ START_TEST(active_tasks_are_woken_together)
     bridge_wake_active(&hub.sink);
     ck_assert_str_eq(hub_woken(hub.sink.task_queue), "four one");
 }
-END_TEST
 
-START_TEST(nothing_rejected_is_no_series)
+TEST_GROUP("results", hub_set_up, hub_tear_down);
+
+TEST(nothing_rejected_is_no_series)
 {
     bridge_count_rejected("other_attempt", 0);
     ck_no_metric("propeller_results_rejected_total{reason=\"other_attempt\"} 0");
     bridge_count_rejected("other_attempt", 2);
     ck_metric("propeller_results_rejected_total{reason=\"other_attempt\"} 2");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bridge messages");
-    TCase *tcase = tcase_create("results");
-
-    tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
-    tcase_add_loop_test(tcase, result_of_a_known_task_is_kept_and_wakes_it, 0, ARRAY_LEN(IDS));
-    tcase_add_test(tcase, result_of_an_invocation_is_kept_like_another);
-    tcase_add_test(tcase, result_of_an_unknown_task_is_counted_and_does_not_wait);
-    tcase_add_test(tcase, result_of_a_namespace_that_cannot_be_listed_yet_waits_for_its_task);
-    tcase_add_test(tcase, results_for_tasks_that_are_not_known_yet_are_limited_for_each_channel);
-    tcase_add_loop_test(tcase, result_of_a_channel_that_is_certainly_another_takes_no_capacity, 0,
-                        ARRAY_LEN(CHANNELS));
-    tcase_add_test(tcase, copy_that_is_no_result_is_removed);
-    tcase_add_loop_test(tcase, malformed_result_is_counted_and_does_not_wait, 0,
-                        ARRAY_LEN(MALFORMED));
-    tcase_add_test(tcase, result_that_does_not_fit_is_left_to_the_broker);
-    tcase_add_test(tcase, nothing_rejected_is_no_series);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("devices");
-    tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
-    tcase_add_test(tcase, first_heartbeat_wakes_the_proplet_and_the_next_do_not);
-    tcase_add_test(tcase, every_claimant_of_an_identity_is_woken);
-    tcase_add_test(tcase, last_will_of_a_known_proplet_wakes_it_once);
-    tcase_add_loop_test(tcase, life_and_death_of_strangers_change_nothing, 0, ARRAY_LEN(FOREIGN));
-    tcase_add_test(tcase, malformed_message_is_counted_by_its_kind);
-    tcase_add_test(tcase, metadata_wakes_the_proplet_when_it_differs);
-    tcase_add_test(tcase, metadata_of_a_device_without_a_proplet_is_kept_for_it);
-    tcase_add_test(tcase, registration_without_metadata_leaves_it_as_it_is);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("attempts");
-    tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
-    tcase_add_loop_test(tcase, sample_confirms_the_attempt_that_it_names, 0, ARRAY_LEN(SAMPLES));
-    tcase_add_test(tcase, sample_of_a_pod_confirms_what_it_was_given);
-    tcase_add_test(tcase, sample_without_attempt_is_of_the_first);
-    tcase_add_loop_test(tcase, numbers_that_cannot_be_meant_are_counted_and_still_a_sign_of_life, 0,
-                        ARRAY_LEN(HOSTILE));
-    tcase_add_test(tcase, task_is_woken_by_the_first_sample_that_waits_to_be_written);
-    tcase_add_loop_test(tcase, metrics_of_a_proplet_wake_nobody, 0, ARRAY_LEN(METRICS));
-    tcase_add_test(tcase, marker_is_handed_over_with_its_length);
-    tcase_add_test(tcase, marker_behind_what_did_not_fit_tells_nothing);
-    tcase_add_test(tcase, what_is_not_read_is_counted_only);
-    tcase_add_test(tcase, copy_of_an_update_counts_on_the_channel_of_its_task_only);
-    tcase_add_test(tcase, active_tasks_are_woken_together);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

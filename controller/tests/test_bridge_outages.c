@@ -29,8 +29,10 @@ static void expect_active_task_woken(void)
     ck_assert_uint_eq(workqueue_len(rig.task_queue), 0);
 }
 
+TEST_GROUP("outages", rig_set_up, rig_tear_down);
+
 /* A device is silent to whoever does not hear it, and that is no fault of the device. */
-START_TEST(channel_is_heard_only_while_connected_and_active_tasks_look_again)
+TEST(channel_is_heard_only_while_connected_and_active_tasks_look_again)
 {
     rig_begin(&RIG_ROOMY);
     poll_until(state().since_ms && state().results_since_ms);
@@ -49,7 +51,6 @@ START_TEST(channel_is_heard_only_while_connected_and_active_tasks_look_again)
     expect_active_task_woken();
     rig_end();
 }
-END_TEST
 
 /* A marker of this connection has come back. */
 static void wait_until_caught_up(void)
@@ -70,7 +71,7 @@ static void expect_mail(const char *kind)
     mailbox_ack(rig.options.mailbox, "uid-one", mail->sequence);
 }
 
-START_TEST(result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_next_process)
+TEST(result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_next_process)
 {
     rig_begin(&TINY);
     wait_until_caught_up();
@@ -85,7 +86,6 @@ START_TEST(result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_n
     expect_mail(MAIL_RESULT);
     rig_end();
 }
-END_TEST
 
 static void put_proplet(const char *name, const char *client_id)
 {
@@ -105,7 +105,7 @@ static bool is_alive(const char *identity)
     return device.alive;
 }
 
-START_TEST(retained_messages_restart_revive_and_end_nothing)
+TEST(retained_messages_restart_revive_and_end_nothing)
 {
     put_proplet("p", "device-1");
     put_proplet("q", "device-2");
@@ -124,7 +124,6 @@ START_TEST(retained_messages_restart_revive_and_end_nothing)
     ck_metric("propeller_mqtt_retained_total{kind=\"alive\"} 1");
     rig_end();
 }
-END_TEST
 
 /* Takes what is in the queue; true: the Proplet p was there. */
 static bool was_woken(void)
@@ -140,7 +139,7 @@ static bool was_woken(void)
     return found;
 }
 
-START_TEST(refused_channel_is_heard_when_the_broker_grants_it_later)
+TEST(refused_channel_is_heard_when_the_broker_grants_it_later)
 {
     broker_kill(rig.broker);
     probe_wait_disconnected(rig.device);
@@ -160,9 +159,8 @@ START_TEST(refused_channel_is_heard_when_the_broker_grants_it_later)
     ck_metric("propeller_mqtt_connects_total{connection=\"control\"} 1");
     rig_end();
 }
-END_TEST
 
-START_TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
+TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
 {
     put_proplet("p", "device-1");
     rig_begin(&RIG_ROOMY);
@@ -176,22 +174,4 @@ START_TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
     atomic_store(&rig.holds_lease, true);
     expect_mail(MAIL_STORED_RESTART); /* nobody has asked for a marker since */
     rig_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bridge: outages");
-    TCase *tcase = tcase_create("outages");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, rig_set_up, rig_tear_down);
-    tcase_add_test(tcase, channel_is_heard_only_while_connected_and_active_tasks_look_again);
-    tcase_add_test(
-        tcase, result_that_does_not_fit_is_not_acknowledged_and_comes_again_to_the_next_process);
-    tcase_add_test(tcase, retained_messages_restart_revive_and_end_nothing);
-    tcase_add_test(tcase, refused_channel_is_heard_when_the_broker_grants_it_later);
-    tcase_add_test(tcase, restart_that_was_stored_while_the_connection_was_away_may_be_old);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -14,7 +14,9 @@ static void expect_mail(const char *uid, const char *kinds)
     ck_assert_str_eq(text, kinds);
 }
 
-START_TEST(restart_is_told_to_the_tasks_of_the_device)
+TEST_GROUP("create", hub_set_up, hub_tear_down);
+
+TEST(restart_is_told_to_the_tasks_of_the_device)
 {
     hub_put_proplet("beta", "device-2");
     hub_put_task("two", "{\"phase\":\"scheduled\",\"assignedProplet\":\"alpha\"}");
@@ -28,9 +30,8 @@ START_TEST(restart_is_told_to_the_tasks_of_the_device)
     ck_assert_str_eq(hub_woken(hub.sink.task_queue), "one two");
     ck_assert(bridge_sink_settled(&hub.sink));
 }
-END_TEST
 
-START_TEST(restart_of_a_pod_is_told_to_its_own_tasks_alone)
+TEST(restart_of_a_pod_is_told_to_its_own_tasks_alone)
 {
     hub_put_pool("pool", "pool");
     hub_put_task("two", "{\"phase\":\"running\",\"assignedProplet\":\"pool\","
@@ -42,26 +43,23 @@ START_TEST(restart_of_a_pod_is_told_to_its_own_tasks_alone)
     expect_mail("uid-two", "");
     expect_mail("uid-three", MAIL_RESTART);
 }
-END_TEST
 
-START_TEST(restart_that_the_broker_held_is_marked)
+TEST(restart_that_the_broker_held_is_marked)
 {
     hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
     expect_mail("uid-one", MAIL_STORED_RESTART);
 }
-END_TEST
 
-START_TEST(restart_keeps_its_place_behind_the_results_before_it)
+TEST(restart_keeps_its_place_behind_the_results_before_it)
 {
     hub.sink.caught_up = true;
     hub_receive(HUB_TOPIC("proplet/results"), "{\"task_id\":\"uid-one\",\"results\":\"42\"}");
     hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
     expect_mail("uid-one", MAIL_RESULT ", " MAIL_RESTART);
 }
-END_TEST
 
 /* Otherwise a device that restarts again and again would delay the messages of all others. */
-START_TEST(only_the_last_restart_is_kept_and_also_while_the_inbox_is_full)
+TEST(only_the_last_restart_is_kept_and_also_while_the_inbox_is_full)
 {
     struct mail *mail;
 
@@ -78,30 +76,12 @@ START_TEST(only_the_last_restart_is_kept_and_also_while_the_inbox_is_full)
                      arena_printf(hub.arena, "%" PRId64, clock_monotonic_ms(&hub.clock.clock)));
     ck_assert(bridge_sink_settled(&hub.sink));
 }
-END_TEST
 
-START_TEST(restart_makes_a_device_fresh_that_is_known)
+TEST(restart_makes_a_device_fresh_that_is_known)
 {
     hub_receive(HUB_TOPIC("proplet/alive"), "{\"proplet_id\":\"device-1\",\"status\":\"alive\"}");
     ck_assert_int_eq(hub_device(HUB_KEY).fresh_since_ms, 0);
     fake_clock_advance(&hub.clock, 1000);
     hub_receive(HUB_TOPIC("proplet/create"), "{\"proplet_id\":\"device-1\"}");
     ck_assert_int_eq(hub_device(HUB_KEY).fresh_since_ms, clock_monotonic_ms(&hub.clock.clock));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bridge messages: restarts");
-    TCase *tcase = tcase_create("create");
-
-    tcase_add_checked_fixture(tcase, hub_set_up, hub_tear_down);
-    tcase_add_test(tcase, restart_is_told_to_the_tasks_of_the_device);
-    tcase_add_test(tcase, restart_of_a_pod_is_told_to_its_own_tasks_alone);
-    tcase_add_test(tcase, restart_that_the_broker_held_is_marked);
-    tcase_add_test(tcase, restart_keeps_its_place_behind_the_results_before_it);
-    tcase_add_test(tcase, only_the_last_restart_is_kept_and_also_while_the_inbox_is_full);
-    tcase_add_test(tcase, restart_makes_a_device_fresh_that_is_known);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

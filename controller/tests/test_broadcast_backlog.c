@@ -72,7 +72,9 @@ static void expect_end(const struct task_plan *plan, size_t order)
     ck_assert_int_eq(plan->status.next_retry_us, 0);
 }
 
-START_TEST(marker_that_does_not_come_back_ends_the_wait)
+TEST_GROUP("backlog", broadcast_set_up, world_tear_down);
+
+TEST_EACH(marker_that_does_not_come_back_ends_the_wait, ORDERS)
 {
     lead_anew((size_t)_i);
     broadcast_turn();
@@ -81,9 +83,8 @@ START_TEST(marker_that_does_not_come_back_ends_the_wait)
 
     expect_end(&plan, (size_t)_i);
 }
-END_TEST
 
-START_TEST(enough_answers_complete_it_while_it_waits)
+TEST_EACH(enough_answers_complete_it_while_it_waits, ORDERS)
 {
     world.spec->broadcast_quorum = (struct json_opt_int){ true, 2 };
     lead_anew((size_t)_i);
@@ -94,10 +95,9 @@ START_TEST(enough_answers_complete_it_while_it_waits)
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed interrupted completed");
 }
-END_TEST
 
 /* The last leader may have told them. */
-START_TEST(word_on_a_stop_that_was_queued_is_no_failure)
+TEST_EACH(word_on_a_stop_that_was_queued_is_no_failure, ORDERS)
 {
     lead_anew((size_t)_i);
     for (size_t i = 0; i < 3; i++)
@@ -116,9 +116,8 @@ START_TEST(word_on_a_stop_that_was_queued_is_no_failure)
     for (size_t i = 0; i < 3; i++)
         ck_assert(!plan.actions[i].publish_start && !plan.actions[i].publish_stop);
 }
-END_TEST
 
-START_TEST(nobody_is_waited_for_when_all_are_gone)
+TEST_EACH(nobody_is_waited_for_when_all_are_gone, ORDERS)
 {
     lead_anew((size_t)_i);
     broadcast_turn();
@@ -130,9 +129,8 @@ START_TEST(nobody_is_waited_for_when_all_are_gone)
     ck_assert_str_eq(broadcast_phases(&plan.status),
                      "failed:PropletDeleted failed:PropletDeleted failed:PropletDeleted");
 }
-END_TEST
 
-START_TEST(one_that_is_not_heard_of_is_enough_to_wait_for)
+TEST_EACH(one_that_is_not_heard_of_is_enough_to_wait_for, ORDERS)
 {
     lead_anew((size_t)_i);
     broadcast_observe();
@@ -145,10 +143,9 @@ START_TEST(one_that_is_not_heard_of_is_enough_to_wait_for)
     plan = world_plan();
     ck_assert_int_ne(plan.end, BROADCAST_GOES_ON);
 }
-END_TEST
 
 /* It asks for no answer. */
-START_TEST(suspend_does_not_wait)
+TEST(suspend_does_not_wait)
 {
     lead_anew((size_t)_i);
     world.observed.order = TASK_ORDER_NONE;
@@ -159,9 +156,8 @@ START_TEST(suspend_does_not_wait)
     ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
     ck_assert_str_eq(plan.status.reason, "Suspended");
 }
-END_TEST
 
-START_TEST(no_run_is_left_out_for_one_that_may_have_ended)
+TEST(no_run_is_left_out_for_one_that_may_have_ended)
 {
     lead_anew((size_t)_i);
     world.spec->active_deadline_seconds.set = false;
@@ -176,10 +172,9 @@ START_TEST(no_run_is_left_out_for_one_that_may_have_ended)
     ck_assert_int_gt(plan.status.next_run_us, world.observed.now_us);
     ck_assert_str_eq(broadcast_phases(&plan.status), RUNNING3);
 }
-END_TEST
 
 /* It stops nobody, so an error is one. */
-START_TEST(queued_error_is_a_failure_where_nothing_stops)
+TEST(queued_error_is_a_failure_where_nothing_stops)
 {
     lead_anew((size_t)_i);
     world.spec->active_deadline_seconds.set = false;
@@ -189,25 +184,4 @@ START_TEST(queued_error_is_a_failure_where_nothing_stops)
     struct task_plan plan = broadcast_plan_all();
 
     ck_assert_str_eq(broadcast_phases(&plan.status), "running failed:DeviceError running");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("broadcast_end: backlog");
-    TCase *tcase = tcase_create("backlog");
-    const int orders = ARRAY_LEN(ORDERS);
-
-    tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
-    tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, marker_that_does_not_come_back_ends_the_wait, 0, orders);
-    tcase_add_loop_test(tcase, enough_answers_complete_it_while_it_waits, 0, orders);
-    tcase_add_loop_test(tcase, word_on_a_stop_that_was_queued_is_no_failure, 0, orders);
-    tcase_add_loop_test(tcase, nobody_is_waited_for_when_all_are_gone, 0, orders);
-    tcase_add_loop_test(tcase, one_that_is_not_heard_of_is_enough_to_wait_for, 0, orders);
-    tcase_add_test(tcase, suspend_does_not_wait);
-    tcase_add_test(tcase, no_run_is_left_out_for_one_that_may_have_ended);
-    tcase_add_test(tcase, queued_error_is_a_failure_where_nothing_stops);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

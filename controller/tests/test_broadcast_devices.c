@@ -47,7 +47,9 @@ static const struct {
     { cordon, LOST_UNSET, true, "running running running" },
 };
 
-START_TEST(target_whose_proplet_is_lost_has_nowhere_to_go)
+TEST_GROUP("devices and orders", broadcast_set_up, world_tear_down);
+
+TEST_EACH(target_whose_proplet_is_lost_has_nowhere_to_go, LOSSES)
 {
     world.spec->proplet_lost_policy = LOSSES[_i].policy;
     broadcast_turn();
@@ -61,7 +63,6 @@ START_TEST(target_whose_proplet_is_lost_has_nowhere_to_go)
     ck_assert_str_eq(broadcast_phases(&plan.status), LOSSES[_i].targets);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
 }
-END_TEST
 
 static void restart(size_t i)
 {
@@ -70,7 +71,7 @@ static void restart(size_t i)
     world.observed.restart.sequence = 500;
 }
 
-START_TEST(device_that_was_started_anew_gets_a_new_id)
+TEST(device_that_was_started_anew_gets_a_new_id)
 {
     broadcast_dispatch(3);
     restart(1);
@@ -86,9 +87,8 @@ START_TEST(device_that_was_started_anew_gets_a_new_id)
     plan = broadcast_plan_all();
     ck_assert(plan.actions[1].publish_start && !plan.actions[0].publish_start);
 }
-END_TEST
 
-START_TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
+TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
 {
     broadcast_dispatch(3);
     broadcast_answer(0, GOOD);
@@ -99,7 +99,6 @@ START_TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
     ck_assert_uint_eq(plan.ack_up_to, 499);
     ck_assert(!plan.actions[1].chosen);
 }
-END_TEST
 
 /* ---- orders ---- */
 
@@ -137,7 +136,7 @@ static const struct {
     { replace, TASK_INTERRUPTED, "Replaced" },
 };
 
-START_TEST(order_stops_whoever_is_not_done)
+TEST_EACH(order_stops_whoever_is_not_done, ORDERS)
 {
     broadcast_dispatch(3);
     broadcast_answer(0, GOOD);
@@ -155,10 +154,9 @@ START_TEST(order_stops_whoever_is_not_done)
     ck_assert_str_eq(plan.status.reason, ORDERS[_i].reason);
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed interrupted interrupted");
 }
-END_TEST
 
 /* Its retries, times and limits are the Task's. */
-START_TEST(target_hears_nothing_of_the_schedule_and_the_retries_of_its_task)
+TEST_TIMES(target_hears_nothing_of_the_schedule_and_the_retries_of_its_task, 2)
 {
     world.spec->backoff_limit = (struct json_opt_int){ true, 2 };
     replace();
@@ -174,9 +172,8 @@ START_TEST(target_hears_nothing_of_the_schedule_and_the_retries_of_its_task)
     ck_assert_str_eq(broadcast_phases(world.status), "failed:DeviceError running running");
     ck_assert_str_eq(broadcast_targets()[0].error, "out of tune");
 }
-END_TEST
 
-START_TEST(suspended_before_a_start_is_out_it_has_no_targets)
+TEST(suspended_before_a_start_is_out_it_has_no_targets)
 {
     broadcast_turn();
     suspend();
@@ -191,9 +188,8 @@ START_TEST(suspended_before_a_start_is_out_it_has_no_targets)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(resumed_it_begins_anew_everywhere)
+TEST(resumed_it_begins_anew_everywhere)
 {
     broadcast_dispatch(3);
     broadcast_answer(0, GOOD);
@@ -208,9 +204,8 @@ START_TEST(resumed_it_begins_anew_everywhere)
     ck_assert_str_eq(broadcast_phases(world.status), "scheduled scheduled scheduled");
     ck_assert_int_eq(world.status->attempt, 2);
 }
-END_TEST
 
-START_TEST(stops_of_many_go_out_over_turns)
+TEST(stops_of_many_go_out_over_turns)
 {
     size_t stops = 0;
     int turns = 0;
@@ -229,7 +224,6 @@ START_TEST(stops_of_many_go_out_over_turns)
     }
     ck_assert_uint_eq(stops, BROADCAST_MAX_TARGETS);
 }
-END_TEST
 
 static void delete_it(void)
 {
@@ -238,7 +232,7 @@ static void delete_it(void)
         all.memory[i].deleting_ms = world.observed.now_ms;
 }
 
-START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
+TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
 {
     broadcast_dispatch(3);
     delete_it();
@@ -257,9 +251,8 @@ START_TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
     ck_assert(plan.release);
     ck_assert(plan.stop_unconfirmed);
 }
-END_TEST
 
-START_TEST(finalizer_that_was_taken_off_is_put_back_before_anything_else)
+TEST(finalizer_that_was_taken_off_is_put_back_before_anything_else)
 {
     broadcast_dispatch(3);
     broadcast_answer(0, GOOD);
@@ -273,9 +266,8 @@ START_TEST(finalizer_that_was_taken_off_is_put_back_before_anything_else)
     plan = broadcast_plan_all();
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
 }
-END_TEST
 
-START_TEST(deleted_without_the_finalizer_each_device_is_told_once)
+TEST(deleted_without_the_finalizer_each_device_is_told_once)
 {
     broadcast_dispatch(3);
     delete_it();
@@ -291,9 +283,8 @@ START_TEST(deleted_without_the_finalizer_each_device_is_told_once)
     ck_assert(!plan.release && !plan.add_finalizer);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
-END_TEST
 
-START_TEST(daemons_run_until_all_have_failed)
+TEST(daemons_run_until_all_have_failed)
 {
     world.spec->daemon = true;
     broadcast_dispatch(3);
@@ -308,29 +299,4 @@ START_TEST(daemons_run_until_all_have_failed)
         broadcast_turn();
     }
     ck_assert_int_eq(world.status->phase, TASK_FAILED);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("broadcast_plan: devices and orders");
-    TCase *tcase = tcase_create("devices and orders");
-    tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
-    tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, target_whose_proplet_is_lost_has_nowhere_to_go, 0,
-                        ARRAY_LEN(LOSSES));
-    tcase_add_test(tcase, device_that_was_started_anew_gets_a_new_id);
-    tcase_add_test(tcase, restart_whose_stop_is_not_out_is_not_acknowledged);
-    tcase_add_loop_test(tcase, order_stops_whoever_is_not_done, 0, ARRAY_LEN(ORDERS));
-    tcase_add_loop_test(tcase, target_hears_nothing_of_the_schedule_and_the_retries_of_its_task, 0,
-                        2);
-    tcase_add_test(tcase, suspended_before_a_start_is_out_it_has_no_targets);
-    tcase_add_test(tcase, resumed_it_begins_anew_everywhere);
-    tcase_add_test(tcase, stops_of_many_go_out_over_turns);
-    tcase_add_test(tcase, deleted_it_waits_for_the_word_of_each_or_the_time_out);
-    tcase_add_test(tcase, finalizer_that_was_taken_off_is_put_back_before_anything_else);
-    tcase_add_test(tcase, deleted_without_the_finalizer_each_device_is_told_once);
-    tcase_add_test(tcase, daemons_run_until_all_have_failed);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

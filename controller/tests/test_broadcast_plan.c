@@ -8,7 +8,9 @@
 
 /* ---- the choice ---- */
 
-START_TEST(targets_are_written_before_anything_is_sent)
+TEST_GROUP("choice and starts", broadcast_set_up, world_tear_down);
+
+TEST(targets_are_written_before_anything_is_sent)
 {
     struct task_plan plan = broadcast_plan_all();
 
@@ -26,7 +28,6 @@ START_TEST(targets_are_written_before_anything_is_sent)
         ck_assert_int_eq(list[i].index, (int64_t)i);
     }
 }
-END_TEST
 
 static void no_proplets(void)
 {
@@ -65,7 +66,7 @@ static const struct {
     { pods_only, "NoCandidates", "no Proplet matches that is told over MQTT" },
 };
 
-START_TEST(broadcast_that_cannot_begin_says_why_it_waits)
+TEST_EACH(broadcast_that_cannot_begin_says_why_it_waits, WAITS)
 {
     WAITS[_i].set_up();
     struct task_plan plan = broadcast_plan_all();
@@ -73,9 +74,8 @@ START_TEST(broadcast_that_cannot_begin_says_why_it_waits)
     world_expect_waiting(&plan, WAITS[_i].reason, WAITS[_i].message);
     ck_assert(plan.wait_for_room);
 }
-END_TEST
 
-START_TEST(not_ready_and_cordoned_proplets_are_left_out)
+TEST(not_ready_and_cordoned_proplets_are_left_out)
 {
     broadcast_make_fleet(4);
     all.fleet[0].ready = false;
@@ -88,9 +88,8 @@ START_TEST(not_ready_and_cordoned_proplets_are_left_out)
     ck_assert_str_eq(list[1].proplet, broadcast_name_of(3));
     ck_assert_int_eq(list[1].index, 1);
 }
-END_TEST
 
-START_TEST(more_targets_than_a_status_can_hold_fail_it)
+TEST(more_targets_than_a_status_can_hold_fail_it)
 {
     broadcast_make_fleet(1000);
     struct task_plan plan = broadcast_plan_all();
@@ -105,10 +104,9 @@ START_TEST(more_targets_than_a_status_can_hold_fail_it)
     ck_assert(plan.assign);
     ck_assert_uint_eq(plan.status.broadcast_results.len, BROADCAST_MAX_TARGETS);
 }
-END_TEST
 
 /* They will have room, and then they are too many. */
-START_TEST(targets_that_are_busy_count_among_too_many)
+TEST(targets_that_are_busy_count_among_too_many)
 {
     const size_t half = BROADCAST_MAX_TARGETS / 2;
 
@@ -127,11 +125,10 @@ START_TEST(targets_that_are_busy_count_among_too_many)
     world_expect_waiting(&plan, "InsufficientCapacity",
                          "251 of the 500 Proplets that match are at maxTasks");
 }
-END_TEST
 
 /* ---- starts ---- */
 
-START_TEST(each_target_is_started_once_and_so_many_a_turn)
+TEST(each_target_is_started_once_and_so_many_a_turn)
 {
     size_t started = 0;
 
@@ -151,9 +148,8 @@ START_TEST(each_target_is_started_once_and_so_many_a_turn)
     for (size_t i = 0; i < BROADCAST_MAX_TARGETS; i++)
         ck_assert_int_eq(all.memory[i].publishes, 1);
 }
-END_TEST
 
-START_TEST(task_stays_scheduled_as_long_as_no_start_is_out)
+TEST(task_stays_scheduled_as_long_as_no_start_is_out)
 {
     broadcast_make_fleet(1);
     broadcast_turn();
@@ -162,7 +158,6 @@ START_TEST(task_stays_scheduled_as_long_as_no_start_is_out)
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_str_eq(broadcast_phases(&plan.status), "scheduled");
 }
-END_TEST
 
 /* ---- answers ---- */
 
@@ -214,7 +209,9 @@ static void play(size_t i, bool at_once)
         ck_assert_str_eq(world.status->error, ENDS[i].error);
 }
 
-START_TEST(quorum_decides_what_becomes_of_it)
+TEST_GROUP("answers", broadcast_set_up, world_tear_down);
+
+TEST_EACH(quorum_decides_what_becomes_of_it, ENDS)
 {
     play((size_t)_i, true);
     ck_assert_str_eq(broadcast_phases(world.status), ENDS[_i].targets);
@@ -229,15 +226,13 @@ START_TEST(quorum_decides_what_becomes_of_it)
     ck_assert_int_eq(world.status->targets->completed, completed);
     ck_assert_int_eq(world.status->targets->failed, failed);
 }
-END_TEST
 
-START_TEST(order_of_the_answers_does_not_matter)
+TEST_EACH(order_of_the_answers_does_not_matter, ENDS)
 {
     play((size_t)_i, false);
 }
-END_TEST
 
-START_TEST(those_that_are_not_waited_for_are_told_to_stop)
+TEST(those_that_are_not_waited_for_are_told_to_stop)
 {
     world.spec->broadcast_quorum = (struct json_opt_int){ true, 1 };
     broadcast_dispatch(3);
@@ -252,7 +247,6 @@ START_TEST(those_that_are_not_waited_for_are_told_to_stop)
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
     ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted completed interrupted");
 }
-END_TEST
 
 static const struct {
     const char *id, *client;
@@ -266,7 +260,7 @@ static const struct {
     { WORLD_UID ".1.0.0", "device-0", RESULT_OTHER_ATTEMPT },
 };
 
-START_TEST(foreign_results_end_nothing_and_are_counted)
+TEST_EACH(foreign_results_end_nothing_and_are_counted, FOREIGN)
 {
     broadcast_dispatch(3);
     broadcast_say(FOREIGN[_i].id, FOREIGN[_i].client, GOOD);
@@ -276,9 +270,8 @@ START_TEST(foreign_results_end_nothing_and_are_counted)
     ck_assert_uint_eq(plan.rejected[FOREIGN[_i].verdict], 1);
     ck_assert_uint_eq(plan.ack_up_to, 100);
 }
-END_TEST
 
-START_TEST(second_and_late_results_change_nothing)
+TEST(second_and_late_results_change_nothing)
 {
     broadcast_dispatch(3);
     broadcast_answer(0, GOOD);
@@ -293,7 +286,6 @@ START_TEST(second_and_late_results_change_nothing)
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
     ck_assert_uint_eq(plan.rejected[RESULT_NOT_RUNNING], 1);
 }
-END_TEST
 
 static const struct task_target *ended(const char *rest)
 {
@@ -302,7 +294,7 @@ static const struct task_target *ended(const char *rest)
     return &broadcast_targets()[0];
 }
 
-START_TEST(answer_is_kept_with_its_size)
+TEST(answer_is_kept_with_its_size)
 {
     broadcast_dispatch(3);
     const struct task_target *target = ended("\"results\":{\"a\":1.50}");
@@ -311,9 +303,8 @@ START_TEST(answer_is_kept_with_its_size)
     ck_assert_int_eq(target->result_bytes.value, 10);
     ck_assert(!target->omitted);
 }
-END_TEST
 
-START_TEST(answers_beyond_the_limit_leave_name_and_outcome)
+TEST(answers_beyond_the_limit_leave_name_and_outcome)
 {
     broadcast_dispatch(200);
     world.observed.result_count = 0;
@@ -332,9 +323,8 @@ START_TEST(answers_beyond_the_limit_leave_name_and_outcome)
     broadcast_turn();
     ck_assert(broadcast_targets()[160].omitted);
 }
-END_TEST
 
-START_TEST(bytes_of_all_answers_have_a_limit)
+TEST(bytes_of_all_answers_have_a_limit)
 {
     char *text = arena_alloc(world.arena, 1, 100001);
 
@@ -349,9 +339,8 @@ START_TEST(bytes_of_all_answers_have_a_limit)
     ck_assert(broadcast_targets()[2].omitted && !broadcast_targets()[3].omitted);
     ck_assert_int_eq(broadcast_targets()[2].result_bytes.value, 100002);
 }
-END_TEST
 
-START_TEST(refused_payload_leaves_the_outcomes)
+TEST(refused_payload_leaves_the_outcomes)
 {
     broadcast_dispatch(3);
     broadcast_answer(0, GOOD);
@@ -363,38 +352,4 @@ START_TEST(refused_payload_leaves_the_outcomes)
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
     ck_assert(list[0].omitted && !list[0].results && !plan.has_payload);
     ck_assert_uint_eq(plan.ack_up_to, 100);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("broadcast_plan");
-    TCase *tcase = tcase_create("choice and starts");
-
-    tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
-    tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, targets_are_written_before_anything_is_sent);
-    tcase_add_loop_test(tcase, broadcast_that_cannot_begin_says_why_it_waits, 0, ARRAY_LEN(WAITS));
-    tcase_add_test(tcase, not_ready_and_cordoned_proplets_are_left_out);
-    tcase_add_test(tcase, more_targets_than_a_status_can_hold_fail_it);
-    tcase_add_test(tcase, targets_that_are_busy_count_among_too_many);
-    tcase_add_test(tcase, each_target_is_started_once_and_so_many_a_turn);
-    tcase_add_test(tcase, task_stays_scheduled_as_long_as_no_start_is_out);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("answers");
-    tcase_add_checked_fixture(tcase, broadcast_set_up, world_tear_down);
-    tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, quorum_decides_what_becomes_of_it, 0, ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tcase, order_of_the_answers_does_not_matter, 0, ARRAY_LEN(ENDS));
-    tcase_add_test(tcase, those_that_are_not_waited_for_are_told_to_stop);
-    tcase_add_loop_test(tcase, foreign_results_end_nothing_and_are_counted, 0, ARRAY_LEN(FOREIGN));
-    tcase_add_test(tcase, second_and_late_results_change_nothing);
-    tcase_add_test(tcase, answer_is_kept_with_its_size);
-    tcase_add_test(tcase, answers_beyond_the_limit_leave_name_and_outcome);
-    tcase_add_test(tcase, bytes_of_all_answers_have_a_limit);
-    tcase_add_test(tcase, refused_payload_leaves_the_outcomes);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -30,7 +30,9 @@ static void cordon_alpha(void)
     stage_run();
 }
 
-START_TEST(target_that_this_process_chose_is_known_not_to_be_started)
+TEST_GROUP("broadcasts", outside_set_up, stage_tear_down);
+
+TEST(target_that_this_process_chose_is_known_not_to_be_started)
 {
     outside.slow = true; /* starts wait for a marker */
     stage_put_task("{" SPEC "}");
@@ -40,9 +42,8 @@ START_TEST(target_that_this_process_chose_is_known_not_to_be_started)
     ck_assert_str_eq(targets(), "failed PropletCordoned, scheduled -");
     ck_assert_uint_eq(outside.starts, 0);
 }
-END_TEST
 
-START_TEST(target_does_not_go_over_to_another_proplet_of_its_name)
+TEST(target_does_not_go_over_to_another_proplet_of_its_name)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -51,9 +52,8 @@ START_TEST(target_does_not_go_over_to_another_proplet_of_its_name)
     ck_assert_str_eq(targets(), "failed PropletDeleted, running -");
     ck_assert_uint_eq(outside.starts, 2);
 }
-END_TEST
 
-START_TEST(target_that_begins_anew_is_known_not_to_be_started)
+TEST(target_that_begins_anew_is_known_not_to_be_started)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -67,10 +67,9 @@ START_TEST(target_that_begins_anew_is_known_not_to_be_started)
     ck_assert_str_eq(targets(), "failed PropletCordoned, scheduled -");
     ck_assert_uint_eq(outside.starts, 2);
 }
-END_TEST
 
 /* Each word is acknowledged when it comes, and not waited for again. */
-START_TEST(deleted_it_is_gone_with_the_last_word_of_its_devices)
+TEST(deleted_it_is_gone_with_the_last_word_of_its_devices)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -85,10 +84,9 @@ START_TEST(deleted_it_is_gone_with_the_last_word_of_its_devices)
     stage_run();
     ck_assert_ptr_null(stage_get(&KIND_TASK, "one"));
 }
-END_TEST
 
 /* A run of a schedule has the targets that match at its time. */
-START_TEST(each_run_of_a_schedule_is_told_to_all_who_match_then)
+TEST(each_run_of_a_schedule_is_told_to_all_who_match_then)
 {
     outside.answers = true;
     stage_put_task("{" SPEC ",\"isRecurring\":true,\"schedule\":\"@every 60s\","
@@ -109,9 +107,8 @@ START_TEST(each_run_of_a_schedule_is_told_to_all_who_match_then)
     ck_assert_str_eq(targets(), "completed 42");
     ck_assert_uint_eq(outside.starts, 3);
 }
-END_TEST
 
-START_TEST(run_that_no_proplet_can_take_in_time_is_left_out)
+TEST(run_that_no_proplet_can_take_in_time_is_left_out)
 {
     stage_put_task("{" SPEC ",\"isRecurring\":true,\"schedule\":\"@every 60s\","
                    "\"startingDeadlineSeconds\":10,\"broadcastQuorum\":3}");
@@ -123,22 +120,4 @@ START_TEST(run_that_no_proplet_can_take_in_time_is_left_out)
     stage_run();
     ck_assert_str_eq(stage_task_string("reason"), "WaitingForSchedule");
     ck_assert_uint_eq(outside.starts, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("broadcasts");
-    TCase *tcase = tcase_create("broadcasts");
-
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_test(tcase, target_does_not_go_over_to_another_proplet_of_its_name);
-    tcase_add_test(tcase, target_that_this_process_chose_is_known_not_to_be_started);
-    tcase_add_test(tcase, target_that_begins_anew_is_known_not_to_be_started);
-    tcase_add_test(tcase, deleted_it_is_gone_with_the_last_word_of_its_devices);
-    tcase_add_test(tcase, each_run_of_a_schedule_is_told_to_all_who_match_then);
-    tcase_add_test(tcase, run_that_no_proplet_can_take_in_time_is_left_out);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

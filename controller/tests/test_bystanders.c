@@ -86,6 +86,8 @@ static void set_up(void)
     outside.one_by_one = true;
 }
 
+TEST_GROUP("bystanders", set_up, stage_tear_down);
+
 static const char *id_of(const char *name)
 {
     return json_string(json_path(stage_get(&KIND_TASK, name), "metadata", "uid", NULL), "");
@@ -99,7 +101,8 @@ static void pass_minutes(void)
     }
 }
 
-START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost)
+TEST_TIMES(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost,
+           3 * ARRAY_LEN(TROUBLES))
 {
     const struct trouble *trouble = &TROUBLES[_i / 3];
     bool dies = _i % 3 > 0;      /* the process, in the middle */
@@ -129,10 +132,9 @@ START_TEST(result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_los
     ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_assert_uint_eq(outside.starts, 2);
 }
-END_TEST
 
 /* Any device may publish this on its own channel, if the ACL of the broker allows it. */
-START_TEST(copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train)
+TEST(copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train)
 {
     stage_receive_bytes(arena_printf(stage.arena,
                                      "m/other/c/channel/control/" QUARANTINE_SUFFIX "/update/%s/0",
@@ -145,13 +147,12 @@ START_TEST(copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train)
     stage_run();
     ck_assert_str_eq(phase_of("one"), "completed");
 }
-END_TEST
 
 /* More than half of what the mailbox has room for. */
 #define MANY 10
 
 /* Their results are not here, so for the controller they are silent. */
-START_TEST(task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue)
+TEST_TIMES(task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue, 2)
 {
     const char *names[MANY];
 
@@ -180,22 +181,4 @@ START_TEST(task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_over
     for (size_t i = 0; i < outside.run_count; i++)
         ck_assert_msg(outside.runs[i].executions == 1, "%s ran %d times", outside.runs[i].id,
                       outside.runs[i].executions);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("bystanders");
-    TCase *tcase = tcase_create("bystanders");
-
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase,
-                        result_behind_that_of_a_task_in_trouble_is_written_and_neither_is_lost, 0,
-                        3 * ARRAY_LEN(TROUBLES));
-    tcase_add_test(tcase, copy_of_an_update_from_elsewhere_ends_no_task_that_does_not_train);
-    tcase_add_loop_test(
-        tcase, task_whose_result_is_in_the_broker_alone_is_neither_repeated_nor_overdue, 0, 2);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

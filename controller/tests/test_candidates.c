@@ -34,6 +34,8 @@ static void tear_down(void)
     store_destroy(store);
 }
 
+TEST_GROUP("candidates", set_up, tear_down);
+
 /* What the store has, without telling the candidates. */
 static void store_only(const char *ns, const char *name, const char *metadata, const char *spec,
                        const char *status)
@@ -76,7 +78,7 @@ static void expect_decoded(int count)
     ck_metric(arena_printf(arena, "propeller_candidates_decoded_total %d", count));
 }
 
-START_TEST(pods_that_are_heard_and_wanted_are_devices)
+TEST(pods_that_are_heard_and_wanted_are_devices)
 {
     const char *spec =
         "\"type\":\"k8s\",\"k8s\":{\"indexedClientIds\":true,\"replicas\":2}," CONNECTION;
@@ -89,9 +91,8 @@ START_TEST(pods_that_are_heard_and_wanted_are_devices)
     ck_assert_uint_eq(pool->device_count, 1);
     ck_assert_str_eq(pool->devices[0].client_id, "x-1");
 }
-END_TEST
 
-START_TEST(candidate_has_all_that_the_scheduler_looks_at)
+TEST(candidate_has_all_that_the_scheduler_looks_at)
 {
     put("a", ",\"labels\":{\"zone\":\"east\"}", "\"unschedulable\":true," EXTERNAL "," CONNECTION,
         READY);
@@ -110,9 +111,8 @@ START_TEST(candidate_has_all_that_the_scheduler_looks_at)
     ck_assert_str_eq(a->proplet->spec.external->capabilities.items[1], "camera");
     ck_assert_int_eq(a->proplet->spec.external->max_tasks.value, 3);
 }
-END_TEST
 
-START_TEST(candidates_are_found_by_name_and_stand_in_its_order)
+TEST(candidates_are_found_by_name_and_stand_in_its_order)
 {
     put("c", "", CONNECTION, "");
     put("a", "", CONNECTION, READY);
@@ -128,9 +128,8 @@ START_TEST(candidates_are_found_by_name_and_stand_in_its_order)
     ck_assert(!set->items[1].ready);
     ck_assert_uint_eq(candidates_get(candidates, arena, "empty")->len, 0);
 }
-END_TEST
 
-START_TEST(proplet_that_goes_or_cannot_be_read_is_none)
+TEST(proplet_that_goes_or_cannot_be_read_is_none)
 {
     put("a", ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"", CONNECTION, READY);
     put("b", "", "\"external\":7," CONNECTION, READY);
@@ -139,9 +138,8 @@ START_TEST(proplet_that_goes_or_cannot_be_read_is_none)
     delete ("c");
     ck_assert_uint_eq(get()->len, 0);
 }
-END_TEST
 
-START_TEST(proplet_is_read_once_a_change_and_not_once_a_choice)
+TEST(proplet_is_read_once_a_change_and_not_once_a_choice)
 {
     for (int i = 0; i < 20; i++)
         put(arena_printf(arena, "p-%02d", i), "", CONNECTION, READY);
@@ -159,9 +157,8 @@ START_TEST(proplet_is_read_once_a_change_and_not_once_a_choice)
     ck_assert_uint_eq(get()->len, 20);
     expect_decoded(22);
 }
-END_TEST
 
-START_TEST(what_a_reader_holds_stays_as_it_was)
+TEST(what_a_reader_holds_stays_as_it_was)
 {
     put("a", "", CONNECTION, READY);
     const struct candidate_set *before = get();
@@ -174,32 +171,13 @@ START_TEST(what_a_reader_holds_stays_as_it_was)
     ck_assert_str_eq(before->items[0].name, "a");
     ck_assert(before->items[0].ready);
 }
-END_TEST
 
 /* As deletion and creation under the same name look. */
-START_TEST(proplet_that_was_made_again_is_read_again)
+TEST(proplet_that_was_made_again_is_read_again)
 {
     put("a", "", EXTERNAL "," CONNECTION, READY);
     ck_assert_ptr_nonnull(get()->items[0].proplet->spec.external);
     delete ("a");
     put("a", "", CONNECTION, READY);
     ck_assert_ptr_null(get()->items[0].proplet->spec.external);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("candidates");
-    TCase *tcase = tcase_create("candidates");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, pods_that_are_heard_and_wanted_are_devices);
-    tcase_add_test(tcase, candidate_has_all_that_the_scheduler_looks_at);
-    tcase_add_test(tcase, candidates_are_found_by_name_and_stand_in_its_order);
-    tcase_add_test(tcase, proplet_that_goes_or_cannot_be_read_is_none);
-    tcase_add_test(tcase, proplet_is_read_once_a_change_and_not_once_a_choice);
-    tcase_add_test(tcase, what_a_reader_holds_stays_as_it_was);
-    tcase_add_test(tcase, proplet_that_was_made_again_is_read_again);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -62,6 +62,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("catch_up", set_up, tear_down);
+
 static void put(const char *ns, const char *name)
 {
     const char *text =
@@ -98,13 +100,12 @@ static void expect_ready(int r)
     ck_assert_int_eq(catch_up_ready(catch_up, &err), r);
 }
 
-START_TEST(api_server_without_tasks_is_caught_up_with_at_once)
+TEST(api_server_without_tasks_is_caught_up_with_at_once)
 {
     expect_ready(1);
 }
-END_TEST
 
-START_TEST(task_that_the_store_does_not_have_is_waited_for)
+TEST(task_that_the_store_does_not_have_is_waited_for)
 {
     put("ns", "one");
     put("ns", "two");
@@ -115,9 +116,8 @@ START_TEST(task_that_the_store_does_not_have_is_waited_for)
     expect_ready(1);
     ck_assert_uint_eq(asked, 1); /* one list, however often it is asked */
 }
-END_TEST
 
-START_TEST(task_that_the_store_has_in_an_older_version_is_waited_for)
+TEST(task_that_the_store_has_in_an_older_version_is_waited_for)
 {
     put("ns", "one");
     tell("ns", "one");
@@ -126,9 +126,8 @@ START_TEST(task_that_the_store_has_in_an_older_version_is_waited_for)
     tell("ns", "one");
     expect_ready(1);
 }
-END_TEST
 
-START_TEST(what_comes_after_the_list_is_not_waited_for)
+TEST(what_comes_after_the_list_is_not_waited_for)
 {
     put("ns", "one");
     expect_ready(0);
@@ -136,10 +135,9 @@ START_TEST(what_comes_after_the_list_is_not_waited_for)
     tell("ns", "one");
     expect_ready(1);
 }
-END_TEST
 
 /* It comes no more, but the watch gets past its version. */
-START_TEST(task_deleted_after_the_list_is_not_waited_for)
+TEST(task_deleted_after_the_list_is_not_waited_for)
 {
     struct kube_name one;
 
@@ -152,9 +150,8 @@ START_TEST(task_deleted_after_the_list_is_not_waited_for)
                json_string(json_path(object, "metadata", "resourceVersion", NULL), ""));
     expect_ready(1);
 }
-END_TEST
 
-START_TEST(tasks_of_every_page_are_waited_for)
+TEST(tasks_of_every_page_are_waited_for)
 {
     for (int i = 0; i < MANY; i++)
         put("ns", arena_printf(arena, "task-%04d", i));
@@ -168,26 +165,25 @@ START_TEST(tasks_of_every_page_are_waited_for)
     expect_ready(1);
     ck_assert_uint_eq(asked, 3);
 }
-END_TEST
 
-/* 1: the first page; 2: after one page has been read. */
-START_TEST(list_that_failed_is_made_again_from_its_beginning)
+TEST_TIMES(list_that_failed_is_made_again_from_its_beginning, 2)
 {
+    unsigned failing = 1 + (unsigned)_i; /* the first page, or the second */
+
     for (int i = 0; i < MANY; i++)
         put("ns", arena_printf(arena, "task-%04d", i));
     for (int i = 0; i < MANY - 1; i++)
         tell("ns", arena_printf(arena, "task-%04d", i));
-    fake_api_fail(api, (unsigned)_i, FAKE_SERVER_ERROR);
+    fake_api_fail(api, failing, FAKE_SERVER_ERROR);
     expect_ready(0);
-    ck_assert_uint_eq(asked, (unsigned)_i);
+    ck_assert_uint_eq(asked, failing);
     expect_ready(0); /* the one of the last page: so the list was complete */
-    ck_assert_uint_eq(asked, (unsigned)_i + 3);
+    ck_assert_uint_eq(asked, failing + 3);
     tell("ns", arena_printf(arena, "task-%04d", MANY - 1));
     expect_ready(1);
 }
-END_TEST
 
-START_TEST(failed_list_is_never_taken_for_an_empty_one)
+TEST(failed_list_is_never_taken_for_an_empty_one)
 {
     put("ns", "one");
     for (int i = 0; i < 5; i++) {
@@ -198,9 +194,8 @@ START_TEST(failed_list_is_never_taken_for_an_empty_one)
     expect_ready(1);
     ck_assert_uint_eq(asked, 6);
 }
-END_TEST
 
-START_TEST(end_of_the_process_ends_the_list)
+TEST(end_of_the_process_ends_the_list)
 {
     for (int i = 0; i < MANY; i++)
         put("ns", arena_printf(arena, "task-%04d", i));
@@ -208,9 +203,8 @@ START_TEST(end_of_the_process_ends_the_list)
     expect_ready(-ERROR_CANCELED);
     ck_assert_uint_eq(asked, 2);
 }
-END_TEST
 
-START_TEST(only_tasks_of_the_watched_namespaces_are_waited_for)
+TEST(only_tasks_of_the_watched_namespaces_are_waited_for)
 {
     watch_namespaces();
     put("one", "a");
@@ -224,9 +218,8 @@ START_TEST(only_tasks_of_the_watched_namespaces_are_waited_for)
     expect_ready(1);
     ck_assert_uint_eq(asked, 2);
 }
-END_TEST
 
-START_TEST(a_namespace_that_may_not_be_listed_holds_up_the_others_for_a_while_only)
+TEST(a_namespace_that_may_not_be_listed_holds_up_the_others_for_a_while_only)
 {
     watch_namespaces();
     put("one", "a");
@@ -239,9 +232,8 @@ START_TEST(a_namespace_that_may_not_be_listed_holds_up_the_others_for_a_while_on
     tell("one", "a");
     expect_ready(1);
 }
-END_TEST
 
-START_TEST(a_namespace_that_may_be_listed_again_is_waited_for)
+TEST(a_namespace_that_may_be_listed_again_is_waited_for)
 {
     watch_namespaces();
     forbidden = "/namespaces/two/";
@@ -253,9 +245,8 @@ START_TEST(a_namespace_that_may_be_listed_again_is_waited_for)
     tell("two", "a");
     expect_ready(1);
 }
-END_TEST
 
-START_TEST(nobody_goes_on_when_nothing_may_be_listed)
+TEST(nobody_goes_on_when_nothing_may_be_listed)
 {
     catch_up_destroy(catch_up);
     catch_up = catch_up_create(client, store, NULL, 0, &fake_clock.clock);
@@ -267,29 +258,4 @@ START_TEST(nobody_goes_on_when_nothing_may_be_listed)
     expect_ready(0);
     fake_clock_advance(&fake_clock, 2 * CATCH_UP_PATIENCE_MS);
     expect_ready(0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("catch_up");
-    TCase *tcase = tcase_create("catch_up");
-
-    tcase_set_timeout(tcase, 90);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, api_server_without_tasks_is_caught_up_with_at_once);
-    tcase_add_test(tcase, task_that_the_store_does_not_have_is_waited_for);
-    tcase_add_test(tcase, task_that_the_store_has_in_an_older_version_is_waited_for);
-    tcase_add_test(tcase, what_comes_after_the_list_is_not_waited_for);
-    tcase_add_test(tcase, task_deleted_after_the_list_is_not_waited_for);
-    tcase_add_test(tcase, tasks_of_every_page_are_waited_for);
-    tcase_add_loop_test(tcase, list_that_failed_is_made_again_from_its_beginning, 1, 3);
-    tcase_add_test(tcase, failed_list_is_never_taken_for_an_empty_one);
-    tcase_add_test(tcase, end_of_the_process_ends_the_list);
-    tcase_add_test(tcase, only_tasks_of_the_watched_namespaces_are_waited_for);
-    tcase_add_test(tcase, a_namespace_that_may_not_be_listed_holds_up_the_others_for_a_while_only);
-    tcase_add_test(tcase, a_namespace_that_may_be_listed_again_is_waited_for);
-    tcase_add_test(tcase, nobody_goes_on_when_nothing_may_be_listed);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -9,16 +9,17 @@
 #include "common/tests/suite.h"
 #include "controller/tests/certs_stage.h"
 
-START_TEST(without_a_configuration_nothing_is_made)
+TEST_GROUP("certificates", certs_stage_set_up, certs_stage_tear_down);
+
+TEST(without_a_configuration_nothing_is_made)
 {
     certs_stage_expect_pass();
     ck_assert_uint_eq(certs_stage.wait_ms, HOUR_MS);
     ck_assert_uint_eq(certs_stage_writes(), 0);
     ck_assert(certs_stage_managed() == 0);
 }
-END_TEST
 
-START_TEST(secrets_and_bundles_are_made_once_and_nothing_else_is_touched)
+TEST(secrets_and_bundles_are_made_once_and_nothing_else_is_touched)
 {
     certs_stage_put_configurations();
     certs_stage_expect_pass();
@@ -39,9 +40,8 @@ START_TEST(secrets_and_bundles_are_made_once_and_nothing_else_is_touched)
         json_free(now);
     }
 }
-END_TEST
 
-START_TEST(what_is_deleted_or_emptied_is_put_back)
+TEST(what_is_deleted_or_emptied_is_put_back)
 {
     static const char *const SECRETS[] = { CERT_SECRET_LEAF, CERT_SECRET_CA };
 
@@ -69,9 +69,8 @@ START_TEST(what_is_deleted_or_emptied_is_put_back)
     certs_stage_expect_complete();
     ck_assert_uint_eq(certs_stage_writes(), before + 1);
 }
-END_TEST
 
-START_TEST(what_others_have_in_a_secret_or_configuration_stays)
+TEST(what_others_have_in_a_secret_or_configuration_stays)
 {
     certs_stage_put_configurations();
     certs_stage_expect_pass();
@@ -101,9 +100,8 @@ START_TEST(what_others_have_in_a_secret_or_configuration_stays)
                      "yes");
     ck_assert(strstr(certs_stage_field(CERT_SECRET_LEAF, "tls.key"), "PRIVATE KEY"));
 }
-END_TEST
 
-START_TEST(what_cert_manager_looks_after_is_left_alone)
+TEST(what_cert_manager_looks_after_is_left_alone)
 {
     static const char *const ANNOTATIONS[] = { "cert-manager.io/inject-ca-from",
                                                "cert-manager.io/inject-ca-from-secret",
@@ -131,9 +129,8 @@ START_TEST(what_cert_manager_looks_after_is_left_alone)
     ck_assert_uint_eq(certs_stage_writes(), 0);
     ck_assert(certs_stage_managed() == 0);
 }
-END_TEST
 
-START_TEST(cert_manager_is_asked_for_what_would_be_made_here)
+TEST(cert_manager_is_asked_for_what_would_be_made_here)
 {
     const struct cert_names names =
         cert_names_of(certs_stage.arena, "propeller-webhook", CERTS_STAGE_NS, NULL, 0);
@@ -154,9 +151,8 @@ START_TEST(cert_manager_is_asked_for_what_would_be_made_here)
     json_for_each (name, json_get(spec, "dnsNames"))
         ck_assert_str_eq(json_string(name, ""), names.items[i++]);
 }
-END_TEST
 
-START_TEST(what_asks_another_service_is_left_alone)
+TEST(what_asks_another_service_is_left_alone)
 {
     certs_stage_put_configurations();
     certs_stage.settings.ns = "elsewhere";
@@ -164,9 +160,8 @@ START_TEST(what_asks_another_service_is_left_alone)
     certs_stage_expect_pass();
     ck_assert_uint_eq(certs_stage_writes(), 0);
 }
-END_TEST
 
-START_TEST(who_may_not_tries_again_later_and_lives_on)
+TEST(who_may_not_tries_again_later_and_lives_on)
 {
     static const char *const PATHS[] = { "validatingwebhook", "mutatingwebhook", CERT_SECRET_CA,
                                          "secrets" };
@@ -183,9 +178,8 @@ START_TEST(who_may_not_tries_again_later_and_lives_on)
     certs_stage_expect_pass();
     certs_stage_expect_complete();
 }
-END_TEST
 
-START_TEST(who_does_not_lead_writes_nothing)
+TEST(who_does_not_lead_writes_nothing)
 {
     struct error err = { 0 };
 
@@ -195,13 +189,12 @@ START_TEST(who_does_not_lead_writes_nothing)
     ck_assert_uint_eq(certs_stage_writes(), 0);
     ck_assert_ptr_null(certs_stage_secret(CERT_SECRET_CA));
 }
-END_TEST
 
 /* Each request of the first pass fails once in each way. REFUSED is to us as SERVER_ERROR is. */
 static const enum fake_failure FAILURES[] = { FAKE_LOST_REPLY, FAKE_CONFLICT, FAKE_SERVER_ERROR };
 #define FIRST_PASS_REQUESTS 20
 
-START_TEST(whatever_fails_the_end_is_the_same)
+TEST_TIMES(whatever_fails_the_end_is_the_same, FIRST_PASS_REQUESTS *(int)ARRAY_LEN(FAILURES))
 {
     struct error err = { 0 };
     struct fake_request *requests;
@@ -220,10 +213,9 @@ START_TEST(whatever_fails_the_end_is_the_same)
     ck_assert_uint_ge(fake_api_requests(certs_stage.api, certs_stage.arena, &requests),
                       FIRST_PASS_REQUESTS);
 }
-END_TEST
 
 /* Somebody deletes between what was read and what is written. */
-START_TEST(what_goes_between_reading_and_writing_is_made_by_the_next_pass)
+TEST(what_goes_between_reading_and_writing_is_made_by_the_next_pass)
 {
     const struct kube_name key = { .ns = CERTS_STAGE_NS, .name = CERT_SECRET_LEAF };
     struct error err = { 0 };
@@ -241,9 +233,8 @@ START_TEST(what_goes_between_reading_and_writing_is_made_by_the_next_pass)
     certs_stage_expect_pass();
     certs_stage_expect_complete();
 }
-END_TEST
 
-START_TEST(who_comes_second_takes_what_the_first_one_made)
+TEST(who_comes_second_takes_what_the_first_one_made)
 {
     struct error err = { 0 };
 
@@ -261,9 +252,8 @@ START_TEST(who_comes_second_takes_what_the_first_one_made)
     ck_assert(
         json_equal(json_get(certs_stage_secret(CERT_SECRET_CA), "data"), json_get(first, "data")));
 }
-END_TEST
 
-START_TEST(certificates_are_renewed_when_their_time_has_come)
+TEST(certificates_are_renewed_when_their_time_has_come)
 {
     certs_stage.settings.leaf_lifetime_ms = 30000;
     certs_stage.settings.overlap_ms = 1000;
@@ -279,29 +269,4 @@ START_TEST(certificates_are_renewed_when_their_time_has_come)
         ck_assert_str_ne(certs_stage_field(CERT_SECRET_LEAF, "tls.crt"), cert);
         ck_assert_uint_lt(certs_stage.wait_ms, 21000);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("certificates");
-    TCase *tc = tcase_create("certificates");
-
-    tcase_add_checked_fixture(tc, certs_stage_set_up, certs_stage_tear_down);
-    tcase_add_test(tc, without_a_configuration_nothing_is_made);
-    tcase_add_test(tc, secrets_and_bundles_are_made_once_and_nothing_else_is_touched);
-    tcase_add_test(tc, what_is_deleted_or_emptied_is_put_back);
-    tcase_add_test(tc, what_others_have_in_a_secret_or_configuration_stays);
-    tcase_add_test(tc, what_cert_manager_looks_after_is_left_alone);
-    tcase_add_test(tc, cert_manager_is_asked_for_what_would_be_made_here);
-    tcase_add_test(tc, what_asks_another_service_is_left_alone);
-    tcase_add_test(tc, who_may_not_tries_again_later_and_lives_on);
-    tcase_add_test(tc, who_does_not_lead_writes_nothing);
-    tcase_add_loop_test(tc, whatever_fails_the_end_is_the_same, 0,
-                        FIRST_PASS_REQUESTS * (int)ARRAY_LEN(FAILURES));
-    tcase_add_test(tc, what_goes_between_reading_and_writing_is_made_by_the_next_pass);
-    tcase_add_test(tc, who_comes_second_takes_what_the_first_one_made);
-    tcase_add_test(tc, certificates_are_renewed_when_their_time_has_come);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -22,7 +22,9 @@ static unsigned lines_with(const char *words)
     return count;
 }
 
-START_TEST(why_nothing_is_done_is_said_once_and_again_when_it_is_another_reason)
+TEST_GROUP("certificates_told", certs_stage_set_up, certs_stage_tear_down);
+
+TEST(why_nothing_is_done_is_said_once_and_again_when_it_is_another_reason)
 {
     log_configure(LOG_INFO, LOG_TEXT);
     capture_start(STDERR_FILENO);
@@ -37,9 +39,8 @@ START_TEST(why_nothing_is_done_is_said_once_and_again_when_it_is_another_reason)
     ck_assert_uint_eq(lines_with("not looked after"), 2);
     ck_assert_uint_eq(lines_with("no rights"), 1);
 }
-END_TEST
 
-START_TEST(what_was_mended_and_comes_again_is_said_again)
+TEST(what_was_mended_and_comes_again_is_said_again)
 {
     log_configure(LOG_INFO, LOG_TEXT);
     capture_start(STDERR_FILENO);
@@ -52,9 +53,8 @@ START_TEST(what_was_mended_and_comes_again_is_said_again)
     }
     ck_assert_uint_eq(lines_with("not looked after"), 2);
 }
-END_TEST
 
-START_TEST(the_seconds_to_expiry_are_told_and_counted_down)
+TEST(the_seconds_to_expiry_are_told_and_counted_down)
 {
     static const char *const SERIES[] = { EXPIRY "{certificate=\"authority\"}",
                                           EXPIRY "{certificate=\"serving\"}" };
@@ -83,7 +83,6 @@ START_TEST(the_seconds_to_expiry_are_told_and_counted_down)
     for (size_t i = 0; i < ARRAY_LEN(SERIES); i++)
         ck_assert(isnan(certs_stage_gauge(SERIES[i])));
 }
-END_TEST
 
 /* Passes that each find the bundles gone, as often as they are asked for. */
 static unsigned puts_back_within(unsigned seconds, unsigned step_ms)
@@ -99,7 +98,7 @@ static unsigned puts_back_within(unsigned seconds, unsigned step_ms)
     return (unsigned)(certs_stage_writes() - before) / CERTS_STAGE_KIND_COUNT;
 }
 
-START_TEST(who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly)
+TEST(who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly)
 {
     log_configure(LOG_WARN, LOG_TEXT);
     capture_start(STDERR_FILENO);
@@ -116,9 +115,8 @@ START_TEST(who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly)
     certs_stage_expect_complete();
     ck_assert_uint_eq(puts_back_within(1, 100), 5 + 1);
 }
-END_TEST
 
-START_TEST(an_entry_that_names_a_url_gets_the_bundle_as_well)
+TEST(an_entry_that_names_a_url_gets_the_bundle_as_well)
 {
     certs_stage_put_configurations();
     for (size_t i = 0; i < CERTS_STAGE_KIND_COUNT; i++) {
@@ -133,9 +131,8 @@ START_TEST(an_entry_that_names_a_url_gets_the_bundle_as_well)
     certs_stage_expect_pass();
     certs_stage_expect_complete();
 }
-END_TEST
 
-START_TEST(the_watches_keep_no_key_and_no_bundle)
+TEST(the_watches_keep_no_key_and_no_bundle)
 {
     cJSON *object = json_copy(parsed(
         certs_stage.arena, "{\"kind\":\"Secret\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\","
@@ -147,21 +144,4 @@ START_TEST(the_watches_keep_no_key_and_no_bundle)
                                         "{\"kind\":\"Secret\",\"metadata\":{\"name\":\"n\","
                                         "\"uid\":\"u\",\"resourceVersion\":\"7\"}}")));
     json_free(object);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("certificates_told");
-    TCase *tc = tcase_create("certificates_told");
-
-    tcase_add_checked_fixture(tc, certs_stage_set_up, certs_stage_tear_down);
-    tcase_add_test(tc, why_nothing_is_done_is_said_once_and_again_when_it_is_another_reason);
-    tcase_add_test(tc, what_was_mended_and_comes_again_is_said_again);
-    tcase_add_test(tc, the_seconds_to_expiry_are_told_and_counted_down);
-    tcase_add_test(tc, who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly);
-    tcase_add_test(tc, an_entry_that_names_a_url_gets_the_bundle_as_well);
-    tcase_add_test(tc, the_watches_keep_no_key_and_no_bundle);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -25,6 +25,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("options", set_up, tear_down);
+
 /* args: separated by blanks. */
 static int parse(const char *args)
 {
@@ -56,7 +58,7 @@ static unsigned workers_of(const struct controller_settings *of, const char *nam
     return of->workers_of[i];
 }
 
-START_TEST(defaults_are_those_of_the_specification)
+TEST(defaults_are_those_of_the_specification)
 {
     expect_parsed("");
     ck_assert(settings.leader_elect);
@@ -91,16 +93,14 @@ START_TEST(defaults_are_those_of_the_specification)
     ck_assert_uint_ge(workers_of(&settings, "task"), 1);
     ck_assert_uint_ge(workers_of(&settings, "proplet"), 1);
 }
-END_TEST
 
-START_TEST(flags_are_taken_in_both_forms)
+TEST(flags_are_taken_in_both_forms)
 {
     expect_parsed("--mqtt-address tcp://broker:1883 --mqtt-qos=2 --last-seen-threshold=1m30s");
     ck_assert_str_eq(settings.mqtt_address, "tcp://broker:1883");
     ck_assert_int_eq(settings.mqtt_qos, 2);
     ck_assert_int_eq(settings.last_seen_threshold_ms, 90000);
 }
-END_TEST
 
 static const struct {
     const char *args;
@@ -114,14 +114,13 @@ static const struct {
     { "--last-seen-threshold 4s --liveliness-interval 2s", 2000 },
 };
 
-START_TEST(pods_are_heard_more_often_than_silence_counts)
+TEST_EACH(pods_are_heard_more_often_than_silence_counts, HEARTBEATS)
 {
     expect_parsed(HEARTBEATS[_i].args);
     ck_assert_int_eq(settings.liveliness_interval_ms, HEARTBEATS[_i].ms);
 }
-END_TEST
 
-START_TEST(environment_is_read_and_flags_win)
+TEST(environment_is_read_and_flags_win)
 {
     setenv("PROPELLER_MQTT_QOS", "0", 1);
     setenv("PROPELLER_CLIENT_ID", "one", 1);
@@ -132,9 +131,8 @@ START_TEST(environment_is_read_and_flags_win)
     ck_assert_uint_eq(settings.namespaces.len, 1);
     ck_assert_str_eq(settings.namespaces.items[0], "team-a");
 }
-END_TEST
 
-START_TEST(each_namespace_counts_once)
+TEST(each_namespace_counts_once)
 {
     expect_parsed("--namespace team-b --namespace team-a,team-b,team-c --namespace=team-a");
     ck_assert_uint_eq(settings.namespaces.len, 3);
@@ -142,7 +140,6 @@ START_TEST(each_namespace_counts_once)
     ck_assert_str_eq(settings.namespaces.items[1], "team-a");
     ck_assert_str_eq(settings.namespaces.items[2], "team-c");
 }
-END_TEST
 
 static const struct {
     const char *args;
@@ -156,7 +153,7 @@ static const struct {
     { "--workers task=1,task=5", 5, 0 },
 };
 
-START_TEST(workers_are_given_by_kind)
+TEST_EACH(workers_are_given_by_kind, WORKERS)
 {
     expect_parsed("");
     struct controller_settings defaults = settings;
@@ -168,7 +165,6 @@ START_TEST(workers_are_given_by_kind)
     ck_assert_uint_eq(workers_of(&settings, "proplet"),
                       WORKERS[_i].proplet ? WORKERS[_i].proplet : workers_of(&defaults, "proplet"));
 }
-END_TEST
 
 /* What cannot be used, and what the one line on standard error begins with. */
 static const struct {
@@ -255,15 +251,14 @@ static const struct {
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 
-START_TEST(unusable_value_is_refused_in_one_line_that_names_the_flag)
+TEST_EACH(unusable_value_is_refused_in_one_line_that_names_the_flag, REFUSED)
 {
     ck_assert_int_eq(parse(REFUSED[_i].args), -ERROR_INVALID);
     ck_assert_msg(str_has_prefix(err.message, REFUSED[_i].message), "%s", err.message);
     ck_assert_ptr_null(strchr(err.message, '\n'));
 }
-END_TEST
 
-START_TEST(flags_that_go_together_are_accepted)
+TEST_TIMES(flags_that_go_together_are_accepted, 7)
 {
     static const char *const ARGS[] = {
         "--client-key k",
@@ -278,9 +273,8 @@ START_TEST(flags_that_go_together_are_accepted)
 
     expect_parsed(ARGS[_i]);
 }
-END_TEST
 
-START_TEST(key_is_never_in_a_message)
+TEST_TIMES(key_is_never_in_a_message, 3)
 {
     static const char *const ARGS[] = {
         "--client-key hunter2 --client-key-file f",
@@ -290,26 +284,4 @@ START_TEST(key_is_never_in_a_message)
 
     ck_assert_int_eq(parse(ARGS[_i]), -ERROR_INVALID);
     ck_assert_ptr_null(strstr(err.message, "hunter2"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("options of the controller");
-    TCase *tcase = tcase_create("options");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, defaults_are_those_of_the_specification);
-    tcase_add_test(tcase, flags_are_taken_in_both_forms);
-    tcase_add_loop_test(tcase, pods_are_heard_more_often_than_silence_counts, 0,
-                        ARRAY_LEN(HEARTBEATS));
-    tcase_add_test(tcase, environment_is_read_and_flags_win);
-    tcase_add_test(tcase, each_namespace_counts_once);
-    tcase_add_loop_test(tcase, workers_are_given_by_kind, 0, ARRAY_LEN(WORKERS));
-    tcase_add_loop_test(tcase, unusable_value_is_refused_in_one_line_that_names_the_flag, 0,
-                        ARRAY_LEN(REFUSED));
-    tcase_add_loop_test(tcase, flags_that_go_together_are_accepted, 0, 7);
-    tcase_add_loop_test(tcase, key_is_never_in_a_message, 0, 3);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

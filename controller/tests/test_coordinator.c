@@ -66,6 +66,8 @@ static void tear_down(void)
     federated_stage_tear_down();
 }
 
+TEST_GROUP("coordinator", set_up, tear_down);
+
 /* Of the next request that stays. */
 static uint64_t last_request;
 
@@ -152,7 +154,7 @@ static const struct {
     { RESULT_NOT_RUNNING, 409 },
 };
 
-START_TEST(an_update_is_answered_when_its_task_has_dealt_with_it)
+TEST_EACH(an_update_is_answered_when_its_task_has_dealt_with_it, VERDICTS)
 {
     const char *token[8];
 
@@ -166,18 +168,16 @@ START_TEST(an_update_is_answered_when_its_task_has_dealt_with_it)
     ck_assert_int_eq(status_later(last_request), VERDICTS[_i].status);
     ck_assert_ptr_null(body_of(token[0]));
 }
-END_TEST
 
-START_TEST(who_waits_when_the_process_ends_is_told_so)
+TEST(who_waits_when_the_process_ends_is_told_so)
 {
     ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
     coordinator_stop(coordinator);
     ck_assert_int_eq(status_later(last_request), 503);
     ck_assert_int_eq(status_of("POST", own_path()), 503);
 }
-END_TEST
 
-START_TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
+TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
 {
     const char *token[8];
 
@@ -198,7 +198,6 @@ START_TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
     coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
     ck_assert_ptr_null(body_of(token[0]));
 }
-END_TEST
 
 static const char *large_body(void)
 {
@@ -208,7 +207,7 @@ static const char *large_body(void)
     return body;
 }
 
-START_TEST(few_large_updates_are_with_the_workers_at_once)
+TEST(few_large_updates_are_with_the_workers_at_once)
 {
     struct http_server_reply reply;
     const char *token[8];
@@ -228,9 +227,8 @@ START_TEST(few_large_updates_are_with_the_workers_at_once)
     ck_assert_uint_eq(coordinator_count(coordinator, uid), 0);
     ck_assert_int_eq(status_later(first + UPLOADS_MAX_LARGE), 404);
 }
-END_TEST
 
-START_TEST(what_is_not_for_a_running_participant_is_not_found)
+TEST(what_is_not_for_a_running_participant_is_not_found)
 {
     ck_assert_int_eq(status_of("POST", update_path(uid)), 404); /* attempt 1 */
     ck_assert_int_eq(status_of("POST", update_path(arena_printf(federated.arena, "%s.3", uid))),
@@ -246,7 +244,6 @@ START_TEST(what_is_not_for_a_running_participant_is_not_found)
                      404);
     ck_assert_uint_eq(mailbox_len(mailbox), 0);
 }
-END_TEST
 
 #define PARAMETERS_BODY ((size_t)20 << 20) /* a million doubles as JSON */
 #define DEVICES 8
@@ -296,7 +293,7 @@ static void deal_with(size_t count)
     }
 }
 
-START_TEST(eight_devices_send_a_million_parameters_at_once)
+TEST(eight_devices_send_a_million_parameters_at_once)
 {
     char *body = arena_alloc(federated.arena, PARAMETERS_BODY + 1, 1);
     struct device devices[DEVICES];
@@ -321,9 +318,8 @@ START_TEST(eight_devices_send_a_million_parameters_at_once)
     }
     coordinator_stop(coordinator);
 }
-END_TEST
 
-START_TEST(a_body_is_taken_from_those_only_who_may_send_one)
+TEST(a_body_is_taken_from_those_only_who_may_send_one)
 {
     const struct {
         const char *method, *path;
@@ -344,9 +340,8 @@ START_TEST(a_body_is_taken_from_those_only_who_may_send_one)
     const struct http_server_request request = { .method = "POST", .path = own_path() };
     ck_assert_int_eq(coordinator_admit(coordinator, federated.arena, &request), 503);
 }
-END_TEST
 
-START_TEST(who_does_not_lead_serves_nothing)
+TEST(who_does_not_lead_serves_nothing)
 {
     is_leading = false;
     ck_assert_int_eq(status_of("POST", update_path(arena_printf(federated.arena, "%s.2", uid))),
@@ -354,9 +349,8 @@ START_TEST(who_does_not_lead_serves_nothing)
     ck_assert_int_eq(status_of("GET", "/j/x/models/1"), 503);
     ck_assert_uint_eq(mailbox_len(mailbox), 0);
 }
-END_TEST
 
-START_TEST(a_full_mailbox_sends_the_device_to_mqtt)
+TEST(a_full_mailbox_sends_the_device_to_mqtt)
 {
     struct mail mail = { .kind = "k", .body = "b", .body_len = 1 };
     int number = 0;
@@ -367,9 +361,8 @@ START_TEST(a_full_mailbox_sends_the_device_to_mqtt)
     ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER);
     ck_assert_int_eq(status_later(last_request), 503);
 }
-END_TEST
 
-START_TEST(models_are_those_that_rounds_begin_and_end_with)
+TEST(models_are_those_that_rounds_begin_and_end_with)
 {
     struct http_server_reply reply;
     const char *job = json_string(
@@ -397,27 +390,4 @@ START_TEST(models_are_those_that_rounds_begin_and_end_with)
     ck_assert_int_eq(status_of("GET", "/j/other/models/1"), 404);
     ck_assert_int_eq(status_of("POST", first), 405);
     ck_assert_int_eq(status_of("GET", "/"), 404);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("coordinator");
-    TCase *tcase = tcase_create("coordinator");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, an_update_is_answered_when_its_task_has_dealt_with_it, 0,
-                        ARRAY_LEN(VERDICTS));
-    tcase_add_test(tcase, who_waits_when_the_process_ends_is_told_so);
-    tcase_add_test(tcase, what_came_whole_counts_also_if_nobody_waits_for_it);
-    tcase_add_test(tcase, few_large_updates_are_with_the_workers_at_once);
-    tcase_add_test(tcase, eight_devices_send_a_million_parameters_at_once);
-    tcase_add_test(tcase, a_body_is_taken_from_those_only_who_may_send_one);
-    tcase_add_test(tcase, what_is_not_for_a_running_participant_is_not_found);
-    tcase_add_test(tcase, who_does_not_lead_serves_nothing);
-    tcase_add_test(tcase, a_full_mailbox_sends_the_device_to_mqtt);
-    tcase_add_test(tcase, models_are_those_that_rounds_begin_and_end_with);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -19,7 +19,9 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
-START_TEST(result_of_a_device_is_read)
+TEST_GROUP("messages", set_up, tear_down);
+
+TEST_TIMES(result_of_a_device_is_read, CAPTURED_RESULTS)
 {
     struct result_message message = { 0 };
     struct error err = { 0 };
@@ -35,9 +37,8 @@ START_TEST(result_of_a_device_is_read)
     else
         ck_assert_pstr_eq(message.error, RESULTS[_i].error);
 }
-END_TEST
 
-START_TEST(heartbeats_and_last_wills_are_told_apart)
+TEST_TIMES(heartbeats_and_last_wills_are_told_apart, CAPTURED_ALIVE)
 {
     struct alive_message message = { 0 };
     const char *text = fixture_read(arena, ALIVE[_i].file, &len);
@@ -46,9 +47,8 @@ START_TEST(heartbeats_and_last_wills_are_told_apart)
     ck_assert_str_eq(message.proplet_id, ALIVE[_i].proplet_id);
     ck_assert_int_eq(message.alive, ALIVE[_i].alive);
 }
-END_TEST
 
-START_TEST(registration_becomes_metadata_of_the_status)
+TEST_TIMES(registration_becomes_metadata_of_the_status, CAPTURED_CREATES)
 {
     struct create_message message = { 0 };
     const char *text = fixture_read(arena, CREATES[_i].file, &len);
@@ -57,7 +57,6 @@ START_TEST(registration_becomes_metadata_of_the_status)
     ck_assert_str_eq(message.proplet_id, CREATES[_i].proplet_id);
     ck_assert_str_eq(json_text(arena, message.metadata, NULL), CREATES[_i].metadata);
 }
-END_TEST
 
 #define NOW_US INT64_C(1795255200000000)
 #define NOW_JSON "{\"timestamp\":\"2026-11-21T10:00:00Z\","
@@ -70,7 +69,7 @@ static const char *latest_metrics(const struct sample *sample)
     return text + strlen(NOW_JSON);
 }
 
-START_TEST(sample_of_a_task_names_its_attempt)
+TEST_TIMES(sample_of_a_task_names_its_attempt, CAPTURED_TASK_METRICS)
 {
     struct task_metrics_message message = { 0 };
     const char *text = fixture_read(arena, TASK_METRICS[_i].file, &len);
@@ -82,9 +81,8 @@ START_TEST(sample_of_a_task_names_its_attempt)
     sample_correct(&message.sample, TASK_METRICS[_i].dialect);
     ck_assert_str_eq(latest_metrics(&message.sample), TASK_METRICS[_i].latest);
 }
-END_TEST
 
-START_TEST(sample_of_a_device_becomes_its_latest_metrics)
+TEST_TIMES(sample_of_a_device_becomes_its_latest_metrics, CAPTURED_METRICS)
 {
     struct metrics_message message = { 0 };
     const char *text = fixture_read(arena, METRICS[_i].file, &len);
@@ -94,9 +92,8 @@ START_TEST(sample_of_a_device_becomes_its_latest_metrics)
     ck_assert_int_eq(message.verdict, SAMPLE_PLAUSIBLE);
     ck_assert_str_eq(latest_metrics(&message.sample), METRICS[_i].latest);
 }
-END_TEST
 
-START_TEST(other_messages_are_taken_for_nothing_else)
+TEST_TIMES(other_messages_are_taken_for_nothing_else, CAPTURED_PASSING)
 {
     struct result_message result;
     struct task_metrics_message metrics;
@@ -109,7 +106,6 @@ START_TEST(other_messages_are_taken_for_nothing_else)
     ck_assert_int_eq(message_task_metrics_parse(arena, text, len, &metrics, NULL) == 0, invocation);
     ck_assert_int_lt(message_alive_parse(arena, text, len, &alive, NULL), 0);
 }
-END_TEST
 
 static void expect_in_a_table(void *ctx, const char *name)
 {
@@ -131,7 +127,7 @@ static void expect_in_a_table(void *ctx, const char *name)
     ++*(size_t *)ctx;
 }
 
-START_TEST(every_captured_message_is_in_a_table)
+TEST(every_captured_message_is_in_a_table)
 {
     size_t seen = 0;
 
@@ -141,22 +137,4 @@ START_TEST(every_captured_message_is_in_a_table)
     fixture_for_each("passing", expect_in_a_table, &seen);
     ck_assert_uint_eq(seen, CAPTURED_RESULTS + CAPTURED_ALIVE + CAPTURED_CREATES +
                                 CAPTURED_TASK_METRICS + CAPTURED_METRICS + CAPTURED_PASSING);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("messages of devices");
-    TCase *tcase = tcase_create("messages");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, result_of_a_device_is_read, 0, CAPTURED_RESULTS);
-    tcase_add_loop_test(tcase, heartbeats_and_last_wills_are_told_apart, 0, CAPTURED_ALIVE);
-    tcase_add_loop_test(tcase, registration_becomes_metadata_of_the_status, 0, CAPTURED_CREATES);
-    tcase_add_loop_test(tcase, sample_of_a_task_names_its_attempt, 0, CAPTURED_TASK_METRICS);
-    tcase_add_loop_test(tcase, sample_of_a_device_becomes_its_latest_metrics, 0, CAPTURED_METRICS);
-    tcase_add_loop_test(tcase, other_messages_are_taken_for_nothing_else, 0, CAPTURED_PASSING);
-    tcase_add_test(tcase, every_captured_message_is_in_a_table);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

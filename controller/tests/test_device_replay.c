@@ -119,7 +119,9 @@ static void expect_results(const char *results, const char *task_id)
     ck_assert_str_eq(seen, results);
 }
 
-START_TEST(result_ends_the_task_of_its_device)
+TEST_GROUP("replay", outside_set_up, stage_tear_down);
+
+TEST_TIMES(result_ends_the_task_of_its_device, CAPTURED_RESULTS)
 {
     const struct captured_result *row = &RESULTS[_i];
     const char *client = is_embedded(row->file) ? "mcu-1" : row->proplet_id;
@@ -138,9 +140,8 @@ START_TEST(result_ends_the_task_of_its_device)
     }
     expect_no_series("propeller_results_rejected_total");
 }
-END_TEST
 
-START_TEST(result_of_another_device_changes_nothing)
+TEST_TIMES(result_of_another_device_changes_nothing, CAPTURED_RESULTS)
 {
     const struct captured_result *row = &RESULTS[_i];
 
@@ -153,9 +154,8 @@ START_TEST(result_of_another_device_changes_nothing)
     ck_assert_str_eq(json_text(stage.arena, status_of(&KIND_TASK, "one"), NULL), before);
     ck_metric("propeller_results_rejected_total{reason=\"other_proplet\"} 1");
 }
-END_TEST
 
-START_TEST(heartbeats_and_wills_decide_the_phase)
+TEST_TIMES(heartbeats_and_wills_decide_the_phase, CAPTURED_ALIVE)
 {
     const struct captured_alive *row = &ALIVE[_i];
     bool known = str_has_prefix(row->file, "device/alive") || is_embedded(row->file);
@@ -172,9 +172,8 @@ START_TEST(heartbeats_and_wills_decide_the_phase)
     ck_assert_str_eq(json_string(json_get(ready, "reason"), ""), dead ? "LastWill" : "Alive");
     expect_no_series("propeller_mqtt_malformed_total");
 }
-END_TEST
 
-START_TEST(registration_fills_the_metadata)
+TEST_TIMES(registration_fills_the_metadata, 2 * CAPTURED_CREATES)
 {
     const struct captured_create *row = &CREATES[_i / 2];
 
@@ -186,7 +185,6 @@ START_TEST(registration_fills_the_metadata)
     wait_and_run(row->proplet_id, 70);
     ck_assert_str_eq(text_of(&KIND_PROPLET, "alpha", "metadata"), row->metadata);
 }
-END_TEST
 
 /* Without its time, which is the first member. */
 static const char *latest_of(const struct kube_kind *kind, const char *name)
@@ -198,7 +196,7 @@ static const char *latest_of(const struct kube_kind *kind, const char *name)
     return comma + 1;
 }
 
-START_TEST(sample_of_a_device_is_its_latest)
+TEST_TIMES(sample_of_a_device_is_its_latest, CAPTURED_METRICS)
 {
     const struct captured_metrics *row = &METRICS[_i];
 
@@ -209,9 +207,8 @@ START_TEST(sample_of_a_device_is_its_latest)
     ck_assert_str_eq(latest_of(&KIND_PROPLET, "alpha"), row->latest);
     expect_no_series("propeller_samples_rejected_total");
 }
-END_TEST
 
-START_TEST(sample_of_a_task_is_its_latest_and_confirms_it)
+TEST_TIMES(sample_of_a_task_is_its_latest_and_confirms_it, CAPTURED_TASK_METRICS)
 {
     const struct captured_task_metrics *row = &TASK_METRICS[_i];
 
@@ -226,9 +223,8 @@ START_TEST(sample_of_a_task_is_its_latest_and_confirms_it)
     ck_assert_str_eq(latest_of(&KIND_TASK, "one"), row->latest);
     expect_no_series("propeller_samples_rejected_total");
 }
-END_TEST
 
-START_TEST(what_passes_by_changes_nothing)
+TEST_TIMES(what_passes_by_changes_nothing, CAPTURED_PASSING)
 {
     put_device("proplet-1", false);
     put_task("proplet-1", false);
@@ -245,23 +241,4 @@ START_TEST(what_passes_by_changes_nothing)
         ck_metric("propeller_mqtt_messages_total{kind=\"unknown\"} 1");
     }
     expect_no_series("propeller_mqtt_malformed_total");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("captured messages");
-    TCase *tcase = tcase_create("replay");
-
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_loop_test(tcase, result_ends_the_task_of_its_device, 0, CAPTURED_RESULTS);
-    tcase_add_loop_test(tcase, result_of_another_device_changes_nothing, 0, CAPTURED_RESULTS);
-    tcase_add_loop_test(tcase, heartbeats_and_wills_decide_the_phase, 0, CAPTURED_ALIVE);
-    tcase_add_loop_test(tcase, registration_fills_the_metadata, 0, 2 * CAPTURED_CREATES);
-    tcase_add_loop_test(tcase, sample_of_a_device_is_its_latest, 0, CAPTURED_METRICS);
-    tcase_add_loop_test(tcase, sample_of_a_task_is_its_latest_and_confirms_it, 0,
-                        CAPTURED_TASK_METRICS);
-    tcase_add_loop_test(tcase, what_passes_by_changes_nothing, 0, CAPTURED_PASSING);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

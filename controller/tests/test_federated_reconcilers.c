@@ -31,7 +31,9 @@ static const char *failure(const struct kube_kind *kind, const char *name)
                         json_string(json_get(failed, "message"), "-"));
 }
 
-START_TEST(rounds_follow_each_other_with_the_model_of_the_one_before)
+TEST_GROUP("reconcilers", federated_stage_set_up, federated_stage_tear_down);
+
+TEST(rounds_follow_each_other_with_the_model_of_the_one_before)
 {
     federated_stage_put(SPEC(2, 3, ""));
     expect("Running 1 0 -; True RoundRunning");
@@ -56,9 +58,8 @@ START_TEST(rounds_follow_each_other_with_the_model_of_the_one_before)
     expect("Completed 2 2 [5,5]; False RoundsCompleted");
     ck_assert_uint_eq(federated.errors, 0);
 }
-END_TEST
 
-START_TEST(a_participant_that_comes_back_in_time_gets_its_task)
+TEST(a_participant_that_comes_back_in_time_gets_its_task)
 {
     federated_stage_put(SPEC(1, 5, ""));
     federated_stage_put_proplet("e", "Running");
@@ -69,9 +70,8 @@ START_TEST(a_participant_that_comes_back_in_time_gets_its_task)
         federated_stage_end_task(arena_printf(federated.arena, "round-1-job-%c", *name), "[1]", 1);
     expect("Completed 1 1 [1]; False RoundsCompleted");
 }
-END_TEST
 
-START_TEST(job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_deadline)
+TEST(job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_deadline)
 {
     federated_stage_delete(&KIND_PROPLET, "d");
     federated_stage_put(SPEC(3, 5, ",\"timeoutSeconds\":600"));
@@ -84,9 +84,8 @@ START_TEST(job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_
     expect("Failed 1 0 -; False RoundFailed");
     ck_assert_ptr_nonnull(strstr(failure(&KIND_FEDERATEDJOB, "job"), "d (Missing), e (Offline)"));
 }
-END_TEST
 
-START_TEST(k_out_of_reach_later_fails_at_once_too)
+TEST(k_out_of_reach_later_fails_at_once_too)
 {
     federated_stage_put(SPEC(3, 5, ""));
     federated_stage_run();
@@ -96,9 +95,8 @@ START_TEST(k_out_of_reach_later_fails_at_once_too)
                                  "NotEnoughParticipants: 0 of 5 updates, and no more can come; "
                                  "missing: a (Training), b (Failed: DeviceError)"));
 }
-END_TEST
 
-START_TEST(a_round_ends_at_its_deadline)
+TEST(a_round_ends_at_its_deadline)
 {
     federated_stage_put(SPEC(3, 3, ",\"timeoutSeconds\":100"));
     federated_stage_run();
@@ -109,9 +107,8 @@ START_TEST(a_round_ends_at_its_deadline)
     ck_assert_ptr_nonnull(strstr(failure(&KIND_TRAININGROUND, "round-1-job"),
                                  "DeadlineExceeded: 1 of 3 updates after 100 s; missing: b "));
 }
-END_TEST
 
-START_TEST(step_of_the_wall_clock_ends_no_round)
+TEST_TIMES(step_of_the_wall_clock_ends_no_round, 2)
 {
     int64_t day_ms = _i ? -86400000 : 86400000;
 
@@ -126,9 +123,8 @@ START_TEST(step_of_the_wall_clock_ends_no_round)
     federated_stage_wait_ms(51000);
     expect("Failed 1 0 -; False RoundFailed");
 }
-END_TEST
 
-START_TEST(an_update_of_another_shape_is_rejected_and_the_round_goes_on)
+TEST(an_update_of_another_shape_is_rejected_and_the_round_goes_on)
 {
     federated_stage_put(SPEC(1, 3, ""));
     federated_stage_run();
@@ -141,7 +137,6 @@ START_TEST(an_update_of_another_shape_is_rejected_and_the_round_goes_on)
     federated_stage_end_task("round-1-job-d", "[6,6]", 1);
     expect("Completed 1 1 [4,4]; False RoundsCompleted");
 }
-END_TEST
 
 static void lose_an_update(void)
 {
@@ -149,7 +144,7 @@ static void lose_an_update(void)
     federated_stage_delete(&KIND_TASK, "round-1-job-b");
 }
 
-START_TEST(an_update_that_is_gone_when_it_is_read_is_rejected)
+TEST(an_update_that_is_gone_when_it_is_read_is_rejected)
 {
     federated_stage_put(SPEC(1, 2, ""));
     federated_stage_run();
@@ -161,9 +156,8 @@ START_TEST(an_update_that_is_gone_when_it_is_read_is_rejected)
     federated.at_death = lose_an_update;
     expect("Completed 1 1 [2.5]; False RoundsCompleted");
 }
-END_TEST
 
-START_TEST(the_orders_of_a_round_reach_its_tasks)
+TEST(the_orders_of_a_round_reach_its_tasks)
 {
     federated_stage_put(SPEC(2, 1, ""));
     federated_stage_run();
@@ -184,9 +178,8 @@ START_TEST(the_orders_of_a_round_reach_its_tasks)
     ck_assert_int_eq(TRAININGROUND_OWNER.order(&federated.round, federated.arena, task),
                      TASK_ORDER_STOP);
 }
-END_TEST
 
-START_TEST(late_updates_count_less_in_a_later_round_and_once)
+TEST(late_updates_count_less_in_a_later_round_and_once)
 {
     federated_stage_put(SPEC(3, 2, ",\"lateUpdates\":\"StalenessWeighted\""));
     federated_stage_run();
@@ -215,9 +208,8 @@ START_TEST(late_updates_count_less_in_a_later_round_and_once)
     federated_stage_end_task("round-3-job-b", "[3]", 1);
     expect("Completed 3 3 [3]; False RoundsCompleted"); /* d is not counted twice */
 }
-END_TEST
 
-START_TEST(a_model_that_is_too_large_for_its_way_fails_before_the_round_starts)
+TEST(a_model_that_is_too_large_for_its_way_fails_before_the_round_starts)
 {
     char *big = arena_alloc(federated.arena, 60001, 1);
 
@@ -235,9 +227,8 @@ START_TEST(a_model_that_is_too_large_for_its_way_fails_before_the_round_starts)
                                  "RoundFailed: TrainingRound 'round-2-job' failed: ModelTooLarge"));
     ck_assert_ptr_null(federated_stage_get(&KIND_TASK, "round-2-job-a"));
 }
-END_TEST
 
-START_TEST(only_the_models_and_rounds_of_the_history_are_kept)
+TEST(only_the_models_and_rounds_of_the_history_are_kept)
 {
     federated_stage_put(SPEC(5, 1, ",\"historyLimit\":2"));
     for (int round = 1; round <= 5; round++) {
@@ -250,7 +241,6 @@ START_TEST(only_the_models_and_rounds_of_the_history_are_kept)
     ck_assert_str_ne(federated_stage_round("round-4-job"), "");
     ck_assert_uint_le(federated_stage_models(), 3);
 }
-END_TEST
 
 static void delete_round_and_tasks(void)
 {
@@ -259,7 +249,7 @@ static void delete_round_and_tasks(void)
         federated_stage_delete(&KIND_TASK, arena_printf(federated.arena, "round-1-job-%c", *name));
 }
 
-START_TEST(a_round_that_somebody_deletes_is_made_again)
+TEST(a_round_that_somebody_deletes_is_made_again)
 {
     federated_stage_put(SPEC(1, 1, ""));
     federated_stage_run();
@@ -268,7 +258,6 @@ START_TEST(a_round_that_somebody_deletes_is_made_again)
     federated_stage_end_task("round-1-job-a", "[7]", 1);
     expect("Completed 1 1 [7]; False RoundsCompleted");
 }
-END_TEST
 
 static void delete_job_and_rounds(void)
 {
@@ -281,7 +270,7 @@ static void delete_job_and_rounds(void)
 #define DELETED 3
 
 /* In a store that knows of no owners. */
-START_TEST(a_deleted_job_leaves_neither_models_nor_updates)
+TEST_TIMES(a_deleted_job_leaves_neither_models_nor_updates, DELETED)
 {
     federated_stage_put(SPEC(2, 2, ""));
     federated_stage_run();
@@ -304,10 +293,9 @@ START_TEST(a_deleted_job_leaves_neither_models_nor_updates)
     ck_assert_uint_eq(federated.errors, 1);
     ck_assert_uint_eq(federated.steps, begun + DELETED + 1); /* that one again */
 }
-END_TEST
 
 /* Before the garbage collector has come to the old one's round. */
-START_TEST(a_job_that_is_made_anew_under_its_name_runs)
+TEST(a_job_that_is_made_anew_under_its_name_runs)
 {
     federated_stage_put(SPEC(1, 1, ""));
     federated_stage_run();
@@ -320,32 +308,4 @@ START_TEST(a_job_that_is_made_anew_under_its_name_runs)
     federated_stage_run();
     federated_stage_end_task("round-1-job-a", "[7]", 1);
     expect("Completed 1 1 [7]; False RoundsCompleted");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("federated_reconcilers");
-    TCase *tcase = tcase_create("reconcilers");
-
-    tcase_add_checked_fixture(tcase, federated_stage_set_up, federated_stage_tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, rounds_follow_each_other_with_the_model_of_the_one_before);
-    tcase_add_test(tcase, a_participant_that_comes_back_in_time_gets_its_task);
-    tcase_add_test(tcase,
-                   job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_deadline);
-    tcase_add_test(tcase, k_out_of_reach_later_fails_at_once_too);
-    tcase_add_test(tcase, a_round_ends_at_its_deadline);
-    tcase_add_loop_test(tcase, step_of_the_wall_clock_ends_no_round, 0, 2);
-    tcase_add_test(tcase, an_update_of_another_shape_is_rejected_and_the_round_goes_on);
-    tcase_add_test(tcase, an_update_that_is_gone_when_it_is_read_is_rejected);
-    tcase_add_test(tcase, the_orders_of_a_round_reach_its_tasks);
-    tcase_add_test(tcase, late_updates_count_less_in_a_later_round_and_once);
-    tcase_add_test(tcase, a_model_that_is_too_large_for_its_way_fails_before_the_round_starts);
-    tcase_add_test(tcase, only_the_models_and_rounds_of_the_history_are_kept);
-    tcase_add_test(tcase, a_round_that_somebody_deletes_is_made_again);
-    tcase_add_loop_test(tcase, a_deleted_job_leaves_neither_models_nor_updates, 0, DELETED);
-    tcase_add_test(tcase, a_job_that_is_made_anew_under_its_name_runs);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -70,6 +70,8 @@ static void set_up(void)
     store->type = &broken.type;
 }
 
+TEST_GROUP("store", set_up, federated_stage_tear_down);
+
 static void expect(const char *told)
 {
     federated_stage_run();
@@ -140,7 +142,7 @@ static bool is_stored(const struct model_scope *scope, const char *update)
                            &err) == 0;
 }
 
-START_TEST(a_store_that_deletes_nothing_holds_up_no_job_and_is_told_of)
+TEST(a_store_that_deletes_nothing_holds_up_no_job_and_is_told_of)
 {
     federated_stage_put(SPEC(2, 1, ""));
     federated_stage_run();
@@ -157,7 +159,6 @@ START_TEST(a_store_that_deletes_nothing_holds_up_no_job_and_is_told_of)
     pass_s(60);
     ck_assert_str_eq(job_condition("ModelsRemoved"), "True Removed ");
 }
-END_TEST
 
 #define FIRST "model://sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
@@ -177,7 +178,7 @@ static const enum error_code ERRORS[] = { ERROR_UNAVAILABLE, ERROR_FORBIDDEN, ER
 static const enum error_code FIRST_ERRORS[] = { ERROR_UNAVAILABLE, ERROR_FORBIDDEN, ERROR_INTERNAL,
                                                 ERROR_NOT_FOUND };
 
-START_TEST(a_first_model_that_cannot_be_read_is_told_of_and_ends_the_job_in_time)
+TEST_EACH(a_first_model_that_cannot_be_read_is_told_of_and_ends_the_job_in_time, FIRST_ERRORS)
 {
     int64_t begin_s = now_s();
 
@@ -189,7 +190,6 @@ START_TEST(a_first_model_that_cannot_be_read_is_told_of_and_ends_the_job_in_time
     ck_assert_uint_ge(broken.calls, 3);
     ck_assert_uint_eq(federated.errors, 0);
 }
-END_TEST
 
 /* After the first round, so that it is the round's own model. */
 static void begin_second_round(const char *more)
@@ -206,7 +206,7 @@ static void see_round_wait(void)
                                  "False ModelUnavailable"));
 }
 
-START_TEST(a_round_whose_model_cannot_be_read_says_so_and_fails_in_time)
+TEST_EACH(a_round_whose_model_cannot_be_read_says_so_and_fails_in_time, ERRORS)
 {
     begin_second_round(",\"timeoutSeconds\":100");
     int64_t begin_s = now_s();
@@ -219,9 +219,8 @@ START_TEST(a_round_whose_model_cannot_be_read_says_so_and_fails_in_time)
                                  "True ModelUnavailable"));
     ck_assert_ptr_nonnull(strstr(job_condition("Failed"), "True RoundFailed"));
 }
-END_TEST
 
-START_TEST(a_round_whose_model_can_be_read_again_goes_on)
+TEST(a_round_whose_model_can_be_read_again_goes_on)
 {
     begin_second_round("");
     broken.get = ERROR_UNAVAILABLE;
@@ -233,7 +232,6 @@ START_TEST(a_round_whose_model_can_be_read_again_goes_on)
     federated_stage_end_task("round-2-job-a", "[2]", 1);
     expect("Completed 2 2 [2]; False RoundsCompleted");
 }
-END_TEST
 
 static void see_aggregation_wait(void)
 {
@@ -241,7 +239,7 @@ static void see_aggregation_wait(void)
                                  "False ModelStoreFailed"));
 }
 
-START_TEST(an_aggregation_that_waits_for_the_store_says_so)
+TEST(an_aggregation_that_waits_for_the_store_says_so)
 {
     federated_stage_put(SPEC(1, 1, ""));
     federated_stage_run();
@@ -251,7 +249,6 @@ START_TEST(an_aggregation_that_waits_for_the_store_says_so)
     end_task_stored("round-1-job", "a", "[1]");
     expect("Completed 1 1 [1]; False RoundsCompleted");
 }
-END_TEST
 
 /* As fl_update_of another content under the same name would be. */
 static int changed_get(struct model_store *self, struct arena *arena,
@@ -265,7 +262,7 @@ static int changed_get(struct model_store *self, struct arena *arena,
     return r;
 }
 
-START_TEST(a_stored_update_that_was_changed_is_the_participants_own)
+TEST(a_stored_update_that_was_changed_is_the_participants_own)
 {
     federated_stage_put(SPEC(1, 2, ""));
     federated_stage_run();
@@ -278,9 +275,8 @@ START_TEST(a_stored_update_that_was_changed_is_the_participants_own)
     end_task_stored("round-1-job", "c", "[3]");
     expect("Completed 1 1 [2]; False RoundsCompleted");
 }
-END_TEST
 
-START_TEST(updates_go_as_soon_as_their_round_is_counted)
+TEST(updates_go_as_soon_as_their_round_is_counted)
 {
     federated_stage_put(SPEC(3, 2, ""));
     federated_stage_run();
@@ -298,9 +294,8 @@ START_TEST(updates_go_as_soon_as_their_round_is_counted)
     expect("Failed 2 1 [2]; False RoundFailed");
     ck_assert(!is_stored(&second, "[5]"));
 }
-END_TEST
 
-START_TEST(late_updates_stay_until_they_are_counted)
+TEST(late_updates_stay_until_they_are_counted)
 {
     federated_stage_put(SPEC(3, 1, ",\"lateUpdates\":\"StalenessWeighted\""));
     federated_stage_run();
@@ -317,9 +312,8 @@ START_TEST(late_updates_stay_until_they_are_counted)
     federated_stage_end_task("round-3-job-a", "[3]", 1);
     expect("Completed 3 3 [3]; False RoundsCompleted");
 }
-END_TEST
 
-START_TEST(a_late_update_that_does_not_fit_does_not_bar_the_participants_own)
+TEST(a_late_update_that_does_not_fit_does_not_bar_the_participants_own)
 {
     federated_stage_put(SPEC(2, 2, ",\"lateUpdates\":\"StalenessWeighted\""));
     federated_stage_run();
@@ -335,9 +329,8 @@ START_TEST(a_late_update_that_does_not_fit_does_not_bar_the_participants_own)
     federated_stage_end_task("round-2-job-a", "[4]", 1);
     expect("Completed 2 2 [3]; False RoundsCompleted");
 }
-END_TEST
 
-START_TEST(what_a_deleted_job_left_holds_up_no_job_of_its_name)
+TEST(what_a_deleted_job_left_holds_up_no_job_of_its_name)
 {
     federated_stage_put(SPEC(1, 2, ""));
     expect("Running 1 0 -; True RoundRunning");
@@ -353,38 +346,11 @@ START_TEST(what_a_deleted_job_left_holds_up_no_job_of_its_name)
     federated_stage_end_task("round-1-job-b", "[3]", 1);
     expect("Completed 1 1 [2]; False RoundsCompleted");
 }
-END_TEST
 
-START_TEST(a_round_of_many_waits_longer_for_more_of_them)
+TEST(a_round_of_many_waits_longer_for_more_of_them)
 {
     ck_assert_uint_eq(round_settle_ms(0), ROUND_SETTLE_MS);
     ck_assert_uint_eq(round_settle_ms(8), ROUND_SETTLE_MS);
     ck_assert_uint_eq(round_settle_ms(1000), 2000);
     ck_assert_uint_eq(round_settle_ms(100000), 5000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("federated_store");
-    TCase *tcase = tcase_create("store");
-
-    tcase_add_checked_fixture(tcase, set_up, federated_stage_tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, a_store_that_deletes_nothing_holds_up_no_job_and_is_told_of);
-    tcase_add_loop_test(tcase,
-                        a_first_model_that_cannot_be_read_is_told_of_and_ends_the_job_in_time, 0,
-                        ARRAY_LEN(FIRST_ERRORS));
-    tcase_add_loop_test(tcase, a_round_whose_model_cannot_be_read_says_so_and_fails_in_time, 0,
-                        ARRAY_LEN(ERRORS));
-    tcase_add_test(tcase, a_round_whose_model_can_be_read_again_goes_on);
-    tcase_add_test(tcase, an_aggregation_that_waits_for_the_store_says_so);
-    tcase_add_test(tcase, a_stored_update_that_was_changed_is_the_participants_own);
-    tcase_add_test(tcase, updates_go_as_soon_as_their_round_is_counted);
-    tcase_add_test(tcase, late_updates_stay_until_they_are_counted);
-    tcase_add_test(tcase, a_late_update_that_does_not_fit_does_not_bar_the_participants_own);
-    tcase_add_test(tcase, what_a_deleted_job_left_holds_up_no_job_of_its_name);
-    tcase_add_test(tcase, a_round_of_many_waits_longer_for_more_of_them);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -131,7 +131,7 @@ static const char *play(const struct variant *variant, unsigned fail_at, enum fa
                         federated_stage_updates());
 }
 
-START_TEST(no_single_failure_changes_the_bytes_of_the_model)
+TEST_EACH(no_single_failure_changes_the_bytes_of_the_model, TORMENTS)
 {
     const struct variant *variant = &VARIANTS[TORMENTS[_i].variant];
     enum fault fault = TORMENTS[_i].fault;
@@ -152,10 +152,9 @@ START_TEST(no_single_failure_changes_the_bytes_of_the_model)
         federated_stage_tear_down();
     }
 }
-END_TEST
 
 /* Where updates are does not matter. */
-START_TEST(models_are_the_same_wherever_updates_are_kept)
+TEST_TIMES(models_are_the_same_wherever_updates_are_kept, 2)
 {
     static const size_t FIRST[] = { 0, 3 };
     char first[512] = "";
@@ -169,7 +168,6 @@ START_TEST(models_are_the_same_wherever_updates_are_kept)
         federated_stage_tear_down();
     }
 }
-END_TEST
 
 static void delete_job(void)
 {
@@ -192,7 +190,7 @@ static void play_deletion(const struct variant *variant, unsigned fail_at, enum 
     }
 }
 
-START_TEST(a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on)
+TEST_EACH(a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on, DELETIONS)
 {
     const struct variant *variant = &VARIANTS[DELETIONS[_i].variant];
     unsigned failed = 0;
@@ -217,20 +215,4 @@ START_TEST(a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on)
         federated_stage_tear_down();
     }
     ck_assert_uint_gt(failed, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("federated_torture");
-    TCase *torture = tcase_create("torture");
-
-    tcase_set_timeout(torture, 900);
-    tcase_add_loop_test(torture, no_single_failure_changes_the_bytes_of_the_model, 0,
-                        ARRAY_LEN(TORMENTS));
-    tcase_add_loop_test(torture, models_are_the_same_wherever_updates_are_kept, 0, 2);
-    tcase_add_loop_test(torture, a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on, 0,
-                        ARRAY_LEN(DELETIONS));
-    suite_add_tcase(suite, torture);
-    return suite_run(suite);
 }

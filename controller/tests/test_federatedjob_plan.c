@@ -24,6 +24,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("plan", set_up, tear_down);
+
 /* Two participants; more: members of the spec beside them, each with a comma before it. */
 static void job(int total, const char *more)
 {
@@ -78,7 +80,7 @@ static const char *reason_of(const struct federated_plan *plan, const char *type
                         json_string(json_get(condition, "reason"), "-"));
 }
 
-START_TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
+TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
 {
     job(3, "");
     for (int number = 1; number <= 3; number++) {
@@ -105,9 +107,8 @@ START_TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
     ck_assert(!plan.create && !plan.event && !plan.requeue_after_ms);
     ck_assert_str_eq(reason_of(&plan, "Complete"), "True RoundsCompleted");
 }
-END_TEST
 
-START_TEST(a_round_that_failed_fails_the_job_with_its_reason)
+TEST(a_round_that_failed_fails_the_job_with_its_reason)
 {
     static const char CONDITIONS[] =
         "[{\"type\":\"Failed\",\"status\":\"True\",\"reason\":\"DeadlineExceeded\","
@@ -123,9 +124,8 @@ START_TEST(a_round_that_failed_fails_the_job_with_its_reason)
         json_string(json_get(condition_get(plan.status.conditions, "Failed"), "message"), ""),
         "TrainingRound 'round-1-job' failed: DeadlineExceeded: 1 of 2 updates");
 }
-END_TEST
 
-START_TEST(participants_are_as_the_last_round_left_them)
+TEST(participants_are_as_the_last_round_left_them)
 {
     job(2, "");
     round_is(ROUND_COMPLETED);
@@ -138,9 +138,8 @@ START_TEST(participants_are_as_the_last_round_left_them)
     ck_assert_str_eq(parts[1].status, "Stopped");
     ck_assert_int_eq(parts[1].last_update_us, 0);
 }
-END_TEST
 
-START_TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
+TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
 {
     job(2, ",\"suspend\":true");
     struct federated_plan plan = plan_now();
@@ -159,9 +158,8 @@ START_TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
     ck_assert(plan.create);
     ck_assert_str_eq(reason_of(&plan, "Suspended"), "False Resumed");
 }
-END_TEST
 
-START_TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
+TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
 {
     job(1, "");
     round_is(ROUND_COMPLETED);
@@ -175,9 +173,8 @@ START_TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
     plan = plan_now();
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
-START_TEST(a_round_that_is_being_deleted_is_made_again_when_it_is_gone)
+TEST(a_round_that_is_being_deleted_is_made_again_when_it_is_gone)
 {
     job(1, "");
     round_is(ROUND_COMPLETED);
@@ -189,9 +186,8 @@ START_TEST(a_round_that_is_being_deleted_is_made_again_when_it_is_gone)
     plan = plan_now();
     ck_assert(plan.create);
 }
-END_TEST
 
-START_TEST(what_can_never_be_made_fails_the_job)
+TEST(what_can_never_be_made_fails_the_job)
 {
     job(1, "");
     observed.problem = "ModelTooLarge";
@@ -201,9 +197,8 @@ START_TEST(what_can_never_be_made_fails_the_job)
     ck_assert_str_eq(reason_of(&plan, "Failed"), "True ModelTooLarge");
     ck_assert(!plan.create);
 }
-END_TEST
 
-START_TEST(what_is_forbidden_for_now_is_said_and_tried_again)
+TEST(what_is_forbidden_for_now_is_said_and_tried_again)
 {
     job(1, "");
     observed.blocked = "quota";
@@ -211,9 +206,8 @@ START_TEST(what_is_forbidden_for_now_is_said_and_tried_again)
     ck_assert(plan.create);
     ck_assert_str_eq(reason_of(&plan, "Progressing"), "False RoundNotCreated");
 }
-END_TEST
 
-START_TEST(fewer_rounds_than_were_made_complete_the_job)
+TEST(fewer_rounds_than_were_made_complete_the_job)
 {
     observed.job.status.completed_rounds = 5;
     observed.job.status.phase = FEDERATED_RUNNING;
@@ -222,18 +216,16 @@ START_TEST(fewer_rounds_than_were_made_complete_the_job)
     ck_assert_int_eq(plan.status.phase, FEDERATED_COMPLETED);
     ck_assert(!plan.create);
 }
-END_TEST
 
-START_TEST(rounds_within_the_history_are_kept)
+TEST(rounds_within_the_history_are_kept)
 {
     job(9, ",\"historyLimit\":2");
     observed.job.status.completed_rounds = 5;
     struct federated_plan plan = plan_now();
     ck_assert_int_eq(plan.keep_from, 4); /* rounds 4 and 5 */
 }
-END_TEST
 
-START_TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over)
+TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over)
 {
     struct federated_plan plan;
 
@@ -262,33 +254,8 @@ START_TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_
     store(&plan);
     ck_assert(!plan_now().clean);
 }
-END_TEST
 
-START_TEST(round_names_are_the_documented_ones)
+TEST(round_names_are_the_documented_ones)
 {
     ck_assert_str_eq(federated_round_name(arena, "mnist", 12), "round-12-mnist");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("federatedjob_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, rounds_run_one_after_the_other_each_after_the_last_one_is_written);
-    tcase_add_test(tcase, a_round_that_failed_fails_the_job_with_its_reason);
-    tcase_add_test(tcase, participants_are_as_the_last_round_left_them);
-    tcase_add_test(tcase, a_suspended_job_begins_no_round_and_takes_one_that_ends);
-    tcase_add_test(tcase, a_round_of_somebody_else_is_left_alone_and_told_once);
-    tcase_add_test(tcase, a_round_that_is_being_deleted_is_made_again_when_it_is_gone);
-    tcase_add_test(tcase, what_can_never_be_made_fails_the_job);
-    tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);
-    tcase_add_test(tcase, fewer_rounds_than_were_made_complete_the_job);
-    tcase_add_test(tcase, rounds_within_the_history_are_kept);
-    tcase_add_test(tcase,
-                   what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over);
-    tcase_add_test(tcase, round_names_are_the_documented_ones);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -51,6 +51,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("all", set_up, tear_down);
+
 static void algorithm(const char *name, const char *config)
 {
     struct aggregator aggregator = { .algorithm = name };
@@ -96,7 +98,7 @@ static const char *result(void)
     return arena_strndup(arena, model.bytes, model.bytes_len);
 }
 
-START_TEST(fedavg_is_the_mean_weighted_by_samples)
+TEST(fedavg_is_the_mean_weighted_by_samples)
 {
     algorithm("fedavg", NULL);
     add("{\"w\":[1,10],\"b\":-1}", 1);
@@ -105,9 +107,8 @@ START_TEST(fedavg_is_the_mean_weighted_by_samples)
     ck_assert_uint_eq(world.reads[0], 1);
     ck_assert_uint_eq(world.reads[1], 1);
 }
-END_TEST
 
-START_TEST(fedavg_loses_nothing_to_cancellation)
+TEST(fedavg_loses_nothing_to_cancellation)
 {
     algorithm("fedavg", NULL);
     add("[1e16]", 3);
@@ -115,47 +116,42 @@ START_TEST(fedavg_loses_nothing_to_cancellation)
     add("[-1e16]", 3);
     ck_assert_str_eq(result(), "[0.3333333333333333]");
 }
-END_TEST
 
 /* In binary 3 * 0.1 is not 0.3, and rounded it is neither. */
-START_TEST(fedavg_rounds_no_product)
+TEST(fedavg_rounds_no_product)
 {
     algorithm("fedavg", NULL);
     add("[0.1]", 3);
     add("[-0.3]", 1);
     ck_assert_str_eq(result(), "[6.938893903907228e-18]");
 }
-END_TEST
 
-START_TEST(fedavg_of_the_largest_numbers_is_finite)
+TEST(fedavg_of_the_largest_numbers_is_finite)
 {
     algorithm("fedavg", "{\"maxSamples\":1000000000000}");
     for (int i = 0; i < 3; i++)
         add("[1.7976931348623157e308,-1.7976931348623157e308,1e-250]", 999999999989);
     ck_assert_str_eq(result(), "[1.7976931348623157e+308,-1.7976931348623157e+308,1e-250]");
 }
-END_TEST
 
 static const char *const ALGORITHMS[] = { "fedavg", "median", "trimmed-mean", "krum" };
 
-START_TEST(one_participant_is_the_model_bit_by_bit)
+TEST_EACH(one_participant_is_the_model_bit_by_bit, ALGORITHMS)
 {
     algorithm(ALGORITHMS[_i], NULL);
     add("{\"a\":[0.1,0.3,1e-200,-123456.789],\"b\":7}", 999983);
     ck_assert_str_eq(result(), "{\"a\":[0.1,0.3,1e-200,-123456.789],\"b\":7}");
 }
-END_TEST
 
-START_TEST(equal_updates_are_the_model_whatever_their_weights)
+TEST_EACH(equal_updates_are_the_model_whatever_their_weights, ALGORITHMS)
 {
     algorithm(ALGORITHMS[_i], NULL);
     for (int i = 0; i < 7; i++)
         add("[0.1,1e300,-3]", i + 1);
     ck_assert_str_eq(result(), "[0.1,1e+300,-3]");
 }
-END_TEST
 
-START_TEST(the_median_is_the_middle_or_the_mean_of_the_two_there)
+TEST(the_median_is_the_middle_or_the_mean_of_the_two_there)
 {
     algorithm("median", NULL);
     add("[1,5,1e308]", 100);
@@ -165,9 +161,8 @@ START_TEST(the_median_is_the_middle_or_the_mean_of_the_two_there)
     add("[4,7,1e308]", 1);
     ck_assert_str_eq(result(), "[3,5,1e+308]");
 }
-END_TEST
 
-START_TEST(the_trimmed_mean_leaves_out_both_ends)
+TEST(the_trimmed_mean_leaves_out_both_ends)
 {
     algorithm("trimmed-mean", "{\"trim\":0.2}");
     add("[1e300]", 1000);
@@ -178,9 +173,8 @@ START_TEST(the_trimmed_mean_leaves_out_both_ends)
     add("[-1e300]", 1);
     ck_assert_str_eq(result(), "[3]");
 }
-END_TEST
 
-START_TEST(a_share_that_is_whole_in_decimal_is_whole)
+TEST(a_share_that_is_whole_in_decimal_is_whole)
 {
     algorithm("trimmed-mean", "{\"trim\":0.29}");
     for (int i = 0; i < 29; i++)
@@ -189,9 +183,8 @@ START_TEST(a_share_that_is_whole_in_decimal_is_whole)
         add("[5]", 1);
     ck_assert_str_eq(result(), "[5]");
 }
-END_TEST
 
-START_TEST(krum_chooses_who_is_nearest_to_the_others_and_of_equals_the_first)
+TEST(krum_chooses_who_is_nearest_to_the_others_and_of_equals_the_first)
 {
     algorithm("krum", "{\"byzantine\":1}");
     add("[100,100]", 1);
@@ -203,9 +196,8 @@ START_TEST(krum_chooses_who_is_nearest_to_the_others_and_of_equals_the_first)
     add("[0.5,0.5]", 1);
     ck_assert_str_eq(result(), "[0.5,0.5]");
 }
-END_TEST
 
-START_TEST(krum_never_chooses_who_is_infinitely_far_away)
+TEST(krum_never_chooses_who_is_infinitely_far_away)
 {
     algorithm("krum", NULL);
     add("[1.7e308,-1.7e308]", 1);
@@ -214,18 +206,16 @@ START_TEST(krum_never_chooses_who_is_infinitely_far_away)
         add(arena_printf(arena, "[%d,0]", i), 1);
     ck_assert_str_eq(result(), "[1,0]"); /* as near to its three as [2,0] */
 }
-END_TEST
 
-START_TEST(krum_of_two_is_the_first)
+TEST(krum_of_two_is_the_first)
 {
     algorithm("krum", "{\"byzantine\":10}");
     add("[2]", 1);
     add("[1]", 1);
     ck_assert_str_eq(result(), "[2]");
 }
-END_TEST
 
-START_TEST(concat_puts_the_payloads_behind_one_another)
+TEST(concat_puts_the_payloads_behind_one_another)
 {
     struct fl_model model;
     size_t culprit;
@@ -242,9 +232,8 @@ START_TEST(concat_puts_the_payloads_behind_one_another)
     ck_assert_ptr_null(model.shape);
     ck_assert_str_eq(fl_model_format(&model), "concat");
 }
-END_TEST
 
-START_TEST(who_has_another_shape_or_cannot_be_read_is_named)
+TEST_EACH(who_has_another_shape_or_cannot_be_read_is_named, ALGORITHMS)
 {
     struct fl_model model;
     size_t culprit = 7;
@@ -261,14 +250,13 @@ START_TEST(who_has_another_shape_or_cannot_be_read_is_named)
     ck_assert_int_eq(aggregate(&model, &culprit), -ERROR_UNAVAILABLE);
     ck_assert_uint_eq(culprit, 1);
 }
-END_TEST
 
 /* Several blocks, and a last one that is not full. */
 #define LARGE_UPDATES 9
 #define LARGE_LEN 1003
 #define SMALL_BLOCK (LARGE_UPDATES * 100 * sizeof(double))
 
-START_TEST(what_does_not_fit_into_a_block_is_read_again)
+TEST_EACH(what_does_not_fit_into_a_block_is_read_again, ALGORITHMS)
 {
     double *rows = arena_array(arena, double, LARGE_LEN *LARGE_UPDATES);
     const char *shape = arena_printf(arena, "[#%d]", LARGE_LEN);
@@ -291,10 +279,9 @@ START_TEST(what_does_not_fit_into_a_block_is_read_again)
         ck_assert_double_eq(model.values[i], (double)i - (_i == 3 ? 2 : 0));
     ck_assert_uint_eq(world.reads[0], _i == 0 ? 1 : 11);
 }
-END_TEST
 
 /* What every answer in another order would change if sums were kept as they come. */
-START_TEST(the_result_is_the_correctly_rounded_mean_in_every_order)
+TEST(the_result_is_the_correctly_rounded_mean_in_every_order)
 {
     static const char *const VALUES[] = { "[0.1]",   "[1e17]", "[0.7]",
                                           "[-1e17]", "[3e-5]", "[12345.678]" };
@@ -311,7 +298,6 @@ START_TEST(the_result_is_the_correctly_rounded_mean_in_every_order)
     }
     ck_assert_str_eq(first, "[2057.7463383333334]");
 }
-END_TEST
 
 static void note_problem(void *ctx, const char *field, const char *message UNUSED)
 {
@@ -320,7 +306,7 @@ static void note_problem(void *ctx, const char *field, const char *message UNUSE
     *fields = arena_printf(arena, "%s %s", *fields, field);
 }
 
-START_TEST(settings_that_cannot_be_used_are_the_defaults_and_said)
+TEST(settings_that_cannot_be_used_are_the_defaults_and_said)
 {
     static const char CONFIG[] = "{\"maxSamples\":0,\"trim\":0.5,\"byzantine\":1.5,\"mu\":\"x\"}";
     struct aggregator aggregator = { .algorithm = "best" };
@@ -336,9 +322,8 @@ START_TEST(settings_that_cannot_be_used_are_the_defaults_and_said)
     ck_assert_int_eq(settings.byzantine, -1);
     ck_assert_ptr_null(settings.proximal_mu);
 }
-END_TEST
 
-START_TEST(settings_are_read_as_written)
+TEST(settings_are_read_as_written)
 {
     static const char CONFIG[] = "{\"maxSamples\":500,\"trim\":0,\"byzantine\":2,\"mu\":0.10}";
     struct aggregator aggregator = { .algorithm = "krum" };
@@ -353,36 +338,4 @@ START_TEST(settings_are_read_as_written)
     ck_assert_double_eq(settings.trim, 0);
     ck_assert_int_eq(settings.byzantine, 2);
     ck_assert_str_eq(settings.proximal_mu, "0.10");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fl_aggregator");
-    TCase *tcase = tcase_create("all");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, fedavg_is_the_mean_weighted_by_samples);
-    tcase_add_test(tcase, fedavg_loses_nothing_to_cancellation);
-    tcase_add_test(tcase, fedavg_rounds_no_product);
-    tcase_add_test(tcase, fedavg_of_the_largest_numbers_is_finite);
-    tcase_add_loop_test(tcase, one_participant_is_the_model_bit_by_bit, 0, ARRAY_LEN(ALGORITHMS));
-    tcase_add_loop_test(tcase, equal_updates_are_the_model_whatever_their_weights, 0,
-                        ARRAY_LEN(ALGORITHMS));
-    tcase_add_test(tcase, the_median_is_the_middle_or_the_mean_of_the_two_there);
-    tcase_add_test(tcase, the_trimmed_mean_leaves_out_both_ends);
-    tcase_add_test(tcase, a_share_that_is_whole_in_decimal_is_whole);
-    tcase_add_test(tcase, krum_chooses_who_is_nearest_to_the_others_and_of_equals_the_first);
-    tcase_add_test(tcase, krum_never_chooses_who_is_infinitely_far_away);
-    tcase_add_test(tcase, krum_of_two_is_the_first);
-    tcase_add_test(tcase, concat_puts_the_payloads_behind_one_another);
-    tcase_add_loop_test(tcase, who_has_another_shape_or_cannot_be_read_is_named, 0,
-                        ARRAY_LEN(ALGORITHMS));
-    tcase_add_loop_test(tcase, what_does_not_fit_into_a_block_is_read_again, 0,
-                        ARRAY_LEN(ALGORITHMS));
-    tcase_add_test(tcase, the_result_is_the_correctly_rounded_mean_in_every_order);
-    tcase_add_test(tcase, settings_that_cannot_be_used_are_the_defaults_and_said);
-    tcase_add_test(tcase, settings_are_read_as_written);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -23,6 +23,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("all", set_up, tear_down);
+
 static struct fl_envelope parsed(const char *text)
 {
     struct fl_envelope envelope = { 0 };
@@ -137,7 +139,7 @@ static const struct {
     { "{\"update\":{}}", "refused: update: holds no number" },
 };
 
-START_TEST(an_envelope_is_taken_in_every_form_and_refused_with_a_reason)
+TEST_EACH(an_envelope_is_taken_in_every_form_and_refused_with_a_reason, ENVELOPES)
 {
     const char *seen = outcome(ENVELOPES[_i].text);
 
@@ -146,9 +148,8 @@ START_TEST(an_envelope_is_taken_in_every_form_and_refused_with_a_reason)
     else
         ck_assert_str_eq(seen, ENVELOPES[_i].outcome);
 }
-END_TEST
 
-START_TEST(a_module_s_own_envelope_in_base64_counts_as_if_it_had_come_by_http)
+TEST(a_module_s_own_envelope_in_base64_counts_as_if_it_had_come_by_http)
 {
     const char *own = "{\"round_id\":\"r\",\"num_samples\":31,\"metrics\":{\"loss\":0.25},"
                       "\"update\":{\"w\":[1,2]}}";
@@ -164,9 +165,8 @@ START_TEST(a_module_s_own_envelope_in_base64_counts_as_if_it_had_come_by_http)
     ck_assert_str_eq(outcome(own), "json-f64 31 {\"w\":[1,2]}");
     ck_assert(json_equal(by_mqtt.metrics, by_http.metrics));
 }
-END_TEST
 
-START_TEST(envelopes_in_envelopes_end_somewhere)
+TEST(envelopes_in_envelopes_end_somewhere)
 {
     const char *text = "[1]";
 
@@ -176,9 +176,8 @@ START_TEST(envelopes_in_envelopes_end_somewhere)
     }
     ck_assert_str_eq(outcome(text), "refused: envelopes are nested too deep");
 }
-END_TEST
 
-START_TEST(for_concat_the_payload_is_the_same_bytes_whichever_way_it_came)
+TEST(for_concat_the_payload_is_the_same_bytes_whichever_way_it_came)
 {
     const char *own = "{\"num_samples\":31,\"update\":{\"w\":[1,2]}}";
     const char *results = arena_printf(arena, "{\"update_b64\":\"%s\"}", base64(own));
@@ -199,9 +198,8 @@ START_TEST(for_concat_the_payload_is_the_same_bytes_whichever_way_it_came)
     ck_assert_mem_eq(update.payload, own, strlen(own));
     ck_assert_int_eq(update.num_samples, 31);
 }
-END_TEST
 
-START_TEST(limits_of_members_metrics_and_format_are_kept)
+TEST(limits_of_members_metrics_and_format_are_kept)
 {
     char *many = arena_strdup(arena, "{\"update\":1");
     char *long_text = arena_alloc(arena, FL_MAX_METRICS + 1, 1);
@@ -220,9 +218,8 @@ START_TEST(limits_of_members_metrics_and_format_are_kept)
     ck_assert_str_eq(outcome(arena_printf(arena, "{\"update\":1,\"format\":\"%s\"}", long_text)),
                      "refused: format has too many characters");
 }
-END_TEST
 
-START_TEST(what_was_accepted_is_kept_in_the_status_and_comes_back)
+TEST(what_was_accepted_is_kept_in_the_status_and_comes_back)
 {
     struct fl_envelope envelope =
         parsed("{\"update\":[1,2],\"num_samples\":3,\"metrics\":{\"loss\":0.5}}");
@@ -247,7 +244,6 @@ START_TEST(what_was_accepted_is_kept_in_the_status_and_comes_back)
     ck_assert_ptr_null(back.payload);
     ck_assert_str_eq(back.format, "packed-f64");
 }
-END_TEST
 
 static const char *const STATUSES[] = {
     "{}",
@@ -258,7 +254,7 @@ static const char *const STATUSES[] = {
     "{\"format\":\"json-f64\",\"numSamples\":3,\"update_b64\":\"NDI=\",\"ref\":\"model://x\"}",
 };
 
-START_TEST(a_status_that_holds_no_accepted_update_is_an_error)
+TEST_EACH(a_status_that_holds_no_accepted_update_is_an_error, STATUSES)
 {
     struct fl_envelope back;
     const cJSON *status;
@@ -266,7 +262,6 @@ START_TEST(a_status_that_holds_no_accepted_update_is_an_error)
     ck_assert_int_eq(json_parse(arena, STATUSES[_i], strlen(STATUSES[_i]), &status, &err), 0);
     ck_assert_int_eq(fl_envelope_from_status(arena, status, &back, &err), -ERROR_INVALID);
 }
-END_TEST
 
 static struct fl_model model_of(const char *text)
 {
@@ -293,7 +288,7 @@ static const char *delta(const char *payload, size_t len, const struct fl_model 
     return text;
 }
 
-START_TEST(a_delta_is_added_to_the_model_of_the_round)
+TEST(a_delta_is_added_to_the_model_of_the_round)
 {
     static const char FLOATS[] = "\x00\x00\x80\x3f\x00\x00\x00\xc0"; /* 1, -2 */
     static const char INFINITE[] = "\x00\x00\x80\x7f\x00\x00\x00\x00";
@@ -315,9 +310,8 @@ START_TEST(a_delta_is_added_to_the_model_of_the_round)
     const struct fl_model huge = model_of("[1.7e308]");
     ck_assert_str_eq(delta("[1.7e308]", 9, &huge), "update: number 0 is not finite");
 }
-END_TEST
 
-START_TEST(an_update_of_another_shape_than_the_model_is_refused)
+TEST(an_update_of_another_shape_than_the_model_is_refused)
 {
     const struct fl_model base = model_of("{\"w\":[1,2]}");
     const struct fl_envelope envelope = parsed("{\"w\":[1,2,3]}");
@@ -326,9 +320,8 @@ START_TEST(an_update_of_another_shape_than_the_model_is_refused)
     ck_assert_int_eq(fl_update_decode(arena, &envelope, &base, &update, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, "update: has the shape {\"w\":[#3]}, must have {\"w\":[#2]}");
 }
-END_TEST
 
-START_TEST(a_packed_update_is_the_update_and_what_is_cut_is_refused)
+TEST(a_packed_update_is_the_update_and_what_is_cut_is_refused)
 {
     const struct fl_envelope envelope =
         parsed("{\"w\":[1e-300,-0.0,3],\"b\":1.7976931348623157e308}");
@@ -347,9 +340,8 @@ START_TEST(a_packed_update_is_the_update_and_what_is_cut_is_refused)
         ck_assert_int_eq(fl_update_decode(arena, &packed, NULL, &back, &err), -ERROR_INVALID);
     }
 }
-END_TEST
 
-START_TEST(a_late_update_weighs_less)
+TEST(a_late_update_weighs_less)
 {
     struct fl_update update = { .num_samples = 90 };
 
@@ -357,9 +349,8 @@ START_TEST(a_late_update_weighs_less)
     update.staleness = 8;
     ck_assert_double_eq(fl_update_weight(&update), 30);
 }
-END_TEST
 
-START_TEST(the_same_model_has_the_same_bytes_however_it_was_written)
+TEST(the_same_model_has_the_same_bytes_however_it_was_written)
 {
     const struct fl_model one = model_of(" { \"w\" : [ 1.50 , 2e0 ], \"b\":0.1} ");
     const struct fl_model other = model_of("{\"b\":1e-1,\"w\":[15e-1,2]}");
@@ -369,39 +360,12 @@ START_TEST(the_same_model_has_the_same_bytes_however_it_was_written)
     ck_assert_mem_eq(one.bytes, other.bytes, one.bytes_len);
     ck_assert_str_eq(fl_model_format(&one), "json-f64");
 }
-END_TEST
 
-START_TEST(without_a_model_the_shape_of_most_is_chosen_and_of_a_tie_the_first)
+TEST(without_a_model_the_shape_of_most_is_chosen_and_of_a_tie_the_first)
 {
     const char *const shapes[] = { NULL, "[#9]", "[#2]", "[#1]", "[#2]", "[#1]" };
 
     ck_assert_str_eq(fl_shape_choose(shapes, 6), "[#2]");
     ck_assert_str_eq(fl_shape_choose(shapes, 2), "[#9]");
     ck_assert_ptr_null(fl_shape_choose(shapes, 1));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fl_update");
-    TCase *tcase = tcase_create("all");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, an_envelope_is_taken_in_every_form_and_refused_with_a_reason, 0,
-                        ARRAY_LEN(ENVELOPES));
-    tcase_add_test(tcase, a_module_s_own_envelope_in_base64_counts_as_if_it_had_come_by_http);
-    tcase_add_test(tcase, envelopes_in_envelopes_end_somewhere);
-    tcase_add_test(tcase, for_concat_the_payload_is_the_same_bytes_whichever_way_it_came);
-    tcase_add_test(tcase, limits_of_members_metrics_and_format_are_kept);
-    tcase_add_test(tcase, what_was_accepted_is_kept_in_the_status_and_comes_back);
-    tcase_add_loop_test(tcase, a_status_that_holds_no_accepted_update_is_an_error, 0,
-                        ARRAY_LEN(STATUSES));
-    tcase_add_test(tcase, a_delta_is_added_to_the_model_of_the_round);
-    tcase_add_test(tcase, an_update_of_another_shape_than_the_model_is_refused);
-    tcase_add_test(tcase, a_packed_update_is_the_update_and_what_is_cut_is_refused);
-    tcase_add_test(tcase, a_late_update_weighs_less);
-    tcase_add_test(tcase, the_same_model_has_the_same_bytes_however_it_was_written);
-    tcase_add_test(tcase, without_a_model_the_shape_of_most_is_chosen_and_of_a_tie_the_first);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

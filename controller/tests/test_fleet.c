@@ -21,6 +21,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("life", set_up, tear_down);
+
 static struct fleet_device get(const char *key)
 {
     struct fleet_device device;
@@ -34,7 +36,7 @@ static bool heartbeat(int64_t after_ms)
     return fleet_heartbeat(fleet, KEY, NOW_MS + after_ms, NOW_US + after_ms * 1000);
 }
 
-START_TEST(unknown_device_is_neither_alive_nor_dead)
+TEST(unknown_device_is_neither_alive_nor_dead)
 {
     struct fleet_device device = get(KEY);
 
@@ -43,9 +45,8 @@ START_TEST(unknown_device_is_neither_alive_nor_dead)
     ck_assert_uint_eq(device.history_len, 0);
     ck_assert_ptr_null(device.metadata);
 }
-END_TEST
 
-START_TEST(first_heartbeat_is_news_and_the_next_are_not)
+TEST(first_heartbeat_is_news_and_the_next_are_not)
 {
     ck_assert(heartbeat(0));
     ck_assert(!heartbeat(10000));
@@ -57,9 +58,8 @@ START_TEST(first_heartbeat_is_news_and_the_next_are_not)
     ck_assert_int_eq(device.last_seen_ms, NOW_MS + 1000000);
     ck_assert_int_eq(device.last_seen_us, NOW_US + 1000000 * INT64_C(1000));
 }
-END_TEST
 
-START_TEST(heartbeat_after_silence_is_news)
+TEST(heartbeat_after_silence_is_news)
 {
     heartbeat(0);
     fleet_silent(fleet, KEY, NOW_MS);
@@ -68,9 +68,8 @@ START_TEST(heartbeat_after_silence_is_news)
     ck_assert(heartbeat(50000));
     ck_assert_int_eq(get(KEY).alive_since_ms, NOW_MS + 50000);
 }
-END_TEST
 
-START_TEST(heartbeat_during_the_judgement_is_not_silence)
+TEST(heartbeat_during_the_judgement_is_not_silence)
 {
     heartbeat(0);
     heartbeat(10000);
@@ -78,17 +77,15 @@ START_TEST(heartbeat_during_the_judgement_is_not_silence)
 
     ck_assert(get(KEY).alive);
 }
-END_TEST
 
-START_TEST(silence_of_an_unknown_device_is_nothing)
+TEST(silence_of_an_unknown_device_is_nothing)
 {
     fleet_silent(fleet, KEY, 0);
     fleet_remove(fleet, KEY, NOW_MS);
     ck_assert(!get(KEY).alive);
 }
-END_TEST
 
-START_TEST(last_will_is_news_once)
+TEST(last_will_is_news_once)
 {
     heartbeat(0);
     ck_assert(fleet_will(fleet, KEY));
@@ -100,15 +97,13 @@ START_TEST(last_will_is_news_once)
     ck_assert(get(KEY).alive && !get(KEY).will);
     ck_assert(fleet_will(fleet, KEY));
 }
-END_TEST
 
-START_TEST(last_will_of_a_device_not_heard_before_is_news)
+TEST(last_will_of_a_device_not_heard_before_is_news)
 {
     ck_assert(fleet_will(fleet, KEY));
 }
-END_TEST
 
-START_TEST(history_keeps_the_last_heartbeats_oldest_first)
+TEST(history_keeps_the_last_heartbeats_oldest_first)
 {
     for (int64_t i = 0; i < FLEET_HISTORY + 5; i++)
         heartbeat(i);
@@ -118,9 +113,8 @@ START_TEST(history_keeps_the_last_heartbeats_oldest_first)
     for (int64_t i = 0; i < FLEET_HISTORY; i++)
         ck_assert_int_eq(device.history_us[i], NOW_US + (i + 5) * 1000);
 }
-END_TEST
 
-START_TEST(third_attempt_in_a_row_without_an_answer_is_news)
+TEST(third_attempt_in_a_row_without_an_answer_is_news)
 {
     ck_assert(!fleet_note_outcome(fleet, KEY, false)); /* not heard yet: nothing is kept */
     heartbeat(0);
@@ -132,9 +126,8 @@ START_TEST(third_attempt_in_a_row_without_an_answer_is_news)
     ck_assert_uint_eq(get(KEY).unanswered, 0);
     ck_assert(!fleet_note_outcome(fleet, KEY, true));
 }
-END_TEST
 
-START_TEST(first_answer_is_news_and_the_next_are_not)
+TEST(first_answer_is_news_and_the_next_are_not)
 {
     heartbeat(0);
     ck_assert(!get(KEY).answered);
@@ -144,9 +137,8 @@ START_TEST(first_answer_is_news_and_the_next_are_not)
     ck_assert(!fleet_note_outcome(fleet, KEY, false));
     ck_assert(!fleet_note_outcome(fleet, KEY, true));
 }
-END_TEST
 
-START_TEST(removed_device_is_forgotten)
+TEST(removed_device_is_forgotten)
 {
     heartbeat(0);
     fleet_remove(fleet, KEY, NOW_MS);
@@ -155,9 +147,8 @@ START_TEST(removed_device_is_forgotten)
     ck_assert_uint_eq(get(KEY).history_len, 0);
     ck_assert(heartbeat(1));
 }
-END_TEST
 
-START_TEST(what_a_removed_device_said_of_itself_waits_for_its_next_proplet)
+TEST(what_a_removed_device_said_of_itself_waits_for_its_next_proplet)
 {
     heartbeat(0);
     fleet_metadata(fleet, KEY, "{}", true, NOW_MS);
@@ -173,9 +164,8 @@ START_TEST(what_a_removed_device_said_of_itself_waits_for_its_next_proplet)
     fleet_metadata(fleet, "dom-1/chan-1/other", "{}", false, NOW_MS + FLEET_STRANGER_MS);
     ck_assert_ptr_null(get(KEY).metadata);
 }
-END_TEST
 
-START_TEST(devices_are_told_apart_by_channel_and_client)
+TEST(devices_are_told_apart_by_channel_and_client)
 {
     char key[FLEET_KEY_LEN];
 
@@ -186,9 +176,8 @@ START_TEST(devices_are_told_apart_by_channel_and_client)
     ck_assert(!get("dom-1/chan-2/device-1").alive);
     ck_assert(!get("dom-1/chan-1/device-2").alive);
 }
-END_TEST
 
-START_TEST(key_that_is_too_long_is_refused)
+TEST(key_that_is_too_long_is_refused)
 {
     char client[FLEET_KEY_LEN] = "";
     char key[FLEET_KEY_LEN];
@@ -198,23 +187,23 @@ START_TEST(key_that_is_too_long_is_refused)
     client[FLEET_KEY_LEN - 5] = 'c';
     ck_assert(!fleet_key("d/c", client, key));
 }
-END_TEST
 
-START_TEST(metadata_is_news_when_it_differs)
+TEST_GROUP("metadata", set_up, tear_down);
+
+TEST(metadata_is_news_when_it_differs)
 {
     ck_assert(fleet_metadata(fleet, KEY, "{\"os\":\"linux\"}", true, NOW_MS));
     ck_assert(!fleet_metadata(fleet, KEY, "{\"os\":\"linux\"}", true, NOW_MS));
     ck_assert(fleet_metadata(fleet, KEY, "{\"os\":\"zephyr\"}", true, NOW_MS));
     ck_assert_str_eq(get(KEY).metadata, "{\"os\":\"zephyr\"}");
 }
-END_TEST
 
 static const char *stranger(size_t i)
 {
     return arena_printf(arena, "dom-1/chan-1/stranger-%zu", i);
 }
 
-START_TEST(metadata_of_a_stranger_waits_for_its_proplet)
+TEST(metadata_of_a_stranger_waits_for_its_proplet)
 {
     fleet_metadata(fleet, stranger(0), "{}", false, NOW_MS);
     fleet_metadata(fleet, stranger(1), "{}", false, NOW_MS + FLEET_STRANGER_MS - 1);
@@ -224,7 +213,6 @@ START_TEST(metadata_of_a_stranger_waits_for_its_proplet)
     ck_assert_ptr_null(get(stranger(0)).metadata);
     ck_assert_ptr_nonnull(get(stranger(1)).metadata);
 }
-END_TEST
 
 static void heartbeat_of_stranger(void)
 {
@@ -241,7 +229,7 @@ static void create_of_known(void)
     fleet_metadata(fleet, stranger(0), "{}", true, NOW_MS);
 }
 
-START_TEST(stranger_that_got_its_proplet_stays)
+TEST_TIMES(stranger_that_got_its_proplet_stays, 3)
 {
     static void (*const BECOMES_KNOWN[])(void) = { heartbeat_of_stranger, will_of_stranger,
                                                    create_of_known };
@@ -252,9 +240,8 @@ START_TEST(stranger_that_got_its_proplet_stays)
         fleet_metadata(fleet, stranger(i), "{}", false, NOW_MS + FLEET_STRANGER_MS);
     ck_assert_ptr_nonnull(get(stranger(0)).metadata);
 }
-END_TEST
 
-START_TEST(strangers_are_bounded_and_the_oldest_go_first)
+TEST(strangers_are_bounded_and_the_oldest_go_first)
 {
     size_t kept = 0;
 
@@ -270,9 +257,8 @@ START_TEST(strangers_are_bounded_and_the_oldest_go_first)
     ck_assert_uint_eq(kept, FLEET_MAX_STRANGERS);
     ck_assert_ptr_nonnull(get(KEY).metadata);
 }
-END_TEST
 
-START_TEST(stranger_that_is_none_any_more_leaves_its_room)
+TEST_TIMES(stranger_that_is_none_any_more_leaves_its_room, 2)
 {
     for (size_t i = 0; i < 2 * FLEET_MAX_STRANGERS; i++) {
         fleet_metadata(fleet, stranger(i), "{}", false, NOW_MS);
@@ -287,9 +273,8 @@ START_TEST(stranger_that_is_none_any_more_leaves_its_room)
     for (size_t i = 0; i < FLEET_MAX_STRANGERS; i++)
         ck_assert_ptr_nonnull(get(stranger(10000 + i)).metadata);
 }
-END_TEST
 
-START_TEST(stranger_that_repeats_itself_is_one)
+TEST(stranger_that_repeats_itself_is_one)
 {
     for (size_t i = 0; i < 3 * FLEET_MAX_STRANGERS; i++)
         fleet_metadata(fleet, stranger(i % 2), "{}", false, NOW_MS + (int64_t)i);
@@ -298,9 +283,10 @@ START_TEST(stranger_that_repeats_itself_is_one)
     ck_assert_ptr_nonnull(get(stranger(0)).metadata);
     ck_assert_ptr_nonnull(get(stranger(1)).metadata);
 }
-END_TEST
 
-START_TEST(last_sample_of_a_device_stays_whatever_else_comes)
+TEST_GROUP("life", set_up, tear_down);
+
+TEST(last_sample_of_a_device_stays_whatever_else_comes)
 {
     const struct sample first = { 1000, -1, 4096 };
     const struct sample second = { 2000, 500, 8192 };
@@ -313,41 +299,4 @@ START_TEST(last_sample_of_a_device_stays_whatever_else_comes)
     struct fleet_device device = get(KEY);
     ck_assert_int_eq(device.sample_us, NOW_US + 1);
     ck_assert_mem_eq(&device.sample, &second, sizeof(second));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fleet");
-    TCase *tcase = tcase_create("life");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, unknown_device_is_neither_alive_nor_dead);
-    tcase_add_test(tcase, first_heartbeat_is_news_and_the_next_are_not);
-    tcase_add_test(tcase, heartbeat_after_silence_is_news);
-    tcase_add_test(tcase, heartbeat_during_the_judgement_is_not_silence);
-    tcase_add_test(tcase, silence_of_an_unknown_device_is_nothing);
-    tcase_add_test(tcase, last_will_is_news_once);
-    tcase_add_test(tcase, last_will_of_a_device_not_heard_before_is_news);
-    tcase_add_test(tcase, history_keeps_the_last_heartbeats_oldest_first);
-    tcase_add_test(tcase, first_answer_is_news_and_the_next_are_not);
-    tcase_add_test(tcase, third_attempt_in_a_row_without_an_answer_is_news);
-    tcase_add_test(tcase, last_sample_of_a_device_stays_whatever_else_comes);
-    tcase_add_test(tcase, removed_device_is_forgotten);
-    tcase_add_test(tcase, what_a_removed_device_said_of_itself_waits_for_its_next_proplet);
-    tcase_add_test(tcase, devices_are_told_apart_by_channel_and_client);
-    tcase_add_test(tcase, key_that_is_too_long_is_refused);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("metadata");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, metadata_is_news_when_it_differs);
-    tcase_add_test(tcase, metadata_of_a_stranger_waits_for_its_proplet);
-    tcase_add_loop_test(tcase, stranger_that_got_its_proplet_stays, 0, 3);
-    tcase_add_test(tcase, strangers_are_bounded_and_the_oldest_go_first);
-    tcase_add_loop_test(tcase, stranger_that_is_none_any_more_leaves_its_room, 0, 2);
-    tcase_add_test(tcase, stranger_that_repeats_itself_is_one);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

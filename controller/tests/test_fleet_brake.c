@@ -58,7 +58,9 @@ static struct brake_plan plan_of(size_t i)
     return brake_plan(&observed);
 }
 
-START_TEST(brake_holds_when_most_of_a_fleet_goes_at_once)
+TEST_GROUP("plan", NULL, NULL);
+
+TEST_EACH(brake_holds_when_most_of_a_fleet_goes_at_once, FLEETS)
 {
     struct brake_plan plan = plan_of((size_t)_i);
 
@@ -66,15 +68,13 @@ START_TEST(brake_holds_when_most_of_a_fleet_goes_at_once)
     ck_assert_uint_eq(plan.offline, FLEETS[_i].offline);
     ck_assert_uint_eq(plan.fleet, FLEETS[_i].fleet);
 }
-END_TEST
 
-START_TEST(brake_says_until_when_it_holds)
+TEST(brake_says_until_when_it_holds)
 {
     struct brake_plan plan = plan_of(1);
 
     ck_assert_int_eq(plan.until_us, NOW_US + (HOURS(24) - 60) * SECOND_US);
 }
-END_TEST
 
 static struct fleet_brake *brake;
 
@@ -110,14 +110,15 @@ static void make_fleet(unsigned running, unsigned offline)
         note(i, i < running ? BRAKE_RUNNING : BRAKE_OFFLINE, NOW_US, NOW_US);
 }
 
-START_TEST(fleet_of_all_namespaces_is_one)
+TEST_GROUP("counts", set_up, tear_down);
+
+TEST(fleet_of_all_namespaces_is_one)
 {
     make_fleet(4, 7);
     ck_assert(holds(NOW_US));
 }
-END_TEST
 
-START_TEST(brake_is_released_once_when_enough_are_back)
+TEST(brake_is_released_once_when_enough_are_back)
 {
     make_fleet(4, 8);
     ck_assert(!note(4, BRAKE_RUNNING, 0, NOW_US + SECOND_US));
@@ -128,27 +129,24 @@ START_TEST(brake_is_released_once_when_enough_are_back)
     ck_assert_int_eq(fleet_brake_state(brake, NOW_US, 0).released_ms,
                      (NOW_US + 2 * SECOND_US) / 1000);
 }
-END_TEST
 
-START_TEST(deleted_proplets_release_it)
+TEST(deleted_proplets_release_it)
 {
     make_fleet(4, 8);
     for (unsigned i = 4; i < 6; i++)
         ck_assert(!note(i, BRAKE_NO_MEMBER, 0, NOW_US));
     ck_assert(note(6, BRAKE_NO_MEMBER, 0, NOW_US)); /* nine are too few to tell */
 }
-END_TEST
 
-START_TEST(time_releases_it)
+TEST(time_releases_it)
 {
     make_fleet(4, 8);
     ck_assert(holds(NOW_US + (HOURS(24) - 11) * SECOND_US));
     ck_assert(!holds(NOW_US + HOURS(24) * SECOND_US));
     ck_assert_int_ne(fleet_brake_state(brake, NOW_US, 0).released_ms, 0);
 }
-END_TEST
 
-START_TEST(beginning_and_end_are_news_once)
+TEST(beginning_and_end_are_news_once)
 {
     struct brake_plan plan;
 
@@ -164,11 +162,10 @@ START_TEST(beginning_and_end_are_news_once)
     ck_assert(!plan.holds);
     ck_assert(!fleet_brake_news(brake, NOW_US, 0, &plan));
 }
-END_TEST
 
 /* What is counted as it changes is what counting all at once gives. */
 #define MEMBERS 40
-START_TEST(counting_one_by_one_equals_counting_all)
+TEST_TIMES(counting_one_by_one_equals_counting_all, 5)
 {
     struct {
         enum brake_member member;
@@ -203,26 +200,4 @@ START_TEST(counting_one_by_one_equals_counting_all)
     }
     ck_assert_uint_gt(held, 0);
     ck_assert_uint_lt(held, 2000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fleet brake");
-    TCase *plan = tcase_create("plan");
-    TCase *counts = tcase_create("counts");
-
-    tcase_add_loop_test(plan, brake_holds_when_most_of_a_fleet_goes_at_once, 0,
-                        (int)ARRAY_LEN(FLEETS));
-    tcase_add_test(plan, brake_says_until_when_it_holds);
-    suite_add_tcase(suite, plan);
-    tcase_add_checked_fixture(counts, set_up, tear_down);
-    tcase_add_test(counts, fleet_of_all_namespaces_is_one);
-    tcase_add_test(counts, brake_is_released_once_when_enough_are_back);
-    tcase_add_test(counts, deleted_proplets_release_it);
-    tcase_add_test(counts, time_releases_it);
-    tcase_add_test(counts, beginning_and_end_are_news_once);
-    tcase_add_loop_test(counts, counting_one_by_one_equals_counting_all, 0, 5);
-    suite_add_tcase(suite, counts);
-    return suite_run(suite);
 }

@@ -28,6 +28,8 @@ static void set_up(void)
     stage_run();
 }
 
+TEST_GROUP("pods", set_up, stage_tear_down);
+
 #define FILE "\"name\":\"t\",\"file\":\"AGFzbQEAAAA=\""
 static void create(const char *name, const char *more)
 {
@@ -79,7 +81,7 @@ static void say_result(const char *name, const char *client)
                                client));
 }
 
-START_TEST(tasks_spread_over_the_pods_and_each_answers_for_its_own)
+TEST(tasks_spread_over_the_pods_and_each_answers_for_its_own)
 {
     create("one", "");
     create("two", "");
@@ -95,9 +97,8 @@ START_TEST(tasks_spread_over_the_pods_and_each_answers_for_its_own)
     ck_assert_str_eq(told("two"), "completed " ID(1) " 42");
     ck_assert_str_eq(told("four"), "completed " ID(0) " 42");
 }
-END_TEST
 
-START_TEST(result_of_another_pod_is_none)
+TEST(result_of_another_pod_is_none)
 {
     create("one", "");
     say_result("one", ID(1));
@@ -108,9 +109,8 @@ START_TEST(result_of_another_pod_is_none)
     stage_run();
     ck_assert_str_eq(told("one"), "completed " ID(0) " 42");
 }
-END_TEST
 
-START_TEST(pod_that_is_not_heard_gets_nothing)
+TEST(pod_that_is_not_heard_gets_nothing)
 {
     stage.silent = ID(0);
     for (int i = 0; i < 4; i++) { /* it falls silent, the others are heard */
@@ -124,9 +124,8 @@ START_TEST(pod_that_is_not_heard_gets_nothing)
     ck_assert_int_eq(runs_on(ID(1)), 2);
     ck_assert_int_eq(runs_on(ID(2)), 1);
 }
-END_TEST
 
-START_TEST(task_of_a_silent_pod_moves_to_another_one)
+TEST(task_of_a_silent_pod_moves_to_another_one)
 {
     create("one", "");
     ck_assert_str_eq(device_of("one"), ID(0));
@@ -145,7 +144,6 @@ START_TEST(task_of_a_silent_pod_moves_to_another_one)
     answer();
     ck_assert_str_eq(told("one"), "completed " ID(1) " 42");
 }
-END_TEST
 
 /* Each with what becomes of a Task whose pod is scaled away. */
 static const struct {
@@ -159,7 +157,7 @@ static const struct {
       "failed " ID(2) " the pod '" ID(2) "' of Proplet 'alpha' was scaled away" },
 };
 
-START_TEST(task_of_a_pod_that_is_scaled_away_goes_by_its_policy)
+TEST_EACH(task_of_a_pod_that_is_scaled_away_goes_by_its_policy, SCALED)
 {
     create("one", "");
     create("two", "");
@@ -172,9 +170,8 @@ START_TEST(task_of_a_pod_that_is_scaled_away_goes_by_its_policy)
     ck_assert_str_eq(told("two"), "running " ID(1));
     ck_assert_int_eq(runs_on(ID(2)), 0);
 }
-END_TEST
 
-START_TEST(last_result_of_a_pod_that_is_scaled_away_counts)
+TEST(last_result_of_a_pod_that_is_scaled_away_counts)
 {
     create("one", "");
     create("two", "");
@@ -184,9 +181,8 @@ START_TEST(last_result_of_a_pod_that_is_scaled_away_counts)
     stage_run();
     ck_assert_str_eq(told("three"), "completed " ID(2) " 42");
 }
-END_TEST
 
-START_TEST(restart_of_one_pod_ends_its_tasks_alone)
+TEST(restart_of_one_pod_ends_its_tasks_alone)
 {
     create("one", "");
     create("two", "");
@@ -200,9 +196,8 @@ START_TEST(restart_of_one_pod_ends_its_tasks_alone)
     answer();
     ck_assert(str_has_suffix(told("two"), " 42"));
 }
-END_TEST
 
-START_TEST(scaled_to_zero_tasks_wait_and_run_when_pods_are_back)
+TEST(scaled_to_zero_tasks_wait_and_run_when_pods_are_back)
 {
     create("one", "");
     scale(0);
@@ -218,9 +213,8 @@ START_TEST(scaled_to_zero_tasks_wait_and_run_when_pods_are_back)
     answer();
     ck_assert_str_eq(told("one"), "completed " ID(0) " 42");
 }
-END_TEST
 
-START_TEST(start_that_a_pod_does_not_confirm_goes_to_another_pod)
+TEST(start_that_a_pod_does_not_confirm_goes_to_another_pod)
 {
     create("one", "");
     outside.deaf = true;
@@ -231,9 +225,8 @@ START_TEST(start_that_a_pod_does_not_confirm_goes_to_another_pod)
     }
     ck_assert_str_eq(told("one"), "running " ID(1));
 }
-END_TEST
 
-START_TEST(tasks_that_come_at_once_spread_too)
+TEST(tasks_that_come_at_once_spread_too)
 {
     stage_put(&KIND_TASK, "one", "{" FILE "}");
     stage_put(&KIND_TASK, "two", "{" FILE "}");
@@ -242,9 +235,8 @@ START_TEST(tasks_that_come_at_once_spread_too)
     for (size_t i = 0; i < 3; i++)
         ck_assert_int_eq(runs_on(arena_printf(stage.arena, "device-1-%zu", i)), 1);
 }
-END_TEST
 
-START_TEST(pod_that_goes_before_the_start_is_out_is_forgotten)
+TEST(pod_that_goes_before_the_start_is_out_is_forgotten)
 {
     outside.away = true;
     create("one", "");
@@ -261,7 +253,6 @@ START_TEST(pod_that_goes_before_the_start_is_out_is_forgotten)
     ck_assert(str_has_suffix(told("one"), " 42"));
     ck_assert_int_eq(outside.starts, 1);
 }
-END_TEST
 
 static const cJSON *target(void)
 {
@@ -270,7 +261,7 @@ static const cJSON *target(void)
     return json_first(json_get(status, "broadcastResults"));
 }
 
-START_TEST(target_of_a_broadcast_begins_anew_on_its_pod)
+TEST(target_of_a_broadcast_begins_anew_on_its_pod)
 {
     create("one", ",\"broadcast\":true");
     outside_restart_one(ID(0));
@@ -280,9 +271,8 @@ START_TEST(target_of_a_broadcast_begins_anew_on_its_pod)
     answer();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
 }
-END_TEST
 
-START_TEST(target_whose_pod_is_scaled_away_is_lost)
+TEST(target_whose_pod_is_scaled_away_is_lost)
 {
     create("one", ",\"broadcast\":true");
     scale(0);
@@ -290,9 +280,8 @@ START_TEST(target_whose_pod_is_scaled_away_is_lost)
     ck_assert_str_eq(stage_task_string("phase"), "failed");
     ck_assert_str_eq(json_string(json_get(target(), "reason"), ""), "PropletScaledDown");
 }
-END_TEST
 
-START_TEST(broadcast_reaches_one_pod)
+TEST(broadcast_reaches_one_pod)
 {
     create("one", ",\"broadcast\":true");
     ck_assert_int_eq(runs_on(ID(0)), 1);
@@ -303,9 +292,8 @@ START_TEST(broadcast_reaches_one_pod)
     ck_assert_str_eq(json_string(json_get(json_first(targets), "clientId"), ""), ID(0));
     ck_assert_str_eq(stage_task_string("phase"), "completed");
 }
-END_TEST
 
-START_TEST(identity_of_a_pod_that_an_older_proplet_has_is_refused)
+TEST(identity_of_a_pod_that_an_older_proplet_has_is_refused)
 {
     stage_put_proplet("gamma", "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":"
                                "\"tcp://broker\",\"domainId\":\"d\",\"channelId\":\"c\","
@@ -319,31 +307,4 @@ START_TEST(identity_of_a_pod_that_an_older_proplet_has_is_refused)
     stage_run();
     status = json_get(stage_get(&KIND_PROPLET, "gamma"), "status");
     ck_assert(condition_is(json_get(status, "conditions"), "Ready", CONDITION_TRUE));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("indexed devices");
-    TCase *tcase = tcase_create("pods");
-
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, tasks_spread_over_the_pods_and_each_answers_for_its_own);
-    tcase_add_test(tcase, result_of_another_pod_is_none);
-    tcase_add_test(tcase, pod_that_is_not_heard_gets_nothing);
-    tcase_add_test(tcase, task_of_a_silent_pod_moves_to_another_one);
-    tcase_add_loop_test(tcase, task_of_a_pod_that_is_scaled_away_goes_by_its_policy, 0,
-                        ARRAY_LEN(SCALED));
-    tcase_add_test(tcase, last_result_of_a_pod_that_is_scaled_away_counts);
-    tcase_add_test(tcase, restart_of_one_pod_ends_its_tasks_alone);
-    tcase_add_test(tcase, scaled_to_zero_tasks_wait_and_run_when_pods_are_back);
-    tcase_add_test(tcase, start_that_a_pod_does_not_confirm_goes_to_another_pod);
-    tcase_add_test(tcase, tasks_that_come_at_once_spread_too);
-    tcase_add_test(tcase, pod_that_goes_before_the_start_is_out_is_forgotten);
-    tcase_add_test(tcase, target_of_a_broadcast_begins_anew_on_its_pod);
-    tcase_add_test(tcase, target_whose_pod_is_scaled_away_is_lost);
-    tcase_add_test(tcase, broadcast_reaches_one_pod);
-    tcase_add_test(tcase, identity_of_a_pod_that_an_older_proplet_has_is_refused);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -24,6 +24,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("indexes", set_up, tear_down);
+
 static void put(const char *name, const char *rest)
 {
     struct error err = { 0 };
@@ -82,7 +84,7 @@ static const struct {
       0 },
 };
 
-START_TEST(broadcast_is_found_by_those_that_it_waits_for)
+TEST(broadcast_is_found_by_those_that_it_waits_for)
 {
     indexes_add_task(store);
     put("all", ",\"status\":{\"phase\":\"running\",\"broadcastResults\":["
@@ -96,9 +98,8 @@ START_TEST(broadcast_is_found_by_those_that_it_waits_for)
     ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/delta"), 0);
     ck_assert_uint_eq(store_count(store, INDEX_ASSIGNED, "default/gamma"), 1);
 }
-END_TEST
 
-START_TEST(task_is_found_by_what_it_does)
+TEST_EACH(task_is_found_by_what_it_does, TASKS)
 {
     int indexes = TASKS[_i].indexes;
 
@@ -110,7 +111,6 @@ START_TEST(task_is_found_by_what_it_does)
     ck_assert_uint_eq(store_count(store, INDEX_DEPENDENTS, "default/second"),
                       !!(indexes & DEPENDENT));
 }
-END_TEST
 
 static const struct {
     const char *spec; /* of the Proplet */
@@ -131,7 +131,7 @@ static const struct {
     { "{}", NULL, NULL, false },
 };
 
-START_TEST(proplet_is_found_by_channel_and_identity)
+TEST_EACH(proplet_is_found_by_channel_and_identity, PROPLETS)
 {
     char channel[CHANNEL_KEY_LEN];
     char identity[FLEET_KEY_LEN];
@@ -151,9 +151,8 @@ START_TEST(proplet_is_found_by_channel_and_identity)
         ck_assert_str_eq(identity, PROPLETS[_i].identity);
     }
 }
-END_TEST
 
-START_TEST(each_pod_with_a_client_id_of_its_own_is_found_by_it)
+TEST(each_pod_with_a_client_id_of_its_own_is_found_by_it)
 {
     indexes_add_proplet(store);
     put("alpha", ",\"spec\":{\"type\":\"k8s\",\"k8s\":{\"indexedClientIds\":true,"
@@ -164,7 +163,6 @@ START_TEST(each_pod_with_a_client_id_of_its_own_is_found_by_it)
     ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i-2"), 0);
     ck_assert_uint_eq(store_count(store, INDEX_IDENTITY, "d/c/i"), 0);
 }
-END_TEST
 
 /* Whether what nobody reads was left out before there was a tree, or not. */
 static const char *projected(watch_project_fn *project, const char *text)
@@ -182,7 +180,7 @@ static const char *projected(watch_project_fn *project, const char *text)
     return json_text(arena, object, NULL);
 }
 
-START_TEST(cache_holds_no_modules_results_or_environments)
+TEST(cache_holds_no_modules_results_or_environments)
 {
     ck_assert_str_eq(
         projected(
@@ -199,9 +197,8 @@ START_TEST(cache_holds_no_modules_results_or_environments)
         "\"attempt\":2}}");
     ck_assert_str_eq(projected(project_task, "{}"), "{}");
 }
-END_TEST
 
-START_TEST(cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_a_digest)
+TEST(cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_a_digest)
 {
     char value[RESTART_VALUE_MAX + 2];
 
@@ -219,9 +216,8 @@ START_TEST(cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_
         ck_assert_uint_le(strlen(kept), strlen(ANNOTATION_RESTART) + RESTART_VALUE_MAX + 40);
     }
 }
-END_TEST
 
-START_TEST(cache_holds_no_client_keys)
+TEST(cache_holds_no_client_keys)
 {
     ck_assert_str_eq(
         projected(
@@ -232,23 +228,4 @@ START_TEST(cache_holds_no_client_keys)
         "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"connectionConfig\":"
         "{\"clientId\":\"i\"}}}");
     ck_assert_str_eq(projected(project_proplet, "{}"), "{}");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("indexes");
-    TCase *tcase = tcase_create("indexes");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, task_is_found_by_what_it_does, 0, ARRAY_LEN(TASKS));
-    tcase_add_test(tcase, broadcast_is_found_by_those_that_it_waits_for);
-    tcase_add_loop_test(tcase, proplet_is_found_by_channel_and_identity, 0, ARRAY_LEN(PROPLETS));
-    tcase_add_test(tcase, each_pod_with_a_client_id_of_its_own_is_found_by_it);
-    tcase_add_test(tcase, cache_holds_no_modules_results_or_environments);
-    tcase_add_test(tcase,
-                   cache_holds_the_annotation_that_asks_for_a_restart_and_of_a_long_one_a_digest);
-    tcase_add_test(tcase, cache_holds_no_client_keys);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

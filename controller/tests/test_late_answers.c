@@ -72,7 +72,9 @@ static void start(size_t end)
     outside.slow = true;
 }
 
-START_TEST(answer_counts_that_the_broker_hands_over_minutes_later)
+TEST_GROUP("late answers", outside_set_up, stage_tear_down);
+
+TEST_EACH(answer_counts_that_the_broker_hands_over_minutes_later, ENDS)
 {
     start((size_t)_i);
     outside_answer("\"results\":\"42\",\"error\":null");
@@ -83,9 +85,8 @@ START_TEST(answer_counts_that_the_broker_hands_over_minutes_later)
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
 }
-END_TEST
 
-START_TEST(without_an_answer_it_ends_when_the_marker_is_back)
+TEST_EACH(without_an_answer_it_ends_when_the_marker_is_back, ENDS)
 {
     start((size_t)_i);
     ENDS[_i].then();
@@ -96,10 +97,9 @@ START_TEST(without_an_answer_it_ends_when_the_marker_is_back)
     ck_assert_str_eq(stage_task_string("phase"), ENDS[_i].phase);
     ck_assert_str_eq(stage_task_string("reason"), ENDS[_i].reason);
 }
-END_TEST
 
 /* Nobody waits for ever for a broker that swallows them. */
-START_TEST(markers_that_do_not_come_back_any_more_are_given_up)
+TEST_EACH(markers_that_do_not_come_back_any_more_are_given_up, ENDS)
 {
     start((size_t)_i);
     ENDS[_i].then();
@@ -111,10 +111,9 @@ START_TEST(markers_that_do_not_come_back_any_more_are_given_up)
     ck_assert_str_eq(stage_task_string("phase"), ENDS[_i].phase);
     ck_assert_str_eq(stage_task_string("reason"), ENDS[_i].reason);
 }
-END_TEST
 
 /* The other connection is there, so that everything else goes on. */
-START_TEST(nobody_waits_for_ever_for_a_connection_that_does_not_come_back)
+TEST_TIMES(nobody_waits_for_ever_for_a_connection_that_does_not_come_back, 2 * ARRAY_LEN(ENDS))
 {
     size_t end = (size_t)_i / 2;
     bool taken_over = _i % 2;
@@ -134,9 +133,8 @@ START_TEST(nobody_waits_for_ever_for_a_connection_that_does_not_come_back)
     pass(6);
     ck_assert_str_eq(stage_task_string("phase"), ENDS[end].phase);
 }
-END_TEST
 
-START_TEST(nobody_waits_for_subscriptions_that_the_broker_refuses)
+TEST_EACH(nobody_waits_for_subscriptions_that_the_broker_refuses, ENDS)
 {
     start((size_t)_i);
     outside.slow = false;
@@ -145,11 +143,10 @@ START_TEST(nobody_waits_for_subscriptions_that_the_broker_refuses)
     pass(4);
     ck_assert_str_eq(stage_task_string("phase"), ENDS[_i].phase);
 }
-END_TEST
 
 /* What was handed to the connection before and not acknowledged comes again, behind no marker that
  * came back on that one. */
-START_TEST(answer_counts_that_a_new_connection_brings_again)
+TEST(answer_counts_that_a_new_connection_brings_again)
 {
     start(0);
     outside_answer("\"results\":\"42\",\"error\":null");
@@ -162,27 +159,4 @@ START_TEST(answer_counts_that_a_new_connection_brings_again)
     outside.slow = false;
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("late answers");
-    TCase *tcase = tcase_create("late answers");
-
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_loop_test(tcase, answer_counts_that_the_broker_hands_over_minutes_later, 0,
-                        ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tcase, without_an_answer_it_ends_when_the_marker_is_back, 0,
-                        ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tcase, markers_that_do_not_come_back_any_more_are_given_up, 0,
-                        ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tcase, nobody_waits_for_ever_for_a_connection_that_does_not_come_back, 0,
-                        2 * ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tcase, nobody_waits_for_subscriptions_that_the_broker_refuses, 0,
-                        ARRAY_LEN(ENDS));
-    tcase_add_test(tcase, answer_counts_that_a_new_connection_brings_again);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -59,7 +59,9 @@ static void wait_and_run(int64_t seconds)
     }
 }
 
-START_TEST(sample_of_a_device_is_written_with_the_next_refresh)
+TEST_GROUP("proplets", outside_set_up, stage_tear_down);
+
+TEST(sample_of_a_device_is_written_with_the_next_refresh)
 {
     unsigned before = status_writes("/proplets/");
 
@@ -74,9 +76,8 @@ START_TEST(sample_of_a_device_is_written_with_the_next_refresh)
     ck_assert_ptr_nonnull(json_get(latest(&KIND_PROPLET, "alpha"), "timestamp"));
     ck_assert_ptr_null(latest(&KIND_PROPLET, "beta"));
 }
-END_TEST
 
-START_TEST(devices_that_measure_all_the_time_cost_the_refresh_budget_and_nothing_else)
+TEST(devices_that_measure_all_the_time_cost_the_refresh_budget_and_nothing_else)
 {
     unsigned before = status_writes("/proplets/");
 
@@ -89,9 +90,10 @@ START_TEST(devices_that_measure_all_the_time_cost_the_refresh_budget_and_nothing
     ck_assert_uint_le(status_writes("/proplets/") - before, 2 * 60);
     ck_assert_int_gt(latest_cpu(&KIND_PROPLET, "alpha"), 300000);
 }
-END_TEST
 
-START_TEST(last_sample_of_a_task_comes_with_its_result)
+TEST_GROUP("tasks", outside_set_up, stage_tear_down);
+
+TEST(last_sample_of_a_task_comes_with_its_result)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -109,9 +111,8 @@ START_TEST(last_sample_of_a_task_comes_with_its_result)
     ck_assert_int_eq(json_int(json_get(latest(&KIND_TASK, "one"), "memoryBytes"), -1), 2048);
     ck_assert_ptr_null(json_get(latest(&KIND_TASK, "one"), "memoryMilliPercent"));
 }
-END_TEST
 
-START_TEST(sample_of_a_task_alone_is_written_once_in_an_interval)
+TEST(sample_of_a_task_alone_is_written_once_in_an_interval)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -127,9 +128,8 @@ START_TEST(sample_of_a_task_alone_is_written_once_in_an_interval)
     ck_assert_int_gt(latest_cpu(&KIND_TASK, "one"), 50000);
     ck_assert_str_eq(stage_task_string("phase"), "running");
 }
-END_TEST
 
-START_TEST(task_without_a_new_sample_is_not_written)
+TEST(task_without_a_new_sample_is_not_written)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -140,9 +140,8 @@ START_TEST(task_without_a_new_sample_is_not_written)
     wait_and_run(20); /* less than what would repeat the start */
     ck_assert_uint_eq(status_writes("/tasks/one/status"), before);
 }
-END_TEST
 
-START_TEST(sample_after_the_result_changes_nothing)
+TEST(sample_after_the_result_changes_nothing)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -155,9 +154,8 @@ START_TEST(sample_after_the_result_changes_nothing)
     ck_assert_ptr_null(latest(&KIND_TASK, "one"));
     ck_metric("propeller_samples_rejected_total{reason=\"not_running\"} 1");
 }
-END_TEST
 
-START_TEST(next_leader_keeps_the_last_sample_until_there_is_a_new_one)
+TEST(next_leader_keeps_the_last_sample_until_there_is_a_new_one)
 {
     device_measures("device-1", 42);
     stage_put_task("{" SPEC "}");
@@ -170,9 +168,10 @@ START_TEST(next_leader_keeps_the_last_sample_until_there_is_a_new_one)
     ck_assert_int_eq(latest_cpu(&KIND_PROPLET, "alpha"), 42000);
     ck_assert_int_eq(latest_cpu(&KIND_TASK, "one"), 7000);
 }
-END_TEST
 
-START_TEST(metadata_of_a_device_that_came_before_its_proplet_is_in_the_first_status)
+TEST_GROUP("proplets", outside_set_up, stage_tear_down);
+
+TEST(metadata_of_a_device_that_came_before_its_proplet_is_in_the_first_status)
 {
     stage_delete(&KIND_PROPLET, "alpha");
     stage_run();
@@ -186,9 +185,8 @@ START_TEST(metadata_of_a_device_that_came_before_its_proplet_is_in_the_first_sta
                     ""),
         "linux");
 }
-END_TEST
 
-START_TEST(resources_of_the_spec_are_what_is_available)
+TEST(resources_of_the_spec_are_what_is_available)
 {
     stage_put_proplet("alpha", "{" EXTERNAL DEVICE_1
                                ",\"resources\":{\"cpu\":2,\"memory\":\"1Gi\",\"npu\":\"1\"}}");
@@ -201,29 +199,4 @@ START_TEST(resources_of_the_spec_are_what_is_available)
     stage_run();
     ck_assert_ptr_null(
         json_path(stage_get(&KIND_PROPLET, "alpha"), "status", "availableResources", NULL));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("latest metrics");
-    TCase *tcase = tcase_create("proplets");
-
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_test(tcase, sample_of_a_device_is_written_with_the_next_refresh);
-    tcase_add_test(tcase,
-                   devices_that_measure_all_the_time_cost_the_refresh_budget_and_nothing_else);
-    tcase_add_test(tcase, metadata_of_a_device_that_came_before_its_proplet_is_in_the_first_status);
-    tcase_add_test(tcase, resources_of_the_spec_are_what_is_available);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("tasks");
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_test(tcase, last_sample_of_a_task_comes_with_its_result);
-    tcase_add_test(tcase, sample_of_a_task_alone_is_written_once_in_an_interval);
-    tcase_add_test(tcase, task_without_a_new_sample_is_not_written);
-    tcase_add_test(tcase, sample_after_the_result_changes_nothing);
-    tcase_add_test(tcase, next_leader_keeps_the_last_sample_until_there_is_a_new_one);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

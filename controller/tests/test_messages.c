@@ -19,6 +19,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("topics and ids", set_up, tear_down);
+
 static const struct {
     const char *topic;
     enum message_kind kind;
@@ -51,7 +53,7 @@ static const struct {
     { "", MESSAGE_UNKNOWN, NULL },
 };
 
-START_TEST(topic_names_kind_and_channel)
+TEST_EACH(topic_names_kind_and_channel, TOPICS)
 {
     char channel[CHANNEL_KEY_LEN] = "";
 
@@ -59,9 +61,8 @@ START_TEST(topic_names_kind_and_channel)
     if (TOPICS[_i].channel)
         ck_assert_str_eq(channel, TOPICS[_i].channel);
 }
-END_TEST
 
-START_TEST(topic_that_is_built_is_read_back)
+TEST(topic_that_is_built_is_read_back)
 {
     char channel[CHANNEL_KEY_LEN];
     char parsed[CHANNEL_KEY_LEN];
@@ -73,9 +74,8 @@ START_TEST(topic_that_is_built_is_read_back)
     ck_assert_int_eq(message_topic_parse(topic, parsed), MESSAGE_RESULT);
     ck_assert_str_eq(parsed, channel);
 }
-END_TEST
 
-START_TEST(channel_that_is_too_long_is_refused)
+TEST(channel_that_is_too_long_is_refused)
 {
     char domain[CHANNEL_KEY_LEN] = "";
     char key[CHANNEL_KEY_LEN];
@@ -88,7 +88,6 @@ START_TEST(channel_that_is_too_long_is_refused)
         message_topic_parse(arena_printf(arena, "m/%s/c/c/control/proplet/alive", domain), key),
         MESSAGE_UNKNOWN);
 }
-END_TEST
 
 enum parser { ALIVE = 1, CREATE = 2, RESULT = 4, METRICS = 8, ALL = 15 };
 
@@ -164,7 +163,9 @@ static const struct {
     { "{\"task_id\":\"t\",\"error\":{\"message\":\"trap\"}}", METRICS },
 };
 
-START_TEST(payload_is_taken_by_its_parser_and_refused_with_a_word_by_others)
+TEST_GROUP("payloads", set_up, tear_down);
+
+TEST_EACH(payload_is_taken_by_its_parser_and_refused_with_a_word_by_others, PAYLOADS)
 {
     static int (*const PARSERS[])(const char *, size_t) = { parse_alive, parse_create, parse_result,
                                                             parse_metrics };
@@ -180,7 +181,6 @@ START_TEST(payload_is_taken_by_its_parser_and_refused_with_a_word_by_others)
         }
     }
 }
-END_TEST
 
 #define BYTES(literal) literal, sizeof(literal) - 1
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -211,7 +211,7 @@ static const struct {
     { BYTES("{\"task_id\":\"t\",\"results\":\"\xff\\u000"), NULL },
 };
 
-START_TEST(result_that_is_almost_json_is_repaired)
+TEST_EACH(result_that_is_almost_json_is_repaired, REPAIRED)
 {
     struct result_message message = { 0 };
     char *exact = malloc(REPAIRED[_i].len); /* so that reading behind it is found */
@@ -223,9 +223,8 @@ START_TEST(result_that_is_almost_json_is_repaired)
     if (REPAIRED[_i].results)
         ck_assert_str_eq(json_string(message.results, NULL), REPAIRED[_i].results);
 }
-END_TEST
 
-START_TEST(garbage_of_any_length_is_repaired)
+TEST(garbage_of_any_length_is_repaired)
 {
     enum { LENGTH = 100000 };
     struct result_message message = { 0 };
@@ -236,7 +235,6 @@ START_TEST(garbage_of_any_length_is_repaired)
     ck_assert_int_eq(message_result_parse(arena, text, strlen(text), &message, &err), 0);
     ck_assert_uint_eq(strlen(message.error), 3 * LENGTH);
 }
-END_TEST
 
 static const struct {
     const char *message;
@@ -251,7 +249,7 @@ static const struct {
     { "{\"task_id\":\"t\",\"results\":[{\"proplet_id\":\"b\"}]}", NULL },
 };
 
-START_TEST(sender_of_a_result_is_named_at_the_top_or_inside)
+TEST_EACH(sender_of_a_result_is_named_at_the_top_or_inside, SENDERS)
 {
     struct result_message message = { 0 };
     int r = message_result_parse(arena, SENDERS[_i].message, strlen(SENDERS[_i].message), &message,
@@ -260,7 +258,6 @@ START_TEST(sender_of_a_result_is_named_at_the_top_or_inside)
     ck_assert_int_eq(r, 0);
     ck_assert_pstr_eq(message.proplet_id, SENDERS[_i].proplet_id);
 }
-END_TEST
 
 /* JSON as Go reads it, too, of which nothing can be stored. */
 static const struct {
@@ -285,7 +282,7 @@ static const struct {
       "the device reports an error of 8 bytes, which is not stored" },
 };
 
-START_TEST(a_result_that_is_json_and_cannot_be_stored_says_why)
+TEST_EACH(a_result_that_is_json_and_cannot_be_stored_says_why, LEGAL)
 {
     size_t levels = LEGAL[_i].levels;
     char *open = arena_alloc(arena, levels + 1, 1), *close = arena_alloc(arena, levels + 1, 1);
@@ -301,7 +298,6 @@ START_TEST(a_result_that_is_json_and_cannot_be_stored_says_why)
     ck_assert_int_eq(message.refusal == RESULT_UNREADABLE,
                      str_has_prefix(LEGAL[_i].why ? LEGAL[_i].why : "", "the result "));
 }
-END_TEST
 
 /* "<begin>[0,0,...]}" of so many bytes. */
 static const char *zeros(const char *begin, size_t len)
@@ -318,7 +314,7 @@ static const char *zeros(const char *begin, size_t len)
 }
 
 /* A tree takes 40 times the bytes of "0,". */
-START_TEST(a_message_costs_its_bytes_and_not_its_values)
+TEST(a_message_costs_its_bytes_and_not_its_values)
 {
     static int (*const PARSERS[])(const char *, size_t) = { parse_alive, parse_create, parse_result,
                                                             parse_metrics };
@@ -346,7 +342,6 @@ START_TEST(a_message_costs_its_bytes_and_not_its_values)
     ck_assert_int_eq(result.refusal, RESULT_STORABLE);
     ck_assert_uint_eq(result.len, strlen(text));
 }
-END_TEST
 
 static const char *metadata_of(const char *said)
 {
@@ -378,13 +373,12 @@ static const struct {
       "{\"cpuArch\":\"x86_64\"}" },
 };
 
-START_TEST(metadata_is_what_is_known_and_of_its_type)
+TEST_EACH(metadata_is_what_is_known_and_of_its_type, METADATA)
 {
     ck_assert_pstr_eq(metadata_of(METADATA[_i].said), METADATA[_i].metadata);
 }
-END_TEST
 
-START_TEST(metadata_cannot_fill_an_object)
+TEST(metadata_cannot_fill_an_object)
 {
     char tags[200] = "";
     char text[300] = "";
@@ -407,18 +401,18 @@ START_TEST(metadata_cannot_fill_an_object)
     ck_assert_str_eq(metadata_of(arena_printf(arena, "{\"location\":\"%s\"}", text)),
                      arena_printf(arena, "{\"location\":\"%s\"}", cut));
 }
-END_TEST
 
-START_TEST(first_attempt_is_named_by_the_uid_alone)
+TEST_GROUP("topics and ids", set_up, tear_down);
+
+TEST(first_attempt_is_named_by_the_uid_alone)
 {
     ck_assert_str_eq(message_id(arena, "uid", 0), "uid");
     ck_assert_str_eq(message_id(arena, "uid", 1), "uid");
     ck_assert_str_eq(message_id(arena, "uid", 2), "uid.2");
     ck_assert_str_eq(message_id(arena, "uid", INT64_MAX), "uid.9223372036854775807");
 }
-END_TEST
 
-START_TEST(uid_is_what_comes_before_the_first_dot)
+TEST(uid_is_what_comes_before_the_first_dot)
 {
     ck_assert_str_eq(message_id_uid(arena, "uid"), "uid");
     ck_assert_str_eq(message_id_uid(arena, "uid.2"), "uid");
@@ -426,14 +420,12 @@ START_TEST(uid_is_what_comes_before_the_first_dot)
     ck_assert_str_eq(message_id_uid(arena, ".2"), "");
     ck_assert_str_eq(message_id_uid(arena, ""), "");
 }
-END_TEST
 
-START_TEST(target_of_a_broadcast_has_a_name_of_its_own)
+TEST(target_of_a_broadcast_has_a_name_of_its_own)
 {
     ck_assert_str_eq(message_id_of_target(arena, "uid", 1, 0), "uid.1.0");
     ck_assert_str_eq(message_id_of_target(arena, "uid", 2, 499), "uid.2.499");
 }
-END_TEST
 
 static const struct {
     const char *id;
@@ -448,7 +440,7 @@ static const struct {
     { "uid.2.3.4", false, 0, 0 }, { "uid.123456789012345678901234567890.1", false, 0, 0 },
 };
 
-START_TEST(numbers_of_an_id_are_read_or_it_is_refused)
+TEST_EACH(numbers_of_an_id_are_read_or_it_is_refused, NUMBERS)
 {
     int64_t attempt, index;
     bool ok = message_id_numbers(NUMBERS[_i].id, &attempt, &index);
@@ -458,37 +450,4 @@ START_TEST(numbers_of_an_id_are_read_or_it_is_refused)
         return;
     ck_assert_int_eq(attempt, NUMBERS[_i].attempt);
     ck_assert_int_eq(index, NUMBERS[_i].index);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("messages");
-    TCase *tcase = tcase_create("topics and ids");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, topic_names_kind_and_channel, 0, ARRAY_LEN(TOPICS));
-    tcase_add_test(tcase, topic_that_is_built_is_read_back);
-    tcase_add_test(tcase, channel_that_is_too_long_is_refused);
-    tcase_add_test(tcase, first_attempt_is_named_by_the_uid_alone);
-    tcase_add_test(tcase, uid_is_what_comes_before_the_first_dot);
-    tcase_add_test(tcase, target_of_a_broadcast_has_a_name_of_its_own);
-    tcase_add_loop_test(tcase, numbers_of_an_id_are_read_or_it_is_refused, 0, ARRAY_LEN(NUMBERS));
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("payloads");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, payload_is_taken_by_its_parser_and_refused_with_a_word_by_others, 0,
-                        ARRAY_LEN(PAYLOADS));
-    tcase_add_loop_test(tcase, result_that_is_almost_json_is_repaired, 0, ARRAY_LEN(REPAIRED));
-    tcase_add_test(tcase, garbage_of_any_length_is_repaired);
-    tcase_add_loop_test(tcase, sender_of_a_result_is_named_at_the_top_or_inside, 0,
-                        ARRAY_LEN(SENDERS));
-    tcase_add_loop_test(tcase, a_result_that_is_json_and_cannot_be_stored_says_why, 0,
-                        ARRAY_LEN(LEGAL));
-    tcase_add_test(tcase, a_message_costs_its_bytes_and_not_its_values);
-    tcase_add_loop_test(tcase, metadata_is_what_is_known_and_of_its_type, 0, ARRAY_LEN(METADATA));
-    tcase_add_test(tcase, metadata_cannot_fill_an_object);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -41,6 +41,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("all", set_up, tear_down);
+
 static const char *with_digest(const char *reference, const char *content)
 {
     char hex[SHA256_HEX_LEN];
@@ -104,29 +106,26 @@ static const struct {
     { "s3://bucket", "Invalid: modelRef must be 's3://<bucket>/<key>'" },
 };
 
-START_TEST(a_config_map_of_the_namespace_holds_the_first_model)
+TEST_EACH(a_config_map_of_the_namespace_holds_the_first_model, CONFIG_MAPS)
 {
     config_maps();
     ck_assert_str_eq(outcome(CONFIG_MAPS[_i].reference), CONFIG_MAPS[_i].outcome);
 }
-END_TEST
 
-START_TEST(a_config_map_that_is_not_there_is_not_found)
+TEST(a_config_map_that_is_not_there_is_not_found)
 {
     ck_assert(str_has_prefix(outcome("configmap://none"), "NotFound: "));
 }
-END_TEST
 
-START_TEST(a_digest_is_checked_wherever_it_stands)
+TEST(a_digest_is_checked_wherever_it_stands)
 {
     config_maps();
     ck_assert_str_eq(outcome(with_digest("configmap://binary", "[2,3]")), "[2,3]");
     ck_assert(str_has_prefix(outcome(with_digest("configmap://binary", "[2,4]")),
                              "Invalid: modelRef has the digest '"));
 }
-END_TEST
 
-START_TEST(the_model_of_another_job_is_taken_by_its_reference)
+TEST(the_model_of_another_job_is_taken_by_its_reference)
 {
     const struct model_scope scope = { &KIND_FEDERATEDJOB, { "ns", "old" }, "uid-of-old" };
     const struct model_scope elsewhere = { &KIND_FEDERATEDJOB, { "other", "old" }, "uid-2" };
@@ -137,7 +136,6 @@ START_TEST(the_model_of_another_job_is_taken_by_its_reference)
     ck_assert_int_eq(model_store_put(store, &elsewhere, "[7]", 3, reference, &err), 0);
     ck_assert(str_has_prefix(outcome(reference), "NotFound: "));
 }
-END_TEST
 
 static const char *const BAD[] = {
     "",
@@ -151,7 +149,7 @@ static const char *const BAD[] = {
     "s3://bucket/key#fragment",
 };
 
-START_TEST(what_no_model_can_be_read_from_is_said_before_anything_is_read)
+TEST_EACH(what_no_model_can_be_read_from_is_said_before_anything_is_read, BAD)
 {
     struct fake_request *log;
 
@@ -160,7 +158,6 @@ START_TEST(what_no_model_can_be_read_from_is_said_before_anything_is_read)
     ck_assert(str_has_prefix(outcome(BAD[_i]), "Invalid: "));
     ck_assert_uint_eq(fake_api_requests(api, arena, &log), 0);
 }
-END_TEST
 
 static const char *const GOOD[] = {
     "configmap://a/b",
@@ -169,11 +166,10 @@ static const char *const GOOD[] = {
     "model://sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 };
 
-START_TEST(what_may_name_a_model_is_accepted)
+TEST_EACH(what_may_name_a_model_is_accepted, GOOD)
 {
     ck_assert_msg(model_source_check(GOOD[_i], &err) == 0, "%s", err.message);
 }
-END_TEST
 
 /* ---- https ---- */
 
@@ -193,7 +189,7 @@ static void answer(void *ctx UNUSED, struct arena *own, const struct http_server
     }
 }
 
-START_TEST(https_needs_the_digest_and_a_certificate_that_is_trusted)
+TEST(https_needs_the_digest_and_a_certificate_that_is_trusted)
 {
     char *dir = temp_dir_create();
     certs_make_ca(dir, "ca");
@@ -224,24 +220,4 @@ START_TEST(https_needs_the_digest_and_a_certificate_that_is_trusted)
     free(cert);
     free(key);
     temp_dir_destroy(dir);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("model_source");
-    TCase *tcase = tcase_create("all");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, a_config_map_of_the_namespace_holds_the_first_model, 0,
-                        ARRAY_LEN(CONFIG_MAPS));
-    tcase_add_test(tcase, a_config_map_that_is_not_there_is_not_found);
-    tcase_add_test(tcase, a_digest_is_checked_wherever_it_stands);
-    tcase_add_test(tcase, the_model_of_another_job_is_taken_by_its_reference);
-    tcase_add_loop_test(tcase, what_no_model_can_be_read_from_is_said_before_anything_is_read, 0,
-                        ARRAY_LEN(BAD));
-    tcase_add_loop_test(tcase, what_may_name_a_model_is_accepted, 0, ARRAY_LEN(GOOD));
-    tcase_add_test(tcase, https_needs_the_digest_and_a_certificate_that_is_trusted);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -41,6 +41,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("configmap", set_up, tear_down);
+
 /* Bytes that differ from one place to the next, and with the seed. */
 static char *bytes_of(size_t len, unsigned seed)
 {
@@ -111,7 +113,7 @@ static const cJSON *config_map(const char *name)
 
 static const size_t SIZES[] = { 1, CHUNK - 1, CHUNK, CHUNK + 1, MODEL_CONFIGMAP_MAX };
 
-START_TEST(a_model_of_any_size_that_is_allowed_comes_back)
+TEST_EACH(a_model_of_any_size_that_is_allowed_comes_back, SIZES)
 {
     const char *bytes = bytes_of(SIZES[_i], 0);
     const char *reference = put(&JOB, bytes, SIZES[_i]);
@@ -121,9 +123,8 @@ START_TEST(a_model_of_any_size_that_is_allowed_comes_back)
     ck_assert_str_eq(put(&JOB, bytes, SIZES[_i]), reference); /* twice is as once */
     ck_assert_int_eq(get(&JOB, reference, bytes, SIZES[_i]), 0);
 }
-END_TEST
 
-START_TEST(a_model_that_is_too_large_is_refused_before_anything_is_written)
+TEST(a_model_that_is_too_large_is_refused_before_anything_is_written)
 {
     char reference[MODEL_REFERENCE_LEN];
     const char *bytes = bytes_of(MODEL_CONFIGMAP_MAX + 1, 0);
@@ -133,9 +134,8 @@ START_TEST(a_model_that_is_too_large_is_refused_before_anything_is_written)
     ck_assert_str_eq(err.message, "model has 8388609 bytes, the configmap store takes 8388608");
     ck_assert_uint_eq(requests(), 0);
 }
-END_TEST
 
-START_TEST(chunks_are_immutable_and_die_with_their_owner)
+TEST(chunks_are_immutable_and_die_with_their_owner)
 {
     const char *bytes = bytes_of(CHUNK + 5, 0);
     const char *reference = put(&JOB, bytes, CHUNK + 5);
@@ -155,10 +155,9 @@ START_TEST(chunks_are_immutable_and_die_with_their_owner)
                     ""),
         "FederatedJob");
 }
-END_TEST
 
 /* Whoever dies while storing leaves nothing that could be taken for a model. */
-START_TEST(a_put_that_dies_anywhere_is_whole_or_not_there_and_is_completed_later)
+TEST_TIMES(a_put_that_dies_anywhere_is_whole_or_not_there_and_is_completed_later, FAKE_FAILURES)
 {
     const size_t len = 2 * CHUNK + 7;
 
@@ -180,9 +179,8 @@ START_TEST(a_put_that_dies_anywhere_is_whole_or_not_there_and_is_completed_later
         ck_assert_int_eq(get(&JOB, reference, bytes, len), 0);
     }
 }
-END_TEST
 
-START_TEST(what_is_not_kept_is_removed_and_nothing_else)
+TEST(what_is_not_kept_is_removed_and_nothing_else)
 {
     const char *large = bytes_of(CHUNK + 1, 1), *small = bytes_of(100, 2);
     const char *old = put(&JOB, large, CHUNK + 1);
@@ -199,9 +197,9 @@ START_TEST(what_is_not_kept_is_removed_and_nothing_else)
     ck_assert_int_eq(model_store_gc(store, &JOB, NULL, 0, &err), 0);
     ck_assert_str_eq(config_maps("ns"), "");
 }
-END_TEST
 
-START_TEST(a_collection_that_dies_anywhere_leaves_whole_models_or_none_and_is_completed_later)
+TEST_TIMES(a_collection_that_dies_anywhere_leaves_whole_models_or_none_and_is_completed_later,
+           FAKE_FAILURES)
 {
     for (unsigned k = 1; k <= 6; k++) {
         tear_down();
@@ -223,9 +221,8 @@ START_TEST(a_collection_that_dies_anywhere_leaves_whole_models_or_none_and_is_co
         ck_assert_int_eq(get(&JOB, kept, small, 100), 0);
     }
 }
-END_TEST
 
-START_TEST(a_half_stored_model_is_garbage_too)
+TEST(a_half_stored_model_is_garbage_too)
 {
     char reference[MODEL_REFERENCE_LEN];
     const char *bytes = bytes_of(2 * CHUNK, 0);
@@ -236,9 +233,8 @@ START_TEST(a_half_stored_model_is_garbage_too)
     ck_assert_int_eq(model_store_gc(store, &JOB, NULL, 0, &err), 0);
     ck_assert_str_eq(config_maps("ns"), "");
 }
-END_TEST
 
-START_TEST(the_model_of_another_job_is_found_in_the_namespace_and_only_there)
+TEST(the_model_of_another_job_is_found_in_the_namespace_and_only_there)
 {
     const char *bytes = bytes_of(CHUNK + 1, 0), *back;
     const char *reference = put(&JOB, bytes, CHUNK + 1);
@@ -251,7 +247,6 @@ START_TEST(the_model_of_another_job_is_found_in_the_namespace_and_only_there)
     ck_assert_int_eq(model_store_find(store, arena, "other", reference, &back, &len, &err),
                      -ERROR_NOT_FOUND);
 }
-END_TEST
 
 /* The same object, changed, or somebody else's under the name. */
 static void replace(const char *name, const char *uid, const char *base64)
@@ -274,7 +269,7 @@ static void replace(const char *name, const char *uid, const char *base64)
     fake_api_put(api, &KIND_CONFIGMAP, copy);
 }
 
-START_TEST(bytes_that_were_changed_are_never_a_model)
+TEST(bytes_that_were_changed_are_never_a_model)
 {
     const char *reference = put(&JOB, "[1,2]", 5), *back;
     size_t len;
@@ -288,9 +283,8 @@ START_TEST(bytes_that_were_changed_are_never_a_model)
     replace(name, JOB.uid, "no base64");
     ck_assert_int_eq(get(&JOB, reference, "[1,2]", 5), -ERROR_INTERNAL);
 }
-END_TEST
 
-START_TEST(a_config_map_of_somebody_else_is_neither_read_nor_overwritten)
+TEST(a_config_map_of_somebody_else_is_neither_read_nor_overwritten)
 {
     char again[MODEL_REFERENCE_LEN];
     const char *reference = put(&JOB, "[1,2]", 5);
@@ -303,7 +297,6 @@ START_TEST(a_config_map_of_somebody_else_is_neither_read_nor_overwritten)
     ck_assert_int_eq(model_store_gc(store, &JOB, NULL, 0, &err), 0);
     ck_assert_ptr_nonnull(config_map(name));
 }
-END_TEST
 
 static const char *const NO_REFERENCES[] = {
     "",
@@ -315,7 +308,7 @@ static const char *const NO_REFERENCES[] = {
     "model://sha256:00000000000000000000000000000000000000000000000000000000000000001",
 };
 
-START_TEST(what_is_no_reference_is_said)
+TEST_EACH(what_is_no_reference_is_said, NO_REFERENCES)
 {
     const char *back;
     size_t len;
@@ -325,30 +318,4 @@ START_TEST(what_is_no_reference_is_said)
     ck_assert_int_eq(model_store_find(store, arena, "ns", NO_REFERENCES[_i], &back, &len, &err),
                      -ERROR_INVALID);
     ck_assert_uint_eq(requests(), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("model_store");
-    TCase *tcase = tcase_create("configmap");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, a_model_of_any_size_that_is_allowed_comes_back, 0, ARRAY_LEN(SIZES));
-    tcase_add_test(tcase, a_model_that_is_too_large_is_refused_before_anything_is_written);
-    tcase_add_test(tcase, chunks_are_immutable_and_die_with_their_owner);
-    tcase_add_loop_test(tcase,
-                        a_put_that_dies_anywhere_is_whole_or_not_there_and_is_completed_later, 0,
-                        FAKE_FAILURES);
-    tcase_add_test(tcase, what_is_not_kept_is_removed_and_nothing_else);
-    tcase_add_loop_test(
-        tcase, a_collection_that_dies_anywhere_leaves_whole_models_or_none_and_is_completed_later,
-        0, FAKE_FAILURES);
-    tcase_add_test(tcase, a_half_stored_model_is_garbage_too);
-    tcase_add_test(tcase, the_model_of_another_job_is_found_in_the_namespace_and_only_there);
-    tcase_add_test(tcase, bytes_that_were_changed_are_never_a_model);
-    tcase_add_test(tcase, a_config_map_of_somebody_else_is_neither_read_nor_overwritten);
-    tcase_add_loop_test(tcase, what_is_no_reference_is_said, 0, ARRAY_LEN(NO_REFERENCES));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

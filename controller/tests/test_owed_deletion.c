@@ -22,22 +22,23 @@ static void set_up(void)
     ck_assert_ptr_nonnull(stage_get(&KIND_TASK, "one"));
 }
 
+TEST_GROUP("deletion", set_up, stage_tear_down);
+
 static void come_back(void)
 {
     outside.absent = stage.silent = NULL;
     stage_run();
 }
 
-START_TEST(device_that_is_back_within_the_stop_timeout_is_told)
+TEST(device_that_is_back_within_the_stop_timeout_is_told)
 {
     stage_wait_ms(10000);
     come_back();
     ck_assert(outside.runs[0].stopped);
     ck_assert_ptr_null(stage_get(&KIND_TASK, "one"));
 }
-END_TEST
 
-START_TEST(device_that_is_back_later_computes_for_nobody)
+TEST(device_that_is_back_later_computes_for_nobody)
 {
     stage_wait_ms(31000);
     stage_run();
@@ -54,18 +55,4 @@ START_TEST(device_that_is_back_later_computes_for_nobody)
     ck_assert_str_eq(stage_task_string("phase"), "running");
     ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("owed stops: deletion");
-    TCase *tcase = tcase_create("deletion");
-
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, device_that_is_back_within_the_stop_timeout_is_told);
-    tcase_add_test(tcase, device_that_is_back_later_computes_for_nobody);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

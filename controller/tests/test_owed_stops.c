@@ -30,7 +30,9 @@ static struct task_plan lose(void)
     return plan;
 }
 
-START_TEST(stop_that_nobody_heard_is_owed)
+TEST_GROUP("owed", world_set_up, world_tear_down);
+
+TEST(stop_that_nobody_heard_is_owed)
 {
     struct task_plan plan = lose();
 
@@ -42,9 +44,8 @@ START_TEST(stop_that_nobody_heard_is_owed)
     ck_assert(!plan.owed_due[0]);
     ck_assert_uint_eq(plan.status.lost_attempts.len, 1);
 }
-END_TEST
 
-START_TEST(stop_that_the_device_hears_is_not_owed)
+TEST(stop_that_the_device_hears_is_not_owed)
 {
     world_running();
     world_suspended();
@@ -53,9 +54,8 @@ START_TEST(stop_that_the_device_hears_is_not_owed)
     ck_assert(plan.publish_stop);
     ck_assert_uint_eq(plan.status.lost_attempts.len, 0);
 }
-END_TEST
 
-START_TEST(device_that_is_back_is_told_when_it_has_settled)
+TEST(device_that_is_back_is_told_when_it_has_settled)
 {
     lose();
     owed[0].ready = true;
@@ -71,9 +71,8 @@ START_TEST(device_that_is_back_is_told_when_it_has_settled)
     ck_assert_uint_eq(plan.status.lost_attempts.len, 0);
     ck_assert_uint_eq(world.status->lost_attempts.len, 1); /* until it is written */
 }
-END_TEST
 
-START_TEST(debt_ends_with_its_proplet)
+TEST(debt_ends_with_its_proplet)
 {
     lose();
     owed[0].exists = false;
@@ -81,9 +80,8 @@ START_TEST(debt_ends_with_its_proplet)
 
     ck_assert_uint_eq(plan.status.lost_attempts.len, 0);
 }
-END_TEST
 
-START_TEST(oldest_debt_goes_when_there_are_too_many)
+TEST(oldest_debt_goes_when_there_are_too_many)
 {
     struct task_status status = { 0 };
 
@@ -94,20 +92,4 @@ START_TEST(oldest_debt_goes_when_there_are_too_many)
     }
     ck_assert_uint_eq(status.lost_attempts.len, MAX_OWED_STOPS);
     ck_assert_str_eq(((struct lost_attempt *)status.lost_attempts.items)[0].id, WORLD_UID ".3");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("owed stops");
-    TCase *tcase = tcase_create("owed");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_test(tcase, stop_that_nobody_heard_is_owed);
-    tcase_add_test(tcase, stop_that_the_device_hears_is_not_owed);
-    tcase_add_test(tcase, device_that_is_back_is_told_when_it_has_settled);
-    tcase_add_test(tcase, debt_ends_with_its_proplet);
-    tcase_add_test(tcase, oldest_debt_goes_when_there_are_too_many);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -23,6 +23,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("payload", set_up, tear_down);
+
 static const cJSON *json(const char *text)
 {
     return parsed(arena, text);
@@ -80,7 +82,7 @@ static const char *const SPECS[] = {
     "\"historySize\":5,\"retainHistory\":true,\"collectDiskIo\":true}}",
 };
 
-START_TEST(linux_device_takes_every_start)
+TEST_EACH(linux_device_takes_every_start, SPECS)
 {
     const char *why;
     const cJSON *payload = start(SPECS[_i], DIALECT_STANDARD);
@@ -89,7 +91,6 @@ START_TEST(linux_device_takes_every_start)
     ck_assert_msg(verdict == DEVICE_TAKES, "%s: %s", member(payload, "id"), why);
     ck_assert_int_eq(device_start(payload, "device-2", &why), DEVICE_IGNORES);
 }
-END_TEST
 
 static void expect_no_null(const cJSON *value, const char *where)
 {
@@ -98,7 +99,7 @@ static void expect_no_null(const cJSON *value, const char *where)
         expect_no_null(child, child->string ? child->string : where);
 }
 
-START_TEST(optional_fields_are_left_out_and_never_null)
+TEST(optional_fields_are_left_out_and_never_null)
 {
     for (size_t i = 0; i < ARRAY_LEN(SPECS); i++) {
         if (strstr(SPECS[i], "null")) /* the user's own */
@@ -113,7 +114,6 @@ START_TEST(optional_fields_are_left_out_and_never_null)
     for (size_t i = 0; i < ARRAY_LEN(ABSENT); i++)
         ck_assert_ptr_null(json_get(payload, ABSENT[i]));
 }
-END_TEST
 
 static void check_verdict(void *ctx UNUSED, const char *name)
 {
@@ -136,11 +136,10 @@ static void check_verdict(void *ctx UNUSED, const char *name)
 }
 
 /* The model of the device is worth what it says of starts whose end was observed. */
-START_TEST(model_of_the_device_agrees_with_the_device)
+TEST(model_of_the_device_agrees_with_the_device)
 {
     ck_assert_uint_gt(fixture_for_each("sent", check_verdict, NULL), 20);
 }
-END_TEST
 
 /* Starts that a device ran, and the Task for which they are sent. */
 static const struct {
@@ -175,7 +174,7 @@ static const struct {
       DIALECT_EMBEDDED },
 };
 
-START_TEST(start_has_all_that_the_device_was_seen_to_run)
+TEST_EACH(start_has_all_that_the_device_was_seen_to_run, SENT)
 {
     size_t len;
     const cJSON *payload = start(SENT[_i].spec, SENT[_i].dialect);
@@ -188,9 +187,8 @@ START_TEST(start_has_all_that_the_device_was_seen_to_run)
             ck_assert_pstr_eq(member(payload, field->string), json_text(arena, field, NULL));
     }
 }
-END_TEST
 
-START_TEST(start_names_the_attempt_and_the_device_not_the_objects)
+TEST(start_names_the_attempt_and_the_device_not_the_objects)
 {
     const cJSON *payload = start("{\"name\":\"a task\",\"file\":\"" WASM "\"}", DIALECT_STANDARD);
 
@@ -202,9 +200,8 @@ START_TEST(start_names_the_attempt_and_the_device_not_the_objects)
     ck_assert_str_eq(member(payload, "env"),
                      "{\"TASK_ID\":\"uid-1.2\",\"PROPLET_ID\":\"device-1\"}");
 }
-END_TEST
 
-START_TEST(environment_of_the_user_does_not_name_another_task)
+TEST(environment_of_the_user_does_not_name_another_task)
 {
     const cJSON *payload =
         start("{\"file\":\"" WASM "\",\"env\":{\"TASK_ID\":\"x\",\"A\":\"1\"}}", DIALECT_STANDARD);
@@ -213,9 +210,8 @@ START_TEST(environment_of_the_user_does_not_name_another_task)
         json_equal(json_get(payload, "env"),
                    json("{\"A\":\"1\",\"TASK_ID\":\"uid-1.2\",\"PROPLET_ID\":\"device-1\"}")));
 }
-END_TEST
 
-START_TEST(what_the_user_says_of_the_run_is_forwarded)
+TEST(what_the_user_says_of_the_run_is_forwarded)
 {
     const cJSON *payload = start("{\"file\":\"" WASM "\",\"cliArgs\":[\"--port\",\"80\"],"
                                  "\"metadata\":{\"a\":[1,null]},\"mode\":\"infer\","
@@ -227,9 +223,8 @@ START_TEST(what_the_user_says_of_the_run_is_forwarded)
     ck_assert_str_eq(member(payload, "mode"), "\"infer\"");
     ck_assert_str_eq(member(payload, "daemon"), "true");
 }
-END_TEST
 
-START_TEST(encrypted_module_comes_from_its_image)
+TEST(encrypted_module_comes_from_its_image)
 {
     const cJSON *payload = start(SPECS[3], DIALECT_STANDARD);
 
@@ -238,7 +233,6 @@ START_TEST(encrypted_module_comes_from_its_image)
     ck_assert_str_eq(member(payload, "encrypted"), "true");
     ck_assert_str_eq(member(payload, "kbs_resource_path"), "\"default/key/1\"");
 }
-END_TEST
 
 static const struct {
     const char *inputs;
@@ -275,7 +269,7 @@ static const struct {
     { "[true]", "[\"true\"]", NULL },
 };
 
-START_TEST(inputs_are_strings_or_numbers_with_all_their_digits)
+TEST_EACH(inputs_are_strings_or_numbers_with_all_their_digits, INPUTS)
 {
     const char *spec =
         arena_printf(arena, "{\"file\":\"" WASM "\",\"inputs\":%s}", INPUTS[_i].inputs);
@@ -288,7 +282,6 @@ START_TEST(inputs_are_strings_or_numbers_with_all_their_digits)
     ck_assert_ptr_null(start_text(spec, DIALECT_EMBEDDED));
     ck_assert_int_eq(err.code, ERROR_INVALID);
 }
-END_TEST
 
 #define SIXTEEN "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0"
 #define TEN "aaaaaaaaaa"
@@ -319,7 +312,7 @@ static const struct {
       "spec.encrypted: an embedded Proplet cannot decrypt" },
 };
 
-START_TEST(what_a_microcontroller_would_cut_or_misread_is_refused_and_named)
+TEST_EACH(what_a_microcontroller_would_cut_or_misread_is_refused_and_named, BEYOND)
 {
     const char *text = start_text(BEYOND[_i].spec, DIALECT_EMBEDDED);
 
@@ -328,7 +321,6 @@ START_TEST(what_a_microcontroller_would_cut_or_misread_is_refused_and_named)
         ck_assert_str_eq(err.message, BEYOND[_i].problem);
     ck_assert_ptr_nonnull(start_text(BEYOND[_i].spec, DIALECT_STANDARD));
 }
-END_TEST
 
 static const char *const PROFILE_FIELDS[] = {
     "enabled",
@@ -361,7 +353,7 @@ static const struct {
       "[true,10,true,true,true,true,true,true,true,7]" },
 };
 
-START_TEST(monitoring_profile_is_sent_with_all_ten_fields)
+TEST_EACH(monitoring_profile_is_sent_with_all_ten_fields, PROFILES)
 {
     const cJSON *payload =
         start(arena_printf(arena, "{\"file\":\"" WASM "\",\"monitoringProfile\":%s}",
@@ -377,9 +369,8 @@ START_TEST(monitoring_profile_is_sent_with_all_ten_fields)
     }
     ck_assert_str_eq(json_text(arena, values, NULL), PROFILES[_i].sent);
 }
-END_TEST
 
-START_TEST(microcontroller_gets_what_it_reads_and_no_more)
+TEST(microcontroller_gets_what_it_reads_and_no_more)
 {
     ck_assert_str_eq(
         start_text("{\"file\":\"" WASM "\",\"inputs\":[10,32],\"mode\":\"train\","
@@ -389,7 +380,6 @@ START_TEST(microcontroller_gets_what_it_reads_and_no_more)
         "{\"id\":\"uid-1.2\",\"name\":\"my-task\",\"file\":\"" WASM "\",\"mode\":\"train\","
         "\"inputs\":[10,32],\"env\":{\"FL_ROUND_ID\":\"1\"}}");
 }
-END_TEST
 
 static const char *spec_with_file_of(size_t len)
 {
@@ -399,7 +389,7 @@ static const char *spec_with_file_of(size_t len)
     return arena_printf(arena, "{\"file\":\"%s\"}", file);
 }
 
-START_TEST(start_is_as_large_as_its_device_takes_and_no_larger)
+TEST_TIMES(start_is_as_large_as_its_device_takes_and_no_larger, 2)
 {
     static const struct {
         enum proplet_dialect dialect;
@@ -418,9 +408,8 @@ START_TEST(start_is_as_large_as_its_device_takes_and_no_larger)
                      arena_printf(arena, "the start message has %zu bytes, the device takes %zu",
                                   LIMITS[_i].max + 1, LIMITS[_i].max));
 }
-END_TEST
 
-START_TEST(stop_has_what_either_device_asks_for)
+TEST(stop_has_what_either_device_asks_for)
 {
     size_t len;
     const cJSON *stop = json(payload_stop(arena, "uid-1.2", "main", "device-1"));
@@ -432,32 +421,4 @@ START_TEST(stop_has_what_either_device_asks_for)
         ck_assert(cJSON_IsString(json_get(stop, field->string)));
     ck_assert(json_equal(json(payload_stop(arena, "t-stop", "slow", "proplet-1")),
                          json(fixture_read(arena, "sent/stop.json", &len))));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("payload");
-    TCase *tcase = tcase_create("payload");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, model_of_the_device_agrees_with_the_device);
-    tcase_add_loop_test(tcase, linux_device_takes_every_start, 0, ARRAY_LEN(SPECS));
-    tcase_add_test(tcase, optional_fields_are_left_out_and_never_null);
-    tcase_add_loop_test(tcase, start_has_all_that_the_device_was_seen_to_run, 0, ARRAY_LEN(SENT));
-    tcase_add_test(tcase, start_names_the_attempt_and_the_device_not_the_objects);
-    tcase_add_test(tcase, environment_of_the_user_does_not_name_another_task);
-    tcase_add_test(tcase, what_the_user_says_of_the_run_is_forwarded);
-    tcase_add_test(tcase, encrypted_module_comes_from_its_image);
-    tcase_add_loop_test(tcase, inputs_are_strings_or_numbers_with_all_their_digits, 0,
-                        ARRAY_LEN(INPUTS));
-    tcase_add_loop_test(tcase, what_a_microcontroller_would_cut_or_misread_is_refused_and_named, 0,
-                        ARRAY_LEN(BEYOND));
-    tcase_add_loop_test(tcase, monitoring_profile_is_sent_with_all_ten_fields, 0,
-                        ARRAY_LEN(PROFILES));
-    tcase_add_test(tcase, microcontroller_gets_what_it_reads_and_no_more);
-    tcase_add_loop_test(tcase, start_is_as_large_as_its_device_takes_and_no_larger, 0, 2);
-    tcase_add_test(tcase, stop_has_what_either_device_asks_for);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

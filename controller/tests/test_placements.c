@@ -18,6 +18,8 @@ static void tear_down(void)
     placements_destroy(placements);
 }
 
+TEST_GROUP("counts", set_up, tear_down);
+
 static struct kube_name task(const char *name)
 {
     struct kube_name ret;
@@ -109,7 +111,7 @@ static void expect_last(const char *proplet)
     ck_assert_str_eq(last, proplet);
 }
 
-START_TEST(task_counts_where_it_is_and_is_active_until_it_ends)
+TEST(task_counts_where_it_is_and_is_active_until_it_ends)
 {
     expect("alpha", 0, 0);
     note("one", NULL, false, 0);
@@ -126,9 +128,8 @@ START_TEST(task_counts_where_it_is_and_is_active_until_it_ends)
     expect("alpha", 0, 0);
     expect("beta", 1, 1);
 }
-END_TEST
 
-START_TEST(task_noted_again_counts_once)
+TEST(task_noted_again_counts_once)
 {
     for (int i = 0; i < 3; i++)
         note("one", "alpha", true, 1);
@@ -137,9 +138,8 @@ START_TEST(task_noted_again_counts_once)
     expect("alpha", 0, 0);
     expect("beta", 1, 1);
 }
-END_TEST
 
-START_TEST(namespaces_are_told_apart)
+TEST(namespaces_are_told_apart)
 {
     note("one", "alpha", true, 1);
     ck_assert_int_eq(placements_count(placements, "other", "alpha").total, 0);
@@ -148,7 +148,6 @@ START_TEST(namespaces_are_told_apart)
     placements_last(placements, "other", last);
     ck_assert_str_eq(last, "");
 }
-END_TEST
 
 /* What a Task was, what it becomes, and whether somebody else may have its capacity now. */
 static const struct {
@@ -166,16 +165,15 @@ static const struct {
     { { { "alpha", NULL }, false, 1, NULL, 0 }, { .on.proplet = NULL }, false },
 };
 
-START_TEST(freed_capacity_is_told)
+TEST_EACH(freed_capacity_is_told, FREED)
 {
     note("one", FREED[_i].before.on.proplet, FREED[_i].before.active, FREED[_i].before.chosen_us);
     ck_assert_int_eq(
         note("one", FREED[_i].after.on.proplet, FREED[_i].after.active, FREED[_i].after.chosen_us),
         FREED[_i].freed);
 }
-END_TEST
 
-START_TEST(deleted_task_frees_its_capacity_once)
+TEST(deleted_task_frees_its_capacity_once)
 {
     note("one", "alpha", true, 1);
     ck_assert(gone("one"));
@@ -183,7 +181,6 @@ START_TEST(deleted_task_frees_its_capacity_once)
     note("two", "alpha", false, 1);
     ck_assert(!gone("two"));
 }
-END_TEST
 
 static const struct placed ALL[] = { { "alpha", NULL }, { "beta", NULL }, { "gamma", NULL } };
 
@@ -196,7 +193,7 @@ static bool note_broadcast(const struct placed *targets, size_t count)
     return note_placement("all", &placement);
 }
 
-START_TEST(broadcast_counts_on_each_that_it_waits_for)
+TEST(broadcast_counts_on_each_that_it_waits_for)
 {
     ck_assert(!note_broadcast(ALL, 3));
     note("one", "beta", true, 1);
@@ -213,9 +210,8 @@ START_TEST(broadcast_counts_on_each_that_it_waits_for)
     expect("alpha", 0, 0);
     expect("gamma", 0, 0);
 }
-END_TEST
 
-START_TEST(device_has_its_own_count_beside_that_of_the_proplet)
+TEST(device_has_its_own_count_beside_that_of_the_proplet)
 {
     const struct placement first = { .on = { "alpha", "a-0" }, .active = true, .chosen_us = 1 };
     const struct placement second = { .on = { "alpha", "a-1" }, .active = false, .chosen_us = 2 };
@@ -234,9 +230,8 @@ START_TEST(device_has_its_own_count_beside_that_of_the_proplet)
     gone("two");
     expect_device("alpha", "a-1", 0, 0);
 }
-END_TEST
 
-START_TEST(broadcast_is_assumed_before_it_is_in_the_store)
+TEST(broadcast_is_assumed_before_it_is_in_the_store)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct kube_name all = task("all");
@@ -255,9 +250,10 @@ START_TEST(broadcast_is_assumed_before_it_is_in_the_store)
     ck_assert_uint_eq(list.len, 3);
     expect("alpha", 0, 0);
 }
-END_TEST
 
-START_TEST(choice_counts_before_it_is_in_the_store)
+TEST_GROUP("assumptions", set_up, tear_down);
+
+TEST(choice_counts_before_it_is_in_the_store)
 {
     ck_assert(assume_now("one", "alpha", 5));
     expect("alpha", 1, 1);
@@ -265,9 +261,8 @@ START_TEST(choice_counts_before_it_is_in_the_store)
     note("one", "alpha", true, 5);
     expect("alpha", 1, 1);
 }
-END_TEST
 
-START_TEST(choice_on_outdated_counts_is_refused)
+TEST(choice_on_outdated_counts_is_refused)
 {
     uint64_t sequence = placements_sequence(placements);
 
@@ -276,9 +271,8 @@ START_TEST(choice_on_outdated_counts_is_refused)
     expect("alpha", 1, 1);
     ck_assert(assume_now("two", "beta", 7));
 }
-END_TEST
 
-START_TEST(news_of_an_earlier_choice_does_not_undo_a_later_one)
+TEST(news_of_an_earlier_choice_does_not_undo_a_later_one)
 {
     note("one", NULL, false, 0);
     assume_now("one", "alpha", 5);
@@ -288,18 +282,16 @@ START_TEST(news_of_an_earlier_choice_does_not_undo_a_later_one)
     expect("alpha", 1, 1);
     expect("beta", 0, 0);
 }
-END_TEST
 
-START_TEST(choice_that_is_in_the_store_may_be_taken_back_there)
+TEST(choice_that_is_in_the_store_may_be_taken_back_there)
 {
     assume_now("one", "alpha", 5);
     note("one", "alpha", true, 5);
     ck_assert(note("one", NULL, false, 0)); /* started over */
     expect("alpha", 0, 0);
 }
-END_TEST
 
-START_TEST(what_frees_room_says_on_which_proplet)
+TEST(what_frees_room_says_on_which_proplet)
 {
     ck_assert(assume_now("one", "alpha", 5));
     ck_assert_str_eq(freed.name, "");
@@ -313,9 +305,8 @@ START_TEST(what_frees_room_says_on_which_proplet)
     ck_assert_str_eq(freed.name, "alpha");
     ck_assert(!gone("one"));
 }
-END_TEST
 
-START_TEST(choice_that_was_not_written_counts_nowhere)
+TEST(choice_that_was_not_written_counts_nowhere)
 {
     assume_now("one", "alpha", 5);
     forget("one");
@@ -325,17 +316,17 @@ START_TEST(choice_that_was_not_written_counts_nowhere)
     ck_assert(assume_now("one", "beta", 6));
     expect("beta", 1, 1);
 }
-END_TEST
 
-START_TEST(deleted_task_takes_its_assumption_along)
+TEST(deleted_task_takes_its_assumption_along)
 {
     assume_now("one", "alpha", 5);
     ck_assert(gone("one"));
     expect("alpha", 0, 0);
 }
-END_TEST
 
-START_TEST(last_selected_is_the_newest_choice_whatever_order_they_come_in)
+TEST_GROUP("counts", set_up, tear_down);
+
+TEST(last_selected_is_the_newest_choice_whatever_order_they_come_in)
 {
     expect_last("");
     note("two", "beta", true, 20);
@@ -352,9 +343,8 @@ START_TEST(last_selected_is_the_newest_choice_whatever_order_they_come_in)
     note("four", "delta", true, 40);
     expect_last("alpha");
 }
-END_TEST
 
-START_TEST(proplet_name_that_is_too_long_counts_nowhere)
+TEST(proplet_name_that_is_too_long_counts_nowhere)
 {
     char name[300] = "";
 
@@ -363,7 +353,6 @@ START_TEST(proplet_name_that_is_too_long_counts_nowhere)
     expect(name, 0, 0);
     expect_last("");
 }
-END_TEST
 
 #define THREADS 4
 #define CHOICES 2000
@@ -400,7 +389,9 @@ static void *choose(void *ctx)
     return NULL;
 }
 
-START_TEST(workers_that_choose_at_once_spread_evenly)
+TEST_GROUP("assumptions", set_up, tear_down);
+
+TEST(workers_that_choose_at_once_spread_evenly)
 {
     static const char *const WORKERS[THREADS] = { "a", "b", "c", "d" };
     pthread_t threads[THREADS];
@@ -412,37 +403,4 @@ START_TEST(workers_that_choose_at_once_spread_evenly)
 
     for (size_t p = 0; p < ARRAY_LEN(PROPLETS); p++)
         expect(PROPLETS[p], THREADS * CHOICES / 10, THREADS * CHOICES / 10);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("placements");
-    TCase *tcase = tcase_create("counts");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, task_counts_where_it_is_and_is_active_until_it_ends);
-    tcase_add_test(tcase, task_noted_again_counts_once);
-    tcase_add_test(tcase, namespaces_are_told_apart);
-    tcase_add_loop_test(tcase, freed_capacity_is_told, 0, ARRAY_LEN(FREED));
-    tcase_add_test(tcase, deleted_task_frees_its_capacity_once);
-    tcase_add_test(tcase, broadcast_counts_on_each_that_it_waits_for);
-    tcase_add_test(tcase, device_has_its_own_count_beside_that_of_the_proplet);
-    tcase_add_test(tcase, broadcast_is_assumed_before_it_is_in_the_store);
-    tcase_add_test(tcase, last_selected_is_the_newest_choice_whatever_order_they_come_in);
-    tcase_add_test(tcase, proplet_name_that_is_too_long_counts_nowhere);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("assumptions");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, choice_counts_before_it_is_in_the_store);
-    tcase_add_test(tcase, choice_on_outdated_counts_is_refused);
-    tcase_add_test(tcase, news_of_an_earlier_choice_does_not_undo_a_later_one);
-    tcase_add_test(tcase, choice_that_is_in_the_store_may_be_taken_back_there);
-    tcase_add_test(tcase, what_frees_room_says_on_which_proplet);
-    tcase_add_test(tcase, choice_that_was_not_written_counts_nowhere);
-    tcase_add_test(tcase, deleted_task_takes_its_assumption_along);
-    tcase_add_test(tcase, workers_that_choose_at_once_spread_evenly);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

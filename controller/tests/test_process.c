@@ -76,6 +76,8 @@ static void tear_down(void)
     broker_destroy(broker);
 }
 
+TEST_GROUP("process", set_up, tear_down);
+
 static bool broker_saw(const char *line)
 {
     char *log = temp_file_read(broker_dir(broker), "log");
@@ -94,7 +96,7 @@ static int write_something(struct kube_client *client)
     return kube_delete(client, &KIND_TASK, &name, NULL, NULL, &err);
 }
 
-START_TEST(only_the_holder_of_the_lease_writes_and_connects)
+TEST(only_the_holder_of_the_lease_writes_and_connects)
 {
     struct error err = { 0 };
     char why[256];
@@ -126,7 +128,6 @@ START_TEST(only_the_holder_of_the_lease_writes_and_connects)
         (void)poll(NULL, 0, 10);
     }
 }
-END_TEST
 
 static void ck_lease_check(int wanted, const char *words)
 {
@@ -136,7 +137,7 @@ static void ck_lease_check(int wanted, const char *words)
     ck_assert_msg(wanted || strstr(why, words), "no '%s' in '%s'", words, why);
 }
 
-START_TEST(a_standby_that_may_not_read_the_lease_is_not_ready)
+TEST(a_standby_that_may_not_read_the_lease_is_not_ready)
 {
     static const char WORDS[] = "this standby could not take over";
 
@@ -149,9 +150,8 @@ START_TEST(a_standby_that_may_not_read_the_lease_is_not_ready)
     ck_assert(!elector_is_leader(process.host.elector));
     ck_lease_check(1, NULL);
 }
-END_TEST
 
-START_TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
+TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
 {
     struct task_deps deps = { .clock = &CLOCK_SYSTEM,
                               .attempts = device_plane_of(&process.host)->attempts };
@@ -164,19 +164,4 @@ START_TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
     ck_assert_ptr_nonnull(strstr(why, "403 to writes of 1 Tasks"));
     attempts_not_forbidden(device_plane_of(&process.host)->attempts, "uid-1");
     ck_assert_int_eq(task_check_rights(&deps, why, sizeof(why)), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("process");
-    TCase *tcase = tcase_create("process");
-
-    tcase_set_timeout(tcase, 90);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, only_the_holder_of_the_lease_writes_and_connects);
-    tcase_add_test(tcase, a_standby_that_may_not_read_the_lease_is_not_ready);
-    tcase_add_test(tcase, a_leader_that_lacks_a_right_is_not_ready_until_it_is_back);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

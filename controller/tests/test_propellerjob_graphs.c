@@ -221,7 +221,7 @@ static void play(uint64_t seed, size_t len)
     arena_destroy(arena);
 }
 
-START_TEST(small_jobs_end_as_the_oracle_says)
+TEST_TIMES(small_jobs_end_as_the_oracle_says, 30)
 {
     json_init();
     for (uint64_t i = 0; i < 20; i++) {
@@ -229,23 +229,9 @@ START_TEST(small_jobs_end_as_the_oracle_says)
         play(seed, 1 + (size_t)(seed % 40));
     }
 }
-END_TEST
 
-START_TEST(jobs_of_a_thousand_end_as_the_oracle_says)
+TEST_TIMES(jobs_of_a_thousand_end_as_the_oracle_says, 4)
 {
     json_init();
     play((uint64_t)_i + 5000, MAX_NODES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("propellerjob graphs");
-    TCase *tcase = tcase_create("oracle");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, small_jobs_end_as_the_oracle_says, 0, 30);
-    tcase_add_loop_test(tcase, jobs_of_a_thousand_end_as_the_oracle_says, 0, 4);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -27,6 +27,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("plan", set_up, tear_down);
+
 /* more: members of the spec beside the tasks, each with a comma before it. */
 static void job(const char *text, const char *more)
 {
@@ -199,7 +201,7 @@ static const struct {
     { "a<x", "", "-", "Failed 1 0 0 0:; False InvalidSpec" },
 };
 
-START_TEST(job_does_as_the_table_says)
+TEST_EACH(job_does_as_the_table_says, PLANS)
 {
     job(PLANS[_i].tasks, PLANS[_i].more);
     see(PLANS[_i].letters);
@@ -220,9 +222,8 @@ START_TEST(job_does_as_the_table_says)
                          propellerjob_status_encode(arena, &observed.job.status)));
     ck_assert_ptr_null(again.event);
 }
-END_TEST
 
-START_TEST(finished_job_says_which_task_decided_it)
+TEST(finished_job_says_which_task_decided_it)
 {
     job("a b c", CONTINUE);
     see("cff");
@@ -243,9 +244,8 @@ START_TEST(finished_job_says_which_task_decided_it)
     plan = plan_now();
     ck_assert_str_eq(message_of(&plan, "Complete"), "Task 'job-b' was the last to complete");
 }
-END_TEST
 
-START_TEST(first_failure_stays_the_reason_whatever_fails_after_it)
+TEST(first_failure_stays_the_reason_whatever_fails_after_it)
 {
     job("a b", "");
     see("of");
@@ -256,9 +256,8 @@ START_TEST(first_failure_stays_the_reason_whatever_fails_after_it)
     ck_assert_int_eq(plan.status.phase, JOB_FAILED);
     ck_assert_str_eq(message_of(&plan, "Failed"), "Task 'job-b' failed: DeviceError");
 }
-END_TEST
 
-START_TEST(deadline_counts_from_the_start_and_not_while_suspended)
+TEST(deadline_counts_from_the_start_and_not_while_suspended)
 {
     job("a b!a", ",\"activeDeadlineSeconds\":60");
     see("oo");
@@ -290,10 +289,9 @@ START_TEST(deadline_counts_from_the_start_and_not_while_suspended)
     ck_assert_str_eq(reason_of(&plan, "Failed"), "True DeadlineExceeded");
     ck_assert_str_eq(message_of(&plan, "Failed"), "not finished after 60 s");
 }
-END_TEST
 
 /* It was suspended in time, and its next turn came late. */
-START_TEST(deadline_that_passes_while_suspended_ends_nothing)
+TEST(deadline_that_passes_while_suspended_ends_nothing)
 {
     job("a", ",\"activeDeadlineSeconds\":60");
     see("o");
@@ -305,9 +303,8 @@ START_TEST(deadline_that_passes_while_suspended_ends_nothing)
     ck_assert_str_eq(reason_of(&plan, "Progressing"), "False Suspended");
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
-END_TEST
 
-START_TEST(deadline_ends_a_branch_for_failures_that_hangs)
+TEST(deadline_ends_a_branch_for_failures_that_hangs)
 {
     job("a b!a", ",\"activeDeadlineSeconds\":60");
     see("oo");
@@ -330,9 +327,8 @@ START_TEST(deadline_ends_a_branch_for_failures_that_hangs)
     ck_assert_str_eq(message_of(&plan, "Failed"),
                      "not finished after 60 s; before: Task 'job-a' failed: DeviceError");
 }
-END_TEST
 
-START_TEST(task_that_the_api_server_refuses_fails_the_job)
+TEST(task_that_the_api_server_refuses_fails_the_job)
 {
     job("a b c!a", "");
     see("---");
@@ -350,9 +346,8 @@ START_TEST(task_that_the_api_server_refuses_fails_the_job)
     ck_assert_str_eq(message_of(&plan, "Failed"),
                      "Task 'job-b' is refused by the API server: spec.file");
 }
-END_TEST
 
-START_TEST(what_is_forbidden_for_now_is_said_and_tried_again)
+TEST(what_is_forbidden_for_now_is_said_and_tried_again)
 {
     job("a", "");
     see("-");
@@ -373,9 +368,8 @@ START_TEST(what_is_forbidden_for_now_is_said_and_tried_again)
     plan = plan_now();
     ck_assert_str_eq(told(&plan), "Running 1 0 0 0:; True TasksRunning");
 }
-END_TEST
 
-START_TEST(counts_alone_wait_for_the_interval)
+TEST(counts_alone_wait_for_the_interval)
 {
     job("a b c", "");
     see("ooo");
@@ -400,9 +394,8 @@ START_TEST(counts_alone_wait_for_the_interval)
     plan = plan_now();
     ck_assert_str_eq(told(&plan), "Completed 3 3 0 0:; False TasksCompleted");
 }
-END_TEST
 
-START_TEST(finished_job_is_deleted_by_its_time_to_live_only)
+TEST(finished_job_is_deleted_by_its_time_to_live_only)
 {
     job("a", ",\"ttlSecondsAfterFinished\":30");
     see("c");
@@ -422,25 +415,4 @@ START_TEST(finished_job_is_deleted_by_its_time_to_live_only)
     job("a", "");
     plan = plan_now();
     ck_assert(!plan.remove && !plan.requeue_after_ms);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("propellerjob_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, job_does_as_the_table_says, 0, ARRAY_LEN(PLANS));
-    tcase_add_test(tcase, finished_job_says_which_task_decided_it);
-    tcase_add_test(tcase, first_failure_stays_the_reason_whatever_fails_after_it);
-    tcase_add_test(tcase, deadline_counts_from_the_start_and_not_while_suspended);
-    tcase_add_test(tcase, deadline_that_passes_while_suspended_ends_nothing);
-    tcase_add_test(tcase, deadline_ends_a_branch_for_failures_that_hangs);
-    tcase_add_test(tcase, task_that_the_api_server_refuses_fails_the_job);
-    tcase_add_test(tcase, what_is_forbidden_for_now_is_said_and_tried_again);
-    tcase_add_test(tcase, counts_alone_wait_for_the_interval);
-    tcase_add_test(tcase, finished_job_is_deleted_by_its_time_to_live_only);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -20,7 +20,9 @@ static void expect(const char *told, size_t tasks)
     ck_assert_uint_eq(job_stage_tasks(), tasks);
 }
 
-START_TEST(child_is_the_task_of_the_spec_with_its_owner)
+TEST_GROUP("reconciler", job_stage_set_up, job_stage_tear_down);
+
+TEST(child_is_the_task_of_the_spec_with_its_owner)
 {
     job_stage_put(
         "{\"backoffLimit\":4,\"tasks\":[{\"name\":\"one\",\"file\":\"AGFzbQ\",\"env\":"
@@ -59,9 +61,8 @@ START_TEST(child_is_the_task_of_the_spec_with_its_owner)
     ck_assert_str_eq(json_text(jobs.arena, json_get(metadata, "finalizers"), NULL),
                      "[\"" FINALIZER_TASK "\"]");
 }
-END_TEST
 
-START_TEST(task_of_somebody_else_is_neither_adopted_nor_overwritten)
+TEST(task_of_somebody_else_is_neither_adopted_nor_overwritten)
 {
     job_stage_put_task("job-b", "{\"name\":\"mine\"}");
     put_job("a b", "");
@@ -72,9 +73,8 @@ START_TEST(task_of_somebody_else_is_neither_adopted_nor_overwritten)
     expect("Running 2 0 0 0; True TasksRunning", 2);
     ck_assert_ptr_nonnull(kube_controller_uid(job_stage_get(&KIND_TASK, "job-b")));
 }
-END_TEST
 
-START_TEST(referred_tasks_may_come_later_and_are_nobodys_children)
+TEST(referred_tasks_may_come_later_and_are_nobodys_children)
 {
     put_job("a", ",\"taskRefs\":[\"late\"]");
     expect("Running 2 0 0 0; True WaitingForTaskRefs", 1);
@@ -85,7 +85,6 @@ START_TEST(referred_tasks_may_come_later_and_are_nobodys_children)
     expect("Completed 2 2 0 0; False TasksCompleted", 2);
     ck_assert_ptr_null(kube_controller_uid(job_stage_get(&KIND_TASK, "late")));
 }
-END_TEST
 
 static void end_job(void)
 {
@@ -104,7 +103,7 @@ static void drop_reference(void)
 
 static void (*const LETTING_GO[])(void) = { end_job, delete_job, drop_reference };
 
-START_TEST(referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it)
+TEST_EACH(referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it, LETTING_GO)
 {
     static const struct kube_name REFERRED = { "default", "referred" };
     struct store *store = informer_store(jobs.deps.jobs);
@@ -130,27 +129,24 @@ START_TEST(referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it)
     }
     ck_assert(found);
 }
-END_TEST
 
-START_TEST(job_of_another_controller_is_left_alone)
+TEST(job_of_another_controller_is_left_alone)
 {
     put_job("a", ",\"managedBy\":\"example.com/other\"");
     job_stage_run();
     ck_assert_uint_eq(job_stage_tasks(), 0);
     ck_assert_uint_eq(jobs.steps, 0);
 }
-END_TEST
 
-START_TEST(circle_that_came_past_the_webhook_fails_the_job_once)
+TEST(circle_that_came_past_the_webhook_fails_the_job_once)
 {
     put_job("a<b b<a", "");
     expect("Failed 2 0 0 0; False InvalidSpec", 0);
     ck_assert_uint_eq(jobs.steps, 1);
     ck_assert_uint_eq(jobs.errors, 0);
 }
-END_TEST
 
-START_TEST(failure_branch_does_not_wait_for_what_will_never_be_made)
+TEST(failure_branch_does_not_wait_for_what_will_never_be_made)
 {
     put_job("a b f!a,b", ",\"parallelism\":1");
     expect("Running 3 0 0 0; True TasksRunning", 1);
@@ -160,7 +156,6 @@ START_TEST(failure_branch_does_not_wait_for_what_will_never_be_made)
     ck_assert_str_eq(json_text(jobs.arena, json_get(branch, "dependsOn"), NULL), "[\"job-a\"]");
     ck_assert_uint_eq(job_stage_tasks(), 2); /* nobody waits for the third */
 }
-END_TEST
 
 /* Its finalizer is removed, as when nothing is to be stopped any more. */
 static void delete_child(const char *name)
@@ -173,7 +168,7 @@ static void delete_child(const char *name)
     ck_assert_ptr_null(job_stage_get(&KIND_TASK, name));
 }
 
-START_TEST(failing_job_makes_again_what_a_branch_for_failures_names)
+TEST(failing_job_makes_again_what_a_branch_for_failures_names)
 {
     put_job("a b f!a,b", "");
     expect("Running 3 0 0 0; True TasksRunning", 3);
@@ -182,10 +177,9 @@ START_TEST(failing_job_makes_again_what_a_branch_for_failures_names)
     delete_child("job-a");
     expect("Running 3 0 1 0; True TaskFailed", 3);
 }
-END_TEST
 
 /* Its later runs are nobody's business any more. */
-START_TEST(first_run_of_a_recurring_task_is_what_the_job_waits_for)
+TEST(first_run_of_a_recurring_task_is_what_the_job_waits_for)
 {
     job_stage_put("{\"tasks\":[{\"name\":\"a\",\"schedule\":\"@hourly\",\"isRecurring\":true},"
                   "{\"name\":\"b\",\"dependsOn\":[\"a\"]}]}");
@@ -203,10 +197,9 @@ START_TEST(first_run_of_a_recurring_task_is_what_the_job_waits_for)
     job_stage_end_task("job-a", TASK_FAILED);
     expect("Completed 2 2 0 0; False TasksCompleted", 2);
 }
-END_TEST
 
 /* Such as a webhook that does not answer. */
-START_TEST(why_nothing_is_made_is_said_and_nothing_fails_for_it)
+TEST_TIMES(why_nothing_is_made_is_said_and_nothing_fails_for_it, 2)
 {
     jobs.fail_at = (unsigned)_i + 1; /* the Tasks are read, the first one is made */
     jobs.fault = FAULT_SERVER_ERROR;
@@ -216,9 +209,8 @@ START_TEST(why_nothing_is_made_is_said_and_nothing_fails_for_it)
     ck_assert_uint_eq(jobs.errors, 1);
     expect("Running 2 0 0 0; True TasksRunning", 2);
 }
-END_TEST
 
-START_TEST(deleted_job_makes_nothing_more)
+TEST(deleted_job_makes_nothing_more)
 {
     put_job("a b", ",\"parallelism\":1");
     expect("Running 2 0 0 0; True TasksRunning", 1);
@@ -229,7 +221,6 @@ START_TEST(deleted_job_makes_nothing_more)
     ck_assert_uint_eq(job_stage_tasks(), 1);
     ck_assert_uint_eq(jobs.steps, steps);
 }
-END_TEST
 
 /* The orders as the Tasks' reconciler sees them, and whether it was woken for them. */
 static const struct {
@@ -248,7 +239,7 @@ static const struct {
     { ",\"activeDeadlineSeconds\":60", true, 60000, TASK_ORDER_STOP },
 };
 
-START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
+TEST_EACH(tasks_find_the_order_of_their_job_and_are_woken_for_it, ORDERS)
 {
     static const struct kube_name B = { "default", "job-b" };
     struct store *store = informer_store(jobs.deps.jobs);
@@ -277,9 +268,8 @@ START_TEST(tasks_find_the_order_of_their_job_and_are_woken_for_it)
                      TASK_ORDER_NONE); /* it has ended */
     ck_assert(!PROPELLERJOB_OWNER.awaits(store, jobs.arena, &B, task));
 }
-END_TEST
 
-START_TEST(cache_keeps_names_and_dependencies_of_the_tasks_only)
+TEST(cache_keeps_names_and_dependencies_of_the_tasks_only)
 {
     put_job("a b!a", "");
     job_stage_put("{\"tasks\":[{\"name\":\"a\",\"file\":\"AGFzbQ\",\"env\":{}},{\"name\":\"b\","
@@ -290,7 +280,6 @@ START_TEST(cache_keeps_names_and_dependencies_of_the_tasks_only)
                      "[{\"name\":\"a\"},{\"name\":\"b\",\"dependsOn\":[\"a\"],\"runIf\":"
                      "\"failure\"}]");
 }
-END_TEST
 
 static const char *tasks_text(size_t count)
 {
@@ -302,7 +291,7 @@ static const char *tasks_text(size_t count)
 }
 
 /* A status for each end would be 300; the interval allows one in five seconds. */
-START_TEST(large_job_writes_its_status_rarely)
+TEST(large_job_writes_its_status_rarely)
 {
     put_job(tasks_text(300), "");
     expect("Running 300 0 0 0; True TasksRunning", 300);
@@ -322,16 +311,14 @@ START_TEST(large_job_writes_its_status_rarely)
     ck_assert_uint_eq(job_stage_requests("POST", "/tasks"), 300);
     ck_assert_uint_le(job_stage_requests("GET", "/propellerjobs/job"), 4);
 }
-END_TEST
 
-START_TEST(thousand_tasks_are_made_in_turns_and_each_once)
+TEST(thousand_tasks_are_made_in_turns_and_each_once)
 {
     put_job(tasks_text(1000), "");
     expect("Running 1000 0 0 0; True TasksRunning", 1000);
     ck_assert_uint_eq(job_stage_requests("POST", "/tasks"), 1000);
     ck_assert_uint_eq(job_stage_requests("GET", "/propellerjobs/job"), 10);
 }
-END_TEST
 
 static const int64_t STEPS_MS[] = { 86400000, -86400000 };
 
@@ -343,7 +330,7 @@ static void step_clock(int64_t ms)
     workqueue_add(jobs.queue, &name);
 }
 
-START_TEST(step_of_the_wall_clock_neither_fails_a_job_nor_deletes_it)
+TEST_TIMES(step_of_the_wall_clock_neither_fails_a_job_nor_deletes_it, 2)
 {
     put_job("a b<a", ",\"activeDeadlineSeconds\":60,\"ttlSecondsAfterFinished\":60");
     expect("Running 2 0 0 0; True TasksRunning", 2);
@@ -360,9 +347,8 @@ START_TEST(step_of_the_wall_clock_neither_fails_a_job_nor_deletes_it)
     job_stage_run();
     ck_assert_ptr_null(job_stage_get(&KIND_PROPELLERJOB, "job"));
 }
-END_TEST
 
-START_TEST(deadline_is_kept_whatever_the_wall_clock_shows)
+TEST_TIMES(deadline_is_kept_whatever_the_wall_clock_shows, 2)
 {
     put_job("a b<a", ",\"activeDeadlineSeconds\":60");
     expect("Running 2 0 0 0; True TasksRunning", 2);
@@ -372,7 +358,6 @@ START_TEST(deadline_is_kept_whatever_the_wall_clock_shows)
     job_stage_run();
     ck_assert_ptr_nonnull(strstr(job_stage_told(), "DeadlineExceeded"));
 }
-END_TEST
 
 /* Everything that the job does, with a failure of each sort at each request. */
 static void play(unsigned fail_at, enum fault fault)
@@ -408,7 +393,9 @@ static void play(unsigned fail_at, enum fault fault)
     ck_assert_ptr_null(job_stage_get(&KIND_PROPELLERJOB, "job"));
 }
 
-START_TEST(no_single_failure_changes_the_end_of_a_job)
+TEST_GROUP("torture", NULL, NULL);
+
+TEST(no_single_failure_changes_the_end_of_a_job)
 {
     play(0, FAULT_REFUSED);
     unsigned steps = jobs.steps;
@@ -422,39 +409,4 @@ START_TEST(no_single_failure_changes_the_end_of_a_job)
             job_stage_tear_down();
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("propellerjob_reconciler");
-    TCase *tcase = tcase_create("reconciler");
-    TCase *torture = tcase_create("torture");
-
-    tcase_add_checked_fixture(tcase, job_stage_set_up, job_stage_tear_down);
-    tcase_set_timeout(tcase, 60);
-    tcase_set_timeout(torture, 60);
-    tcase_add_test(tcase, child_is_the_task_of_the_spec_with_its_owner);
-    tcase_add_test(tcase, task_of_somebody_else_is_neither_adopted_nor_overwritten);
-    tcase_add_test(tcase, referred_tasks_may_come_later_and_are_nobodys_children);
-    tcase_add_loop_test(tcase, referred_task_is_awaited_and_woken_when_the_job_lets_go_of_it, 0,
-                        ARRAY_LEN(LETTING_GO));
-    tcase_add_test(tcase, job_of_another_controller_is_left_alone);
-    tcase_add_test(tcase, circle_that_came_past_the_webhook_fails_the_job_once);
-    tcase_add_test(tcase, failure_branch_does_not_wait_for_what_will_never_be_made);
-    tcase_add_test(tcase, failing_job_makes_again_what_a_branch_for_failures_names);
-    tcase_add_test(tcase, first_run_of_a_recurring_task_is_what_the_job_waits_for);
-    tcase_add_loop_test(tcase, why_nothing_is_made_is_said_and_nothing_fails_for_it, 0, 2);
-    tcase_add_test(tcase, deleted_job_makes_nothing_more);
-    tcase_add_loop_test(tcase, tasks_find_the_order_of_their_job_and_are_woken_for_it, 0,
-                        ARRAY_LEN(ORDERS));
-    tcase_add_test(tcase, cache_keeps_names_and_dependencies_of_the_tasks_only);
-    tcase_add_test(tcase, large_job_writes_its_status_rarely);
-    tcase_add_test(tcase, thousand_tasks_are_made_in_turns_and_each_once);
-    tcase_add_loop_test(tcase, step_of_the_wall_clock_neither_fails_a_job_nor_deletes_it, 0, 2);
-    tcase_add_loop_test(tcase, deadline_is_kept_whatever_the_wall_clock_shows, 0, 2);
-    tcase_add_test(torture, no_single_failure_changes_the_end_of_a_job);
-    suite_add_tcase(suite, tcase);
-    suite_add_tcase(suite, torture);
-    return suite_run(suite);
 }

@@ -17,6 +17,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("tasks", set_up, tear_down);
+
 static struct job_tasks tasks_of(const char *mode, const char *text)
 {
     struct propellerjob job = { 0 };
@@ -57,7 +59,7 @@ static const struct {
     { "", "", "" },
 };
 
-START_TEST(dependencies_hold_in_every_mode_and_a_sequence_adds_its_chain)
+TEST_EACH(dependencies_hold_in_every_mode_and_a_sequence_adds_its_chain, MODES)
 {
     const struct job_tasks configurable = tasks_of("configurable", MODES[_i].tasks);
     const struct job_tasks parallel = tasks_of("parallel", MODES[_i].tasks);
@@ -68,7 +70,6 @@ START_TEST(dependencies_hold_in_every_mode_and_a_sequence_adds_its_chain)
     ck_assert_str_eq(understood(&sequential), MODES[_i].sequential);
     ck_assert_ptr_null(sequential.problem);
 }
-END_TEST
 
 static const char *order_of(const struct job_tasks *tasks)
 {
@@ -79,7 +80,7 @@ static const char *order_of(const struct job_tasks *tasks)
     return text;
 }
 
-START_TEST(nobody_is_made_before_whom_it_waits_for)
+TEST(nobody_is_made_before_whom_it_waits_for)
 {
     const struct job_tasks backwards = tasks_of("configurable", "a<b b<c c<d d");
     const struct job_tasks diamond = tasks_of("configurable", "d<b,c b<a c<a a");
@@ -87,7 +88,6 @@ START_TEST(nobody_is_made_before_whom_it_waits_for)
     ck_assert_str_eq(order_of(&backwards), "dcba");
     ck_assert_str_eq(order_of(&diamond), "abcd");
 }
-END_TEST
 
 static const struct {
     const char *mode;
@@ -102,7 +102,7 @@ static const struct {
     { "configurable", "a<b b", NULL },
 };
 
-START_TEST(what_can_never_run_is_named)
+TEST_EACH(what_can_never_run_is_named, PROBLEMS)
 {
     const struct job_tasks tasks = tasks_of(PROBLEMS[_i].mode, PROBLEMS[_i].tasks);
 
@@ -111,9 +111,8 @@ START_TEST(what_can_never_run_is_named)
     else
         ck_assert_ptr_null(tasks.problem);
 }
-END_TEST
 
-START_TEST(each_object_is_looked_at_once)
+TEST(each_object_is_looked_at_once)
 {
     struct propellerjob job = { 0 };
     const cJSON *object =
@@ -130,28 +129,10 @@ START_TEST(each_object_is_looked_at_once)
     ck_assert_str_eq(tasks.items[3].object, "other");
     ck_assert(tasks.items[3].is_ref && !tasks.items[1].is_ref);
 }
-END_TEST
 
 /* Two jobs may claim one name, which is why the owner is looked at. */
-START_TEST(only_names_of_one_job_are_its_own)
+TEST(only_names_of_one_job_are_its_own)
 {
     ck_assert_str_ne(job_child_name(arena, "job", "a_b"), job_child_name(arena, "job", "a-b"));
     ck_assert_str_eq(job_child_name(arena, "a-b", "c"), job_child_name(arena, "a", "b-c"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("propellerjob_tasks");
-    TCase *tcase = tcase_create("tasks");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, dependencies_hold_in_every_mode_and_a_sequence_adds_its_chain, 0,
-                        ARRAY_LEN(MODES));
-    tcase_add_test(tcase, nobody_is_made_before_whom_it_waits_for);
-    tcase_add_loop_test(tcase, what_can_never_run_is_named, 0, ARRAY_LEN(PROBLEMS));
-    tcase_add_test(tcase, each_object_is_looked_at_once);
-    tcase_add_test(tcase, only_names_of_one_job_are_its_own);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

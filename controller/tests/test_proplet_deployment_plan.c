@@ -54,6 +54,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("plan", set_up, tear_down);
+
 static struct deployment_plan plan(void)
 {
     return deployment_plan(arena, &observed);
@@ -126,7 +128,7 @@ static const cJSON *read_fixture(const char *name)
 /* Of the object that a Proplet becomes, as a file beside the Proplet. */
 static const char *const GOLDEN[] = { "plain", "inline-key", "indexed", "pod-template" };
 
-START_TEST(proplet_becomes_what_the_file_says)
+TEST_EACH(proplet_becomes_what_the_file_says, GOLDEN)
 {
     const char *name = GOLDEN[_i];
 
@@ -137,9 +139,8 @@ START_TEST(proplet_becomes_what_the_file_says)
     ck_assert_msg(json_equal(object, expected), "%s becomes\n%s", name,
                   json_text(arena, object, NULL));
 }
-END_TEST
 
-START_TEST(what_the_server_filled_in_and_others_added_is_left_alone)
+TEST(what_the_server_filled_in_and_others_added_is_left_alone)
 {
     make();
     cJSON *live = arena_own(arena, json_copy(observed.live), json_free);
@@ -153,9 +154,8 @@ START_TEST(what_the_server_filled_in_and_others_added_is_left_alone)
     observed.live = live;
     ck_assert_int_eq(plan().action, DEPLOYMENT_KEEP);
 }
-END_TEST
 
-START_TEST(amounts_that_the_server_writes_otherwise_are_no_change)
+TEST(amounts_that_the_server_writes_otherwise_are_no_change)
 {
     describe("", "\"resources\":{\"cpu\":\"0.5\",\"memory\":134217728},");
     make();
@@ -165,7 +165,6 @@ START_TEST(amounts_that_the_server_writes_otherwise_are_no_change)
     observed.live = live;
     ck_assert_int_eq(plan().action, DEPLOYMENT_KEEP);
 }
-END_TEST
 
 static const struct {
     const char *k8s;
@@ -192,7 +191,7 @@ static const char *written(const struct deployment_plan *made)
     return paths;
 }
 
-START_TEST(change_of_the_proplet_writes_what_it_is_about_and_is_then_done)
+TEST_EACH(change_of_the_proplet_writes_what_it_is_about_and_is_then_done, CHANGES)
 {
     make();
     const cJSON *live = observed.live;
@@ -215,9 +214,8 @@ START_TEST(change_of_the_proplet_writes_what_it_is_about_and_is_then_done)
     ck_assert_str_eq(written(&made), CHANGES[_i].paths);
     ck_assert_ptr_null(json_get(container_of(patched(&made)), "resources"));
 }
-END_TEST
 
-START_TEST(patch_is_bound_to_the_object_that_was_read)
+TEST(patch_is_bound_to_the_object_that_was_read)
 {
     make();
     const cJSON *live = observed.live;
@@ -229,9 +227,8 @@ START_TEST(patch_is_bound_to_the_object_that_was_read)
                      "{\"op\":\"add\",\"path\":\"/metadata/resourceVersion\",\"value\":\"100\"},"
                      "{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":0}]");
 }
-END_TEST
 
-START_TEST(what_somebody_else_changed_is_put_back)
+TEST(what_somebody_else_changed_is_put_back)
 {
     make();
     observed.settled = true;
@@ -247,9 +244,8 @@ START_TEST(what_somebody_else_changed_is_put_back)
     ck_assert_str_eq(json_string(json_get(container_of(patched(&made)), "image"), ""),
                      "reg/proplet:1");
 }
-END_TEST
 
-START_TEST(object_of_somebody_else_is_left_alone)
+TEST(object_of_somebody_else_is_left_alone)
 {
     make();
     cJSON *live = arena_own(arena, json_copy(observed.live), json_free);
@@ -265,11 +261,10 @@ START_TEST(object_of_somebody_else_is_left_alone)
     json_remove(metadata, "ownerReferences");
     ck_assert_int_eq(plan().action, DEPLOYMENT_TAKEN);
 }
-END_TEST
 
 /* One of the same Proplet that another operator made: no labels of ours, another container, the key
  * as a value, durations with units, a rolling update. */
-START_TEST(object_of_another_operator_is_taken_over_without_what_it_had)
+TEST(object_of_another_operator_is_taken_over_without_what_it_had)
 {
     make();
     const cJSON *made_by_us = observed.live;
@@ -308,9 +303,8 @@ START_TEST(object_of_another_operator_is_taken_over_without_what_it_had)
     observed.live = after;
     ck_assert_int_eq(plan().action, DEPLOYMENT_KEEP);
 }
-END_TEST
 
-START_TEST(object_that_is_going_is_waited_for)
+TEST(object_that_is_going_is_waited_for)
 {
     make();
     cJSON *live = arena_own(arena, json_copy(observed.live), json_free);
@@ -321,9 +315,8 @@ START_TEST(object_that_is_going_is_waited_for)
     observed.live = live;
     ck_assert_int_eq(plan().action, DEPLOYMENT_WAIT);
 }
-END_TEST
 
-START_TEST(another_key_starts_new_pods_and_the_same_key_does_not)
+TEST(another_key_starts_new_pods_and_the_same_key_does_not)
 {
     observe(read_fixture("inline-key.proplet.json"));
     make();
@@ -334,9 +327,8 @@ START_TEST(another_key_starts_new_pods_and_the_same_key_does_not)
     ck_assert_str_eq(written(&made), "/spec/template");
     ck_assert_str_eq(deployment_key_version(patched(&made)), "8");
 }
-END_TEST
 
-START_TEST(proplet_whose_identity_is_anothers_has_no_pods)
+TEST(proplet_whose_identity_is_anothers_has_no_pods)
 {
     make();
     observed.hold = true;
@@ -344,16 +336,14 @@ START_TEST(proplet_whose_identity_is_anothers_has_no_pods)
     ck_assert_str_eq(written(&made), "/spec/replicas");
     ck_assert_int_eq(json_int(json_path(patched(&made), "spec", "replicas", NULL), -1), 0);
 }
-END_TEST
 
-START_TEST(pod_template_needs_the_flag)
+TEST(pod_template_needs_the_flag)
 {
     observe(read_fixture("pod-template.proplet.json"));
     ck_assert_int_eq(plan().action, DEPLOYMENT_TEMPLATE_REFUSED);
     observed.pod_template_allowed = true;
     ck_assert_int_eq(plan().action, DEPLOYMENT_CREATE);
 }
-END_TEST
 
 /* What an API server made of a fragment; the first that is missing. */
 static const struct {
@@ -371,17 +361,16 @@ static const struct {
     { "{\"c\":[{\"v\":1,\"u\":1}]}", "{\"c\":[{\"v\":1},{\"u\":1}]}", ".c[].v" },
 };
 
-START_TEST(what_the_api_server_left_out_of_a_template_is_named)
+TEST_EACH(what_the_api_server_left_out_of_a_template_is_named, LEFT_OUT)
 {
     const char *left_out = pod_template_left_out(arena, parsed(arena, LEFT_OUT[_i].fragment),
                                                  parsed(arena, LEFT_OUT[_i].made));
 
     ck_assert_pstr_eq(left_out, LEFT_OUT[_i].left_out);
 }
-END_TEST
 
 /* A device on a node with SEV, TDX or SGX ends at its start without one. */
-START_TEST(every_device_has_a_key_broker_and_that_of_a_template_counts)
+TEST(every_device_has_a_key_broker_and_that_of_a_template_counts)
 {
     static const char SOURCE[] = "{\"secretKeyRef\":{\"name\":\"kbs\",\"key\":\"uri\"}}";
     const struct {
@@ -404,9 +393,8 @@ START_TEST(every_device_has_a_key_broker_and_that_of_a_template_counts)
         ck_assert_str_eq(env(plan().object, "PROPLET_KBS_URI"), templates[i].uri);
     }
 }
-END_TEST
 
-START_TEST(durations_are_whole_seconds_rounded_up)
+TEST(durations_are_whole_seconds_rounded_up)
 {
     observe(parsed(arena, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"type\":\"k8s\",\"k8s\":{"
                           "\"image\":\"i\"},\"connectionConfig\":{\"clientId\":\"a$(B)\","
@@ -417,7 +405,6 @@ START_TEST(durations_are_whole_seconds_rounded_up)
     ck_assert_str_eq(env(object, "PROPLET_LIVELINESS_INTERVAL"), "10");
     ck_assert_str_eq(env(object, "PROPLET_CLIENT_ID"), "a$$(B)");
 }
-END_TEST
 
 #define STATUS(generation, updated, ready)                                                         \
     "{\"metadata\":{\"generation\":2},\"status\":{\"observedGeneration\":" #generation             \
@@ -451,7 +438,7 @@ static const struct {
     { "", STATUS(2, 1, 1) "}}", PULLING("old"), "1 0 PodsReady: 1 of 1 pods are ready" },
 };
 
-START_TEST(readiness_and_trouble_are_mirrored)
+TEST_EACH(readiness_and_trouble_are_mirrored, STATUSES)
 {
     const cJSON *pods[1] = { NULL };
     size_t len = STATUSES[_i].pod ? 1 : 0;
@@ -465,9 +452,8 @@ START_TEST(readiness_and_trouble_are_mirrored)
         arena_printf(arena, "%d %d %s: %s", told.ready, told.trouble, told.reason, told.message),
         STATUSES[_i].told);
 }
-END_TEST
 
-START_TEST(of_several_pods_in_trouble_the_first_is_told)
+TEST(of_several_pods_in_trouble_the_first_is_told)
 {
     const cJSON *pods[] = { parsed(arena, PULLING("b")), parsed(arena, PULLING("a")),
                             parsed(arena, PULLING("c")) };
@@ -476,34 +462,4 @@ START_TEST(of_several_pods_in_trouble_the_first_is_told)
     ck_assert_str_eq(
         deployment_status(arena, &proplet.spec, false, live, pods, ARRAY_LEN(pods)).message,
         "pod 'a': image 'i' cannot be pulled");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proplet_deployment_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, proplet_becomes_what_the_file_says, 0, ARRAY_LEN(GOLDEN));
-    tcase_add_test(tcase, every_device_has_a_key_broker_and_that_of_a_template_counts);
-    tcase_add_test(tcase, what_the_server_filled_in_and_others_added_is_left_alone);
-    tcase_add_test(tcase, amounts_that_the_server_writes_otherwise_are_no_change);
-    tcase_add_loop_test(tcase, change_of_the_proplet_writes_what_it_is_about_and_is_then_done, 0,
-                        ARRAY_LEN(CHANGES));
-    tcase_add_test(tcase, patch_is_bound_to_the_object_that_was_read);
-    tcase_add_test(tcase, what_somebody_else_changed_is_put_back);
-    tcase_add_test(tcase, object_of_somebody_else_is_left_alone);
-    tcase_add_test(tcase, object_of_another_operator_is_taken_over_without_what_it_had);
-    tcase_add_test(tcase, object_that_is_going_is_waited_for);
-    tcase_add_test(tcase, another_key_starts_new_pods_and_the_same_key_does_not);
-    tcase_add_test(tcase, proplet_whose_identity_is_anothers_has_no_pods);
-    tcase_add_test(tcase, pod_template_needs_the_flag);
-    tcase_add_loop_test(tcase, what_the_api_server_left_out_of_a_template_is_named, 0,
-                        ARRAY_LEN(LEFT_OUT));
-    tcase_add_test(tcase, durations_are_whole_seconds_rounded_up);
-    tcase_add_loop_test(tcase, readiness_and_trouble_are_mirrored, 0, ARRAY_LEN(STATUSES));
-    tcase_add_test(tcase, of_several_pods_in_trouble_the_first_is_told);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

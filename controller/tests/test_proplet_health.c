@@ -63,7 +63,9 @@ static const struct {
     { "\"results\":\"\",\"error\":\"trap\"", "failed" }, /* the module's error, not the device's */
 };
 
-START_TEST(health_of_a_device_is_unknown_until_a_result_comes)
+TEST_GROUP("health", outside_set_up, stage_tear_down);
+
+TEST_EACH(health_of_a_device_is_unknown_until_a_result_comes, WORDS)
 {
     ck_assert_str_eq(healthy("alpha"), "Unknown NeverAnswered");
     task_without_a_word();
@@ -78,9 +80,8 @@ START_TEST(health_of_a_device_is_unknown_until_a_result_comes)
     stage_run();
     ck_assert_str_eq(healthy("alpha"), "True Answers");
 }
-END_TEST
 
-START_TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
+TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
 {
     task_that_ends(WORDS[0].result, WORDS[0].phase);
     ck_assert_str_eq(healthy("alpha"), "True Answers");
@@ -91,9 +92,8 @@ START_TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
     ck_assert_str_eq(healthy("alpha"), "False NoResults");
     ck_assert_str_eq(healthy("beta"), "Unknown NeverAnswered");
 }
-END_TEST
 
-START_TEST(any_result_makes_it_healthy_again)
+TEST_EACH(any_result_makes_it_healthy_again, WORDS)
 {
     for (int i = 0; i < 3; i++)
         task_without_a_word();
@@ -101,9 +101,8 @@ START_TEST(any_result_makes_it_healthy_again)
     task_that_ends(WORDS[_i].result, WORDS[_i].phase);
     ck_assert_str_eq(healthy("alpha"), "True Answers");
 }
-END_TEST
 
-START_TEST(result_in_between_begins_the_count_anew)
+TEST_EACH(result_in_between_begins_the_count_anew, WORDS)
 {
     task_without_a_word();
     task_without_a_word();
@@ -112,9 +111,8 @@ START_TEST(result_in_between_begins_the_count_anew)
     task_without_a_word();
     ck_assert_str_eq(healthy("alpha"), "True Answers");
 }
-END_TEST
 
-START_TEST(next_leader_believes_it_until_a_result_comes)
+TEST(next_leader_believes_it_until_a_result_comes)
 {
     for (int i = 0; i < 3; i++)
         task_without_a_word();
@@ -128,9 +126,8 @@ START_TEST(next_leader_believes_it_until_a_result_comes)
     task_that_ends(WORDS[0].result, WORDS[0].phase);
     ck_assert_str_eq(healthy("alpha"), "True Answers");
 }
-END_TEST
 
-START_TEST(health_is_told_in_an_event_once)
+TEST(health_is_told_in_an_event_once)
 {
     struct proplet_observed observed = { .name = "alpha",
                                          .proplet.spec.type = PROPLET_EXTERNAL,
@@ -156,22 +153,4 @@ START_TEST(health_is_told_in_an_event_once)
     plan = proplet_plan(stage.arena, &observed);
     ck_assert(condition_is(plan.status.conditions, "Healthy", CONDITION_TRUE));
     ck_assert_ptr_null(plan.event);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("health of proplets");
-    TCase *tcase = tcase_create("health");
-
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_loop_test(tcase, health_of_a_device_is_unknown_until_a_result_comes, 0,
-                        ARRAY_LEN(WORDS));
-    tcase_add_test(tcase, device_is_healthy_until_three_tasks_ended_without_a_word_of_it);
-    tcase_add_loop_test(tcase, any_result_makes_it_healthy_again, 0, ARRAY_LEN(WORDS));
-    tcase_add_loop_test(tcase, result_in_between_begins_the_count_anew, 0, ARRAY_LEN(WORDS));
-    tcase_add_test(tcase, next_leader_believes_it_until_a_result_comes);
-    tcase_add_test(tcase, health_is_told_in_an_event_once);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

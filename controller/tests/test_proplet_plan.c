@@ -32,6 +32,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("life", set_up, tear_down);
+
 static void wait_ms(int64_t ms)
 {
     observed.now_ms += ms;
@@ -98,7 +100,7 @@ static void expect_silence(const struct proplet_plan *result)
                          proplet_status_encode(arena, &observed.proplet.status)));
 }
 
-START_TEST(new_proplet_waits_for_its_first_heartbeat)
+TEST(new_proplet_waits_for_its_first_heartbeat)
 {
     struct proplet_plan result = done();
 
@@ -115,9 +117,8 @@ START_TEST(new_proplet_waits_for_its_first_heartbeat)
     result = plan();
     expect_silence(&result);
 }
-END_TEST
 
-START_TEST(first_heartbeat_makes_it_running)
+TEST(first_heartbeat_makes_it_running)
 {
     done();
     heartbeat();
@@ -133,9 +134,8 @@ START_TEST(first_heartbeat_makes_it_running)
     ck_assert_str_eq(result.event->reason, "Online");
     ck_assert_int_eq(result.deadline_ms, NOW_MS + THRESHOLD_MS);
 }
-END_TEST
 
-START_TEST(heartbeats_are_refreshes_and_no_transitions)
+TEST(heartbeats_are_refreshes_and_no_transitions)
 {
     run();
     for (int i = 0; i < 20; i++) {
@@ -148,9 +148,8 @@ START_TEST(heartbeats_are_refreshes_and_no_transitions)
         ck_assert_int_eq(result.deadline_ms, observed.now_ms + THRESHOLD_MS);
     }
 }
-END_TEST
 
-START_TEST(nothing_is_written_when_nothing_was_heard)
+TEST(nothing_is_written_when_nothing_was_heard)
 {
     run();
     wait_ms(THRESHOLD_MS - 1);
@@ -158,9 +157,8 @@ START_TEST(nothing_is_written_when_nothing_was_heard)
 
     expect_silence(&result);
 }
-END_TEST
 
-START_TEST(silence_makes_it_offline_once)
+TEST(silence_makes_it_offline_once)
 {
     run();
     wait_ms(THRESHOLD_MS);
@@ -186,9 +184,8 @@ START_TEST(silence_makes_it_offline_once)
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
     ck_assert_str_eq(result.event->reason, "Online");
 }
-END_TEST
 
-START_TEST(silence_counts_from_the_subscription)
+TEST(silence_counts_from_the_subscription)
 {
     run();
     wait_ms(100 * THRESHOLD_MS);
@@ -201,9 +198,8 @@ START_TEST(silence_counts_from_the_subscription)
     result = plan();
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
 }
-END_TEST
 
-START_TEST(outage_of_the_broker_turns_nobody_offline)
+TEST(outage_of_the_broker_turns_nobody_offline)
 {
     run();
     observed.channel.since_ms = 0;
@@ -214,9 +210,8 @@ START_TEST(outage_of_the_broker_turns_nobody_offline)
     ck_assert(!result.device.silent);
     ck_assert_int_eq(result.deadline_ms, 0);
 }
-END_TEST
 
-START_TEST(restart_of_the_controller_leaves_the_phase_as_it_was)
+TEST_TIMES(restart_of_the_controller_leaves_the_phase_as_it_was, 2)
 {
     static const enum proplet_phase PHASES[] = { PROPLET_RUNNING, PROPLET_OFFLINE };
 
@@ -241,9 +236,8 @@ START_TEST(restart_of_the_controller_leaves_the_phase_as_it_was)
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert_int_eq(result.transition, PHASES[_i] == PROPLET_RUNNING);
 }
-END_TEST
 
-START_TEST(last_will_makes_it_offline_at_once)
+TEST(last_will_makes_it_offline_at_once)
 {
     run();
     observed.device.alive = false;
@@ -262,7 +256,6 @@ START_TEST(last_will_makes_it_offline_at_once)
     result = plan();
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
 }
-END_TEST
 
 static void claim(void)
 {
@@ -305,7 +298,9 @@ static const struct {
       "Offline" },
 };
 
-START_TEST(obstacle_is_said_whatever_the_device_says)
+TEST_GROUP("obstacles and values", set_up, tear_down);
+
+TEST_EACH(obstacle_is_said_whatever_the_device_says, OBSTACLES)
 {
     OBSTACLES[_i].set_up();
     heartbeat();
@@ -319,9 +314,8 @@ START_TEST(obstacle_is_said_whatever_the_device_says)
     result = plan();
     expect_silence(&result);
 }
-END_TEST
 
-START_TEST(obstacle_that_is_gone_is_told_before_the_device_is_heard)
+TEST_EACH(obstacle_that_is_gone_is_told_before_the_device_is_heard, OBSTACLES)
 {
     struct proplet_observed before = observed;
     OBSTACLES[_i].set_up();
@@ -341,9 +335,8 @@ START_TEST(obstacle_that_is_gone_is_told_before_the_device_is_heard)
     result = plan();
     expect_silence(&result);
 }
-END_TEST
 
-START_TEST(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone)
+TEST_EACH(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone, OBSTACLES)
 {
     run();
     struct proplet_observed before = observed;
@@ -363,9 +356,8 @@ START_TEST(obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone)
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
     ck_assert_str_eq(result.event->reason, "Online");
 }
-END_TEST
 
-START_TEST(changed_spec_is_acknowledged_at_once)
+TEST(changed_spec_is_acknowledged_at_once)
 {
     run();
     observed.generation = 2;
@@ -377,9 +369,8 @@ START_TEST(changed_spec_is_acknowledged_at_once)
     result = plan();
     expect_silence(&result);
 }
-END_TEST
 
-START_TEST(changed_spec_is_acknowledged_before_anything_is_heard)
+TEST(changed_spec_is_acknowledged_before_anything_is_heard)
 {
     run();
     restart();
@@ -390,9 +381,8 @@ START_TEST(changed_spec_is_acknowledged_before_anything_is_heard)
     ck_assert_int_eq(result.status.observed_generation, 2);
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
 }
-END_TEST
 
-START_TEST(another_reason_is_written_at_once)
+TEST(another_reason_is_written_at_once)
 {
     done();
     share();
@@ -401,9 +391,8 @@ START_TEST(another_reason_is_written_at_once)
     ck_assert(result.transition);
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
 }
-END_TEST
 
-START_TEST(counts_and_metadata_are_refreshes)
+TEST_TIMES(counts_and_metadata_are_refreshes, 3)
 {
     run();
     if (_i == 0)
@@ -424,9 +413,8 @@ START_TEST(counts_and_metadata_are_refreshes)
     result = plan();
     expect_silence(&result);
 }
-END_TEST
 
-START_TEST(history_is_written_as_times_oldest_first)
+TEST(history_is_written_as_times_oldest_first)
 {
     heartbeat();
     observed.device.history_us[0] = NOW_US - 10000000;
@@ -438,9 +426,8 @@ START_TEST(history_is_written_as_times_oldest_first)
     ck_assert_str_eq(result.status.alive_history.items[0], "2026-11-21T09:59:50Z");
     ck_assert_str_eq(result.status.alive_history.items[1], "2026-11-21T10:00:00Z");
 }
-END_TEST
 
-START_TEST(what_an_earlier_leader_saw_stays_until_something_is_heard)
+TEST(what_an_earlier_leader_saw_stays_until_something_is_heard)
 {
     run();
     observed.device.metadata = "{\"os\":\"linux\"}";
@@ -452,11 +439,10 @@ START_TEST(what_an_earlier_leader_saw_stays_until_something_is_heard)
     ck_assert_uint_eq(result.status.alive_history.len, 1);
     ck_assert_str_eq(json_text(arena, result.status.metadata, NULL), "{\"os\":\"linux\"}");
 }
-END_TEST
 
 /* A message that names a time or a count would make every pass differ, and every write wake the
  * next pass. */
-START_TEST(messages_are_the_same_at_every_time)
+TEST_TIMES(messages_are_the_same_at_every_time, 5)
 {
     static void (*const STATES[])(void) = { heartbeat, claim, share, refuse, configure_no_mqtt };
     const struct proplet_status untouched = { 0 };
@@ -473,40 +459,4 @@ START_TEST(messages_are_the_same_at_every_time)
     ck_assert_str_eq(condition(&early, "Ready"), condition(&late, "Ready"));
     ck_assert_str_eq(condition(&early, "Connected"), condition(&late, "Connected"));
     ck_assert_ptr_eq(early.event, late.event);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proplet_plan");
-    TCase *tcase = tcase_create("life");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, new_proplet_waits_for_its_first_heartbeat);
-    tcase_add_test(tcase, first_heartbeat_makes_it_running);
-    tcase_add_test(tcase, heartbeats_are_refreshes_and_no_transitions);
-    tcase_add_test(tcase, nothing_is_written_when_nothing_was_heard);
-    tcase_add_test(tcase, silence_makes_it_offline_once);
-    tcase_add_test(tcase, silence_counts_from_the_subscription);
-    tcase_add_test(tcase, outage_of_the_broker_turns_nobody_offline);
-    tcase_add_loop_test(tcase, restart_of_the_controller_leaves_the_phase_as_it_was, 0, 2);
-    tcase_add_test(tcase, last_will_makes_it_offline_at_once);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("obstacles and values");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, obstacle_is_said_whatever_the_device_says, 0, ARRAY_LEN(OBSTACLES));
-    tcase_add_loop_test(tcase, obstacle_that_is_gone_is_told_before_the_device_is_heard, 0,
-                        ARRAY_LEN(OBSTACLES));
-    tcase_add_loop_test(tcase, obstacle_of_a_running_proplet_makes_it_offline_until_it_is_gone, 0,
-                        ARRAY_LEN(OBSTACLES));
-    tcase_add_test(tcase, changed_spec_is_acknowledged_at_once);
-    tcase_add_test(tcase, changed_spec_is_acknowledged_before_anything_is_heard);
-    tcase_add_test(tcase, another_reason_is_written_at_once);
-    tcase_add_loop_test(tcase, counts_and_metadata_are_refreshes, 0, 3);
-    tcase_add_test(tcase, history_is_written_as_times_oldest_first);
-    tcase_add_test(tcase, what_an_earlier_leader_saw_stays_until_something_is_heard);
-    tcase_add_loop_test(tcase, messages_are_the_same_at_every_time, 0, 5);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -41,6 +41,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("plan", set_up, tear_down);
+
 static struct proplet_plan done(void)
 {
     struct proplet_plan plan = proplet_plan(arena, &observed);
@@ -95,7 +97,7 @@ static void expect(enum proplet_phase phase, const char *ready, const char *conn
     ck_assert_ptr_null(plan.event);
 }
 
-START_TEST(pods_decide_on_ready_and_the_device_on_connected)
+TEST(pods_decide_on_ready_and_the_device_on_connected)
 {
     expect(PROPLET_INITIALIZING, "False PodsNotReady", "False NoHeartbeat");
     get_ready();
@@ -110,9 +112,8 @@ START_TEST(pods_decide_on_ready_and_the_device_on_connected)
     heartbeat();
     expect(PROPLET_RUNNING, "True PodsReady", "True Heartbeat");
 }
-END_TEST
 
-START_TEST(first_heartbeat_of_a_life_is_told_once)
+TEST(first_heartbeat_of_a_life_is_told_once)
 {
     get_ready();
     ck_assert(!done().device.heard);
@@ -124,9 +125,8 @@ START_TEST(first_heartbeat_of_a_life_is_told_once)
     heartbeat();
     ck_assert(done().device.heard);
 }
-END_TEST
 
-START_TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
+TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
 {
     get_ready();
     heartbeat();
@@ -138,9 +138,8 @@ START_TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
     ck_assert(!plan.device.heard);
     ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
 }
-END_TEST
 
-START_TEST(field_that_the_api_server_left_out_is_said_until_the_pods_are_written_again)
+TEST(field_that_the_api_server_left_out_is_said_until_the_pods_are_written_again)
 {
     pods.left_out = ".spec.tolerationz";
     struct proplet_plan plan = done();
@@ -156,9 +155,8 @@ START_TEST(field_that_the_api_server_left_out_is_said_until_the_pods_are_written
     plan = done();
     ck_assert(!plan.transition);
 }
-END_TEST
 
-START_TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
+TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
 {
     done();
     lose_pods();
@@ -173,7 +171,6 @@ START_TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
     ck_assert_str_eq(plan.event->reason, "Offline");
     ck_assert_int_eq(plan.status.offline_since_us, NOW_US);
 }
-END_TEST
 
 static void no_mqtt(void)
 {
@@ -211,23 +208,21 @@ static const struct {
     { will, "False LastWill" },
 };
 
-START_TEST(what_keeps_messages_away_keeps_no_jobs_away)
+TEST_EACH(what_keeps_messages_away_keeps_no_jobs_away, OBSTACLES)
 {
     get_ready();
     heartbeat();
     OBSTACLES[_i].set_up();
     expect(PROPLET_RUNNING, "True PodsReady", OBSTACLES[_i].connected);
 }
-END_TEST
 
-START_TEST(identity_of_an_older_proplet_is_no_worker)
+TEST(identity_of_an_older_proplet_is_no_worker)
 {
     get_ready();
     heartbeat();
     observed.claimed_by = "default/beta";
     expect(PROPLET_INITIALIZING, "False DuplicateClientId", "False DuplicateClientId");
 }
-END_TEST
 
 /* ---- a device in each pod ---- */
 
@@ -262,7 +257,7 @@ static const char *devices_of(const struct proplet_plan *plan)
     return text;
 }
 
-START_TEST(one_pod_that_is_heard_connects_the_proplet)
+TEST(one_pod_that_is_heard_connects_the_proplet)
 {
     index_ids();
     struct proplet_plan plan = done();
@@ -282,9 +277,8 @@ START_TEST(one_pod_that_is_heard_connects_the_proplet)
     const cJSON *connected = condition_get(plan.status.conditions, "Connected");
     ck_assert_str_eq(json_string(json_get(connected, "message"), ""), "2 of 2 pods are heard");
 }
-END_TEST
 
-START_TEST(silence_of_one_pod_is_its_own)
+TEST(silence_of_one_pod_is_its_own)
 {
     index_ids();
     heartbeat_of(0);
@@ -308,9 +302,8 @@ START_TEST(silence_of_one_pod_is_its_own)
     ck_assert(!plan.transition);
     ck_assert_int_eq(proplet_device_find(&plan.status, "alpha-1")->offline_since_us, since_us);
 }
-END_TEST
 
-START_TEST(one_pod_that_comes_as_another_goes_is_told)
+TEST(one_pod_that_comes_as_another_goes_is_told)
 {
     index_ids();
     heartbeat_of(0);
@@ -322,9 +315,8 @@ START_TEST(one_pod_that_comes_as_another_goes_is_told)
     ck_assert(plan.transition);
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
 }
-END_TEST
 
-START_TEST(client_ids_are_told_anew_when_pods_get_their_own)
+TEST(client_ids_are_told_anew_when_pods_get_their_own)
 {
     done();
     index_ids();
@@ -334,9 +326,8 @@ START_TEST(client_ids_are_told_anew_when_pods_get_their_own)
     ck_assert(plan.transition);
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline");
 }
-END_TEST
 
-START_TEST(another_leader_leaves_each_pod_as_it_was_until_it_has_heard)
+TEST(another_leader_leaves_each_pod_as_it_was_until_it_has_heard)
 {
     index_ids();
     heartbeat_of(1);
@@ -348,9 +339,8 @@ START_TEST(another_leader_leaves_each_pod_as_it_was_until_it_has_heard)
     ck_assert(!plan.pod_devices[1].heard);
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
 }
-END_TEST
 
-START_TEST(scaled_to_zero_no_device_is_left)
+TEST(scaled_to_zero_no_device_is_left)
 {
     index_ids();
     heartbeat_of(0);
@@ -362,9 +352,8 @@ START_TEST(scaled_to_zero_no_device_is_left)
     ck_assert_str_eq(devices_of(&plan), "");
     ck_assert_str_eq(condition(&plan, "Connected"), "False NoHeartbeat");
 }
-END_TEST
 
-START_TEST(first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health)
+TEST(first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health)
 {
     index_ids();
     devices[0].metadata = "{\"hostname\":\"zero\"}";
@@ -382,31 +371,4 @@ START_TEST(first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health
     devices[1].unanswered = FLEET_MAX_UNANSWERED;
     plan = done();
     ck_assert_str_eq(condition(&plan, "Healthy"), "False NoResults");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proplet_plan_k8s");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, pods_decide_on_ready_and_the_device_on_connected);
-    tcase_add_test(tcase, first_heartbeat_of_a_life_is_told_once);
-    tcase_add_test(tcase, another_leader_leaves_the_connection_as_it_was_until_it_has_heard);
-    tcase_add_test(tcase,
-                   field_that_the_api_server_left_out_is_said_until_the_pods_are_written_again);
-    tcase_add_test(tcase, trouble_of_pods_is_a_condition_and_readiness_an_event);
-    tcase_add_loop_test(tcase, what_keeps_messages_away_keeps_no_jobs_away, 0,
-                        ARRAY_LEN(OBSTACLES));
-    tcase_add_test(tcase, identity_of_an_older_proplet_is_no_worker);
-    tcase_add_test(tcase, one_pod_that_is_heard_connects_the_proplet);
-    tcase_add_test(tcase, silence_of_one_pod_is_its_own);
-    tcase_add_test(tcase, one_pod_that_comes_as_another_goes_is_told);
-    tcase_add_test(tcase, client_ids_are_told_anew_when_pods_get_their_own);
-    tcase_add_test(tcase, another_leader_leaves_each_pod_as_it_was_until_it_has_heard);
-    tcase_add_test(tcase, scaled_to_zero_no_device_is_left);
-    tcase_add_test(tcase, first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

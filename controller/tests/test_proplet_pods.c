@@ -43,13 +43,15 @@ static void set_up(void)
     stage_run();
 }
 
+TEST_GROUP("pods", set_up, stage_tear_down);
+
 static void run_and_expect(const char *told)
 {
     stage_run();
     ck_assert_str_eq(pods_told(), told);
 }
 
-START_TEST(readiness_of_the_pods_is_that_of_the_proplet)
+TEST(readiness_of_the_pods_is_that_of_the_proplet)
 {
     ck_assert_str_eq(pods_image(), "i:1");
     ck_assert_int_eq(pods_replicas(), 1);
@@ -66,10 +68,9 @@ START_TEST(readiness_of_the_pods_is_that_of_the_proplet)
     pods_report(false);
     run_and_expect("Offline False PodsNotReady");
 }
-END_TEST
 
 /* Another Proplet may have had the name before. */
-START_TEST(each_line_of_the_log_has_the_uid_of_its_proplet)
+TEST(each_line_of_the_log_has_the_uid_of_its_proplet)
 {
     const char *uid = json_string(
         json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "no uid");
@@ -91,7 +92,6 @@ START_TEST(each_line_of_the_log_has_the_uid_of_its_proplet)
         ck_assert_msg(strstr(line, uid) != NULL, "%s", line);
     }
 }
-END_TEST
 
 #define ON_ALPHA                                                                                   \
     "{\"name\":\"t\",\"file\":\"AGFzbQEAAAA=\",\"propletSelector\":{\"propletId\":\"alpha\"}%s}"
@@ -102,7 +102,7 @@ static void put_task(const char *more)
     stage_run();
 }
 
-START_TEST(task_over_mqtt_waits_for_the_pod_and_for_its_device)
+TEST(task_over_mqtt_waits_for_the_pod_and_for_its_device)
 {
     put_task(""); /* the device is heard, the pod is not ready */
     ck_assert_str_eq(stage_task_string("reason"), "PropletOffline");
@@ -112,9 +112,8 @@ START_TEST(task_over_mqtt_waits_for_the_pod_and_for_its_device)
     ck_assert_str_eq(stage_task_string("phase"), "running");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(start_waits_while_the_pod_is_gone)
+TEST(start_waits_while_the_pod_is_gone)
 {
     pods_report(true);
     stage_run();
@@ -129,9 +128,8 @@ START_TEST(start_waits_while_the_pod_is_gone)
     ck_assert_str_eq(stage_task_string("reason"), "PropletOffline");
     ck_assert_uint_eq(outside.starts, 0);
 }
-END_TEST
 
-START_TEST(ready_pod_that_is_not_heard_loses_its_task)
+TEST(ready_pod_that_is_not_heard_loses_its_task)
 {
     pods_report(true);
     stage_run();
@@ -145,9 +143,8 @@ START_TEST(ready_pod_that_is_not_heard_loses_its_task)
     ck_assert_str_eq(stage_task_string("phase"), "failed");
     ck_assert_str_eq(stage_task_string("reason"), "PropletLost");
 }
-END_TEST
 
-START_TEST(nothing_is_written_when_nothing_changed)
+TEST(nothing_is_written_when_nothing_changed)
 {
     pods_report(true);
     stage_run();
@@ -160,18 +157,16 @@ START_TEST(nothing_is_written_when_nothing_changed)
     ck_assert_uint_eq(stage_requests("POST", "/deployments"), 1);
     ck_assert_uint_eq(stage_requests("PATCH", "/deployments/"), 0);
 }
-END_TEST
 
-START_TEST(change_of_the_proplet_is_rolled_out)
+TEST(change_of_the_proplet_is_rolled_out)
 {
     pods_put_proplet(IMAGE("i:2"), PODS_KEY_REF);
     stage_run();
     ck_assert_str_eq(pods_image(), "i:2");
     ck_assert_uint_eq(stage_requests("PATCH", "/deployments/"), 1);
 }
-END_TEST
 
-START_TEST(scaled_to_zero_it_is_offline_and_comes_back)
+TEST(scaled_to_zero_it_is_offline_and_comes_back)
 {
     pods_report(true);
     stage_run();
@@ -184,9 +179,8 @@ START_TEST(scaled_to_zero_it_is_offline_and_comes_back)
     pods_report(true);
     run_and_expect("Running True PodsReady");
 }
-END_TEST
 
-START_TEST(key_is_in_its_secret_and_nowhere_else)
+TEST(key_is_in_its_secret_and_nowhere_else)
 {
     pods_put_proplet(IMAGE("i:1"), PODS_KEY("open sesame"));
     stage_run();
@@ -198,9 +192,8 @@ START_TEST(key_is_in_its_secret_and_nowhere_else)
     ck_assert_ptr_null(strstr(json_text(stage.arena, pods_deployment(), NULL), "sesame"));
     ck_assert_uint_eq(stage_requests("GET", "/secrets"), 0);
 }
-END_TEST
 
-START_TEST(new_key_starts_new_pods_and_another_change_does_not)
+TEST(new_key_starts_new_pods_and_another_change_does_not)
 {
     pods_put_proplet(IMAGE("i:1"), PODS_KEY("one"));
     stage_run();
@@ -217,9 +210,8 @@ START_TEST(new_key_starts_new_pods_and_another_change_does_not)
     ck_assert_str_eq(json_text(stage.arena, json_get(pods_secret(), "data"), NULL),
                      "{\"clientKey\":\"dHdv\"}");
 }
-END_TEST
 
-START_TEST(secret_that_was_deleted_is_made_again_when_a_pod_lacks_it)
+TEST(secret_that_was_deleted_is_made_again_when_a_pod_lacks_it)
 {
     pods_put_proplet(IMAGE("i:1"), PODS_KEY("one"));
     stage_run();
@@ -228,7 +220,6 @@ START_TEST(secret_that_was_deleted_is_made_again_when_a_pod_lacks_it)
     stage_run();
     ck_assert_ptr_nonnull(pods_secret());
 }
-END_TEST
 
 /* Its device is not heard any more, and that is told: nothing of it wakes the Proplet. */
 static void fall_silent(void)
@@ -240,7 +231,7 @@ static void fall_silent(void)
     }
 }
 
-START_TEST(secret_of_somebody_else_is_not_touched)
+TEST(secret_of_somebody_else_is_not_touched)
 {
     fake_api_put(stage.api, &KIND_SECRET,
                  parsed(stage.arena,
@@ -260,7 +251,6 @@ START_TEST(secret_of_somebody_else_is_not_touched)
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_int_eq(pods_replicas(), 1);
 }
-END_TEST
 
 static void put_deployment(const char *labels, const char *owner)
 {
@@ -277,7 +267,7 @@ static void put_deployment(const char *labels, const char *owner)
                                      labels, owner)));
 }
 
-START_TEST(deployment_of_somebody_else_is_left_alone_and_said)
+TEST(deployment_of_somebody_else_is_left_alone_and_said)
 {
     stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
     put_deployment("\"x\":\"y\"", "somebody");
@@ -297,9 +287,8 @@ START_TEST(deployment_of_somebody_else_is_left_alone_and_said)
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_str_eq(pods_image(), "i:2");
 }
-END_TEST
 
-START_TEST(deployment_of_somebody_else_stays_beside_a_stateful_set)
+TEST(deployment_of_somebody_else_stays_beside_a_stateful_set)
 {
     stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
     put_deployment("\"" LABEL_MANAGED_BY "\":\"" LABEL_MANAGED_BY_VALUE "\"", "somebody");
@@ -309,9 +298,8 @@ START_TEST(deployment_of_somebody_else_stays_beside_a_stateful_set)
     ck_assert_str_eq(pods_image(), "theirs");
     ck_assert_uint_eq(stage_requests("DELETE", ""), 0);
 }
-END_TEST
 
-START_TEST(deployment_of_another_operator_for_this_proplet_is_taken_over)
+TEST(deployment_of_another_operator_for_this_proplet_is_taken_over)
 {
     const char *uid =
         json_string(json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "");
@@ -326,9 +314,8 @@ START_TEST(deployment_of_another_operator_for_this_proplet_is_taken_over)
     ck_assert_str_eq(json_string(json_path(pods_deployment(), "metadata", "labels", "x", NULL), ""),
                      "y");
 }
-END_TEST
 
-START_TEST(deployment_that_somebody_deletes_or_changes_is_put_back)
+TEST(deployment_that_somebody_deletes_or_changes_is_put_back)
 {
     stage_delete(&KIND_DEPLOYMENT, "alpha-proplet");
     stage_run();
@@ -343,7 +330,6 @@ START_TEST(deployment_that_somebody_deletes_or_changes_is_put_back)
     stage_run();
     ck_assert_int_eq(pods_replicas(), 1);
 }
-END_TEST
 
 static const struct {
     int status;
@@ -357,7 +343,7 @@ static const struct {
       "Initializing False WebhookUnavailable" },
 };
 
-START_TEST(refusal_of_the_api_server_is_said_and_not_repeated_at_once)
+TEST_EACH(refusal_of_the_api_server_is_said_and_not_repeated_at_once, REFUSALS)
 {
     refuse_with = REFUSALS[_i].status;
     refusal = REFUSALS[_i].message;
@@ -373,7 +359,6 @@ START_TEST(refusal_of_the_api_server_is_said_and_not_repeated_at_once)
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_str_eq(pods_image(), "i:2");
 }
-END_TEST
 
 static bool is_connected(void)
 {
@@ -394,7 +379,7 @@ static const struct {
     { 504, "took too long" },
 };
 
-START_TEST(silence_of_a_device_is_told_also_while_its_pods_cannot_be_changed)
+TEST_EACH(silence_of_a_device_is_told_also_while_its_pods_cannot_be_changed, OUTAGES)
 {
     pods_report(true);
     stage_run();
@@ -417,9 +402,8 @@ START_TEST(silence_of_a_device_is_told_also_while_its_pods_cannot_be_changed)
     stage_run();
     ck_assert_str_eq(pods_image(), "i:2");
 }
-END_TEST
 
-START_TEST(key_that_could_not_be_written_is_written_later)
+TEST_EACH(key_that_could_not_be_written_is_written_later, OUTAGES)
 {
     pods_put_proplet(IMAGE("i:1"), PODS_KEY("first"));
     stage_run();
@@ -436,18 +420,16 @@ START_TEST(key_that_could_not_be_written_is_written_later)
     ck_assert_str_eq(json_string(json_path(pods_secret(), "data", "clientKey", NULL), ""),
                      "c2Vjb25k");
 }
-END_TEST
 
-START_TEST(trouble_of_a_pod_is_said_and_goes)
+TEST(trouble_of_a_pod_is_said_and_goes)
 {
     pods_waiting("ErrImagePull");
     run_and_expect("Initializing False ImagePullBackOff");
     pods_waiting("ContainerCreating");
     run_and_expect("Initializing False PodsNotReady");
 }
-END_TEST
 
-START_TEST(second_proplet_of_an_identity_has_no_pods)
+TEST(second_proplet_of_an_identity_has_no_pods)
 {
     stage_put_proplet("beta", "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\"},\"connectionConfig\":{"
                               "\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\",\"channelId\":"
@@ -457,9 +439,8 @@ START_TEST(second_proplet_of_an_identity_has_no_pods)
     ck_assert_int_eq(json_int(json_path(second, "spec", "replicas", NULL), -1), 0);
     ck_assert_int_eq(pods_replicas(), 1);
 }
-END_TEST
 
-START_TEST(pods_with_identities_of_their_own_are_a_stateful_set)
+TEST(pods_with_identities_of_their_own_are_a_stateful_set)
 {
     pods_put_proplet(IMAGE("i:1") "\"replicas\":3,\"indexedClientIds\":true,", PODS_KEY_REF);
     stage_run();
@@ -472,40 +453,4 @@ START_TEST(pods_with_identities_of_their_own_are_a_stateful_set)
     stage_run();
     ck_assert_ptr_null(stage_get(&KIND_STATEFULSET, "alpha-proplet"));
     ck_assert_int_eq(pods_replicas(), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proplet_pods");
-    TCase *tcase = tcase_create("pods");
-
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, each_line_of_the_log_has_the_uid_of_its_proplet);
-    tcase_add_test(tcase, task_over_mqtt_waits_for_the_pod_and_for_its_device);
-    tcase_add_test(tcase, start_waits_while_the_pod_is_gone);
-    tcase_add_test(tcase, ready_pod_that_is_not_heard_loses_its_task);
-    tcase_add_test(tcase, readiness_of_the_pods_is_that_of_the_proplet);
-    tcase_add_test(tcase, nothing_is_written_when_nothing_changed);
-    tcase_add_test(tcase, change_of_the_proplet_is_rolled_out);
-    tcase_add_test(tcase, scaled_to_zero_it_is_offline_and_comes_back);
-    tcase_add_test(tcase, key_is_in_its_secret_and_nowhere_else);
-    tcase_add_test(tcase, new_key_starts_new_pods_and_another_change_does_not);
-    tcase_add_test(tcase, secret_that_was_deleted_is_made_again_when_a_pod_lacks_it);
-    tcase_add_test(tcase, secret_of_somebody_else_is_not_touched);
-    tcase_add_test(tcase, deployment_of_somebody_else_is_left_alone_and_said);
-    tcase_add_test(tcase, deployment_of_somebody_else_stays_beside_a_stateful_set);
-    tcase_add_test(tcase, deployment_of_another_operator_for_this_proplet_is_taken_over);
-    tcase_add_test(tcase, deployment_that_somebody_deletes_or_changes_is_put_back);
-    tcase_add_loop_test(tcase, refusal_of_the_api_server_is_said_and_not_repeated_at_once, 0,
-                        ARRAY_LEN(REFUSALS));
-    tcase_add_loop_test(tcase, silence_of_a_device_is_told_also_while_its_pods_cannot_be_changed, 0,
-                        ARRAY_LEN(OUTAGES));
-    tcase_add_loop_test(tcase, key_that_could_not_be_written_is_written_later, 0,
-                        ARRAY_LEN(OUTAGES));
-    tcase_add_test(tcase, trouble_of_a_pod_is_said_and_goes);
-    tcase_add_test(tcase, second_proplet_of_an_identity_has_no_pods);
-    tcase_add_test(tcase, pods_with_identities_of_their_own_are_a_stateful_set);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -28,6 +28,8 @@ static void set_up(void)
                              i, i, i + 10));
 }
 
+TEST_GROUP("quarantine", set_up, rig_tear_down);
+
 static void publish_result(int number)
 {
     probe_publish(
@@ -65,7 +67,7 @@ static void hold_up(const struct mailbox_limits *limits)
     poll_until(mailbox_wait_empty(rig.options.mailbox, 0));
 }
 
-START_TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process)
+TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process)
 {
     hold_up(&LARGE);
     rig_end();
@@ -92,10 +94,9 @@ START_TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_pr
     ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
     rig_end();
 }
-END_TEST
 
 /* It fails its Task, and says that the device has ended. */
-START_TEST(result_of_which_nothing_can_be_stored_comes_to_the_next_process)
+TEST(result_of_which_nothing_can_be_stored_comes_to_the_next_process)
 {
     struct mail *mail;
 
@@ -111,9 +112,8 @@ START_TEST(result_of_which_nothing_can_be_stored_comes_to_the_next_process)
     ck_assert_str_eq(mail->source, "d/c");
     rig_end();
 }
-END_TEST
 
-START_TEST(results_that_memory_does_not_hold_are_brought_back_from_the_broker)
+TEST(results_that_memory_does_not_hold_are_brought_back_from_the_broker)
 {
     size_t written = 0;
 
@@ -131,10 +131,9 @@ START_TEST(results_that_memory_does_not_hold_are_brought_back_from_the_broker)
     }
     rig_end();
 }
-END_TEST
 
 /* Its Task cannot be written, and its device sends one result only. */
-START_TEST(results_beyond_the_limit_of_a_task_are_refused_and_delay_no_other)
+TEST(results_beyond_the_limit_of_a_task_are_refused_and_delay_no_other)
 {
     begin(&LARGE);
     for (size_t i = 0; i < 4 * LARGE.key_messages; i++)
@@ -148,9 +147,8 @@ START_TEST(results_beyond_the_limit_of_a_task_are_refused_and_delay_no_other)
     ck_assert_uint_lt(kept, 2 * LARGE.key_messages); /* a recall is not exact */
     rig_end();
 }
-END_TEST
 
-START_TEST(copy_for_a_task_that_is_gone_is_removed)
+TEST(copy_for_a_task_that_is_gone_is_removed)
 {
     const struct kube_name gone = { .ns = "ns", .name = "task-0" };
 
@@ -165,7 +163,6 @@ START_TEST(copy_for_a_task_that_is_gone_is_removed)
     ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
     rig_end();
 }
-END_TEST
 
 static atomic_bool hears;
 static atomic_int asked, recalls;
@@ -186,8 +183,10 @@ static bool refuse_remove(void *ctx, const char *topic)
     return false;
 }
 
+TEST_GROUP("alone", NULL, NULL);
+
 /* real time: the pause between two tries is what is tested. */
-START_TEST(copy_that_cannot_be_removed_is_tried_again_after_a_pause)
+TEST(copy_that_cannot_be_removed_is_tried_again_after_a_pause)
 {
     struct mailbox *mailbox = mailbox_create(&LARGE);
     const struct quarantine_options options = { .mailbox = mailbox,
@@ -206,7 +205,6 @@ START_TEST(copy_that_cannot_be_removed_is_tried_again_after_a_pause)
     quarantine_destroy(quarantine);
     mailbox_destroy(mailbox);
 }
-END_TEST
 
 static void count_recall(void *ctx UNUSED)
 {
@@ -214,7 +212,7 @@ static void count_recall(void *ctx UNUSED)
 }
 
 /* Else what the broker has not sent yet would count as gone from it. */
-START_TEST(copies_are_not_recalled_while_the_last_recall_is_not_granted)
+TEST(copies_are_not_recalled_while_the_last_recall_is_not_granted)
 {
     const struct mailbox_limits one = { 1, 1, 1 << 10 };
     const struct mail copy = { .kind = MAIL_RESULT, .source = "d/c", .body = "" };
@@ -241,26 +239,4 @@ START_TEST(copies_are_not_recalled_while_the_last_recall_is_not_granted)
     quarantine_stop(quarantine);
     quarantine_destroy(quarantine);
     mailbox_destroy(mailbox);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("quarantine");
-    TCase *alone = tcase_create("alone");
-    TCase *tcase = tcase_create("quarantine");
-
-    tcase_add_checked_fixture(tcase, set_up, rig_tear_down);
-    tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase,
-                   results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process);
-    tcase_add_test(tcase, result_of_which_nothing_can_be_stored_comes_to_the_next_process);
-    tcase_add_test(tcase, results_that_memory_does_not_hold_are_brought_back_from_the_broker);
-    tcase_add_test(tcase, results_beyond_the_limit_of_a_task_are_refused_and_delay_no_other);
-    tcase_add_test(tcase, copy_for_a_task_that_is_gone_is_removed);
-    tcase_add_test(alone, copy_that_cannot_be_removed_is_tried_again_after_a_pause);
-    tcase_add_test(alone, copies_are_not_recalled_while_the_last_recall_is_not_granted);
-    suite_add_tcase(suite, tcase);
-    suite_add_tcase(suite, alone);
-    return suite_run(suite);
 }

@@ -76,6 +76,8 @@ static void set_up(void)
     log_debug(BEGIN, NULL);
 }
 
+TEST_GROUP("planted", set_up, stage_tear_down);
+
 static int on_event(void *ctx, const cJSON *event, struct error *err UNUSED)
 {
     size_t *count = ctx;
@@ -115,7 +117,7 @@ static void run_task(const char *more)
     stage_run();
 }
 
-START_TEST(error_of_a_device)
+TEST(error_of_a_device)
 {
     run_task("");
     outside_answer("\"results\":\"\",\"error\":\"" MARKER "\"");
@@ -123,27 +125,24 @@ START_TEST(error_of_a_device)
     ck_assert_str_eq(stage_task_string("phase"), "failed");
     expect_status_alone(&KIND_TASK, "one");
 }
-END_TEST
 
-START_TEST(error_of_a_device_that_is_tried_again)
+TEST(error_of_a_device_that_is_tried_again)
 {
     run_task(",\"backoffLimit\":3");
     outside_answer("\"results\":\"\",\"error\":\"" MARKER "\"");
     stage_turns(20);
     expect_status_alone(&KIND_TASK, "one");
 }
-END_TEST
 
-START_TEST(error_of_a_device_of_a_broadcast)
+TEST(error_of_a_device_of_a_broadcast)
 {
     run_task(",\"broadcast\":true");
     outside_answer("\"results\":\"\",\"error\":\"" MARKER "\"");
     stage_run();
     expect_status_alone(&KIND_TASK, "one");
 }
-END_TEST
 
-START_TEST(result_of_a_device)
+TEST(result_of_a_device)
 {
     run_task("");
     outside_answer("\"results\":\"" MARKER "\",\"error\":null");
@@ -151,9 +150,8 @@ START_TEST(result_of_a_device)
     ck_assert_str_eq(stage_task_string("phase"), "completed");
     expect_status_alone(&KIND_TASK, "one");
 }
-END_TEST
 
-START_TEST(result_that_the_api_server_refuses)
+TEST(result_that_the_api_server_refuses)
 {
     run_task("");
     refused = "/status";
@@ -162,7 +160,6 @@ START_TEST(result_that_the_api_server_refuses)
     ck_assert_str_eq(stage_task_string("reason"), "ResultRefused");
     expect_status_alone(NULL, NULL);
 }
-END_TEST
 
 static void put_result(void)
 {
@@ -192,7 +189,7 @@ static const struct {
     { "/configmaps", put_env },
 };
 
-START_TEST(write_that_the_api_server_refuses)
+TEST_TIMES(write_that_the_api_server_refuses, (ARRAY_LEN(WRITES) * ARRAY_LEN(REFUSALS)))
 {
     const size_t which = (size_t)_i % ARRAY_LEN(WRITES);
 
@@ -203,7 +200,6 @@ START_TEST(write_that_the_api_server_refuses)
     ck_assert_uint_gt(refusals, 0);
     expect_status_alone(NULL, NULL);
 }
-END_TEST
 
 static const char *const MESSAGES[][2] = {
     { "proplet/results", MARKER },
@@ -217,57 +213,32 @@ static const char *const MESSAGES[][2] = {
     { "proplet/task_metrics", "{\"task_id\":7,\"" MARKER "\":1e999}" },
 };
 
-START_TEST(malformed_message)
+TEST_EACH(malformed_message, MESSAGES)
 {
     stage_receive(MESSAGES[_i][0], MESSAGES[_i][1]);
     stage_run();
     expect_status_alone(NULL, NULL);
 }
-END_TEST
 
-START_TEST(schedule_that_cannot_be_read)
+TEST(schedule_that_cannot_be_read)
 {
     run_task(",\"schedule\":\"@" MARKER "\"");
     expect_status_alone(&KIND_TASK, "one");
 }
-END_TEST
 
-START_TEST(deployment_that_the_api_server_refuses)
+TEST(deployment_that_the_api_server_refuses)
 {
     refused = "/deployments";
     pods_put_proplet("\"image\":\"" MARKER "\",", PODS_KEY_REF);
     stage_run();
     expect_status_alone(&KIND_PROPLET, "alpha");
 }
-END_TEST
 
-START_TEST(image_that_cannot_be_pulled)
+TEST(image_that_cannot_be_pulled)
 {
     pods_put_proplet("\"image\":\"" MARKER "\",", PODS_KEY_REF);
     stage_run();
     pods_waiting("CreateContainerError: " MARKER);
     stage_run();
     expect_status_alone(&KIND_PROPLET, "alpha");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("quoted_text");
-    TCase *tcase = tcase_create("planted");
-
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, error_of_a_device);
-    tcase_add_test(tcase, error_of_a_device_that_is_tried_again);
-    tcase_add_test(tcase, error_of_a_device_of_a_broadcast);
-    tcase_add_test(tcase, result_of_a_device);
-    tcase_add_test(tcase, result_that_the_api_server_refuses);
-    tcase_add_loop_test(tcase, write_that_the_api_server_refuses, 0,
-                        (int)(ARRAY_LEN(WRITES) * ARRAY_LEN(REFUSALS)));
-    tcase_add_loop_test(tcase, malformed_message, 0, ARRAY_LEN(MESSAGES));
-    tcase_add_test(tcase, schedule_that_cannot_be_read);
-    tcase_add_test(tcase, deployment_that_the_api_server_refuses);
-    tcase_add_test(tcase, image_that_cannot_be_pulled);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

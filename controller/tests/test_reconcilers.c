@@ -37,6 +37,8 @@ static void set_up(void)
     stage_run();
 }
 
+TEST_GROUP("tasks", set_up, stage_tear_down);
+
 static const char *ready_reason(const char *proplet)
 {
     const cJSON *object = stage_get(&KIND_PROPLET, proplet);
@@ -62,7 +64,7 @@ static unsigned writes_to(const char *resource)
     return count;
 }
 
-START_TEST(task_needs_three_status_writes_and_a_finalizer)
+TEST(task_needs_three_status_writes_and_a_finalizer)
 {
     outside.answers = true;
     stage_put_task("{" SPEC "}");
@@ -74,7 +76,6 @@ START_TEST(task_needs_three_status_writes_and_a_finalizer)
     ck_assert_uint_eq(writes_to("/tasks/one") - writes_to("/tasks/one/status"), 1);
     ck_assert_int_eq(outside.published_qos, 1);
 }
-END_TEST
 
 /* Of 1,000 bytes: 500 levels; of more: zeros. */
 static const struct {
@@ -102,7 +103,7 @@ static const char *results_of(size_t which)
     return text;
 }
 
-START_TEST(a_result_that_cannot_be_stored_fails_its_task_with_the_reason)
+TEST_EACH(a_result_that_cannot_be_stored_fails_its_task_with_the_reason, NOT_STORED)
 {
     static const char MESSAGE[] = "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",\"results\":%s}";
     const char *results = results_of((size_t)_i), *id;
@@ -119,9 +120,8 @@ START_TEST(a_result_that_cannot_be_stored_fails_its_task_with_the_reason)
     expect_task("failed", NOT_STORED[_i].reason);
     ck_metric("propeller_results_rejected_total{reason=\"other_proplet\"} 1");
 }
-END_TEST
 
-START_TEST(silent_start_is_repeated_and_then_given_up)
+TEST(silent_start_is_repeated_and_then_given_up)
 {
     outside.deaf = true;
     stage_put_task("{" SPEC ",\"propletLostPolicy\":\"Wait\"}");
@@ -137,9 +137,8 @@ START_TEST(silent_start_is_repeated_and_then_given_up)
     ck_metric("propeller_starts_total 4");
     ck_metric("propeller_starts_repeated_total 3");
 }
-END_TEST
 
-START_TEST(sign_of_life_keeps_a_start_from_being_repeated)
+TEST(sign_of_life_keeps_a_start_from_being_repeated)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -152,9 +151,8 @@ START_TEST(sign_of_life_keeps_a_start_from_being_repeated)
     }
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(result_queued_during_an_outage_comes_before_any_repeat)
+TEST(result_queued_during_an_outage_comes_before_any_repeat)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -174,9 +172,8 @@ START_TEST(result_queued_during_an_outage_comes_before_any_repeat)
     expect_task("completed", "");
     ck_assert_int_eq(outside.runs[0].executions, 1);
 }
-END_TEST
 
-START_TEST(start_waits_for_the_broker)
+TEST(start_waits_for_the_broker)
 {
     outside.away = true;
     stage_put_task("{" SPEC "}");
@@ -190,10 +187,9 @@ START_TEST(start_waits_for_the_broker)
     expect_task("running", "");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
 /* The cache may be behind: what is read for the start is the last word. */
-START_TEST(task_that_is_deleted_before_its_start_is_not_started)
+TEST(task_that_is_deleted_before_its_start_is_not_started)
 {
     stage_put_task("{" SPEC "}");
     while (!str_equal(stage_task_string("phase"), "scheduled"))
@@ -205,9 +201,8 @@ START_TEST(task_that_is_deleted_before_its_start_is_not_started)
     ck_assert_uint_gt(stage.errors, 0);
     ck_assert_uint_eq(outside.starts, 0);
 }
-END_TEST
 
-START_TEST(task_whose_attempt_is_another_by_now_is_not_started)
+TEST(task_whose_attempt_is_another_by_now_is_not_started)
 {
     stage_put_task("{" SPEC "}");
     while (!str_equal(stage_task_string("phase"), "scheduled"))
@@ -223,9 +218,8 @@ START_TEST(task_whose_attempt_is_another_by_now_is_not_started)
     ck_assert_uint_eq(outside.starts, 0);
     ck_assert_uint_gt(stage.errors, 0);
 }
-END_TEST
 
-START_TEST(task_is_woken_by_a_proplet_that_fits)
+TEST(task_is_woken_by_a_proplet_that_fits)
 {
     stage_put_task("{" SPEC ",\"propletSelector\":{\"matchDeviceTypes\":[\"pi\"]}}");
     stage_run();
@@ -236,9 +230,8 @@ START_TEST(task_is_woken_by_a_proplet_that_fits)
     expect_task("running", "");
     ck_assert_str_eq(stage_task_string("assignedProplet"), "beta");
 }
-END_TEST
 
-START_TEST(microcontroller_gets_its_own_dialect_at_qos_0)
+TEST(microcontroller_gets_its_own_dialect_at_qos_0)
 {
     stage_delete(&KIND_PROPLET, "beta");
     stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
@@ -249,9 +242,8 @@ START_TEST(microcontroller_gets_its_own_dialect_at_qos_0)
     ck_assert_ptr_nonnull(strstr(outside.published, "\"inputs\":[7]"));
     ck_assert_ptr_null(strstr(outside.published, "proplet_id"));
 }
-END_TEST
 
-START_TEST(start_and_stop_have_the_qos_of_their_proplet)
+TEST_TIMES(start_and_stop_have_the_qos_of_their_proplet, 3)
 {
     static const char PROPLET_WITH_QOS[] =
         "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":"
@@ -271,9 +263,8 @@ START_TEST(start_and_stop_have_the_qos_of_their_proplet)
     ck_assert_ptr_nonnull(strstr(outside.published, "\"state\":\"Running\""));
     ck_assert_int_eq(outside.published_qos, _i);
 }
-END_TEST
 
-START_TEST(start_that_no_device_could_take_fails_the_task)
+TEST(start_that_no_device_could_take_fails_the_task)
 {
     stage_delete(&KIND_PROPLET, "beta");
     stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
@@ -284,9 +275,8 @@ START_TEST(start_that_no_device_could_take_fails_the_task)
     ck_assert_uint_eq(outside.starts, 0);
     ck_assert_int_eq(stage_active(), 0);
 }
-END_TEST
 
-START_TEST(task_that_a_microcontroller_would_misread_waits_for_another_device)
+TEST(task_that_a_microcontroller_would_misread_waits_for_another_device)
 {
     stage_delete(&KIND_PROPLET, "beta");
     stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
@@ -299,9 +289,8 @@ START_TEST(task_that_a_microcontroller_would_misread_waits_for_another_device)
     expect_task("running", "");
     ck_assert_ptr_nonnull(strstr(outside.published, "\"inputs\":[\"-7\"]"));
 }
-END_TEST
 
-START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
+TEST_TIMES(result_that_the_api_server_refuses_fails_the_task_and_goes, 3)
 {
     static const int STATUSES[] = { 400, 413, 422 };
 
@@ -314,10 +303,9 @@ START_TEST(result_that_the_api_server_refuses_fails_the_task_and_goes)
     expect_task("failed", "ResultRefused");
     ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
-END_TEST
 
 /* Also by a starting API server, until it has read its rules. */
-START_TEST(forbidden_result_is_kept_until_the_right_is_back)
+TEST(forbidden_result_is_kept_until_the_right_is_back)
 {
     int64_t since_ms;
 
@@ -343,10 +331,9 @@ START_TEST(forbidden_result_is_kept_until_the_right_is_back)
 
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
 /* Whatever of it is forbidden, and for ten minutes. */
-START_TEST(task_that_may_not_be_written_is_started_once_and_goes_on_later)
+TEST_TIMES(task_that_may_not_be_written_is_started_once_and_goes_on_later, 3)
 {
     static const char *const WRITES[] = { "finalizers", "scheduled", "running" };
 
@@ -366,9 +353,8 @@ START_TEST(task_that_may_not_be_written_is_started_once_and_goes_on_later)
     expect_task("completed", "");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(task_that_may_not_be_patched_says_so_in_its_status)
+TEST(task_that_may_not_be_patched_says_so_in_its_status)
 {
     refused_text = "finalizers";
     refused_status = 403;
@@ -378,10 +364,9 @@ START_TEST(task_that_may_not_be_patched_says_so_in_its_status)
     ck_assert_str_eq(json_string(json_get(condition_get(conditions, "Scheduled"), "reason"), ""),
                      "Forbidden");
 }
-END_TEST
 
 /* Or else one such Task would hold up the results of all others. */
-START_TEST(task_whose_every_status_is_refused_keeps_no_mail)
+TEST(task_whose_every_status_is_refused_keeps_no_mail)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -392,9 +377,8 @@ START_TEST(task_whose_every_status_is_refused_keeps_no_mail)
     expect_task("running", "");
     ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
-END_TEST
 
-START_TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
+TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
 {
     outside.answers = true;
     stage_put_task("{" SPEC "}");
@@ -415,10 +399,9 @@ START_TEST(refusal_of_another_write_is_not_blamed_on_a_late_result)
     expect_task("completed", "");
     ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
 }
-END_TEST
 
 /* The cache holds neither history nor results, so the API server is asked. */
-START_TEST(task_that_starts_over_keeps_its_history_and_nothing_of_the_run)
+TEST(task_that_starts_over_keeps_its_history_and_nothing_of_the_run)
 {
     stage_put_task("{" SPEC ",\"suspend\":true}");
     stage_run();
@@ -439,9 +422,8 @@ START_TEST(task_that_starts_over_keeps_its_history_and_nothing_of_the_run)
     ck_assert_ptr_null(json_get(status, "results"));
     ck_assert_ptr_null(json_get(status, "error"));
 }
-END_TEST
 
-START_TEST(round_robin_goes_on_after_a_task_that_is_gone)
+TEST(round_robin_goes_on_after_a_task_that_is_gone)
 {
     static const char *const TURNS[] = { "alpha", "beta", "alpha" };
 
@@ -455,9 +437,8 @@ START_TEST(round_robin_goes_on_after_a_task_that_is_gone)
         stage_wait_ms(1000);
     }
 }
-END_TEST
 
-START_TEST(late_result_is_counted_and_changes_nothing)
+TEST(late_result_is_counted_and_changes_nothing)
 {
     outside.answers = true;
     stage_put_task("{" SPEC "}");
@@ -470,14 +451,13 @@ START_TEST(late_result_is_counted_and_changes_nothing)
     ck_assert_uint_eq(mailbox_len(stage.task.mailbox), 0);
     ck_metric("propeller_results_rejected_total{reason=\"not_running\"} 1");
 }
-END_TEST
 
 static const char *uid_of(const cJSON *object)
 {
     return json_string(json_path(object, "metadata", "uid", NULL), "");
 }
 
-START_TEST(proplet_that_is_made_anew_under_its_name_is_another_one)
+TEST(proplet_that_is_made_anew_under_its_name_is_another_one)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -496,9 +476,10 @@ START_TEST(proplet_that_is_made_anew_under_its_name_is_another_one)
     }
     ck_assert_ptr_null(strstr(outside.published, "device-9"));
 }
-END_TEST
 
-START_TEST(second_claimant_of_an_identity_gets_no_tasks)
+TEST_GROUP("proplets", set_up, stage_tear_down);
+
+TEST(second_claimant_of_an_identity_gets_no_tasks)
 {
     stage_put_proplet("beta", PROPLET("device-1", ""));
     stage_run();
@@ -510,10 +491,9 @@ START_TEST(second_claimant_of_an_identity_gets_no_tasks)
     ck_assert_ptr_null(stage_get(&KIND_PROPLET, "alpha"));
     ck_assert_str_eq(ready_reason("beta"), "Alive");
 }
-END_TEST
 
 /* Made again under its name, which the API server may tell in one step. */
-START_TEST(claimant_is_woken_when_the_one_before_it_is_replaced)
+TEST(claimant_is_woken_when_the_one_before_it_is_replaced)
 {
     const struct kube_name name = { .ns = "default", .name = "alpha" };
     struct store *store = informer_store(stage.task.proplets);
@@ -531,9 +511,8 @@ START_TEST(claimant_is_woken_when_the_one_before_it_is_replaced)
     ck_assert_uint_eq(workqueue_len(queue), 2);
     workqueue_destroy(queue);
 }
-END_TEST
 
-START_TEST(nothing_is_sent_on_a_channel_that_a_microcontroller_has)
+TEST(nothing_is_sent_on_a_channel_that_a_microcontroller_has)
 {
     stage_put_proplet("alpha", PROPLET("device-1", "\"dialect\":\"embedded\""));
     stage_put_task("{" SPEC ",\"propletSelector\":{\"propletId\":\"beta\"}}");
@@ -548,9 +527,8 @@ START_TEST(nothing_is_sent_on_a_channel_that_a_microcontroller_has)
     ck_assert_str_eq(ready_reason("beta"), "Alive");
     expect_task("running", "");
 }
-END_TEST
 
-START_TEST(microcontroller_that_comes_later_takes_the_channel_from_nobody)
+TEST(microcontroller_that_comes_later_takes_the_channel_from_nobody)
 {
     stage_put_proplet("chip", PROPLET("chip-1", "\"dialect\":\"embedded\""));
     stage_put_proplet("last", PROPLET("last-1", ""));
@@ -574,9 +552,8 @@ START_TEST(microcontroller_that_comes_later_takes_the_channel_from_nobody)
     stage_run();
     ck_assert_str_eq(ready_reason("last"), "WaitingForHeartbeat");
 }
-END_TEST
 
-START_TEST(silent_device_is_offline_and_its_last_will_at_once)
+TEST(silent_device_is_offline_and_its_last_will_at_once)
 {
     const char *will = "{\"proplet_id\":\"device-2\",\"status\":\"offline\"}";
 
@@ -593,9 +570,8 @@ START_TEST(silent_device_is_offline_and_its_last_will_at_once)
     ck_assert_str_eq(ready_reason("alpha"), "Alive");
     ck_assert_str_eq(ready_reason("beta"), "Alive");
 }
-END_TEST
 
-START_TEST(steady_state_writes_the_refresh_budget_and_nothing_else)
+TEST(steady_state_writes_the_refresh_budget_and_nothing_else)
 {
     int64_t start_ms = clock_monotonic_ms(&stage.clock.clock);
     unsigned before = writes_to("/");
@@ -612,9 +588,8 @@ START_TEST(steady_state_writes_the_refresh_budget_and_nothing_else)
     ck_assert_int_ge(writes, minutes);
     ck_assert_uint_eq(writes, writes_to("/status") - status_before);
 }
-END_TEST
 
-START_TEST(task_that_cannot_be_read_is_deleted_all_the_same)
+TEST(task_that_cannot_be_read_is_deleted_all_the_same)
 {
     stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\"}");
     stage_run();
@@ -625,51 +600,4 @@ START_TEST(task_that_cannot_be_read_is_deleted_all_the_same)
     stage_delete(&KIND_TASK, "one");
     stage_run();
     ck_assert_ptr_null(stage_get(&KIND_TASK, "one"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("reconcilers");
-    TCase *tcase = tcase_create("tasks");
-
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, proplet_that_is_made_anew_under_its_name_is_another_one);
-    tcase_add_test(tcase, task_needs_three_status_writes_and_a_finalizer);
-    tcase_add_loop_test(tcase, a_result_that_cannot_be_stored_fails_its_task_with_the_reason, 0,
-                        ARRAY_LEN(NOT_STORED));
-    tcase_add_test(tcase, silent_start_is_repeated_and_then_given_up);
-    tcase_add_test(tcase, sign_of_life_keeps_a_start_from_being_repeated);
-    tcase_add_test(tcase, result_queued_during_an_outage_comes_before_any_repeat);
-    tcase_add_test(tcase, start_waits_for_the_broker);
-    tcase_add_test(tcase, task_that_is_deleted_before_its_start_is_not_started);
-    tcase_add_test(tcase, task_whose_attempt_is_another_by_now_is_not_started);
-    tcase_add_test(tcase, task_is_woken_by_a_proplet_that_fits);
-    tcase_add_test(tcase, microcontroller_gets_its_own_dialect_at_qos_0);
-    tcase_add_loop_test(tcase, start_and_stop_have_the_qos_of_their_proplet, 0, 3);
-    tcase_add_test(tcase, start_that_no_device_could_take_fails_the_task);
-    tcase_add_test(tcase, task_that_a_microcontroller_would_misread_waits_for_another_device);
-    tcase_add_loop_test(tcase, result_that_the_api_server_refuses_fails_the_task_and_goes, 0, 3);
-    tcase_add_test(tcase, forbidden_result_is_kept_until_the_right_is_back);
-    tcase_add_loop_test(tcase, task_that_may_not_be_written_is_started_once_and_goes_on_later, 0,
-                        3);
-    tcase_add_test(tcase, task_that_may_not_be_patched_says_so_in_its_status);
-    tcase_add_test(tcase, task_whose_every_status_is_refused_keeps_no_mail);
-    tcase_add_test(tcase, refusal_of_another_write_is_not_blamed_on_a_late_result);
-    tcase_add_test(tcase, round_robin_goes_on_after_a_task_that_is_gone);
-    tcase_add_test(tcase, late_result_is_counted_and_changes_nothing);
-    tcase_add_test(tcase, task_that_starts_over_keeps_its_history_and_nothing_of_the_run);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("proplets");
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, second_claimant_of_an_identity_gets_no_tasks);
-    tcase_add_test(tcase, claimant_is_woken_when_the_one_before_it_is_replaced);
-    tcase_add_test(tcase, nothing_is_sent_on_a_channel_that_a_microcontroller_has);
-    tcase_add_test(tcase, microcontroller_that_comes_later_takes_the_channel_from_nobody);
-    tcase_add_test(tcase, silent_device_is_offline_and_its_last_will_at_once);
-    tcase_add_test(tcase, steady_state_writes_the_refresh_budget_and_nothing_else);
-    tcase_add_test(tcase, task_that_cannot_be_read_is_deleted_all_the_same);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -30,7 +30,9 @@ static void run_until_scheduled(const char *spec)
     expect_task("scheduled", "alpha");
 }
 
-START_TEST(first_start_on_a_device_that_came_up_waits_for_a_marker)
+TEST_GROUP("recovery", outside_set_up, stage_tear_down);
+
+TEST(first_start_on_a_device_that_came_up_waits_for_a_marker)
 {
     outside.slow = true; /* no marker comes back */
     stage_put_task("{" SPEC "}");
@@ -43,9 +45,8 @@ START_TEST(first_start_on_a_device_that_came_up_waits_for_a_marker)
     expect_task("running", "alpha");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits)
+TEST(start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits)
 {
     outside.lose_markers = 3;
     stage_put_task("{" SPEC "}");
@@ -68,9 +69,8 @@ START_TEST(start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_wait
     ck_assert_str_eq(stage_task_string("reason"), "");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(no_start_goes_out_before_its_result_would_be_heard)
+TEST(no_start_goes_out_before_its_result_would_be_heard)
 {
     outside.unsubscribed = true;
     stage_put_task("{" SPEC "}");
@@ -87,9 +87,8 @@ START_TEST(no_start_goes_out_before_its_result_would_be_heard)
     expect_task("running", "alpha");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(later_starts_wait_for_nothing)
+TEST(later_starts_wait_for_nothing)
 {
     outside.answers = true;
     stage_put_task("{" SPEC "}");
@@ -109,9 +108,8 @@ START_TEST(later_starts_wait_for_nothing)
     ck_assert_uint_eq(outside.starts, 3);
     ck_assert_int_lt(clock_monotonic_ms(&stage.clock.clock) - before_ms, 1000);
 }
-END_TEST
 
-START_TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker)
+TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker)
 {
     run_until_scheduled("{" SPEC "}");
     outside.fault = FAULT_LOST_REPLY;
@@ -131,10 +129,9 @@ START_TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker
     ck_assert_int_eq(outside.runs[0].executions, 1);
     ck_metric("propeller_starts_repeated_total 1");
 }
-END_TEST
 
 /* Its device knows no id of a daemon that runs, and would run a second one. */
-START_TEST(daemon_whose_start_is_repeated_is_stopped_first_and_runs_once)
+TEST(daemon_whose_start_is_repeated_is_stopped_first_and_runs_once)
 {
     run_until_scheduled("{" SPEC ",\"daemon\":true}");
     outside.fault = FAULT_LOST_REPLY;
@@ -149,9 +146,8 @@ START_TEST(daemon_whose_start_is_repeated_is_stopped_first_and_runs_once)
     ck_assert_int_eq(outside.runs[0].executions, 2);
     ck_assert_int_eq(outside.runs[0].instances, 1);
 }
-END_TEST
 
-START_TEST(first_start_by_the_next_leader_is_no_repeat)
+TEST(first_start_by_the_next_leader_is_no_repeat)
 {
     run_until_scheduled("{" SPEC "}");
     stage.dead = true;
@@ -162,9 +158,8 @@ START_TEST(first_start_by_the_next_leader_is_no_repeat)
     ck_assert_int_eq(outside.runs[0].executions, 1);
     ck_no_metric("propeller_starts_repeated_total 1");
 }
-END_TEST
 
-START_TEST(start_that_nothing_confirms_goes_to_another_proplet)
+TEST(start_that_nothing_confirms_goes_to_another_proplet)
 {
     outside.deaf = true;
     stage_put_task("{" SPEC "}");
@@ -179,10 +174,9 @@ START_TEST(start_that_nothing_confirms_goes_to_another_proplet)
     ck_assert_uint_eq(device("d/c/device-1").unanswered, 1);
     ck_assert_uint_eq(device("d/c/device-2").unanswered, 0);
 }
-END_TEST
 
 /* Results wait there while they cannot be written; the device that sent one is silent, too. */
-START_TEST(silent_device_is_started_again_only_behind_what_waits_in_the_broker)
+TEST(silent_device_is_started_again_only_behind_what_waits_in_the_broker)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -202,9 +196,8 @@ START_TEST(silent_device_is_started_again_only_behind_what_waits_in_the_broker)
     ck_assert_str_eq(stage_task_string("results"), "42");
     ck_assert_uint_eq(outside.starts, 1);
 }
-END_TEST
 
-START_TEST(result_that_comes_while_the_module_is_read_again_takes_the_start_back)
+TEST(result_that_comes_while_the_module_is_read_again_takes_the_start_back)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -216,9 +209,8 @@ START_TEST(result_that_comes_while_the_module_is_read_again_takes_the_start_back
     ck_assert_uint_eq(outside.starts, 1);
     ck_assert_int_eq(outside.runs[0].executions, 1);
 }
-END_TEST
 
-START_TEST(restarts_count_for_the_health_of_the_device_until_it_answers)
+TEST(restarts_count_for_the_health_of_the_device_until_it_answers)
 {
     stage_put_task("{" SPEC "}");
     stage_run();
@@ -232,7 +224,6 @@ START_TEST(restarts_count_for_the_health_of_the_device_until_it_answers)
     expect_task("failed", "alpha");
     ck_assert_uint_eq(device("d/c/device-1").unanswered, 0);
 }
-END_TEST
 
 static const char *offline_since(void)
 {
@@ -240,7 +231,7 @@ static const char *offline_since(void)
                        "");
 }
 
-START_TEST(proplet_says_since_when_it_is_offline)
+TEST(proplet_says_since_when_it_is_offline)
 {
     ck_assert_str_eq(offline_since(), "");
     stage.silent = "device-1";
@@ -259,27 +250,4 @@ START_TEST(proplet_says_since_when_it_is_offline)
     stage.silent = NULL;
     stage_run();
     ck_assert_str_eq(offline_since(), "");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("recovery");
-    TCase *tcase = tcase_create("recovery");
-
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_test(tcase, first_start_on_a_device_that_came_up_waits_for_a_marker);
-    tcase_add_test(tcase, start_whose_marker_was_lost_asks_again_by_itself_and_says_why_it_waits);
-    tcase_add_test(tcase, no_start_goes_out_before_its_result_would_be_heard);
-    tcase_add_test(tcase, later_starts_wait_for_nothing);
-    tcase_add_test(tcase, start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker);
-    tcase_add_test(tcase, daemon_whose_start_is_repeated_is_stopped_first_and_runs_once);
-    tcase_add_test(tcase, first_start_by_the_next_leader_is_no_repeat);
-    tcase_add_test(tcase, start_that_nothing_confirms_goes_to_another_proplet);
-    tcase_add_test(tcase, silent_device_is_started_again_only_behind_what_waits_in_the_broker);
-    tcase_add_test(tcase, result_that_comes_while_the_module_is_read_again_takes_the_start_back);
-    tcase_add_test(tcase, restarts_count_for_the_health_of_the_device_until_it_answers);
-    tcase_add_test(tcase, proplet_says_since_when_it_is_offline);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -24,12 +24,14 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("slots", set_up, tear_down);
+
 static int64_t reserve(const char *key, bool news, int64_t now_ms)
 {
     return refresh_budget_reserve(budget, key, news, &limits, now_ms);
 }
 
-START_TEST(slot_is_kept_until_it_is_used)
+TEST(slot_is_kept_until_it_is_used)
 {
     int64_t slot = reserve(KEY, false, NOW_MS);
 
@@ -41,14 +43,12 @@ START_TEST(slot_is_kept_until_it_is_used)
     refresh_budget_release(budget, KEY);
     ck_assert_int_eq(reserve(KEY, false, slot + 5000), slot + 65000);
 }
-END_TEST
 
-START_TEST(key_that_waits_for_nothing_is_released_in_vain)
+TEST(key_that_waits_for_nothing_is_released_in_vain)
 {
     refresh_budget_release(budget, KEY);
     ck_assert_int_eq(reserve(KEY, false, NOW_MS), NOW_MS + 60000);
 }
-END_TEST
 
 /* So many objects wait for a mere refresh. */
 static const char *waiting(size_t i)
@@ -62,16 +62,15 @@ static void let_wait(size_t count)
         reserve(waiting(i), false, NOW_MS);
 }
 
-START_TEST(news_go_before_all_refreshes_that_wait)
+TEST(news_go_before_all_refreshes_that_wait)
 {
     let_wait(1000);
     ck_assert_int_ge(reserve("refresh", false, NOW_MS), NOW_MS + 60000 + 1000 * 100);
     ck_assert_int_eq(reserve("news", true, NOW_MS), NOW_MS + 60000);
     ck_assert_int_le(reserve("more news", true, NOW_MS), NOW_MS + 60101);
 }
-END_TEST
 
-START_TEST(refresh_that_becomes_news_moves_forward)
+TEST(refresh_that_becomes_news_moves_forward)
 {
     let_wait(1000);
     int64_t slot = reserve(KEY, false, NOW_MS);
@@ -80,18 +79,16 @@ START_TEST(refresh_that_becomes_news_moves_forward)
     ck_assert_int_eq(reserve(KEY, true, NOW_MS + 1000), NOW_MS + 61000);
     ck_assert_int_eq(reserve(KEY, false, NOW_MS + 2000), NOW_MS + 61000);
 }
-END_TEST
 
-START_TEST(news_never_come_later_than_the_refresh_would_have)
+TEST(news_never_come_later_than_the_refresh_would_have)
 {
     int64_t slot = reserve(KEY, false, NOW_MS);
 
     ck_assert_int_eq(reserve(KEY, true, NOW_MS + 30000), slot);
 }
-END_TEST
 
 /* News and refreshes together, each written as soon as it may be; how many in each second. */
-START_TEST(news_do_not_raise_the_rate)
+TEST(news_do_not_raise_the_rate)
 {
     size_t written = 0;
 
@@ -115,7 +112,6 @@ START_TEST(news_do_not_raise_the_rate)
     }
     ck_assert_uint_ge(written, 299);
 }
-END_TEST
 
 /* Devices that always have something to refresh, for so long. A slot is never before one that was
  * given out earlier, so they come in the order in which they asked. Returns the refreshes. */
@@ -157,7 +153,7 @@ static const struct {
     { 1000, 61000, 1000, 300, 17900, 18000 },    { 2000, 61000, 1000, 1500, 89000, 90000 },
 };
 
-START_TEST(refreshes_keep_within_the_budget)
+TEST_EACH(refreshes_keep_within_the_budget, BUDGETS)
 {
     limits = (struct refresh_limits){ BUDGETS[_i].interval_ms, BUDGETS[_i].qps };
     int64_t count = refreshes(BUDGETS[_i].devices, BUDGETS[_i].duration_ms);
@@ -165,10 +161,9 @@ START_TEST(refreshes_keep_within_the_budget)
     ck_assert_int_ge(count, BUDGETS[_i].least);
     ck_assert_int_le(count, BUDGETS[_i].most);
 }
-END_TEST
 
 /* All of them change again and again, before it is their turn. */
-START_TEST(who_is_written_for_another_reason_gives_the_slot_back)
+TEST(who_is_written_for_another_reason_gives_the_slot_back)
 {
     int64_t now_ms = NOW_MS;
 
@@ -185,9 +180,8 @@ START_TEST(who_is_written_for_another_reason_gives_the_slot_back)
         ck_assert_int_le(last_ms, now_ms + 60000 + 1000 * 100 + 1000);
     }
 }
-END_TEST
 
-START_TEST(refresh_that_becomes_news_gives_its_slot_back)
+TEST(refresh_that_becomes_news_gives_its_slot_back)
 {
     int64_t slot;
 
@@ -196,32 +190,10 @@ START_TEST(refresh_that_becomes_news_gives_its_slot_back)
     reserve(KEY, true, NOW_MS);
     ck_assert_int_eq(reserve("another", false, NOW_MS), slot);
 }
-END_TEST
 
-START_TEST(news_that_keep_the_slot_of_a_refresh_give_theirs_back)
+TEST(news_that_keep_the_slot_of_a_refresh_give_theirs_back)
 {
     reserve(KEY, false, NOW_MS);
     reserve(KEY, true, NOW_MS + 30000);
     ck_assert_int_eq(reserve("news", true, NOW_MS + 30000), NOW_MS + 90000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("refresh budget");
-    TCase *tcase = tcase_create("slots");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, slot_is_kept_until_it_is_used);
-    tcase_add_test(tcase, key_that_waits_for_nothing_is_released_in_vain);
-    tcase_add_test(tcase, news_go_before_all_refreshes_that_wait);
-    tcase_add_test(tcase, refresh_that_becomes_news_moves_forward);
-    tcase_add_test(tcase, news_never_come_later_than_the_refresh_would_have);
-    tcase_add_test(tcase, news_do_not_raise_the_rate);
-    tcase_add_test(tcase, who_is_written_for_another_reason_gives_the_slot_back);
-    tcase_add_test(tcase, refresh_that_becomes_news_gives_its_slot_back);
-    tcase_add_test(tcase, news_that_keep_the_slot_of_a_refresh_give_theirs_back);
-    tcase_add_loop_test(tcase, refreshes_keep_within_the_budget, 0, ARRAY_LEN(BUDGETS));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -10,6 +10,8 @@ static void set_up(void)
     stage_set_up(outside_roundtrip, outside_between);
 }
 
+TEST_GROUP("pods", set_up, stage_tear_down);
+
 static void run_and_expect(const char *told)
 {
     stage_run();
@@ -41,7 +43,7 @@ static void put_event(const char *name, const char *uid, const char *last, const
                                          name, last, uid, note)));
 }
 
-START_TEST(refused_pods_of_a_stateful_set_are_said_as_its_events_say)
+TEST(refused_pods_of_a_stateful_set_are_said_as_its_events_say)
 {
     pods_put_proplet("\"image\":\"i:1\",\"replicas\":3,\"indexedClientIds\":true,", PODS_KEY_REF);
     stage_run();
@@ -70,16 +72,4 @@ START_TEST(refused_pods_of_a_stateful_set_are_said_as_its_events_say)
     report_missing_pods(3);
     run_and_expect("Initializing False PodsNotReady");
     ck_assert_uint_eq(stage.errors, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("refused_pods");
-    TCase *tcase = tcase_create("pods");
-
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, refused_pods_of_a_stateful_set_are_said_as_its_events_say);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -24,6 +24,8 @@ static void set_up(void)
     stage_put_proplet("beta", PROPLET("device-2", "", CORDONED));
 }
 
+TEST_GROUP("room", set_up, stage_tear_down);
+
 static const char *task_name(int i)
 {
     return arena_printf(stage.arena, "task-%03d", i);
@@ -55,7 +57,7 @@ static int decoded(void)
     return (int)metric_said("propeller_candidates_decoded_total");
 }
 
-START_TEST(freed_place_wakes_one_task_however_many_wait)
+TEST(freed_place_wakes_one_task_however_many_wait)
 {
     enum { TASKS = 200 };
 
@@ -75,9 +77,8 @@ START_TEST(freed_place_wakes_one_task_however_many_wait)
     /* Two Proplets, and what was changed and written of them; not what was chosen. */
     ck_assert_int_lt(decoded(), TASKS / 4);
 }
-END_TEST
 
-START_TEST(room_for_five_wakes_five)
+TEST(room_for_five_wakes_five)
 {
     enum { TASKS = 100 }; /* too many to be told at once */
 
@@ -92,9 +93,8 @@ START_TEST(room_for_five_wakes_five)
     ck_assert_int_eq(count("running"), 6);
     ck_assert_int_eq(count("pending"), TASKS - 6);
 }
-END_TEST
 
-START_TEST(priority_orders_those_who_wait)
+TEST(priority_orders_those_who_wait)
 {
     static const int PRIORITIES[] = { 10, 90, 50, 0, 100, 50 };
     static const char *const ORDER[] = { "task-004", "task-001", "task-002",
@@ -117,9 +117,8 @@ START_TEST(priority_orders_those_who_wait)
         last = ORDER[i];
     }
 }
-END_TEST
 
-START_TEST(changed_priority_counts_at_once)
+TEST(changed_priority_counts_at_once)
 {
     stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
     stage_put_task(TASK(""));
@@ -134,13 +133,12 @@ START_TEST(changed_priority_counts_at_once)
     ck_assert_str_eq(status_of("second", "phase"), "running");
     ck_assert_str_eq(status_of("first", "phase"), "pending");
 }
-END_TEST
 
 #define LAST_RUN ",\"lastRun\":\"2026-01-01T00:00:00Z\""
 
 /* A month old, priority 50: in its first run before everybody who is younger, in a later one behind
  * whoever waited when it lost its Proplet. */
-START_TEST(later_run_waits_from_its_beginning)
+TEST_TIMES(later_run_waits_from_its_beginning, 6)
 {
     static const char FORMAT[] = "{\"spec\":{},\"status\":{\"run\":%d%s,\"conditions\":[{\"type\":"
                                  "\"Scheduled\",\"status\":\"%s\",\"lastTransitionTime\":"
@@ -163,7 +161,6 @@ START_TEST(later_run_waits_from_its_beginning)
     ck_assert_int_eq(task_decode(stage.arena, json, &task, NULL), 0);
     ck_assert_int_eq(task_room_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));
 }
-END_TEST
 
 static const char *message_of(const char *task)
 {
@@ -173,7 +170,7 @@ static const char *message_of(const char *task)
 }
 
 /* 0: few wait; 1: many, who are told at once, and then not again for a while. */
-START_TEST(who_waits_is_told_that_the_reason_has_changed)
+TEST_TIMES(who_waits_is_told_that_the_reason_has_changed, 2)
 {
     static const int TASKS[] = { 3, 100 };
 
@@ -204,7 +201,6 @@ START_TEST(who_waits_is_told_that_the_reason_has_changed)
     ck_assert_str_eq(message_of("task-002"), "none of 3 Proplets fits: 1 unschedulable, 1 not "
                                              "ready, 1 at maxTasks");
 }
-END_TEST
 
 /* What becomes of the one who was called, before its turn. */
 static void change_its_mind(int how)
@@ -218,7 +214,7 @@ static void change_its_mind(int how)
                   TASK(",\"propletSelector\":{\"matchDeviceTypes\":[\"other\"]}"));
 }
 
-START_TEST(place_that_is_not_taken_goes_to_the_next)
+TEST_TIMES(place_that_is_not_taken_goes_to_the_next, 3)
 {
     const struct kube_name other = { .ns = "default", .name = "other" };
 
@@ -239,9 +235,8 @@ START_TEST(place_that_is_not_taken_goes_to_the_next)
     ck_assert_str_eq(status_of("task-002", "phase"), "pending");
     ck_assert_int_eq(wait_list_kept(stage.task.waiting, "alpha", &other), 0);
 }
-END_TEST
 
-START_TEST(place_that_is_kept_is_not_taken_by_who_comes_first)
+TEST(place_that_is_kept_is_not_taken_by_who_comes_first)
 {
     stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
     stage_put_task(TASK(""));
@@ -262,9 +257,8 @@ START_TEST(place_that_is_kept_is_not_taken_by_who_comes_first)
     ck_assert_str_eq(status_of("waiter", "phase"), "running");
     ck_assert_str_eq(status_of("newcomer", "phase"), "pending");
 }
-END_TEST
 
-START_TEST(write_that_fails_costs_nobody_the_room)
+TEST_TIMES(write_that_fails_costs_nobody_the_room, 20 * FAULT_CRASH_BEFORE)
 {
     stage_put_proplet("alpha", PROPLET("device-1", "\"maxTasks\":1", ""));
     stage_put_task(TASK(""));
@@ -280,7 +274,6 @@ START_TEST(write_that_fails_costs_nobody_the_room)
     stage_run();
     ck_assert_int_eq(count("completed"), 6);
 }
-END_TEST
 
 /* Random clusters. */
 
@@ -395,7 +388,7 @@ static void expect_no_proplet_is_overbooked(void)
                          0);
 }
 
-START_TEST(nobody_waits_beside_a_proplet_that_would_take_it)
+TEST_TIMES(nobody_waits_beside_a_proplet_that_would_take_it, power_count(8, 20, 100))
 {
     int tasks = 0;
 
@@ -412,27 +405,4 @@ START_TEST(nobody_waits_beside_a_proplet_that_would_take_it)
         expect_nobody_waits_in_vain();
         expect_no_proplet_is_overbooked();
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("room");
-    TCase *tcase = tcase_create("room");
-
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, freed_place_wakes_one_task_however_many_wait);
-    tcase_add_test(tcase, room_for_five_wakes_five);
-    tcase_add_loop_test(tcase, who_waits_is_told_that_the_reason_has_changed, 0, 2);
-    tcase_add_test(tcase, priority_orders_those_who_wait);
-    tcase_add_loop_test(tcase, later_run_waits_from_its_beginning, 0, 6);
-    tcase_add_test(tcase, changed_priority_counts_at_once);
-    tcase_add_loop_test(tcase, place_that_is_not_taken_goes_to_the_next, 0, 3);
-    tcase_add_test(tcase, place_that_is_kept_is_not_taken_by_who_comes_first);
-    tcase_add_loop_test(tcase, write_that_fails_costs_nobody_the_room, 0, 20 * FAULT_CRASH_BEFORE);
-    tcase_add_loop_test(tcase, nobody_waits_beside_a_proplet_that_would_take_it, 0,
-                        (int)power_count(8, 20, 100));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

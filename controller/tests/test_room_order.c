@@ -290,7 +290,9 @@ static void set_up(void)
     stage_run();
 }
 
-START_TEST(same_choices_as_an_oracle_that_compares_all_with_all)
+TEST_GROUP("room: order", set_up, stage_tear_down);
+
+TEST_TIMES(same_choices_as_an_oracle_that_compares_all_with_all, power_count(6, 12, 60))
 {
     static const struct scheduler *const SCHEDULERS[] = { &SCHEDULER_ROUND_ROBIN,
                                                           &SCHEDULER_LEAST_LOADED,
@@ -304,18 +306,4 @@ START_TEST(same_choices_as_an_oracle_that_compares_all_with_all)
         stage_run();
         expect_the_same(what);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("room: order");
-    TCase *tcase = tcase_create("room: order");
-
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_loop_test(tcase, same_choices_as_an_oracle_that_compares_all_with_all, 0,
-                        (int)power_count(6, 12, 60));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -27,6 +27,8 @@ static void set_up(void)
     stage_run();
 }
 
+TEST_GROUP("room at scale", set_up, stage_tear_down);
+
 static int compared(void)
 {
     return (int)metric_said("propeller_candidates_compared_total");
@@ -59,7 +61,7 @@ static const char *message_of(const char *task)
 
 /* All with all would be a hundred comparisons for each who comes, and as many each time that all
  * are told: any of these sizes shows it. */
-START_TEST(thousands_that_wait_are_not_compared_with_every_proplet)
+TEST(thousands_that_wait_are_not_compared_with_every_proplet)
 {
     enum { FINISHED = 100 };
     unsigned tasks = (unsigned)power_count(1000, 2000, 10000);
@@ -92,10 +94,9 @@ START_TEST(thousands_that_wait_are_not_compared_with_every_proplet)
                      "maxTasks");
     ck_assert_int_le(compared() - before, 5 * PROPLETS);
 }
-END_TEST
 
 /* Of a thousand Tasks that are pinned to other Proplets none is looked at. */
-START_TEST(those_who_are_pinned_elsewhere_are_passed_over)
+TEST(those_who_are_pinned_elsewhere_are_passed_over)
 {
     enum { TASKS = 1000, FINISHED = 20 };
 
@@ -114,10 +115,9 @@ START_TEST(those_who_are_pinned_elsewhere_are_passed_over)
     ck_assert_uint_eq(outside.starts, FINISHED + 2);
     ck_assert_int_le(compared() - before, 4 * FINISHED);
 }
-END_TEST
 
 /* Whatever becomes of a fleet, it is nothing to those who are suspended. */
-START_TEST(suspended_tasks_take_no_turn_when_a_proplet_changes)
+TEST(suspended_tasks_take_no_turn_when_a_proplet_changes)
 {
     enum { TASKS = 2000, CHANGES = 5 };
 
@@ -134,19 +134,4 @@ START_TEST(suspended_tasks_take_no_turn_when_a_proplet_changes)
         stage_run();
     }
     ck_assert_uint_le(stage.task_turns - turns, CHANGES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("room at scale");
-    TCase *tcase = tcase_create("room at scale");
-
-    tcase_set_timeout(tcase, 600);
-    tcase_add_checked_fixture(tcase, set_up, stage_tear_down);
-    tcase_add_test(tcase, thousands_that_wait_are_not_compared_with_every_proplet);
-    tcase_add_test(tcase, those_who_are_pinned_elsewhere_are_passed_over);
-    tcase_add_test(tcase, suspended_tasks_take_no_turn_when_a_proplet_changes);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

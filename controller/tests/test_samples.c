@@ -21,6 +21,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("samples", set_up, tear_down);
+
 static const char *describe(enum sample_verdict verdict, const struct sample *sample)
 {
     if (verdict != SAMPLE_PLAUSIBLE)
@@ -67,7 +69,7 @@ static const struct {
     { ",\"cpu_metrics\":{\"percent\":1},\"memory_metrics\":{\"rss_bytes\":\"1\"}", "not_a_number" },
 };
 
-START_TEST(numbers_of_a_device_are_taken_or_objected_to)
+TEST_EACH(numbers_of_a_device_are_taken_or_objected_to, DEVICES)
 {
     struct metrics_message message = { 0 };
     const char *text = arena_printf(arena, "{\"proplet_id\":\"device-1\"%s}", DEVICES[_i].members);
@@ -77,7 +79,6 @@ START_TEST(numbers_of_a_device_are_taken_or_objected_to)
     ck_assert_str_eq(message.proplet_id, "device-1");
     ck_assert_str_eq(describe(message.verdict, &message.sample), DEVICES[_i].expected);
 }
-END_TEST
 
 static const struct {
     const char *members; /* beside task_id */
@@ -98,7 +99,7 @@ static const struct {
     { ",\"metrics\":{\"cpu_percent\":1,\"memory_percent\":1e7}", "too_large", "too_large" },
 };
 
-START_TEST(numbers_of_a_task_are_corrected_for_the_linux_device)
+TEST_EACH(numbers_of_a_task_are_corrected_for_the_linux_device, TASKS)
 {
     struct task_metrics_message message = { 0 };
     const char *text = arena_printf(arena, "{\"task_id\":\"t\"%s}", TASKS[_i].members);
@@ -111,9 +112,8 @@ START_TEST(numbers_of_a_task_are_corrected_for_the_linux_device)
     sample_correct(&other, DIALECT_EMBEDDED);
     ck_assert_str_eq(describe(message.verdict, &other), TASKS[_i].embedded);
 }
-END_TEST
 
-START_TEST(nobody_is_no_owner)
+TEST_TIMES(nobody_is_no_owner, 5)
 {
     static const char *const TEXTS[] = { "{}", "{\"proplet_id\":7}", "{\"proplet_id\":\"\"}", "[1]",
                                          "NaN" };
@@ -123,9 +123,8 @@ START_TEST(nobody_is_no_owner)
     ck_assert_int_eq(r, -ERROR_INVALID);
     ck_assert(!str_is_empty(err.message));
 }
-END_TEST
 
-START_TEST(what_the_device_does_not_say_is_left_out)
+TEST(what_the_device_does_not_say_is_left_out)
 {
     const struct sample all = { 1, 2, 3 };
     const struct sample none = { -1, -1, -1 };
@@ -135,20 +134,4 @@ START_TEST(what_the_device_does_not_say_is_left_out)
                      "\"memoryMilliPercent\":2,\"memoryBytes\":3}");
     ck_assert_str_eq(json_text(arena, sample_json(arena, &none, NOW_US), NULL),
                      "{\"timestamp\":\"2026-11-21T10:00:00Z\"}");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("samples");
-    TCase *tcase = tcase_create("samples");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, numbers_of_a_device_are_taken_or_objected_to, 0, ARRAY_LEN(DEVICES));
-    tcase_add_loop_test(tcase, numbers_of_a_task_are_corrected_for_the_linux_device, 0,
-                        ARRAY_LEN(TASKS));
-    tcase_add_loop_test(tcase, nobody_is_no_owner, 0, 5);
-    tcase_add_test(tcase, what_the_device_does_not_say_is_left_out);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -22,6 +22,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("filters", set_up, tear_down);
+
 static struct task_spec task_spec(const char *text)
 {
     struct task task = { 0 };
@@ -173,7 +175,7 @@ static const struct {
       "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"tee\"]},", FILTER_CAPABILITIES },
 };
 
-START_TEST(selector_lets_through_what_has_all_it_names)
+TEST_EACH(selector_lets_through_what_has_all_it_names, FILTERS)
 {
     const struct task_spec spec = task_spec(FILTERS[_i].task);
     const struct candidate *alpha =
@@ -181,9 +183,8 @@ START_TEST(selector_lets_through_what_has_all_it_names)
 
     ck_assert_int_eq(schedule_filter(&spec, alpha), FILTERS[_i].filter);
 }
-END_TEST
 
-START_TEST(proplet_that_is_not_ready_gets_nothing)
+TEST(proplet_that_is_not_ready_gets_nothing)
 {
     const struct task_spec spec = { 0 };
     struct candidate *alpha = external("alpha");
@@ -191,9 +192,8 @@ START_TEST(proplet_that_is_not_ready_gets_nothing)
     alpha->ready = false;
     ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_NOT_READY);
 }
-END_TEST
 
-START_TEST(pod_that_is_ready_gets_nothing_until_its_device_is_heard)
+TEST(pod_that_is_ready_gets_nothing_until_its_device_is_heard)
 {
     const struct task_spec spec = { 0 };
     const struct task_spec with_image = { .image_url = "reg/image:1" };
@@ -207,7 +207,6 @@ START_TEST(pod_that_is_ready_gets_nothing_until_its_device_is_heard)
     alpha->ready = false;
     ck_assert_int_eq(schedule_filter(&spec, alpha), FILTER_NOT_READY);
 }
-END_TEST
 
 /* Pods that are a device each, "d-0" and so on. */
 static struct candidate_device devices[3];
@@ -224,7 +223,7 @@ static struct candidate *indexed(const char *name, size_t count)
     return ret;
 }
 
-START_TEST(one_pod_that_is_heard_is_enough_for_a_task_over_mqtt)
+TEST(one_pod_that_is_heard_is_enough_for_a_task_over_mqtt)
 {
     const struct task_spec over_mqtt = { .file = "AGFzbQ==" };
     const struct task_spec job = { .image_url = "registry/image" };
@@ -238,9 +237,8 @@ START_TEST(one_pod_that_is_heard_is_enough_for_a_task_over_mqtt)
     ck_assert_int_eq(schedule_filter(&over_mqtt, pods), FILTER_NOT_READY);
     ck_assert_int_eq(schedule_filter(&job, pods), FILTER_PASSED);
 }
-END_TEST
 
-START_TEST(pod_with_the_fewest_tasks_gets_the_next_one)
+TEST(pod_with_the_fewest_tasks_gets_the_next_one)
 {
     const struct task_spec over_mqtt = { .file = "AGFzbQ==" };
     const struct task_spec job = { .image_url = "registry/image" };
@@ -257,9 +255,8 @@ START_TEST(pod_with_the_fewest_tasks_gets_the_next_one)
     ck_assert_ptr_null(schedule_device(&job, pods));
     ck_assert_ptr_null(schedule_device(&over_mqtt, external("beta")));
 }
-END_TEST
 
-START_TEST(least_loaded_counts_each_pod)
+TEST(least_loaded_counts_each_pod)
 {
     const struct task_spec spec = { .file = "AGFzbQ==" };
 
@@ -267,9 +264,8 @@ START_TEST(least_loaded_counts_each_pod)
     indexed("beta", 3)->active = 5;
     ck_assert_str_eq(pick(&SCHEDULER_LEAST_LOADED, &spec), "beta");
 }
-END_TEST
 
-START_TEST(proplet_takes_as_many_tasks_as_it_says)
+TEST(proplet_takes_as_many_tasks_as_it_says)
 {
     const struct task_spec spec = { 0 };
     struct candidate *limited =
@@ -283,9 +279,8 @@ START_TEST(proplet_takes_as_many_tasks_as_it_says)
     unlimited->active = INT64_MAX;
     ck_assert_int_eq(schedule_filter(&spec, unlimited), FILTER_PASSED);
 }
-END_TEST
 
-START_TEST(refusal_counts_why_each_is_out)
+TEST(refusal_counts_why_each_is_out)
 {
     const struct task_spec spec =
         task_spec("{\"preferredPropletType\":\"external\",\"propletSelector\":{"
@@ -315,9 +310,8 @@ START_TEST(refusal_counts_why_each_is_out)
                              "InsufficientCapacity: none of 8 Proplets fits: "));
     ck_assert(str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec), "1 not ready, 1 at maxTasks"));
 }
-END_TEST
 
-START_TEST(task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits)
+TEST(task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits)
 {
     const struct task_spec spec = task_spec("{\"inputs\":[0.5]}");
 
@@ -327,9 +321,8 @@ START_TEST(task_that_a_microcontroller_cannot_run_goes_to_another_device_or_wait
     external("beta");
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "beta");
 }
-END_TEST
 
-START_TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
+TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
 {
     const struct task_spec spec = task_spec("{\"propletSelector\":{\"propletId\":\"beta\"}}");
 
@@ -350,7 +343,6 @@ START_TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
     beta->active = 0;
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "beta");
 }
-END_TEST
 
 /* Three Proplets b, d, f; the next after the last selected one. */
 static const struct {
@@ -361,7 +353,9 @@ static const struct {
     { "d", "f" }, { "e", "f" }, { "f", "b" }, { "g", "b" },
 };
 
-START_TEST(round_robin_goes_on_after_the_last_selected_name)
+TEST_GROUP("strategies", set_up, tear_down);
+
+TEST_EACH(round_robin_goes_on_after_the_last_selected_name, CIRCLE)
 {
     const struct task_spec spec = { 0 };
 
@@ -371,9 +365,8 @@ START_TEST(round_robin_goes_on_after_the_last_selected_name)
     context.last_selected = CIRCLE[_i].last;
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), CIRCLE[_i].next);
 }
-END_TEST
 
-START_TEST(round_robin_skips_what_does_not_fit)
+TEST(round_robin_skips_what_does_not_fit)
 {
     const struct task_spec spec = { 0 };
 
@@ -383,9 +376,8 @@ START_TEST(round_robin_skips_what_does_not_fit)
     context.last_selected = "b";
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "f");
 }
-END_TEST
 
-START_TEST(round_robin_spreads_evenly)
+TEST(round_robin_spreads_evenly)
 {
     const struct task_spec spec = { 0 };
     size_t counts[MAX_CANDIDATES] = { 0 };
@@ -399,9 +391,8 @@ START_TEST(round_robin_spreads_evenly)
     for (size_t i = 0; i < 10; i++)
         ck_assert_uint_eq(counts[i], 20);
 }
-END_TEST
 
-START_TEST(round_robin_knows_neither_load_nor_number)
+TEST(round_robin_knows_neither_load_nor_number)
 {
     const struct task_spec spec = { 0 };
 
@@ -412,7 +403,6 @@ START_TEST(round_robin_knows_neither_load_nor_number)
         ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), candidates[i + 1].name);
     }
 }
-END_TEST
 
 /* Two Proplets a and b: maxTasks (0: none) and active Tasks of each. */
 static const struct {
@@ -427,7 +417,7 @@ static const struct {
     { { 0, 0 }, { 500, 400 }, "b" },
 };
 
-START_TEST(least_loaded_compares_active_tasks_with_capacity)
+TEST_EACH(least_loaded_compares_active_tasks_with_capacity, LOADS)
 {
     const struct scheduler *const SCHEDULERS[] = { &SCHEDULER_LEAST_LOADED, &SCHEDULER_PRIORITY };
     const struct task_spec spec = { 0 };
@@ -443,45 +433,11 @@ START_TEST(least_loaded_compares_active_tasks_with_capacity)
     for (size_t i = 0; i < ARRAY_LEN(SCHEDULERS); i++)
         ck_assert_str_eq(pick(SCHEDULERS[i], &spec), LOADS[_i].picked);
 }
-END_TEST
 
-START_TEST(every_scheduler_is_found_by_its_name)
+TEST(every_scheduler_is_found_by_its_name)
 {
     for (size_t i = 0; SCHEDULER_NAMES[i]; i++)
         ck_assert_str_eq(scheduler_by_name(SCHEDULER_NAMES[i])->name, SCHEDULER_NAMES[i]);
     ck_assert_ptr_null(scheduler_by_name("random"));
     ck_assert_ptr_null(scheduler_by_name(""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("scheduler");
-    TCase *tcase = tcase_create("filters");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, selector_lets_through_what_has_all_it_names, 0, ARRAY_LEN(FILTERS));
-    tcase_add_test(tcase, task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits);
-    tcase_add_test(tcase, proplet_that_is_not_ready_gets_nothing);
-    tcase_add_test(tcase, pod_that_is_ready_gets_nothing_until_its_device_is_heard);
-    tcase_add_test(tcase, one_pod_that_is_heard_is_enough_for_a_task_over_mqtt);
-    tcase_add_test(tcase, pod_with_the_fewest_tasks_gets_the_next_one);
-    tcase_add_test(tcase, least_loaded_counts_each_pod);
-    tcase_add_test(tcase, proplet_takes_as_many_tasks_as_it_says);
-    tcase_add_test(tcase, refusal_counts_why_each_is_out);
-    tcase_add_test(tcase, refusal_of_a_pinned_task_speaks_of_its_proplet);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("strategies");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, round_robin_goes_on_after_the_last_selected_name, 0,
-                        ARRAY_LEN(CIRCLE));
-    tcase_add_test(tcase, round_robin_skips_what_does_not_fit);
-    tcase_add_test(tcase, round_robin_spreads_evenly);
-    tcase_add_test(tcase, round_robin_knows_neither_load_nor_number);
-    tcase_add_loop_test(tcase, least_loaded_compares_active_tasks_with_capacity, 0,
-                        ARRAY_LEN(LOADS));
-    tcase_add_test(tcase, every_scheduler_is_found_by_its_name);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -42,6 +42,8 @@ static void tear_down(void)
     loop_tear_down();
 }
 
+TEST_GROUP("status_writer", set_up, tear_down);
+
 static const cJSON *stored(void)
 {
     const cJSON *object = fake_api_get(api, rc.arena, &KIND_TASK, &rc.name);
@@ -70,7 +72,7 @@ static void expect_status(const char *status)
     ck_assert_str_eq(json_text(rc.arena, json_get(stored(), "status"), NULL), status);
 }
 
-START_TEST(only_members_that_differ_are_changed_and_the_reply_is_in_the_store)
+TEST(only_members_that_differ_are_changed_and_the_reply_is_in_the_store)
 {
     bool written = false;
     struct kube_object *cached;
@@ -84,9 +86,8 @@ START_TEST(only_members_that_differ_are_changed_and_the_reply_is_in_the_store)
                      json_string(json_path(stored(), "metadata", "resourceVersion", NULL), "none"));
     kube_object_unref(cached);
 }
-END_TEST
 
-START_TEST(status_as_it_is_stored_needs_no_request)
+TEST(status_as_it_is_stored_needs_no_request)
 {
     bool written = true;
 
@@ -94,10 +95,9 @@ START_TEST(status_as_it_is_stored_needs_no_request)
     ck_assert(!written);
     ck_assert_uint_eq(requests(), 0);
 }
-END_TEST
 
 /* Members that nobody else touched: only the version can tell that the decision is out of date. */
-START_TEST(write_of_somebody_else_between_read_and_write_is_a_conflict)
+TEST(write_of_somebody_else_between_read_and_write_is_a_conflict)
 {
     const cJSON *base = stored();
     bool written = true;
@@ -111,9 +111,8 @@ START_TEST(write_of_somebody_else_between_read_and_write_is_a_conflict)
     ck_assert_str_eq(json_text(rc.arena, stored(), NULL), before);
     ck_assert_ptr_null(store_get(informer_store(informer), &rc.name));
 }
-END_TEST
 
-START_TEST(write_to_the_spec_between_read_and_write_is_a_conflict_too)
+TEST(write_to_the_spec_between_read_and_write_is_a_conflict_too)
 {
     const cJSON *base = stored();
     bool written = true;
@@ -123,10 +122,9 @@ START_TEST(write_to_the_spec_between_read_and_write_is_a_conflict_too)
     ck_assert(!written);
     expect_status(PENDING);
 }
-END_TEST
 
 /* The name alone would do for a Task that was deleted and made again. */
-START_TEST(object_of_another_uid_is_left_alone)
+TEST(object_of_another_uid_is_left_alone)
 {
     const char *version = json_string(json_path(stored(), "metadata", "resourceVersion", NULL), "");
     const cJSON *base =
@@ -141,9 +139,8 @@ START_TEST(object_of_another_uid_is_left_alone)
     ck_assert(!written);
     expect_status(PENDING);
 }
-END_TEST
 
-START_TEST(null_in_a_result_is_stored_as_null)
+TEST(null_in_a_result_is_stored_as_null)
 {
     bool written = false;
 
@@ -151,21 +148,4 @@ START_TEST(null_in_a_result_is_stored_as_null)
         write_over(stored(), "{\"phase\":\"completed\",\"results\":{\"a\":null}}", &written), 0);
     ck_assert(written);
     expect_status("{\"phase\":\"completed\",\"results\":{\"a\":null}}");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("status_writer");
-    TCase *tcase = tcase_create("status_writer");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, only_members_that_differ_are_changed_and_the_reply_is_in_the_store);
-    tcase_add_test(tcase, status_as_it_is_stored_needs_no_request);
-    tcase_add_test(tcase, write_of_somebody_else_between_read_and_write_is_a_conflict);
-    tcase_add_test(tcase, write_to_the_spec_between_read_and_write_is_a_conflict_too);
-    tcase_add_test(tcase, object_of_another_uid_is_left_alone);
-    tcase_add_test(tcase, null_in_a_result_is_stored_as_null);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -42,6 +42,8 @@ static void set_up(void)
     ck_assert_str_eq(stage_task_string("phase"), "running");
 }
 
+TEST_GROUP("task_daemon", set_up, stage_tear_down);
+
 static int64_t replicas(void)
 {
     return json_int(json_path(stage_get(&KIND_DEPLOYMENT, "one-daemon"), "spec", "replicas", NULL),
@@ -69,7 +71,7 @@ static void pass(unsigned intervals)
     }
 }
 
-START_TEST(a_daemon_that_somebody_scaled_is_one_pod_again)
+TEST_TIMES(a_daemon_that_somebody_scaled_is_one_pod_again, 2)
 {
     static const int64_t WANTED[] = { 0, 3 };
 
@@ -82,9 +84,8 @@ START_TEST(a_daemon_that_somebody_scaled_is_one_pod_again)
     ck_assert_int_eq(
         json_int(json_path(stage_get(&KIND_TASK, "one"), "status", "attempt", NULL), 0), 1);
 }
-END_TEST
 
-START_TEST(it_waits_anew_where_somebody_else_put_it_back)
+TEST(it_waits_anew_where_somebody_else_put_it_back)
 {
     scale(2);
     scale(1);
@@ -94,10 +95,9 @@ START_TEST(it_waits_anew_where_somebody_else_put_it_back)
     ck_assert_int_eq(replicas(), 1);
     ck_assert_uint_eq(changes, 1);
 }
-END_TEST
 
 /* An older Role, somebody's rule, or a webhook of somebody's that does not answer. */
-START_TEST(one_that_may_not_be_put_back_is_suspended_all_the_same)
+TEST_TIMES(one_that_may_not_be_put_back_is_suspended_all_the_same, 3)
 {
     static const int STATUS[] = { 403, 422, 500 };
 
@@ -114,10 +114,9 @@ START_TEST(one_that_may_not_be_put_back_is_suspended_all_the_same)
     ck_assert_ptr_null(stage_get(&KIND_DEPLOYMENT, "one-daemon"));
     ck_assert_uint_eq(stage.errors, 0);
 }
-END_TEST
 
 /* A suspended Task has no pod, so there is nothing to put back. */
-START_TEST(one_that_is_to_go_is_not_put_back_first)
+TEST(one_that_is_to_go_is_not_put_back_first)
 {
     scale(0);
     stage_put_task("{" SPEC ",\"suspend\":true}");
@@ -125,19 +124,4 @@ START_TEST(one_that_is_to_go_is_not_put_back_first)
     pass(2);
     ck_assert_ptr_null(stage_get(&KIND_DEPLOYMENT, "one-daemon"));
     ck_assert_uint_eq(changes, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_daemon");
-    TCase *tc = tcase_create("task_daemon");
-
-    tcase_add_checked_fixture(tc, set_up, stage_tear_down);
-    tcase_add_loop_test(tc, a_daemon_that_somebody_scaled_is_one_pod_again, 0, 2);
-    tcase_add_test(tc, it_waits_anew_where_somebody_else_put_it_back);
-    tcase_add_loop_test(tc, one_that_may_not_be_put_back_is_suspended_all_the_same, 0, 3);
-    tcase_add_test(tc, one_that_is_to_go_is_not_put_back_first);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -17,6 +17,8 @@ static void set_up(void)
     begun[0] = '\0';
 }
 
+TEST_GROUP("wakes", set_up, graph_tear_down);
+
 /* Everything comes to rest; the counts start over. */
 static void rest(void)
 {
@@ -40,7 +42,7 @@ static void put_fan(const char *source, size_t len)
         graph_put(arena_printf(graph.arena, "%s-%zu", source, i), spec);
 }
 
-START_TEST(finished_task_wakes_exactly_its_dependents)
+TEST(finished_task_wakes_exactly_its_dependents)
 {
     static const struct kube_name A = { "default", "a" };
 
@@ -63,9 +65,8 @@ START_TEST(finished_task_wakes_exactly_its_dependents)
     finish("a", TASK_COMPLETED);
     ck_assert_uint_eq(graph.wakes, 0);
 }
-END_TEST
 
-START_TEST(what_changes_no_outcome_wakes_nobody)
+TEST(what_changes_no_outcome_wakes_nobody)
 {
     static const enum task_phase WAY[] = { TASK_SCHEDULED, TASK_RUNNING, TASK_RUNNING };
 
@@ -87,9 +88,8 @@ START_TEST(what_changes_no_outcome_wakes_nobody)
     ck_assert_int_eq(graph_phase("a-0"), TASK_SKIPPED);
     ck_assert_str_eq(graph_message("a-0"), "runIf is success, and Task 'a' failed");
 }
-END_TEST
 
-START_TEST(missing_task_is_said_and_healed_when_it_appears)
+TEST(missing_task_is_said_and_healed_when_it_appears)
 {
     graph_put("late", NEEDS("a"));
     rest();
@@ -104,9 +104,8 @@ START_TEST(missing_task_is_said_and_healed_when_it_appears)
     rest();
     ck_assert_str_eq(begun, "a late ");
 }
-END_TEST
 
-START_TEST(deleted_task_is_missing_until_it_is_made_again)
+TEST(deleted_task_is_missing_until_it_is_made_again)
 {
     graph_put("a", "");
     graph_put("late", NEEDS("a"));
@@ -123,9 +122,8 @@ START_TEST(deleted_task_is_missing_until_it_is_made_again)
     rest();
     ck_assert_str_eq(begun, "a a late ");
 }
-END_TEST
 
-START_TEST(each_member_of_a_circle_says_so_and_nobody_else)
+TEST(each_member_of_a_circle_says_so_and_nobody_else)
 {
     graph_put("a", NEEDS("b"));
     rest();
@@ -141,9 +139,8 @@ START_TEST(each_member_of_a_circle_says_so_and_nobody_else)
     ck_assert_str_eq(graph_reason("outside"), "WaitingForDependencies");
     ck_assert_str_eq(begun, "");
 }
-END_TEST
 
-START_TEST(circle_is_healed_by_an_edit_of_one_member)
+TEST(circle_is_healed_by_an_edit_of_one_member)
 {
     graph_put("a", NEEDS("b"));
     graph_put("b", NEEDS("c"));
@@ -162,9 +159,8 @@ START_TEST(circle_is_healed_by_an_edit_of_one_member)
     graph_run(note_begin);
     ck_assert_str_eq(begun, "b a c ");
 }
-END_TEST
 
-START_TEST(circle_is_healed_by_a_deletion)
+TEST(circle_is_healed_by_a_deletion)
 {
     graph_put("a", NEEDS("b"));
     graph_put("b", NEEDS("a"));
@@ -180,9 +176,8 @@ START_TEST(circle_is_healed_by_a_deletion)
     rest();
     ck_assert_str_eq(begun, "a b ");
 }
-END_TEST
 
-START_TEST(task_that_waits_for_itself_is_a_circle)
+TEST(task_that_waits_for_itself_is_a_circle)
 {
     graph_put("a", NEEDS("a"));
     rest();
@@ -191,9 +186,8 @@ START_TEST(task_that_waits_for_itself_is_a_circle)
     rest();
     ck_assert_str_eq(begun, "a ");
 }
-END_TEST
 
-START_TEST(fan_in_says_few_things_while_its_dependencies_end_in_order)
+TEST(fan_in_says_few_things_while_its_dependencies_end_in_order)
 {
     unsigned version;
 
@@ -212,7 +206,6 @@ START_TEST(fan_in_says_few_things_while_its_dependencies_end_in_order)
     rest();
     ck_assert_str_eq(begun, "a b c join ");
 }
-END_TEST
 
 /* Names in the queue. */
 static const char *woken(void)
@@ -269,7 +262,7 @@ static const struct {
     { edit_c, " c" },          { begin_and_end_c, " c" },
 };
 
-START_TEST(task_with_a_time_to_live_is_woken_when_somebody_waits_for_it_no_more)
+TEST_EACH(task_with_a_time_to_live_is_woken_when_somebody_waits_for_it_no_more, RELEASES)
 {
     graph_put("mortal", "\"ttlSecondsAfterFinished\":1");
     graph_put("b", "");
@@ -278,26 +271,4 @@ START_TEST(task_with_a_time_to_live_is_woken_when_somebody_waits_for_it_no_more)
     woken();
     RELEASES[_i].change();
     ck_assert_str_eq(woken(), RELEASES[_i].woken);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_dependencies");
-    TCase *tcase = tcase_create("wakes");
-
-    tcase_add_checked_fixture(tcase, set_up, graph_tear_down);
-    tcase_add_test(tcase, finished_task_wakes_exactly_its_dependents);
-    tcase_add_test(tcase, what_changes_no_outcome_wakes_nobody);
-    tcase_add_test(tcase, missing_task_is_said_and_healed_when_it_appears);
-    tcase_add_test(tcase, deleted_task_is_missing_until_it_is_made_again);
-    tcase_add_test(tcase, each_member_of_a_circle_says_so_and_nobody_else);
-    tcase_add_test(tcase, circle_is_healed_by_an_edit_of_one_member);
-    tcase_add_test(tcase, circle_is_healed_by_a_deletion);
-    tcase_add_test(tcase, task_that_waits_for_itself_is_a_circle);
-    tcase_add_test(tcase, fan_in_says_few_things_while_its_dependencies_end_in_order);
-    tcase_add_loop_test(tcase, task_with_a_time_to_live_is_woken_when_somebody_waits_for_it_no_more,
-                        0, ARRAY_LEN(RELEASES));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -19,6 +19,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("plan", set_up, tear_down);
+
 #define ABSENT OUTCOME_MISSING
 #define OPEN OUTCOME_OPEN
 #define BROKEN OUTCOME_INTERRUPTED
@@ -93,14 +95,13 @@ static const char *decide(size_t row, enum run_if run_if, const char *circle)
     }
 }
 
-START_TEST(outcomes_and_run_if_decide_as_the_table_says)
+TEST_EACH(outcomes_and_run_if_decide_as_the_table_says, TABLE)
 {
     ck_assert_str_eq(decide((size_t)_i, RUN_IF_SUCCESS, NULL), TABLE[_i].success);
     ck_assert_str_eq(decide((size_t)_i, RUN_IF_FAILURE, NULL), TABLE[_i].failure);
 }
-END_TEST
 
-START_TEST(circle_is_said_where_nothing_is_missing_and_nothing_is_decided)
+TEST_EACH(circle_is_said_where_nothing_is_missing_and_nothing_is_decided, TABLE)
 {
     const char *text = decide((size_t)_i, RUN_IF_SUCCESS, "a -> a");
 
@@ -109,7 +110,6 @@ START_TEST(circle_is_said_where_nothing_is_missing_and_nothing_is_decided)
     else
         ck_assert_str_eq(text, TABLE[_i].success);
 }
-END_TEST
 
 static const struct {
     const char *task;
@@ -134,7 +134,7 @@ static const struct {
     { "{\"status\":{\"phase\":\"sleeping\"}}", OPEN, false },
 };
 
-START_TEST(failed_attempt_with_retries_left_is_no_outcome)
+TEST_EACH(failed_attempt_with_retries_left_is_no_outcome, OUTCOMES)
 {
     enum task_outcome outcome = task_outcome(parsed(arena, OUTCOMES[_i].task));
 
@@ -143,9 +143,8 @@ START_TEST(failed_attempt_with_retries_left_is_no_outcome)
     ck_assert_int_eq(task_outcome(NULL), ABSENT);
     ck_assert(!task_outcome_is_final(ABSENT));
 }
-END_TEST
 
-START_TEST(dependencies_are_waited_for_once_in_a_run)
+TEST(dependencies_are_waited_for_once_in_a_run)
 {
     struct task task = { 0 };
 
@@ -159,21 +158,4 @@ START_TEST(dependencies_are_waited_for_once_in_a_run)
     task.status.prior_attempts.value = 2;
     task.status.phase = TASK_SCHEDULED;
     ck_assert(!task_awaits_dependencies(&task));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_dependencies_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, outcomes_and_run_if_decide_as_the_table_says, 0, ARRAY_LEN(TABLE));
-    tcase_add_loop_test(tcase, circle_is_said_where_nothing_is_missing_and_nothing_is_decided, 0,
-                        ARRAY_LEN(TABLE));
-    tcase_add_loop_test(tcase, failed_attempt_with_retries_left_is_no_outcome, 0,
-                        ARRAY_LEN(OUTCOMES));
-    tcase_add_test(tcase, dependencies_are_waited_for_once_in_a_run);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

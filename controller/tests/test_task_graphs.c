@@ -156,7 +156,7 @@ static void check_against_oracle(uint64_t seed, size_t len)
     ck_assert_uint_le(graph.turns, 2 * node_count + 2 * edge_count);
 }
 
-START_TEST(small_graphs_end_as_the_oracle_says)
+TEST_TIMES(small_graphs_end_as_the_oracle_says, 30)
 {
     for (uint64_t i = 0; i < 10; i++) {
         graph_set_up();
@@ -165,18 +165,16 @@ START_TEST(small_graphs_end_as_the_oracle_says)
         graph_tear_down();
     }
 }
-END_TEST
 
-START_TEST(graphs_of_a_thousand_end_as_the_oracle_says)
+TEST_TIMES(graphs_of_a_thousand_end_as_the_oracle_says, 4)
 {
     graph_set_up();
     check_against_oracle((uint64_t)_i + 1000, MAX_NODES);
     graph_tear_down();
 }
-END_TEST
 
 /* The last one that comes closes the chain to a circle: each member learns of it. */
-START_TEST(circle_of_a_hundred_is_told_to_each_member)
+TEST(circle_of_a_hundred_is_told_to_each_member)
 {
     char spec[64];
     char name[GRAPH_NAME_LEN];
@@ -200,18 +198,4 @@ START_TEST(circle_of_a_hundred_is_told_to_each_member)
         ck_assert_str_eq(graph_reason(name), "WaitingForDependencies");
     }
     graph_tear_down();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task graphs");
-    TCase *tcase = tcase_create("oracle");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, small_graphs_end_as_the_oracle_says, 0, 30);
-    tcase_add_loop_test(tcase, graphs_of_a_thousand_end_as_the_oracle_says, 0, 4);
-    tcase_add_test(tcase, circle_of_a_hundred_is_told_to_each_member);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

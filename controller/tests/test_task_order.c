@@ -39,7 +39,9 @@ static void be_for_failures(void)
     world.observed.dependencies = (struct dependencies){ .items = &OTHER, .len = 1 };
 }
 
-START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
+TEST_GROUP("orders", world_set_up, world_tear_down);
+
+TEST_EACH(order_ends_a_task_for_good_unless_it_is_for_failures, OBEYS)
 {
     if (OBEYS[_i].where == ASSIGNED)
         world_assigned();
@@ -62,10 +64,9 @@ START_TEST(order_ends_a_task_for_good_unless_it_is_for_failures)
         world_expect_rest(&plan);
     }
 }
-END_TEST
 
 /* It may have answered while nobody led. */
-START_TEST(order_waits_for_the_backlog_of_the_last_leader)
+TEST(order_waits_for_the_backlog_of_the_last_leader)
 {
     world_running();
     world_new_leader();
@@ -76,18 +77,4 @@ START_TEST(order_waits_for_the_backlog_of_the_last_leader)
     world.observed.backlog_drained = true;
     plan = world_plan();
     ck_assert_str_eq(plan.status.reason, "StoppedByJob");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task: orders of its job");
-    TCase *tcase = tcase_create("orders");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, order_ends_a_task_for_good_unless_it_is_for_failures, 0,
-                        ARRAY_LEN(OBEYS));
-    tcase_add_test(tcase, order_waits_for_the_backlog_of_the_last_leader);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -27,8 +27,10 @@ static void await_answer(void)
 }
 static void (*const MAY_HAVE_ANSWERED[])(void) = { be_new_leader, await_answer };
 
+TEST_GROUP("answers", world_set_up, world_tear_down);
+
 /* Before it went away, while nobody led or nothing could be written. */
-START_TEST(nobody_is_lost_whose_answer_may_be_there)
+TEST_TIMES(nobody_is_lost_whose_answer_may_be_there, 4)
 {
     world_running();
     choose(_i % 2 ? LOST_FAIL : LOST_RESCHEDULE);
@@ -43,9 +45,8 @@ START_TEST(nobody_is_lost_whose_answer_may_be_there)
     plan = world_plan();
     ck_assert_int_eq(plan.status.phase, _i % 2 ? TASK_FAILED : TASK_INTERRUPTED);
 }
-END_TEST
 
-START_TEST(scheduled_task_that_may_have_answered_is_not_moved)
+TEST_TIMES(scheduled_task_that_may_have_answered_is_not_moved, 2)
 {
     world_assigned();
     world_new_leader();
@@ -56,7 +57,6 @@ START_TEST(scheduled_task_that_may_have_answered_is_not_moved)
     struct task_plan plan = world_plan();
     world_expect_rest(&plan);
 }
-END_TEST
 
 /* Rounded up. */
 static void expect_due(int64_t at_ms)
@@ -67,7 +67,7 @@ static void expect_due(int64_t at_ms)
     ck_assert_int_le(due_ms, at_ms + 1);
 }
 
-START_TEST(end_is_due_since_the_last_of_what_ends_it)
+TEST(end_is_due_since_the_last_of_what_ends_it)
 {
     const int64_t now_ms = world.observed.now_ms;
 
@@ -90,18 +90,4 @@ START_TEST(end_is_due_since_the_last_of_what_ends_it)
     expect_due(now_ms + 60000);
     world.status->next_run_us = world.observed.now_us - 3000000;
     expect_due(world.observed.now_ms - 3000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: answers on their way");
-    TCase *tcase = tcase_create("answers");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, nobody_is_lost_whose_answer_may_be_there, 0, 4);
-    tcase_add_loop_test(tcase, scheduled_task_that_may_have_answered_is_not_moved, 0, 2);
-    tcase_add_test(tcase, end_is_due_since_the_last_of_what_ends_it);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

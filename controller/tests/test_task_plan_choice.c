@@ -83,7 +83,9 @@ static const struct {
       "none of 3 Proplets fits: 1 not of the preferred type, 2 not ready" },
 };
 
-START_TEST(pending_task_says_why_it_waits)
+TEST_GROUP("choice", world_set_up, world_tear_down);
+
+TEST_EACH(pending_task_says_why_it_waits, WAITS)
 {
     WAITS[_i].set_up();
     struct task_plan plan = world_plan();
@@ -98,9 +100,8 @@ START_TEST(pending_task_says_why_it_waits)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
-END_TEST
 
-START_TEST(what_kept_it_waiting_is_forgotten_at_the_assignment)
+TEST(what_kept_it_waiting_is_forgotten_at_the_assignment)
 {
     suspend();
     struct task_plan plan = world_plan();
@@ -112,18 +113,16 @@ START_TEST(what_kept_it_waiting_is_forgotten_at_the_assignment)
     ck_assert_str_eq(world_condition(&plan, "Scheduled"),
                      "True Assigned: assigned to Proplet 'alpha'");
 }
-END_TEST
 
-START_TEST(first_status_says_what_it_was_decided_on)
+TEST(first_status_says_what_it_was_decided_on)
 {
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.created_at_us, world.observed.created_us);
     ck_assert_int_eq(plan.status.observed_generation, world.observed.generation);
 }
-END_TEST
 
-START_TEST(finalizer_comes_before_the_choice)
+TEST(finalizer_comes_before_the_choice)
 {
     world.observed.has_finalizer = false;
     struct task_plan plan = world_plan();
@@ -136,9 +135,8 @@ START_TEST(finalizer_comes_before_the_choice)
     ck_assert(!plan.add_finalizer);
     ck_assert(plan.assign);
 }
-END_TEST
 
-START_TEST(choice_is_written_before_anything_is_published)
+TEST(choice_is_written_before_anything_is_published)
 {
     struct task_plan plan = world_plan();
 
@@ -151,9 +149,10 @@ START_TEST(choice_is_written_before_anything_is_published)
     ck_assert_str_eq(plan.event->reason, "Scheduled");
     ck_assert_int_eq(plan.event->type, EVENT_NORMAL);
 }
-END_TEST
 
-START_TEST(start_is_published_to_what_was_written)
+TEST_GROUP("dispatch", world_set_up, world_tear_down);
+
+TEST(start_is_published_to_what_was_written)
 {
     world_assigned();
     world_wait_ms(5);
@@ -169,9 +168,8 @@ START_TEST(start_is_published_to_what_was_written)
                      "True StartPublished: the broker has the start");
     ck_assert_str_eq(plan.event->reason, "Started");
 }
-END_TEST
 
-START_TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)
+TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)
 {
     world_assigned();
     world.observed.proplet.ready = false;
@@ -190,9 +188,8 @@ START_TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)
     ck_assert_str_eq(world_condition(&plan, "Scheduled"),
                      "True Assigned: assigned to Proplet 'alpha'");
 }
-END_TEST
 
-START_TEST(scheduled_task_whose_proplet_was_deleted_is_chosen_for_again)
+TEST(scheduled_task_whose_proplet_was_deleted_is_chosen_for_again)
 {
     world_assigned();
     world.observed.proplet.exists = false;
@@ -208,9 +205,8 @@ START_TEST(scheduled_task_whose_proplet_was_deleted_is_chosen_for_again)
     ck_assert_str_eq(plan.status.assigned_proplet, "beta");
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(choice_of_an_earlier_leader_waits_until_the_backlog_is_drained)
+TEST(choice_of_an_earlier_leader_waits_until_the_backlog_is_drained)
 {
     world_assigned();
     world_new_leader();
@@ -222,9 +218,8 @@ START_TEST(choice_of_an_earlier_leader_waits_until_the_backlog_is_drained)
     ck_assert(plan.publish_start);
     ck_assert_int_eq(plan.status.attempt, 1);
 }
-END_TEST
 
-START_TEST(start_is_not_published_twice_when_the_write_after_it_failed)
+TEST(start_is_not_published_twice_when_the_write_after_it_failed)
 {
     world_assigned();
     struct task_plan plan = world_plan();
@@ -235,7 +230,6 @@ START_TEST(start_is_not_published_twice_when_the_write_after_it_failed)
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_int_eq(plan.status.started_at_us, world.observed.now_us);
 }
-END_TEST
 
 static void publish_but_do_not_write(void)
 {
@@ -260,7 +254,7 @@ static const struct {
     { lose_readiness, true },
 };
 
-START_TEST(suspended_while_scheduled_gives_its_proplet_back)
+TEST_EACH(suspended_while_scheduled_gives_its_proplet_back, SUSPENDS)
 {
     world_assigned();
     SUSPENDS[_i].happened();
@@ -279,7 +273,6 @@ START_TEST(suspended_while_scheduled_gives_its_proplet_back)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
 static const struct {
     enum task_phase phase;
@@ -293,7 +286,9 @@ static const struct {
     { TASK_PENDING, NULL, 1, false },
 };
 
-START_TEST(candidates_are_gathered_for_whoever_may_be_assigned)
+TEST_GROUP("choice", world_set_up, world_tear_down);
+
+TEST_EACH(candidates_are_gathered_for_whoever_may_be_assigned, CANDIDATES_NEEDED)
 {
     world.status->phase = CANDIDATES_NEEDED[_i].phase;
     world.status->assigned_proplet = CANDIDATES_NEEDED[_i].proplet;
@@ -301,9 +296,10 @@ START_TEST(candidates_are_gathered_for_whoever_may_be_assigned)
 
     ck_assert_int_eq(task_needs_candidates(&world.observed), CANDIDATES_NEEDED[_i].needs);
 }
-END_TEST
 
-START_TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
+TEST_GROUP("dispatch", world_set_up, world_tear_down);
+
+TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
 {
     world_assigned();
     struct task_plan plan =
@@ -318,34 +314,4 @@ START_TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
     ck_assert_int_eq(plan.status.failures, 1);
     ck_assert(!plan.publish_start);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: choice and dispatch");
-    TCase *tcase = tcase_create("choice");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, pending_task_says_why_it_waits, 0, ARRAY_LEN(WAITS));
-    tcase_add_test(tcase, what_kept_it_waiting_is_forgotten_at_the_assignment);
-    tcase_add_test(tcase, first_status_says_what_it_was_decided_on);
-    tcase_add_test(tcase, finalizer_comes_before_the_choice);
-    tcase_add_test(tcase, choice_is_written_before_anything_is_published);
-    tcase_add_loop_test(tcase, candidates_are_gathered_for_whoever_may_be_assigned, 0,
-                        ARRAY_LEN(CANDIDATES_NEEDED));
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("dispatch");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_test(tcase, start_is_published_to_what_was_written);
-    tcase_add_test(tcase, scheduled_task_waits_for_its_proplet_and_keeps_it);
-    tcase_add_test(tcase, scheduled_task_whose_proplet_was_deleted_is_chosen_for_again);
-    tcase_add_test(tcase, choice_of_an_earlier_leader_waits_until_the_backlog_is_drained);
-    tcase_add_test(tcase, start_is_not_published_twice_when_the_write_after_it_failed);
-    tcase_add_loop_test(tcase, suspended_while_scheduled_gives_its_proplet_back, 0,
-                        ARRAY_LEN(SUSPENDS));
-    tcase_add_test(tcase, start_that_can_never_be_sent_fails_the_task_that_never_started);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -38,7 +38,9 @@ static void (*const NOTHING_TO_STOP[])(void) = {
     stay_pending, world_assigned, complete, interrupt, lose_proplet, move_to_k8s,
 };
 
-START_TEST(deleted_task_that_runs_nowhere_goes_at_once)
+TEST_GROUP("deletion", world_set_up, world_tear_down);
+
+TEST_EACH(deleted_task_that_runs_nowhere_goes_at_once, NOTHING_TO_STOP)
 {
     NOTHING_TO_STOP[_i]();
     delete_it();
@@ -48,9 +50,8 @@ START_TEST(deleted_task_that_runs_nowhere_goes_at_once)
     ck_assert(!plan.publish_stop && !plan.publish_start && !plan.assign && !plan.remove);
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
-START_TEST(finalizer_that_was_taken_off_a_running_task_is_put_back)
+TEST(finalizer_that_was_taken_off_a_running_task_is_put_back)
 {
     world_running();
     world.observed.has_finalizer = false;
@@ -59,9 +60,8 @@ START_TEST(finalizer_that_was_taken_off_a_running_task_is_put_back)
     ck_assert(plan.add_finalizer);
     ck_assert(!plan.publish_start && !plan.publish_stop && !plan.assign);
 }
-END_TEST
 
-START_TEST(without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done)
+TEST(without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done)
 {
     world_running();
     world.observed.has_finalizer = false;
@@ -75,7 +75,6 @@ START_TEST(without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
-END_TEST
 
 static void inherit_scheduled(void)
 {
@@ -93,7 +92,7 @@ static void publish_without_writing(void)
 static void (*const MAY_RUN[])(void) = { world_running, inherit_scheduled,
                                          publish_without_writing };
 
-START_TEST(deleted_task_that_may_run_is_stopped_once_and_waits)
+TEST_EACH(deleted_task_that_may_run_is_stopped_once_and_waits, MAY_RUN)
 {
     MAY_RUN[_i]();
     delete_it();
@@ -109,9 +108,8 @@ START_TEST(deleted_task_that_may_run_is_stopped_once_and_waits)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, STOP_MS - 20);
 }
-END_TEST
 
-START_TEST(any_word_of_the_device_confirms_the_stop)
+TEST_TIMES(any_word_of_the_device_confirms_the_stop, 2)
 {
     world_running();
     delete_it();
@@ -124,7 +122,6 @@ START_TEST(any_word_of_the_device_confirms_the_stop)
     ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
 static void expect_release_with_warning(const struct task_plan *plan)
 {
@@ -132,7 +129,7 @@ static void expect_release_with_warning(const struct task_plan *plan)
     ck_assert(plan->stop_unconfirmed);
 }
 
-START_TEST(device_that_never_answers_holds_a_deletion_for_the_stop_timeout)
+TEST_TIMES(device_that_never_answers_holds_a_deletion_for_the_stop_timeout, 2)
 {
     world_running();
     world.observed.proplet.ready = _i;
@@ -150,9 +147,8 @@ START_TEST(device_that_never_answers_holds_a_deletion_for_the_stop_timeout)
     expect_release_with_warning(&plan);
     ck_assert(!plan.publish_stop);
 }
-END_TEST
 
-START_TEST(device_that_comes_back_in_time_is_told_again)
+TEST(device_that_comes_back_in_time_is_told_again)
 {
     world_running();
     world.observed.proplet.ready = false;
@@ -168,9 +164,8 @@ START_TEST(device_that_comes_back_in_time_is_told_again)
     ck_assert(plan.publish_stop);
     ck_assert(!plan.release);
 }
-END_TEST
 
-START_TEST(stop_timeout_does_not_need_the_clock_of_the_api_server)
+TEST(stop_timeout_does_not_need_the_clock_of_the_api_server)
 {
     world_running();
     delete_it();
@@ -180,9 +175,8 @@ START_TEST(stop_timeout_does_not_need_the_clock_of_the_api_server)
 
     expect_release_with_warning(&plan);
 }
-END_TEST
 
-START_TEST(task_deleted_while_nobody_ran_is_told_to_stop_all_the_same)
+TEST(task_deleted_while_nobody_ran_is_told_to_stop_all_the_same)
 {
     world_running();
     delete_it();
@@ -194,7 +188,6 @@ START_TEST(task_deleted_while_nobody_ran_is_told_to_stop_all_the_same)
     ck_assert(plan.publish_stop);
     expect_release_with_warning(&plan);
 }
-END_TEST
 
 static void delete_daemon(void)
 {
@@ -203,7 +196,7 @@ static void delete_daemon(void)
     delete_it();
 }
 
-START_TEST(daemon_goes_when_its_stop_is_out)
+TEST(daemon_goes_when_its_stop_is_out)
 {
     delete_daemon();
     struct task_plan plan = world_plan();
@@ -216,9 +209,8 @@ START_TEST(daemon_goes_when_its_stop_is_out)
     ck_assert(!plan.publish_stop);
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
-START_TEST(daemon_that_says_it_started_is_not_stopped_by_that)
+TEST_TIMES(daemon_that_says_it_started_is_not_stopped_by_that, 2)
 {
     delete_daemon();
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"error\":%s}",
@@ -228,9 +220,10 @@ START_TEST(daemon_that_says_it_started_is_not_stopped_by_that)
     ck_assert_int_eq(plan.release, _i);
     ck_assert_int_eq(plan.publish_stop, !_i);
 }
-END_TEST
 
-START_TEST(time_to_live_of_any_size_is_taken)
+TEST_GROUP("ends", world_set_up, world_tear_down);
+
+TEST_TIMES(time_to_live_of_any_size_is_taken, 3)
 {
     static const int64_t SECONDS[] = { INT64_C(1) << 33, INT64_MAX / 1000000, INT64_MAX };
 
@@ -241,9 +234,8 @@ START_TEST(time_to_live_of_any_size_is_taken)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, UINT32_MAX);
 }
-END_TEST
 
-START_TEST(task_of_unknown_end_is_not_deleted_for_its_age)
+TEST(task_of_unknown_end_is_not_deleted_for_its_age)
 {
     world_finished(TASK_COMPLETED);
     world.status->finished_at_us = 0;
@@ -252,9 +244,8 @@ START_TEST(task_of_unknown_end_is_not_deleted_for_its_age)
 
     world_expect_rest(&plan);
 }
-END_TEST
 
-START_TEST(interrupted_task_rests_while_it_is_suspended)
+TEST(interrupted_task_rests_while_it_is_suspended)
 {
     world_finished(TASK_INTERRUPTED);
     world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 0 };
@@ -263,9 +254,8 @@ START_TEST(interrupted_task_rests_while_it_is_suspended)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
-END_TEST
 
-START_TEST(resumed_task_starts_over_with_a_clean_status)
+TEST(resumed_task_starts_over_with_a_clean_status)
 {
     world_finished(TASK_INTERRUPTED);
     world.status->error = "left over";
@@ -291,9 +281,8 @@ START_TEST(resumed_task_starts_over_with_a_clean_status)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(time_to_live_does_not_end_before_the_outcome_was_looked_at)
+TEST(time_to_live_does_not_end_before_the_outcome_was_looked_at)
 {
     world_finished(TASK_COMPLETED);
     world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 60 };
@@ -306,38 +295,4 @@ START_TEST(time_to_live_does_not_end_before_the_outcome_was_looked_at)
     world.observed.awaited = false;
     plan = world_plan();
     ck_assert(plan.remove);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: deletion and what follows an end");
-    TCase *tcase = tcase_create("deletion");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, deleted_task_that_runs_nowhere_goes_at_once, 0,
-                        ARRAY_LEN(NOTHING_TO_STOP));
-    tcase_add_test(tcase, without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done);
-    tcase_add_test(tcase, finalizer_that_was_taken_off_a_running_task_is_put_back);
-    tcase_add_loop_test(tcase, deleted_task_that_may_run_is_stopped_once_and_waits, 0,
-                        ARRAY_LEN(MAY_RUN));
-    tcase_add_loop_test(tcase, any_word_of_the_device_confirms_the_stop, 0, 2);
-    tcase_add_loop_test(tcase, device_that_never_answers_holds_a_deletion_for_the_stop_timeout, 0,
-                        2);
-    tcase_add_test(tcase, device_that_comes_back_in_time_is_told_again);
-    tcase_add_test(tcase, stop_timeout_does_not_need_the_clock_of_the_api_server);
-    tcase_add_test(tcase, task_deleted_while_nobody_ran_is_told_to_stop_all_the_same);
-    tcase_add_test(tcase, daemon_goes_when_its_stop_is_out);
-    tcase_add_loop_test(tcase, daemon_that_says_it_started_is_not_stopped_by_that, 0, 2);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("ends");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, time_to_live_of_any_size_is_taken, 0, 3);
-    tcase_add_test(tcase, task_of_unknown_end_is_not_deleted_for_its_age);
-    tcase_add_test(tcase, interrupted_task_rests_while_it_is_suspended);
-    tcase_add_test(tcase, resumed_task_starts_over_with_a_clean_status);
-    tcase_add_test(tcase, time_to_live_does_not_end_before_the_outcome_was_looked_at);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -54,7 +54,9 @@ static const struct {
     { LOST_UNSET, TASK_RUNNING, "PropletOffline" },
 };
 
-START_TEST(running_task_is_lost_with_its_proplet)
+TEST_GROUP("lost", world_set_up, world_tear_down);
+
+TEST_EACH(running_task_is_lost_with_its_proplet, RUNNING)
 {
     bool ends = RUNNING[_i].phase != TASK_RUNNING;
 
@@ -77,9 +79,8 @@ START_TEST(running_task_is_lost_with_its_proplet)
     ck_assert_int_eq(plan.publish_stop, ends);
     ck_assert_int_eq(plan.answer, ends ? ANSWER_MISSED : ANSWER_PENDING);
 }
-END_TEST
 
-START_TEST(waiting_task_says_so_once_and_goes_on_when_the_device_is_back)
+TEST(waiting_task_says_so_once_and_goes_on_when_the_device_is_back)
 {
     world_running();
     choose(LOST_WAIT);
@@ -95,10 +96,9 @@ START_TEST(waiting_task_says_so_once_and_goes_on_when_the_device_is_back)
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_ptr_null(plan.status.reason);
 }
-END_TEST
 
 /* Offline since long ago, says the API; this process has just begun to listen. */
-START_TEST(nobody_is_lost_who_had_no_time_to_be_heard)
+TEST(nobody_is_lost_who_had_no_time_to_be_heard)
 {
     world_running();
     go_offline();
@@ -116,7 +116,6 @@ START_TEST(nobody_is_lost_who_had_no_time_to_be_heard)
     plan = world_plan();
     ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
 }
-END_TEST
 
 static const struct {
     bool started; /* its start may be out */
@@ -132,7 +131,7 @@ static const struct {
     { true, LOST_WAIT, TASK_SCHEDULED, false },
 };
 
-START_TEST(scheduled_task_of_a_lost_proplet_moves_in_one_write)
+TEST_EACH(scheduled_task_of_a_lost_proplet_moves_in_one_write, SCHEDULED)
 {
     world_assigned();
     if (SCHEDULED[_i].started)
@@ -151,9 +150,10 @@ START_TEST(scheduled_task_of_a_lost_proplet_moves_in_one_write)
     ck_assert_int_eq(plan.publish_stop, SCHEDULED[_i].started && SCHEDULED[_i].policy != LOST_WAIT);
     ck_assert(!plan.publish_start);
 }
-END_TEST
 
-START_TEST(cordon_before_the_start_moves_the_task)
+TEST_GROUP("before and behind the start", world_set_up, world_tear_down);
+
+TEST_TIMES(cordon_before_the_start_moves_the_task, 2)
 {
     world_assigned();
     world.proplets[0].spec.unschedulable = true;
@@ -175,7 +175,6 @@ START_TEST(cordon_before_the_start_moves_the_task)
                          "False NoCandidates: none of 1 Proplets fits: 1 unschedulable");
     }
 }
-END_TEST
 
 static void start_without_the_write(void)
 {
@@ -191,7 +190,7 @@ static void start_without_acknowledgement(void)
 }
 
 /* Another one may run it: the same start to the same Proplet is what is safe. */
-START_TEST(cordon_behind_the_start_changes_nothing)
+TEST_TIMES(cordon_behind_the_start_changes_nothing, 3)
 {
     static void (*const STARTED[])(void) = { start_without_the_write, start_without_acknowledgement,
                                              world_new_leader };
@@ -208,9 +207,8 @@ START_TEST(cordon_behind_the_start_changes_nothing)
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
 }
-END_TEST
 
-START_TEST(what_nothing_confirms_waits_for_the_backlog)
+TEST(what_nothing_confirms_waits_for_the_backlog)
 {
     world_assigned();
     world.spec->daemon = true;
@@ -222,7 +220,6 @@ START_TEST(what_nothing_confirms_waits_for_the_backlog)
     plan = world_plan();
     ck_assert(plan.publish_start);
 }
-END_TEST
 
 static void suspend(void)
 {
@@ -256,8 +253,10 @@ static const struct {
     { be_told_to_stop, TASK_INTERRUPTED, "Stopped" }, /* resumed before the write succeeded */
 };
 
+TEST_GROUP("stopped", world_set_up, world_tear_down);
+
 /* The stop is out, the write behind it failed, and perhaps the process with it. */
-START_TEST(word_on_a_stop_is_not_taken_for_a_failure)
+TEST_EACH(word_on_a_stop_is_not_taken_for_a_failure, STOPS)
 {
     world_running();
     STOPS[_i].stop();
@@ -269,9 +268,8 @@ START_TEST(word_on_a_stop_is_not_taken_for_a_failure)
     ck_assert(!plan.publish_stop && !plan.publish_start);
     ck_assert_uint_eq(plan.ack_up_to, 100);
 }
-END_TEST
 
-START_TEST(result_that_a_stop_crossed_counts)
+TEST_EACH(result_that_a_stop_crossed_counts, STOPS)
 {
     world_running();
     STOPS[_i].stop();
@@ -280,9 +278,8 @@ START_TEST(result_that_a_stop_crossed_counts)
 
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
 }
-END_TEST
 
-START_TEST(stop_of_a_start_whose_write_failed_begins_anew)
+TEST(stop_of_a_start_whose_write_failed_begins_anew)
 {
     world_assigned();
     start_without_the_write();
@@ -296,7 +293,6 @@ START_TEST(stop_of_a_start_whose_write_failed_begins_anew)
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
 /* ---- most of the fleet went at once ---- */
 
@@ -307,7 +303,9 @@ static void hold(void)
     world.observed.proplet.held_until_ms = world.observed.now_ms + HOUR_MS;
 }
 
-START_TEST(nobody_is_lost_while_the_brake_holds)
+TEST_GROUP("brake", world_set_up, world_tear_down);
+
+TEST_EACH(nobody_is_lost_while_the_brake_holds, RUNNING)
 {
     world_running();
     choose(RUNNING[_i].policy);
@@ -332,9 +330,8 @@ START_TEST(nobody_is_lost_while_the_brake_holds)
     ck_assert_int_eq(plan.status.phase, RUNNING[_i].phase);
     ck_assert_str_eq(plan.status.reason, RUNNING[_i].reason);
 }
-END_TEST
 
-START_TEST(held_task_goes_on_when_its_device_is_back)
+TEST(held_task_goes_on_when_its_device_is_back)
 {
     world_running();
     go_offline();
@@ -348,9 +345,8 @@ START_TEST(held_task_goes_on_when_its_device_is_back)
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_ptr_null(plan.status.reason);
 }
-END_TEST
 
-START_TEST(scheduled_task_stays_while_the_brake_holds)
+TEST(scheduled_task_stays_while_the_brake_holds)
 {
     world_assigned();
     let_all_fit();
@@ -366,41 +362,4 @@ START_TEST(scheduled_task_stays_while_the_brake_holds)
     plan = world_plan();
     ck_assert(plan.assign);
     ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: lost and stopped");
-    TCase *tcase = tcase_create("lost");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, running_task_is_lost_with_its_proplet, 0, ARRAY_LEN(RUNNING));
-    tcase_add_test(tcase, waiting_task_says_so_once_and_goes_on_when_the_device_is_back);
-    tcase_add_test(tcase, nobody_is_lost_who_had_no_time_to_be_heard);
-    tcase_add_loop_test(tcase, scheduled_task_of_a_lost_proplet_moves_in_one_write, 0,
-                        ARRAY_LEN(SCHEDULED));
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("brake");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, nobody_is_lost_while_the_brake_holds, 0, ARRAY_LEN(RUNNING));
-    tcase_add_test(tcase, held_task_goes_on_when_its_device_is_back);
-    tcase_add_test(tcase, scheduled_task_stays_while_the_brake_holds);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("before and behind the start");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, cordon_before_the_start_moves_the_task, 0, 2);
-    tcase_add_loop_test(tcase, cordon_behind_the_start_changes_nothing, 0, 3);
-    tcase_add_test(tcase, what_nothing_confirms_waits_for_the_backlog);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("stopped");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, word_on_a_stop_is_not_taken_for_a_failure, 0, ARRAY_LEN(STOPS));
-    tcase_add_loop_test(tcase, result_that_a_stop_crossed_counts, 0, ARRAY_LEN(STOPS));
-    tcase_add_test(tcase, stop_of_a_start_whose_write_failed_begins_anew);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

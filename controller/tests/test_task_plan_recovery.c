@@ -34,7 +34,9 @@ static void let_all_fit(void)
     world.observed.candidates.len = WORLD_CANDIDATES;
 }
 
-START_TEST(restart_ends_an_attempt_and_the_next_is_on_the_same_proplet)
+TEST_GROUP("restart", world_set_up, world_tear_down);
+
+TEST(restart_ends_an_attempt_and_the_next_is_on_the_same_proplet)
 {
     world_running();
     let_all_fit();
@@ -60,9 +62,8 @@ START_TEST(restart_ends_an_attempt_and_the_next_is_on_the_same_proplet)
     ck_assert_int_eq(plan.status.attempt, 2);
     ck_assert_ptr_null(plan.status.reason);
 }
-END_TEST
 
-START_TEST(proplet_that_does_not_fit_any_more_is_not_chosen_again)
+TEST(proplet_that_does_not_fit_any_more_is_not_chosen_again)
 {
     world_running();
     let_all_fit();
@@ -77,7 +78,6 @@ START_TEST(proplet_that_does_not_fit_any_more_is_not_chosen_again)
     ck_assert(plan.assign);
     ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
 }
-END_TEST
 
 static void become_leader(void)
 {
@@ -114,7 +114,7 @@ static const struct {
     { "nothing to expect", do_not_monitor, as_it_is, 1, false, true },
 };
 
-START_TEST(restart_ends_what_was_started_before_it)
+TEST_EACH(restart_ends_what_was_started_before_it, RESTARTS)
 {
     RESTARTS[_i].set_up();
     world_running();
@@ -127,9 +127,8 @@ START_TEST(restart_ends_what_was_started_before_it)
                   RESTARTS[_i].what);
     ck_assert_uint_eq(plan.ack_up_to, 50);
 }
-END_TEST
 
-START_TEST(attempt_that_is_not_out_survives_a_restart)
+TEST_TIMES(attempt_that_is_not_out_survives_a_restart, 2)
 {
     world_assigned();
     if (_i)
@@ -141,9 +140,8 @@ START_TEST(attempt_that_is_not_out_survives_a_restart)
     ck_assert(!plan.publish_stop);
     ck_assert_uint_eq(plan.ack_up_to, 50);
 }
-END_TEST
 
-START_TEST(result_counts_whatever_side_of_the_restart_it_is_on)
+TEST_TIMES(result_counts_whatever_side_of_the_restart_it_is_on, 2)
 {
     world_running();
     world_result(WORLD_CHANNEL, RESULT);
@@ -155,10 +153,9 @@ START_TEST(result_counts_whatever_side_of_the_restart_it_is_on)
     ck_assert_uint_eq(plan.ack_up_to, _i ? 100 : 200);
     ck_assert(!plan.publish_stop);
 }
-END_TEST
 
 /* It says that it has started: before the restart that is nothing, behind it that it runs again. */
-START_TEST(word_of_a_daemon_counts_behind_the_restart)
+TEST_TIMES(word_of_a_daemon_counts_behind_the_restart, 2)
 {
     static const enum task_phase PHASES[] = { TASK_INTERRUPTED, TASK_RUNNING };
 
@@ -171,10 +168,9 @@ START_TEST(word_of_a_daemon_counts_behind_the_restart)
 
     ck_assert_int_eq(plan.status.phase, PHASES[_i]);
 }
-END_TEST
 
 /* The running write failed, so that its word would complete that. */
-START_TEST(word_of_a_daemon_before_the_restart_does_not_hide_it)
+TEST(word_of_a_daemon_before_the_restart_does_not_hide_it)
 {
     make_daemon();
     world_assigned();
@@ -189,9 +185,8 @@ START_TEST(word_of_a_daemon_before_the_restart_does_not_hide_it)
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(restart_fails_a_task_whose_policy_says_so)
+TEST(restart_fails_a_task_whose_policy_says_so)
 {
     world_running();
     world.spec->proplet_lost_policy = LOST_FAIL;
@@ -202,9 +197,8 @@ START_TEST(restart_fails_a_task_whose_policy_says_so)
     ck_assert_str_eq(plan.status.reason, "DeviceRestarted");
     ck_assert_int_eq(plan.answer, ANSWER_MISSED);
 }
-END_TEST
 
-START_TEST(fourth_restart_of_a_run_fails_it)
+TEST(fourth_restart_of_a_run_fails_it)
 {
     world_running();
     for (int i = 1; i <= 3; i++) {
@@ -225,9 +219,8 @@ START_TEST(fourth_restart_of_a_run_fails_it)
     ck_assert_str_eq(plan.status.reason, "DeviceRestarts");
     ck_assert_str_eq(plan.status.error, "devices were started anew 4 times while it ran");
 }
-END_TEST
 
-START_TEST(restart_of_a_suspended_task_is_a_suspension)
+TEST(restart_of_a_suspended_task_is_a_suspension)
 {
     world_running();
     world_suspended();
@@ -238,7 +231,6 @@ START_TEST(restart_of_a_suspended_task_is_a_suspension)
     ck_assert_str_eq(plan.status.reason, "Suspended");
     ck_assert(!plan.status.device_restarts.set);
 }
-END_TEST
 
 static void exhaust(void)
 {
@@ -251,7 +243,9 @@ static void exhaust(void)
     world_wait_ms(30000);
 }
 
-START_TEST(attempt_without_a_sign_is_given_up_for_another_proplet)
+TEST_GROUP("silence", world_set_up, world_tear_down);
+
+TEST(attempt_without_a_sign_is_given_up_for_another_proplet)
 {
     world_running();
     let_all_fit();
@@ -273,7 +267,6 @@ START_TEST(attempt_without_a_sign_is_given_up_for_another_proplet)
     ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
 static void leave_no_other(void)
 {
@@ -304,7 +297,7 @@ static void have_given_up_three_times(void)
 static void (*const HOPELESS[])(void) = { leave_no_other, choose_wait, choose_fail,
                                           cordon_the_others, have_given_up_three_times };
 
-START_TEST(attempt_without_a_sign_fails_where_nothing_else_is_left)
+TEST_EACH(attempt_without_a_sign_fails_where_nothing_else_is_left, HOPELESS)
 {
     world_running();
     let_all_fit();
@@ -316,9 +309,8 @@ START_TEST(attempt_without_a_sign_fails_where_nothing_else_is_left)
     ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
     ck_assert(plan.publish_stop);
 }
-END_TEST
 
-START_TEST(start_of_an_earlier_leader_is_one_of_the_four)
+TEST(start_of_an_earlier_leader_is_one_of_the_four)
 {
     int starts = 0;
 
@@ -333,9 +325,8 @@ START_TEST(start_of_an_earlier_leader_is_one_of_the_four)
     }
     ck_assert_int_eq(starts, 3);
 }
-END_TEST
 
-START_TEST(start_waits_until_the_device_has_settled)
+TEST(start_waits_until_the_device_has_settled)
 {
     world_assigned();
     world.observed.may_start = false;
@@ -353,9 +344,8 @@ START_TEST(start_waits_until_the_device_has_settled)
     plan = world_plan();
     ck_assert(plan.publish_start);
 }
-END_TEST
 
-START_TEST(repeat_waits_until_the_device_has_settled)
+TEST(repeat_waits_until_the_device_has_settled)
 {
     world_running();
     world_wait_ms(60000);
@@ -369,7 +359,6 @@ START_TEST(repeat_waits_until_the_device_has_settled)
     plan = world_plan();
     ck_assert(plan.publish_start);
 }
-END_TEST
 
 /* It is back, and may have been away when the start came. */
 static void come_back(void)
@@ -392,7 +381,7 @@ static const struct {
     { do_not_monitor, 0 }, { make_daemon, 0 },
 };
 
-START_TEST(device_that_is_back_has_five_seconds_to_say_what_it_queued)
+TEST_EACH(device_that_is_back_has_five_seconds_to_say_what_it_queued, BACK)
 {
     world_running();
     BACK[_i].set_up();
@@ -406,37 +395,4 @@ START_TEST(device_that_is_back_has_five_seconds_to_say_what_it_queued)
     plan = world_plan();
     ck_assert_int_eq(plan.publish_start, BACK[_i].repeat_ms != 0);
     ck_assert_int_eq(plan.status.attempt, 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: recovery");
-    TCase *tcase = tcase_create("restart");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_test(tcase, restart_ends_an_attempt_and_the_next_is_on_the_same_proplet);
-    tcase_add_test(tcase, proplet_that_does_not_fit_any_more_is_not_chosen_again);
-    tcase_add_loop_test(tcase, restart_ends_what_was_started_before_it, 0, ARRAY_LEN(RESTARTS));
-    tcase_add_loop_test(tcase, attempt_that_is_not_out_survives_a_restart, 0, 2);
-    tcase_add_loop_test(tcase, result_counts_whatever_side_of_the_restart_it_is_on, 0, 2);
-    tcase_add_loop_test(tcase, word_of_a_daemon_counts_behind_the_restart, 0, 2);
-    tcase_add_test(tcase, word_of_a_daemon_before_the_restart_does_not_hide_it);
-    tcase_add_test(tcase, restart_fails_a_task_whose_policy_says_so);
-    tcase_add_test(tcase, fourth_restart_of_a_run_fails_it);
-    tcase_add_test(tcase, restart_of_a_suspended_task_is_a_suspension);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("silence");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_test(tcase, attempt_without_a_sign_is_given_up_for_another_proplet);
-    tcase_add_loop_test(tcase, attempt_without_a_sign_fails_where_nothing_else_is_left, 0,
-                        ARRAY_LEN(HOPELESS));
-    tcase_add_test(tcase, start_of_an_earlier_leader_is_one_of_the_four);
-    tcase_add_test(tcase, start_waits_until_the_device_has_settled);
-    tcase_add_test(tcase, repeat_waits_until_the_device_has_settled);
-    tcase_add_loop_test(tcase, device_that_is_back_has_five_seconds_to_say_what_it_queued, 0,
-                        ARRAY_LEN(BACK));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -27,7 +27,9 @@ static const struct {
     { RESULT("\"error\":null"), NULL },
 };
 
-START_TEST(result_is_stored_as_it_came)
+TEST_GROUP("results", world_set_up, world_tear_down);
+
+TEST_EACH(result_is_stored_as_it_came, VALUES)
 {
     world_running();
     world_result(WORLD_CHANNEL, "%s", VALUES[_i].message);
@@ -45,9 +47,8 @@ START_TEST(result_is_stored_as_it_came)
     ck_assert_str_eq(plan.event->reason, "Completed");
     ck_assert(!plan.publish_stop && !plan.publish_start);
 }
-END_TEST
 
-START_TEST(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop)
+TEST_TIMES(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop, 2)
 {
     if (_i)
         world_running();
@@ -63,7 +64,6 @@ START_TEST(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop)
     ck_assert(!plan.publish_stop && !plan.has_payload);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
 }
-END_TEST
 
 static void second_attempt(void)
 {
@@ -155,7 +155,7 @@ static const struct {
     { lose_proplet, WORLD_CHANNEL, WORLD_UID, "", RESULT_OTHER_CHANNEL },
 };
 
-START_TEST(result_counts_only_from_the_device_that_was_given_the_attempt)
+TEST_EACH(result_counts_only_from_the_device_that_was_given_the_attempt, JUDGED)
 {
     JUDGED[_i].set_up();
     struct task_plan without = world_plan();
@@ -174,9 +174,8 @@ START_TEST(result_counts_only_from_the_device_that_was_given_the_attempt)
             json_text(world.arena, task_status_encode(world.arena, &plan.status), NULL),
             json_text(world.arena, task_status_encode(world.arena, &without.status), NULL));
 }
-END_TEST
 
-START_TEST(first_of_two_results_counts_and_both_are_dealt_with)
+TEST(first_of_two_results_counts_and_both_are_dealt_with)
 {
     world_running();
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID ".7\",\"results\":\"forged\"}");
@@ -189,16 +188,14 @@ START_TEST(first_of_two_results_counts_and_both_are_dealt_with)
     ck_assert_uint_eq(plan.rejected[RESULT_NOT_RUNNING], 1);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
 }
-END_TEST
 
-START_TEST(every_verdict_has_a_name_for_its_metric)
+TEST(every_verdict_has_a_name_for_its_metric)
 {
     for (int verdict = 0; verdict < RESULT_VERDICTS; verdict++)
         ck_assert(!str_is_empty(RESULT_VERDICT_NAMES[verdict]));
 }
-END_TEST
 
-START_TEST(error_of_the_device_fails_the_task)
+TEST_TIMES(error_of_the_device_fails_the_task, 2)
 {
     if (_i)
         world_running();
@@ -218,9 +215,8 @@ START_TEST(error_of_the_device_fails_the_task)
     ck_assert_ptr_eq(plan.event, &TASK_EVENT_FAILED);
     ck_assert(plan.has_payload);
 }
-END_TEST
 
-START_TEST(long_error_is_cut_at_a_character)
+TEST(long_error_is_cut_at_a_character)
 {
     char *error = arena_alloc(world.arena, 1, 6001);
 
@@ -235,7 +231,6 @@ START_TEST(long_error_is_cut_at_a_character)
     ck_assert_uint_eq(strlen(world_condition(&plan, "Failed")),
                       strlen("True DeviceError: ") + 1023);
 }
-END_TEST
 
 static const char *text_of(size_t len)
 {
@@ -245,7 +240,7 @@ static const char *text_of(size_t len)
     return text;
 }
 
-START_TEST(result_of_the_greatest_size_is_taken)
+TEST_TIMES(result_of_the_greatest_size_is_taken, 2)
 {
     world_running();
     world_result(WORLD_CHANNEL, RESULT("\"results\":%s%s%s"), _i ? "[\"" : "\"",
@@ -254,9 +249,8 @@ START_TEST(result_of_the_greatest_size_is_taken)
 
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
 }
-END_TEST
 
-START_TEST(result_that_is_too_large_fails_the_task_with_size_and_digest)
+TEST_TIMES(result_that_is_too_large_fails_the_task_with_size_and_digest, 2)
 {
     const char *text = text_of(world.observed.max_result_bytes + 1 - (_i ? 4 : 0));
     char digest[SHA256_HEX_LEN];
@@ -276,9 +270,10 @@ START_TEST(result_that_is_too_large_fails_the_task_with_size_and_digest)
     ck_assert_ptr_null(plan.status.results);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
 }
-END_TEST
 
-START_TEST(daemon_that_reports_in_is_running)
+TEST_GROUP("daemons", world_set_up, world_tear_down);
+
+TEST(daemon_that_reports_in_is_running)
 {
     world.spec->daemon = true;
     world_assigned();
@@ -293,7 +288,6 @@ START_TEST(daemon_that_reports_in_is_running)
     ck_assert_str_eq(world_condition(&plan, "Started"),
                      "True StartPublished: the broker has the start");
 }
-END_TEST
 
 static void run_daemon(void)
 {
@@ -302,7 +296,7 @@ static void run_daemon(void)
     world_result(WORLD_CHANNEL, RESULT("\"results\":\"\",\"error\":null"));
 }
 
-START_TEST(daemon_goes_on_after_its_result)
+TEST(daemon_goes_on_after_its_result)
 {
     run_daemon();
     struct task_plan plan = world_plan();
@@ -315,9 +309,8 @@ START_TEST(daemon_goes_on_after_its_result)
     plan = world_plan();
     world_expect_rest(&plan);
 }
-END_TEST
 
-START_TEST(error_of_a_daemon_fails_it)
+TEST(error_of_a_daemon_fails_it)
 {
     world.spec->daemon = true;
     world_running();
@@ -327,9 +320,10 @@ START_TEST(error_of_a_daemon_fails_it)
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "DeviceError");
 }
-END_TEST
 
-START_TEST(refused_status_is_replaced_by_one_without_payload)
+TEST_GROUP("results", world_set_up, world_tear_down);
+
+TEST_TIMES(refused_status_is_replaced_by_one_without_payload, 2)
 {
     static const char *const MESSAGES[] = { RESULT("\"results\":\"42\""),
                                             RESULT("\"error\":\"trap\"") };
@@ -345,34 +339,4 @@ START_TEST(refused_status_is_replaced_by_one_without_payload)
     ck_assert_ptr_null(minimal.status.results);
     ck_assert_str_eq(world_condition(&minimal, "Started"), "True ResultReceived: ");
     ck_assert_uint_eq(minimal.ack_up_to, LAST);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: results");
-    TCase *tcase = tcase_create("results");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, result_is_stored_as_it_came, 0, ARRAY_LEN(VALUES));
-    tcase_add_loop_test(tcase, error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop, 0,
-                        2);
-    tcase_add_loop_test(tcase, result_counts_only_from_the_device_that_was_given_the_attempt, 0,
-                        ARRAY_LEN(JUDGED));
-    tcase_add_test(tcase, first_of_two_results_counts_and_both_are_dealt_with);
-    tcase_add_test(tcase, every_verdict_has_a_name_for_its_metric);
-    tcase_add_loop_test(tcase, error_of_the_device_fails_the_task, 0, 2);
-    tcase_add_test(tcase, long_error_is_cut_at_a_character);
-    tcase_add_loop_test(tcase, result_of_the_greatest_size_is_taken, 0, 2);
-    tcase_add_loop_test(tcase, result_that_is_too_large_fails_the_task_with_size_and_digest, 0, 2);
-    tcase_add_loop_test(tcase, refused_status_is_replaced_by_one_without_payload, 0, 2);
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("daemons");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_test(tcase, daemon_that_reports_in_is_running);
-    tcase_add_test(tcase, daemon_goes_on_after_its_result);
-    tcase_add_test(tcase, error_of_a_daemon_fails_it);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

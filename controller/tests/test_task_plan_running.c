@@ -100,16 +100,17 @@ static void expect_repeat_after(int64_t timeout_ms)
     ck_assert_int_eq(plan.requeue_after_ms, timeout_ms);
 }
 
-START_TEST(start_without_a_sign_is_published_again)
+TEST_GROUP("confirmation", world_set_up, world_tear_down);
+
+TEST_EACH(start_without_a_sign_is_published_again, TIMEOUTS)
 {
     world_running();
     world.observed.attempt.published_ms = world.observed.now_ms;
     TIMEOUTS[_i].set_up();
     expect_repeat_after(TIMEOUTS[_i].unconfirmed_ms);
 }
-END_TEST
 
-START_TEST(start_of_an_earlier_leader_has_three_samples_time)
+TEST_EACH(start_of_an_earlier_leader_has_three_samples_time, TIMEOUTS)
 {
     world_running();
     world_new_leader();
@@ -117,9 +118,8 @@ START_TEST(start_of_an_earlier_leader_has_three_samples_time)
     TIMEOUTS[_i].set_up();
     expect_repeat_after(TIMEOUTS[_i].inherited_ms);
 }
-END_TEST
 
-START_TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
+TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
 {
     world_running();
     for (int i = 0; i < 3; i++) {
@@ -140,9 +140,8 @@ START_TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
     ck_assert_str_eq(plan.event->reason, "Failed");
     ck_assert_int_eq(plan.event->type, EVENT_WARNING);
 }
-END_TEST
 
-START_TEST(nobody_is_silent_while_nobody_can_be_heard)
+TEST(nobody_is_silent_while_nobody_can_be_heard)
 {
     world_running();
     world.observed.proplet.heard_since_ms = 0;
@@ -152,7 +151,6 @@ START_TEST(nobody_is_silent_while_nobody_can_be_heard)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, CONFIRM_MS);
 }
-END_TEST
 
 static const struct {
     void (*set_up)(void);
@@ -166,7 +164,7 @@ static const struct {
     { make_embedded, "Unknown StartPublished: the broker has the start" },
 };
 
-START_TEST(started_is_unknown_where_no_sign_of_it_will_come)
+TEST_EACH(started_is_unknown_where_no_sign_of_it_will_come, STARTED)
 {
     world_assigned();
     STARTED[_i].set_up();
@@ -177,10 +175,11 @@ START_TEST(started_is_unknown_where_no_sign_of_it_will_come)
     plan = world_plan();
     ck_assert_str_eq(world_condition(&plan, "Started"), STARTED[_i].started);
 }
-END_TEST
+
+TEST_GROUP("ends", world_set_up, world_tear_down);
 
 /* One whose heartbeats alone are lost still hears it. */
-START_TEST(deadline_of_an_absent_device_passes_and_it_is_told)
+TEST(deadline_of_an_absent_device_passes_and_it_is_told)
 {
     world_running();
     world.spec->active_deadline_seconds = (struct json_opt_int){ true, 0 };
@@ -190,10 +189,9 @@ START_TEST(deadline_of_an_absent_device_passes_and_it_is_told)
     ck_assert(plan.publish_stop);
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
 }
-END_TEST
 
 /* It may have answered in time, while nobody led. */
-START_TEST(deadline_that_passed_under_nobody_waits_for_the_backlog)
+TEST_TIMES(deadline_that_passed_under_nobody_waits_for_the_backlog, 3)
 {
     world_running();
     world.spec->active_deadline_seconds = (struct json_opt_int){ true, 60 };
@@ -213,9 +211,8 @@ START_TEST(deadline_that_passed_under_nobody_waits_for_the_backlog)
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "DeadlineExceeded");
 }
-END_TEST
 
-START_TEST(deadline_of_any_size_is_taken)
+TEST_TIMES(deadline_of_any_size_is_taken, 3)
 {
     static const int64_t SECONDS[] = { INT64_C(1) << 33, INT64_MAX / 1000000, INT64_MAX };
 
@@ -227,9 +224,8 @@ START_TEST(deadline_of_any_size_is_taken)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, UINT32_MAX);
 }
-END_TEST
 
-START_TEST(earlier_of_deadline_and_confirmation_wakes_it)
+TEST_TIMES(earlier_of_deadline_and_confirmation_wakes_it, 2)
 {
     static const struct {
         int64_t seconds;
@@ -242,9 +238,8 @@ START_TEST(earlier_of_deadline_and_confirmation_wakes_it)
 
     ck_assert_uint_eq(plan.requeue_after_ms, DEADLINES[_i].wake_ms);
 }
-END_TEST
 
-START_TEST(suspended_while_running_is_stopped_and_interrupted)
+TEST_TIMES(suspended_while_running_is_stopped_and_interrupted, 2)
 {
     world_running();
     world_suspended();
@@ -258,7 +253,6 @@ START_TEST(suspended_while_running_is_stopped_and_interrupted)
     ck_assert_str_eq(world_condition(&plan, "Completed"), "False Suspended: spec.suspend is true");
     ck_assert_str_eq(plan.event->reason, "Interrupted");
 }
-END_TEST
 
 static const struct {
     enum lost_policy policy;
@@ -271,7 +265,7 @@ static const struct {
     { LOST_FAIL, TASK_FAILED, "Failed" },
 };
 
-START_TEST(running_task_whose_proplet_was_deleted_does_not_wait_for_it)
+TEST_EACH(running_task_whose_proplet_was_deleted_does_not_wait_for_it, LOST)
 {
     world_running();
     world.spec->proplet_lost_policy = LOST[_i].policy;
@@ -282,33 +276,4 @@ START_TEST(running_task_whose_proplet_was_deleted_does_not_wait_for_it)
     ck_assert_str_eq(plan.status.reason, "PropletDeleted");
     ck_assert_str_eq(plan.event->reason, LOST[_i].event);
     ck_assert(!plan.publish_stop && !plan.publish_start);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: running");
-    TCase *tcase = tcase_create("confirmation");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, start_without_a_sign_is_published_again, 0, ARRAY_LEN(TIMEOUTS));
-    tcase_add_loop_test(tcase, start_of_an_earlier_leader_has_three_samples_time, 0,
-                        ARRAY_LEN(TIMEOUTS));
-    tcase_add_test(tcase, start_that_stays_without_a_sign_fails_after_three_repeats);
-    tcase_add_test(tcase, nobody_is_silent_while_nobody_can_be_heard);
-    tcase_add_loop_test(tcase, started_is_unknown_where_no_sign_of_it_will_come, 0,
-                        ARRAY_LEN(STARTED));
-    suite_add_tcase(suite, tcase);
-
-    tcase = tcase_create("ends");
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_test(tcase, deadline_of_an_absent_device_passes_and_it_is_told);
-    tcase_add_loop_test(tcase, deadline_that_passed_under_nobody_waits_for_the_backlog, 0, 3);
-    tcase_add_loop_test(tcase, deadline_of_any_size_is_taken, 0, 3);
-    tcase_add_loop_test(tcase, earlier_of_deadline_and_confirmation_wakes_it, 0, 2);
-    tcase_add_loop_test(tcase, suspended_while_running_is_stopped_and_interrupted, 0, 2);
-    tcase_add_loop_test(tcase, running_task_whose_proplet_was_deleted_does_not_wait_for_it, 0,
-                        ARRAY_LEN(LOST));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -384,7 +384,9 @@ static void settle(void)
     ck_abort_msg("still %s after %d plans", TASK_PHASE_NAMES[world.status->phase], MAX_PLANS);
 }
 
-START_TEST(every_walk_is_legal_ends_at_rest_and_starts_no_attempt_twice)
+TEST_GROUP("walks", world_set_up, world_tear_down);
+
+TEST_TIMES(every_walk_is_legal_ends_at_rest_and_starts_no_attempt_twice, WALKS)
 {
     memset(&hidden, 0, sizeof(hidden));
     hidden.random = (uint64_t)_i * 0x9e3779b97f4a7c15 + 1;
@@ -402,17 +404,4 @@ START_TEST(every_walk_is_legal_ends_at_rest_and_starts_no_attempt_twice)
         settle();
         happen();
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: random walks");
-    TCase *tcase = tcase_create("walks");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, every_walk_is_legal_ends_at_rest_and_starts_no_attempt_twice, 0,
-                        WALKS);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -16,6 +16,8 @@ static void set_up(void)
     world.proplets[0].spec.external = NULL;
 }
 
+TEST_GROUP("workloads", set_up, world_tear_down);
+
 static void state(enum task_workload_step step, const char *reason, const char *message)
 {
     world.observed.workload.state =
@@ -47,7 +49,7 @@ static void running(void)
     world_wait_ms(1000);
 }
 
-START_TEST(a_scheduled_task_gets_its_job_and_nothing_is_written)
+TEST(a_scheduled_task_gets_its_job_and_nothing_is_written)
 {
     scheduled();
     struct task_plan plan = world_plan();
@@ -56,9 +58,8 @@ START_TEST(a_scheduled_task_gets_its_job_and_nothing_is_written)
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, WORKLOAD_BACKSTOP_MS);
 }
-END_TEST
 
-START_TEST(without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s)
+TEST(without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s)
 {
     world.observed.mqtt_configured = false;
     ck_assert(world_plan().assign);
@@ -69,9 +70,8 @@ START_TEST(without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s)
     struct task_plan plan = world_plan();
     ck_assert_str_eq(plan.status.reason, "MQTTNotConfigured");
 }
-END_TEST
 
-START_TEST(a_container_that_started_makes_it_running)
+TEST(a_container_that_started_makes_it_running)
 {
     scheduled();
     state(WORKLOAD_STARTED, NULL, NULL);
@@ -84,9 +84,8 @@ START_TEST(a_container_that_started_makes_it_running)
     plan = world_plan();
     world_expect_rest(&plan);
 }
-END_TEST
 
-START_TEST(what_a_job_left_is_the_result)
+TEST_TIMES(what_a_job_left_is_the_result, 2)
 {
     const bool from_running = _i;
 
@@ -100,7 +99,6 @@ START_TEST(what_a_job_left_is_the_result)
     ck_assert_str_eq(world_condition(&plan, "Completed"), "True ResultReceived: ");
     ck_assert(plan.status.started_at_us);
 }
-END_TEST
 
 /* What else there would be to do when the result of a Job is found. */
 static void pass_the_deadline(void)
@@ -109,7 +107,7 @@ static void pass_the_deadline(void)
     world_wait_ms(60000);
 }
 
-START_TEST(a_failed_job_fails_it_for_the_reason_of_its_pod)
+TEST(a_failed_job_fails_it_for_the_reason_of_its_pod)
 {
     running();
     state(WORKLOAD_FAILED, "OOMKilled", "out of memory, exit code 137");
@@ -120,9 +118,8 @@ START_TEST(a_failed_job_fails_it_for_the_reason_of_its_pod)
     ck_assert_str_eq(plan.status.error, "out of memory, exit code 137");
     ck_assert_int_eq(plan.status.failures, 1);
 }
-END_TEST
 
-START_TEST(what_holds_up_a_pod_is_told_once)
+TEST(what_holds_up_a_pod_is_told_once)
 {
     scheduled();
     stuck("ImagePullBackOff");
@@ -144,9 +141,8 @@ START_TEST(what_holds_up_a_pod_is_told_once)
     ck_assert_ptr_null(plan.status.reason);
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
-START_TEST(a_pod_that_cannot_start_has_its_time_and_fails_then)
+TEST(a_pod_that_cannot_start_has_its_time_and_fails_then)
 {
     scheduled();
     stuck("ImagePullBackOff");
@@ -157,18 +153,16 @@ START_TEST(a_pod_that_cannot_start_has_its_time_and_fails_then)
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "ImagePullBackOff");
 }
-END_TEST
 
-START_TEST(a_pod_that_waits_for_room_waits_for_ever)
+TEST(a_pod_that_waits_for_room_waits_for_ever)
 {
     scheduled();
     state(WORKLOAD_WAITING, "Unschedulable", "0/1 nodes");
     world_wait_ms(100000000);
     ck_assert_int_eq(world_plan().status.phase, TASK_SCHEDULED);
 }
-END_TEST
 
-START_TEST(a_job_without_a_pod_is_looked_at_soon_and_then_seldom)
+TEST(a_job_without_a_pod_is_looked_at_soon_and_then_seldom)
 {
     scheduled();
     state(WORKLOAD_WAITING, NULL, NULL);
@@ -178,9 +172,8 @@ START_TEST(a_job_without_a_pod_is_looked_at_soon_and_then_seldom)
     world_wait_ms(TASK_WORKLOAD_PODLESS_MS);
     ck_assert_uint_eq(world_plan().requeue_after_ms, TASK_WORKLOAD_PODLESS_AGAIN_MS);
 }
-END_TEST
 
-START_TEST(a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once)
+TEST(a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once)
 {
     scheduled();
     state(WORKLOAD_DISRUPTED, "PodDisrupted", "drained");
@@ -191,9 +184,8 @@ START_TEST(a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_on
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert(plan.assign && !plan.create_workload);
 }
-END_TEST
 
-START_TEST(a_run_survives_so_many_disruptions_and_none_with_policy_fail)
+TEST(a_run_survives_so_many_disruptions_and_none_with_policy_fail)
 {
     running();
     state(WORKLOAD_DISRUPTED, "PodDisrupted", "drained");
@@ -204,9 +196,8 @@ START_TEST(a_run_survives_so_many_disruptions_and_none_with_policy_fail)
     world.spec->proplet_lost_policy = LOST_FAIL;
     ck_assert_int_eq(world_plan().status.phase, TASK_FAILED);
 }
-END_TEST
 
-START_TEST(nothing_that_a_device_says_ends_it)
+TEST(nothing_that_a_device_says_ends_it)
 {
     running();
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"1\",\"error\":null}");
@@ -215,9 +206,8 @@ START_TEST(nothing_that_a_device_says_ends_it)
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_uint_eq(plan.rejected[RESULT_NOT_RUNNING], 1);
 }
-END_TEST
 
-START_TEST(a_deadline_and_a_suspend_are_written_before_the_job_goes)
+TEST(a_deadline_and_a_suspend_are_written_before_the_job_goes)
 {
     running();
     pass_the_deadline();
@@ -233,18 +223,16 @@ START_TEST(a_deadline_and_a_suspend_are_written_before_the_job_goes)
     world_do(&plan);
     ck_assert(task_workload_is_leftover(&world.observed, 1, false));
 }
-END_TEST
 
-START_TEST(a_suspended_task_whose_job_failed_is_interrupted)
+TEST(a_suspended_task_whose_job_failed_is_interrupted)
 {
     running();
     world_suspended();
     state(WORKLOAD_FAILED, "ExitCode", "exit code 143");
     ck_assert_int_eq(world_plan().status.phase, TASK_INTERRUPTED);
 }
-END_TEST
 
-START_TEST(a_deleted_task_waits_for_nobody)
+TEST(a_deleted_task_waits_for_nobody)
 {
     running();
     world.observed.deleted_us = world.observed.now_us;
@@ -254,9 +242,8 @@ START_TEST(a_deleted_task_waits_for_nobody)
     ck_assert(task_workload_is_leftover(&world.observed, 1, false));
     ck_assert(task_workload_is_leftover(&world.observed, 1, true));
 }
-END_TEST
 
-START_TEST(a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up)
+TEST(a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up)
 {
     world.spec->daemon = true;
     running();
@@ -272,9 +259,8 @@ START_TEST(a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up)
     state(WORKLOAD_STARTED, NULL, NULL);
     ck_assert_ptr_null(world_plan().status.reason);
 }
-END_TEST
 
-START_TEST(only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay)
+TEST(only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay)
 {
     static const struct {
         int64_t attempt;
@@ -292,7 +278,6 @@ START_TEST(only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay)
     world.observed.workload.selected = false;
     ck_assert(task_workload_is_leftover(&world.observed, 5, false));
 }
-END_TEST
 
 #define JOB(deadline, made) "{\"spec\":{" deadline "},\"status\":{\"startTime\":\"" made "\"}}"
 #define STARTED_AT "2026-01-01T00:10:00Z"
@@ -315,7 +300,7 @@ static const struct {
     { 60, false, JOB("\"activeDeadlineSeconds\":60", STARTED_AT), true },
 };
 
-START_TEST(a_job_has_the_deadline_of_its_task_from_when_its_container_runs)
+TEST_EACH(a_job_has_the_deadline_of_its_task_from_when_its_container_runs, DEADLINES)
 {
     world.spec->active_deadline_seconds =
         (struct json_opt_int){ DEADLINES[_i].wanted != 0, DEADLINES[_i].wanted };
@@ -325,9 +310,8 @@ START_TEST(a_job_has_the_deadline_of_its_task_from_when_its_container_runs)
         task_workload_deadline_moved(&world.observed.task, parsed(world.arena, DEADLINES[_i].job)),
         DEADLINES[_i].moved);
 }
-END_TEST
 
-START_TEST(what_is_refused_is_told_once_and_tried_again_after_a_minute)
+TEST(what_is_refused_is_told_once_and_tried_again_after_a_minute)
 {
     scheduled();
     struct task_plan plan = task_plan_workload_refused(world.arena, &world.observed,
@@ -339,35 +323,4 @@ START_TEST(what_is_refused_is_told_once_and_tried_again_after_a_minute)
     world_do(&plan);
     plan = task_plan_workload_refused(world.arena, &world.observed, REASON_NAME_TAKEN, "again");
     world_expect_rest(&plan);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_plan: workloads");
-    TCase *tc = tcase_create("workloads");
-
-    tcase_add_checked_fixture(tc, set_up, world_tear_down);
-    tcase_add_test(tc, a_scheduled_task_gets_its_job_and_nothing_is_written);
-    tcase_add_test(tc, without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s);
-    tcase_add_test(tc, a_container_that_started_makes_it_running);
-    tcase_add_loop_test(tc, what_a_job_left_is_the_result, 0, 2);
-    tcase_add_test(tc, a_failed_job_fails_it_for_the_reason_of_its_pod);
-    tcase_add_test(tc, what_holds_up_a_pod_is_told_once);
-    tcase_add_test(tc, a_pod_that_cannot_start_has_its_time_and_fails_then);
-    tcase_add_test(tc, a_pod_that_waits_for_room_waits_for_ever);
-    tcase_add_test(tc, a_job_without_a_pod_is_looked_at_soon_and_then_seldom);
-    tcase_add_test(tc, a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once);
-    tcase_add_test(tc, a_run_survives_so_many_disruptions_and_none_with_policy_fail);
-    tcase_add_test(tc, nothing_that_a_device_says_ends_it);
-    tcase_add_test(tc, a_deadline_and_a_suspend_are_written_before_the_job_goes);
-    tcase_add_test(tc, a_suspended_task_whose_job_failed_is_interrupted);
-    tcase_add_test(tc, a_deleted_task_waits_for_nobody);
-    tcase_add_test(tc, a_daemon_that_crashes_stays_running_and_says_so_until_it_is_up);
-    tcase_add_test(tc, only_the_attempt_of_the_status_runs_and_a_few_finished_ones_stay);
-    tcase_add_loop_test(tc, a_job_has_the_deadline_of_its_task_from_when_its_container_runs, 0,
-                        ARRAY_LEN(DEADLINES));
-    tcase_add_test(tc, what_is_refused_is_told_once_and_tried_again_after_a_minute);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

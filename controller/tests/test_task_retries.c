@@ -28,7 +28,9 @@ static void restart(const char *value)
     stage_run();
 }
 
-START_TEST(restart_puts_the_old_run_and_its_error_into_the_history)
+TEST_GROUP("stage", outside_set_up, stage_tear_down);
+
+TEST(restart_puts_the_old_run_and_its_error_into_the_history)
 {
     act(torture_create);
     act(torture_let_fail);
@@ -45,9 +47,8 @@ START_TEST(restart_puts_the_old_run_and_its_error_into_the_history)
     ck_assert_str_eq(stage_task_string("error"), "");
     ck_assert_int_eq(json_int(json_get(status(), "run"), -1), 1);
 }
-END_TEST
 
-START_TEST(history_holds_as_many_runs_as_its_limit)
+TEST(history_holds_as_many_runs_as_its_limit)
 {
     static const char *const VALUES[] = { "1", "2", "3", "4" };
 
@@ -61,9 +62,8 @@ START_TEST(history_holds_as_many_runs_as_its_limit)
     ck_assert_int_eq(json_int(json_get(json_first(json_get(status(), "history")), "run"), -1), 2);
     ck_assert_ptr_null(strstr(history(), "42"));
 }
-END_TEST
 
-START_TEST(task_that_backs_off_writes_nothing)
+TEST(task_that_backs_off_writes_nothing)
 {
     act(torture_create_with_retries);
     act(torture_let_fail);
@@ -77,9 +77,8 @@ START_TEST(task_that_backs_off_writes_nothing)
     ck_assert_str_eq(json_string(json_get(metadata, "resourceVersion"), ""), version);
     ck_assert_uint_le(stage.task_turns, turns + 1);
 }
-END_TEST
 
-START_TEST(spec_that_is_mended_in_the_pause_is_what_the_retry_runs)
+TEST(spec_that_is_mended_in_the_pause_is_what_the_retry_runs)
 {
     act(torture_create_with_retries);
     act(torture_let_fail);
@@ -89,19 +88,4 @@ START_TEST(spec_that_is_mended_in_the_pause_is_what_the_retry_runs)
     act(torture_wait_a_minute);
     ck_assert_ptr_nonnull(strstr(outside.published, "4321"));
     ck_assert_str_eq(stage_task_string("phase"), "running");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task: retries");
-    TCase *tcase = tcase_create("stage");
-
-    tcase_add_checked_fixture(tcase, outside_set_up, stage_tear_down);
-    tcase_add_test(tcase, restart_puts_the_old_run_and_its_error_into_the_history);
-    tcase_add_test(tcase, history_holds_as_many_runs_as_its_limit);
-    tcase_add_test(tcase, task_that_backs_off_writes_nothing);
-    tcase_add_test(tcase, spec_that_is_mended_in_the_pause_is_what_the_retry_runs);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

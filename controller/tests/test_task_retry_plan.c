@@ -55,11 +55,12 @@ static const struct {
     { 6, 300 }, { 7, 300 }, { 1000, 300 }, { INT64_MAX, 300 },
 };
 
-START_TEST(delay_doubles_from_ten_seconds_to_five_minutes)
+TEST_GROUP("plan", world_set_up, world_tear_down);
+
+TEST_EACH(delay_doubles_from_ten_seconds_to_five_minutes, DELAYS)
 {
     ck_assert_int_eq(retry_delay_s(DELAYS[_i].failures), DELAYS[_i].seconds);
 }
-END_TEST
 
 static const struct {
     int64_t limit, failures;
@@ -69,13 +70,12 @@ static const struct {
     { 3, 3, true },  { 3, 4, false }, { 1000, 1000, true },
 };
 
-START_TEST(there_are_as_many_retries_as_the_limit_says)
+TEST_EACH(there_are_as_many_retries_as_the_limit_says, LIMITS)
 {
     allow_retries(LIMITS[_i].limit);
     ck_assert_int_eq(retry_is_allowed(world.spec, "DeviceError", LIMITS[_i].failures),
                      LIMITS[_i].allowed);
 }
-END_TEST
 
 static const struct {
     const char *reason;
@@ -100,7 +100,7 @@ static const struct {
     { REASON_RESULT_REFUSED, LOST_UNSET, false },
 };
 
-START_TEST(what_another_attempt_cannot_mend_is_final)
+TEST_EACH(what_another_attempt_cannot_mend_is_final, REASONS)
 {
     allow_retries(5);
     world.spec->proplet_lost_policy = REASONS[_i].policy;
@@ -109,9 +109,8 @@ START_TEST(what_another_attempt_cannot_mend_is_final)
     world.spec->restart_policy = RESTART_ALWAYS;
     ck_assert_int_eq(retry_is_allowed(world.spec, REASONS[_i].reason, 1), REASONS[_i].allowed);
 }
-END_TEST
 
-START_TEST(daemon_that_is_always_restarted_needs_no_limit)
+TEST(daemon_that_is_always_restarted_needs_no_limit)
 {
     world.spec->daemon = true;
     ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
@@ -122,9 +121,8 @@ START_TEST(daemon_that_is_always_restarted_needs_no_limit)
     world.spec->daemon = false;
     ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
 }
-END_TEST
 
-START_TEST(failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes)
+TEST(failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes)
 {
     char text[RFC3339_LEN];
 
@@ -152,9 +150,8 @@ START_TEST(failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_
     json_set_copy(task, "status", json);
     ck_assert_int_eq(task_outcome(task), OUTCOME_OPEN);
 }
-END_TEST
 
-START_TEST(event_of_a_failure_with_retries_left_is_retrying)
+TEST(event_of_a_failure_with_retries_left_is_retrying)
 {
     allow_retries(1);
     world_running();
@@ -167,9 +164,8 @@ START_TEST(event_of_a_failure_with_retries_left_is_retrying)
     ck_assert_int_eq(plan.answer, ANSWER_CAME);
     ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
 }
-END_TEST
 
-START_TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count)
+TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count)
 {
     allow_retries(1);
     world_running();
@@ -190,9 +186,8 @@ START_TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count
     ck_assert_int_eq(plan.status.attempt, 2);
     ck_assert_int_eq(plan.status.run, 0);
 }
-END_TEST
 
-START_TEST(suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_time_is_over)
+TEST(suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_time_is_over)
 {
     allow_retries(1);
     world_running();
@@ -211,9 +206,8 @@ START_TEST(suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_ti
     plan = world_plan();
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
 }
-END_TEST
 
-START_TEST(resumed_before_its_time_it_backs_off_on)
+TEST(resumed_before_its_time_it_backs_off_on)
 {
     allow_retries(1);
     world_running();
@@ -228,9 +222,8 @@ START_TEST(resumed_before_its_time_it_backs_off_on)
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_uint_eq(plan.requeue_after_ms, 6000);
 }
-END_TEST
 
-START_TEST(lowered_limit_ends_it_without_counting_again)
+TEST(lowered_limit_ends_it_without_counting_again)
 {
     allow_retries(3);
     world_running();
@@ -243,7 +236,6 @@ START_TEST(lowered_limit_ends_it_without_counting_again)
     ck_assert_str_eq(world.status->error, "trap");
     expect_failed_for_good("BackoffLimitExceeded");
 }
-END_TEST
 
 static const struct {
     enum task_order order;
@@ -255,7 +247,7 @@ static const struct {
     { TASK_ORDER_NONE, false, false },
 };
 
-START_TEST(job_that_stops_ends_a_task_that_backs_off)
+TEST_EACH(job_that_stops_ends_a_task_that_backs_off, ORDERS)
 {
     static const char *needs[] = { "other" };
 
@@ -283,40 +275,12 @@ START_TEST(job_that_stops_ends_a_task_that_backs_off)
         ck_assert(task_is_backing_off(&world.observed));
     }
 }
-END_TEST
 
-START_TEST(interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended)
+TEST(interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended)
 {
     world_finished(TASK_INTERRUPTED);
     world.observed.order = TASK_ORDER_STOP;
     settle();
     ck_assert_int_eq(world.status->phase, TASK_SKIPPED);
     ck_assert_str_eq(world.status->reason, REASON_STOPPED_BY_OWNER);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_retry_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, delay_doubles_from_ten_seconds_to_five_minutes, 0,
-                        ARRAY_LEN(DELAYS));
-    tcase_add_loop_test(tcase, there_are_as_many_retries_as_the_limit_says, 0, ARRAY_LEN(LIMITS));
-    tcase_add_loop_test(tcase, what_another_attempt_cannot_mend_is_final, 0, ARRAY_LEN(REASONS));
-    tcase_add_test(tcase, daemon_that_is_always_restarted_needs_no_limit);
-    tcase_add_test(tcase,
-                   failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes);
-    tcase_add_test(tcase, event_of_a_failure_with_retries_left_is_retrying);
-    tcase_add_test(tcase, at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count);
-    tcase_add_test(tcase,
-                   suspended_while_it_backs_off_it_waits_and_goes_on_at_once_when_the_time_is_over);
-    tcase_add_test(tcase, resumed_before_its_time_it_backs_off_on);
-    tcase_add_test(tcase, lowered_limit_ends_it_without_counting_again);
-    tcase_add_loop_test(tcase, job_that_stops_ends_a_task_that_backs_off, 0, ARRAY_LEN(ORDERS));
-    tcase_add_test(tcase,
-                   interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -19,7 +19,9 @@ static void settle(void)
 
 static const enum task_phase ENDS[] = { TASK_COMPLETED, TASK_FAILED };
 
-START_TEST(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero)
+TEST_GROUP("plan", world_set_up, world_tear_down);
+
+TEST_EACH(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero, ENDS)
 {
     world.status->device_restarts = (struct json_opt_int){ true, 2 };
     world.status->unconfirmed_attempts = (struct json_opt_int){ true, 1 };
@@ -46,9 +48,8 @@ START_TEST(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(value_that_was_acted_on_restarts_nothing)
+TEST(value_that_was_acted_on_restarts_nothing)
 {
     world_finished(TASK_COMPLETED);
     ask("now");
@@ -64,9 +65,8 @@ START_TEST(value_that_was_acted_on_restarts_nothing)
     settle();
     ck_assert_int_eq(world.status->phase, TASK_COMPLETED);
 }
-END_TEST
 
-START_TEST(value_that_a_task_is_created_with_asks_for_nothing_more)
+TEST(value_that_a_task_is_created_with_asks_for_nothing_more)
 {
     ask("copied from another manifest");
     world_finished(TASK_COMPLETED);
@@ -75,9 +75,8 @@ START_TEST(value_that_a_task_is_created_with_asks_for_nothing_more)
     ck_assert_int_eq(world.status->phase, TASK_COMPLETED);
     ck_assert_int_eq(world.status->run, 0);
 }
-END_TEST
 
-START_TEST(asked_for_while_it_backs_off_it_does_not_wait_and_has_all_its_retries_again)
+TEST(asked_for_while_it_backs_off_it_does_not_wait_and_has_all_its_retries_again)
 {
     world.spec->backoff_limit = (struct json_opt_int){ true, 1 };
     world_finished(TASK_FAILED);
@@ -96,9 +95,8 @@ START_TEST(asked_for_while_it_backs_off_it_does_not_wait_and_has_all_its_retries
     ck_assert(task_is_backing_off(&world.observed));
     ck_assert_int_eq(world.status->failures, 1);
 }
-END_TEST
 
-START_TEST(skipped_task_says_once_that_it_cannot_begin_again)
+TEST(skipped_task_says_once_that_it_cannot_begin_again)
 {
     world.observed.order = TASK_ORDER_STOP;
     settle();
@@ -112,9 +110,8 @@ START_TEST(skipped_task_says_once_that_it_cannot_begin_again)
     plan = world_plan();
     world_expect_rest(&plan);
 }
-END_TEST
 
-START_TEST(task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended)
+TEST(task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended)
 {
     world_finished(TASK_FAILED);
     world.observed.order = TASK_ORDER_FAIL_FAST;
@@ -125,14 +122,13 @@ START_TEST(task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended)
     settle();
     ck_assert_int_eq(world.status->phase, TASK_RUNNING);
 }
-END_TEST
 
 static const char *text_of(const cJSON *history)
 {
     return json_text(world.arena, history, NULL);
 }
 
-START_TEST(history_holds_the_last_runs_without_their_results)
+TEST(history_holds_the_last_runs_without_their_results)
 {
     const cJSON *history = NULL;
 
@@ -148,9 +144,8 @@ START_TEST(history_holds_the_last_runs_without_their_results)
                      "\"startedAt\":\"2026-11-21T10:00:00Z\",\"finishedAt\":"
                      "\"2026-11-21T10:00:01Z\",\"reason\":\"DeviceError\",\"error\":\"trap\"}");
 }
-END_TEST
 
-START_TEST(history_of_no_length_is_none)
+TEST(history_of_no_length_is_none)
 {
     const cJSON *old = parsed(world.arena, "[{\"run\":1},{\"run\":2}]");
 
@@ -159,25 +154,4 @@ START_TEST(history_of_no_length_is_none)
     ck_assert_ptr_null(task_history_add(world.arena, old, world.status, 0));
     ck_assert_uint_eq(json_len(task_history_add(world.arena, old, world.status, 1)), 1);
     ck_assert_uint_eq(json_len(task_history_add(world.arena, old, world.status, 3)), 3);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_run_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
-    tcase_add_loop_test(tcase, new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero,
-                        0, ARRAY_LEN(ENDS));
-    tcase_add_test(tcase, value_that_was_acted_on_restarts_nothing);
-    tcase_add_test(tcase, value_that_a_task_is_created_with_asks_for_nothing_more);
-    tcase_add_test(tcase,
-                   asked_for_while_it_backs_off_it_does_not_wait_and_has_all_its_retries_again);
-    tcase_add_test(tcase, skipped_task_says_once_that_it_cannot_begin_again);
-    tcase_add_test(tcase, task_of_a_job_that_is_stopped_begins_again_when_the_job_has_ended);
-    tcase_add_test(tcase, history_holds_the_last_runs_without_their_results);
-    tcase_add_test(tcase, history_of_no_length_is_none);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

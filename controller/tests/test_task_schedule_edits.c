@@ -2,7 +2,9 @@
 #include "common/tests/tzif.h"
 #include "controller/tests/schedule_world.h"
 
-START_TEST(suspended_before_its_first_run_it_says_so)
+TEST_GROUP("task_schedule_edits", schedule_set_up, world_tear_down);
+
+TEST(suspended_before_its_first_run_it_says_so)
 {
     world.spec->suspend = true;
     struct task_plan plan = schedule_step();
@@ -10,7 +12,6 @@ START_TEST(suspended_before_its_first_run_it_says_so)
     world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
     ck_assert_int_eq(plan.status.next_run_us, 0);
 }
-END_TEST
 
 static const struct {
     const char *schedule;
@@ -25,7 +26,7 @@ static const struct {
     { "30 11,12 * * *", HOUR_MS, "2026-11-21T12:30:00Z", true },
 };
 
-START_TEST(changed_schedule_counts_from_now_on)
+TEST_EACH(changed_schedule_counts_from_now_on, EDITS)
 {
     schedule_run_to(TASK_COMPLETED);
     schedule_step();
@@ -37,10 +38,9 @@ START_TEST(changed_schedule_counts_from_now_on)
     ck_assert_int_eq(plan.status.run, EDITS[_i].begins ? 2 : 1);
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
 /* A new database of time zones: what was promised is kept. */
-START_TEST(stored_time_is_due_even_if_the_zone_has_changed_since)
+TEST(stored_time_is_due_even_if_the_zone_has_changed_since)
 {
     schedule_run_to(TASK_COMPLETED);
     schedule_step();
@@ -51,9 +51,8 @@ START_TEST(stored_time_is_due_even_if_the_zone_has_changed_since)
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:20:00Z");
 }
-END_TEST
 
-START_TEST(schedule_that_is_taken_away_lets_it_run_at_once)
+TEST(schedule_that_is_taken_away_lets_it_run_at_once)
 {
     schedule_step();
     schedule_edit("0 0 1 1 *");
@@ -65,9 +64,8 @@ START_TEST(schedule_that_is_taken_away_lets_it_run_at_once)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.next_run_us, 0);
 }
-END_TEST
 
-START_TEST(schedule_alone_runs_once)
+TEST(schedule_alone_runs_once)
 {
     world.spec->is_recurring = false;
     world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 7200 };
@@ -86,9 +84,8 @@ START_TEST(schedule_alone_runs_once)
     plan = world_plan();
     ck_assert(plan.remove);
 }
-END_TEST
 
-START_TEST(recurring_task_has_no_end_to_count_from)
+TEST(recurring_task_has_no_end_to_count_from)
 {
     world.spec->ttl_seconds_after_finished = (struct json_opt_int){ true, 0 };
     schedule_run_to(TASK_COMPLETED);
@@ -100,9 +97,8 @@ START_TEST(recurring_task_has_no_end_to_count_from)
     plan = world_plan();
     ck_assert(!plan.remove);
 }
-END_TEST
 
-START_TEST(clock_that_is_set_back_runs_nothing_twice)
+TEST(clock_that_is_set_back_runs_nothing_twice)
 {
     schedule_run_to(TASK_COMPLETED);
     world_wait_ms(-30 * MINUTE_MS);
@@ -112,9 +108,8 @@ START_TEST(clock_that_is_set_back_runs_nothing_twice)
     plan = world_plan();
     world_expect_rest(&plan);
 }
-END_TEST
 
-START_TEST(run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late)
+TEST(run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late)
 {
     world.spec->starting_deadline_seconds = (struct json_opt_int){ true, 60 };
     schedule_run_to(TASK_COMPLETED);
@@ -127,11 +122,10 @@ START_TEST(run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late)
     plan = schedule_step();
     ck_assert(plan.assign);
 }
-END_TEST
 
 /* ---- schedules that cannot be told ---- */
 
-START_TEST(schedule_that_cannot_be_told_is_a_reason_and_a_warning_once)
+TEST_TIMES(schedule_that_cannot_be_told_is_a_reason_and_a_warning_once, 2)
 {
     world.observed.schedule.problem = REASON_UNKNOWN_ZONE;
     world.observed.schedule.message = "spec.timezone: there is no time zone 'Mars/Olympus'";
@@ -153,9 +147,8 @@ START_TEST(schedule_that_cannot_be_told_is_a_reason_and_a_warning_once)
     plan = schedule_step();
     ck_assert(plan.status.next_run_us > world.observed.now_us);
 }
-END_TEST
 
-START_TEST(run_that_has_begun_ends_whatever_becomes_of_the_schedule)
+TEST(run_that_has_begun_ends_whatever_becomes_of_the_schedule)
 {
     schedule_run_to(TASK_PENDING);
     world.observed.schedule.problem = REASON_NO_ZONES;
@@ -167,25 +160,4 @@ START_TEST(run_that_has_begun_ends_whatever_becomes_of_the_schedule)
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}");
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_schedule_edits");
-    TCase *tc = tcase_create("task_schedule_edits");
-
-    tcase_add_checked_fixture(tc, schedule_set_up, world_tear_down);
-    tcase_add_test(tc, suspended_before_its_first_run_it_says_so);
-    tcase_add_loop_test(tc, changed_schedule_counts_from_now_on, 0, (int)ARRAY_LEN(EDITS));
-    tcase_add_test(tc, stored_time_is_due_even_if_the_zone_has_changed_since);
-    tcase_add_test(tc, schedule_that_is_taken_away_lets_it_run_at_once);
-    tcase_add_test(tc, schedule_alone_runs_once);
-    tcase_add_test(tc, recurring_task_has_no_end_to_count_from);
-    tcase_add_test(tc, clock_that_is_set_back_runs_nothing_twice);
-    tcase_add_test(tc, run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late);
-    tcase_add_loop_test(tc, schedule_that_cannot_be_told_is_a_reason_and_a_warning_once, 0, 2);
-    tcase_add_test(tc, run_that_has_begun_ends_whatever_becomes_of_the_schedule);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -6,7 +6,9 @@
 #include "controller/task/plan/task_order.h"
 #include "controller/tests/schedule_world.h"
 
-START_TEST(it_never_runs_at_its_creation_but_at_the_next_time)
+TEST_GROUP("task_schedule_plan", schedule_set_up, world_tear_down);
+
+TEST(it_never_runs_at_its_creation_but_at_the_next_time)
 {
     struct task_plan plan = world_plan();
 
@@ -31,9 +33,8 @@ START_TEST(it_never_runs_at_its_creation_but_at_the_next_time)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, 1);
 }
-END_TEST
 
-START_TEST(zone_of_the_schedule_is_the_one_of_its_times)
+TEST(zone_of_the_schedule_is_the_one_of_its_times)
 {
     world.observed.schedule.timetable.zone = tzif_zone(world.arena, BERLIN);
     schedule_set("30 11 * * *");
@@ -41,9 +42,8 @@ START_TEST(zone_of_the_schedule_is_the_one_of_its_times)
 
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T10:30:00Z");
 }
-END_TEST
 
-START_TEST(time_that_passed_before_anybody_looked_is_caught_up)
+TEST(time_that_passed_before_anybody_looked_is_caught_up)
 {
     world_wait_ms(5 * HOUR_MS);
     struct task_plan plan = schedule_step();
@@ -52,10 +52,9 @@ START_TEST(time_that_passed_before_anybody_looked_is_caught_up)
     ck_assert_ptr_eq(plan.event, &TASK_EVENT_RUN_SKIPPED);
     ck_assert_uint_eq(plan.missed, 4);
 }
-END_TEST
 
 /* Its other times are none of its runs, so it missed none. */
-START_TEST(task_that_runs_once_missed_nothing_however_late_it_is)
+TEST(task_that_runs_once_missed_nothing_however_late_it_is)
 {
     world.spec->is_recurring = false;
     schedule_step();
@@ -67,11 +66,10 @@ START_TEST(task_that_runs_once_missed_nothing_however_late_it_is)
     schedule_expect_time(plan.status.next_run_us, "");
     ck_assert_ptr_null(plan.event);
 }
-END_TEST
 
 static const enum task_phase ENDS[] = { TASK_COMPLETED, TASK_FAILED };
 
-START_TEST(it_rests_with_its_results_until_the_next_run_which_has_another_id)
+TEST_EACH(it_rests_with_its_results_until_the_next_run_which_has_another_id, ENDS)
 {
     schedule_run_to(ENDS[_i]);
     struct task_plan plan = schedule_step();
@@ -98,7 +96,6 @@ START_TEST(it_rests_with_its_results_until_the_next_run_which_has_another_id)
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
 }
-END_TEST
 
 static const struct {
     int64_t away_ms;
@@ -115,7 +112,7 @@ static const struct {
     { 3 * HOUR_MS + 11 * MINUTE_MS, 600, "2026-11-21T10:30:00Z", 0, true },
 };
 
-START_TEST(of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late)
+TEST_EACH(of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late, DOWN)
 {
     bool runs = strcmp(DOWN[_i].last, "2026-11-21T10:30:00Z") != 0;
 
@@ -133,7 +130,6 @@ START_TEST(of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late)
     ck_assert_uint_eq(plan.missed, DOWN[_i].missed);
     ck_assert_ptr_eq(plan.event, DOWN[_i].told ? &TASK_EVENT_RUN_SKIPPED : NULL);
 }
-END_TEST
 
 /* ---- the run before has not ended ---- */
 
@@ -153,7 +149,7 @@ static void overlap(enum task_phase phase)
     world_wait_ms(HOUR_MS);
 }
 
-START_TEST(forbid_leaves_out_what_comes_during_a_run)
+TEST_EACH(forbid_leaves_out_what_comes_during_a_run, OPEN)
 {
     overlap(OPEN[_i]);
     const struct task_status before = *world.status;
@@ -170,9 +166,8 @@ START_TEST(forbid_leaves_out_what_comes_during_a_run)
     ck_assert_ptr_ne(plan.event, &TASK_EVENT_RUN_SKIPPED);
     ck_assert_int_eq(plan.status.run, 1);
 }
-END_TEST
 
-START_TEST(replace_begins_the_next_run)
+TEST_EACH(replace_begins_the_next_run, OPEN)
 {
     world.spec->concurrency_policy = CONCURRENCY_REPLACE;
     overlap(OPEN[_i]);
@@ -204,9 +199,8 @@ START_TEST(replace_begins_the_next_run)
     ck_assert(plan.assign);
     ck_assert_int_eq(plan.status.attempt, attempts + 1);
 }
-END_TEST
 
-START_TEST(replaced_start_that_may_be_out_is_stopped)
+TEST(replaced_start_that_may_be_out_is_stopped)
 {
     world.spec->concurrency_policy = CONCURRENCY_REPLACE;
     overlap(TASK_SCHEDULED);
@@ -218,10 +212,9 @@ START_TEST(replaced_start_that_may_be_out_is_stopped)
     ck_assert_int_eq(plan.run_end.phase, TASK_INTERRUPTED);
     ck_assert_int_eq(plan.status.run, 2);
 }
-END_TEST
 
 /* Its result may wait in the broker: for whoever took over, and for who led all the time. */
-START_TEST(overlap_is_decided_behind_the_marker_only)
+TEST_TIMES(overlap_is_decided_behind_the_marker_only, 4)
 {
     world.spec->concurrency_policy = _i % 2 ? CONCURRENCY_REPLACE : CONCURRENCY_FORBID;
     overlap(TASK_RUNNING);
@@ -240,9 +233,8 @@ START_TEST(overlap_is_decided_behind_the_marker_only)
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
 }
-END_TEST
 
-START_TEST(overlap_does_not_wait_for_a_marker_that_is_lost)
+TEST(overlap_does_not_wait_for_a_marker_that_is_lost)
 {
     overlap(TASK_RUNNING);
     world_new_leader();
@@ -252,11 +244,10 @@ START_TEST(overlap_does_not_wait_for_a_marker_that_is_lost)
     ck_assert_str_eq(plan.event->reason, "Skipped");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:30:00Z");
 }
-END_TEST
 
 /* ---- it belongs to a PropellerJob ---- */
 
-START_TEST(failing_job_skips_what_waits_for_its_time)
+TEST(failing_job_skips_what_waits_for_its_time)
 {
     schedule_step();
     world.observed.order = TASK_ORDER_FAIL_FAST;
@@ -271,9 +262,8 @@ START_TEST(failing_job_skips_what_waits_for_its_time)
     ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
     ck_assert_int_eq(plan.status.run, 0);
 }
-END_TEST
 
-START_TEST(job_that_fails_keeps_the_outcome_of_the_run_before)
+TEST(job_that_fails_keeps_the_outcome_of_the_run_before)
 {
     schedule_run_to(TASK_COMPLETED);
     schedule_step();
@@ -287,11 +277,10 @@ START_TEST(job_that_fails_keeps_the_outcome_of_the_run_before)
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
 }
-END_TEST
 
 /* ---- no Proplet, no dependency ---- */
 
-START_TEST(run_that_no_proplet_takes_in_time_is_left_out)
+TEST(run_that_no_proplet_takes_in_time_is_left_out)
 {
     world.spec->starting_deadline_seconds = (struct json_opt_int){ true, 60 };
     schedule_run_to(TASK_PENDING);
@@ -317,9 +306,8 @@ START_TEST(run_that_no_proplet_takes_in_time_is_left_out)
     ck_assert(!plan.new_run); /* the one before is in the history already */
     ck_assert_int_eq(plan.status.finished_at_us, 0);
 }
-END_TEST
 
-START_TEST(run_that_started_once_has_met_its_deadline)
+TEST(run_that_started_once_has_met_its_deadline)
 {
     world.spec->starting_deadline_seconds = (struct json_opt_int){ true, 60 };
     schedule_run_to(TASK_INTERRUPTED);
@@ -337,9 +325,8 @@ START_TEST(run_that_started_once_has_met_its_deadline)
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
-END_TEST
 
-START_TEST(proplet_that_stays_away_fails_the_run_at_its_deadline_for_good)
+TEST(proplet_that_stays_away_fails_the_run_at_its_deadline_for_good)
 {
     world.spec->starting_deadline_seconds = (struct json_opt_int){ true, 60 };
     world.spec->backoff_limit = (struct json_opt_int){ true, 3 };
@@ -354,9 +341,8 @@ START_TEST(proplet_that_stays_away_fails_the_run_at_its_deadline_for_good)
                      "True StartingDeadlineExceeded: it could not start within "
                      "startingDeadlineSeconds");
 }
-END_TEST
 
-START_TEST(run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes)
+TEST(run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes)
 {
     static const struct dependency FAILED = { "first", OUTCOME_FAILED };
 
@@ -375,34 +361,4 @@ START_TEST(run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes)
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
     ck_assert(task_awaits_dependencies(&world.observed.task));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_schedule_plan");
-    TCase *tc = tcase_create("task_schedule_plan");
-
-    tcase_add_checked_fixture(tc, schedule_set_up, world_tear_down);
-    tcase_add_test(tc, it_never_runs_at_its_creation_but_at_the_next_time);
-    tcase_add_test(tc, zone_of_the_schedule_is_the_one_of_its_times);
-    tcase_add_test(tc, time_that_passed_before_anybody_looked_is_caught_up);
-    tcase_add_test(tc, task_that_runs_once_missed_nothing_however_late_it_is);
-    tcase_add_loop_test(tc, it_rests_with_its_results_until_the_next_run_which_has_another_id, 0,
-                        (int)ARRAY_LEN(ENDS));
-    tcase_add_loop_test(tc, of_what_passed_meanwhile_the_last_runs_if_it_is_not_too_late, 0,
-                        (int)ARRAY_LEN(DOWN));
-    tcase_add_loop_test(tc, forbid_leaves_out_what_comes_during_a_run, 0, (int)ARRAY_LEN(OPEN));
-    tcase_add_loop_test(tc, replace_begins_the_next_run, 0, (int)ARRAY_LEN(OPEN));
-    tcase_add_test(tc, replaced_start_that_may_be_out_is_stopped);
-    tcase_add_loop_test(tc, overlap_is_decided_behind_the_marker_only, 0, 4);
-    tcase_add_test(tc, overlap_does_not_wait_for_a_marker_that_is_lost);
-    tcase_add_test(tc, failing_job_skips_what_waits_for_its_time);
-    tcase_add_test(tc, job_that_fails_keeps_the_outcome_of_the_run_before);
-    tcase_add_test(tc, run_that_no_proplet_takes_in_time_is_left_out);
-    tcase_add_test(tc, run_that_started_once_has_met_its_deadline);
-    tcase_add_test(tc, proplet_that_stays_away_fails_the_run_at_its_deadline_for_good);
-    tcase_add_test(tc, run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

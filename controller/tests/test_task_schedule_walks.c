@@ -129,7 +129,9 @@ static void happen(void)
     }
 }
 
-START_TEST(no_time_runs_twice_and_none_is_left_out_in_silence)
+TEST_GROUP("task schedules: random walks", schedule_set_up, world_tear_down);
+
+TEST_TIMES(no_time_runs_twice_and_none_is_left_out_in_silence, WALKS)
 {
     static const char *const SCHEDULES[] = { "*/7 * * * *", "@every 150s", "5,6,30 * * * *" };
 
@@ -150,16 +152,4 @@ START_TEST(no_time_runs_twice_and_none_is_left_out_in_silence)
         world.observed.backlog_drained |= random_below(3) == 0;
     }
     ck_assert(walk.runs || world.spec->starting_deadline_seconds.set);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task schedules: random walks");
-    TCase *tc = tcase_create("task schedules: random walks");
-
-    tcase_add_checked_fixture(tc, schedule_set_up, world_tear_down);
-    tcase_add_loop_test(tc, no_time_runs_twice_and_none_is_left_out_in_silence, 0, WALKS);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

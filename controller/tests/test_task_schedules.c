@@ -51,7 +51,9 @@ static const char *history(void)
     return text;
 }
 
-START_TEST(history_holds_the_runs_before_this_one_and_why_they_failed)
+TEST_GROUP("task schedules", outside_set_up, stage_tear_down);
+
+TEST(history_holds_the_runs_before_this_one_and_why_they_failed)
 {
     outside.answers = true;
     stage_put_task("{" SPEC "}");
@@ -73,9 +75,8 @@ START_TEST(history_holds_the_runs_before_this_one_and_why_they_failed)
     ck_assert_str_lt(before, last);
     ck_assert_str_lt(last, stage_task_string("nextRun"));
 }
-END_TEST
 
-START_TEST(run_that_does_not_take_place_is_in_the_history_at_once_and_only_once)
+TEST(run_that_does_not_take_place_is_in_the_history_at_once_and_only_once)
 {
     stage_put_task("{" SPEC ",\"startingDeadlineSeconds\":10,\"historyLimit\":2,"
                    "\"propletSelector\":{\"propletId\":\"nobody\"}}");
@@ -91,7 +92,6 @@ START_TEST(run_that_does_not_take_place_is_in_the_history_at_once_and_only_once)
     ck_assert_str_eq(stage_task_string("reason"), "NoProplet");
     ck_assert_uint_eq(outside.starts, 0);
 }
-END_TEST
 
 static const struct {
     const char *spec;
@@ -101,7 +101,7 @@ static const struct {
     { "\"schedule\":\"@daily\",\"timezone\":\"Mars/Olympus\"", "UnknownTimeZone" },
 };
 
-START_TEST(schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs)
+TEST_EACH(schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs, UNTOLD)
 {
     stage_put_task(arena_printf(stage.arena, "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",%s}",
                                 UNTOLD[_i].spec));
@@ -113,9 +113,8 @@ START_TEST(schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs)
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "running");
 }
-END_TEST
 
-START_TEST(machine_without_zones_knows_utc_and_says_what_is_missing)
+TEST(machine_without_zones_knows_utc_and_says_what_is_missing)
 {
     struct task_spec spec = { .schedule = "@daily" };
     struct observed_schedule seen = task_schedule_observe(stage.arena, &spec, "/nowhere");
@@ -127,10 +126,9 @@ START_TEST(machine_without_zones_knows_utc_and_says_what_is_missing)
     ck_assert_str_eq(seen.message, "spec.timezone: 'Europe/Berlin' is unknown without the database "
                                    "of time zones, /usr/share/zoneinfo (package tzdata)");
 }
-END_TEST
 
 /* Nothing looks at it in between. */
-START_TEST(waiting_costs_no_turns)
+TEST(waiting_costs_no_turns)
 {
     stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"schedule\":\"0 0 29 2 *\"}");
     stage_run();
@@ -138,7 +136,6 @@ START_TEST(waiting_costs_no_turns)
     pass_minutes(60);
     ck_assert_uint_eq(stage.task_turns, turns);
 }
-END_TEST
 
 /* ---- in the cluster: each run has a Job of its own ---- */
 
@@ -165,7 +162,9 @@ static unsigned jobs_made(void)
     return count;
 }
 
-START_TEST(runs_in_the_cluster_have_their_own_jobs_and_results)
+TEST_GROUP("in the cluster", set_up_cluster, stage_tear_down);
+
+TEST(runs_in_the_cluster_have_their_own_jobs_and_results)
 {
     cluster.mood = CLUSTER_SUCCEEDS;
     stage_put_task("{" JOB_SPEC "}");
@@ -187,7 +186,6 @@ START_TEST(runs_in_the_cluster_have_their_own_jobs_and_results)
     for (size_t i = 0; i < outside.run_count; i++)
         ck_assert_int_eq(outside.runs[i].executions, 1);
 }
-END_TEST
 
 static const struct {
     const char *policy;
@@ -195,7 +193,7 @@ static const struct {
     unsigned jobs;
 } OVERLAPS[] = { { "Forbid", 1, 1 }, { "Replace", 2, 2 } };
 
-START_TEST(job_that_runs_when_the_next_run_is_due_goes_on_or_is_replaced)
+TEST_EACH(job_that_runs_when_the_next_run_is_due_goes_on_or_is_replaced, OVERLAPS)
 {
     stage_put_task(arena_printf(stage.arena, "{" JOB_SPEC ",\"concurrencyPolicy\":\"%s\"}",
                                 OVERLAPS[_i].policy));
@@ -211,27 +209,4 @@ START_TEST(job_that_runs_when_the_next_run_is_due_goes_on_or_is_replaced)
     stage_wait_ms(1);
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task schedules");
-    TCase *tc = tcase_create("task schedules");
-    TCase *jobs = tcase_create("in the cluster");
-
-    tcase_add_checked_fixture(tc, outside_set_up, stage_tear_down);
-    tcase_add_test(tc, history_holds_the_runs_before_this_one_and_why_they_failed);
-    tcase_add_test(tc, run_that_does_not_take_place_is_in_the_history_at_once_and_only_once);
-    tcase_add_loop_test(tc, schedule_that_the_webhook_did_not_see_is_told_and_nothing_runs, 0,
-                        (int)ARRAY_LEN(UNTOLD));
-    tcase_add_test(tc, machine_without_zones_knows_utc_and_says_what_is_missing);
-    tcase_add_test(tc, waiting_costs_no_turns);
-    tcase_add_checked_fixture(jobs, set_up_cluster, stage_tear_down);
-    tcase_add_test(jobs, runs_in_the_cluster_have_their_own_jobs_and_results);
-    tcase_add_loop_test(jobs, job_that_runs_when_the_next_run_is_due_goes_on_or_is_replaced, 0,
-                        (int)ARRAY_LEN(OVERLAPS));
-    suite_add_tcase(suite, tc);
-    suite_add_tcase(suite, jobs);
-    return suite_run(suite);
 }

@@ -41,6 +41,8 @@ static void set_up(void)
     cluster_set_up();
 }
 
+TEST_GROUP("task_workload", set_up, stage_tear_down);
+
 static void create(void)
 {
     stage_put_task("{" SPEC "}");
@@ -73,7 +75,7 @@ static void put_foreign(int i, const char *metadata)
                                          NAMES[i].kind->kind, NAMES[i].name, metadata)));
 }
 
-START_TEST(a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free)
+TEST_TIMES(a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free, 4)
 {
     const char *whose = _i < 2 ? "" : ",\"ownerReferences\":[{\"uid\":\"x\",\"controller\":true}]";
     const int i = _i % 2;
@@ -98,7 +100,6 @@ START_TEST(a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free)
     stage_run();
     ck_assert_str_eq(stage_task_string("results"), "42");
 }
-END_TEST
 
 static const struct {
     int status;
@@ -115,7 +116,7 @@ static const struct {
     { 413, "too large", "failed", "WorkloadTooLarge" },
 };
 
-START_TEST(a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again)
+TEST_EACH(a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again, REFUSALS)
 {
     refusal.status = REFUSALS[_i].status;
     refusal.message = REFUSALS[_i].message;
@@ -126,9 +127,8 @@ START_TEST(a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again)
     ck_assert_uint_le(stage_requests("PATCH", "/status"), 3 * 2);
     ck_assert_uint_eq(stage.errors, 0);
 }
-END_TEST
 
-START_TEST(an_event_of_the_job_tells_why_it_has_no_pod)
+TEST(an_event_of_the_job_tells_why_it_has_no_pod)
 {
     cluster.mood = CLUSTER_REFUSES;
     create();
@@ -160,9 +160,8 @@ START_TEST(an_event_of_the_job_tells_why_it_has_no_pod)
     ck_assert_str_eq(stage_task_string("phase"), "failed");
     ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
 }
-END_TEST
 
-START_TEST(the_next_attempt_has_the_environment_of_now)
+TEST(the_next_attempt_has_the_environment_of_now)
 {
     stage_put_task("{" SPEC ",\"env\":{\"STEP\":\"1\",\"OLD\":\"1\"},\"file\":\"AGFzbQEAAAA=\"}");
     stage_run();
@@ -178,9 +177,8 @@ START_TEST(the_next_attempt_has_the_environment_of_now)
     ck_assert_uint_eq(json_len(json_get(config, "binaryData")), 0);
     ck_assert_ptr_nonnull(json_path(config, "metadata", "ownerReferences", NULL));
 }
-END_TEST
 
-START_TEST(secrets_are_not_asked_for_unless_it_is_wanted)
+TEST(secrets_are_not_asked_for_unless_it_is_wanted)
 {
     cluster.mood = CLUSTER_SUCCEEDS;
     cluster.silent = true;
@@ -189,10 +187,9 @@ START_TEST(secrets_are_not_asked_for_unless_it_is_wanted)
     ck_assert_uint_eq(stage_requests("GET", "/secrets"), 0);
     ck_assert_uint_eq(stage_requests("GET", "/configmaps/one-job-result"), 1);
 }
-END_TEST
 
 /* With all labels of the Job's pod, and a result: any user of the namespace can make one. */
-START_TEST(pod_of_somebody_else_tells_no_result)
+TEST(pod_of_somebody_else_tells_no_result)
 {
     create();
     cJSON *pod = arena_own(stage.arena, json_copy(stage_get(&KIND_POD, "one-job-pod")), json_free);
@@ -211,10 +208,9 @@ START_TEST(pod_of_somebody_else_tells_no_result)
     stage_run();
     ck_assert_str_eq(stage_task_string("results"), "42");
 }
-END_TEST
 
 /* Put in the place of the Task's own, which somebody deleted. */
-START_TEST(job_of_somebody_else_tells_no_result)
+TEST(job_of_somebody_else_tells_no_result)
 {
     create();
     stage_delete(&KIND_JOB, "one-job");
@@ -230,10 +226,9 @@ START_TEST(job_of_somebody_else_tells_no_result)
     ck_assert_int_eq(json_int(json_get(status, "attempt"), 0), 2);
     ck_assert_ptr_nonnull(stage_get(&KIND_JOB, "one-job")); /* it is left alone */
 }
-END_TEST
 
 /* Whatever its labels say. */
-START_TEST(job_of_somebody_else_is_no_leftover)
+TEST(job_of_somebody_else_is_no_leftover)
 {
     create();
     cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
@@ -247,10 +242,9 @@ START_TEST(job_of_somebody_else_is_no_leftover)
     ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
     ck_assert_ptr_nonnull(stage_get(&KIND_JOB, "theirs"));
 }
-END_TEST
 
 /* Its pods take their time. */
-START_TEST(leftover_that_is_being_deleted_is_not_deleted_again)
+TEST(leftover_that_is_being_deleted_is_not_deleted_again)
 {
     create();
     cJSON *job = arena_own(stage.arena, json_copy(stage_get(&KIND_JOB, "one-job")), json_free);
@@ -265,7 +259,6 @@ START_TEST(leftover_that_is_being_deleted_is_not_deleted_again)
     ck_assert_ptr_null(stage_get(&KIND_JOB, "one-job"));
     ck_assert_uint_eq(stage_requests("DELETE", "/jobs/before"), 0);
 }
-END_TEST
 
 /* What a container that ended without a word left; NULL: nothing. */
 static const struct {
@@ -277,7 +270,7 @@ static const struct {
     { "{\\\"code\\\":7}", "exit code 3: {\"code\":7}" },
 };
 
-START_TEST(what_a_failed_job_left_elsewhere_is_in_the_error)
+TEST_EACH(what_a_failed_job_left_elsewhere_is_in_the_error, LEFT)
 {
     if (LEFT[_i].left)
         fake_api_put(
@@ -295,7 +288,6 @@ START_TEST(what_a_failed_job_left_elsewhere_is_in_the_error)
     ck_assert_str_eq(stage_task_string("error"), LEFT[_i].error);
     ck_assert_ptr_null(json_path(stage_get(&KIND_TASK, "one"), "status", "results", NULL));
 }
-END_TEST
 
 /* The pod has a status in which only the state differs; so has the Job. */
 static void put_ended(const char *state, const char *condition)
@@ -319,7 +311,7 @@ static void put_ended(const char *state, const char *condition)
     stage_run();
 }
 
-START_TEST(the_end_of_a_result_that_was_too_long_is_not_taken_for_it)
+TEST(the_end_of_a_result_that_was_too_long_is_not_taken_for_it)
 {
     char text[4097];
 
@@ -332,10 +324,9 @@ START_TEST(the_end_of_a_result_that_was_too_long_is_not_taken_for_it)
     ck_assert_str_eq(stage_task_string("reason"), "ResultTooLarge");
     ck_assert_ptr_null(json_path(stage_get(&KIND_TASK, "one"), "status", "results", NULL));
 }
-END_TEST
 
 /* Another operator made it: it has the labels of the Job's controller alone, as its pods have. */
-START_TEST(pods_of_a_job_that_was_taken_over_say_why_it_waits)
+TEST(pods_of_a_job_that_was_taken_over_say_why_it_waits)
 {
     cluster.mood = CLUSTER_REFUSES;
     create();
@@ -363,9 +354,8 @@ START_TEST(pods_of_a_job_that_was_taken_over_say_why_it_waits)
     ck_assert_str_eq(stage_task_string("phase"), "failed");
     ck_assert_str_eq(stage_task_string("reason"), "ImagePullBackOff");
 }
-END_TEST
 
-START_TEST(a_task_with_a_job_costs_three_writes_of_its_status)
+TEST(a_task_with_a_job_costs_three_writes_of_its_status)
 {
     create();
     cluster.mood = CLUSTER_SUCCEEDS;
@@ -376,29 +366,4 @@ START_TEST(a_task_with_a_job_costs_three_writes_of_its_status)
     ck_assert_uint_eq(stage_requests("PATCH", "/tasks/one/status"), 3);
     ck_assert_uint_eq(stage_requests("POST", "/jobs"), 1);
     ck_assert_uint_eq(stage_requests("POST", "/configmaps"), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_workload");
-    TCase *tc = tcase_create("task_workload");
-
-    tcase_add_checked_fixture(tc, set_up, stage_tear_down);
-    tcase_add_loop_test(tc, a_name_of_somebody_else_is_told_and_left_alone_until_it_is_free, 0, 4);
-    tcase_add_loop_test(tc, a_refused_job_is_told_by_its_reason_and_not_tried_again_and_again, 0,
-                        ARRAY_LEN(REFUSALS));
-    tcase_add_test(tc, an_event_of_the_job_tells_why_it_has_no_pod);
-    tcase_add_test(tc, the_next_attempt_has_the_environment_of_now);
-    tcase_add_test(tc, secrets_are_not_asked_for_unless_it_is_wanted);
-    tcase_add_test(tc, pod_of_somebody_else_tells_no_result);
-    tcase_add_test(tc, job_of_somebody_else_tells_no_result);
-    tcase_add_test(tc, job_of_somebody_else_is_no_leftover);
-    tcase_add_test(tc, leftover_that_is_being_deleted_is_not_deleted_again);
-    tcase_add_loop_test(tc, what_a_failed_job_left_elsewhere_is_in_the_error, 0, ARRAY_LEN(LEFT));
-    tcase_add_test(tc, the_end_of_a_result_that_was_too_long_is_not_taken_for_it);
-    tcase_add_test(tc, pods_of_a_job_that_was_taken_over_say_why_it_waits);
-    tcase_add_test(tc, a_task_with_a_job_costs_three_writes_of_its_status);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -21,6 +21,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("task_workload_manifest", set_up, tear_down);
+
 static int make(const cJSON *task, int64_t attempt, const cJSON *pod_template,
                 struct task_workload_manifest *ret, struct error *err)
 {
@@ -63,13 +65,12 @@ static void compare(void *ctx UNUSED, const char *name)
                   json_text(arena, manifest.workload, NULL));
 }
 
-START_TEST(a_task_becomes_what_its_file_says)
+TEST(a_task_becomes_what_its_file_says)
 {
     ck_assert_uint_ge(fixture_for_each("workloads", compare, NULL), 4);
 }
-END_TEST
 
-START_TEST(each_attempt_has_a_job_of_its_own_and_a_daemon_one_deployment)
+TEST(each_attempt_has_a_job_of_its_own_and_a_daemon_one_deployment)
 {
     const struct task_spec job = { 0 };
     const struct task_spec daemon = { .daemon = true };
@@ -86,9 +87,8 @@ START_TEST(each_attempt_has_a_job_of_its_own_and_a_daemon_one_deployment)
     ck_assert_ptr_eq(task_workload_kind(&job), &KIND_JOB);
     ck_assert_ptr_eq(task_workload_kind(&daemon), &KIND_DEPLOYMENT);
 }
-END_TEST
 
-START_TEST(only_an_image_that_a_node_can_pull_makes_a_pod)
+TEST(only_an_image_that_a_node_can_pull_makes_a_pod)
 {
     static const struct {
         const char *image;
@@ -105,7 +105,6 @@ START_TEST(only_an_image_that_a_node_can_pull_makes_a_pod)
         ck_assert_int_eq(task_workload_is_for(&spec), IMAGES[i].is);
     }
 }
-END_TEST
 
 static int with_value(size_t len, struct error *err)
 {
@@ -118,7 +117,7 @@ static int with_value(size_t len, struct error *err)
         NULL, &manifest, err);
 }
 
-START_TEST(more_than_a_config_map_holds_is_refused_with_both_numbers)
+TEST(more_than_a_config_map_holds_is_refused_with_both_numbers)
 {
     const size_t function_name = strlen("t");
     struct error err = { 0 };
@@ -127,19 +126,4 @@ START_TEST(more_than_a_config_map_holds_is_refused_with_both_numbers)
     ck_assert_int_eq(with_value(WORKLOAD_CONFIG_MAX, &err), -ERROR_TOO_LARGE);
     ck_assert_str_eq(err.message, "ConfigMap 't-config' would hold 1048577 bytes of file, env and "
                                   "inputs; 1048576 are allowed");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_workload_manifest");
-    TCase *tc = tcase_create("task_workload_manifest");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, a_task_becomes_what_its_file_says);
-    tcase_add_test(tc, each_attempt_has_a_job_of_its_own_and_a_daemon_one_deployment);
-    tcase_add_test(tc, only_an_image_that_a_node_can_pull_makes_a_pod);
-    tcase_add_test(tc, more_than_a_config_map_holds_is_refused_with_both_numbers);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -39,6 +39,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("task_workload_result", set_up, tear_down);
+
 static int fetch(void *ctx UNUSED, enum result_source source, const cJSON **ret, struct error *err)
 {
     const char *value = source == RESULT_SECRET ? outside.secret : outside.config_map;
@@ -121,12 +123,11 @@ static const struct {
     { { NULL, NULL, NULL, "!", "\"pod\"" }, "\"pod\"", 2 },
 };
 
-START_TEST(the_first_channel_that_holds_something_counts)
+TEST_EACH(the_first_channel_that_holds_something_counts, ORDER)
 {
     ck_assert_str_eq(result(&ORDER[_i].channels), ORDER[_i].result);
     ck_assert_uint_eq(outside.asked, ORDER[_i].asked);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -141,15 +142,14 @@ static const struct {
     { "1 2", "\"1 2\"" },
 };
 
-START_TEST(json_is_stored_as_such_and_anything_else_as_a_string)
+TEST_EACH(json_is_stored_as_such_and_anything_else_as_a_string, VALUES)
 {
     const struct channels channels = { .message = VALUES[_i].text };
 
     ck_assert_str_eq(result(&channels), VALUES[_i].stored);
 }
-END_TEST
 
-START_TEST(what_an_earlier_task_of_the_name_left_is_no_result)
+TEST(what_an_earlier_task_of_the_name_left_is_no_result)
 {
     const struct channels channels = { .config_map = "1", .secret = "Mg==" };
 
@@ -163,9 +163,8 @@ START_TEST(what_an_earlier_task_of_the_name_left_is_no_result)
     outside.made = "2026-01-01T00:00:10Z";
     ck_assert_str_eq(result(&channels), "1");
 }
-END_TEST
 
-START_TEST(what_cannot_be_asked_for_is_no_answer)
+TEST(what_cannot_be_asked_for_is_no_answer)
 {
     const cJSON *job = annotated(NULL);
     struct task_workload_result value = { 0 };
@@ -175,7 +174,6 @@ START_TEST(what_cannot_be_asked_for_is_no_answer)
                      -ERROR_UNAVAILABLE);
     ck_assert_ptr_null(value.value);
 }
-END_TEST
 
 /* As the kubelet leaves a longer one: its last bytes. */
 static const char *message_of(size_t len)
@@ -187,7 +185,7 @@ static const char *message_of(size_t len)
     return text;
 }
 
-START_TEST(a_message_that_may_have_lost_its_beginning_is_no_result)
+TEST(a_message_that_may_have_lost_its_beginning_is_no_result)
 {
     struct channels channels = { .message = message_of(4095) };
 
@@ -201,9 +199,8 @@ START_TEST(a_message_that_may_have_lost_its_beginning_is_no_result)
     channels.job = "\"job\"";
     ck_assert_str_eq(result(&channels), "\"job\"");
 }
-END_TEST
 
-START_TEST(containers_of_a_pod_share_the_room_for_messages)
+TEST(containers_of_a_pod_share_the_room_for_messages)
 {
     const struct channels channels = { .message = message_of(3072) };
     cJSON *pod = pod_of(&channels);
@@ -215,22 +212,4 @@ START_TEST(containers_of_a_pod_share_the_room_for_messages)
     ck_assert_str_ne(result_of(&channels, pod), "cut");
     json_add_object(others); /* four: 12 KiB / 4 */
     ck_assert_str_eq(result_of(&channels, pod), "cut");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_workload_result");
-    TCase *tc = tcase_create("task_workload_result");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, the_first_channel_that_holds_something_counts, 0, ARRAY_LEN(ORDER));
-    tcase_add_loop_test(tc, json_is_stored_as_such_and_anything_else_as_a_string, 0,
-                        ARRAY_LEN(VALUES));
-    tcase_add_test(tc, what_an_earlier_task_of_the_name_left_is_no_result);
-    tcase_add_test(tc, what_cannot_be_asked_for_is_no_answer);
-    tcase_add_test(tc, a_message_that_may_have_lost_its_beginning_is_no_result);
-    tcase_add_test(tc, containers_of_a_pod_share_the_room_for_messages);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

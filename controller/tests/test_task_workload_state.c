@@ -15,6 +15,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("task_workload_state", set_up, tear_down);
+
 static const char *told(struct task_workload_state state)
 {
     static const char *const STEPS[] = {
@@ -117,7 +119,7 @@ static const cJSON *object(const char *name, const char *made, const char *statu
                                       name, made, status));
 }
 
-START_TEST(what_became_of_a_job_is_told_by_its_reason)
+TEST_EACH(what_became_of_a_job_is_told_by_its_reason, JOBS)
 {
     const cJSON *pods[1] = { NULL };
 
@@ -127,9 +129,8 @@ START_TEST(what_became_of_a_job_is_told_by_its_reason)
                                                   JOBS[_i].pod ? 1 : 0)),
                      JOBS[_i].told);
 }
-END_TEST
 
-START_TEST(the_newest_pod_speaks_for_a_job)
+TEST(the_newest_pod_speaks_for_a_job)
 {
     const cJSON *pods[] = { object("a", "2026-01-01T00:00:01Z", TERMINATED("\"exitCode\":1")),
                             object("b", "2026-01-01T00:00:03Z", TERMINATED("\"exitCode\":3")),
@@ -138,7 +139,6 @@ START_TEST(the_newest_pod_speaks_for_a_job)
     ck_assert_str_eq(told(task_workload_job_state(arena, object("j", "", BACKOFF), pods, 3)),
                      "failed ExitCode: exit code 3");
 }
-END_TEST
 
 /* Pods that somebody deleted at 00:01:00, with 30 s to end, and that are still there. */
 #define ENDED(at) TERMINATED("\"exitCode\":143,\"reason\":\"Error\",\"finishedAt\":\"" at "\"")
@@ -158,7 +158,7 @@ static const struct {
     { "{}", ENDED("2026-01-01T00:01:01Z"), "started" }, /* its Job will say what became of it */
 };
 
-START_TEST(a_deleted_pod_that_is_still_there_is_no_failure_unless_it_ended_before)
+TEST_EACH(a_deleted_pod_that_is_still_there_is_no_failure_unless_it_ended_before, DELETED)
 {
     const cJSON *pod = object("p", "2026-01-01T00:00:00Z", DELETED[_i].pod);
     cJSON *metadata = (cJSON *)json_get(pod, "metadata");
@@ -169,7 +169,6 @@ START_TEST(a_deleted_pod_that_is_still_there_is_no_failure_unless_it_ended_befor
         told(task_workload_job_state(arena, object("j", "", DELETED[_i].job), &pod, 1)),
         DELETED[_i].told);
 }
-END_TEST
 
 static const struct {
     const char *deployment;
@@ -192,7 +191,7 @@ static const struct {
       NULL, "waiting QuotaExceeded: pods \"d-1\" is forbidden: exceeded quota: q" },
 };
 
-START_TEST(what_became_of_a_daemon_is_told_by_its_reason)
+TEST_EACH(what_became_of_a_daemon_is_told_by_its_reason, DAEMONS)
 {
     const cJSON *pods[1] = { NULL };
 
@@ -202,9 +201,8 @@ START_TEST(what_became_of_a_daemon_is_told_by_its_reason)
                                                      pods, DAEMONS[_i].pod ? 1 : 0)),
                      DAEMONS[_i].told);
 }
-END_TEST
 
-START_TEST(a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else)
+TEST(a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else)
 {
     ck_assert_str_eq(told(task_workload_refused_state(arena, "exceeded quota: q")),
                      "waiting QuotaExceeded: exceeded quota: q");
@@ -212,21 +210,4 @@ START_TEST(a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else)
                      "waiting stuck PodSecurity: violates PodSecurity \"x\"");
     ck_assert_str_eq(told(task_workload_refused_state(arena, "a webhook says no")),
                      "waiting stuck PodRefused: a webhook says no");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("task_workload_state");
-    TCase *tc = tcase_create("task_workload_state");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, what_became_of_a_job_is_told_by_its_reason, 0, ARRAY_LEN(JOBS));
-    tcase_add_test(tc, the_newest_pod_speaks_for_a_job);
-    tcase_add_loop_test(tc, a_deleted_pod_that_is_still_there_is_no_failure_unless_it_ended_before,
-                        0, ARRAY_LEN(DELETED));
-    tcase_add_loop_test(tc, what_became_of_a_daemon_is_told_by_its_reason, 0, ARRAY_LEN(DAEMONS));
-    tcase_add_test(tc, a_refused_pod_waits_for_a_quota_and_is_stuck_for_anything_else);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

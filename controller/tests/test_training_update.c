@@ -37,6 +37,8 @@ static void set_up(void)
     kube_name_set(&rc.name, "default", TASK);
 }
 
+TEST_GROUP("updates", set_up, federated_stage_tear_down);
+
 static const cJSON *task_json(void)
 {
     return federated_stage_get(&KIND_TASK, TASK);
@@ -117,7 +119,7 @@ static const struct {
     { false, "{}", "error InvalidUpdate" },
 };
 
-START_TEST(both_ways_of_an_update_say_the_same)
+TEST_EACH(both_ways_of_an_update_say_the_same, UPDATES)
 {
     put_job("");
     if (UPDATES[_i].http)
@@ -127,9 +129,8 @@ START_TEST(both_ways_of_an_update_say_the_same)
     observe(1);
     ck_assert_str_eq(told(0), UPDATES[_i].told);
 }
-END_TEST
 
-START_TEST(a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one)
+TEST(a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one)
 {
     put_job("");
     observed.proplet.dialect = DIALECT_EMBEDDED;
@@ -148,9 +149,8 @@ START_TEST(a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one)
     ck_assert_str_eq(told(2), "refused other_proplet");
     ck_assert_str_eq(told(3), "refused other_proplet");
 }
-END_TEST
 
-START_TEST(what_comes_after_the_update_is_a_duplicate_and_unread)
+TEST(what_comes_after_the_update_is_a_duplicate_and_unread)
 {
     put_job("");
     federated_stage_end_task(TASK, "[1,2]", 1);
@@ -160,9 +160,8 @@ START_TEST(what_comes_after_the_update_is_a_duplicate_and_unread)
     ck_assert_str_eq(told(0), "refused duplicate");
     ck_assert_str_eq(told(1), "refused duplicate");
 }
-END_TEST
 
-START_TEST(an_update_of_another_attempt_is_not_looked_at)
+TEST(an_update_of_another_attempt_is_not_looked_at)
 {
     put_job("");
     answer(0, "{\"nonsense\":1}");
@@ -170,7 +169,6 @@ START_TEST(an_update_of_another_attempt_is_not_looked_at)
     observe(1);
     ck_assert_str_eq(told(0), "{\"nonsense\":1}"); /* the plan refuses it by its id */
 }
-END_TEST
 
 /* The Task is newer than all that the watch of the rounds has told. */
 static const cJSON *newer_task(void)
@@ -193,7 +191,7 @@ static int observe_running(const cJSON *task)
     return TRAININGROUND_OWNER.read_results(&federated.round, &rc, task, &observed, &error);
 }
 
-START_TEST(an_update_does_not_wait_for_its_round_to_come_into_the_cache)
+TEST(an_update_does_not_wait_for_its_round_to_come_into_the_cache)
 {
     const struct kube_name round = { .ns = "default", .name = "round-1-job" };
     struct store *rounds = informer_store(federated.round.rounds);
@@ -204,9 +202,8 @@ START_TEST(an_update_does_not_wait_for_its_round_to_come_into_the_cache)
     ck_assert_int_eq(observe_running(newer_task()), 0);
     ck_assert_str_eq(told(0), STORED(7));
 }
-END_TEST
 
-START_TEST(an_update_of_a_deleted_round_does_not_wait_for_the_watch_to_say_so)
+TEST(an_update_of_a_deleted_round_does_not_wait_for_the_watch_to_say_so)
 {
     const cJSON *task;
 
@@ -217,7 +214,6 @@ START_TEST(an_update_of_a_deleted_round_does_not_wait_for_the_watch_to_say_so)
     ck_assert_int_eq(observe_running(task), 0);
     ck_assert_str_eq(told(0), "refused not_running");
 }
-END_TEST
 
 static const char *numbers(size_t count)
 {
@@ -231,7 +227,7 @@ static const char *numbers(size_t count)
     return text;
 }
 
-START_TEST(a_large_update_is_named_in_the_status_and_stored_before_it)
+TEST(a_large_update_is_named_in_the_status_and_stored_before_it)
 {
     struct task_plan plan = { 0 };
     const char *bytes;
@@ -257,9 +253,8 @@ START_TEST(a_large_update_is_named_in_the_status_and_stored_before_it)
     ck_assert_int_eq(model_store_get(store, federated.arena, &scope, ref, &bytes, &len, &error), 0);
     ck_assert_uint_gt(len, 8 * 50000);
 }
-END_TEST
 
-START_TEST(what_was_not_accepted_is_not_stored)
+TEST(what_was_not_accepted_is_not_stored)
 {
     struct task_plan plan = { 0 };
     unsigned steps;
@@ -273,9 +268,8 @@ START_TEST(what_was_not_accepted_is_not_stored)
                      0);
     ck_assert_uint_eq(federated.steps, steps);
 }
-END_TEST
 
-START_TEST(an_update_too_large_for_its_way_fails_the_participant)
+TEST(an_update_too_large_for_its_way_fails_the_participant)
 {
     put_job("");
     const char *text = numbers(400000);
@@ -284,9 +278,8 @@ START_TEST(an_update_too_large_for_its_way_fails_the_participant)
     observe(1);
     ck_assert_str_eq(told(0), "error UpdateTooLarge");
 }
-END_TEST
 
-START_TEST(an_update_of_another_shape_than_the_model_fails_the_participant)
+TEST(an_update_of_another_shape_than_the_model_fails_the_participant)
 {
     put_job("");
     federated_stage_end_task(TASK, "[1,2]", 1);
@@ -308,9 +301,8 @@ START_TEST(an_update_of_another_shape_than_the_model_fails_the_participant)
     ck_assert_str_eq(told(0), STORED(7));
     ck_assert_str_eq(told(1), "error InvalidUpdate");
 }
-END_TEST
 
-START_TEST(training_tasks_carry_what_devices_need)
+TEST(training_tasks_carry_what_devices_need)
 {
     put_job(",\"aggregator\":{\"algorithm\":\"fedavg\",\"config\":{\"mu\":0.01}}");
     const cJSON *env = json_path(task_json(), "spec", "env", NULL);
@@ -327,27 +319,4 @@ START_TEST(training_tasks_carry_what_devices_need)
     ck_assert_str_eq(json_string(json_path(task_json(), "spec", "mode", NULL), ""), "train");
     ck_assert_str_eq(
         json_string(json_path(task_json(), "spec", "propletSelector", "propletId", NULL), ""), "a");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("training_update");
-    TCase *tcase = tcase_create("updates");
-
-    tcase_add_checked_fixture(tcase, set_up, federated_stage_tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, both_ways_of_an_update_say_the_same, 0, ARRAY_LEN(UPDATES));
-    tcase_add_test(tcase, a_microcontroller_fails_by_its_only_message_but_not_by_a_forged_one);
-    tcase_add_test(tcase, what_comes_after_the_update_is_a_duplicate_and_unread);
-    tcase_add_test(tcase, an_update_of_another_attempt_is_not_looked_at);
-    tcase_add_test(tcase, an_update_does_not_wait_for_its_round_to_come_into_the_cache);
-    tcase_add_test(tcase, an_update_of_a_deleted_round_does_not_wait_for_the_watch_to_say_so);
-    tcase_add_test(tcase, a_large_update_is_named_in_the_status_and_stored_before_it);
-    tcase_add_test(tcase, what_was_not_accepted_is_not_stored);
-    tcase_add_test(tcase, an_update_too_large_for_its_way_fails_the_participant);
-    tcase_add_test(tcase, an_update_of_another_shape_than_the_model_fails_the_participant);
-    tcase_add_test(tcase, training_tasks_carry_what_devices_need);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

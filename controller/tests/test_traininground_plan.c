@@ -27,6 +27,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("plan", set_up, tear_down);
+
 /* n participants "a", "b", …, of which k are required; 60 s. */
 static void round_of(size_t n, int64_t k)
 {
@@ -141,7 +143,7 @@ static const struct {
     { "----", "ccl-", 2, "Aggregating 3/2:; a=Received! b=Received! c=Late! d=Pending" },
 };
 
-START_TEST(the_tasks_and_the_proplets_decide_what_a_running_round_does)
+TEST_EACH(the_tasks_and_the_proplets_decide_what_a_running_round_does, PLANS)
 {
     begin(PLANS[_i].before, PLANS[_i].k);
     ck_assert_int_eq(observed.round.status.phase, ROUND_RUNNING);
@@ -149,9 +151,8 @@ START_TEST(the_tasks_and_the_proplets_decide_what_a_running_round_does)
     struct round_plan plan = plan_now();
     ck_assert_str_eq(told(&plan), PLANS[_i].told);
 }
-END_TEST
 
-START_TEST(participants_that_are_away_are_waited_for_until_the_deadline)
+TEST(participants_that_are_away_are_waited_for_until_the_deadline)
 {
     round_of(4, 3);
     see("-OM-");
@@ -181,9 +182,8 @@ START_TEST(participants_that_are_away_are_waited_for_until_the_deadline)
         strstr(condition_text(&plan, "Failed", "message"), "b (Offline), c (Missing)"));
     ck_assert_str_eq(plan.event->reason, "Failed");
 }
-END_TEST
 
-START_TEST(what_can_never_start_fails_before_any_task_is_made)
+TEST(what_can_never_start_fails_before_any_task_is_made)
 {
     round_of(2, 1);
     see("--");
@@ -195,9 +195,8 @@ START_TEST(what_can_never_start_fails_before_any_task_is_made)
     ck_assert_uint_eq(plan.create_len, 0);
     ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), "ModelTooLarge");
 }
-END_TEST
 
-START_TEST(a_round_over_its_time_fails_and_says_who_was_missing)
+TEST(a_round_over_its_time_fails_and_says_who_was_missing)
 {
     begin("---", 2);
     see("cof");
@@ -213,9 +212,8 @@ START_TEST(a_round_over_its_time_fails_and_says_who_was_missing)
     ck_assert_str_eq(condition_text(&plan, "Failed", "message"),
                      "1 of 2 updates after 60 s; missing: b (Training), c (Failed: DeviceError)");
 }
-END_TEST
 
-START_TEST(whose_updates_count_is_written_before_they_are_read_and_stays)
+TEST(whose_updates_count_is_written_before_they_are_read_and_stays)
 {
     begin("---", 2);
     see("cco");
@@ -233,9 +231,8 @@ START_TEST(whose_updates_count_is_written_before_they_are_read_and_stays)
     ck_assert_str_eq(plan.status.aggregated_model_ref, "model://sha256:0");
     ck_assert_str_eq(told(&plan), "Completed 2/2:; a=Received! b=Received! c=Stopped");
 }
-END_TEST
 
-START_TEST(a_bad_update_among_the_first_k_does_not_spoil_the_round)
+TEST(a_bad_update_among_the_first_k_does_not_spoil_the_round)
 {
     begin("---", 2);
     see("cco");
@@ -258,9 +255,8 @@ START_TEST(a_bad_update_among_the_first_k_does_not_spoil_the_round)
     ck_assert_ptr_nonnull(strstr(condition_text(&plan, "Failed", "message"),
                                  "a (Rejected), c (Failed: DeviceError)"));
 }
-END_TEST
 
-START_TEST(a_suspended_round_makes_no_tasks_and_its_time_begins_anew)
+TEST(a_suspended_round_makes_no_tasks_and_its_time_begins_anew)
 {
     begin("--", 1);
     observed.suspended = true;
@@ -276,10 +272,9 @@ START_TEST(a_suspended_round_makes_no_tasks_and_its_time_begins_anew)
     ck_assert_uint_eq(plan.create_len, 2);
     ck_assert_int_eq(plan.status.start_time_us, observed.now_us);
 }
-END_TEST
 
 /* Whatever happens, a round ends, and the second look at the same state changes nothing. */
-START_TEST(every_round_ends_and_nothing_is_written_twice)
+TEST(every_round_ends_and_nothing_is_written_twice)
 {
     static const char LETTERS[] = "-ocfOMmxlu";
     size_t count = sizeof(LETTERS) - 1;
@@ -304,25 +299,4 @@ START_TEST(every_round_ends_and_nothing_is_written_twice)
             observed.now_us += 30 * SECOND_US;
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("traininground_plan");
-    TCase *tcase = tcase_create("plan");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, the_tasks_and_the_proplets_decide_what_a_running_round_does, 0,
-                        ARRAY_LEN(PLANS));
-    tcase_add_test(tcase, participants_that_are_away_are_waited_for_until_the_deadline);
-    tcase_add_test(tcase, what_can_never_start_fails_before_any_task_is_made);
-    tcase_add_test(tcase, a_round_over_its_time_fails_and_says_who_was_missing);
-    tcase_add_test(tcase, whose_updates_count_is_written_before_they_are_read_and_stays);
-    tcase_add_test(tcase, a_bad_update_among_the_first_k_does_not_spoil_the_round);
-    tcase_add_test(tcase, a_suspended_round_makes_no_tasks_and_its_time_begins_anew);
-    tcase_add_test(tcase, every_round_ends_and_nothing_is_written_twice);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -49,6 +49,8 @@ static void set_up(void)
         "");
 }
 
+TEST_GROUP("update_mail", set_up, federated_stage_tear_down);
+
 static const char *answer(const char *round, const char *identity)
 {
     const char *uid = NULL, *id = NULL;
@@ -59,7 +61,7 @@ static const char *answer(const char *round, const char *identity)
     return reason ? reason : id;
 }
 
-START_TEST(an_update_is_for_the_task_of_its_sender_in_this_round)
+TEST(an_update_is_for_the_task_of_its_sender_in_this_round)
 {
     const cJSON *task = federated_stage_get(&KIND_TASK, "round-1-job-a");
 
@@ -73,7 +75,6 @@ START_TEST(an_update_is_for_the_task_of_its_sender_in_this_round)
     put_task("a", "failed");
     ck_assert_str_eq(answer(round_uid, "device-a"), "not_running");
 }
-END_TEST
 
 static void put(struct store *store, const char *ns, const char *text)
 {
@@ -93,7 +94,7 @@ static void put(struct store *store, const char *ns, const char *text)
 /* In namespaces before and behind that of the round, by name. */
 static const char *const FOREIGN[] = { "aaa", "zzz" };
 
-START_TEST(a_task_of_another_namespace_takes_no_part_in_a_round)
+TEST_EACH(a_task_of_another_namespace_takes_no_part_in_a_round, FOREIGN)
 {
     const char *before = answer(round_uid, "device-a");
 
@@ -109,19 +110,4 @@ START_TEST(a_task_of_another_namespace_takes_no_part_in_a_round)
                      round_uid));
     ck_assert_str_eq(answer(round_uid, "device-a"), before);
     ck_assert_str_eq(answer(round_uid, "device-c"), "other_proplet");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("update_mail");
-    TCase *tcase = tcase_create("update_mail");
-
-    tcase_add_checked_fixture(tcase, set_up, federated_stage_tear_down);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, an_update_is_for_the_task_of_its_sender_in_this_round);
-    tcase_add_loop_test(tcase, a_task_of_another_namespace_takes_no_part_in_a_round, 0,
-                        ARRAY_LEN(FOREIGN));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

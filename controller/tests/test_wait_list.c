@@ -35,6 +35,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("wait_list", set_up, tear_down);
+
 static struct kube_name name_of(const char *ns, const char *name)
 {
     struct kube_name ret;
@@ -89,7 +91,7 @@ static int64_t kept_for_others(const char *name)
     return wait_list_kept(list, "alpha", &key);
 }
 
-START_TEST(call_where_nobody_waits_is_not_missed_by_whoever_is_about_to)
+TEST(call_where_nobody_waits_is_not_missed_by_whoever_is_about_to)
 {
     uint64_t sequence = wait_list_sequence(list);
 
@@ -102,9 +104,8 @@ START_TEST(call_where_nobody_waits_is_not_missed_by_whoever_is_about_to)
     ck_assert_uint_eq(wait_list_sequence(list), sequence);
     ck_assert(wait_list_call_nobody(list, "other"));
 }
-END_TEST
 
-START_TEST(lowest_rank_is_called_first_and_no_more_than_there_is_room_for)
+TEST(lowest_rank_is_called_first_and_no_more_than_there_is_room_for)
 {
     enter("c", ANY, 30);
     enter("a", ANY, 20);
@@ -115,9 +116,8 @@ START_TEST(lowest_rank_is_called_first_and_no_more_than_there_is_room_for)
     ck_assert_uint_eq(wait_list_len(list, "ns"), 2);
     ck_assert_str_eq(call(), ""); /* both places are kept */
 }
-END_TEST
 
-START_TEST(microcontroller_calls_who_it_can_run_whoever_is_before)
+TEST(microcontroller_calls_who_it_can_run_whoever_is_before)
 {
     external.dialect = DIALECT_EMBEDDED;
     enter("a", "{\"spec\":{\"inputs\":[-1]}}", 1);
@@ -127,9 +127,8 @@ START_TEST(microcontroller_calls_who_it_can_run_whoever_is_before)
     external.dialect = DIALECT_STANDARD;
     ck_assert_str_eq(call(), "a ");
 }
-END_TEST
 
-START_TEST(equal_ranks_are_called_in_the_order_of_their_names)
+TEST(equal_ranks_are_called_in_the_order_of_their_names)
 {
     external.max_tasks.set = false;
     enter("c", ANY, 1);
@@ -137,9 +136,8 @@ START_TEST(equal_ranks_are_called_in_the_order_of_their_names)
     enter("b", ANY, 1);
     ck_assert_str_eq(call(), "a b c ");
 }
-END_TEST
 
-START_TEST(tasks_that_the_proplet_does_not_fit_are_passed_over)
+TEST(tasks_that_the_proplet_does_not_fit_are_passed_over)
 {
     enter("first", OF_TYPE("b"), 1);
     enter("second", OF_TYPE("a"), 2);
@@ -153,9 +151,8 @@ START_TEST(tasks_that_the_proplet_does_not_fit_are_passed_over)
     ck_assert_str_eq(call(), "third ");
     ck_assert_uint_eq(wait_list_len(list, "ns"), 1);
 }
-END_TEST
 
-START_TEST(place_is_kept_against_others_and_not_against_who_was_called)
+TEST(place_is_kept_against_others_and_not_against_who_was_called)
 {
     enter("one", ANY, 1);
     enter("two", ANY, 2);
@@ -170,9 +167,8 @@ START_TEST(place_is_kept_against_others_and_not_against_who_was_called)
     ck_assert_int_eq(kept_for_others("three"), 1);
     ck_assert_int_eq(kept_for_others("two"), 0);
 }
-END_TEST
 
-START_TEST(who_only_waited_releases_nothing)
+TEST(who_only_waited_releases_nothing)
 {
     enter("one", ANY, 1);
     leave("one");
@@ -182,9 +178,8 @@ START_TEST(who_only_waited_releases_nothing)
     ck_assert_str_eq(call(), "");
     ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
 }
-END_TEST
 
-START_TEST(who_looked_before_a_call_has_to_look_again)
+TEST(who_looked_before_a_call_has_to_look_again)
 {
     uint64_t before = wait_list_sequence(list);
 
@@ -194,9 +189,8 @@ START_TEST(who_looked_before_a_call_has_to_look_again)
     enter("one", ANY, 1);
     ck_assert_str_eq(call(), "one ");
 }
-END_TEST
 
-START_TEST(place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter)
+TEST(place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter)
 {
     enter("one", ANY, 1);
     ck_assert_str_eq(call(), "one ");
@@ -206,10 +200,9 @@ START_TEST(place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter)
     ck_assert(!release.any);
     ck_assert_int_eq(kept_for_others("two"), 1);
 }
-END_TEST
 
 /* What does not fit the one who was called fits none of its group, and they are not asked. */
-START_TEST(who_enters_again_gives_its_place_to_another_group)
+TEST(who_enters_again_gives_its_place_to_another_group)
 {
     external.max_tasks.value = 1;
     enter("a1", OF_TYPE("a"), 1);
@@ -220,7 +213,6 @@ START_TEST(who_enters_again_gives_its_place_to_another_group)
     ck_assert(release.any);
     ck_assert_str_eq(call_except(release.group), "any ");
 }
-END_TEST
 
 static bool join(const char *name, const char *task, int64_t rank, uint64_t version)
 {
@@ -235,7 +227,7 @@ static bool join(const char *name, const char *task, int64_t rank, uint64_t vers
     return true;
 }
 
-START_TEST(who_wants_what_others_wait_for_joins_them_without_looking)
+TEST(who_wants_what_others_wait_for_joins_them_without_looking)
 {
     external.max_tasks.value = 1;
     ck_assert(!join("b", ANY, 2, TOLD.version)); /* nobody waits */
@@ -249,9 +241,8 @@ START_TEST(who_wants_what_others_wait_for_joins_them_without_looking)
     ck_assert_uint_eq(wait_list_len(list, "ns"), 2);
     ck_assert_str_eq(call(), "a ");
 }
-END_TEST
 
-START_TEST(who_is_called_looks_at_its_place_and_does_not_join)
+TEST(who_is_called_looks_at_its_place_and_does_not_join)
 {
     const struct kube_name a = name_of("ns", "a");
     const struct kube_name b = name_of("ns", "b");
@@ -268,9 +259,8 @@ START_TEST(who_is_called_looks_at_its_place_and_does_not_join)
     ck_assert_str_eq(on.name, "alpha");
     ck_assert(!wait_list_called(list, &b, &on));
 }
-END_TEST
 
-START_TEST(who_waited_before_this_process_is_called_and_joined_by_nobody)
+TEST(who_waited_before_this_process_is_called_and_joined_by_nobody)
 {
     const struct kube_name old = name_of("ns", "old");
     const struct wait_seeker seeker = { &old, parsed(arena, ANY), 1 };
@@ -279,11 +269,10 @@ START_TEST(who_waited_before_this_process_is_called_and_joined_by_nobody)
     ck_assert(!join("new", ANY, 2, 0));
     ck_assert_str_eq(call(), "old ");
 }
-END_TEST
 
 #define PINNED(proplet) "{\"spec\":{\"propletSelector\":{\"propletId\":\"" proplet "\"}}}"
 
-START_TEST(who_is_pinned_is_called_in_its_turn_and_only_where_it_is_pinned_to)
+TEST(who_is_pinned_is_called_in_its_turn_and_only_where_it_is_pinned_to)
 {
     enter("elsewhere", PINNED("beta"), 1);
     enter("third", ANY, 4);
@@ -294,9 +283,8 @@ START_TEST(who_is_pinned_is_called_in_its_turn_and_only_where_it_is_pinned_to)
     leave("second");
     ck_assert_uint_eq(wait_list_len(list, "ns"), 1);
 }
-END_TEST
 
-START_TEST(changed_wishes_and_ranks_count_from_the_next_entry)
+TEST(changed_wishes_and_ranks_count_from_the_next_entry)
 {
     external.max_tasks.value = 1;
     enter("one", OF_TYPE("b"), 1);
@@ -307,9 +295,8 @@ START_TEST(changed_wishes_and_ranks_count_from_the_next_entry)
     leave("two");
     ck_assert_str_eq(call(), "one ");
 }
-END_TEST
 
-START_TEST(namespaces_do_not_know_each_other)
+TEST(namespaces_do_not_know_each_other)
 {
     const struct kube_name other = name_of("other", "one");
     struct kube_name *called;
@@ -321,9 +308,8 @@ START_TEST(namespaces_do_not_know_each_other)
     ck_assert_uint_eq(wait_list_call(list, arena, "other", &alpha, 0, &called), 1);
     ck_assert_int_eq(kept_for_others("one"), 0); /* of ns/alpha */
 }
-END_TEST
 
-START_TEST(proplet_without_a_limit_calls_all_in_some_calls)
+TEST(proplet_without_a_limit_calls_all_in_some_calls)
 {
     enum { TASKS = 1000 };
     size_t count = 0;
@@ -338,9 +324,8 @@ START_TEST(proplet_without_a_limit_calls_all_in_some_calls)
     }
     ck_assert_uint_eq(count, TASKS);
 }
-END_TEST
 
-START_TEST(age_outweighs_priority_in_the_end)
+TEST(age_outweighs_priority_in_the_end)
 {
     int64_t lowest = wait_rank(0, 0);
 
@@ -349,10 +334,9 @@ START_TEST(age_outweighs_priority_in_the_end)
     ck_assert(wait_rank(51 * MINUTE_US, 100) > lowest);
     ck_assert(wait_rank(1, 50) > wait_rank(0, 50));
 }
-END_TEST
 
 /* A stream of the highest priority, one a minute, and room for one a minute. */
-START_TEST(lowest_priority_does_not_starve)
+TEST(lowest_priority_does_not_starve)
 {
     external.max_tasks.value = 1;
     enter("low", ANY, wait_rank(0, 0));
@@ -367,7 +351,6 @@ START_TEST(lowest_priority_does_not_starve)
         leave(high);
     }
 }
-END_TEST
 
 /* Every Task is called once, whoever enters, leaves and calls meanwhile. */
 
@@ -395,7 +378,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-START_TEST(threads_that_enter_and_call_at_once_lose_nobody)
+TEST(threads_that_enter_and_call_at_once_lose_nobody)
 {
     static char names[THREADS][2] = { "a", "b", "c", "d" };
     pthread_t threads[THREADS];
@@ -412,36 +395,4 @@ START_TEST(threads_that_enter_and_call_at_once_lose_nobody)
         for (size_t i = 0; i < len; i++)
             leave(called[i].name);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("wait_list");
-    TCase *tcase = tcase_create("wait_list");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, microcontroller_calls_who_it_can_run_whoever_is_before);
-    tcase_add_test(tcase, call_where_nobody_waits_is_not_missed_by_whoever_is_about_to);
-    tcase_add_test(tcase, lowest_rank_is_called_first_and_no_more_than_there_is_room_for);
-    tcase_add_test(tcase, equal_ranks_are_called_in_the_order_of_their_names);
-    tcase_add_test(tcase, tasks_that_the_proplet_does_not_fit_are_passed_over);
-    tcase_add_test(tcase, place_is_kept_against_others_and_not_against_who_was_called);
-    tcase_add_test(tcase, who_only_waited_releases_nothing);
-    tcase_add_test(tcase, who_looked_before_a_call_has_to_look_again);
-    tcase_add_test(tcase, place_that_is_kept_stays_so_as_long_as_its_task_may_not_enter);
-    tcase_add_test(tcase, who_enters_again_gives_its_place_to_another_group);
-    tcase_add_test(tcase, who_wants_what_others_wait_for_joins_them_without_looking);
-    tcase_add_test(tcase, who_is_called_looks_at_its_place_and_does_not_join);
-    tcase_add_test(tcase, who_waited_before_this_process_is_called_and_joined_by_nobody);
-    tcase_add_test(tcase, who_is_pinned_is_called_in_its_turn_and_only_where_it_is_pinned_to);
-    tcase_add_test(tcase, changed_wishes_and_ranks_count_from_the_next_entry);
-    tcase_add_test(tcase, namespaces_do_not_know_each_other);
-    tcase_add_test(tcase, proplet_without_a_limit_calls_all_in_some_calls);
-    tcase_add_test(tcase, age_outweighs_priority_in_the_end);
-    tcase_add_test(tcase, lowest_priority_does_not_starve);
-    tcase_add_test(tcase, threads_that_enter_and_call_at_once_lose_nobody);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

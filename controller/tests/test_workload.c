@@ -19,12 +19,14 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("workload", set_up, tear_down);
+
 static const char *text(const cJSON *value)
 {
     return json_text(arena, value, NULL);
 }
 
-START_TEST(what_is_made_belongs_to_its_owner_and_is_found_by_the_caches)
+TEST(what_is_made_belongs_to_its_owner_and_is_found_by_the_caches)
 {
     const cJSON *owner =
         parsed(arena, "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"alpha\",\"uid\":\"u1\"}}");
@@ -48,9 +50,8 @@ START_TEST(what_is_made_belongs_to_its_owner_and_is_found_by_the_caches)
             ""),
         "v1");
 }
-END_TEST
 
-START_TEST(pod_passes_pod_security_restricted)
+TEST(pod_passes_pod_security_restricted)
 {
     cJSON *pod = json_object(arena);
     cJSON *container = json_object(arena);
@@ -66,9 +67,8 @@ START_TEST(pod_passes_pod_security_restricted)
                      "\"readOnlyRootFilesystem\":true,\"capabilities\":{\"drop\":[\"ALL\"]}},"
                      "\"volumeMounts\":[{\"name\":\"tmp\",\"mountPath\":\"/tmp\"}]}");
 }
-END_TEST
 
-START_TEST(requests_are_limits)
+TEST(requests_are_limits)
 {
     cJSON *container = json_object(arena);
 
@@ -79,9 +79,8 @@ START_TEST(requests_are_limits)
         text(container),
         "{\"resources\":{\"limits\":{\"cpu\":\"50m\"},\"requests\":{\"cpu\":\"50m\"}}}");
 }
-END_TEST
 
-START_TEST(value_of_a_variable_refers_to_no_other_variable)
+TEST(value_of_a_variable_refers_to_no_other_variable)
 {
     cJSON *env = json_array(arena);
 
@@ -91,7 +90,6 @@ START_TEST(value_of_a_variable_refers_to_no_other_variable)
     ck_assert_str_eq(text(env), "[{\"name\":\"A\",\"value\":\"$$(HOME) costs $$5$$\"},"
                                 "{\"name\":\"C\",\"value\":\"\"}]");
 }
-END_TEST
 
 static const struct {
     const char *live;
@@ -115,13 +113,12 @@ static const struct {
     { "{\"a\":{}}", "{\"a\":[1]}", false },
 };
 
-START_TEST(what_the_server_fills_in_is_no_difference)
+TEST_EACH(what_the_server_fills_in_is_no_difference, COMPARED)
 {
     ck_assert_int_eq(
         workload_has(parsed(arena, COMPARED[_i].live), parsed(arena, COMPARED[_i].wanted)),
         COMPARED[_i].has);
 }
-END_TEST
 
 #define WAITING(reason, message)                                                                   \
     "{\"containerStatuses\":[{\"name\":\"proplet\",\"image\":\"reg/i:1\",\"state\":{\"waiting\":{" \
@@ -159,7 +156,7 @@ static const struct {
     { "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"}]}", NULL, NULL },
 };
 
-START_TEST(trouble_of_a_pod_is_told_by_its_reason)
+TEST_EACH(trouble_of_a_pod_is_told_by_its_reason, TROUBLES)
 {
     cJSON *pod = json_object(arena);
 
@@ -173,9 +170,8 @@ START_TEST(trouble_of_a_pod_is_told_by_its_reason)
     ck_assert_str_eq(trouble.reason, TROUBLES[_i].reason);
     ck_assert_str_eq(trouble.message, TROUBLES[_i].message);
 }
-END_TEST
 
-START_TEST(refused_pod_is_told_by_who_refused_it)
+TEST(refused_pod_is_told_by_who_refused_it)
 {
     ck_assert_str_eq(
         workload_refusal(arena, "FailedCreate", "pods \"a\" is forbidden: exceeded quota: q")
@@ -195,9 +191,8 @@ START_TEST(refused_pod_is_told_by_who_refused_it)
     ck_assert_uint_le(strlen(message), 512);
     ck_assert(str_is_utf8(message, strlen(message)));
 }
-END_TEST
 
-START_TEST(pod_in_the_cache_has_owner_labels_status_and_result)
+TEST(pod_in_the_cache_has_owner_labels_status_and_result)
 {
     cJSON *pod = json_copy(parsed(
         arena,
@@ -210,23 +205,4 @@ START_TEST(pod_in_the_cache_has_owner_labels_status_and_result)
     ck_assert_str_eq(text(pod), "{\"metadata\":{\"name\":\"p\",\"labels\":{\"l\":\"v\"},"
                                 "\"annotations\":{\"" ANNOTATION_RESULT "\":\"42\"}},"
                                 "\"status\":{\"phase\":\"Running\"}}");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("workload");
-    TCase *tcase = tcase_create("workload");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, what_is_made_belongs_to_its_owner_and_is_found_by_the_caches);
-    tcase_add_test(tcase, pod_passes_pod_security_restricted);
-    tcase_add_test(tcase, requests_are_limits);
-    tcase_add_test(tcase, value_of_a_variable_refers_to_no_other_variable);
-    tcase_add_loop_test(tcase, what_the_server_fills_in_is_no_difference, 0, ARRAY_LEN(COMPARED));
-    tcase_add_loop_test(tcase, trouble_of_a_pod_is_told_by_its_reason, 0, ARRAY_LEN(TROUBLES));
-    tcase_add_test(tcase, refused_pod_is_told_by_who_refused_it);
-    tcase_add_test(tcase, pod_in_the_cache_has_owner_labels_status_and_result);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -36,6 +36,8 @@ static void set_up_server(void)
     set_up();
 }
 
+TEST_GROUP("served", set_up_server, server_teardown);
+
 static void set_up_api(void)
 {
     api_setup();
@@ -64,7 +66,7 @@ static int asked_by(const char *user, const char *method, const char *path, cons
     return status_of(server_ask(user, method, path, "", body));
 }
 
-START_TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
+TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
 {
     serve(2 * LIST_BYTES + LIST_BYTES / 2);
     int fd = hold_list("viewer"), unlimited[3];
@@ -85,7 +87,6 @@ START_TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
     while (asked_by("viewer", "GET", CONFIGMAPS, "") == 429)
         poll(NULL, 0, 10); /* until its end is seen */
 }
-END_TEST
 
 static int begin_list(const char *user)
 {
@@ -96,7 +97,7 @@ static int begin_list(const char *user)
 }
 
 /* Each list is larger than the half of one user, so one is answered at a time; and none of them is read. */
-START_TEST(of_a_burst_of_lists_the_one_that_fits_is_answered)
+TEST(of_a_burst_of_lists_the_one_that_fits_is_answered)
 {
     char text[HTTP_TALK_MAX];
     size_t answered = 0;
@@ -119,9 +120,8 @@ START_TEST(of_a_burst_of_lists_the_one_that_fits_is_answered)
     while (asked_by("viewer", "GET", CONFIGMAPS, "") == 429)
         poll(NULL, 0, 10); /* until their ends are seen */
 }
-END_TEST
 
-START_TEST(an_object_that_does_not_fit_is_refused_as_a_list_is)
+TEST(an_object_that_does_not_fit_is_refused_as_a_list_is)
 {
     serve(LIST_BYTES);
     int fd = hold_list("viewer");
@@ -132,10 +132,9 @@ START_TEST(an_object_that_does_not_fit_is_refused_as_a_list_is)
     ck_assert_int_eq(asked_by("editor", "GET", CONFIGMAPS "/c1", ""), 200);
     close(fd);
 }
-END_TEST
 
 /* What is told in any case is not begun. */
-START_TEST(who_reads_nothing_writes_nothing)
+TEST(who_reads_nothing_writes_nothing)
 {
     serve(LIST_BYTES);
     int fd = hold_list("editor");
@@ -149,9 +148,8 @@ START_TEST(who_reads_nothing_writes_nothing)
     ck_assert_int_eq(asked_by("admin", "POST", CONFIGMAPS, NAMED), 201);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_collection_whose_list_does_not_fit_is_not_deleted)
+TEST(a_collection_whose_list_does_not_fit_is_not_deleted)
 {
     serve(LIST_BYTES);
     int fd = hold_list("viewer"); /* the one that is larger than half of it */
@@ -163,7 +161,6 @@ START_TEST(a_collection_whose_list_does_not_fit_is_not_deleted)
         poll(NULL, 0, 10);
     (void)ask("GET", CONFIGMAPS "/c1", NULL, 404);
 }
-END_TEST
 
 /* --- while it is made ------------------------------------------------------------------------- */
 
@@ -195,7 +192,9 @@ static int list_with(struct room *room)
     return reply.status;
 }
 
-START_TEST(a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none)
+TEST_GROUP("made", set_up_api, api_teardown);
+
+TEST(a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none)
 {
     struct room none = { .max = 2 * BYTES }, all = { .max = SIZE_MAX };
 
@@ -204,25 +203,4 @@ START_TEST(a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none)
     ck_assert_uint_lt(none.asked, 4 * BYTES);
     ck_assert_int_eq(list_with(&all), 200);
     ck_assert_uint_gt(all.asked, LIST_BYTES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("answers");
-    TCase *served = tcase_create("served"), *made = tcase_create("made");
-
-    tcase_set_timeout(served, 120);
-    tcase_add_checked_fixture(served, set_up_server, server_teardown);
-    tcase_add_test(served, lists_of_one_user_that_are_not_read_are_in_nobody_elses_way);
-    tcase_add_test(served, of_a_burst_of_lists_the_one_that_fits_is_answered);
-    tcase_add_test(served, an_object_that_does_not_fit_is_refused_as_a_list_is);
-    tcase_add_test(served, who_reads_nothing_writes_nothing);
-    tcase_add_test(served, a_collection_whose_list_does_not_fit_is_not_deleted);
-    suite_add_tcase(suite, served);
-    tcase_set_timeout(made, 120);
-    tcase_add_checked_fixture(made, set_up_api, api_teardown);
-    tcase_add_test(made, a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none);
-    suite_add_tcase(suite, made);
-    return suite_run(suite);
 }

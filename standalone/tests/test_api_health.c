@@ -24,7 +24,9 @@ static void ck_answer(const char *path, int status, const char *text)
     ck_assert_mem_eq(api_answer.body, text, strlen(text));
 }
 
-START_TEST(a_store_that_cannot_be_read_is_not_ready)
+TEST_GROUP("health", api_setup, api_teardown);
+
+TEST(a_store_that_cannot_be_read_is_not_ready)
 {
     static const char FAILED[] = "[+]ping ok\n[-]store failed: reason withheld\n"
                                  "readyz check failed\n";
@@ -38,7 +40,6 @@ START_TEST(a_store_that_cannot_be_read_is_not_ready)
     ck_answer("/livez", 200, "ok");
     ck_answer("/healthz", 200, "ok");
 }
-END_TEST
 
 /* A version is noted as acknowledged that is not in the store. */
 static void lose_writes(void)
@@ -51,7 +52,7 @@ static void lose_writes(void)
     api_store.options.goes_on = true;
 }
 
-START_TEST(a_store_that_lost_writes_is_ready_and_says_so)
+TEST(a_store_that_lost_writes_is_ready_and_says_so)
 {
     ck_answer("/readyz?verbose", 200, "ok");
     api_restart(lose_writes);
@@ -62,18 +63,4 @@ START_TEST(a_store_that_lost_writes_is_ready_and_says_so)
     (void)ask("GET", "/api/v1/namespaces/default", "", 200);
     api_restart(NULL);
     ck_answer("/readyz?verbose", 200, "ok");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api_health");
-    TCase *tcase = tcase_create("health");
-
-    tcase_add_checked_fixture(tcase, api_setup, api_teardown);
-    tcase_add_test(tcase, a_store_that_cannot_be_read_is_not_ready);
-    tcase_add_test(tcase, a_store_that_lost_writes_is_ready_and_says_so);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -71,7 +71,21 @@ static const char *next_name(struct api_watch *watch)
     return arena_strndup(test_arena, name, strcspn(name, "\""));
 }
 
-START_TEST(a_slow_watcher_holds_a_page_and_not_everything)
+static void setup(void)
+{
+    api_history = 0;
+    api_setup();
+}
+
+static void setup_short(void)
+{
+    api_history = HISTORY;
+    api_setup();
+}
+
+TEST_GROUP("all", setup, api_teardown);
+
+TEST(a_slow_watcher_holds_a_page_and_not_everything)
 {
     for (int i = 0; i < OBJECTS; i++)
         put(i, "v", OBJECT_BYTES);
@@ -89,10 +103,9 @@ START_TEST(a_slow_watcher_holds_a_page_and_not_everything)
                   allocated() - before);
     api_watch_close(watch);
 }
-END_TEST
 
 /* A page of one object. The second time, when the store's own connections have their pages. */
-START_TEST(of_a_large_object_nothing_is_held_behind_its_line)
+TEST(of_a_large_object_nothing_is_held_behind_its_line)
 {
     put(0, "v", LARGE_BYTES);
     put(1, "v", LARGE_BYTES);
@@ -109,9 +122,8 @@ START_TEST(of_a_large_object_nothing_is_held_behind_its_line)
         api_watch_close(watch);
     }
 }
-END_TEST
 
-START_TEST(who_looks_for_one_of_many_does_not_keep_the_others)
+TEST(who_looks_for_one_of_many_does_not_keep_the_others)
 {
     for (int i = 0; i < OBJECTS; i++)
         put(i, i == OBJECTS - 1 ? "wanted" : "v", OBJECT_BYTES);
@@ -127,9 +139,8 @@ START_TEST(who_looks_for_one_of_many_does_not_keep_the_others)
     ck_assert_msg(allocated() < before + HELD_BYTES, "%zu bytes more", allocated() - before);
     api_watch_close(watch);
 }
-END_TEST
 
-START_TEST(all_are_of_one_revision_whatever_happens_meanwhile)
+TEST(all_are_of_one_revision_whatever_happens_meanwhile)
 {
     for (int i = 0; i < 20; i++)
         put(i, "v", OBJECT_BYTES); /* several pages */
@@ -151,7 +162,6 @@ START_TEST(all_are_of_one_revision_whatever_happens_meanwhile)
     ck_assert_str_eq(watch_next(watch), ".");
     api_watch_close(watch);
 }
-END_TEST
 
 static void let_history_pass(void)
 {
@@ -162,7 +172,9 @@ static void let_history_pass(void)
     kv_fixture_await_compacted(&api_store, kv_revision(api_store.kv) - 2 * HISTORY);
 }
 
-START_TEST(a_watcher_that_is_behind_is_told_to_begin_again)
+TEST_GROUP("short history", setup_short, api_teardown);
+
+TEST(a_watcher_that_is_behind_is_told_to_begin_again)
 {
     for (int i = 0; i < 20; i++)
         put(i, "v", OBJECT_BYTES);
@@ -186,7 +198,6 @@ START_TEST(a_watcher_that_is_behind_is_told_to_begin_again)
     api_watch_close(reads);
     api_watch_close(follows);
 }
-END_TEST
 
 static const struct {
     const char *path, *accept;
@@ -206,7 +217,7 @@ static const struct {
 };
 
 /* The answer is a stream as any other: what refuses is its one event. */
-START_TEST(who_begins_behind_the_history_is_told_by_an_event)
+TEST(who_begins_behind_the_history_is_told_by_an_event)
 {
     const char *line = NULL;
     size_t len;
@@ -235,10 +246,9 @@ START_TEST(who_begins_behind_the_history_is_told_by_an_event)
     }
     api_accept = NULL;
 }
-END_TEST
 
 /* What is wrong with the question is said first; with initial events there is nothing to be too old. */
-START_TEST(what_a_watch_asks_for_counts_before_its_version)
+TEST(what_a_watch_asks_for_counts_before_its_version)
 {
     put(0, "v", 10);
     let_history_pass();
@@ -258,38 +268,4 @@ START_TEST(what_a_watch_asks_for_counts_before_its_version)
     ck_assert(str_has_prefix(watch_next(watch), "ADDED o000"));
     ck_assert(str_has_prefix(watch_next(watch), "BOOKMARK"));
     api_watch_close(watch);
-}
-END_TEST
-
-static void setup(void)
-{
-    api_history = 0;
-    api_setup();
-}
-
-static void setup_short(void)
-{
-    api_history = HISTORY;
-    api_setup();
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("api initial events");
-    TCase *all = tcase_create("all"), *brief = tcase_create("short history");
-
-    tcase_set_timeout(all, 300);
-    tcase_set_timeout(brief, 300);
-    tcase_add_checked_fixture(all, setup, api_teardown);
-    tcase_add_checked_fixture(brief, setup_short, api_teardown);
-    tcase_add_test(all, a_slow_watcher_holds_a_page_and_not_everything);
-    tcase_add_test(all, of_a_large_object_nothing_is_held_behind_its_line);
-    tcase_add_test(all, who_looks_for_one_of_many_does_not_keep_the_others);
-    tcase_add_test(all, all_are_of_one_revision_whatever_happens_meanwhile);
-    tcase_add_test(brief, a_watcher_that_is_behind_is_told_to_begin_again);
-    tcase_add_test(brief, who_begins_behind_the_history_is_told_by_an_event);
-    tcase_add_test(brief, what_a_watch_asks_for_counts_before_its_version);
-    suite_add_tcase(suite, all);
-    suite_add_tcase(suite, brief);
-    return suite_run(suite);
 }

@@ -124,6 +124,8 @@ static void teardown(void)
     api_teardown();
 }
 
+TEST_GROUP("many", setup_many, teardown);
+
 /* --- what is expected of one ------------------------------------------------------------------ */
 
 static const struct way {
@@ -183,7 +185,7 @@ static void write_everywhere(void)
     make(MANY, 1);
 }
 
-START_TEST(all_chunks_are_of_one_revision_whatever_is_written_between_them)
+TEST_EACH(all_chunks_are_of_one_revision_whatever_is_written_between_them, WAYS)
 {
     const struct way *way = &WAYS[_i];
     uint64_t revision = kv_revision(api_store.kv);
@@ -197,7 +199,6 @@ START_TEST(all_chunks_are_of_one_revision_whatever_is_written_between_them)
     expect_version(answer, revision);
     expect_items(answer, way, 0, "");
 }
-END_TEST
 
 /* --- a compaction between two chunks ---------------------------------------------------------- */
 
@@ -220,7 +221,9 @@ static void compact(void)
     kv_fixture_await_compacted(&api_store, written - 2 * HISTORY);
 }
 
-START_TEST(a_list_whose_revision_is_compacted_begins_again_once)
+TEST_GROUP("short history", setup_short, teardown);
+
+TEST_EACH(a_list_whose_revision_is_compacted_begins_again_once, WAYS)
 {
     struct way way = WAYS[_i];
     uint64_t before = kv_revision(api_store.kv);
@@ -237,7 +240,6 @@ START_TEST(a_list_whose_revision_is_compacted_begins_again_once)
     expect_version(answer, written);
     expect_items(answer, &way, 1, "changed");
 }
-END_TEST
 
 /* The rest of a list, and a version that a client names, are of that revision or none. */
 static const char *const NAMING[] = {
@@ -246,7 +248,7 @@ static const char *const NAMING[] = {
     "?limit=1100&continue=%s",
 };
 
-START_TEST(who_names_the_revision_is_told_that_it_is_gone)
+TEST_EACH(who_names_the_revision_is_told_that_it_is_gone, NAMING)
 {
     const cJSON *page = ask("GET", CONFIGMAPS "?limit=1", NULL, 200);
     const char *name = meta(page, strstr(NAMING[_i], "continue") ? "continue" : "resourceVersion");
@@ -258,7 +260,6 @@ START_TEST(who_names_the_revision_is_told_that_it_is_gone)
                      "Expired");
     ck_assert_uint_eq(chunks, 2);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -278,7 +279,9 @@ static void look(void)
     most = now > most ? now : most;
 }
 
-START_TEST(a_list_of_large_objects_holds_a_chunk_of_them)
+TEST_GROUP("large", setup, teardown);
+
+TEST_TIMES(a_list_of_large_objects_holds_a_chunk_of_them, 2)
 {
     for (size_t i = 0; i < LARGE; i++)
         make(i, LARGE_BYTES);
@@ -293,7 +296,6 @@ START_TEST(a_list_of_large_objects_holds_a_chunk_of_them)
     ck_assert_uint_ge(chunks, LARGE * LARGE_BYTES / ((size_t)2 << 20));
     ck_assert_msg(most < before + HELD_BYTES, "%zu bytes more", most - before);
 }
-END_TEST
 
 static bool goes_with_the_second(void *ctx)
 {
@@ -302,8 +304,10 @@ static bool goes_with_the_second(void *ctx)
     return ++*asked == 2;
 }
 
+TEST_GROUP("many", setup_many, teardown);
+
 /* Of a chunk are at most 500 objects or 1 MiB: these are three. */
-START_TEST(nothing_more_is_read_for_a_client_that_has_gone)
+TEST(nothing_more_is_read_for_a_client_that_has_gone)
 {
     char *data = arena_alloc(test_arena, 700001, 1);
     size_t asked = 0;
@@ -325,31 +329,4 @@ START_TEST(nothing_more_is_read_for_a_client_that_has_gone)
     api_handle(api, test_arena, &request, &reply);
     ck_assert_int_eq(reply.status, 504);
     ck_assert_uint_eq(asked, 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api lists");
-    TCase *all = tcase_create("many"), *brief = tcase_create("short history");
-    TCase *large = tcase_create("large");
-
-    tcase_set_timeout(all, 300);
-    tcase_set_timeout(brief, 300);
-    tcase_set_timeout(large, 300);
-    tcase_add_checked_fixture(all, setup_many, teardown);
-    tcase_add_checked_fixture(brief, setup_short, teardown);
-    tcase_add_checked_fixture(large, setup, teardown);
-    tcase_add_loop_test(all, all_chunks_are_of_one_revision_whatever_is_written_between_them, 0,
-                        ARRAY_LEN(WAYS));
-    tcase_add_loop_test(brief, a_list_whose_revision_is_compacted_begins_again_once, 0,
-                        ARRAY_LEN(WAYS));
-    tcase_add_loop_test(brief, who_names_the_revision_is_told_that_it_is_gone, 0,
-                        ARRAY_LEN(NAMING));
-    tcase_add_loop_test(large, a_list_of_large_objects_holds_a_chunk_of_them, 0, 2);
-    tcase_add_test(all, nothing_more_is_read_for_a_client_that_has_gone);
-    suite_add_tcase(suite, all);
-    suite_add_tcase(suite, brief);
-    suite_add_tcase(suite, large);
-    return suite_run(suite);
 }

@@ -34,12 +34,14 @@ static void setup(void)
     take_names(1);
 }
 
+TEST_GROUP("all", setup, api_teardown);
+
 static const char *prefixed(const char *more)
 {
     return arena_printf(test_arena, PREFIXED, more);
 }
 
-START_TEST(another_name_is_tried_when_the_generated_one_is_taken)
+TEST(another_name_is_tried_when_the_generated_one_is_taken)
 {
     const char *first = meta(ask("POST", CONFIGMAPS, prefixed(""), 201), "name");
 
@@ -54,9 +56,8 @@ START_TEST(another_name_is_tried_when_the_generated_one_is_taken)
     ck_assert(str_has_prefix(meta(made, "name"), "made-"));
     ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/"), 2);
 }
-END_TEST
 
-START_TEST(so_it_is_when_it_is_tried_only)
+TEST(so_it_is_when_it_is_tried_only)
 {
     (void)ask("POST", TASKS, task_text("made-bbbbb", "", ""), 201);
     take_names(TRIES - 1);
@@ -68,9 +69,8 @@ START_TEST(so_it_is_when_it_is_tried_only)
                           "name"),
                      "made-bbbbb");
 }
-END_TEST
 
-START_TEST(who_finds_all_of_them_taken_is_told_that_the_server_made_them)
+TEST(who_finds_all_of_them_taken_is_told_that_the_server_made_them)
 {
     (void)ask("POST", CONFIGMAPS, prefixed(""), 201);
     take_names(TRIES);
@@ -81,9 +81,8 @@ START_TEST(who_finds_all_of_them_taken_is_told_that_the_server_made_them)
     ck_assert_uint_eq(api_answer.retry_after_s, 1);
     ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/"), 1);
 }
-END_TEST
 
-START_TEST(a_name_that_was_sent_is_tried_once)
+TEST(a_name_that_was_sent_is_tried_once)
 {
     static const char NAMED[] = ",\"name\":\"mine\"";
 
@@ -92,20 +91,4 @@ START_TEST(a_name_that_was_sent_is_tried_once)
                      "AlreadyExists: configmaps \"mine\" already exists, the server was not able "
                      "to generate a unique name for the object");
     ck_assert_uint_eq(names_made, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api_names");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, api_teardown);
-    tcase_add_test(all, another_name_is_tried_when_the_generated_one_is_taken);
-    tcase_add_test(all, so_it_is_when_it_is_tried_only);
-    tcase_add_test(all, who_finds_all_of_them_taken_is_told_that_the_server_made_them);
-    tcase_add_test(all, a_name_that_was_sent_is_tried_once);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

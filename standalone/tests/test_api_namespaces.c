@@ -55,6 +55,8 @@ static void teardown(void)
     meanwhile = NULL;
 }
 
+TEST_GROUP("all", setup, teardown);
+
 static void delete_it(void)
 {
     (void)ask("DELETE", NS, NULL, 200);
@@ -82,7 +84,7 @@ static size_t left_behind(void)
     return kv_fixture_count(api_store.kv, "/registry/core/configmaps/passing/");
 }
 
-START_TEST(a_create_that_was_let_in_before_its_namespace_went_is_refused)
+TEST(a_create_that_was_let_in_before_its_namespace_went_is_refused)
 {
     api_collect();
     meanwhile = delete_it_and_wait;
@@ -90,26 +92,23 @@ START_TEST(a_create_that_was_let_in_before_its_namespace_went_is_refused)
                      "NotFound: namespaces \"passing\" not found");
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
-START_TEST(so_is_an_apply)
+TEST(so_is_an_apply)
 {
     api_collect();
     meanwhile = delete_it_and_wait;
     (void)ask_patch(NS "/configmaps/late" APPLY, "apply-patch+yaml", OBJECT, 404);
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
-START_TEST(a_namespace_that_is_going_takes_nothing_new)
+TEST(a_namespace_that_is_going_takes_nothing_new)
 {
     meanwhile = delete_it;
     ck_assert(str_has_prefix(refusal("POST", NS "/configmaps", OBJECT, 403), "Forbidden: "));
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
-START_TEST(a_namespace_that_only_changed_is_in_nobodys_way)
+TEST(a_namespace_that_only_changed_is_in_nobodys_way)
 {
     api_collect();
     meanwhile = label_it;
@@ -119,7 +118,6 @@ START_TEST(a_namespace_that_only_changed_is_in_nobodys_way)
     (void)ask("POST", NS "/configmaps", OBJECT, 201);
     ck_assert_uint_eq(left_behind(), 1);
 }
-END_TEST
 
 /* --- many at once ----------------------------------------------------------------------------- */
 
@@ -172,7 +170,7 @@ static void write_while_it_goes(void)
     ck_assert_uint_eq(left_behind(), 0);
 }
 
-START_TEST(whoever_writes_while_it_goes_leaves_nothing_behind)
+TEST(whoever_writes_while_it_goes_leaves_nothing_behind)
 {
     api_collect();
     for (int i = 0; i < ROUNDS; i++) {
@@ -181,21 +179,4 @@ START_TEST(whoever_writes_while_it_goes_leaves_nothing_behind)
         write_while_it_goes();
     }
     ck_assert(atomic_load(&refused));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api namespaces");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 300);
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, a_create_that_was_let_in_before_its_namespace_went_is_refused);
-    tcase_add_test(all, so_is_an_apply);
-    tcase_add_test(all, a_namespace_that_is_going_takes_nothing_new);
-    tcase_add_test(all, a_namespace_that_only_changed_is_in_nobodys_way);
-    tcase_add_test(all, whoever_writes_while_it_goes_leaves_nothing_behind);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

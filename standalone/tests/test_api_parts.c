@@ -36,7 +36,9 @@ static const struct {
     { "/other", ROUTE_UNKNOWN, "     " },
 };
 
-START_TEST(a_path_says_what_is_meant)
+TEST_GROUP("all", arena_set_up, arena_tear_down);
+
+TEST_EACH(a_path_says_what_is_meant, ROUTES)
 {
     struct route route = route_parse(arena, ROUTES[_i].path);
 
@@ -46,7 +48,6 @@ START_TEST(a_path_says_what_is_meant)
                      ROUTES[_i].said);
     ck_assert_int_eq(route.deeper, str_has_suffix(ROUTES[_i].path, "/b/c"));
 }
-END_TEST
 
 static const struct {
     const char *method, *path, *query;
@@ -66,7 +67,7 @@ static const struct {
     { "GET", "/readyz", "", false },
 };
 
-START_TEST(a_request_is_long_if_it_reads_a_collection)
+TEST_EACH(a_request_is_long_if_it_reads_a_collection, LENGTHS)
 {
     const struct api_request request = { .method = LENGTHS[_i].method,
                                          .path = LENGTHS[_i].path,
@@ -74,7 +75,6 @@ START_TEST(a_request_is_long_if_it_reads_a_collection)
 
     ck_assert_int_eq(api_is_long(arena, &request), LENGTHS[_i].is_long);
 }
-END_TEST
 
 static const struct {
     const char *selector;
@@ -98,7 +98,7 @@ static const struct {
     { "a=1 b=x", -1 },
 };
 
-START_TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
+TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
 {
     const char *set = "zz, b9999, zz";
     const struct label_selector *selector;
@@ -121,9 +121,8 @@ START_TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
     ck_assert(!label_selector_matches(
         selector, parsed(arena, "{\"metadata\":{\"labels\":{\"k\":\"other\"}}}")));
 }
-END_TEST
 
-START_TEST(a_label_selector_selects)
+TEST_EACH(a_label_selector_selects, SELECTORS)
 {
     const cJSON *object = parsed(arena, "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"x\"}}}");
     const struct label_selector *selector;
@@ -135,7 +134,6 @@ START_TEST(a_label_selector_selects)
     if (r == 0)
         ck_assert_int_eq(label_selector_matches(selector, object), SELECTORS[_i].matches);
 }
-END_TEST
 
 #define QUALIFIED                                                                                  \
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
@@ -158,7 +156,7 @@ static const struct {
       "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'); name part " QUALIFIED },
 };
 
-START_TEST(a_key_that_is_none_is_refused_alone_with_all_its_rules)
+TEST_EACH(a_key_that_is_none_is_refused_alone_with_all_its_rules, KEYS)
 {
     const struct label_selector *selector;
     const char *why = "";
@@ -169,9 +167,8 @@ START_TEST(a_key_that_is_none_is_refused_alone_with_all_its_rules)
                                        "%s",
                                        KEYS[_i].words));
 }
-END_TEST
 
-START_TEST(a_long_key_is_cut_and_its_rules_are_not)
+TEST(a_long_key_is_cut_and_its_rules_are_not)
 {
     static const char FILLINGS[] = { 'x', '"', '\\', '\x01', '\x7f' };
     const struct label_selector *selector;
@@ -187,7 +184,6 @@ START_TEST(a_long_key_is_cut_and_its_rules_are_not)
         ck_assert_ptr_nonnull(strstr(why, "; name part " QUALIFIED));
     }
 }
-END_TEST
 
 static const char *actions(const char *live, const char *policy)
 {
@@ -201,7 +197,7 @@ static const char *actions(const char *live, const char *policy)
         object ? json_text(arena, json_path(object, "metadata", "finalizers", NULL), NULL) : "-");
 }
 
-START_TEST(the_policy_of_a_deletion_decides_its_finalizers)
+TEST(the_policy_of_a_deletion_decides_its_finalizers)
 {
     ck_assert_str_eq(actions("{\"metadata\":{}}", ""), "now -");
     ck_assert_str_eq(actions("{\"metadata\":{\"finalizers\":[\"a\"]}}", "Background"),
@@ -214,9 +210,8 @@ START_TEST(the_policy_of_a_deletion_decides_its_finalizers)
         actions("{\"metadata\":{\"deletionTimestamp\":\"x\",\"finalizers\":[\"a\"]}}", ""),
         "nothing [\"a\"]");
 }
-END_TEST
 
-START_TEST(one_owner_that_is_there_is_enough)
+TEST(one_owner_that_is_there_is_enough)
 {
     const enum owner_state solid[] = { OWNER_SOLID }, missing[] = { OWNER_MISSING },
                            both[] = { OWNER_MISSING, OWNER_SOLID },
@@ -228,12 +223,11 @@ START_TEST(one_owner_that_is_there_is_enough)
     ck_assert_int_eq(collector_plan(both, 2), COLLECT_DROP_REFERENCES);
     ck_assert_int_eq(collector_plan(waiting, 2), COLLECT_DELETE_FOREGROUND);
 }
-END_TEST
 
 /* As kubectl create namespace x sends it. */
 static const char NAMESPACE[] = "k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01x";
 
-START_TEST(protobuf_of_kubectl_is_read)
+TEST(protobuf_of_kubectl_is_read)
 {
     struct error err;
     cJSON *object;
@@ -244,9 +238,8 @@ START_TEST(protobuf_of_kubectl_is_read)
         json_text(arena, object, NULL),
         "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"}}");
 }
-END_TEST
 
-START_TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
+TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
 {
     struct error err;
     cJSON *object;
@@ -257,7 +250,6 @@ START_TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
                              0);
     }
 }
-END_TEST
 
 static const struct user *by_token(const struct users *users, const char *token)
 {
@@ -266,7 +258,7 @@ static const struct user *by_token(const struct users *users, const char *token)
     return users_find_token(users, sha256_hex(token, strlen(token), hash));
 }
 
-START_TEST(a_token_is_its_users_alone)
+TEST(a_token_is_its_users_alone)
 {
     const char *line;
     struct users *users;
@@ -286,10 +278,9 @@ START_TEST(a_token_is_its_users_alone)
     ck_assert_int_lt(users_parse("\n# nobody\n", &users, &err), 0);
     ck_assert_int_lt(users_line(arena, "e ve", ROLE_VIEW, "token", &line, &err), 0);
 }
-END_TEST
 
 /* Kubeconfigs that hold a control character cannot be read. */
-START_TEST(a_name_has_no_control_characters)
+TEST(a_name_has_no_control_characters)
 {
     static const char *const BAD[] = { "\x01", "\x07", "\x0b",     "\x0c",     "\x1b",
                                        "\x1f", "\x7f", "\xc2\x80", "\xc2\x9f", "\xff" };
@@ -317,9 +308,8 @@ START_TEST(a_name_has_no_control_characters)
     ck_assert_int_eq(users_parse(line, &users, &err), 0);
     users_unref(users);
 }
-END_TEST
 
-START_TEST(a_certificate_is_the_one_of_the_line)
+TEST(a_certificate_is_the_one_of_the_line)
 {
     char hash[SHA256_HEX_LEN], other[SHA256_HEX_LEN];
     const char *line;
@@ -340,7 +330,6 @@ START_TEST(a_certificate_is_the_one_of_the_line)
     ck_assert_int_lt(users_parse("eve view certificate:00", &users, &err), 0);
     ck_assert_int_lt(users_parse("eve view certificates", &users, &err), 0);
 }
-END_TEST
 
 static const struct {
     const char *groups[3];
@@ -354,11 +343,10 @@ static const struct {
     { { "propeller:view", "system:masters", NULL }, ROLE_ADMIN },
 };
 
-START_TEST(a_group_may_give_a_role)
+TEST_EACH(a_group_may_give_a_role, GROUPS)
 {
     ck_assert_int_eq(role_of_groups(GROUPS[_i].groups), GROUPS[_i].role);
 }
-END_TEST
 
 static const struct {
     enum role role;
@@ -382,39 +370,10 @@ static const struct {
     { ROLE_NONE, "create", "authorization.k8s.io", "selfsubjectaccessreviews", true },
 };
 
-START_TEST(a_role_may_what_it_says)
+TEST_EACH(a_role_may_what_it_says, DECISIONS)
 {
     const struct user user = { .name = "u", .role = DECISIONS[_i].role };
 
     ck_assert(user_may(&user, DECISIONS[_i].verb, DECISIONS[_i].group, DECISIONS[_i].plural) ==
               DECISIONS[_i].may);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api parts");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(all, a_path_says_what_is_meant, 0, (int)ARRAY_LEN(ROUTES));
-    tcase_add_loop_test(all, a_request_is_long_if_it_reads_a_collection, 0,
-                        (int)ARRAY_LEN(LENGTHS));
-    tcase_add_test(all, a_set_of_labels_has_as_many_values_as_fit_into_a_request);
-    tcase_add_loop_test(all, a_label_selector_selects, 0, (int)ARRAY_LEN(SELECTORS));
-    tcase_add_test(all, a_long_key_is_cut_and_its_rules_are_not);
-    tcase_add_loop_test(all, a_key_that_is_none_is_refused_alone_with_all_its_rules, 0,
-                        ARRAY_LEN(KEYS));
-    tcase_add_test(all, the_policy_of_a_deletion_decides_its_finalizers);
-    tcase_add_test(all, one_owner_that_is_there_is_enough);
-    tcase_add_test(all, protobuf_of_kubectl_is_read);
-    tcase_add_test(all, damaged_protobuf_is_refused_wherever_it_is_cut);
-    tcase_add_test(all, a_token_is_its_users_alone);
-    tcase_add_test(all, a_name_has_no_control_characters);
-    tcase_add_test(all, a_certificate_is_the_one_of_the_line);
-    tcase_add_loop_test(all, a_group_may_give_a_role, 0, (int)ARRAY_LEN(GROUPS));
-    tcase_add_loop_test(all, a_role_may_what_it_says, 0, (int)ARRAY_LEN(DECISIONS));
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -96,28 +96,27 @@ static const struct way PATCH = { "PATCH", "application/merge-patch+json", "" };
 static const struct way PUT = { "PUT", "application/json", "" };
 static const struct way APPLY = { "PATCH", "application/apply-patch+yaml", "&force=true" };
 
-START_TEST(all_of_many_patches_are_made)
+TEST_GROUP("many", api_setup, api_teardown);
+
+TEST(all_of_many_patches_are_made)
 {
     (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
     run_all(&PATCH);
     ck_assert_uint_eq(members(), WRITERS);
 }
-END_TEST
 
-START_TEST(all_of_many_applies_are_made_also_of_what_is_not_there_yet)
+TEST(all_of_many_applies_are_made_also_of_what_is_not_there_yet)
 {
     run_all(&APPLY);
     ck_assert_uint_eq(members(), WRITERS);
 }
-END_TEST
 
-START_TEST(of_many_updates_without_a_version_the_last_one_stays)
+TEST(of_many_updates_without_a_version_the_last_one_stays)
 {
     (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
     run_all(&PUT);
     ck_assert_uint_eq(members(), 1);
 }
-END_TEST
 
 static atomic_bool stopping;
 
@@ -131,7 +130,7 @@ static void *patch_on(void *ctx)
     return NULL;
 }
 
-START_TEST(a_deletion_is_made_however_many_write)
+TEST(a_deletion_is_made_however_many_write)
 {
     pthread_t threads[16];
     int numbers[16];
@@ -157,7 +156,6 @@ START_TEST(a_deletion_is_made_however_many_write)
     ck_assert_int_eq(created, 30);
     ck_assert_int_eq(deleted, 30);
 }
-END_TEST
 
 /* --- who names a version ------------------------------------------------------------------------ */
 
@@ -206,7 +204,16 @@ static const char *with_version(const char *before, const char *behind)
                         meta(ask("GET", HOT, NULL, 200), "resourceVersion"), behind);
 }
 
-START_TEST(who_names_a_version_is_told_that_it_is_another_one)
+static void setup(void)
+{
+    meanwhile = NULL;
+    api_wall_us = wall_us;
+    api_setup();
+}
+
+TEST_GROUP("one", setup, api_teardown);
+
+TEST(who_names_a_version_is_told_that_it_is_another_one)
 {
     static const struct {
         const char *method, *type, *before, *behind;
@@ -229,10 +236,9 @@ START_TEST(who_names_a_version_is_told_that_it_is_another_one)
     }
     ck_assert_int_eq(call_and_race("PATCH", PATCH.type, "", "{\"data\":{\"a\":\"4\"}}"), 200);
 }
-END_TEST
 
 /* Somebody creates it between the read and the write. */
-START_TEST(a_dry_run_says_what_the_write_would)
+TEST(a_dry_run_says_what_the_write_would)
 {
     static const char *const QUERIES[] = { "fieldManager=m&dryRun=All", "fieldManager=m" };
     static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
@@ -246,9 +252,8 @@ START_TEST(a_dry_run_says_what_the_write_would)
         ck_assert_int_eq(send_to("DELETE", HOT, "application/json", "", ""), 200);
     }
 }
-END_TEST
 
-START_TEST(a_warning_is_told_once_however_often_it_was_tried)
+TEST(a_warning_is_told_once_however_often_it_was_tried)
 {
     (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
     meanwhile = write_it;
@@ -256,32 +261,4 @@ START_TEST(a_warning_is_told_once_however_often_it_was_tried)
     ck_assert_msg(!meanwhile, "nobody wrote in between");
     ck_assert_str_eq(api_answer.warnings[0], "299 - \"unknown field \\\"foo\\\"\"");
     ck_assert_ptr_null(api_answer.warnings[1]);
-}
-END_TEST
-
-static void setup(void)
-{
-    meanwhile = NULL;
-    api_wall_us = wall_us;
-    api_setup();
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("api turns");
-    TCase *many = tcase_create("many"), *one = tcase_create("one");
-
-    tcase_set_timeout(many, 300);
-    tcase_add_checked_fixture(many, api_setup, api_teardown);
-    tcase_add_test(many, all_of_many_patches_are_made);
-    tcase_add_test(many, all_of_many_applies_are_made_also_of_what_is_not_there_yet);
-    tcase_add_test(many, of_many_updates_without_a_version_the_last_one_stays);
-    tcase_add_test(many, a_deletion_is_made_however_many_write);
-    suite_add_tcase(suite, many);
-    tcase_add_checked_fixture(one, setup, api_teardown);
-    tcase_add_test(one, who_names_a_version_is_told_that_it_is_another_one);
-    tcase_add_test(one, a_dry_run_says_what_the_write_would);
-    tcase_add_test(one, a_warning_is_told_once_however_often_it_was_tried);
-    suite_add_tcase(suite, one);
-    return suite_run(suite);
 }

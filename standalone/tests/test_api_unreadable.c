@@ -59,6 +59,8 @@ static void teardown(void)
     api_teardown();
 }
 
+TEST_GROUP("all", setup, teardown);
+
 /* Connections that read have nothing in memory when somebody has written. */
 static void forget_pages(void)
 {
@@ -96,7 +98,7 @@ static const struct {
     { CONFIGMAPS "?watch=true", 70 },
 };
 
-START_TEST(a_question_that_cannot_be_answered_is_told_so)
+TEST_EACH(a_question_that_cannot_be_answered_is_told_so, QUESTIONS)
 {
     const char *path = QUESTIONS[_i].path;
     int reads = 0;
@@ -114,7 +116,6 @@ START_TEST(a_question_that_cannot_be_answered_is_told_so)
     ck_assert_int_ge(reads, QUESTIONS[_i].reads);
     ck_assert_uint_eq(json_len(json_get(ask("GET", CONFIGMAPS, NULL, 200), "items")), MANY);
 }
-END_TEST
 
 /* --- writes ------------------------------------------------------------------------------------- */
 
@@ -134,7 +135,7 @@ static const struct {
     { "DELETE", CONFIGMAPS "/c00", "json", "", 200 },
 };
 
-START_TEST(a_write_that_cannot_be_decided_is_not_made)
+TEST_EACH(a_write_that_cannot_be_decided_is_not_made, WRITES)
 {
     uint64_t revision;
     int reads = 0;
@@ -153,7 +154,6 @@ START_TEST(a_write_that_cannot_be_decided_is_not_made)
     ck_assert_int_gt(reads, 2);
     ck_assert_uint_eq(kv_revision(api_store.kv), revision + 1);
 }
-END_TEST
 
 /* --- watches ------------------------------------------------------------------------------------ */
 
@@ -179,7 +179,7 @@ static void expect_all(struct api_watch *watch, const char *word, int len)
     api_watch_close(watch);
 }
 
-START_TEST(a_watch_that_cannot_say_what_there_is_ends)
+TEST(a_watch_that_cannot_say_what_there_is_ends)
 {
     struct api_watch *watch = watch_open(CONFIGMAPS "?watch=true");
 
@@ -187,9 +187,8 @@ START_TEST(a_watch_that_cannot_say_what_there_is_ends)
     expect_end(watch);
     expect_all(watch_open(CONFIGMAPS "?watch=true"), "c", MANY);
 }
-END_TEST
 
-START_TEST(a_watch_that_cannot_say_what_came_ends_and_another_one_says_all)
+TEST(a_watch_that_cannot_say_what_came_ends_and_another_one_says_all)
 {
     const char *path =
         arena_printf(test_arena, CONFIGMAPS "?watch=true&resourceVersion=%s",
@@ -200,21 +199,4 @@ START_TEST(a_watch_that_cannot_say_what_came_ends_and_another_one_says_all)
         send_object("POST", CONFIGMAPS, arena_printf(test_arena, "d%02d", i), 201);
     expect_end(watch);
     expect_all(watch_open(path), "d", EVENTS);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api unreadable");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 300);
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_loop_test(all, a_question_that_cannot_be_answered_is_told_so, 0,
-                        (int)ARRAY_LEN(QUESTIONS));
-    tcase_add_loop_test(all, a_write_that_cannot_be_decided_is_not_made, 0, (int)ARRAY_LEN(WRITES));
-    tcase_add_test(all, a_watch_that_cannot_say_what_there_is_ends);
-    tcase_add_test(all, a_watch_that_cannot_say_what_came_ends_and_another_one_says_all);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -25,7 +25,9 @@ static const char *next(struct api_watch *watch)
     return arena_strndup(test_arena, event, strcspn(event, "@"));
 }
 
-START_TEST(bookmarks_come_every_minute_and_the_end_when_it_is_asked_for)
+TEST_GROUP("all", api_setup, api_teardown);
+
+TEST(bookmarks_come_every_minute_and_the_end_when_it_is_asked_for)
 {
     struct api_watch *watch =
         watch_open(CONFIGMAPS "?watch=1&allowWatchBookmarks=true&timeoutSeconds=90");
@@ -42,11 +44,10 @@ START_TEST(bookmarks_come_every_minute_and_the_end_when_it_is_asked_for)
     ck_assert_str_eq(next(watch), "END");
     api_watch_close(watch);
 }
-END_TEST
 
 /* As of a cluster's watch cache: it begins when the version is there, and no bookmark names one that is
  * nobody's yet. */
-START_TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there)
+TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there)
 {
     put("a");
 
@@ -75,7 +76,6 @@ START_TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_
     ck_assert_str_eq(watch_next(watch), "END");
     api_watch_close(watch);
 }
-END_TEST
 
 /* Of the newest write. */
 static void damage_the_store(void)
@@ -91,7 +91,7 @@ static void damage_the_store(void)
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-START_TEST(what_cannot_be_read_ends_a_watch_and_is_told)
+TEST(what_cannot_be_read_ends_a_watch_and_is_told)
 {
     put("a");
 
@@ -109,14 +109,13 @@ START_TEST(what_cannot_be_read_ends_a_watch_and_is_told)
     ck_assert_str_eq(watch_next(follows), "END");
     api_watch_close(follows);
 }
-END_TEST
 
 static void note(void *ctx)
 {
     atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
-START_TEST(who_waits_is_told_of_what_comes)
+TEST(who_waits_is_told_of_what_comes)
 {
     struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
     int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
@@ -131,7 +130,6 @@ START_TEST(who_waits_is_told_of_what_comes)
     ck_assert_int_eq(atomic_load(&told), 1);
     api_watch_close(watch);
 }
-END_TEST
 
 /* --- the garbage collector -------------------------------------------------------------------- */
 
@@ -158,7 +156,7 @@ static const char *await_next(struct api_watch *watch)
     return event;
 }
 
-START_TEST(in_the_foreground_the_owner_goes_last)
+TEST(in_the_foreground_the_owner_goes_last)
 {
     put("owner");
     put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
@@ -182,21 +180,4 @@ START_TEST(in_the_foreground_the_owner_goes_last)
     }
     ck_assert_str_eq(order, " DELETED child DELETED owner");
     api_watch_close(watch);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("api watches");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 300);
-    tcase_add_checked_fixture(all, api_setup, api_teardown);
-    tcase_add_test(all, bookmarks_come_every_minute_and_the_end_when_it_is_asked_for);
-    tcase_add_test(all, who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there);
-    tcase_add_test(all, what_cannot_be_read_ends_a_watch_and_is_told);
-    tcase_add_test(all, who_waits_is_told_of_what_comes);
-    tcase_add_test(all, in_the_foreground_the_owner_goes_last);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

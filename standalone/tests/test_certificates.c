@@ -51,6 +51,8 @@ static void setup(void)
         .cert_pem = leaf.cert, .key_pem = leaf.key, .client_ca_pem = client_ca.cert });
 }
 
+TEST_GROUP("all", setup, server_teardown);
+
 /* --- a client --------------------------------------------------------------------------------- */
 
 static size_t take(char *bytes, size_t size, size_t count, void *ctx)
@@ -131,7 +133,7 @@ static void add_lines(const char *lines)
 
 /* --- what is said of whom --------------------------------------------------------------------- */
 
-START_TEST(a_certificate_of_a_line_is_its_user)
+TEST(a_certificate_of_a_line_is_its_user)
 {
     add_lines(make_client("eve", "eve", ROLE_EDIT));
     expect("eve", NULL, 201, "\"username\":\"eve\",\"groups\":[\"propeller:edit\"");
@@ -139,9 +141,8 @@ START_TEST(a_certificate_of_a_line_is_its_user)
     expect(NULL, "viewer", 201, "\"username\":\"viewer\"");
     expect(NULL, NULL, 401, "Unauthorized");
 }
-END_TEST
 
-START_TEST(who_is_removed_is_locked_out_also_when_his_name_comes_back)
+TEST(who_is_removed_is_locked_out_also_when_his_name_comes_back)
 {
     add_lines(make_client("eve", "eve", ROLE_EDIT));
     expect("eve", NULL, 201, "eve");
@@ -154,7 +155,6 @@ START_TEST(who_is_removed_is_locked_out_also_when_his_name_comes_back)
     (void)make_client("bob", "bob", ROLE_NONE);
     expect("bob", NULL, 201, "propeller:view");
 }
-END_TEST
 
 /* Signed by the authority of that name, for clients. */
 static void make_with_openssl(const char *ca, const char *name, const char *subject)
@@ -188,7 +188,7 @@ static void make_with_openssl(const char *ca, const char *name, const char *subj
     process_run(dir, sign);
 }
 
-START_TEST(organizations_are_groups_and_some_are_roles)
+TEST(organizations_are_groups_and_some_are_roles)
 {
     save("client-ca-copy", &client_ca);
     make_with_openssl("client-ca-copy", "ann", "/O=devs/O=propeller:view/CN=ann");
@@ -202,7 +202,6 @@ START_TEST(organizations_are_groups_and_some_are_roles)
     make_with_openssl("client-ca-copy", "viewer", "/CN=viewer"); /* whose line has a token */
     expect("viewer", NULL, 401, "Unauthorized");
 }
-END_TEST
 
 static const char *log_of(int (*act)(void))
 {
@@ -226,7 +225,7 @@ static int ask_as_foreigner(void)
     return ask_me("foreigner", NULL, &said);
 }
 
-START_TEST(a_foreign_certificate_is_refused_with_a_line_of_the_log)
+TEST(a_foreign_certificate_is_refused_with_a_line_of_the_log)
 {
     struct cert_pair ca, pair;
     struct error err;
@@ -241,9 +240,8 @@ START_TEST(a_foreign_certificate_is_refused_with_a_line_of_the_log)
                   log);
     expect("foreigner", "viewer", 201, "\"username\":\"viewer\""); /* a token is one all the same */
 }
-END_TEST
 
-START_TEST(what_is_over_or_not_for_clients_is_refused)
+TEST(what_is_over_or_not_for_clients_is_refused)
 {
     const char *names[] = { "eve" };
     const struct cert_names leaf_names = { names, 1 };
@@ -265,9 +263,8 @@ START_TEST(what_is_over_or_not_for_clients_is_refused)
     save("good", &pair);
     expect("good", NULL, 201, "propeller:view");
 }
-END_TEST
 
-START_TEST(the_authority_of_clients_stays)
+TEST(the_authority_of_clients_stays)
 {
     struct cert_pair again;
     struct error err;
@@ -275,22 +272,4 @@ START_TEST(the_authority_of_clients_stays)
     ck_assert_int_eq(data_dir_keep_client_ca(test_arena, dir, &CLOCK_SYSTEM, &again, &err), 0);
     ck_assert_str_eq(again.cert, client_ca.cert);
     ck_assert_str_eq(again.key, client_ca.key);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("certificates");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, server_teardown);
-    tcase_add_test(all, a_certificate_of_a_line_is_its_user);
-    tcase_add_test(all, who_is_removed_is_locked_out_also_when_his_name_comes_back);
-    tcase_add_test(all, organizations_are_groups_and_some_are_roles);
-    tcase_add_test(all, a_foreign_certificate_is_refused_with_a_line_of_the_log);
-    tcase_add_test(all, what_is_over_or_not_for_clients_is_refused);
-    tcase_add_test(all, the_authority_of_clients_stays);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

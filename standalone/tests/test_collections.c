@@ -35,6 +35,8 @@ static void setup(void)
     api_setup();
 }
 
+TEST_GROUP("all", setup, api_teardown);
+
 static const char *names(const cJSON *list)
 {
     const char *ret = "";
@@ -77,7 +79,7 @@ static void expect_items(const cJSON *list, size_t first, size_t len)
     ck_assert_uint_eq(i - first, len);
 }
 
-START_TEST(a_collection_is_deleted_with_a_sync_for_hundreds)
+TEST(a_collection_is_deleted_with_a_sync_for_hundreds)
 {
     make_many();
 
@@ -90,10 +92,9 @@ START_TEST(a_collection_is_deleted_with_a_sync_for_hundreds)
     ck_assert_ptr_null(json_path(list, "metadata", "remainingItemCount", NULL));
     expect_items(ask("GET", CONFIGMAPS, NULL, 200), 0, 0);
 }
-END_TEST
 
 /* More than is read at once, and counted all the same. */
-START_TEST(a_limit_may_be_larger_than_what_is_read_at_once)
+TEST(a_limit_may_be_larger_than_what_is_read_at_once)
 {
     make_many();
 
@@ -109,7 +110,6 @@ START_TEST(a_limit_may_be_larger_than_what_is_read_at_once)
     ck_assert_str_eq(meta(page, "continue"), "");
     expect_items(ask("GET", CONFIGMAPS, NULL, 200), 0, 0);
 }
-END_TEST
 
 static void ask_without_answer(const char *method, const char *path, const char *type,
                                const char *body, int status)
@@ -126,7 +126,7 @@ static void add_a_finalizer(void)
                        "{\"metadata\":{\"finalizers\":[\"x/y\"]}}", 200);
 }
 
-START_TEST(what_changes_before_it_is_read_is_deleted_as_it_is_then)
+TEST(what_changes_before_it_is_read_is_deleted_as_it_is_then)
 {
     (void)make("a", "");
     (void)make("b", "");
@@ -135,7 +135,6 @@ START_TEST(what_changes_before_it_is_read_is_deleted_as_it_is_then)
     (void)ask("DELETE", CONFIGMAPS, NULL, 200);
     ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "b");
 }
-END_TEST
 
 static void add_a_finalizer_to_a(void)
 {
@@ -143,7 +142,7 @@ static void add_a_finalizer_to_a(void)
                        "{\"metadata\":{\"finalizers\":[\"x/y\"]}}", 200);
 }
 
-START_TEST(what_changes_after_it_was_read_is_decided_anew)
+TEST(what_changes_after_it_was_read_is_decided_anew)
 {
     (void)make("a", "");
     (void)make("b", "");
@@ -155,14 +154,13 @@ START_TEST(what_changes_after_it_was_read_is_decided_anew)
     ck_assert_str_eq(names(list), "a");
     ck_assert_str_ne(meta(json_first(json_get(list, "items")), "deletionTimestamp"), "");
 }
-END_TEST
 
 static void delete_a(void)
 {
     ask_without_answer("DELETE", CONFIGMAPS "/a", "json", "", 200);
 }
 
-START_TEST(what_is_gone_meanwhile_is_no_mistake)
+TEST(what_is_gone_meanwhile_is_no_mistake)
 {
     (void)make("a", "");
     (void)make("b", "");
@@ -170,14 +168,13 @@ START_TEST(what_is_gone_meanwhile_is_no_mistake)
     ck_assert_str_eq(names(ask("DELETE", CONFIGMAPS, NULL, 200)), "a b");
     ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "");
 }
-END_TEST
 
 static void make_d(void)
 {
     ask_without_answer("POST", CONFIGMAPS, "json", "{\"metadata\":{\"name\":\"d\"}}", 201);
 }
 
-START_TEST(what_comes_meanwhile_stays)
+TEST(what_comes_meanwhile_stays)
 {
     (void)make("a", "");
     (void)make("e", "");
@@ -185,7 +182,6 @@ START_TEST(what_comes_meanwhile_stays)
     ck_assert_str_eq(names(ask("DELETE", CONFIGMAPS, NULL, 200)), "a e");
     ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "d");
 }
-END_TEST
 
 /* --- a disk that cannot be read ----------------------------------------------------------------- */
 
@@ -224,7 +220,7 @@ static void delete_a_and_hide_b(void)
 static void (*const HIDING[])(void) = { change_a_and_hide_b, delete_a_and_hide_b };
 
 /* "a" goes, but not as it was decided; what that said is no reason for "b" to stay. */
-START_TEST(each_is_refused_for_its_own_reason)
+TEST_EACH(each_is_refused_for_its_own_reason, HIDING)
 {
     (void)make("a", "");
     (void)make("b", "");
@@ -239,23 +235,4 @@ START_TEST(each_is_refused_for_its_own_reason)
     fault_vfs_set_read_hook(NULL, NULL);
     (void)ask("DELETE", CONFIGMAPS, NULL, 200);
     ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), "");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("collections");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, api_teardown);
-    tcase_add_test(all, a_collection_is_deleted_with_a_sync_for_hundreds);
-    tcase_add_test(all, a_limit_may_be_larger_than_what_is_read_at_once);
-    tcase_add_test(all, what_changes_before_it_is_read_is_deleted_as_it_is_then);
-    tcase_add_test(all, what_changes_after_it_was_read_is_decided_anew);
-    tcase_add_test(all, what_is_gone_meanwhile_is_no_mistake);
-    tcase_add_test(all, what_comes_meanwhile_stays);
-    tcase_add_loop_test(all, each_is_refused_for_its_own_reason, 0, (int)ARRAY_LEN(HIDING));
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -108,7 +108,9 @@ static void await_marks(const char *collection, size_t len)
 
 static const char *const POLICIES[] = { "Background", "Foreground" };
 
-START_TEST(all_dependents_go_with_their_owner)
+TEST_GROUP("all", api_setup, api_teardown);
+
+TEST_EACH(all_dependents_go_with_their_owner, POLICIES)
 {
     static const char last[] = CONFIGMAPS "/d599";
 
@@ -129,7 +131,6 @@ START_TEST(all_dependents_go_with_their_owner)
     ck_assert_uint_eq(count_of(CONFIGMAPS), 1); /* the other one */
     ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
 }
-END_TEST
 
 /* For HELD dependents that others hold. */
 static size_t looks_once_owner_waits(void)
@@ -142,7 +143,7 @@ static size_t looks_once_owner_waits(void)
     return looks();
 }
 
-START_TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
+TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
 {
     size_t before = looks_once_owner_waits();
 
@@ -151,10 +152,9 @@ START_TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
     ck_assert_uint_eq(count_of(CONFIGMAPS), 0);
     ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
 }
-END_TEST
 
 /* As a controller counts those that have ended. */
-START_TEST(changes_of_an_owner_that_waits_are_not_told_to_all_dependents)
+TEST(changes_of_an_owner_that_waits_are_not_told_to_all_dependents)
 {
     size_t before = looks_once_owner_waits();
 
@@ -167,10 +167,9 @@ START_TEST(changes_of_an_owner_that_waits_are_not_told_to_all_dependents)
     }
     ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
 }
-END_TEST
 
 /* In whatever order they are looked at: the owner waits for none of them, and stays. */
-START_TEST(dependents_go_before_an_owner_that_something_else_keeps)
+TEST(dependents_go_before_an_owner_that_something_else_keeps)
 {
     api_collect();
     put(CONFIGMAPS, "owner", ",\"finalizers\":[\"a.example/held\"]");
@@ -186,9 +185,8 @@ START_TEST(dependents_go_before_an_owner_that_something_else_keeps)
                     200);
     await_gone(CONFIGMAPS "/owner");
 }
-END_TEST
 
-START_TEST(all_orphans_stay)
+TEST(all_orphans_stay)
 {
     api_collect();
     put(CONFIGMAPS, "owner", "");
@@ -206,7 +204,6 @@ START_TEST(all_orphans_stay)
         ck_assert_ptr_null(json_path(item, "metadata", "ownerReferences", NULL));
     ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
 }
-END_TEST
 
 #define MISSING                                                                                    \
     "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"nope\","        \
@@ -222,7 +219,7 @@ static void collect_two(void)
 }
 
 /* Two references to one owner, of which one holds it: in either order. */
-START_TEST(any_reference_that_holds_an_owner_does)
+TEST_TIMES(any_reference_that_holds_an_owner_does, 2)
 {
     static const char *const BLOCKS[] = { ",\"blockOwnerDeletion\":true", "" };
     const char *uid;
@@ -249,9 +246,8 @@ START_TEST(any_reference_that_holds_an_owner_does)
     let_go(CONFIGMAPS, DEPENDENTS / 2);
     await_gone(CONFIGMAPS "/owner");
 }
-END_TEST
 
-START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
+TEST_TIMES(an_owner_does_not_wait_for_who_holds_it_no_more, 2)
 {
     api_collect();
     put(CONFIGMAPS, "owner", "");
@@ -273,7 +269,6 @@ START_TEST(an_owner_does_not_wait_for_who_holds_it_no_more)
     await_gone(CONFIGMAPS "/owner");
     (void)ask("GET", CONFIGMAPS "/d000", NULL, 200);
 }
-END_TEST
 
 /* Metadata of who is waited for by this ConfigMap. */
 static const char *owned_by(const char *collection, const char *owner)
@@ -311,7 +306,7 @@ static const char *name_behind_a_batch(void)
     return ret;
 }
 
-START_TEST(a_circle_that_closes_behind_many_dependents_is_seen)
+TEST(a_circle_that_closes_behind_many_dependents_is_seen)
 {
     const char *top = name_behind_a_batch();
     const char *top_path = arena_printf(test_arena, CONFIGMAPS "/%s", top);
@@ -326,7 +321,6 @@ START_TEST(a_circle_that_closes_behind_many_dependents_is_seen)
     await_gone(top_path);
     await_gone(CONFIGMAPS "/owner");
 }
-END_TEST
 
 static void delete_in_foreground(const char *name)
 {
@@ -336,7 +330,7 @@ static void delete_in_foreground(const char *name)
 }
 
 /* As on a cluster: nobody in a namespace that goes waits for anybody. _i: it goes before they wait. */
-START_TEST(owners_who_wait_for_one_another_go_with_their_namespace)
+TEST_TIMES(owners_who_wait_for_one_another_go_with_their_namespace, 2)
 {
     static const char *const NAMES[] = { "d000", "d001" };
 
@@ -362,9 +356,8 @@ START_TEST(owners_who_wait_for_one_another_go_with_their_namespace)
                         "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers/0\"}]", 200);
     await_gone(FARM);
 }
-END_TEST
 
-START_TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
+TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 {
     api_collect();
     put("/api/v1/namespaces", "farm", "");
@@ -386,7 +379,6 @@ START_TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
     ck_assert_uint_eq(count_of(FARM "/configmaps"), 0);
     ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
 }
-END_TEST
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
@@ -397,7 +389,7 @@ static void put_event(const char *name)
     put(EVENTS, name, "},\"involvedObject\":{\"namespace\":\"default\"");
 }
 
-START_TEST(events_of_long_ago_go_however_many_they_are)
+TEST(events_of_long_ago_go_however_many_they_are)
 {
     api_collect();
     for (int i = 0; i < EVENTS_LEN; i++)
@@ -408,9 +400,8 @@ START_TEST(events_of_long_ago_go_however_many_they_are)
     await_gone(arena_printf(test_arena, EVENTS "/%s", name_of(999)));
     ck_assert_uint_eq(count_of(EVENTS), 2);
 }
-END_TEST
 
-START_TEST(an_hour_of_an_event_is_no_step_of_the_clock)
+TEST_TIMES(an_hour_of_an_event_is_no_step_of_the_clock, 2)
 {
     const int64_t day_ms = (_i ? -1 : 1) * 24 * 60 * MINUTE_MS;
 
@@ -423,28 +414,4 @@ START_TEST(an_hour_of_an_event_is_no_step_of_the_clock)
     put_event("new"); /* wakes the collector */
     await_gone(EVENTS "/old");
     ck_assert_uint_eq(count_of(EVENTS), 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("collector");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 300);
-    tcase_add_checked_fixture(all, api_setup, api_teardown);
-    tcase_add_loop_test(all, all_dependents_go_with_their_owner, 0, (int)ARRAY_LEN(POLICIES));
-    tcase_add_test(all, an_owner_does_not_look_at_all_dependents_for_each_that_ends);
-    tcase_add_test(all, changes_of_an_owner_that_waits_are_not_told_to_all_dependents);
-    tcase_add_test(all, dependents_go_before_an_owner_that_something_else_keeps);
-    tcase_add_test(all, all_orphans_stay);
-    tcase_add_loop_test(all, any_reference_that_holds_an_owner_does, 0, 2);
-    tcase_add_loop_test(all, an_owner_does_not_wait_for_who_holds_it_no_more, 0, 2);
-    tcase_add_test(all, a_circle_that_closes_behind_many_dependents_is_seen);
-    tcase_add_loop_test(all, owners_who_wait_for_one_another_go_with_their_namespace, 0, 2);
-    tcase_add_test(all, a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends);
-    tcase_add_test(all, events_of_long_ago_go_however_many_they_are);
-    tcase_add_loop_test(all, an_hour_of_an_event_is_no_step_of_the_clock, 0, 2);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

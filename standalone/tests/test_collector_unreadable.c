@@ -118,6 +118,8 @@ static void teardown(void)
     api_teardown();
 }
 
+TEST_GROUP("all", setup, teardown);
+
 /* --- objects ------------------------------------------------------------------------------------ */
 
 static const char *path_of(const char *collection, const char *name)
@@ -190,7 +192,7 @@ static void expect_orphans(const char *word, int len)
 
 /* --- one failure -------------------------------------------------------------------------------- */
 
-START_TEST(who_could_not_be_looked_at_is_looked_at_again)
+TEST(who_could_not_be_looked_at_is_looked_at_again)
 {
     api_collect();
     put(CONFIGMAPS, "owner", "", "");
@@ -202,9 +204,8 @@ START_TEST(who_could_not_be_looked_at_is_looked_at_again)
     end_failing();
     await_all_gone("d", DEPENDENTS);
 }
-END_TEST
 
-START_TEST(a_first_look_that_fails_is_taken_again)
+TEST(a_first_look_that_fails_is_taken_again)
 {
     put(CONFIGMAPS, "owner", "", "");
     put_dependents("d", DEPENDENTS, "owner", "");
@@ -215,7 +216,6 @@ START_TEST(a_first_look_that_fails_is_taken_again)
     end_failing();
     await_all_gone("d", DEPENDENTS);
 }
-END_TEST
 
 /* The first page of the first look was read. */
 static void on_page(void *ctx)
@@ -228,7 +228,7 @@ static void on_page(void *ctx)
 }
 
 /* Dependents that it has not seen yet would be orphans of an owner that is gone, which go, too. */
-START_TEST(half_a_look_at_the_store_is_nothing_to_act_on)
+TEST(half_a_look_at_the_store_is_nothing_to_act_on)
 {
     put(CONFIGMAPS, "a-owner", "", "");
     put_dependents("d", MANY, "a-owner", large);
@@ -241,7 +241,6 @@ START_TEST(half_a_look_at_the_store_is_nothing_to_act_on)
     collect_one_more("second");
     expect_orphans("d", MANY);
 }
-END_TEST
 
 /* --- what it has not seen ----------------------------------------------------------------------- */
 
@@ -292,7 +291,7 @@ static void end_holding(void)
     (void)sem_post(&release);
 }
 
-START_TEST(events_that_could_not_be_read_are_read_again)
+TEST(events_that_could_not_be_read_are_read_again)
 {
     api_collect();
     put(CONFIGMAPS, "owner", "", "");
@@ -305,10 +304,9 @@ START_TEST(events_that_could_not_be_read_are_read_again)
     end_failing();
     await_all_gone("d", MANY);
 }
-END_TEST
 
 /* Of those that it looks at together each but the first begins to go, with a dependent that came just before. */
-START_TEST(dependents_that_it_has_not_seen_are_orphans_too)
+TEST(dependents_that_it_has_not_seen_are_orphans_too)
 {
     api_collect();
     put(CONFIGMAPS, "root", "", "");
@@ -326,7 +324,6 @@ START_TEST(dependents_that_it_has_not_seen_are_orphans_too)
     for (int i = 0; i < TOGETHER; i++)
         expect_orphans(numbered("d", i), 1);
 }
-END_TEST
 
 /* --- many failures ------------------------------------------------------------------------------ */
 
@@ -348,7 +345,7 @@ static void put_circle(const char *collection, const char *one, const char *othe
 }
 
 /* One of each is read twice, from the disk. */
-START_TEST(circles_are_broken_whichever_read_fails)
+TEST(circles_are_broken_whichever_read_fails)
 {
     api_collect();
     for (int i = 0; i < GROUPS; i++)
@@ -359,11 +356,10 @@ START_TEST(circles_are_broken_whichever_read_fails)
     await_all_gone("one", GROUPS);
     await_all_gone("other", GROUPS);
 }
-END_TEST
 
 static const char *const POLICIES[] = { "Background", "Foreground", "Orphan" };
 
-START_TEST(dependents_go_or_stay_whichever_read_fails)
+TEST_EACH(dependents_go_or_stay_whichever_read_fails, POLICIES)
 {
     api_collect();
     begin_failing_some(4);
@@ -381,7 +377,6 @@ START_TEST(dependents_go_or_stay_whichever_read_fails)
     for (int i = 0; i < GROUPS && _i == 2; i++)
         expect_orphans(numbered("d", i), DEPENDENTS);
 }
-END_TEST
 
 static const char *farm(int i)
 {
@@ -414,7 +409,7 @@ static void let_go(const char *path)
 
 /* Who empties the namespace was there before they began to wait for each other. It is its namespace that is hard to
  * read. */
-START_TEST(namespaces_go_whichever_read_fails)
+TEST(namespaces_go_whichever_read_fails)
 {
     static const char *const NAMES[] = { "one", "other" };
     const char *note = arena_printf(test_arena, ",\"annotations\":{\"a.example/note\":\"%s\"}",
@@ -436,25 +431,4 @@ START_TEST(namespaces_go_whichever_read_fails)
     }
     for (int i = 0; i < GROUPS; i++)
         await_gone(farm(i));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("collector unreadable");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 300);
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, who_could_not_be_looked_at_is_looked_at_again);
-    tcase_add_test(all, a_first_look_that_fails_is_taken_again);
-    tcase_add_test(all, half_a_look_at_the_store_is_nothing_to_act_on);
-    tcase_add_test(all, events_that_could_not_be_read_are_read_again);
-    tcase_add_test(all, dependents_that_it_has_not_seen_are_orphans_too);
-    tcase_add_test(all, circles_are_broken_whichever_read_fails);
-    tcase_add_loop_test(all, dependents_go_or_stay_whichever_read_fails, 0,
-                        (int)ARRAY_LEN(POLICIES));
-    tcase_add_test(all, namespaces_go_whichever_read_fails);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -30,6 +30,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("all", setup, teardown);
+
 static int64_t wall_us(void *ctx)
 {
     return *(const int64_t *)ctx;
@@ -84,7 +86,7 @@ static const char *message(const char *format)
     return arena_printf(arena, "%.*s%s%s", (int)(mark - format), format, dir, mark + 2);
 }
 
-START_TEST(a_file_with_a_nul_is_damaged)
+TEST(a_file_with_a_nul_is_damaged)
 {
     static const char TEXT[] = "one\n\0two\n";
     int fd = open(data_dir_path(arena, dir, "file"), O_WRONLY | O_CREAT, 0600);
@@ -98,7 +100,6 @@ START_TEST(a_file_with_a_nul_is_damaged)
     ck_assert_str_eq(err.message, message("'%s/file': line 2 holds a NUL: it is damaged, restore "
                                           "it from a copy"));
 }
-END_TEST
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
@@ -111,7 +112,7 @@ static const int64_t OTHER_TIMES[] = {
     NOW_US + 365 * DAY_US,
 };
 
-START_TEST(another_clock_changes_neither_the_authority_nor_what_is_served)
+TEST_EACH(another_clock_changes_neither_the_authority_nor_what_is_served, OTHER_TIMES)
 {
     keep(NOW_US);
 
@@ -125,7 +126,6 @@ START_TEST(another_clock_changes_neither_the_authority_nor_what_is_served)
     keep(NOW_US + DAY_US);
     ck_assert_str_eq(text_of("tls/tls.crt"), leaf);
 }
-END_TEST
 
 static const char *log_at(int64_t now_us)
 {
@@ -140,7 +140,7 @@ static const char *log_at(int64_t now_us)
     return text_of("log");
 }
 
-START_TEST(a_clock_that_is_behind_and_an_authority_that_ends_are_told)
+TEST(a_clock_that_is_behind_and_an_authority_that_ends_are_told)
 {
     keep(NOW_US);
     ck_assert_str_eq(log_at(NOW_US), "");
@@ -155,9 +155,8 @@ START_TEST(a_clock_that_is_behind_and_an_authority_that_ends_are_told)
 
     ck_assert_msg(strstr(late, "the authority ends") && strstr(late, "ca/ca.crt"), "%s", late);
 }
-END_TEST
 
-START_TEST(a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is_right)
+TEST(a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is_right)
 {
     struct error err = { 0 };
 
@@ -165,9 +164,8 @@ START_TEST(a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is
     ck_assert_msg(keep_at(0, true, true, &err) == 0, "%s", err.message);
     ck_assert_int_ge(times_of("tls/tls.crt").not_after_us, NOW_US + 2 * 365 * DAY_US);
 }
-END_TEST
 
-START_TEST(no_authority_is_made_by_a_clock_that_was_never_set)
+TEST(no_authority_is_made_by_a_clock_that_was_never_set)
 {
     struct error err = { 0 };
 
@@ -176,10 +174,9 @@ START_TEST(no_authority_is_made_by_a_clock_that_was_never_set)
                   err.message);
     keep(NOW_US);
 }
-END_TEST
 
 /* Renewed by a clock that was ahead, or looked at by one that is behind: nobody can tell. */
-START_TEST(a_certificate_that_is_not_valid_yet_is_made_for_both_clocks)
+TEST(a_certificate_that_is_not_valid_yet_is_made_for_both_clocks)
 {
     struct certificate_times ahead, both;
     const char *leaf;
@@ -197,9 +194,8 @@ START_TEST(a_certificate_that_is_not_valid_yet_is_made_for_both_clocks)
     keep(NOW_US - DAY_US);
     ck_assert_str_eq(text_of("tls/tls.crt"), leaf);
 }
-END_TEST
 
-START_TEST(the_authority_stays_to_its_end_and_then_nothing_is_served)
+TEST(the_authority_stays_to_its_end_and_then_nothing_is_served)
 {
     struct error err = { 0 };
     const char *ca, *leaf;
@@ -224,7 +220,6 @@ START_TEST(the_authority_stays_to_its_end_and_then_nothing_is_served)
                   "%s", err.message);
     ck_assert_str_eq(text_of("ca/ca.crt"), ca);
 }
-END_TEST
 
 /* --- what is lost ----------------------------------------------------------------------------- */
 
@@ -237,7 +232,7 @@ static void lose(const char *name)
     "is missing and the kubeconfigs trust no other: restore it, or remove the two kubeconfigs "    \
     "there and run init"
 
-START_TEST(a_lost_authority_is_not_replaced_where_a_kubeconfig_trusts_it)
+TEST(a_lost_authority_is_not_replaced_where_a_kubeconfig_trusts_it)
 {
     static const char *const KUBECONFIGS[] = { "admin.kubeconfig", "controller.kubeconfig" };
     static const char *const FILES[] = { "ca/ca.crt", "ca/ca.key" };
@@ -254,9 +249,8 @@ START_TEST(a_lost_authority_is_not_replaced_where_a_kubeconfig_trusts_it)
         lose(KUBECONFIGS[i]);
     }
 }
-END_TEST
 
-START_TEST(only_init_makes_an_authority)
+TEST(only_init_makes_an_authority)
 {
     struct error err = { 0 };
 
@@ -268,9 +262,8 @@ START_TEST(only_init_makes_an_authority)
     lose("ca/ca.key"); /* init was killed */
     keep(NOW_US);
 }
-END_TEST
 
-START_TEST(a_damaged_authority_stays_and_is_named)
+TEST(a_damaged_authority_stays_and_is_named)
 {
     struct error err = { 0 };
     struct cert_pair other;
@@ -287,9 +280,8 @@ START_TEST(a_damaged_authority_stays_and_is_named)
                                           "restore it from a copy"));
     ck_assert_str_eq(text_of("ca/ca.crt"), "junk\n");
 }
-END_TEST
 
-START_TEST(a_damaged_authority_of_clients_stays_and_is_named)
+TEST(a_damaged_authority_of_clients_stays_and_is_named)
 {
     struct error err = { 0 };
     struct cert_pair pair;
@@ -301,9 +293,8 @@ START_TEST(a_damaged_authority_of_clients_stays_and_is_named)
     ck_assert_str_eq(err.message, message("'%s/client-ca/ca.crt' cannot be read as a certificate: "
                                           "restore it from a copy"));
 }
-END_TEST
 
-START_TEST(a_lost_authority_of_clients_is_not_replaced_where_users_need_it)
+TEST(a_lost_authority_of_clients_is_not_replaced_where_users_need_it)
 {
     struct error err = { 0 };
     struct cert_pair pair;
@@ -317,30 +308,4 @@ START_TEST(a_lost_authority_of_clients_is_not_replaced_where_users_need_it)
     put("users", "# no certificate\neve view " /* of no token */
                  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
     ck_assert_int_eq(data_dir_keep_client_ca(arena, dir, &CLOCK_SYSTEM, &pair, &err), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("data_dir");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, a_file_with_a_nul_is_damaged);
-    tcase_add_loop_test(all, another_clock_changes_neither_the_authority_nor_what_is_served, 0,
-                        (int)ARRAY_LEN(OTHER_TIMES));
-    tcase_add_test(all, a_clock_that_is_behind_and_an_authority_that_ends_are_told);
-    tcase_add_test(all,
-                   a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is_right);
-    tcase_add_test(all, no_authority_is_made_by_a_clock_that_was_never_set);
-    tcase_add_test(all, a_certificate_that_is_not_valid_yet_is_made_for_both_clocks);
-    tcase_add_test(all, the_authority_stays_to_its_end_and_then_nothing_is_served);
-    tcase_add_test(all, a_lost_authority_is_not_replaced_where_a_kubeconfig_trusts_it);
-    tcase_add_test(all, only_init_makes_an_authority);
-    tcase_add_test(all, a_damaged_authority_stays_and_is_named);
-    tcase_add_test(all, a_damaged_authority_of_clients_stays_and_is_named);
-    tcase_add_test(all, a_lost_authority_of_clients_is_not_replaced_where_users_need_it);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -17,7 +17,9 @@ static const cJSON *named(const cJSON *list, const char *key, const char *name)
     return NULL;
 }
 
-START_TEST(every_kind_of_crds_is_found_by_its_short_name)
+TEST_GROUP("documents", resources_setup, resources_teardown);
+
+TEST(every_kind_of_crds_is_found_by_its_short_name)
 {
     static const char *const SHORT[] = { "ptask", "pl", "pjob", "fljob", "round" };
     const cJSON *list =
@@ -33,9 +35,8 @@ START_TEST(every_kind_of_crds_is_found_by_its_short_name)
     ck_assert_ptr_nonnull(named(list, "name", "tasks/status"));
     ck_assert_ptr_null(discovery_resources(test_arena, test_resources, "storage.k8s.io", "v1"));
 }
-END_TEST
 
-START_TEST(the_aggregated_document_holds_what_the_others_hold)
+TEST(the_aggregated_document_holds_what_the_others_hold)
 {
     const cJSON *groups = json_get(discovery_groups(test_arena, test_resources), "groups");
     const cJSON *items =
@@ -52,7 +53,6 @@ START_TEST(the_aggregated_document_holds_what_the_others_hold)
     ck_assert_uint_eq(
         json_len(json_get(json_first(json_get(json_first(items), "versions")), "resources")), 7);
 }
-END_TEST
 
 static const char *verbs_of(const char *group, const char *plural)
 {
@@ -66,7 +66,7 @@ static const char *verbs_of(const char *group, const char *plural)
 }
 
 /* kubectl api-resources -o wide, get all, cluster-info. */
-START_TEST(verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked_for)
+TEST(verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked_for)
 {
     ck_assert_str_eq(verbs_of("", "configmaps"),
                      "create delete deletecollection get list patch update watch ");
@@ -83,7 +83,6 @@ START_TEST(verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked
     json_for_each (item, list)
         ck_assert_str_eq(json_string(json_first(json_get(item, "categories")), ""), "all");
 }
-END_TEST
 
 /* Every "$ref" of a document names something in it. */
 static void expect_resolved(const cJSON *schemas, const cJSON *part)
@@ -96,7 +95,7 @@ static void expect_resolved(const cJSON *schemas, const cJSON *part)
         expect_resolved(schemas, member);
 }
 
-START_TEST(references_of_openapi_documents_lead_somewhere)
+TEST(references_of_openapi_documents_lead_somewhere)
 {
     const cJSON *index = openapi_v3_index(test_arena, test_resources);
     const cJSON *document = openapi_v2(test_arena, test_resources);
@@ -113,10 +112,9 @@ START_TEST(references_of_openapi_documents_lead_somewhere)
             json_path(document, "components", "schemas", resource->definition, NULL));
     }
 }
-END_TEST
 
 /* An older kubectl explains a podTemplate by it. */
-START_TEST(what_may_be_anything_has_no_type_in_v2)
+TEST(what_may_be_anything_has_no_type_in_v2)
 {
     const cJSON *schemas[] = {
         json_get(openapi_v2(test_arena, test_resources), "definitions"),
@@ -135,7 +133,6 @@ START_TEST(what_may_be_anything_has_no_type_in_v2)
             TYPES[i]);
     }
 }
-END_TEST
 
 /* Reads one field of a message; what is behind it, or NULL at the end. */
 static const unsigned char *next_field(const unsigned char *at, const unsigned char *end,
@@ -166,7 +163,7 @@ static const unsigned char *next_field(const unsigned char *at, const unsigned c
     return at + *ret_len;
 }
 
-START_TEST(the_protobuf_has_every_definition)
+TEST(the_protobuf_has_every_definition)
 {
     const cJSON *document = openapi_v2(test_arena, test_resources);
     const unsigned char *part, *inner, *at, *end;
@@ -185,7 +182,6 @@ START_TEST(the_protobuf_has_every_definition)
     }
     ck_assert_uint_eq(found, json_len(json_get(document, "definitions")));
 }
-END_TEST
 
 static const char *cells_of(const char *plural, const char *object, int64_t now_us)
 {
@@ -203,7 +199,7 @@ static const char *cells_of(const char *plural, const char *object, int64_t now_
 #define CREATED "\"creationTimestamp\":\"2026-11-21T10:00:00Z\""
 #define HOUR_LATER_US 1795258800000000
 
-START_TEST(rows_are_what_the_api_server_prints)
+TEST(rows_are_what_the_api_server_prints)
 {
     ck_assert_str_eq(
         cells_of("tasks",
@@ -225,9 +221,8 @@ START_TEST(rows_are_what_the_api_server_prints)
                  HOUR_LATER_US),
         "[\"60s\",\"Normal\",\"R\",\"task/t\",\"\",\"c, i\",\"m\",\"60s\",1,\"e\"]");
 }
-END_TEST
 
-START_TEST(ready_of_a_proplet_is_found_among_its_conditions)
+TEST(ready_of_a_proplet_is_found_among_its_conditions)
 {
     const char *cells = cells_of("proplets",
                                  "{\"metadata\":{\"name\":\"p\"},\"status\":{\"conditions\":["
@@ -238,7 +233,6 @@ START_TEST(ready_of_a_proplet_is_found_among_its_conditions)
     ck_assert_ptr_nonnull(strstr(cells, "\"True\""));
     ck_assert_ptr_null(strstr(cells, "\"No\""));
 }
-END_TEST
 
 static const struct {
     int64_t seconds;
@@ -250,27 +244,7 @@ static const struct {
     { 691200, "8d" },    { 63072000, "2y" }, { 63158400, "2y1d" }, { 283824000, "9y" },
 };
 
-START_TEST(ages_are_those_of_kubectl)
+TEST_EACH(ages_are_those_of_kubectl, AGES)
 {
     ck_assert_str_eq(age_text(test_arena, AGES[_i].seconds * 1000000), AGES[_i].text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("documents");
-    TCase *tc = tcase_create("documents");
-
-    tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
-    tcase_add_test(tc, every_kind_of_crds_is_found_by_its_short_name);
-    tcase_add_test(tc, the_aggregated_document_holds_what_the_others_hold);
-    tcase_add_test(tc, verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked_for);
-    tcase_add_test(tc, what_may_be_anything_has_no_type_in_v2);
-    tcase_add_test(tc, references_of_openapi_documents_lead_somewhere);
-    tcase_add_test(tc, the_protobuf_has_every_definition);
-    tcase_add_test(tc, rows_are_what_the_api_server_prints);
-    tcase_add_test(tc, ready_of_a_proplet_is_found_among_its_conditions);
-    tcase_add_loop_test(tc, ages_are_those_of_kubectl, 0, (int)ARRAY_LEN(AGES));
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

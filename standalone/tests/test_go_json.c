@@ -53,7 +53,9 @@ static const struct {
     { "{\"a\":1e400}", "json: cannot unmarshal number 1e400 into Go value of type float64" },
 };
 
-START_TEST(what_is_no_json_is_refused_in_the_words_of_go)
+TEST_GROUP("texts", resources_setup, resources_teardown);
+
+TEST_EACH(what_is_no_json_is_refused_in_the_words_of_go, TEXTS)
 {
     struct error err = { 0 };
     int r = go_json_check_map(TEXTS[_i].text, strlen(TEXTS[_i].text), &err);
@@ -62,9 +64,8 @@ START_TEST(what_is_no_json_is_refused_in_the_words_of_go)
     if (TEXTS[_i].why)
         ck_assert_str_eq(err.message, TEXTS[_i].why);
 }
-END_TEST
 
-START_TEST(a_nul_is_a_character)
+TEST(a_nul_is_a_character)
 {
     struct error err = { 0 };
 
@@ -73,7 +74,6 @@ START_TEST(a_nul_is_a_character)
     ck_assert_int_eq(go_json_check_map("{\"\0\":1}", 7, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, CHARACTER "'\\x00' in string literal");
 }
-END_TEST
 
 static char *nested(size_t levels)
 {
@@ -84,7 +84,7 @@ static char *nested(size_t levels)
     return text;
 }
 
-START_TEST(it_has_ten_thousand_levels_at_most)
+TEST(it_has_ten_thousand_levels_at_most)
 {
     struct error err = { 0 };
 
@@ -93,9 +93,8 @@ START_TEST(it_has_ten_thousand_levels_at_most)
     ck_assert_int_eq(go_json_check_map(nested(10001), 20002, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, CHARACTER "'[' exceeded max depth");
 }
-END_TEST
 
-START_TEST(a_long_number_is_none_of_double_precision)
+TEST(a_long_number_is_none_of_double_precision)
 {
     struct error err = { 0 };
     char *text = arena_alloc(test_arena, 1024, 1);
@@ -107,19 +106,4 @@ START_TEST(a_long_number_is_none_of_double_precision)
     text[300] = '9';
     text[399] = '}';
     ck_assert_int_eq(go_json_check_map(text, 400, &err), -ERROR_INVALID);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("go_json");
-    TCase *tests = tcase_create("texts");
-
-    tcase_add_checked_fixture(tests, resources_setup, resources_teardown);
-    tcase_add_loop_test(tests, what_is_no_json_is_refused_in_the_words_of_go, 0, ARRAY_LEN(TEXTS));
-    tcase_add_test(tests, a_nul_is_a_character);
-    tcase_add_test(tests, it_has_ten_thousand_levels_at_most);
-    tcase_add_test(tests, a_long_number_is_none_of_double_precision);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

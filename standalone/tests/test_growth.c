@@ -193,7 +193,9 @@ static double seconds_with(int i, size_t count)
     return seconds;
 }
 
-START_TEST(four_times_as_many_entries_take_about_four_times_as_long)
+TEST_GROUP("all", api_setup, api_teardown);
+
+TEST_EACH(four_times_as_many_entries_take_about_four_times_as_long, CASES)
 {
     double few = seconds_with(_i, ENTRIES / GROWTH), many = seconds_with(_i, ENTRIES);
 
@@ -203,18 +205,4 @@ START_TEST(four_times_as_many_entries_take_about_four_times_as_long)
     }
     ck_assert_msg(many < MAX_RATIO * few, "%s: %.1f ms for %d entries, %.1f ms for %d",
                   CASES[_i].name, few * 1e3, ENTRIES / GROWTH, many * 1e3, ENTRIES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("growth");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, api_setup, api_teardown);
-    tcase_add_loop_test(all, four_times_as_many_entries_take_about_four_times_as_long, 0,
-                        (int)ARRAY_LEN(CASES));
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

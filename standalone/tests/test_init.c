@@ -24,6 +24,8 @@ static void setup(void)
     init_fixture_run();
 }
 
+TEST_GROUP("all", setup, init_fixture_end);
+
 /* "" when it is not there. */
 static const char *text_of(const char *name)
 {
@@ -94,7 +96,7 @@ static bool knows(const char *file)
     "and run init, which makes all three anew"
 
 /* Whoever is in it would be locked out of a running server at once. */
-START_TEST(users_that_are_lost_are_not_begun_anew)
+TEST_TIMES(users_that_are_lost_are_not_begun_anew, 2)
 {
     if (_i)
         put("users", "");
@@ -116,9 +118,8 @@ START_TEST(users_that_are_lost_are_not_begun_anew)
     init_fixture_run(); /* as it was told */
     ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
 }
-END_TEST
 
-START_TEST(a_file_of_users_that_is_damaged_is_not_written)
+TEST(a_file_of_users_that_is_damaged_is_not_written)
 {
     const char *users = text_of("users");
 
@@ -126,9 +127,8 @@ START_TEST(a_file_of_users_that_is_damaged_is_not_written)
     refuses(init_add_user, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
     refuses(init_run, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
 }
-END_TEST
 
-START_TEST(where_nothing_was_begun_nobody_is_added)
+TEST(where_nothing_was_begun_nobody_is_added)
 {
     init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
     refuses(init_add_user,
@@ -137,10 +137,9 @@ START_TEST(where_nothing_was_begun_nobody_is_added)
                          init_settings.data_dir));
     ck_assert_int_ne(access(init_settings.data_dir, F_OK), 0);
 }
-END_TEST
 
 /* Its mode is nobody's concern. */
-START_TEST(what_is_no_directory_is_told_as_such)
+TEST(what_is_no_directory_is_told_as_such)
 {
     put("file", "");
     init_settings.data_dir = init_path_of("file");
@@ -150,7 +149,6 @@ START_TEST(what_is_no_directory_is_told_as_such)
     init_settings.data_dir = init_path_of("below");
     refuses(init_run, "'%s': Not a directory");
 }
-END_TEST
 
 /* --- kubeconfigs ------------------------------------------------------------------------------ */
 
@@ -166,7 +164,7 @@ static const char *without_line_of(const char *name)
                         line + strcspn(line, "\n") + 1);
 }
 
-START_TEST(a_kubeconfig_that_is_there_is_never_another)
+TEST_TIMES(a_kubeconfig_that_is_there_is_never_another, 2)
 {
     const char *of_nobody =
         arena_printf(init_arena,
@@ -182,10 +180,9 @@ START_TEST(a_kubeconfig_that_is_there_is_never_another)
     init_fixture_run();
     ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
 }
-END_TEST
 
 /* Init was killed: between the two nobody has what users say. */
-START_TEST(a_line_without_its_kubeconfig_is_begun_anew)
+TEST(a_line_without_its_kubeconfig_is_begun_anew)
 {
     const char *before = text_of("users");
     struct users *users;
@@ -199,11 +196,10 @@ START_TEST(a_line_without_its_kubeconfig_is_begun_anew)
     users_unref(users);
     ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
 }
-END_TEST
 
 /* --- beside a server -------------------------------------------------------------------------- */
 
-START_TEST(the_controller_of_a_server_that_runs_keeps_its_token)
+TEST(the_controller_of_a_server_that_runs_keeps_its_token)
 {
     struct kv_options options = { .path = init_path_of("propeller.db") };
     const char *in_use = arena_printf(
@@ -229,23 +225,4 @@ START_TEST(the_controller_of_a_server_that_runs_keeps_its_token)
     ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
     ck_assert_int_eq(kv_open(&options, &kv, &err), 0); /* init has let go of it */
     kv_close(kv);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("init");
-    TCase *tcase = tcase_create("all");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, setup, init_fixture_end);
-    tcase_add_loop_test(tcase, users_that_are_lost_are_not_begun_anew, 0, 2);
-    tcase_add_test(tcase, a_file_of_users_that_is_damaged_is_not_written);
-    tcase_add_test(tcase, where_nothing_was_begun_nobody_is_added);
-    tcase_add_test(tcase, what_is_no_directory_is_told_as_such);
-    tcase_add_loop_test(tcase, a_kubeconfig_that_is_there_is_never_another, 0, 2);
-    tcase_add_test(tcase, a_line_without_its_kubeconfig_is_begun_anew);
-    tcase_add_test(tcase, the_controller_of_a_server_that_runs_keeps_its_token);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

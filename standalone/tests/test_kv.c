@@ -19,6 +19,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("kv", begin, end);
+
 static int put(const char *key, const char *text, uint64_t expected)
 {
     return kv_put(fixture.kv, key, text, strlen(text), expected, NULL, &fixture.err);
@@ -32,7 +34,7 @@ static int put_under(const char *key, uint64_t guard_revision)
     return kv_put_guarded(fixture.kv, key, "x", 1, 0, &guard, &revision, &fixture.err);
 }
 
-START_TEST(a_guarded_write_is_made_while_its_guard_is_as_it_was)
+TEST(a_guarded_write_is_made_while_its_guard_is_as_it_was)
 {
     uint64_t guard = kv_fixture_put(&fixture, "/guard", "1", 0);
 
@@ -45,9 +47,8 @@ START_TEST(a_guarded_write_is_made_while_its_guard_is_as_it_was)
     ck_assert_int_eq(put_under("/c", guard + 2), -ERROR_GONE);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=x /b=x");
 }
-END_TEST
 
-START_TEST(a_write_needs_the_revision_that_it_expects)
+TEST(a_write_needs_the_revision_that_it_expects)
 {
     ck_assert_int_eq(put("/a", "x", 7), -ERROR_NOT_FOUND);
     uint64_t first = kv_fixture_put(&fixture, "/a", "one", 0);
@@ -68,9 +69,8 @@ START_TEST(a_write_needs_the_revision_that_it_expects)
     kv_fixture_put(&fixture, "/a", "four", KV_ANY);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), "four");
 }
-END_TEST
 
-START_TEST(of_writes_together_each_stands_alone)
+TEST(of_writes_together_each_stands_alone)
 {
     uint64_t first = kv_fixture_put(&fixture, "/a", "one", 0);
     const struct kv_guard gone = { "/guard", 7 };
@@ -99,10 +99,9 @@ START_TEST(of_writes_together_each_stands_alone)
     kv_write_all(fixture.kv, changes, 0);
     ck_assert_uint_eq(kv_revision(fixture.kv), first + 3);
 }
-END_TEST
 
 /* More than a transaction takes. */
-START_TEST(any_number_of_writes_may_go_together)
+TEST(any_number_of_writes_may_go_together)
 {
     struct kv_change *changes = arena_array(fixture.arena, struct kv_change, 1000);
 
@@ -117,9 +116,8 @@ START_TEST(any_number_of_writes_may_go_together)
     }
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 1000);
 }
-END_TEST
 
-START_TEST(a_revision_of_the_future_is_not_there_yet)
+TEST(a_revision_of_the_future_is_not_there_yet)
 {
     struct kv_range range = { .prefix = "/", .revision = 9 };
     struct kv_value value;
@@ -132,9 +130,8 @@ START_TEST(a_revision_of_the_future_is_not_there_yet)
     ck_assert_int_eq(kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err),
                      -ERROR_TIMEOUT);
 }
-END_TEST
 
-START_TEST(a_list_has_the_keys_of_its_prefix_in_their_order)
+TEST(a_list_has_the_keys_of_its_prefix_in_their_order)
 {
     static const char *const keys[] = { "/p/b",   "/p/a", "/p",      "/p0", "/p/a/x",
                                         "/p/a-x", "/q/a", "/p/\x7f", "/o" };
@@ -147,9 +144,8 @@ START_TEST(a_list_has_the_keys_of_its_prefix_in_their_order)
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/p"), 7);
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, ""), 9);
 }
-END_TEST
 
-START_TEST(pages_of_one_revision_make_the_whole_list)
+TEST(pages_of_one_revision_make_the_whole_list)
 {
     struct kv_range range = { .prefix = "/p/", .limit = 7 };
     size_t seen = 0;
@@ -185,9 +181,8 @@ START_TEST(pages_of_one_revision_make_the_whole_list)
     }
     ck_assert_uint_eq(seen, 29);
 }
-END_TEST
 
-START_TEST(everything_is_there_after_it_was_opened_again)
+TEST(everything_is_there_after_it_was_opened_again)
 {
     kv_fixture_put(&fixture, "/a", "1", 0);
     uint64_t b = kv_fixture_put(&fixture, "/b", "2", 0);
@@ -199,9 +194,8 @@ START_TEST(everything_is_there_after_it_was_opened_again)
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", b), "/a=1 /b=2");
     ck_assert_uint_eq(kv_fixture_put(&fixture, "/b", "3", 0), 5);
 }
-END_TEST
 
-START_TEST(a_closed_store_is_one_file_that_only_its_owner_reads)
+TEST(a_closed_store_is_one_file_that_only_its_owner_reads)
 {
     struct stat status;
 
@@ -212,9 +206,8 @@ START_TEST(a_closed_store_is_one_file_that_only_its_owner_reads)
     ck_assert_int_ne(stat(kv_fixture_file(&fixture, "-wal"), &status), 0);
     ck_assert_int_ne(stat(kv_fixture_file(&fixture, "-shm"), &status), 0);
 }
-END_TEST
 
-START_TEST(keys_and_texts_have_limits)
+TEST(keys_and_texts_have_limits)
 {
     char long_key[KV_MAX_KEY + 2];
     char *text = xcalloc(1, KV_MAX_TEXT + 2);
@@ -232,27 +225,4 @@ START_TEST(keys_and_texts_have_limits)
     ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), text);
     ck_assert_str_eq(kv_fixture_get(&fixture, long_key, 0), "x");
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv");
-    TCase *tcase = tcase_create("kv");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_guarded_write_is_made_while_its_guard_is_as_it_was);
-    tcase_add_test(tcase, a_write_needs_the_revision_that_it_expects);
-    tcase_add_test(tcase, of_writes_together_each_stands_alone);
-    tcase_add_test(tcase, any_number_of_writes_may_go_together);
-    tcase_add_test(tcase, a_revision_of_the_future_is_not_there_yet);
-    tcase_add_test(tcase, a_list_has_the_keys_of_its_prefix_in_their_order);
-    tcase_add_test(tcase, pages_of_one_revision_make_the_whole_list);
-    tcase_add_test(tcase, everything_is_there_after_it_was_opened_again);
-    tcase_add_test(tcase, a_closed_store_is_one_file_that_only_its_owner_reads);
-    tcase_add_test(tcase, keys_and_texts_have_limits);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -28,6 +28,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("backup", begin, end);
+
 static void check_backup(void)
 {
     const char *expected = kv_fixture_list(&fixture, "/", 0);
@@ -54,7 +56,7 @@ static void *back_up(void *ctx)
     return NULL;
 }
 
-START_TEST(of_several_backups_at_once_one_gets_the_name)
+TEST_TIMES(of_several_backups_at_once_one_gets_the_name, 2)
 {
     struct attempt attempts[AT_ONCE];
     pthread_barrier_t barrier;
@@ -83,13 +85,12 @@ START_TEST(of_several_backups_at_once_one_gets_the_name)
         kv_fixture_open(&fixture);
     check_backup();
 }
-END_TEST
 
 /* The names that such files have, and had. */
 static const char *const LEFT[] = { ".backup.new", ".backup.new-journal", ".backup.new-aaaaaa",
                                     ".backup.new-aaaaaa-journal" };
 
-START_TEST(what_a_killed_backup_has_left_disturbs_nobody)
+TEST(what_a_killed_backup_has_left_disturbs_nobody)
 {
     for (size_t i = 0; i < ARRAY_LEN(LEFT); i++) {
         int fd = open(kv_fixture_file(&fixture, LEFT[i]), O_WRONLY | O_CREAT, 0600);
@@ -108,27 +109,11 @@ START_TEST(what_a_killed_backup_has_left_disturbs_nobody)
     }
     check_backup();
 }
-END_TEST
 
 /* A name that leads nowhere is one, too. */
-START_TEST(nothing_that_has_the_name_is_replaced)
+TEST(nothing_that_has_the_name_is_replaced)
 {
     ck_assert_int_eq(symlink("/nowhere/else", backup), 0);
     ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), -ERROR_EXISTS);
     ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_backup");
-    TCase *tcase = tcase_create("backup");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, of_several_backups_at_once_one_gets_the_name, 0, 2);
-    tcase_add_test(tcase, what_a_killed_backup_has_left_disturbs_nobody);
-    tcase_add_test(tcase, nothing_that_has_the_name_is_replaced);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

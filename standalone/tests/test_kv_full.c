@@ -25,6 +25,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("full", begin, end);
+
 /* Puts number `count` and on until one is refused; returns how many there are. */
 static int fill_disk(int count)
 {
@@ -40,7 +42,7 @@ static int fill_disk(int count)
     }
 }
 
-START_TEST(a_full_disk_refuses_writes_and_shows_everything)
+TEST(a_full_disk_refuses_writes_and_shows_everything)
 {
     kv_fixture_put(&fixture, "/small", "x", 0);
     fault_vfs_set_space(3000000);
@@ -67,9 +69,8 @@ START_TEST(a_full_disk_refuses_writes_and_shows_everything)
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/large/"), (size_t)count);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/after", 0), "y");
 }
-END_TEST
 
-START_TEST(a_store_opens_on_a_full_disk_and_can_be_read)
+TEST(a_store_opens_on_a_full_disk_and_can_be_read)
 {
     fault_vfs_set_space(1000000);
     int count = fill_disk(0);
@@ -82,7 +83,6 @@ START_TEST(a_store_opens_on_a_full_disk_and_can_be_read)
     fault_vfs_set_space(-1);
     kv_fixture_put(&fixture, "/a", large, 0);
 }
-END_TEST
 
 static void *put_until_refused(void *ctx)
 {
@@ -101,7 +101,7 @@ static void *put_until_refused(void *ctx)
     return NULL;
 }
 
-START_TEST(of_writers_at_once_those_that_are_told_so_have_written)
+TEST(of_writers_at_once_those_that_are_told_so_have_written)
 {
     pthread_t threads[8];
     uint64_t written[8] = { 0 }, sum = 0;
@@ -120,9 +120,8 @@ START_TEST(of_writers_at_once_those_that_are_told_so_have_written)
     kv_fixture_open(&fixture);
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), sum);
 }
-END_TEST
 
-START_TEST(a_write_that_could_not_be_synced_is_not_there)
+TEST(a_write_that_could_not_be_synced_is_not_there)
 {
     uint64_t first = kv_fixture_put(&fixture, "/a", "1", 0);
 
@@ -136,21 +135,4 @@ START_TEST(a_write_that_could_not_be_synced_is_not_there)
     kv_fixture_open(&fixture);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", first), "/a=1");
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=3");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_full");
-    TCase *tcase = tcase_create("full");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_full_disk_refuses_writes_and_shows_everything);
-    tcase_add_test(tcase, a_store_opens_on_a_full_disk_and_can_be_read);
-    tcase_add_test(tcase, of_writers_at_once_those_that_are_told_so_have_written);
-    tcase_add_test(tcase, a_write_that_could_not_be_synced_is_not_there);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

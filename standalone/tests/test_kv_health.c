@@ -45,6 +45,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("health", begin, end);
+
 /* Beside the store. */
 static void execute(const char *sql)
 {
@@ -94,7 +96,7 @@ static void ck_stays(enum error_code code)
     }
 }
 
-START_TEST(what_is_damaged_is_said_once_until_it_is_well_again)
+TEST(what_is_damaged_is_said_once_until_it_is_well_again)
 {
     execute(LOST);
     for (int i = 0; i < 3; i++)
@@ -116,10 +118,9 @@ START_TEST(what_is_damaged_is_said_once_until_it_is_well_again)
     ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
     ck_assert_uint_eq(count("the store cannot be read"), 2);
 }
-END_TEST
 
 /* Lists, counts, watches and writes find it, too. */
-START_TEST(whoever_finds_it_it_is_said)
+TEST_TIMES(whoever_finds_it_it_is_said, 3)
 {
     const struct kv_range range = { .prefix = "/" };
     struct kv_event event;
@@ -141,9 +142,8 @@ START_TEST(whoever_finds_it_it_is_said)
     ck_assert_uint_eq(count("the store cannot be read"), 1);
     kv_watch_close(watch);
 }
-END_TEST
 
-START_TEST(a_disk_that_does_not_answer_is_said_and_answers_again)
+TEST(a_disk_that_does_not_answer_is_said_and_answers_again)
 {
     execute("UPDATE state SET compacted = compacted"); /* what is in the caches is of before */
     fault_vfs_set_unreadable(fails, NULL);
@@ -156,7 +156,6 @@ START_TEST(a_disk_that_does_not_answer_is_said_and_answers_again)
     ck_assert_uint_eq(count("the store cannot be read"), 1);
     ck_assert_uint_eq(count("the store can be read again"), 1);
 }
-END_TEST
 
 /* In the file, behind SQLite's back. */
 static void replace_bytes(const char *from, const char *to)
@@ -174,7 +173,7 @@ static void replace_bytes(const char *from, const char *to)
 }
 
 /* Nobody keeps what was read while it was wrong. */
-START_TEST(what_the_file_has_again_is_read_again)
+TEST(what_the_file_has_again_is_read_again)
 {
     static char text[LARGE + 1];
 
@@ -197,19 +196,17 @@ START_TEST(what_the_file_has_again_is_read_again)
     kv_fixture_put(&fixture, "/text", "new", KV_ANY);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/text", 0), "new");
 }
-END_TEST
 
 /* A file that is sound, but does not have what was acknowledged. */
-START_TEST(another_file_in_its_place_does_not_make_it_well)
+TEST(another_file_in_its_place_does_not_make_it_well)
 {
     execute(LOST);
     ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
     execute("DELETE FROM history; UPDATE state SET compacted = 2");
     ck_stays(ERROR_INTERNAL);
 }
-END_TEST
 
-START_TEST(a_full_disk_is_no_reason)
+TEST(a_full_disk_is_no_reason)
 {
     static char text[LARGE];
 
@@ -220,9 +217,8 @@ START_TEST(a_full_disk_is_no_reason)
     ck_assert_int_eq(get("/a"), 0);
     ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), 0);
 }
-END_TEST
 
-START_TEST(nor_is_what_is_not_there)
+TEST(nor_is_what_is_not_there)
 {
     struct kv_value value;
 
@@ -233,32 +229,10 @@ START_TEST(nor_is_what_is_not_there)
     ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), 0);
     ck_assert_uint_eq(count("the store cannot be read"), 0);
 }
-END_TEST
 
-START_TEST(one_that_is_broken_can_be_closed)
+TEST(one_that_is_broken_can_be_closed)
 {
     execute(LOST);
     ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
     kv_fixture_close(&fixture);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_health");
-    TCase *tcase = tcase_create("health");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, what_is_damaged_is_said_once_until_it_is_well_again);
-    tcase_add_loop_test(tcase, whoever_finds_it_it_is_said, 0, 3);
-    tcase_add_test(tcase, a_disk_that_does_not_answer_is_said_and_answers_again);
-    tcase_add_test(tcase, what_the_file_has_again_is_read_again);
-    tcase_add_test(tcase, another_file_in_its_place_does_not_make_it_well);
-    tcase_add_test(tcase, a_full_disk_is_no_reason);
-    tcase_add_test(tcase, nor_is_what_is_not_there);
-    tcase_add_test(tcase, one_that_is_broken_can_be_closed);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

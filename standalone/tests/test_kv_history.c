@@ -16,6 +16,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("history", begin, end);
+
 static int read_at(uint64_t revision)
 {
     struct kv_value value;
@@ -23,7 +25,7 @@ static int read_at(uint64_t revision)
     return kv_get(fixture.kv, fixture.arena, "/a", revision, &value, &fixture.err);
 }
 
-START_TEST(each_limit_alone_makes_a_write_due)
+TEST(each_limit_alone_makes_a_write_due)
 {
     struct kv_history history = { .limits = { .revisions = 100, .bytes = 1000, .age_ms = 60 },
                                   .head = { .revision = 500, .weight = 50000 } };
@@ -37,9 +39,8 @@ START_TEST(each_limit_alone_makes_a_write_due)
     ck_assert(kv_history_is_due(&history, &(struct kv_point){ .revision = 401, .weight = 49001 },
                                 1000, 1060));
 }
-END_TEST
 
-START_TEST(the_newest_write_is_never_due)
+TEST(the_newest_write_is_never_due)
 {
     struct kv_history history = { .limits = { .revisions = 1, .bytes = 1, .age_ms = 1 },
                                   .head = { .revision = 500, .weight = 50000 } };
@@ -47,7 +48,6 @@ START_TEST(the_newest_write_is_never_due)
     ck_assert(!kv_history_is_due(&history, &(struct kv_point){ .revision = 500, .weight = 50000 },
                                  0, 1000000));
 }
-END_TEST
 
 /* The oldest revision that can be read, whose number is in "/a"; a later one may be it meanwhile. */
 static void check_oldest(void)
@@ -67,7 +67,7 @@ static void check_oldest(void)
     }
 }
 
-START_TEST(more_revisions_than_are_kept_are_compacted)
+TEST(more_revisions_than_are_kept_are_compacted)
 {
     fixture.options.history_revisions = 20;
     kv_fixture_open(&fixture);
@@ -80,9 +80,8 @@ START_TEST(more_revisions_than_are_kept_are_compacted)
     check_oldest();
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=99 /old=stays");
 }
-END_TEST
 
-START_TEST(more_bytes_than_are_kept_are_compacted)
+TEST(more_bytes_than_are_kept_are_compacted)
 {
     char *text = arena_alloc(fixture.arena, 10001, 1);
 
@@ -94,9 +93,8 @@ START_TEST(more_bytes_than_are_kept_are_compacted)
     kv_fixture_await_compacted(&fixture, 101 - 12);
     ck_assert_uint_le(kv_compacted(fixture.kv), 101 - 9);
 }
-END_TEST
 
-START_TEST(what_is_too_old_is_compacted)
+TEST(what_is_too_old_is_compacted)
 {
     fixture.options.history_ms = 60000;
     kv_fixture_open(&fixture);
@@ -111,9 +109,8 @@ START_TEST(what_is_too_old_is_compacted)
     ck_assert_uint_eq(kv_compacted(fixture.kv), young - 1);
     ck_assert_int_eq(read_at(2), -ERROR_GONE);
 }
-END_TEST
 
-START_TEST(it_is_compacted_when_nobody_writes_too)
+TEST(it_is_compacted_when_nobody_writes_too)
 {
     fixture.options.history_ms = 60000;
     kv_fixture_open(&fixture);
@@ -124,9 +121,8 @@ START_TEST(it_is_compacted_when_nobody_writes_too)
     kv_fixture_open(&fixture);
     kv_fixture_await_compacted(&fixture, 10);
 }
-END_TEST
 
-START_TEST(nothing_is_left_of_what_was_replaced_or_deleted)
+TEST(nothing_is_left_of_what_was_replaced_or_deleted)
 {
     fixture.options.history_revisions = 1;
     kv_fixture_open(&fixture);
@@ -143,9 +139,8 @@ START_TEST(nothing_is_left_of_what_was_replaced_or_deleted)
     kv_fixture_close(&fixture);
     ck_assert_int_eq(kv_fixture_count_rows(&fixture), 101);
 }
-END_TEST
 
-START_TEST(the_revision_does_not_go_back_when_everything_is_deleted)
+TEST(the_revision_does_not_go_back_when_everything_is_deleted)
 {
     fixture.options.history_revisions = 1;
     kv_fixture_open(&fixture);
@@ -161,10 +156,9 @@ START_TEST(the_revision_does_not_go_back_when_everything_is_deleted)
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
     ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "x", 0), 42);
 }
-END_TEST
 
 /* The file is about as large as what is in it, however often that is written. */
-START_TEST(the_file_does_not_grow_with_the_number_of_writes)
+TEST(the_file_does_not_grow_with_the_number_of_writes)
 {
     char *text = arena_alloc(fixture.arena, 20001, 1);
     uint64_t head = 0;
@@ -181,26 +175,4 @@ START_TEST(the_file_does_not_grow_with_the_number_of_writes)
     ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
     ck_assert_int_lt(ftell(file), 16 << 20);
     (void)fclose(file);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_history");
-    TCase *tcase = tcase_create("history");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, each_limit_alone_makes_a_write_due);
-    tcase_add_test(tcase, the_newest_write_is_never_due);
-    tcase_add_test(tcase, more_revisions_than_are_kept_are_compacted);
-    tcase_add_test(tcase, more_bytes_than_are_kept_are_compacted);
-    tcase_add_test(tcase, what_is_too_old_is_compacted);
-    tcase_add_test(tcase, it_is_compacted_when_nobody_writes_too);
-    tcase_add_test(tcase, nothing_is_left_of_what_was_replaced_or_deleted);
-    tcase_add_test(tcase, the_revision_does_not_go_back_when_everything_is_deleted);
-    tcase_add_test(tcase, the_file_does_not_grow_with_the_number_of_writes);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

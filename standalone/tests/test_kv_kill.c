@@ -122,6 +122,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("kill", begin, end);
+
 static pid_t start_writers(uint64_t round, int *ret_fd)
 {
     int ends[2];
@@ -255,7 +257,7 @@ static void check_events(void)
     kv_watch_close(watch);
 }
 
-START_TEST(nothing_acknowledged_is_lost_and_nothing_is_half_written)
+TEST(nothing_acknowledged_is_lost_and_nothing_is_half_written)
 {
     size_t acks = 0;
 
@@ -273,7 +275,6 @@ START_TEST(nothing_acknowledged_is_lost_and_nothing_is_half_written)
     }
     ck_assert_uint_gt(acks, KILLS * 5);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -281,14 +282,5 @@ int main(int argc, char **argv)
 
     if (argc == 3)
         return str_to_int64(argv[2], &first) ? write_until_killed(argv[1], (uint64_t)first) : 2;
-
-    Suite *suite = suite_create("kv_kill");
-    TCase *tcase = tcase_create("kill");
-
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, nothing_acknowledged_is_lost_and_nothing_is_half_written);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
+    return suite_run_tests();
 }

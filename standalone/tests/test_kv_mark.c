@@ -89,6 +89,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("mark", begin, end);
+
 static int try_open(void)
 {
     return kv_open(&fixture.options, &fixture.kv, &fixture.err);
@@ -146,16 +148,15 @@ static void remove_log(void)
 static void (*const LOSSES[])(void) = { damage_first, damage_middle, cut_middle, cut_all,
                                         remove_log };
 
-START_TEST(what_a_killed_process_has_left_is_whole)
+TEST(what_a_killed_process_has_left_is_whole)
 {
     kv_fixture_open(&fixture);
     ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
     ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), left.revision + 1);
 }
-END_TEST
 
-START_TEST(a_log_that_has_lost_writes_is_refused_and_left)
+TEST_EACH(a_log_that_has_lost_writes_is_refused_and_left, LOSSES)
 {
     LOSSES[_i]();
     struct bytes before = { 0 };
@@ -173,9 +174,8 @@ START_TEST(a_log_that_has_lost_writes_is_refused_and_left)
             ck_assert_mem_eq(after.bytes, before.bytes, before.len);
     }
 }
-END_TEST
 
-START_TEST(a_store_that_lost_writes_goes_on_above_them_and_says_so)
+TEST_EACH(a_store_that_lost_writes_goes_on_above_them_and_says_so, LOSSES)
 {
     struct kv_watch *watch = NULL;
     const char *said;
@@ -207,7 +207,6 @@ START_TEST(a_store_that_lost_writes_goes_on_above_them_and_says_so)
     ck_assert_uint_eq(kv_revision(fixture.kv), revision + 1);
     ck_assert_uint_eq(kv_loss(fixture.kv).found, 0);
 }
-END_TEST
 
 static void damage_rows(void)
 {
@@ -219,7 +218,7 @@ static void damage_rows(void)
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-START_TEST(a_damaged_store_is_refused_also_by_who_goes_on)
+TEST(a_damaged_store_is_refused_also_by_who_goes_on)
 {
     fixture.options.goes_on = true;
     cut_all();
@@ -233,9 +232,8 @@ START_TEST(a_damaged_store_is_refused_also_by_who_goes_on)
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
     ck_said("cannot be used and was left as it is");
 }
-END_TEST
 
-START_TEST(without_the_lock_file_it_goes_on_above_what_is_lost)
+TEST_EACH(without_the_lock_file_it_goes_on_above_what_is_lost, LOSSES)
 {
     struct kv_watch *watch = NULL;
 
@@ -253,10 +251,9 @@ START_TEST(without_the_lock_file_it_goes_on_above_what_is_lost)
     kv_fixture_open(&fixture);
     ck_assert_uint_eq(kv_revision(fixture.kv), revision + 1);
 }
-END_TEST
 
 /* Nothing is lost in silence, wherever the log ends or a byte of it has changed. */
-START_TEST(every_part_of_the_log_counts)
+TEST_TIMES(every_part_of_the_log_counts, 2)
 {
     size_t refused = 0, whole = 0;
 
@@ -278,9 +275,8 @@ START_TEST(every_part_of_the_log_counts)
     }
     ck_assert_uint_gt(refused, whole);
 }
-END_TEST
 
-START_TEST(an_older_copy_of_the_file_is_refused)
+TEST(an_older_copy_of_the_file_is_refused)
 {
     kv_fixture_open(&fixture);
     kv_fixture_put(&fixture, "/later", "x", 0);
@@ -289,10 +285,9 @@ START_TEST(an_older_copy_of_the_file_is_refused)
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
     ck_said("has lost writes");
 }
-END_TEST
 
 /* It does not know what was acknowledged, and learns it. */
-START_TEST(a_store_of_an_earlier_version_starts)
+TEST(a_store_of_an_earlier_version_starts)
 {
     const char *lock = kv_fixture_file(&fixture, "-lock");
 
@@ -304,9 +299,8 @@ START_TEST(a_store_of_an_earlier_version_starts)
     write_bytes(fixture.options.path, left.files[0].bytes, left.files[0].len);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(a_mark_that_is_damaged_keeps_no_sound_store_from_starting)
+TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
 {
     const char *lock = kv_fixture_file(&fixture, "-lock");
     struct bytes text = read_bytes(lock);
@@ -339,9 +333,8 @@ START_TEST(a_mark_that_is_damaged_keeps_no_sound_store_from_starting)
     }
     ck_assert_uint_ge(damaged, text.len - 1); /* "made" alone is of an earlier version */
 }
-END_TEST
 
-START_TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
+TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
 {
     const char *backup = kv_fixture_file(&fixture, ".backup");
 
@@ -357,30 +350,4 @@ START_TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
     kv_fixture_open(&fixture);
     ck_assert_uint_gt(kv_revision(fixture.kv), left.revision);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_mark");
-    TCase *tcase = tcase_create("mark");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, what_a_killed_process_has_left_is_whole);
-    tcase_add_loop_test(tcase, a_log_that_has_lost_writes_is_refused_and_left, 0,
-                        (int)ARRAY_LEN(LOSSES));
-    tcase_add_loop_test(tcase, a_store_that_lost_writes_goes_on_above_them_and_says_so, 0,
-                        (int)ARRAY_LEN(LOSSES));
-    tcase_add_test(tcase, a_damaged_store_is_refused_also_by_who_goes_on);
-    tcase_add_loop_test(tcase, without_the_lock_file_it_goes_on_above_what_is_lost, 0,
-                        (int)ARRAY_LEN(LOSSES));
-    tcase_add_loop_test(tcase, every_part_of_the_log_counts, 0, 2);
-    tcase_add_test(tcase, an_older_copy_of_the_file_is_refused);
-    tcase_add_test(tcase, a_store_of_an_earlier_version_starts);
-    tcase_add_loop_test(tcase, a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 0, 2);
-    tcase_add_test(tcase, a_backup_with_the_log_of_before_is_refused_and_told_about_the_log);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

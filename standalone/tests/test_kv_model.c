@@ -23,6 +23,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("model", begin, end);
+
 /* --- one thread, random operations --- */
 
 #define STEPS 1000
@@ -175,7 +177,7 @@ static void reopen(struct player *player)
     kv_fixture_open(&fixture);
 }
 
-START_TEST(the_store_agrees_with_a_model_through_random_operations)
+TEST_TIMES(the_store_agrees_with_a_model_through_random_operations, 6)
 {
     struct player player = { .model = kv_model_create(fixture.arena, STEPS),
                              .random = 0x9e3779b97f4a7c15u + (uint64_t)_i };
@@ -208,7 +210,6 @@ START_TEST(the_store_agrees_with_a_model_through_random_operations)
     for (size_t i = 0; i < WATCHES; i++)
         kv_watch_close(player.followed[i].watch);
 }
-END_TEST
 
 /* --- several writers and watches at once --- */
 
@@ -306,7 +307,7 @@ static void check_follower(const struct kv_model *model, const struct follower *
     ck_assert_uint_eq(kv_model_next(model, follower->prefix, revision), 0);
 }
 
-START_TEST(writers_at_once_make_one_history_that_watches_and_reads_agree_on)
+TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
 {
     static struct writer writers[WRITERS];
     static struct follower followers[FOLLOWERS];
@@ -344,20 +345,4 @@ START_TEST(writers_at_once_make_one_history_that_watches_and_reads_agree_on)
         kv_model_check_list(model, fixture.kv, "/", revision, KEYS, ARRAY_LEN(KEYS));
     for (size_t i = 0; i < WRITERS; i++)
         arena_destroy(writers[i].arena);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_model");
-    TCase *tcase = tcase_create("model");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, the_store_agrees_with_a_model_through_random_operations, 0, 6);
-    tcase_add_loop_test(tcase, writers_at_once_make_one_history_that_watches_and_reads_agree_on, 0,
-                        4);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

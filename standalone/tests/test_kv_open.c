@@ -25,6 +25,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("open", begin, end);
+
 static int try_open(void)
 {
     return kv_open(&fixture.options, &fixture.kv, &fixture.err);
@@ -80,7 +82,7 @@ static void expect_refusal(const char *part)
                   fixture.err.message);
 }
 
-START_TEST(a_second_process_is_refused_until_the_first_has_ended)
+TEST(a_second_process_is_refused_until_the_first_has_ended)
 {
     struct kv *second = NULL;
 
@@ -92,18 +94,16 @@ START_TEST(a_second_process_is_refused_until_the_first_has_ended)
     kv_fixture_close(&fixture);
     kv_fixture_open(&fixture);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_named)
+TEST(a_folder_that_is_not_there_is_named)
 {
     fixture.options.path = "/nowhere/store.db";
     ck_assert_int_eq(try_open(), -ERROR_UNAVAILABLE);
     ck_assert_str_eq(fixture.err.message,
                      "open '/nowhere/store.db-lock': No such file or directory");
 }
-END_TEST
 
-START_TEST(a_file_that_is_no_database_is_refused_and_left)
+TEST(a_file_that_is_no_database_is_refused_and_left)
 {
     static const char text[] =
         "apiVersion: v1\nkind: Secret\n# this is somebody's manifest, of more "
@@ -115,9 +115,8 @@ START_TEST(a_file_that_is_no_database_is_refused_and_left)
     ck_assert_str_eq(read_file(fixture.options.path, &len), text);
     ck_assert_uint_eq(len, sizeof(text) - 1);
 }
-END_TEST
 
-START_TEST(a_database_of_another_program_is_refused_and_left)
+TEST(a_database_of_another_program_is_refused_and_left)
 {
     size_t len, len_after;
 
@@ -128,25 +127,22 @@ START_TEST(a_database_of_another_program_is_refused_and_left)
     ck_assert_uint_eq(len, len_after);
     ck_assert_mem_eq(before, after, len);
 }
-END_TEST
 
-START_TEST(a_store_of_a_later_version_is_refused)
+TEST(a_store_of_a_later_version_is_refused)
 {
     fill();
     execute("PRAGMA user_version = 2");
     expect_refusal("has version 2, this program knows version 1");
 }
-END_TEST
 
-START_TEST(a_log_without_its_file_is_refused)
+TEST(a_log_without_its_file_is_refused)
 {
     write_file(kv_fixture_file(&fixture, "-wal"), "log", 3);
     expect_refusal("is missing or empty, but");
 }
-END_TEST
 
 /* Without its log, too. */
-START_TEST(a_store_that_has_lost_its_content_is_refused)
+TEST(a_store_that_has_lost_its_content_is_refused)
 {
     kv_fixture_open(&fixture);
     kv_fixture_close(&fixture);
@@ -160,10 +156,9 @@ START_TEST(a_store_that_has_lost_its_content_is_refused)
     kv_fixture_open(&fixture);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
 }
-END_TEST
 
 /* Everything was in the log, and somebody has removed that. */
-START_TEST(a_file_without_its_log_is_refused_when_it_has_nothing)
+TEST(a_file_without_its_log_is_refused_when_it_has_nothing)
 {
     size_t len;
 
@@ -176,10 +171,9 @@ START_TEST(a_file_without_its_log_is_refused_when_it_has_nothing)
     write_file(fixture.options.path, bytes, len);
     expect_refusal("has lost its content: restore a backup");
 }
-END_TEST
 
 /* Power went before the store was on the disk: nothing that was promised is lost. */
-START_TEST(a_first_start_that_was_cut_short_is_made_again)
+TEST(a_first_start_that_was_cut_short_is_made_again)
 {
     static const char *const LOCKS[] = { "", "ma" };
 
@@ -190,9 +184,8 @@ START_TEST(a_first_start_that_was_cut_short_is_made_again)
         kv_fixture_close(&fixture);
     }
 }
-END_TEST
 
-START_TEST(a_store_of_before_is_known_as_one_that_was_made)
+TEST(a_store_of_before_is_known_as_one_that_was_made)
 {
     fill();
     write_file(kv_fixture_file(&fixture, "-lock"), "", 0);
@@ -201,17 +194,15 @@ START_TEST(a_store_of_before_is_known_as_one_that_was_made)
     write_file(fixture.options.path, "", 0);
     expect_refusal("has lost its content");
 }
-END_TEST
 
-START_TEST(a_text_that_changed_is_found_at_the_start)
+TEST(a_text_that_changed_is_found_at_the_start)
 {
     fill();
     execute("UPDATE history SET text = replace(text, '6', '9') WHERE revision = 70");
     expect_refusal("the checksum of revision 70 is not right");
 }
-END_TEST
 
-START_TEST(a_row_that_is_missing_in_the_index_is_found_at_the_start)
+TEST(a_row_that_is_missing_in_the_index_is_found_at_the_start)
 {
     fill();
     execute("PRAGMA writable_schema = ON;"
@@ -222,9 +213,8 @@ START_TEST(a_row_that_is_missing_in_the_index_is_found_at_the_start)
             " WHERE name = 'newest'");
     expect_refusal("cannot be used and was left as it is");
 }
-END_TEST
 
-START_TEST(a_file_that_was_cut_is_refused)
+TEST(a_file_that_was_cut_is_refused)
 {
     struct stat status;
 
@@ -233,10 +223,9 @@ START_TEST(a_file_that_was_cut_is_refused)
     ck_assert_int_eq(truncate(fixture.options.path, status.st_size / 2), 0);
     expect_refusal("restore a backup");
 }
-END_TEST
 
 /* Bytes anywhere in the file: it is refused and left, or nothing that it holds has changed. */
-START_TEST(a_damaged_file_never_gives_anything_else_than_what_was_written)
+TEST(a_damaged_file_never_gives_anything_else_than_what_was_written)
 {
     enum { ROUNDS = 60 };
     uint64_t random = 7;
@@ -268,9 +257,8 @@ START_TEST(a_damaged_file_never_gives_anything_else_than_what_was_written)
     }
     ck_assert_uint_gt(refused, ROUNDS / 2);
 }
-END_TEST
 
-START_TEST(a_backup_is_a_store_of_its_own)
+TEST(a_backup_is_a_store_of_its_own)
 {
     const char *backup = kv_fixture_file(&fixture, ".backup");
     struct stat status;
@@ -291,9 +279,8 @@ START_TEST(a_backup_is_a_store_of_its_own)
     ck_assert_uint_gt(kv_revision(fixture.kv), revision + 1);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), expected);
 }
-END_TEST
 
-START_TEST(a_store_is_backed_up_whoever_has_it_open)
+TEST(a_store_is_backed_up_whoever_has_it_open)
 {
     const char *live = kv_fixture_file(&fixture, ".live"),
                *idle = kv_fixture_file(&fixture, ".idle");
@@ -316,43 +303,12 @@ START_TEST(a_store_is_backed_up_whoever_has_it_open)
     kv_fixture_open(&fixture);
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS);
 }
-END_TEST
 
-START_TEST(a_backup_that_cannot_be_written_says_where)
+TEST(a_backup_that_cannot_be_written_says_where)
 {
     kv_fixture_open(&fixture);
     ck_assert_int_eq(kv_backup(fixture.options.path, "/nowhere/backup", &fixture.err),
                      -ERROR_UNAVAILABLE);
     ck_assert_str_eq(fixture.err.message,
                      "a file beside '/nowhere/backup': No such file or directory");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_open");
-    TCase *tcase = tcase_create("open");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_second_process_is_refused_until_the_first_has_ended);
-    tcase_add_test(tcase, a_folder_that_is_not_there_is_named);
-    tcase_add_test(tcase, a_file_that_is_no_database_is_refused_and_left);
-    tcase_add_test(tcase, a_database_of_another_program_is_refused_and_left);
-    tcase_add_test(tcase, a_store_of_a_later_version_is_refused);
-    tcase_add_test(tcase, a_log_without_its_file_is_refused);
-    tcase_add_test(tcase, a_store_that_has_lost_its_content_is_refused);
-    tcase_add_test(tcase, a_file_without_its_log_is_refused_when_it_has_nothing);
-    tcase_add_test(tcase, a_first_start_that_was_cut_short_is_made_again);
-    tcase_add_test(tcase, a_store_of_before_is_known_as_one_that_was_made);
-    tcase_add_test(tcase, a_text_that_changed_is_found_at_the_start);
-    tcase_add_test(tcase, a_row_that_is_missing_in_the_index_is_found_at_the_start);
-    tcase_add_test(tcase, a_file_that_was_cut_is_refused);
-    tcase_add_test(tcase, a_damaged_file_never_gives_anything_else_than_what_was_written);
-    tcase_add_test(tcase, a_backup_is_a_store_of_its_own);
-    tcase_add_test(tcase, a_store_is_backed_up_whoever_has_it_open);
-    tcase_add_test(tcase, a_backup_that_cannot_be_written_says_where);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -51,6 +51,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("power", begin, end);
+
 static void copy_known(struct kv_known *ret)
 {
     (void)pthread_mutex_lock(&scene.lock);
@@ -129,7 +131,7 @@ static void check_loss(struct loss *loss)
     ck_assert_int_eq(kv_put(kv, "/after", "x", 1, 0, NULL, &err), 0);
 }
 
-START_TEST(nothing_acknowledged_is_lost_with_the_power)
+TEST_TIMES(nothing_acknowledged_is_lost_with_the_power, 3)
 {
     pthread_t threads[WRITERS];
 
@@ -148,18 +150,4 @@ START_TEST(nothing_acknowledged_is_lost_with_the_power)
     ck_assert_uint_gt(scene.len, LOSSES / 4);
     for (size_t i = 0; i < scene.len; i++)
         check_loss(&scene.losses[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_power");
-    TCase *tcase = tcase_create("power");
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, nothing_acknowledged_is_lost_with_the_power, 0, 3);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

@@ -42,6 +42,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("reader", begin, end);
+
 static struct kv_reader *reader_open(void)
 {
     struct kv_reader *reader = NULL;
@@ -78,7 +80,7 @@ static uint64_t revision_of(struct kv_reader *reader)
     return page.revision;
 }
 
-START_TEST(a_reader_sees_one_revision_however_much_is_written)
+TEST(a_reader_sees_one_revision_however_much_is_written)
 {
     struct kv_value value;
 
@@ -107,9 +109,8 @@ START_TEST(a_reader_sees_one_revision_however_much_is_written)
                      -ERROR_NOT_FOUND);
     kv_reader_close(reader);
 }
-END_TEST
 
-START_TEST(what_is_no_store_is_said_and_left)
+TEST(what_is_no_store_is_said_and_left)
 {
     struct kv_reader *reader = NULL;
     struct stat status;
@@ -127,7 +128,6 @@ START_TEST(what_is_no_store_is_said_and_left)
     ck_assert_int_eq(kv_reader_open(fixture.options.path, &reader, &fixture.err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "restore a backup"));
 }
-END_TEST
 
 static void execute(const char *path, const char *sql)
 {
@@ -138,7 +138,7 @@ static void execute(const char *path, const char *sql)
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-START_TEST(a_damaged_row_is_no_backup)
+TEST(a_damaged_row_is_no_backup)
 {
     const char *backup = kv_fixture_file(&fixture, ".backup");
 
@@ -149,7 +149,6 @@ START_TEST(a_damaged_row_is_no_backup)
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "the copy is not sound"));
     ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 0);
 }
-END_TEST
 
 /* --- backups while others write --- */
 
@@ -218,7 +217,7 @@ static void fill(void)
 
 /* Each is made although somebody always writes, and writers go on meanwhile: where they had no turn while it
  * was made, that is seen of another one. */
-START_TEST(backups_end_while_eight_write)
+TEST(backups_end_while_eight_write)
 {
     open_small();
     fill();
@@ -235,7 +234,6 @@ START_TEST(backups_end_while_eight_write)
     }
     stop_writers();
 }
-END_TEST
 
 /* --- kill -9 --- */
 
@@ -295,7 +293,7 @@ static int kill_backups(pid_t pid, int pipe_fd, uint64_t *state)
     return done;
 }
 
-START_TEST(kill_9_leaves_no_half_backup_under_its_name)
+TEST(kill_9_leaves_no_half_backup_under_its_name)
 {
     uint64_t state = 11;
     int next = 0, cut_short = 0;
@@ -326,10 +324,9 @@ START_TEST(kill_9_leaves_no_half_backup_under_its_name)
     stop_writers();
     ck_assert_int_gt(cut_short, KILLS / 4);
 }
-END_TEST
 
 /* As docs/standalone.md says: the file in place, the log and its index away. */
-START_TEST(a_backup_in_the_place_of_the_file_is_the_store)
+TEST(a_backup_in_the_place_of_the_file_is_the_store)
 {
     const char *backup = kv_fixture_file(&fixture, ".backup");
 
@@ -345,24 +342,11 @@ START_TEST(a_backup_in_the_place_of_the_file_is_the_store)
     kv_fixture_open(&fixture);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=1");
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("kv_reader");
-    TCase *tcase = tcase_create("reader");
-
     alloc_init();
     if (argc == 4 && str_equal(argv[1], "back-up"))
         return back_up_until_killed(argv[2], argv[3]);
-    tcase_set_timeout(tcase, 600);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_reader_sees_one_revision_however_much_is_written);
-    tcase_add_test(tcase, what_is_no_store_is_said_and_left);
-    tcase_add_test(tcase, a_damaged_row_is_no_backup);
-    tcase_add_test(tcase, backups_end_while_eight_write);
-    tcase_add_test(tcase, kill_9_leaves_no_half_backup_under_its_name);
-    tcase_add_test(tcase, a_backup_in_the_place_of_the_file_is_the_store);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
+    return suite_run_tests();
 }

@@ -27,6 +27,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("restore", begin, end);
+
 /* Of a store in which a key was changed and one was deleted. */
 static uint64_t back_up(void)
 {
@@ -66,7 +68,7 @@ static void put_back(void)
     (void)unlink(kv_fixture_file(&fixture, "-shm"));
 }
 
-START_TEST(revisions_go_on_above_those_that_are_lost)
+TEST(revisions_go_on_above_those_that_are_lost)
 {
     struct kv_watch *watch = NULL;
     struct kv_value value;
@@ -94,9 +96,8 @@ START_TEST(revisions_go_on_above_those_that_are_lost)
     ck_assert_str_eq(kv_fixture_next(&fixture, watch), "~/a=3(2)");
     kv_watch_close(watch);
 }
-END_TEST
 
-START_TEST(they_go_up_once_for_each_restore)
+TEST(they_go_up_once_for_each_restore)
 {
     (void)back_up();
     uint64_t lost = write_what_is_lost();
@@ -111,10 +112,9 @@ START_TEST(they_go_up_once_for_each_restore)
         kv_fixture_close(&fixture);
     }
 }
-END_TEST
 
 /* A machine whose clock is not set yet, or to nonsense. */
-START_TEST(without_a_clock_they_go_up_by_a_large_step)
+TEST(without_a_clock_they_go_up_by_a_large_step)
 {
     static const int64_t WALL_MS[] = { 0, INT64_C(1) << 50 };
 
@@ -129,9 +129,8 @@ START_TEST(without_a_clock_they_go_up_by_a_large_step)
         kv_fixture_close(&fixture);
     }
 }
-END_TEST
 
-START_TEST(what_is_compacted_by_it_takes_no_room)
+TEST(what_is_compacted_by_it_takes_no_room)
 {
     (void)back_up();
     (void)write_what_is_lost();
@@ -144,10 +143,9 @@ START_TEST(what_is_compacted_by_it_takes_no_room)
     kv_fixture_put(&fixture, "/a", "3", KV_ANY);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=3");
 }
-END_TEST
 
 /* A full disk, say: it is still a backup for the next start. */
-START_TEST(one_that_could_not_be_restored_is_restored_later)
+TEST(one_that_could_not_be_restored_is_restored_later)
 {
     sqlite3 *db = NULL;
 
@@ -166,22 +164,4 @@ START_TEST(one_that_could_not_be_restored_is_restored_later)
     ck_assert_int_eq(kv_fixture_count_rows(&fixture), 4);
     kv_fixture_open(&fixture);
     ck_assert_uint_gt(kv_revision(fixture.kv), lost);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_restore");
-    TCase *tcase = tcase_create("restore");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, revisions_go_on_above_those_that_are_lost);
-    tcase_add_test(tcase, they_go_up_once_for_each_restore);
-    tcase_add_test(tcase, without_a_clock_they_go_up_by_a_large_step);
-    tcase_add_test(tcase, what_is_compacted_by_it_takes_no_room);
-    tcase_add_test(tcase, one_that_could_not_be_restored_is_restored_later);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

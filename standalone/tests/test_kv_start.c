@@ -42,6 +42,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("start", begin, end);
+
 static size_t size_of(const char *path)
 {
     struct stat status;
@@ -57,7 +59,7 @@ static void put_many(const char *folder, size_t len)
                        text, 0);
 }
 
-START_TEST(a_start_looks_at_each_page_a_few_times)
+TEST(a_start_looks_at_each_page_a_few_times)
 {
     put_many("kept", KEYS);
     kv_fixture_close(&fixture);
@@ -73,9 +75,8 @@ START_TEST(a_start_looks_at_each_page_a_few_times)
     ck_assert_uint_le(looked_at, LOOKS * size + FEW);
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS);
 }
-END_TEST
 
-START_TEST(after_a_crash_it_reads_the_log_besides)
+TEST(after_a_crash_it_reads_the_log_besides)
 {
     const char *copy = kv_fixture_file(&fixture, ".crashed");
     uint64_t random = 3;
@@ -96,7 +97,6 @@ START_TEST(after_a_crash_it_reads_the_log_besides)
     ck_assert_uint_le(fault_vfs_read() - before, LOOKS * (size + log) + FEW);
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS / 2);
 }
-END_TEST
 
 /* One of them always stands somewhere in the log. */
 static void *read_on(void *ctx)
@@ -114,7 +114,7 @@ static void *read_on(void *ctx)
     return NULL;
 }
 
-START_TEST(the_log_has_an_end_though_somebody_always_reads)
+TEST(the_log_has_an_end_though_somebody_always_reads)
 {
     pthread_t threads[READERS];
     const char *log = kv_fixture_file(&fixture, "-wal");
@@ -130,19 +130,4 @@ START_TEST(the_log_has_an_end_though_somebody_always_reads)
         pthread_join(threads[i], NULL);
     ck_assert_uint_gt(size_of(log), 0);
     ck_assert_uint_le(size_of(log), LOG_MAX);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_start");
-    TCase *tcase = tcase_create("start");
-
-    tcase_set_timeout(tcase, 240);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_start_looks_at_each_page_a_few_times);
-    tcase_add_test(tcase, after_a_crash_it_reads_the_log_besides);
-    tcase_add_test(tcase, the_log_has_an_end_though_somebody_always_reads);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -58,6 +58,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("all", begin, end);
+
 static const char *name_of(int i)
 {
     return arena_printf(fixture.arena, "/large/%03d", i);
@@ -105,7 +107,7 @@ static int list(void)
 
 static int (*const READS[])(void) = { get, list };
 
-START_TEST(a_read_that_fails_anywhere_says_so_and_the_next_one_is_right)
+TEST_EACH(a_read_that_fails_anywhere_says_so_and_the_next_one_is_right, READS)
 {
     int reads = 0, r = -1;
 
@@ -121,7 +123,6 @@ START_TEST(a_read_that_fails_anywhere_says_so_and_the_next_one_is_right)
     }
     ck_assert_int_gt(reads, 10);
 }
-END_TEST
 
 /* --- writes ----------------------------------------------------------------------------------- */
 
@@ -135,7 +136,7 @@ static void try_three(struct kv_change changes[static 3])
     kv_write_all(fixture.kv, changes, 3);
 }
 
-START_TEST(writes_that_cannot_read_what_they_replace_leave_nothing)
+TEST(writes_that_cannot_read_what_they_replace_leave_nothing)
 {
     struct kv_change changes[3] = { 0 };
     int refused = 0;
@@ -171,7 +172,6 @@ START_TEST(writes_that_cannot_read_what_they_replace_leave_nothing)
     kv_fixture_open(&fixture); /* which looks at all of it */
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), MANY);
 }
-END_TEST
 
 /* --- watches ---------------------------------------------------------------------------------- */
 
@@ -196,7 +196,7 @@ static void take_all(struct kv_watch *watch)
     ck_assert_str_eq(kv_fixture_next(&fixture, watch), ".");
 }
 
-START_TEST(a_watch_whose_read_fails_goes_on_where_it_was)
+TEST(a_watch_whose_read_fails_goes_on_where_it_was)
 {
     int reads = 0, before;
     uint64_t revision;
@@ -220,7 +220,6 @@ START_TEST(a_watch_whose_read_fails_goes_on_where_it_was)
     } while (atomic_load(&failed) > before);
     ck_assert_int_gt(reads, 3);
 }
-END_TEST
 
 /* --- history, and the file as a whole ----------------------------------------------------------- */
 
@@ -233,7 +232,7 @@ static void await_failure(int since)
     ck_assert_int_gt(atomic_load(&failed), since);
 }
 
-START_TEST(a_history_that_cannot_be_read_is_compacted_later)
+TEST(a_history_that_cannot_be_read_is_compacted_later)
 {
     uint64_t revision;
 
@@ -251,10 +250,9 @@ START_TEST(a_history_that_cannot_be_read_is_compacted_later)
     ck_assert_str_eq(kv_fixture_get(&fixture, name_of(0), 0), "new");
     ck_assert_str_eq(kv_fixture_get(&fixture, name_of(1), 0), large);
 }
-END_TEST
 
 /* _i: the log is still there, since it could not be read when the store was closed. */
-START_TEST(a_file_that_cannot_be_read_is_not_called_damaged)
+TEST_TIMES(a_file_that_cannot_be_read_is_not_called_damaged, 2)
 {
     int reads = 0, r = -1;
 
@@ -275,22 +273,4 @@ START_TEST(a_file_that_cannot_be_read_is_not_called_damaged)
     ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 2);
     ck_assert_str_eq(kv_fixture_get(&fixture, "/b", 0), large);
     kv_fixture_put(&fixture, "/c", "3", 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_unreadable");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, begin, end);
-    tcase_add_loop_test(all, a_read_that_fails_anywhere_says_so_and_the_next_one_is_right, 0,
-                        (int)ARRAY_LEN(READS));
-    tcase_add_test(all, writes_that_cannot_read_what_they_replace_leave_nothing);
-    tcase_add_test(all, a_watch_whose_read_fails_goes_on_where_it_was);
-    tcase_add_test(all, a_history_that_cannot_be_read_is_compacted_later);
-    tcase_add_loop_test(all, a_file_that_cannot_be_read_is_not_called_damaged, 0, 2);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

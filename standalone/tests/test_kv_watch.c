@@ -19,6 +19,8 @@ static void end(void)
     kv_fixture_end(&fixture);
 }
 
+TEST_GROUP("watch", begin, end);
+
 static void expect(struct kv_watch *watch, const char *event)
 {
     ck_assert_str_eq(kv_fixture_next(&fixture, watch), event);
@@ -60,22 +62,20 @@ static void check_events(void)
     kv_watch_close(other);
 }
 
-START_TEST(a_watch_gives_what_happens_to_its_prefix)
+TEST(a_watch_gives_what_happens_to_its_prefix)
 {
     kv_fixture_open(&fixture);
     check_events();
 }
-END_TEST
 
-START_TEST(what_is_not_in_memory_comes_from_the_file)
+TEST(what_is_not_in_memory_comes_from_the_file)
 {
     fixture.options.ring_bytes = 1;
     kv_fixture_open(&fixture);
     check_events();
 }
-END_TEST
 
-START_TEST(a_watch_goes_on_where_another_process_ended)
+TEST(a_watch_goes_on_where_another_process_ended)
 {
     kv_fixture_open(&fixture);
     uint64_t a = kv_fixture_put(&fixture, "/a", "1", 0);
@@ -89,9 +89,8 @@ START_TEST(a_watch_goes_on_where_another_process_ended)
     expect(watch, ".");
     kv_watch_close(watch);
 }
-END_TEST
 
-START_TEST(a_watch_of_the_future_waits_for_it)
+TEST(a_watch_of_the_future_waits_for_it)
 {
     kv_fixture_open(&fixture);
     struct kv_watch *watch = kv_fixture_watch(&fixture, "/", 3);
@@ -106,9 +105,8 @@ START_TEST(a_watch_of_the_future_waits_for_it)
     ck_assert_uint_eq(kv_watch_progress(watch), 4);
     kv_watch_close(watch);
 }
-END_TEST
 
-START_TEST(a_watch_behind_the_history_says_gone)
+TEST(a_watch_behind_the_history_says_gone)
 {
     struct kv_watch *watch = NULL;
 
@@ -124,10 +122,9 @@ START_TEST(a_watch_behind_the_history_says_gone)
     kv_watch_close(slow);
     ck_assert_int_eq(kv_watch(fixture.kv, "/", 20, NULL, NULL, &watch, &fixture.err), -ERROR_GONE);
 }
-END_TEST
 
 /* A watch whose events are rare is not left behind by the writes of others. */
-START_TEST(a_watch_that_has_taken_everything_is_not_gone_when_others_write)
+TEST(a_watch_that_has_taken_everything_is_not_gone_when_others_write)
 {
     fixture.options.history_revisions = 10;
     fixture.options.ring_bytes = 1;
@@ -142,7 +139,6 @@ START_TEST(a_watch_that_has_taken_everything_is_not_gone_when_others_write)
     expect(quiet, "+/quiet/a=1");
     kv_watch_close(quiet);
 }
-END_TEST
 
 static void count(void *ctx)
 {
@@ -159,7 +155,7 @@ static void await(atomic_uint *number, unsigned expected)
     }
 }
 
-START_TEST(who_waits_is_told_once_and_only_of_its_own)
+TEST(who_waits_is_told_once_and_only_of_its_own)
 {
     atomic_uint mine = 0, others = 0;
     struct kv_watch *watch, *other;
@@ -184,10 +180,9 @@ START_TEST(who_waits_is_told_once_and_only_of_its_own)
     ck_assert_uint_eq(atomic_load(&mine), 2);
     ck_assert_uint_eq(atomic_load(&others), 0);
 }
-END_TEST
 
 /* More than the ring holds and a step reads, with large texts among them. */
-START_TEST(nothing_is_missing_or_doubled_between_file_and_ring)
+TEST(nothing_is_missing_or_doubled_between_file_and_ring)
 {
     enum { WRITES = 3000 };
     char *large = arena_alloc(fixture.arena, 200001, 1);
@@ -222,25 +217,4 @@ START_TEST(nothing_is_missing_or_doubled_between_file_and_ring)
     }
     ck_assert_uint_eq(seen, WRITES / 3 * 2);
     kv_watch_close(watch);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kv_watch");
-    TCase *tcase = tcase_create("watch");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_watch_gives_what_happens_to_its_prefix);
-    tcase_add_test(tcase, what_is_not_in_memory_comes_from_the_file);
-    tcase_add_test(tcase, a_watch_goes_on_where_another_process_ended);
-    tcase_add_test(tcase, a_watch_of_the_future_waits_for_it);
-    tcase_add_test(tcase, a_watch_behind_the_history_says_gone);
-    tcase_add_test(tcase, a_watch_that_has_taken_everything_is_not_gone_when_others_write);
-    tcase_add_test(tcase, who_waits_is_told_once_and_only_of_its_own);
-    tcase_add_test(tcase, nothing_is_missing_or_doubled_between_file_and_ring);
-    suite_add_tcase(suite, tcase);
-
-    return suite_run(suite);
 }

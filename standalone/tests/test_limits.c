@@ -14,8 +14,10 @@
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
+TEST_GROUP("all", api_setup, api_teardown);
+
 /* Every patch that makes an object larger than the store takes. */
-START_TEST(what_is_larger_than_an_object_may_be_is_not_written)
+TEST(what_is_larger_than_an_object_may_be_is_not_written)
 {
     char *text = arena_alloc(test_arena, KV_MAX_TEXT / 2 + 1, 1);
     const char *half = text, *version;
@@ -37,7 +39,6 @@ START_TEST(what_is_larger_than_an_object_may_be_is_not_written)
         task_text("a", "", arena_printf(test_arena, ",\"metadata\":{\"b\":\"%s\"}", half)), 413);
     ck_assert_str_eq(meta(ask("GET", TASKS "/a", NULL, 200), "resourceVersion"), version);
 }
-END_TEST
 
 /* "[[…]]" of so many levels. */
 static const char *nested(size_t levels)
@@ -60,7 +61,7 @@ static const char *nested_members(size_t levels)
 }
 
 /* As deep as can be read again, managed fields among it: each level of members is one of theirs, below five. */
-START_TEST(what_was_stored_can_be_read)
+TEST(what_was_stored_can_be_read)
 {
     size_t refused = 0;
 
@@ -80,9 +81,8 @@ START_TEST(what_was_stored_can_be_read)
     ck_assert_int_eq(api_answer.status, 400);
     (void)ask("GET", TASKS, NULL, 200);
 }
-END_TEST
 
-START_TEST(a_patch_does_not_nest_without_end)
+TEST(a_patch_does_not_nest_without_end)
 {
     const char *deep = nested(JSON_MAX_DEPTH - 3);
 
@@ -101,9 +101,8 @@ START_TEST(a_patch_does_not_nest_without_end)
         422);
     (void)ask("GET", TASKS, NULL, 200);
 }
-END_TEST
 
-START_TEST(too_many_operations_are_refused)
+TEST(too_many_operations_are_refused)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(4u << 20);
     const cJSON *answer;
@@ -120,7 +119,6 @@ START_TEST(too_many_operations_are_refused)
                      "Request entity too large: The allowed maximum operations in a JSON patch is "
                      "10000, got 10001");
 }
-END_TEST
 
 /* An array of so many values, each written as `value` and a comma. */
 static const char *array_of(size_t count, const char *value)
@@ -183,7 +181,7 @@ static struct api_request creation(const char *type, const char *body, size_t le
                                  .user = &api_user };
 }
 
-START_TEST(a_body_of_too_many_values_is_refused_before_it_is_built)
+TEST_TIMES(a_body_of_too_many_values_is_refused_before_it_is_built, 2)
 {
     const char *bodies[] = { many_zeros(), many_lines() };
     const struct api_request request =
@@ -191,7 +189,6 @@ START_TEST(a_body_of_too_many_values_is_refused_before_it_is_built)
 
     ck_too_many_values(&request);
 }
-END_TEST
 
 /* A length as a varint of four bytes. */
 static char *put_len(char *at, size_t len)
@@ -202,7 +199,7 @@ static char *put_len(char *at, size_t len)
 }
 
 /* Entries of a map, owners and finalizers, of two bytes each. */
-START_TEST(a_protobuf_message_of_too_many_values_is_refused_before_it_is_built)
+TEST_TIMES(a_protobuf_message_of_too_many_values_is_refused_before_it_is_built, 3)
 {
     static const struct {
         char field;  /* key of the field in the object */
@@ -229,7 +226,6 @@ START_TEST(a_protobuf_message_of_too_many_values_is_refused_before_it_is_built)
 
     ck_too_many_values(&request);
 }
-END_TEST
 
 /* --- values of what is stored ----------------------------------------------------------------- */
 
@@ -239,7 +235,7 @@ static const char *merge_of(const char *name, const char *value)
 }
 
 /* The metadata is what answers have, for a test parses no more values than the server does. */
-START_TEST(an_object_that_patches_make_larger_than_an_object_may_be_is_not_written)
+TEST(an_object_that_patches_make_larger_than_an_object_may_be_is_not_written)
 {
     const char *part = array_of(API_MAX_VALUES - 1000, "      0"), *version;
 
@@ -260,10 +256,9 @@ START_TEST(an_object_that_patches_make_larger_than_an_object_may_be_is_not_writt
                      "Request entity too large: an object has at most 200000 values");
     ck_assert_str_eq(meta(ask("GET", TASKS "/a", NULL, 200), "resourceVersion"), version);
 }
-END_TEST
 
 /* As a version without this limit has stored it. */
-START_TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
+TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
 {
     static const char KEY[] = "/registry/propeller.propeller.abstractmachines.fr/tasks/default/old";
     const char *more = arena_printf(test_arena, ",\"metadata\":{\"a\":%s}",
@@ -284,7 +279,6 @@ START_TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_delete
     (void)ask("DELETE", TASKS "/old", NULL, 200);
     await_gone(TASKS "/old");
 }
-END_TEST
 
 /* --- unknown fields --------------------------------------------------------------------------- */
 
@@ -301,7 +295,7 @@ static const char *unknown_fields(size_t count, size_t name_len)
     return arena_strdup(test_arena, buf_string(&text));
 }
 
-START_TEST(the_names_of_unknown_fields_are_not_told_without_end)
+TEST(the_names_of_unknown_fields_are_not_told_without_end)
 {
     const char *message;
     size_t warnings = 0;
@@ -323,11 +317,10 @@ START_TEST(the_names_of_unknown_fields_are_not_told_without_end)
     ck_assert_uint_eq(warnings, ARRAY_LEN(api_answer.warnings) - 1);
     ck_assert_uint_eq(json_len(json_get(made, "spec")), 6);
 }
-END_TEST
 
 /* --- documents -------------------------------------------------------------------------------- */
 
-START_TEST(a_document_is_kept_once_however_its_path_is_written)
+TEST(a_document_is_kept_once_however_its_path_is_written)
 {
     static const char *const PATHS[] = {
         "/openapi/v2",   "/openapi/v2/",       "/openapi/%76%32",
@@ -344,7 +337,6 @@ START_TEST(a_document_is_kept_once_however_its_path_is_written)
     ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3/api/v1", NULL, 200), "openapi"));
     ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3", NULL, 200), "paths"));
 }
-END_TEST
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -375,7 +367,7 @@ static const char *with_letters(const char *format, size_t len)
                         letters, hole + 2);
 }
 
-START_TEST(names_are_as_long_as_there_and_no_longer)
+TEST_EACH(names_are_as_long_as_there_and_no_longer, NAMES)
 {
     const char *path = arena_printf(test_arena, "%s?dryRun=All", NAMES[_i].collection);
     const char *refused;
@@ -384,11 +376,10 @@ START_TEST(names_are_as_long_as_there_and_no_longer)
     refused = refusal("POST", path, with_letters(NAMES[_i].metadata, NAMES[_i].max + 1), 422);
     ck_assert_msg(strstr(refused, NAMES[_i].words) != NULL, "%s", refused);
 }
-END_TEST
 
 /* --- protobuf --------------------------------------------------------------------------------- */
 
-START_TEST(a_text_that_is_no_text_is_refused)
+TEST(a_text_that_is_no_text_is_refused)
 {
     static const char NAMESPACE[] = "k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01\xff";
     struct error err;
@@ -397,29 +388,4 @@ START_TEST(a_text_that_is_no_text_is_refused)
     ck_assert_int_eq(
         protobuf_read(test_arena, NAMESPACE, sizeof(NAMESPACE) - 1, API_MAX_VALUES, &object, &err),
         -ERROR_INVALID);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("limits");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, api_setup, api_teardown);
-    tcase_add_test(all, what_is_larger_than_an_object_may_be_is_not_written);
-    tcase_add_test(all, what_was_stored_can_be_read);
-    tcase_add_test(all, a_patch_does_not_nest_without_end);
-    tcase_add_test(all, too_many_operations_are_refused);
-    tcase_add_loop_test(all, a_body_of_too_many_values_is_refused_before_it_is_built, 0, 2);
-    tcase_add_loop_test(all, a_protobuf_message_of_too_many_values_is_refused_before_it_is_built, 0,
-                        3);
-    tcase_add_test(all, an_object_that_patches_make_larger_than_an_object_may_be_is_not_written);
-    tcase_add_test(all, an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted);
-    tcase_add_test(all, the_names_of_unknown_fields_are_not_told_without_end);
-    tcase_add_test(all, a_document_is_kept_once_however_its_path_is_written);
-    tcase_add_loop_test(all, names_are_as_long_as_there_and_no_longer, 0, (int)ARRAY_LEN(NAMES));
-    tcase_add_test(all, a_text_that_is_no_text_is_refused);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -54,16 +54,17 @@ static const struct {
     { ";", NULL },
 };
 
-START_TEST(a_type_is_read_as_go_reads_it)
+TEST_GROUP("types", resources_setup, resources_teardown);
+
+TEST_EACH(a_type_is_read_as_go_reads_it, TYPES)
 {
     const char *type = media_type_of(test_arena, TYPES[_i].header);
 
     ck_assert_msg(type == TYPES[_i].type || (type && str_equal(type, TYPES[_i].type)), "%s: %s",
                   TYPES[_i].header, type ? type : "none");
 }
-END_TEST
 
-START_TEST(parameters_are_not_without_end)
+TEST(parameters_are_not_without_end)
 {
     const char *header = JSON;
 
@@ -72,7 +73,6 @@ START_TEST(parameters_are_not_without_end)
     ck_assert_str_eq(media_type_of(test_arena, header), JSON);
     ck_assert_ptr_null(media_type_of(test_arena, arena_printf(test_arena, "%s;q=v", header)));
 }
-END_TEST
 
 static const struct {
     const char *header;
@@ -84,23 +84,8 @@ static const struct {
     { "application", false }, { "", false },
 };
 
-START_TEST(of_a_patch_it_is_what_is_before_the_first_semicolon)
+TEST_EACH(of_a_patch_it_is_what_is_before_the_first_semicolon, PATCHES)
 {
     ck_assert_msg(media_type_is_patch(PATCHES[_i].header, MERGE) == PATCHES[_i].is, "%s",
                   PATCHES[_i].header);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("media types");
-    TCase *types = tcase_create("types");
-
-    tcase_add_checked_fixture(types, resources_setup, resources_teardown);
-    tcase_add_loop_test(types, a_type_is_read_as_go_reads_it, 0, (int)ARRAY_LEN(TYPES));
-    tcase_add_test(types, parameters_are_not_without_end);
-    tcase_add_loop_test(types, of_a_patch_it_is_what_is_before_the_first_semicolon, 0,
-                        (int)ARRAY_LEN(PATCHES));
-    suite_add_tcase(suite, types);
-    return suite_run(suite);
 }

@@ -40,6 +40,8 @@ static void setup(void)
                   "b}}\n");
 }
 
+TEST_GROUP("all", setup, init_fixture_end);
+
 static struct kv *open_store(void)
 {
     const struct kv_options options = {
@@ -53,7 +55,7 @@ static struct kv *open_store(void)
 }
 
 /* As another import has it. */
-START_TEST(a_store_that_somebody_else_has_is_told_as_such)
+TEST(a_store_that_somebody_else_has_is_told_as_such)
 {
     static const char WORDS[] = "another process has the store, and cannot be asked as a server: "
                                 "if it is an import or a backup, wait for its end: ";
@@ -72,9 +74,8 @@ START_TEST(a_store_that_somebody_else_has_is_told_as_such)
     kv_close(kv);
     ck_assert_msg(move_import(init_arena, &init_settings, &err) == 0, "%s", err.message);
 }
-END_TEST
 
-START_TEST(a_disk_that_is_full_is_told_with_the_name_of_the_file)
+TEST(a_disk_that_is_full_is_told_with_the_name_of_the_file)
 {
     const char *path = arena_printf(init_arena, "%s/out.yaml", dir);
     struct error err = { 0 };
@@ -91,18 +92,4 @@ START_TEST(a_disk_that_is_full_is_told_with_the_name_of_the_file)
     ck_assert_str_eq(err.message,
                      arena_printf(init_arena, "'%s': write: No space left on device", path));
     ck_assert_msg(move_export(init_arena, &init_settings, &err) == 0, "%s", err.message);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("move");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, init_fixture_end);
-    tcase_add_test(all, a_store_that_somebody_else_has_is_told_as_such);
-    tcase_add_test(all, a_disk_that_is_full_is_told_with_the_name_of_the_file);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

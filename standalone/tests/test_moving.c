@@ -20,7 +20,9 @@ static const char *left_out(void)
                         exported.left_out[MANIFEST_OF_CLUSTER]);
 }
 
-START_TEST(what_the_server_and_controllers_set_is_not_exported)
+TEST_GROUP("all", moving_setup, moving_teardown);
+
+TEST(what_the_server_and_controllers_set_is_not_exported)
 {
     make_configmap(
         "c",
@@ -61,9 +63,8 @@ START_TEST(what_the_server_and_controllers_set_is_not_exported)
                            "  preferredPropletType: any\n"
                            "  priority: 50\n");
 }
-END_TEST
 
-START_TEST(namespaces_come_first_and_tasks_last)
+TEST(namespaces_come_first_and_tasks_last)
 {
     make_task("b", "", "");
     make_task("a", "", "");
@@ -83,9 +84,8 @@ START_TEST(namespaces_come_first_and_tasks_last)
         names_in(export_of(&api_store, &PLAIN)),
         "Namespace n, Secret s, ConfigMap c, Proplet p, PropellerJob j, Task a, Task b");
 }
-END_TEST
 
-START_TEST(children_and_what_is_the_clusters_stay_behind)
+TEST(children_and_what_is_the_clusters_stay_behind)
 {
     make_task("child",
               ",\"ownerReferences\":[{" API
@@ -117,9 +117,8 @@ START_TEST(children_and_what_is_the_clusters_stay_behind)
                     "{\"metadata\":{\"labels\":{\"mine\":\"y\"}}}", 200);
     ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "Namespace default, Task stays");
 }
-END_TEST
 
-START_TEST(what_has_finished_goes_along_only_when_asked_for)
+TEST(what_has_finished_goes_along_only_when_asked_for)
 {
     make_finished();
     ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)),
@@ -145,9 +144,8 @@ START_TEST(what_has_finished_goes_along_only_when_asked_for)
     ck_assert_ptr_null(strstr(text, "phase: running"));
     ck_assert_ptr_null(strstr(text, "observedGeneration"));
 }
-END_TEST
 
-START_TEST(one_namespace_is_itself_and_what_is_in_it)
+TEST(one_namespace_is_itself_and_what_is_in_it)
 {
     const struct export_options one = { .ns = "n" }, none = { .ns = "nowhere" };
     struct kv_reader *reader = NULL;
@@ -180,11 +178,10 @@ START_TEST(one_namespace_is_itself_and_what_is_in_it)
     ck_assert_str_eq(err.message, "there is no namespace 'nowhere'");
     kv_reader_close(reader);
 }
-END_TEST
 
 /* --- there and back --- */
 
-START_TEST(an_export_that_is_imported_exports_the_same_bytes)
+TEST(an_export_that_is_imported_exports_the_same_bytes)
 {
     make_finished();
     make_configmap("c", ",\"annotations\":{\"a/b\":\"1e3\"}",
@@ -209,10 +206,9 @@ START_TEST(an_export_that_is_imported_exports_the_same_bytes)
     ck_assert_uint_eq(imported.created + imported.refused, 0);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
 }
-END_TEST
 
 /* As kubectl get tasks,… -A -o yaml gives it. */
-START_TEST(a_list_with_all_that_a_server_sets_is_imported)
+TEST(a_list_with_all_that_a_server_sets_is_imported)
 {
     static const char *const PATHS[] = { CONFIGMAPS, GROUP "propellerjobs", TASKS };
     cJSON *list = json_object(test_arena), *items;
@@ -237,7 +233,6 @@ START_TEST(a_list_with_all_that_a_server_sets_is_imported)
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&api_store, &WITH_STATUS));
 }
-END_TEST
 
 /* --- while others write --- */
 
@@ -287,7 +282,7 @@ static int number_in(const cJSON *documents, const char *name)
     return 0;
 }
 
-START_TEST(an_export_shows_one_revision_while_eight_write)
+TEST(an_export_shows_one_revision_while_eight_write)
 {
     pthread_t threads[WRITERS];
     int newest = 0;
@@ -314,24 +309,4 @@ START_TEST(an_export_shows_one_revision_while_eight_write)
     atomic_store(&writers_stop, true);
     for (size_t i = 0; i < WRITERS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("moving");
-    TCase *c = tcase_create("all");
-
-    tcase_set_timeout(c, 300);
-    tcase_add_checked_fixture(c, moving_setup, moving_teardown);
-    tcase_add_test(c, what_the_server_and_controllers_set_is_not_exported);
-    tcase_add_test(c, namespaces_come_first_and_tasks_last);
-    tcase_add_test(c, children_and_what_is_the_clusters_stay_behind);
-    tcase_add_test(c, what_has_finished_goes_along_only_when_asked_for);
-    tcase_add_test(c, one_namespace_is_itself_and_what_is_in_it);
-    tcase_add_test(c, an_export_that_is_imported_exports_the_same_bytes);
-    tcase_add_test(c, a_list_with_all_that_a_server_sets_is_imported);
-    tcase_add_test(c, an_export_shows_one_revision_while_eight_write);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

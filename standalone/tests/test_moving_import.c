@@ -9,7 +9,9 @@ static const struct export_options PLAIN = { .ns = NULL };
 static const struct export_options WITH_STATUS = { .status = true };
 static const struct export_options ALL = { .all = true };
 
-START_TEST(refusals_name_place_and_field_and_the_rest_is_made)
+TEST_GROUP("all", moving_setup, moving_teardown);
+
+TEST(refusals_name_place_and_field_and_the_rest_is_made)
 {
     static const char TEXT[] =
         "---\n---\n" /* the first is empty */
@@ -55,10 +57,9 @@ START_TEST(refusals_name_place_and_field_and_the_rest_is_made)
     ck_assert_str_eq(names_in(export_of(&second_store, &PLAIN)),
                      "Namespace new, ConfigMap a, ConfigMap c");
 }
-END_TEST
 
 /* kubectl get -o json: Go writes DEL as it is, and jq or Python pairs of escape sequences. */
-START_TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
+TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
 {
     import_into(second_api,
                 "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n"
@@ -76,9 +77,8 @@ START_TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
     ck_assert_str_eq(json_string(json_path(json_first(documents), "data", "a", NULL), ""),
                      "\x7f\xc2\x85\xf0\x9f\x98\x80");
 }
-END_TEST
 
-START_TEST(what_is_there_is_never_overwritten)
+TEST(what_is_there_is_never_overwritten)
 {
     make_task("t", "", ",\"priority\":7");
     make_task("done", "", "");
@@ -102,10 +102,9 @@ START_TEST(what_is_there_is_never_overwritten)
     import_into(api, text);
     ck_assert_uint_eq(imported.unchanged, 1);
 }
-END_TEST
 
 /* Of what had finished the phase counts: its controller may have said more about it. */
-START_TEST(a_finished_task_must_have_ended_the_same_way)
+TEST(a_finished_task_must_have_ended_the_same_way)
 {
     make_task("t", "", "");
     set_status("tasks", "t", "{\"phase\":\"completed\",\"results\":42}");
@@ -126,12 +125,11 @@ START_TEST(a_finished_task_must_have_ended_the_same_way)
                                       "already, and differs in status.phase\n");
     ck_assert_uint_eq(imported.refused, 1);
 }
-END_TEST
 
 /* --- what had finished --- */
 
 /* Whoever acts on Tasks sees it suspended until it is finished. */
-START_TEST(nobody_sees_a_finished_task_that_could_be_started)
+TEST(nobody_sees_a_finished_task_that_could_be_started)
 {
     make_finished();
     const char *text = export_of(&api_store, &WITH_STATUS);
@@ -170,7 +168,6 @@ START_TEST(nobody_sees_a_finished_task_that_could_be_started)
     ck_assert_ptr_null(json_path(task, "metadata", "annotations", NULL));
     ck_assert_ptr_null(json_path(task, "spec", "suspend", NULL));
 }
-END_TEST
 
 /* The server goes away after so many requests; the last one is answered or not. */
 static int requests_left;
@@ -186,7 +183,7 @@ static int breaking_roundtrip(void *ctx, struct arena *arena, const struct http_
     return error_set(err, ERROR_TIMEOUT, "no answer");
 }
 
-START_TEST(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again)
+TEST_TIMES(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 2)
 {
     struct error err = { 0 };
 
@@ -207,9 +204,8 @@ START_TEST(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again)
     ck_assert_int_gt(breaks, 15);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
 }
-END_TEST
 
-START_TEST(a_finished_round_waits_until_the_server_is_stopped)
+TEST(a_finished_round_waits_until_the_server_is_stopped)
 {
     struct error err = { 0 };
 
@@ -230,23 +226,4 @@ START_TEST(a_finished_round_waits_until_the_server_is_stopped)
     import_into(second_api, text);
     ck_assert_uint_eq(imported.created, 1);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("moving_import");
-    TCase *c = tcase_create("all");
-
-    tcase_set_timeout(c, 300);
-    tcase_add_checked_fixture(c, moving_setup, moving_teardown);
-    tcase_add_test(c, refusals_name_place_and_field_and_the_rest_is_made);
-    tcase_add_test(c, what_kubectl_writes_as_json_is_taken_as_it_is);
-    tcase_add_test(c, what_is_there_is_never_overwritten);
-    tcase_add_test(c, a_finished_task_must_have_ended_the_same_way);
-    tcase_add_test(c, nobody_sees_a_finished_task_that_could_be_started);
-    tcase_add_loop_test(c, an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 0, 2);
-    tcase_add_test(c, a_finished_round_waits_until_the_server_is_stopped);
-    suite_add_tcase(suite, c);
-    return suite_run(suite);
 }

@@ -22,13 +22,14 @@ static const struct {
     { "{}", "{\"a\":[{\"b\":null,\"c\":1},null]}", "{\"a\":[{\"c\":1},null]}" },
 };
 
-START_TEST(merge_patches_are_those_of_the_rfc)
+TEST_GROUP("patches", resources_setup, resources_teardown);
+
+TEST_EACH(merge_patches_are_those_of_the_rfc, MERGES)
 {
     ck_assert_str_eq(
         text_of(merge_patch_apply(test_arena, tree(MERGES[_i].document), tree(MERGES[_i].patch))),
         MERGES[_i].expected);
 }
-END_TEST
 
 static const struct {
     const char *document, *patch, *expected; /* NULL: does not fit */
@@ -91,7 +92,7 @@ static const struct {
     { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"\",\"value\":{\"b\":1}}]", NULL },
 };
 
-START_TEST(json_patches_are_those_of_the_rfc)
+TEST_EACH(json_patches_are_those_of_the_rfc, OPERATIONS)
 {
     struct error err = { 0 };
     cJSON *patched = NULL;
@@ -103,9 +104,8 @@ START_TEST(json_patches_are_those_of_the_rfc)
     else
         ck_assert_int_eq(r, -ERROR_CONFLICT);
 }
-END_TEST
 
-START_TEST(what_is_no_json_patch_is_invalid)
+TEST(what_is_no_json_patch_is_invalid)
 {
     struct error err = { 0 };
     cJSON *patched, *many = json_array(test_arena);
@@ -119,10 +119,9 @@ START_TEST(what_is_no_json_patch_is_invalid)
     ck_assert_int_eq(json_patch_apply(test_arena, tree("{}"), many, &patched, &err),
                      -ERROR_TOO_LARGE);
 }
-END_TEST
 
 /* 1 MiB of text below "a", and operations that copy it until more than 3 MiB are copied. */
-START_TEST(what_a_json_patch_copies_is_limited)
+TEST(what_a_json_patch_copies_is_limited)
 {
     struct error err = { 0 };
     cJSON *document = json_object(test_arena), *patched = NULL,
@@ -145,10 +144,9 @@ START_TEST(what_a_json_patch_copies_is_limited)
     ck_assert_str_eq(err.message, "Unable to complete the copy, the accumulated size increase of "
                                   "copy is 4194304, exceeding the limit 3145728");
 }
-END_TEST
 
 /* Each doubles what is there. */
-START_TEST(copies_of_copies_end_at_the_limit)
+TEST(copies_of_copies_end_at_the_limit)
 {
     struct error err = { 0 };
     cJSON *patched = NULL, *operations = json_array(test_arena);
@@ -164,7 +162,6 @@ START_TEST(copies_of_copies_end_at_the_limit)
                      -ERROR_CONFLICT);
     ck_assert(str_has_prefix(err.message, "Unable to complete the copy, "));
 }
-END_TEST
 
 /* `{"a":{"a":…{}…}}` of so many levels. */
 static cJSON *nested(size_t levels)
@@ -190,7 +187,7 @@ static cJSON *operation_of(cJSON *operations, const char *name, const char *from
     return operation;
 }
 
-START_TEST(no_json_patch_nests_deeper_than_can_be_read)
+TEST(no_json_patch_nests_deeper_than_can_be_read)
 {
     static const char *const NAMES[] = { "add", "replace", "move", "copy" };
     struct error err = { 0 };
@@ -209,10 +206,9 @@ START_TEST(no_json_patch_nests_deeper_than_can_be_read)
     }
     ck_assert_str_eq(err.message, "exceeded max depth");
 }
-END_TEST
 
 /* More children than are looked at one by one. */
-START_TEST(large_lists_and_maps_are_patched_as_small_ones)
+TEST(large_lists_and_maps_are_patched_as_small_ones)
 {
     struct error err = { 0 };
     cJSON *document = tree("{\"m\":{},\"n\":{}}"), *list = json_set_array(document, "l");
@@ -252,7 +248,6 @@ START_TEST(large_lists_and_maps_are_patched_as_small_ones)
     ck_assert_uint_eq(json_len(document), 3); /* stays as it is */
     ck_assert_uint_eq(json_len(list), 100);
 }
-END_TEST
 
 #define ACCOUNT "{\"secrets\":[{\"name\":\"a\",\"kind\":\"K\"},{\"name\":\"b\"},{\"name\":\"c\"}]}"
 
@@ -285,7 +280,7 @@ static const struct {
       "{\"metadata\":{}}" },
 };
 
-START_TEST(strategic_patches_merge_lists_by_their_keys)
+TEST_EACH(strategic_patches_merge_lists_by_their_keys, STRATEGIC)
 {
     struct error err = { 0 };
     cJSON *patched = NULL;
@@ -297,25 +292,4 @@ START_TEST(strategic_patches_merge_lists_by_their_keys)
         ck_assert_str_eq(text_of(patched), STRATEGIC[_i].expected);
     else
         ck_assert_int_eq(r, -ERROR_INTERNAL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("patches");
-    TCase *tc = tcase_create("patches");
-
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
-    tcase_add_loop_test(tc, merge_patches_are_those_of_the_rfc, 0, (int)ARRAY_LEN(MERGES));
-    tcase_add_loop_test(tc, json_patches_are_those_of_the_rfc, 0, (int)ARRAY_LEN(OPERATIONS));
-    tcase_add_test(tc, what_is_no_json_patch_is_invalid);
-    tcase_add_test(tc, what_a_json_patch_copies_is_limited);
-    tcase_add_test(tc, copies_of_copies_end_at_the_limit);
-    tcase_add_test(tc, no_json_patch_nests_deeper_than_can_be_read);
-    tcase_add_test(tc, large_lists_and_maps_are_patched_as_small_ones);
-    tcase_add_loop_test(tc, strategic_patches_merge_lists_by_their_keys, 0,
-                        (int)ARRAY_LEN(STRATEGIC));
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

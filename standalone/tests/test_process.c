@@ -26,6 +26,8 @@ static void setup(void)
     init_fixture_run();
 }
 
+TEST_GROUP("all", setup, init_fixture_end);
+
 static const char *text_of(const char *name)
 {
     struct error err = { 0 };
@@ -73,7 +75,7 @@ static const struct {
     { ".", 01777, "'%s' (mode 1777) can be written by others than its owner: chmod go-rwx it" },
 };
 
-START_TEST(what_others_could_use_is_not_served)
+TEST_EACH(what_others_could_use_is_not_served, MODES)
 {
     const char *path =
         MODES[_i].name[0] == '.' ? init_settings.data_dir : init_path_of(MODES[_i].name);
@@ -94,9 +96,8 @@ START_TEST(what_others_could_use_is_not_served)
                      arena_printf(init_arena, "%.*s%s%s", (int)(mark - MODES[_i].message),
                                   MODES[_i].message, path, mark + 2));
 }
-END_TEST
 
-START_TEST(what_is_open_is_neither_begun_nor_added_to)
+TEST(what_is_open_is_neither_begun_nor_added_to)
 {
     struct error err = { 0 };
 
@@ -105,11 +106,10 @@ START_TEST(what_is_open_is_neither_begun_nor_added_to)
     ck_assert_int_eq(init_run(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_INVALID);
 }
-END_TEST
 
 static const char *const OWNED[] = { ".", "users", "ca", "client-ca", "tls", "ca/ca.key" };
 
-START_TEST(what_belongs_to_somebody_else_is_not_served)
+TEST_EACH(what_belongs_to_somebody_else_is_not_served, OWNED)
 {
     const char *path = OWNED[_i][0] == '.' ? init_settings.data_dir : init_path_of(OWNED[_i]);
     struct error err = { 0 };
@@ -126,9 +126,8 @@ START_TEST(what_belongs_to_somebody_else_is_not_served)
                                   "process: chown 0 it",
                                   path));
 }
-END_TEST
 
-START_TEST(what_is_made_is_its_owners_alone)
+TEST(what_is_made_is_its_owners_alone)
 {
     static const char *const NAMES[] = { "users",      "admin.kubeconfig", "controller.kubeconfig",
                                          "ca/ca.key",  "client-ca/ca.key", "client-ca/ca.crt",
@@ -142,7 +141,6 @@ START_TEST(what_is_made_is_its_owners_alone)
                       (unsigned)status.st_mode);
     }
 }
-END_TEST
 
 static void *add(void *ctx)
 {
@@ -155,7 +153,7 @@ static void *add(void *ctx)
     return NULL;
 }
 
-START_TEST(who_is_added_at_the_same_time_is_there)
+TEST(who_is_added_at_the_same_time_is_there)
 {
     char names[ADDERS][16];
     pthread_t threads[ADDERS];
@@ -174,9 +172,8 @@ START_TEST(who_is_added_at_the_same_time_is_there)
         ck_assert_ptr_nonnull(users_find_name(users, names[i]));
     users_unref(users);
 }
-END_TEST
 
-START_TEST(a_file_without_its_last_newline_is_added_to)
+TEST(a_file_without_its_last_newline_is_added_to)
 {
     const char *text = text_of("users");
     struct users *users;
@@ -190,9 +187,8 @@ START_TEST(a_file_without_its_last_newline_is_added_to)
     ck_assert_uint_eq(users_len(users), 3);
     users_unref(users);
 }
-END_TEST
 
-START_TEST(a_user_with_a_certificate_has_no_token)
+TEST(a_user_with_a_certificate_has_no_token)
 {
     init_settings.certificate = true;
     init_settings.name = "eve";
@@ -209,7 +205,6 @@ START_TEST(a_user_with_a_certificate_has_no_token)
     ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_EXISTS);
     ck_assert_str_eq(text_of("users"), users);
 }
-END_TEST
 
 /* What add-user prints of eve. */
 static const char *printed_for_eve(void)
@@ -232,7 +227,7 @@ static const char *printed_for_eve(void)
     return text_of("printed");
 }
 
-START_TEST(a_user_is_told_where_the_admin_finds_the_server)
+TEST(a_user_is_told_where_the_admin_finds_the_server)
 {
     struct error err = { 0 };
     const char *url = NULL;
@@ -249,11 +244,10 @@ START_TEST(a_user_is_told_where_the_admin_finds_the_server)
     ck_assert(init_finds_server(init_arena, &init_settings, "controller.kubeconfig", &url));
     ck_assert(init_finds_server(init_arena, &init_settings, "none", &url));
 }
-END_TEST
 
 static const char *const KUBECONFIGS[] = { "admin.kubeconfig", "controller.kubeconfig" };
 
-START_TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
+TEST_EACH(a_lost_kubeconfig_is_made_anew_with_another_token, KUBECONFIGS)
 {
     const char *before = text_of("users"), *own = text_of(KUBECONFIGS[_i]);
     struct users *users;
@@ -271,9 +265,8 @@ START_TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
         ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, KUBECONFIGS[i], &err),
                          0);
 }
-END_TEST
 
-START_TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
+TEST_EACH(a_kubeconfig_of_no_use_is_not_ready_to_serve, KUBECONFIGS)
 {
     const char *own = text_of(KUBECONFIGS[_i]);
     struct error err = { 0 };
@@ -302,9 +295,8 @@ START_TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
                                   "which makes it anew",
                                   init_path_of(KUBECONFIGS[_i])));
 }
-END_TEST
 
-START_TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
+TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
 {
     const char *users = text_of("users");
     int full = open("/dev/full", O_WRONLY), before = dup(STDOUT_FILENO);
@@ -325,7 +317,6 @@ START_TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
                                   "user is not added");
     ck_assert_str_eq(text_of("users"), users);
 }
-END_TEST
 
 static const struct {
     const char *address;
@@ -353,7 +344,7 @@ static const struct {
     { "https://gateway:6443", NULL },
 };
 
-START_TEST(an_address_has_a_port_or_is_refused)
+TEST_EACH(an_address_has_a_port_or_is_refused, ADDRESSES)
 {
     static const char *const COMMANDS_WITH_ADDRESS[] = { "init", "serve", "add-user" };
     const char *address = ADDRESSES[_i].address;
@@ -384,9 +375,8 @@ START_TEST(an_address_has_a_port_or_is_refused)
                              address));
     }
 }
-END_TEST
 
-START_TEST(the_kubeconfig_has_the_address_that_finds_the_server)
+TEST_EACH(the_kubeconfig_has_the_address_that_finds_the_server, ADDRESSES)
 {
     struct error err = { 0 };
 
@@ -397,32 +387,4 @@ START_TEST(the_kubeconfig_has_the_address_that_finds_the_server)
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
     ck_assert_ptr_nonnull(strstr(text_of("admin.kubeconfig"),
                                  arena_printf(init_arena, "server: %s\n", ADDRESSES[_i].server)));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("process");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, init_fixture_end);
-    tcase_add_loop_test(all, what_others_could_use_is_not_served, 0, (int)ARRAY_LEN(MODES));
-    tcase_add_test(all, what_is_open_is_neither_begun_nor_added_to);
-    tcase_add_loop_test(all, what_belongs_to_somebody_else_is_not_served, 0, (int)ARRAY_LEN(OWNED));
-    tcase_add_test(all, what_is_made_is_its_owners_alone);
-    tcase_add_test(all, who_is_added_at_the_same_time_is_there);
-    tcase_add_test(all, a_file_without_its_last_newline_is_added_to);
-    tcase_add_test(all, a_user_with_a_certificate_has_no_token);
-    tcase_add_test(all, a_user_is_told_where_the_admin_finds_the_server);
-    tcase_add_loop_test(all, a_lost_kubeconfig_is_made_anew_with_another_token, 0,
-                        (int)ARRAY_LEN(KUBECONFIGS));
-    tcase_add_loop_test(all, a_kubeconfig_of_no_use_is_not_ready_to_serve, 0,
-                        (int)ARRAY_LEN(KUBECONFIGS));
-    tcase_add_test(all, who_cannot_be_told_of_his_kubeconfig_is_not_added);
-    tcase_add_loop_test(all, an_address_has_a_port_or_is_refused, 0, (int)ARRAY_LEN(ADDRESSES));
-    tcase_add_loop_test(all, the_kubeconfig_has_the_address_that_finds_the_server, 0,
-                        (int)ARRAY_LEN(ADDRESSES));
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

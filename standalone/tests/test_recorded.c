@@ -178,7 +178,9 @@ static size_t compare_file(const char *path)
     return lines;
 }
 
-START_TEST(what_kube_apiserver_made_of_writes_comes_out_here)
+TEST_GROUP("recorded", resources_setup, resources_teardown);
+
+TEST(what_kube_apiserver_made_of_writes_comes_out_here)
 {
     const char *folder = getenv("RECORDED");
     struct dirent *entry;
@@ -195,17 +197,4 @@ START_TEST(what_kube_apiserver_made_of_writes_comes_out_here)
     closedir(dir);
     ck_assert_uint_gt(lines, 0);
     ck_assert_msg(failures == 0, "%zu of %zu writes have another outcome", failures, lines);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("recorded");
-    TCase *tc = tcase_create("recorded");
-
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
-    tcase_add_test(tc, what_kube_apiserver_made_of_writes_comes_out_here);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

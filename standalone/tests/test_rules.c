@@ -150,7 +150,9 @@ static void walk(const struct resource *resource, const char *path, const cJSON 
              json_get(schema, "additionalProperties"));
 }
 
-START_TEST(every_rule_of_cel_is_a_rule_of_common_api)
+TEST_GROUP("rules", resources_setup, resources_teardown);
+
+TEST(every_rule_of_cel_is_a_rule_of_common_api)
 {
     rules_seen = 0;
     for (size_t i = 0; i < resources_len(test_resources); i++) {
@@ -161,17 +163,4 @@ START_TEST(every_rule_of_cel_is_a_rule_of_common_api)
             walk(resource, "", json_path(json_first(versions), "schema", "openAPIV3Schema", NULL));
     }
     ck_assert_uint_eq(rules_seen, ARRAY_LEN(EXAMPLES));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("rules");
-    TCase *tc = tcase_create("rules");
-
-    tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, every_rule_of_cel_is_a_rule_of_common_api);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

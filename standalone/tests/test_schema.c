@@ -27,7 +27,9 @@ static void expect_errors(const char *object, const char *old, const char *expec
     ck_assert_str_eq(errors_of(resource_of("tasks"), object, old), expected);
 }
 
-START_TEST(what_the_schema_does_not_know_goes_and_is_named)
+TEST_GROUP("schema", resources_setup, resources_teardown);
+
+TEST(what_the_schema_does_not_know_goes_and_is_named)
 {
     cJSON *task = tree("{\"apiVersion\":\"v\",\"kind\":\"Task\",\"metadata\":{\"x\":1},\"extra\":1,"
                        "\"spec\":{\"name\":\"t\",\"nme\":1,\"env\":{\"A\":\"b\"},"
@@ -41,9 +43,8 @@ START_TEST(what_the_schema_does_not_know_goes_and_is_named)
                      "\"inputs\":[{\"any\":[1]}],\"propletSelector\":{}}}");
     ck_assert_str_eq(text_of(unknown), "[\"extra\",\"spec.nme\",\"spec.propletSelector.zz\"]");
 }
-END_TEST
 
-START_TEST(defaults_fill_what_is_absent_or_a_null_that_may_not_be)
+TEST(defaults_fill_what_is_absent_or_a_null_that_may_not_be)
 {
     cJSON *task = tree("{\"spec\":{\"name\":\"t\",\"kind\":null,\"imageUrl\":null,"
                        "\"preferredPropletType\":\"k8s\"}}");
@@ -55,17 +56,15 @@ START_TEST(defaults_fill_what_is_absent_or_a_null_that_may_not_be)
     ck_assert_ptr_null(json_path(task, "spec", "imageUrl", NULL));
     ck_assert_int_eq(json_int(json_path(task, "spec", "priority", NULL), -1), 50);
 }
-END_TEST
 
-START_TEST(a_valid_task_has_no_errors)
+TEST(a_valid_task_has_no_errors)
 {
     expect_errors("{\"apiVersion\":\"a\",\"kind\":\"Task\",\"metadata\":{},"
                   "\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\",\"priority\":3}}",
                   NULL, "");
 }
-END_TEST
 
-START_TEST(types_are_said_as_the_api_server_says_them)
+TEST(types_are_said_as_the_api_server_says_them)
 {
     expect_errors(
         "{\"spec\":{\"name\":1,\"priority\":\"x\",\"daemon\":\"no\",\"env\":[]}}", NULL,
@@ -78,9 +77,8 @@ START_TEST(types_are_said_as_the_api_server_says_them)
         "spec.env: Invalid value: \"array\": spec.env in body must be of type object: "
         "\"array\"" BLOCKED);
 }
-END_TEST
 
-START_TEST(limits_are_said_as_the_api_server_says_them)
+TEST(limits_are_said_as_the_api_server_says_them)
 {
     expect_errors(
         "{\"spec\":{\"name\":\"\",\"priority\":101,\"mode\":\"x\",\"file\":\"!\"}}", NULL,
@@ -91,25 +89,22 @@ START_TEST(limits_are_said_as_the_api_server_says_them)
         " | spec.file: Invalid value: \"!\": spec.file in body should match "
         "'^AGFzb[A-Za-z0-9+/]+={0,2}$'" BLOCKED);
 }
-END_TEST
 
-START_TEST(required_members_are_asked_for)
+TEST(required_members_are_asked_for)
 {
     expect_errors("{\"spec\":{}}", NULL, "spec.name: Required value" BLOCKED);
     expect_errors("{}", NULL, "spec: Required value" BLOCKED);
 }
-END_TEST
 
-START_TEST(what_was_wrong_before_and_did_not_change_is_not_refused)
+TEST(what_was_wrong_before_and_did_not_change_is_not_refused)
 {
     expect_errors(
         "{\"spec\":{\"name\":\"t\",\"priority\":101,\"mode\":\"y\"}}",
         "{\"spec\":{\"name\":\"s\",\"priority\":101,\"mode\":\"x\"}}",
         "spec.mode: Unsupported value: \"y\": supported values: \"infer\", \"train\"" BLOCKED);
 }
-END_TEST
 
-START_TEST(a_key_of_a_list_is_there_once)
+TEST(a_key_of_a_list_is_there_once)
 {
     static const char TWICE[] =
         "{\"spec\":{\"name\":\"t\"},\"status\":{\"conditions\":[{\"type\":\"A\","
@@ -119,9 +114,8 @@ START_TEST(a_key_of_a_list_is_there_once)
     expect_errors(TWICE, NULL, "status.conditions[1]: Duplicate value: {\"type\":\"A\"}");
     expect_errors(TWICE, TWICE, "");
 }
-END_TEST
 
-START_TEST(times_are_rfc_3339)
+TEST(times_are_rfc_3339)
 {
     expect_errors("{\"spec\":{\"name\":\"t\"},\"status\":{\"startedAt\":\"2026-02-29T00:00:00Z\"}}",
                   NULL,
@@ -131,9 +125,8 @@ START_TEST(times_are_rfc_3339)
                   "\"2024-02-29T23:59:59.123+02:00\"}}",
                   NULL, "");
 }
-END_TEST
 
-START_TEST(a_built_in_kind_is_decoded_as_go_does)
+TEST(a_built_in_kind_is_decoded_as_go_does)
 {
     const struct resource *resource = resource_of("configmaps");
     cJSON *object = tree("{\"metadata\":{\"labels\":{}},\"data\":{},\"binaryData\":null}");
@@ -146,25 +139,4 @@ START_TEST(a_built_in_kind_is_decoded_as_go_does)
         -ERROR_INVALID);
     ck_assert_str_eq(err.message, "json: cannot unmarshal number into Go struct field "
                                   "ConfigMap.data of type string");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("schema");
-    TCase *tc = tcase_create("schema");
-
-    tcase_add_checked_fixture(tc, resources_setup, resources_teardown);
-    tcase_add_test(tc, what_the_schema_does_not_know_goes_and_is_named);
-    tcase_add_test(tc, defaults_fill_what_is_absent_or_a_null_that_may_not_be);
-    tcase_add_test(tc, a_valid_task_has_no_errors);
-    tcase_add_test(tc, types_are_said_as_the_api_server_says_them);
-    tcase_add_test(tc, limits_are_said_as_the_api_server_says_them);
-    tcase_add_test(tc, required_members_are_asked_for);
-    tcase_add_test(tc, what_was_wrong_before_and_did_not_change_is_not_refused);
-    tcase_add_test(tc, a_key_of_a_list_is_there_once);
-    tcase_add_test(tc, times_are_rfc_3339);
-    tcase_add_test(tc, a_built_in_kind_is_decoded_as_go_does);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -91,7 +91,19 @@ static void all_leave(struct guest *guests, size_t len)
     }
 }
 
-START_TEST(long_requests_of_many_users_leave_the_other_seats_to_short_ones)
+static void set_up(void)
+{
+    seats_init(&seats);
+}
+
+static void tear_down(void)
+{
+    seats_release(&seats);
+}
+
+TEST_GROUP("all", set_up, tear_down);
+
+TEST(long_requests_of_many_users_leave_the_other_seats_to_short_ones)
 {
     struct guest lists[] = {
         { .who = "a", .use = SEAT_LONG }, { .who = "b", .use = SEAT_LONG },
@@ -116,9 +128,8 @@ START_TEST(long_requests_of_many_users_leave_the_other_seats_to_short_ones)
     ck_assert_uint_eq(count_in_work(lists, ARRAY_LEN(lists)), SEATS_LONG);
     all_leave(lists, ARRAY_LEN(lists));
 }
-END_TEST
 
-START_TEST(a_long_request_waits_for_the_one_before_of_its_user_and_no_short_one_does)
+TEST(a_long_request_waits_for_the_one_before_of_its_user_and_no_short_one_does)
 {
     struct guest first = { .who = "a", .use = SEAT_LONG }, second = first, write = { .who = "a" };
 
@@ -133,9 +144,8 @@ START_TEST(a_long_request_waits_for_the_one_before_of_its_user_and_no_short_one_
     leave(&write);
     leave(&second);
 }
-END_TEST
 
-START_TEST(a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_to_the_first)
+TEST(a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_to_the_first)
 {
     struct guest of_a = { .who = "a", .use = SEAT_LONG }, of_b = { .who = "b", .use = SEAT_LONG },
                  write_of_a = { .who = "a" };
@@ -159,9 +169,8 @@ START_TEST(a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_t
     leave(&of_d);
     leave(&write_of_a);
 }
-END_TEST
 
-START_TEST(of_one_user_a_queue_of_long_requests_is_as_short_as_any)
+TEST(of_one_user_a_queue_of_long_requests_is_as_short_as_any)
 {
     struct guest lists[SEATS_LONG_EACH + SEATS_QUEUE];
     struct seat refused;
@@ -176,31 +185,4 @@ START_TEST(of_one_user_a_queue_of_long_requests_is_as_short_as_any)
         leave(&lists[i]); /* each in its turn */
     ck_assert(seat_take(&seats, "a", SEAT_LONG, &refused));
     seat_leave(&refused);
-}
-END_TEST
-
-static void set_up(void)
-{
-    seats_init(&seats);
-}
-
-static void tear_down(void)
-{
-    seats_release(&seats);
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("seats");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, set_up, tear_down);
-    tcase_add_test(all, long_requests_of_many_users_leave_the_other_seats_to_short_ones);
-    tcase_add_test(all, a_long_request_waits_for_the_one_before_of_its_user_and_no_short_one_does);
-    tcase_add_test(
-        all, a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_to_the_first);
-    tcase_add_test(all, of_one_user_a_queue_of_long_requests_is_as_short_as_any);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -43,6 +43,35 @@ static const char *large_object(const char *name, size_t bytes)
                         name, data);
 }
 
+static sem_t is_held, may_go;
+static atomic_int to_hold;
+static int64_t (*fake_wall_us)(void *ctx);
+
+/* A write that asks for the time waits here while any are to be held; the store's own thread does not. */
+static int64_t hold_wall_us(void *ctx)
+{
+    char name[16] = "";
+
+    (void)pthread_getname_np(pthread_self(), name, sizeof(name));
+    if (!str_equal(name, "store") && atomic_load(&to_hold) > 0 &&
+        atomic_fetch_sub(&to_hold, 1) > 0) {
+        sem_post(&is_held);
+        sem_wait(&may_go);
+    }
+    return fake_wall_us(ctx);
+}
+
+/* The store's thread asks for the time as soon as it runs, so its clock is chosen before. */
+static void setup(void)
+{
+    struct fake_clock clock;
+
+    fake_clock_init(&clock);
+    fake_wall_us = clock.clock.wall_us;
+    api_wall_us = hold_wall_us;
+    server_setup();
+}
+
 static void serve(void)
 {
     server_serve((struct server_options){ .max_connections = 0 });
@@ -50,7 +79,9 @@ static void serve(void)
 
 /* --- who is not let in ------------------------------------------------------------------------ */
 
-START_TEST(strangers_with_large_slow_bodies_are_sent_away_at_once)
+TEST_GROUP("all", setup, server_teardown);
+
+TEST(strangers_with_large_slow_bodies_are_sent_away_at_once)
 {
     char text[HTTP_TALK_MAX];
     int fds[SLOW];
@@ -69,9 +100,8 @@ START_TEST(strangers_with_large_slow_bodies_are_sent_away_at_once)
         close(fds[i]);
     }
 }
-END_TEST
 
-START_TEST(a_body_without_a_length_is_no_way_round_it)
+TEST(a_body_without_a_length_is_no_way_round_it)
 {
     char text[HTTP_TALK_MAX];
     int fd;
@@ -83,9 +113,8 @@ START_TEST(a_body_without_a_length_is_no_way_round_it)
     (void)hear(fd, text, "\"code\":401}");
     close(fd);
 }
-END_TEST
 
-START_TEST(a_small_body_of_a_stranger_is_waited_for_a_moment_only)
+TEST(a_small_body_of_a_stranger_is_waited_for_a_moment_only)
 {
     int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     char text[HTTP_TALK_MAX];
@@ -102,9 +131,8 @@ START_TEST(a_small_body_of_a_stranger_is_waited_for_a_moment_only)
     ck_assert_int_eq(status_of(server_ask("", "POST", CONFIGMAPS, "", large_object("a", 10000))),
                      401);
 }
-END_TEST
 
-START_TEST(known_clients_go_on_while_strangers_take_all_they_can)
+TEST(known_clients_go_on_while_strangers_take_all_they_can)
 {
     char text[HTTP_TALK_MAX];
     int known, fds[40];
@@ -124,9 +152,8 @@ START_TEST(known_clients_go_on_while_strangers_take_all_they_can)
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         close(fds[i]);
 }
-END_TEST
 
-START_TEST(who_may_not_write_is_told_before_he_does)
+TEST(who_may_not_write_is_told_before_he_does)
 {
     char text[HTTP_TALK_MAX];
     int fd;
@@ -140,7 +167,6 @@ START_TEST(who_may_not_write_is_told_before_he_does)
                      "\"configmaps\" in API group \"\" in the namespace \"default\"");
     close(fd);
 }
-END_TEST
 
 static const struct {
     const char *method, *path, *length, *message;
@@ -150,7 +176,7 @@ static const struct {
     { "POST", MAY, "65537", "Request entity too large: limit is 65536" },
 };
 
-START_TEST(a_body_has_the_limit_of_its_verb)
+TEST_EACH(a_body_has_the_limit_of_its_verb, LIMITS)
 {
     const char *answer;
 
@@ -162,7 +188,6 @@ START_TEST(a_body_has_the_limit_of_its_verb)
     ck_assert_int_eq(status_of(answer), 413);
     ck_assert_str_eq(message_of(answer), LIMITS[_i].message);
 }
-END_TEST
 
 /* --- what an Authorization header may say ----------------------------------------------------- */
 
@@ -199,7 +224,7 @@ static const struct {
     { TOO_LONG_FOR_A_TOKEN, 401, 200 },
 };
 
-START_TEST(only_a_bearer_token_is_read_of_an_authorization_header)
+TEST_EACH(only_a_bearer_token_is_read_of_an_authorization_header, AUTHORIZATIONS)
 {
     const char *line = arena_printf(test_arena, "Authorization: %s\r\n", AUTHORIZATIONS[_i].value);
 
@@ -211,7 +236,6 @@ START_TEST(only_a_bearer_token_is_read_of_an_authorization_header)
     ck_assert_int_eq(status_of(server_ask("", "GET", "/version", line, "")),
                      AUTHORIZATIONS[_i].status_of_version);
 }
-END_TEST
 
 /* --- one as another --------------------------------------------------------------------------- */
 
@@ -255,7 +279,7 @@ static const struct {
     { "", "GET", "/version", "", "", 200, "gitVersion" },
 };
 
-START_TEST(only_an_admin_may_be_somebody_else)
+TEST_EACH(only_an_admin_may_be_somebody_else, AS)
 {
     const char *answer;
 
@@ -264,7 +288,6 @@ START_TEST(only_an_admin_may_be_somebody_else)
     ck_assert_int_eq(status_of(answer), AS[_i].status);
     ck_assert_msg(strstr(answer, AS[_i].says), "'%s' is not in %s", AS[_i].says, answer);
 }
-END_TEST
 
 /* --- users that come and go ------------------------------------------------------------------- */
 
@@ -273,7 +296,7 @@ static int asked_by(const char *user)
     return status_of(server_ask(user, "GET", CONFIGMAPS, "", ""));
 }
 
-START_TEST(who_is_added_or_removed_is_so_with_the_next_request)
+TEST(who_is_added_or_removed_is_so_with_the_next_request)
 {
     serve();
     ck_assert_int_eq(asked_by("eve"), 401);
@@ -288,11 +311,10 @@ START_TEST(who_is_added_or_removed_is_so_with_the_next_request)
     write_users(ALL_USERS " eve:edit");
     ck_assert_int_eq(status_of(server_ask("eve", "POST", CONFIGMAPS, "", OBJECT)), 201);
 }
-END_TEST
 
 static const char *const DAMAGE[] = { "", "# nobody\n", "eve king 00\n", "admin admin 0123", NULL };
 
-START_TEST(a_damaged_file_changes_nothing)
+TEST_EACH(a_damaged_file_changes_nothing, DAMAGE)
 {
     serve();
     if (DAMAGE[_i])
@@ -308,7 +330,6 @@ START_TEST(a_damaged_file_changes_nothing)
     ck_assert_int_eq(asked_by("viewer"), 401);
     ck_assert_int_eq(asked_by("eve"), 200);
 }
-END_TEST
 
 static int try_watch_as(const char *user, const char *lines, char text[static HTTP_TALK_MAX])
 {
@@ -329,7 +350,7 @@ static int watch_as(const char *user, const char *lines)
     return fd;
 }
 
-START_TEST(the_watches_of_who_is_removed_end_and_no_others)
+TEST(the_watches_of_who_is_removed_end_and_no_others)
 {
     char text[HTTP_TALK_MAX];
     int removed, demoted, posed, stays;
@@ -352,7 +373,6 @@ START_TEST(the_watches_of_who_is_removed_end_and_no_others)
     close(posed);
     close(stays);
 }
-END_TEST
 
 /* --- one of many ------------------------------------------------------------------------------ */
 
@@ -368,7 +388,7 @@ static size_t occurrences(const char *text, const char *of)
 }
 
 /* Of 16 connections one user has 4 as watches. */
-START_TEST(one_user_leaves_room_for_the_others)
+TEST_TIMES(one_user_leaves_room_for_the_others, 2)
 {
     static const char *const LINES[] = { "", "Impersonate-User: viewer\r\n" };
     const char *user = _i ? "admin" : "viewer", *answer;
@@ -403,10 +423,9 @@ START_TEST(one_user_leaves_room_for_the_others)
     ck_assert_int_eq(status, 200);
     capture_stop();
 }
-END_TEST
 
 /* Of 16 connections he has requests in progress on 8, however slow these are. */
-START_TEST(slow_requests_of_one_user_are_in_nobody_elses_way)
+TEST(slow_requests_of_one_user_are_in_nobody_elses_way)
 {
     char text[HTTP_TALK_MAX];
     const char *answer;
@@ -438,25 +457,6 @@ START_TEST(slow_requests_of_one_user_are_in_nobody_elses_way)
         poll(NULL, 0, 10); /* until it is seen that they have their answers */
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         close(fds[i]);
-}
-END_TEST
-
-static sem_t is_held, may_go;
-static atomic_int to_hold;
-static int64_t (*fake_wall_us)(void *ctx);
-
-/* A write that asks for the time waits here while any are to be held; the store's own thread does not. */
-static int64_t hold_wall_us(void *ctx)
-{
-    char name[16] = "";
-
-    (void)pthread_getname_np(pthread_self(), name, sizeof(name));
-    if (!str_equal(name, "store") && atomic_load(&to_hold) > 0 &&
-        atomic_fetch_sub(&to_hold, 1) > 0) {
-        sem_post(&is_held);
-        sem_wait(&may_go);
-    }
-    return fake_wall_us(ctx);
 }
 
 static int begin_write(int number)
@@ -493,7 +493,7 @@ static void await_refusals(const int *fds, size_t len, bool refused[])
     ck_assert_uint_eq(count, TOO_MANY);
 }
 
-START_TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
+TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
 {
     int fds[SEATS_EACH + SEATS_QUEUE + TOO_MANY];
     bool refused[ARRAY_LEN(fds)];
@@ -540,12 +540,11 @@ START_TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
     ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/of-editor"),
                       SEATS_EACH + SEATS_QUEUE - LEFT);
 }
-END_TEST
 
 #define LISTS 4 /* three of the viewer */
 
 /* A Table asks for the time before it reads anything. */
-START_TEST(lists_wait_for_each_other_and_nothing_else_for_them)
+TEST(lists_wait_for_each_other_and_nothing_else_for_them)
 {
     static const char *const USERS[] = { "viewer", "editor", "admin" };
     char text[HTTP_TALK_MAX];
@@ -577,11 +576,10 @@ START_TEST(lists_wait_for_each_other_and_nothing_else_for_them)
         close(fds[i]);
     }
 }
-END_TEST
 
 /* He counts for nobody before his headers are there: with all connections, the last of them makes room for who
  * comes, long before its time is over. */
-START_TEST(requests_that_are_half_said_make_room)
+TEST(requests_that_are_half_said_make_room)
 {
     char text[HTTP_TALK_MAX];
     int fds[16], ended = 0;
@@ -601,7 +599,6 @@ START_TEST(requests_that_are_half_said_make_room)
     }
     ck_assert_int_eq(ended, 1);
 }
-END_TEST
 
 /* --- the controller of the same process -------------------------------------------------------- */
 
@@ -657,16 +654,15 @@ static int probe_pinned(const char *pin)
 
 static const int64_t MADE_AT_US[] = { 0, YEAR_US, 10 * YEAR_US, -YEAR_US / 2, -2 * YEAR_US };
 
-START_TEST(its_controller_finds_it_whatever_the_clock_says)
+TEST_EACH(its_controller_finds_it_whatever_the_clock_says, MADE_AT_US)
 {
     const struct cert_pair served = make_served(MADE_AT_US[_i]);
 
     server_serve((struct server_options){ .cert_pem = served.cert, .key_pem = served.key });
     ck_assert_int_eq(probe_pinned(served.cert), 0);
 }
-END_TEST
 
-START_TEST(its_controller_asks_no_server_with_another_key)
+TEST(its_controller_asks_no_server_with_another_key)
 {
     const struct cert_pair served = make_served(0), other = make_served(0);
 
@@ -674,7 +670,6 @@ START_TEST(its_controller_asks_no_server_with_another_key)
     ck_assert_int_eq(probe_pinned(other.cert), -ERROR_UNAVAILABLE);
     ck_assert_int_eq(probe_pinned(served.cert), 0);
 }
-END_TEST
 
 static const struct {
     const char *listens, *asks; /* the port is behind it */
@@ -683,7 +678,7 @@ static const struct {
     { "127.9.8.7:0", "127.9.8.7:" }, { "localhost:0", NULL },
 };
 
-START_TEST(a_listener_is_found_at_its_own_address)
+TEST_EACH(a_listener_is_found_at_its_own_address, HOSTS)
 {
     const char *host;
     struct error err;
@@ -697,52 +692,4 @@ START_TEST(a_listener_is_found_at_its_own_address)
     else
         ck_assert(str_has_suffix(host, arena_printf(test_arena, ":%u", port)));
     close(fd);
-}
-END_TEST
-
-/* The store's thread asks for the time as soon as it runs, so its clock is chosen before. */
-static void setup(void)
-{
-    struct fake_clock clock;
-
-    fake_clock_init(&clock);
-    fake_wall_us = clock.clock.wall_us;
-    api_wall_us = hold_wall_us;
-    server_setup();
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("server");
-    TCase *all = tcase_create("all");
-    struct fake_clock clock;
-
-    fake_clock_init(&clock);
-    fake_wall_us = clock.clock.wall_us;
-    api_wall_us = hold_wall_us;
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, server_teardown);
-    tcase_add_test(all, strangers_with_large_slow_bodies_are_sent_away_at_once);
-    tcase_add_test(all, a_body_without_a_length_is_no_way_round_it);
-    tcase_add_test(all, a_small_body_of_a_stranger_is_waited_for_a_moment_only);
-    tcase_add_test(all, known_clients_go_on_while_strangers_take_all_they_can);
-    tcase_add_test(all, who_may_not_write_is_told_before_he_does);
-    tcase_add_loop_test(all, a_body_has_the_limit_of_its_verb, 0, (int)ARRAY_LEN(LIMITS));
-    tcase_add_loop_test(all, only_a_bearer_token_is_read_of_an_authorization_header, 0,
-                        (int)ARRAY_LEN(AUTHORIZATIONS));
-    tcase_add_loop_test(all, only_an_admin_may_be_somebody_else, 0, (int)ARRAY_LEN(AS));
-    tcase_add_test(all, who_is_added_or_removed_is_so_with_the_next_request);
-    tcase_add_loop_test(all, a_damaged_file_changes_nothing, 0, (int)ARRAY_LEN(DAMAGE));
-    tcase_add_test(all, the_watches_of_who_is_removed_end_and_no_others);
-    tcase_add_loop_test(all, one_user_leaves_room_for_the_others, 0, 2);
-    tcase_add_test(all, slow_requests_of_one_user_are_in_nobody_elses_way);
-    tcase_add_test(all, the_queue_of_one_user_is_short_and_in_nobody_elses_way);
-    tcase_add_test(all, lists_wait_for_each_other_and_nothing_else_for_them);
-    tcase_add_test(all, requests_that_are_half_said_make_room);
-    tcase_add_loop_test(all, its_controller_finds_it_whatever_the_clock_says, 0,
-                        (int)ARRAY_LEN(MADE_AT_US));
-    tcase_add_test(all, its_controller_asks_no_server_with_another_key);
-    tcase_add_loop_test(all, a_listener_is_found_at_its_own_address, 0, (int)ARRAY_LEN(HOSTS));
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -31,7 +31,7 @@ static const struct {
     { { "backup", "--to", "x" }, NULL },
 };
 
-START_TEST(a_name_that_is_empty_is_not_the_default)
+TEST_EACH(a_name_that_is_empty_is_not_the_default, LINES)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     char *argv[MAX_ARGS + 2] = { arena_strdup(arena, "propeller-standalone") };
@@ -52,15 +52,4 @@ START_TEST(a_name_that_is_empty_is_not_the_default)
         ck_assert_str_eq(err.message, LINES[_i].message);
     else
         ck_assert_ptr_nonnull(strchr(settings.data_dir, '/'));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("settings");
-    TCase *all = tcase_create("all");
-
-    tcase_add_loop_test(all, a_name_that_is_empty_is_not_the_default, 0, (int)ARRAY_LEN(LINES));
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -36,6 +36,8 @@ static void teardown(void)
     shares_release(&shares);
 }
 
+TEST_GROUP("shares", setup, teardown);
+
 static struct share *begin(size_t id, const char *who)
 {
     return share_take(&shares, requests[id], id, who);
@@ -43,7 +45,7 @@ static struct share *begin(size_t id, const char *who)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-START_TEST(a_user_has_so_many_requests_in_progress_and_others_have_as_many)
+TEST(a_user_has_so_many_requests_in_progress_and_others_have_as_many)
 {
     for (size_t i = 0; i < REQUESTS; i++) {
         ck_assert_ptr_nonnull(begin(i, "eve"));
@@ -54,24 +56,21 @@ START_TEST(a_user_has_so_many_requests_in_progress_and_others_have_as_many)
     end(0);
     ck_assert_ptr_nonnull(begin(REQUESTS, "eve"));
 }
-END_TEST
 
-START_TEST(requests_that_are_unlimited_are_never_too_many)
+TEST(requests_that_are_unlimited_are_never_too_many)
 {
     for (size_t i = 0; i < ARRAY_LEN(requests); i++)
         ck_assert_ptr_nonnull(begin(i, NULL));
 }
-END_TEST
 
-START_TEST(a_request_has_one_share)
+TEST(a_request_has_one_share)
 {
     ck_assert_ptr_eq(begin(0, "eve"), begin(0, "eve"));
 }
-END_TEST
 
 /* --- bytes of answers ------------------------------------------------------------------------- */
 
-START_TEST(a_user_has_half_of_the_room_until_the_request_ends)
+TEST(a_user_has_half_of_the_room_until_the_request_ends)
 {
     struct share *first = begin(0, "eve"), *second = begin(1, "eve"), *other = begin(2, "bob");
 
@@ -86,9 +85,8 @@ START_TEST(a_user_has_half_of_the_room_until_the_request_ends)
     ck_assert(share_has_room(second, HALF));
     ck_assert(share_may_answer(second));
 }
-END_TEST
 
-START_TEST(all_have_no_more_than_the_room_but_an_unlimited_request)
+TEST(all_have_no_more_than_the_room_but_an_unlimited_request)
 {
     struct share *eve = begin(0, "eve"), *bob = begin(1, "bob"), *ann = begin(2, "ann");
     struct share *unlimited = begin(3, NULL);
@@ -103,17 +101,15 @@ START_TEST(all_have_no_more_than_the_room_but_an_unlimited_request)
     end(3);
     ck_assert(share_has_room(ann, HALF));
 }
-END_TEST
 
-START_TEST(unlimited_requests_are_not_one_user)
+TEST(unlimited_requests_are_not_one_user)
 {
     ck_assert(share_has_room(begin(0, NULL), ROOM));
     ck_assert(share_may_answer(begin(1, NULL)));
     ck_assert(share_has_room(begin(2, "eve"), HALF));
 }
-END_TEST
 
-START_TEST(one_answer_may_be_larger_than_the_room_and_leaves_half_of_it)
+TEST(one_answer_may_be_larger_than_the_room_and_leaves_half_of_it)
 {
     struct share *eve = begin(0, "eve"), *bob = begin(1, "bob"), *ann = begin(2, "ann");
 
@@ -124,9 +120,8 @@ START_TEST(one_answer_may_be_larger_than_the_room_and_leaves_half_of_it)
     end(0);
     ck_assert(share_has_room(ann, 3 * ROOM));
 }
-END_TEST
 
-START_TEST(an_answer_that_grows_counts_once_and_may_shrink)
+TEST(an_answer_that_grows_counts_once_and_may_shrink)
 {
     struct share *first = begin(0, "eve"), *second = begin(1, "eve");
 
@@ -137,9 +132,8 @@ START_TEST(an_answer_that_grows_counts_once_and_may_shrink)
     ck_assert(share_has_room(second, HALF / 2));
     ck_assert(!share_has_room(first, HALF));
 }
-END_TEST
 
-START_TEST(an_answer_that_is_owed_counts)
+TEST(an_answer_that_is_owed_counts)
 {
     struct share *first = begin(0, "eve"), *second = begin(1, "eve"), *bob = begin(2, "bob");
 
@@ -149,33 +143,11 @@ START_TEST(an_answer_that_is_owed_counts)
     share_set_owed(second, 0);
     ck_assert(share_has_room(bob, HALF));
 }
-END_TEST
 
-START_TEST(a_request_of_nobody_known_has_room)
+TEST(a_request_of_nobody_known_has_room)
 {
     ck_assert(share_has_room(NULL, ROOM));
     ck_assert(share_may_answer(NULL));
     share_set_owed(NULL, ROOM);
     ck_assert(share_has_room(begin(0, "eve"), HALF));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("shares");
-    TCase *all = tcase_create("shares");
-
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, a_user_has_so_many_requests_in_progress_and_others_have_as_many);
-    tcase_add_test(all, requests_that_are_unlimited_are_never_too_many);
-    tcase_add_test(all, a_request_has_one_share);
-    tcase_add_test(all, a_user_has_half_of_the_room_until_the_request_ends);
-    tcase_add_test(all, all_have_no_more_than_the_room_but_an_unlimited_request);
-    tcase_add_test(all, unlimited_requests_are_not_one_user);
-    tcase_add_test(all, one_answer_may_be_larger_than_the_room_and_leaves_half_of_it);
-    tcase_add_test(all, an_answer_that_grows_counts_once_and_may_shrink);
-    tcase_add_test(all, an_answer_that_is_owed_counts);
-    tcase_add_test(all, a_request_of_nobody_known_has_room);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

@@ -30,7 +30,9 @@ static const struct {
     { "2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z", NULL },
 };
 
-START_TEST(a_time_is_kept_as_go_writes_it)
+TEST_GROUP("times", resources_setup, resources_teardown);
+
+TEST_EACH(a_time_is_kept_as_go_writes_it, READ)
 {
     const char *times[] = { READ[_i].time, READ[_i].micro };
 
@@ -44,7 +46,6 @@ START_TEST(a_time_is_kept_as_go_writes_it)
             ck_assert_str_eq(text, times[micro]);
     }
 }
-END_TEST
 
 static const struct {
     bool micro;
@@ -84,7 +85,7 @@ static const struct {
       "\"0000-01-01T00:00:00.000000+00:01\": year out of range" },
 };
 
-START_TEST(what_go_does_not_read_is_refused_in_its_words)
+TEST_EACH(what_go_does_not_read_is_refused_in_its_words, REFUSED)
 {
     const char *text = NULL;
     struct error err = { 0 };
@@ -93,18 +94,4 @@ START_TEST(what_go_does_not_read_is_refused_in_its_words)
                      -ERROR_INVALID);
     if (REFUSED[_i].why)
         ck_assert_str_eq(err.message, arena_printf(test_arena, "parsing time %s", REFUSED[_i].why));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("times");
-    TCase *tests = tcase_create("times");
-
-    tcase_add_checked_fixture(tests, resources_setup, resources_teardown);
-    tcase_add_loop_test(tests, a_time_is_kept_as_go_writes_it, 0, ARRAY_LEN(READ));
-    tcase_add_loop_test(tests, what_go_does_not_read_is_refused_in_its_words, 0,
-                        ARRAY_LEN(REFUSED));
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

@@ -33,7 +33,9 @@ static void put_nuls(void)
     close(fd);
 }
 
-START_TEST(a_nul_locks_nobody_out)
+TEST_GROUP("all", server_setup, server_teardown);
+
+TEST(a_nul_locks_nobody_out)
 {
     const char *said;
 
@@ -50,9 +52,8 @@ START_TEST(a_nul_locks_nobody_out)
                       strstr(said, "line 2 holds a NUL: it is damaged"),
                   "%s", said);
 }
-END_TEST
 
-START_TEST(a_file_with_a_nul_is_not_begun_with)
+TEST(a_file_with_a_nul_is_not_begun_with)
 {
     struct users_file *file = NULL;
     struct error err = { 0 };
@@ -62,18 +63,4 @@ START_TEST(a_file_with_a_nul_is_not_begun_with)
     ck_assert_str_eq(
         err.message,
         arena_printf(test_arena, "'%s': line 2 holds a NUL: it is damaged", users_path()));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("users_file");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, server_setup, server_teardown);
-    tcase_add_test(all, a_nul_locks_nobody_out);
-    tcase_add_test(all, a_file_with_a_nul_is_not_begun_with);
-    suite_add_tcase(suite, all);
-    return suite_run(suite);
 }

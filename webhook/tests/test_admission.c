@@ -28,12 +28,14 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("admission", setup, teardown);
+
 static const struct admission_hook *task_validator(void)
 {
     return admission_hook_find("/validate-" PREFIX "task");
 }
 
-START_TEST(the_paths_are_those_of_the_api_and_no_others)
+TEST(the_paths_are_those_of_the_api_and_no_others)
 {
     static const char *const PATHS[] = {
         "/mutate-" PREFIX "task",
@@ -64,7 +66,6 @@ START_TEST(the_paths_are_those_of_the_api_and_no_others)
     ck_assert_ptr_null(admission_hook_find("/"));
     ck_assert_ptr_null(admission_hook_find(""));
 }
-END_TEST
 
 /* A review with so many zeros behind HEAD. */
 static const char *review_of(const char *begin, size_t values, const char *end, size_t *ret_len)
@@ -93,7 +94,7 @@ static int measured_review(const char *body, size_t len, bool *ret_allowed, stru
     return r;
 }
 
-START_TEST(what_no_rule_looks_into_costs_its_bytes_and_not_its_values)
+TEST(what_no_rule_looks_into_costs_its_bytes_and_not_its_values)
 {
     struct error err = { 0 };
     bool allowed;
@@ -106,9 +107,8 @@ START_TEST(what_no_rule_looks_into_costs_its_bytes_and_not_its_values)
     ck_assert_int_eq(measured_review(body, len, &allowed, &err), 0);
     ck_assert(allowed);
 }
-END_TEST
 
-START_TEST(a_review_of_too_many_values_is_refused_before_they_are_built)
+TEST(a_review_of_too_many_values_is_refused_before_they_are_built)
 {
     struct error err = { 0 };
     bool allowed;
@@ -118,7 +118,6 @@ START_TEST(a_review_of_too_many_values_is_refused_before_they_are_built)
     ck_assert_int_eq(measured_review(body, len, &allowed, &err), -ERROR_TOO_LARGE);
     ck_assert(strstr(err.message, "values are not read"));
 }
-END_TEST
 
 static int review(const char *body)
 {
@@ -130,7 +129,7 @@ static int review(const char *body)
     return r;
 }
 
-START_TEST(deep_nesting_is_refused_quickly)
+TEST(deep_nesting_is_refused_quickly)
 {
     char *deep = arena_alloc(arena, 100001, 1);
 
@@ -141,7 +140,6 @@ START_TEST(deep_nesting_is_refused_quickly)
         memcpy(deep + i, "{\"a\":", 5);
     ck_assert_int_eq(review(deep), -ERROR_INVALID);
 }
-END_TEST
 
 static const char *const BODIES[] = {
     "planted",
@@ -152,13 +150,12 @@ static const char *const BODIES[] = {
     HEAD "1,\"x\":{\"planted\":1,\"planted\":1}" TAIL,
 };
 
-START_TEST(a_refusal_repeats_nothing_of_the_body)
+TEST_EACH(a_refusal_repeats_nothing_of_the_body, BODIES)
 {
     ck_assert_int_eq(review(BODIES[_i]), -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(the_limit_of_modules_comes_from_the_settings)
+TEST(the_limit_of_modules_comes_from_the_settings)
 {
     const struct admission_settings settings = { .max_inline_wasm = 11 };
     const char *body = HEAD "1,\"file\":\"AGFzbQEAAAA=\"" TAIL;
@@ -173,9 +170,8 @@ START_TEST(the_limit_of_modules_comes_from_the_settings)
         admission_review(arena, task_validator(), &SETTINGS, body, strlen(body), &answer, &err), 0);
     ck_assert(answer.allowed);
 }
-END_TEST
 
-START_TEST(a_cut_review_is_refused_wherever_it_is_cut)
+TEST(a_cut_review_is_refused_wherever_it_is_cut)
 {
     const char *body = HEAD "{\"a\":[1,\"\\u00e4\xc3\xa4\"]}" TAIL;
     size_t len = strlen(body);
@@ -195,23 +191,4 @@ START_TEST(a_cut_review_is_refused_wherever_it_is_cut)
     }
     ck_assert_int_eq(admission_review(arena, task_validator(), &SETTINGS, body, len, &answer, &err),
                      0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("admission");
-    TCase *tc = tcase_create("admission");
-
-    tcase_set_timeout(tc, 20); /* a million values under a sanitizer */
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, the_paths_are_those_of_the_api_and_no_others);
-    tcase_add_test(tc, what_no_rule_looks_into_costs_its_bytes_and_not_its_values);
-    tcase_add_test(tc, a_review_of_too_many_values_is_refused_before_they_are_built);
-    tcase_add_test(tc, deep_nesting_is_refused_quickly);
-    tcase_add_loop_test(tc, a_refusal_repeats_nothing_of_the_body, 0, (int)ARRAY_LEN(BODIES));
-    tcase_add_test(tc, the_limit_of_modules_comes_from_the_settings);
-    tcase_add_test(tc, a_cut_review_is_refused_wherever_it_is_cut);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

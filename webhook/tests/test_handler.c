@@ -60,7 +60,9 @@ static const struct {
     { "GET", "/../etc/passwd", NULL, 404 },
 };
 
-START_TEST(only_json_posted_to_a_known_path_is_reviewed)
+TEST_GROUP("handler", arena_set_up, arena_tear_down);
+
+TEST_EACH(only_json_posted_to_a_known_path_is_reviewed, REQUESTS)
 {
     struct http_server_reply reply = ask(REQUESTS[_i].method, REQUESTS[_i].path, REQUESTS[_i].type,
                                          arena_printf(arena, REVIEW, "i"));
@@ -71,9 +73,8 @@ START_TEST(only_json_posted_to_a_known_path_is_reviewed)
     else
         ck_assert_ptr_null(reply.content_type);
 }
-END_TEST
 
-START_TEST(too_many_values_are_413_and_what_is_no_review_400)
+TEST(too_many_values_are_413_and_what_is_no_review_400)
 {
     enum { VALUES = 20000 };
     char *many = arena_alloc(arena, 2 * VALUES + 4, 1);
@@ -84,9 +85,8 @@ START_TEST(too_many_values_are_413_and_what_is_no_review_400)
     ck_assert_int_eq(ask("POST", PATH, "application/json", many).status, 413);
     ck_assert_int_eq(ask("POST", PATH, "application/json", "").status, 400);
 }
-END_TEST
 
-START_TEST(requests_are_counted_by_path_and_code_and_reviews_by_outcome)
+TEST(requests_are_counted_by_path_and_code_and_reviews_by_outcome)
 {
     ask("POST", PATH, "application/json", arena_printf(arena, REVIEW, "i"));
     ask("POST", PATH, "application/json", arena_printf(arena, REVIEW, ""));
@@ -103,19 +103,4 @@ START_TEST(requests_are_counted_by_path_and_code_and_reviews_by_outcome)
     ck_metric("controller_runtime_webhook_latency_seconds_count{webhook=\"" PATH "\"} 4");
     ck_metric("propeller_webhook_reviews_total{webhook=\"" PATH "\",allowed=\"true\"} 1");
     ck_metric("propeller_webhook_reviews_total{webhook=\"" PATH "\",allowed=\"false\"} 1");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("handler");
-    TCase *tc = tcase_create("handler");
-
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_add_loop_test(tc, only_json_posted_to_a_known_path_is_reviewed, 0,
-                        (int)ARRAY_LEN(REQUESTS));
-    tcase_add_test(tc, too_many_values_are_413_and_what_is_no_review_400);
-    tcase_add_test(tc, requests_are_counted_by_path_and_code_and_reviews_by_outcome);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

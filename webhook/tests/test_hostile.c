@@ -41,6 +41,8 @@ static void stop_processes(void)
     ended_well = webhook_process_stop(hasty) && patient_did;
 }
 
+TEST_GROUP_ONCE("hostile", start_processes, stop_processes, arena_set_up, arena_tear_down);
+
 static struct raw_tls *connect_to(const struct webhook_process *process)
 {
     struct raw_tls *client = raw_tls_open(webhook_process_port(process), RAW_TLS);
@@ -77,7 +79,7 @@ static int status_of_body(const char *body, size_t len)
     return status;
 }
 
-START_TEST(every_review_is_answered_the_same_by_the_program)
+TEST(every_review_is_answered_the_same_by_the_program)
 {
     CLEANUP(tls_client_destroyp)
     struct tls_client *client = tls_client_create(webhook_process_ca(patient));
@@ -86,7 +88,6 @@ START_TEST(every_review_is_answered_the_same_by_the_program)
     review_files_post(client, webhook_process_port(patient), review_count);
     ck_assert_uint_eq(tls_client_connections(client), 1);
 }
-END_TEST
 
 static const struct {
     const char *request;
@@ -112,16 +113,15 @@ static const struct {
     { "nonsense\r\n\r\n", 0 },
 };
 
-START_TEST(odd_requests_have_their_status)
+TEST_EACH(odd_requests_have_their_status, ODD)
 {
     int status = status_of(ODD[_i].request, strlen(ODD[_i].request));
 
     ck_assert_msg(status == ODD[_i].status, "%d instead of %d for %s", status, ODD[_i].status,
                   ODD[_i].request);
 }
-END_TEST
 
-START_TEST(without_tls_there_is_no_answer)
+TEST(without_tls_there_is_no_answer)
 {
     struct raw_tls *client = raw_tls_open(webhook_process_port(patient), RAW_PLAIN);
 
@@ -130,9 +130,8 @@ START_TEST(without_tls_there_is_no_answer)
     ck_assert_int_eq(raw_tls_status(client), 0);
     raw_tls_close(client);
 }
-END_TEST
 
-START_TEST(tls_begins_with_1_2)
+TEST(tls_begins_with_1_2)
 {
     unsigned port = webhook_process_port(patient);
 
@@ -145,9 +144,8 @@ START_TEST(tls_begins_with_1_2)
     ck_assert_int_eq(raw_tls_status(client), 400);
     raw_tls_close(client);
 }
-END_TEST
 
-START_TEST(a_body_of_more_than_the_limit_is_413)
+TEST(a_body_of_more_than_the_limit_is_413)
 {
     char *body = arena_alloc(arena, LARGE, 1);
 
@@ -156,9 +154,8 @@ START_TEST(a_body_of_more_than_the_limit_is_413)
     ck_assert_int_eq(status_of_body(body, ADMISSION_MAX_BODY + 1), 413);
     ck_assert_int_eq(status_of_body(body, LARGE), 413);
 }
-END_TEST
 
-START_TEST(a_body_of_8_mib_in_chunks_is_413)
+TEST(a_body_of_8_mib_in_chunks_is_413)
 {
     struct raw_tls *client = connect_to(patient);
     char chunk[PIECE];
@@ -174,9 +171,8 @@ START_TEST(a_body_of_8_mib_in_chunks_is_413)
     ck_assert_int_eq(raw_tls_status(client), 413);
     raw_tls_close(client);
 }
-END_TEST
 
-START_TEST(nesting_of_100000_is_400)
+TEST(nesting_of_100000_is_400)
 {
     static const char BEGIN[] = "{\"request\":{\"object\":{\"spec\":";
     char *body = arena_alloc(arena, sizeof(BEGIN) + 2 * DEPTH + 8, 1);
@@ -189,9 +185,8 @@ START_TEST(nesting_of_100000_is_400)
     memcpy(body + len + (size_t)2 * DEPTH, "}}}", 3);
     ck_assert_int_eq(status_of_body(body, len + (size_t)2 * DEPTH + 3), 400);
 }
-END_TEST
 
-START_TEST(three_million_values_are_413)
+TEST(three_million_values_are_413)
 {
     size_t len = (6u << 20) | 1;
     char *body = arena_alloc(arena, len, 1);
@@ -202,9 +197,8 @@ START_TEST(three_million_values_are_413)
     body[len - 1] = ']';
     ck_assert_int_eq(status_of_body(body, len), 413);
 }
-END_TEST
 
-START_TEST(others_are_served_beside_600_silent_connections)
+TEST(others_are_served_beside_600_silent_connections)
 {
     struct raw_tls *silent[MANY];
 
@@ -217,7 +211,6 @@ START_TEST(others_are_served_beside_600_silent_connections)
     for (size_t i = 0; i < MANY; i++)
         raw_tls_close(silent[i]);
 }
-END_TEST
 
 static struct raw_tls *begin_large_body(const char *body, size_t len)
 {
@@ -228,7 +221,7 @@ static struct raw_tls *begin_large_body(const char *body, size_t len)
     return client;
 }
 
-START_TEST(bodies_beyond_the_limit_of_all_are_503)
+TEST(bodies_beyond_the_limit_of_all_are_503)
 {
     size_t len = ADMISSION_MAX_BODY;
     char *body = arena_alloc(arena, len, 1);
@@ -250,11 +243,10 @@ START_TEST(bodies_beyond_the_limit_of_all_are_503)
     ck_assert_int_gt(answered, 0);
     ck_assert_int_eq(refused + answered, WAITING);
 }
-END_TEST
 
 /* --- slow ones -------------------------------------------------------------------------------- */
 
-START_TEST(a_request_byte_by_byte_is_answered)
+TEST(a_request_byte_by_byte_is_answered)
 {
     struct raw_tls *client = connect_to(patient);
 
@@ -263,7 +255,6 @@ START_TEST(a_request_byte_by_byte_is_answered)
     ck_assert_int_eq(raw_tls_status(client), 400);
     raw_tls_close(client);
 }
-END_TEST
 
 /* What comes before, and then again and again, never silent for long. */
 static const struct {
@@ -304,7 +295,7 @@ static size_t go_on(struct raw_tls *clients[])
     return connected;
 }
 
-START_TEST(requests_that_do_not_end_are_cut)
+TEST(requests_that_do_not_end_are_cut)
 {
     struct raw_tls *clients[ARRAY_LEN(ENDLESS) + 1];
 
@@ -316,11 +307,11 @@ START_TEST(requests_that_do_not_end_are_cut)
     for (size_t i = 0; i < ARRAY_LEN(clients); i++)
         raw_tls_close(clients[i]);
 }
-END_TEST
 
 /* --- after all of it -------------------------------------------------------------------------- */
 
-START_TEST(connections_have_ended_and_memory_is_bounded)
+/* The last test. */
+TEST(connections_have_ended_and_memory_is_bounded)
 {
     int tries = 0;
 
@@ -333,33 +324,12 @@ START_TEST(connections_have_ended_and_memory_is_bounded)
     ck_assert_uint_lt(webhook_process_peak_kib(patient), MEMORY_LIMIT_KIB);
 #endif
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hostile");
-    TCase *tc = tcase_create("hostile");
-
     review_count = review_files_find();
-    tcase_add_unchecked_fixture(tc, start_processes, stop_processes);
-    tcase_add_checked_fixture(tc, arena_set_up, arena_tear_down);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, every_review_is_answered_the_same_by_the_program);
-    tcase_add_loop_test(tc, odd_requests_have_their_status, 0, (int)ARRAY_LEN(ODD));
-    tcase_add_test(tc, without_tls_there_is_no_answer);
-    tcase_add_test(tc, tls_begins_with_1_2);
-    tcase_add_test(tc, a_body_of_more_than_the_limit_is_413);
-    tcase_add_test(tc, a_body_of_8_mib_in_chunks_is_413);
-    tcase_add_test(tc, nesting_of_100000_is_400);
-    tcase_add_test(tc, three_million_values_are_413);
-    tcase_add_test(tc, others_are_served_beside_600_silent_connections);
-    tcase_add_test(tc, bodies_beyond_the_limit_of_all_are_503);
-    tcase_add_test(tc, a_request_byte_by_byte_is_answered);
-    tcase_add_test(tc, requests_that_do_not_end_are_cut);
-    tcase_add_test(tc, connections_have_ended_and_memory_is_bounded); /* the last one */
-    suite_add_tcase(suite, tc);
 
-    int r = suite_run(suite);
+    int r = suite_run_tests();
 
     review_files_forget();
     return ended_well ? r : 1;

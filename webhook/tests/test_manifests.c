@@ -20,6 +20,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("manifests", setup, teardown);
+
 static const char *text_of(const cJSON *item)
 {
     return json_string(item, "");
@@ -81,7 +83,7 @@ static const struct {
     { "config/webhook/validating.yaml", "ValidatingWebhookConfiguration", 6 },
 };
 
-START_TEST(the_configurations_name_every_path_with_its_resource)
+TEST_EACH(the_configurations_name_every_path_with_its_resource, CONFIGURATIONS)
 {
     const cJSON *configuration = parsed_yaml_file(arena, CONFIGURATIONS[_i].file);
 
@@ -111,9 +113,8 @@ START_TEST(the_configurations_name_every_path_with_its_resource)
         ck_assert(has(json_get(rule, "operations"), "UPDATE"));
     }
 }
-END_TEST
 
-START_TEST(the_status_of_tasks_has_an_entry_that_may_fail)
+TEST(the_status_of_tasks_has_an_entry_that_may_fail)
 {
     const cJSON *configuration = parsed_yaml_file(arena, CONFIGURATIONS[1].file);
     const cJSON *entry = entry_for(
@@ -125,9 +126,8 @@ START_TEST(the_status_of_tasks_has_an_entry_that_may_fail)
     ck_assert_str_eq(only(json_get(rule, "operations")), "UPDATE");
     ck_assert_str_eq(only(json_get(rule, "resources")), "tasks/status");
 }
-END_TEST
 
-START_TEST(names_of_entries_differ)
+TEST_EACH(names_of_entries_differ, CONFIGURATIONS)
 {
     const cJSON *entries = json_get(parsed_yaml_file(arena, CONFIGURATIONS[_i].file), "webhooks");
 
@@ -136,7 +136,6 @@ START_TEST(names_of_entries_differ)
             ck_assert_str_ne(text_of(json_get(entry, "name")), text_of(json_get(other, "name")));
     }
 }
-END_TEST
 
 /* --- the Deployment --------------------------------------------------------------------------- */
 
@@ -180,7 +179,7 @@ static void parse_args(const cJSON *container, struct webhook_settings *ret)
     ck_assert_msg(webhook_options_parse(arena, argc, argv, ret, &err) == 0, "%s", err.message);
 }
 
-START_TEST(the_deployment_fits_the_flags)
+TEST(the_deployment_fits_the_flags)
 {
     const cJSON *pod = pod_template();
     const cJSON *container = json_first(json_get(pod, "containers"));
@@ -199,9 +198,8 @@ START_TEST(the_deployment_fits_the_flags)
                      "propeller-webhook-cert");
     ck_assert(json_bool(json_path(volume, "secret", "optional", NULL), false));
 }
-END_TEST
 
-START_TEST(the_pods_have_no_credentials_and_no_rights)
+TEST(the_pods_have_no_credentials_and_no_rights)
 {
     const cJSON *pod = pod_template();
     const cJSON *container = json_first(json_get(pod, "containers"));
@@ -214,21 +212,4 @@ START_TEST(the_pods_have_no_credentials_and_no_rights)
     ck_assert(json_bool(json_get(context, "readOnlyRootFilesystem"), false));
     ck_assert(!json_bool(json_get(context, "allowPrivilegeEscalation"), true));
     ck_assert_str_eq(only(json_path(context, "capabilities", "drop", NULL)), "ALL");
-}
-END_TEST
-
-int main(void)
-{
-    static const int COUNT = (int)ARRAY_LEN(CONFIGURATIONS);
-    Suite *suite = suite_create("manifests");
-    TCase *tc = tcase_create("manifests");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, the_configurations_name_every_path_with_its_resource, 0, COUNT);
-    tcase_add_test(tc, the_status_of_tasks_has_an_entry_that_may_fail);
-    tcase_add_loop_test(tc, names_of_entries_differ, 0, COUNT);
-    tcase_add_test(tc, the_deployment_fits_the_flags);
-    tcase_add_test(tc, the_pods_have_no_credentials_and_no_rights);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

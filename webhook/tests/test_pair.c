@@ -40,6 +40,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP_ONCE("pair", make, clear, setup, teardown);
+
 static void put(const char *source, const char *name)
 {
     char *text = temp_file_read(certificates, source);
@@ -61,7 +63,7 @@ static int load(int64_t now_us, struct error *err)
     return r;
 }
 
-START_TEST(both_files_are_read)
+TEST(both_files_are_read)
 {
     struct pair pair = { 0 };
     struct error err = { 0 };
@@ -79,9 +81,8 @@ START_TEST(both_files_are_read)
     free(cert);
     free(key);
 }
-END_TEST
 
-START_TEST(a_missing_file_is_not_found_by_its_name)
+TEST(a_missing_file_is_not_found_by_its_name)
 {
     struct error err = { 0 };
 
@@ -91,9 +92,8 @@ START_TEST(a_missing_file_is_not_found_by_its_name)
     ck_assert_int_eq(load(0, &err), -ERROR_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(err.message, "/tls.key'"));
 }
-END_TEST
 
-START_TEST(an_expired_certificate_is_refused)
+TEST(an_expired_certificate_is_refused)
 {
     struct error err = { 0 };
 
@@ -102,9 +102,8 @@ START_TEST(an_expired_certificate_is_refused)
     ck_assert_int_eq(load(100 * YEAR_US, &err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "'tls.crt' expired at "));
 }
-END_TEST
 
-START_TEST(a_certificate_that_is_not_valid_yet_is_refused)
+TEST(a_certificate_that_is_not_valid_yet_is_refused)
 {
     struct error err = { 0 };
 
@@ -113,7 +112,6 @@ START_TEST(a_certificate_that_is_not_valid_yet_is_refused)
     ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "'tls.crt' is not valid before "));
 }
-END_TEST
 
 /* Instead of the certificate. */
 static const char *of_length(size_t len)
@@ -124,7 +122,7 @@ static const char *of_length(size_t len)
     return text;
 }
 
-START_TEST(a_certificate_may_begin_as_much_later_as_clocks_differ)
+TEST(a_certificate_may_begin_as_much_later_as_clocks_differ)
 {
     struct error err = { 0 };
     struct certificate_times times;
@@ -137,9 +135,8 @@ START_TEST(a_certificate_may_begin_as_much_later_as_clocks_differ)
     ck_assert_int_eq(load(times.not_before_us - PAIR_MAX_SKEW_US, &err), 0);
     ck_assert_int_eq(load(times.not_before_us - PAIR_MAX_SKEW_US - 1, &err), -ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(what_is_no_pem_text_is_refused_and_nothing_waits)
+TEST(what_is_no_pem_text_is_refused_and_nothing_waits)
 {
     struct error err = { 0 };
     const char *path = arena_printf(arena, "%s/tls.crt", dir);
@@ -165,9 +162,8 @@ START_TEST(what_is_no_pem_text_is_refused_and_nothing_waits)
     ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, no_text);
 }
-END_TEST
 
-START_TEST(bytes_that_end_a_string_early_are_refused)
+TEST(bytes_that_end_a_string_early_are_refused)
 {
     struct error err = { 0 };
 
@@ -181,9 +177,8 @@ START_TEST(bytes_that_end_a_string_early_are_refused)
     ck_assert_int_eq(load(0, &err), -ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "is no text"));
 }
-END_TEST
 
-START_TEST(versions_differ_when_a_file_is_replaced_and_only_then)
+TEST(versions_differ_when_a_file_is_replaced_and_only_then)
 {
     struct pair_version none = pair_version(dir);
 
@@ -200,9 +195,8 @@ START_TEST(versions_differ_when_a_file_is_replaced_and_only_then)
     struct pair_version other = pair_version(dir);
     ck_assert(!pair_version_equal(&both, &other));
 }
-END_TEST
 
-START_TEST(versions_differ_when_the_rights_of_a_file_change)
+TEST(versions_differ_when_the_rights_of_a_file_change)
 {
     const char *path = arena_printf(arena, "%s/tls.key", dir);
     int tries = 0;
@@ -217,25 +211,4 @@ START_TEST(versions_differ_when_the_rights_of_a_file_change)
         ck_assert_int_eq(chmod(path, 0400), 0);
         after = pair_version(dir);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("pair");
-    TCase *tc = tcase_create("pair");
-
-    tcase_add_unchecked_fixture(tc, make, clear);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, both_files_are_read);
-    tcase_add_test(tc, a_missing_file_is_not_found_by_its_name);
-    tcase_add_test(tc, an_expired_certificate_is_refused);
-    tcase_add_test(tc, a_certificate_that_is_not_valid_yet_is_refused);
-    tcase_add_test(tc, a_certificate_may_begin_as_much_later_as_clocks_differ);
-    tcase_add_test(tc, what_is_no_pem_text_is_refused_and_nothing_waits);
-    tcase_add_test(tc, bytes_that_end_a_string_early_are_refused);
-    tcase_add_test(tc, versions_differ_when_a_file_is_replaced_and_only_then);
-    tcase_add_test(tc, versions_differ_when_the_rights_of_a_file_change);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -8,7 +8,13 @@
 
 static size_t count;
 
-START_TEST(a_review_is_answered_as_expected)
+static size_t find_reviews(void)
+{
+    json_init();
+    return count = review_files_find();
+}
+
+TEST_TIMES(a_review_is_answered_as_expected, find_reviews())
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct review_file file = review_file_read(arena, (size_t)_i);
@@ -24,9 +30,8 @@ START_TEST(a_review_is_answered_as_expected)
     admission_handle(&settings, arena, &request, &reply);
     review_check(arena, &file, reply.status, reply.content_type, reply.body, reply.body_len);
 }
-END_TEST
 
-START_TEST(every_hook_has_reviews)
+TEST(every_hook_has_reviews)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     size_t found[16] = { 0 };
@@ -36,21 +41,4 @@ START_TEST(every_hook_has_reviews)
         found[review_file_read(arena, i).hook - admission_hooks()]++;
     for (size_t i = 0; admission_hooks()[i].path; i++)
         ck_assert_msg(found[i] >= 4, "%s: %zu", admission_hooks()[i].path, found[i]);
-}
-END_TEST
-
-int main(void)
-{
-    json_init();
-    count = review_files_find();
-
-    Suite *suite = suite_create("reviews");
-    TCase *tc = tcase_create("reviews");
-
-    tcase_add_loop_test(tc, a_review_is_answered_as_expected, 0, (int)count);
-    tcase_add_test(tc, every_hook_has_reviews);
-    suite_add_tcase(suite, tc);
-    int r = suite_run(suite);
-    review_files_forget();
-    return r;
 }

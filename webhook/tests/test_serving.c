@@ -56,16 +56,18 @@ static void wait_another_look(void)
         poll(NULL, 0, 5);
 }
 
-START_TEST(without_a_pair_nothing_listens_and_readyz_says_why)
+TEST_GROUP_ONCE("serving", serving_make_certificates, serving_remove_certificates, serving_set_up,
+                serving_tear_down);
+
+TEST(without_a_pair_nothing_listens_and_readyz_says_why)
 {
     serving_begin();
     serving_wait_unready("no certificate: cannot open");
     serving_wait_unready("/tls.crt': No such file or directory");
     ck_assert_uint_eq(serving_port(serving), 0);
 }
-END_TEST
 
-START_TEST(a_pair_that_comes_later_is_served)
+TEST(a_pair_that_comes_later_is_served)
 {
     serving_begin();
     serving_wait_unready("tls.crt");
@@ -76,9 +78,8 @@ START_TEST(a_pair_that_comes_later_is_served)
     serving_wait_ready();
     ck_assert_str_eq(serving_subject(), A);
 }
-END_TEST
 
-START_TEST(the_next_handshake_has_the_new_pair)
+TEST(the_next_handshake_has_the_new_pair)
 {
     serving_put_pair("a");
     serving_begin();
@@ -88,9 +89,8 @@ START_TEST(the_next_handshake_has_the_new_pair)
     serving_put_pair("a");
     serving_wait_subject(A);
 }
-END_TEST
 
-START_TEST(a_connection_in_use_is_answered_while_the_pair_changes)
+TEST(a_connection_in_use_is_answered_while_the_pair_changes)
 {
     CLEANUP(tls_client_destroyp) struct tls_client *client = tls_client_create(serving_ca());
 
@@ -108,9 +108,8 @@ START_TEST(a_connection_in_use_is_answered_while_the_pair_changes)
     ck_assert_str_eq(tls_client_post(client, serving_arena, port, SERVING_PATH, "{", 1).subject, B);
     ck_assert_uint_eq(serving_port(serving), port);
 }
-END_TEST
 
-START_TEST(halves_of_two_pairs_change_nothing_until_both_are_there)
+TEST(halves_of_two_pairs_change_nothing_until_both_are_there)
 {
     char why[300];
 
@@ -123,7 +122,6 @@ START_TEST(halves_of_two_pairs_change_nothing_until_both_are_there)
     serving_put_key("b");
     serving_wait_subject(B);
 }
-END_TEST
 
 /* A folder of one state of a mounted Secret. */
 static void mount(const char *folder, const char *pair)
@@ -146,7 +144,7 @@ static void swap(const char *folder)
     ck_assert_int_eq(rename(fresh, arena_printf(serving_arena, "%s/..data", serving_dir)), 0);
 }
 
-START_TEST(a_mounted_secret_that_is_swapped_is_followed)
+TEST(a_mounted_secret_that_is_swapped_is_followed)
 {
     static const char *const FILES[] = { "tls.crt", "tls.key" };
 
@@ -164,9 +162,8 @@ START_TEST(a_mounted_secret_that_is_swapped_is_followed)
     swap("..first");
     serving_wait_subject(A);
 }
-END_TEST
 
-START_TEST(removed_files_change_nothing)
+TEST(removed_files_change_nothing)
 {
     char why[300];
 
@@ -177,9 +174,8 @@ START_TEST(removed_files_change_nothing)
     ck_assert_str_eq(serving_subject(), A);
     ck_assert(serving_is_ready(why));
 }
-END_TEST
 
-START_TEST(readyz_says_when_the_certificate_has_expired_and_a_new_one_mends_it)
+TEST(readyz_says_when_the_certificate_has_expired_and_a_new_one_mends_it)
 {
     serving_put_pair("a"); /* two days from now */
     serving_begin();
@@ -194,9 +190,8 @@ START_TEST(readyz_says_when_the_certificate_has_expired_and_a_new_one_mends_it)
     serving_wait_subject(A);
     serving_wait_ready();
 }
-END_TEST
 
-START_TEST(an_expired_pair_is_never_served_first)
+TEST(an_expired_pair_is_never_served_first)
 {
     serving_put_pair("a");
     serving_advance_clock(3 * DAY_S);
@@ -207,9 +202,8 @@ START_TEST(an_expired_pair_is_never_served_first)
     serving_wait_ready();
     ck_assert_str_eq(serving_subject(), A);
 }
-END_TEST
 
-START_TEST(a_pair_of_the_future_is_served_when_its_time_has_come)
+TEST(a_pair_of_the_future_is_served_when_its_time_has_come)
 {
     serving_put_pair("a");
     serving_advance_clock(-DAY_S);
@@ -220,9 +214,8 @@ START_TEST(a_pair_of_the_future_is_served_when_its_time_has_come)
     serving_wait_ready();
     ck_assert_str_eq(serving_subject(), A);
 }
-END_TEST
 
-START_TEST(a_pair_of_the_future_replaces_a_good_one_only_when_its_time_has_come)
+TEST(a_pair_of_the_future_replaces_a_good_one_only_when_its_time_has_come)
 {
     enum { LOOKS = 4 };
     char why[300];
@@ -242,9 +235,8 @@ START_TEST(a_pair_of_the_future_replaces_a_good_one_only_when_its_time_has_come)
     serving_wait_subject(B);
     serving_wait_ready();
 }
-END_TEST
 
-START_TEST(the_seconds_to_expiry_are_counted_down)
+TEST(the_seconds_to_expiry_are_counted_down)
 {
     serving_put_pair("a");
     serving_begin();
@@ -255,9 +247,8 @@ START_TEST(the_seconds_to_expiry_are_counted_down)
         poll(NULL, 0, 5);
     ck_assert(expiry_seconds() <= before - 1000 && expiry_seconds() > before - 1100);
 }
-END_TEST
 
-START_TEST(an_address_in_use_is_an_error_at_the_start)
+TEST(an_address_in_use_is_an_error_at_the_start)
 {
     serving_put_pair("a");
     serving_begin();
@@ -276,9 +267,8 @@ START_TEST(an_address_in_use_is_an_error_at_the_start)
     serving_join(second);
     serving_destroy(second);
 }
-END_TEST
 
-START_TEST(an_address_that_is_in_use_when_the_pair_comes_is_tried_again)
+TEST(an_address_that_is_in_use_when_the_pair_comes_is_tried_again)
 {
     serving_put_pair("a");
     serving_begin();
@@ -308,9 +298,8 @@ START_TEST(an_address_that_is_in_use_when_the_pair_comes_is_tried_again)
     serving_join(second);
     serving_destroy(second);
 }
-END_TEST
 
-START_TEST(stopping_is_quick_and_frees_the_port)
+TEST(stopping_is_quick_and_frees_the_port)
 {
     serving_put_pair("a");
     serving_begin();
@@ -322,7 +311,6 @@ START_TEST(stopping_is_quick_and_frees_the_port)
     CLEANUP(tls_client_destroyp) struct tls_client *client = tls_client_create(serving_ca());
     ck_assert_int_eq(tls_client_post(client, serving_arena, port, SERVING_PATH, "{", 1).status, 0);
 }
-END_TEST
 
 #define CLIENTS 8
 #define ROTATIONS 30
@@ -359,7 +347,7 @@ static void *ask_on_new_connections(void *failures)
     return NULL;
 }
 
-START_TEST(no_request_fails_while_pairs_change_under_load)
+TEST(no_request_fails_while_pairs_change_under_load)
 {
     pthread_t threads[CLIENTS];
     atomic_uint failures = 0;
@@ -383,32 +371,4 @@ START_TEST(no_request_fails_while_pairs_change_under_load)
     for (size_t i = 0; i < CLIENTS; i++)
         pthread_join(threads[i], NULL);
     ck_assert_uint_eq(atomic_load(&failures), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("serving");
-    TCase *tc = tcase_create("serving");
-
-    tcase_add_unchecked_fixture(tc, serving_make_certificates, serving_remove_certificates);
-    tcase_add_checked_fixture(tc, serving_set_up, serving_tear_down);
-    tcase_add_test(tc, without_a_pair_nothing_listens_and_readyz_says_why);
-    tcase_add_test(tc, a_pair_that_comes_later_is_served);
-    tcase_add_test(tc, the_next_handshake_has_the_new_pair);
-    tcase_add_test(tc, a_connection_in_use_is_answered_while_the_pair_changes);
-    tcase_add_test(tc, halves_of_two_pairs_change_nothing_until_both_are_there);
-    tcase_add_test(tc, a_mounted_secret_that_is_swapped_is_followed);
-    tcase_add_test(tc, removed_files_change_nothing);
-    tcase_add_test(tc, readyz_says_when_the_certificate_has_expired_and_a_new_one_mends_it);
-    tcase_add_test(tc, an_expired_pair_is_never_served_first);
-    tcase_add_test(tc, a_pair_of_the_future_is_served_when_its_time_has_come);
-    tcase_add_test(tc, a_pair_of_the_future_replaces_a_good_one_only_when_its_time_has_come);
-    tcase_add_test(tc, the_seconds_to_expiry_are_counted_down);
-    tcase_add_test(tc, an_address_in_use_is_an_error_at_the_start);
-    tcase_add_test(tc, an_address_that_is_in_use_when_the_pair_comes_is_tried_again);
-    tcase_add_test(tc, stopping_is_quick_and_frees_the_port);
-    tcase_add_test(tc, no_request_fails_while_pairs_change_under_load);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

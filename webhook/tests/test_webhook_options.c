@@ -15,6 +15,8 @@ static void teardown(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("webhook_options", setup, teardown);
+
 /* One flag, or none. */
 static int parse(const char *flag, struct webhook_settings *ret, struct error *err)
 {
@@ -25,7 +27,7 @@ static int parse(const char *flag, struct webhook_settings *ret, struct error *e
     return webhook_options_parse(arena, flag ? 2 : 1, argv, ret, err);
 }
 
-START_TEST(without_flags_the_defaults_are_those_of_the_manifests)
+TEST(without_flags_the_defaults_are_those_of_the_manifests)
 {
     struct webhook_settings settings;
     struct error err = { 0 };
@@ -42,7 +44,6 @@ START_TEST(without_flags_the_defaults_are_those_of_the_manifests)
     ck_assert_str_eq(settings.log_level, "info");
     ck_assert_str_eq(settings.log_format, "json");
 }
-END_TEST
 
 static const char *const BAD[] = {
     "--port=0",
@@ -63,7 +64,7 @@ static const char *const BAD[] = {
     "--port",
 };
 
-START_TEST(what_cannot_be_used_is_refused_with_the_flag)
+TEST_EACH(what_cannot_be_used_is_refused_with_the_flag, BAD)
 {
     struct webhook_settings settings;
     struct error err = { 0 };
@@ -72,9 +73,8 @@ START_TEST(what_cannot_be_used_is_refused_with_the_flag)
     ck_assert_int_eq(parse(BAD[_i], &settings, &err), -ERROR_INVALID);
     ck_assert_msg(strstr(err.message, name) != NULL, "%s: %s", name, err.message);
 }
-END_TEST
 
-START_TEST(the_environment_counts_too)
+TEST(the_environment_counts_too)
 {
     struct webhook_settings settings;
     struct error err = { 0 };
@@ -83,18 +83,4 @@ START_TEST(the_environment_counts_too)
     ck_assert_int_eq(parse("--port=1", &settings, &err), 0);
     ck_assert_str_eq(settings.cert_dir, "/tmp/certs");
     ck_assert_int_eq(settings.port, 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("webhook_options");
-    TCase *tc = tcase_create("webhook_options");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, without_flags_the_defaults_are_those_of_the_manifests);
-    tcase_add_loop_test(tc, what_cannot_be_used_is_refused_with_the_flag, 0, (int)ARRAY_LEN(BAD));
-    tcase_add_test(tc, the_environment_counts_too);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }

@@ -1,0 +1,6 @@
+#include "common/tests/suite.h"
+
+int main(void)
+{
+    return suite_run_tests();
+}
