@@ -27,7 +27,7 @@ struct module_source {
 };
 
 /*
- * A module is a kind, or a part that several kinds use (kind and reconcile are NULL then). The process
+ * A module is a kind, or a part that several kinds use (it has no name, kind and reconcile then). The process
  * loops over MODULES and knows none of them by name. The caches and queues of all modules exist before
  * the first create. Modules are created, started and told that they lead in the order of the list, and
  * destroyed in reverse.

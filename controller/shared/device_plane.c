@@ -137,9 +137,7 @@ static int create(struct module_host *host, void **ret, struct error *err)
     return 0;
 }
 
-const struct module DEVICE_PLANE_MODULE = { .name = "devices",
-                                            .create = create,
-                                            .destroy = destroy };
+const struct module DEVICE_PLANE_MODULE = { .create = create, .destroy = destroy };
 
 const struct device_plane *device_plane_of(const struct module_host *host)
 {
