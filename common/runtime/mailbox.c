@@ -83,6 +83,7 @@ struct mailbox {
         copies; /* held ones with a copy, the one that is held for the longest time first */
     uint64_t last_turn;
     bool elsewhere; /* some of some box may be */
+    bool expects_copies;
     int64_t
         recalled_ms; /* when the last recall began, or the last copy came that it was to bring */
     struct released *released;
@@ -473,7 +474,7 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
         struct item *item = TAILQ_FIRST(&box->items);
 
         for (; item; item = TAILQ_NEXT(item, in_box)) {
-            if (item->mail.supersedes && is_elsewhere(box))
+            if (item->mail.supersedes && (is_elsewhere(box) || mailbox->expects_copies))
                 continue;
             item->shown = true;
             copy_mail(arena, &item->mail, &(*ret)[count++]);
@@ -738,6 +739,33 @@ bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key)
 
     const struct box *box = map_get(mailbox->boxes, key);
     bool ret = box && is_elsewhere(box);
+
+    pthread_mutex_unlock(&mailbox->lock);
+    return ret;
+}
+
+static void set_expects_copies(struct mailbox *mailbox, bool expects)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->expects_copies = expects;
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+void mailbox_expect_copies(struct mailbox *mailbox)
+{
+    set_expects_copies(mailbox, true);
+}
+
+void mailbox_copies_came(struct mailbox *mailbox)
+{
+    set_expects_copies(mailbox, false);
+}
+
+bool mailbox_expects_copies(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+
+    bool ret = mailbox->expects_copies;
 
     pthread_mutex_unlock(&mailbox->lock);
     return ret;

@@ -28,7 +28,7 @@
  *
  * Order. Messages of one key are shown oldest first. A copy that was elsewhere comes behind those that
  * came meanwhile, and one that supersedes ends what came before it: so it is not shown while messages
- * of its key are elsewhere.
+ * of its key are elsewhere, nor while copies of an earlier process are expected.
  *
  * Thread-safe; guarded by the mailbox's own lock. No function but the waits blocks.
  */
@@ -91,6 +91,10 @@ char *mailbox_take_released(struct mailbox *mailbox);
 void mailbox_release(struct mailbox *mailbox, const char *copy);
 /* Messages of this key are elsewhere, or may still come with the last recall. */
 bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key);
+/* Until mailbox_copies_came() the broker may hold copies that did not come yet. */
+void mailbox_expect_copies(struct mailbox *mailbox);
+void mailbox_copies_came(struct mailbox *mailbox);
+bool mailbox_expects_copies(struct mailbox *mailbox);
 bool mailbox_any_elsewhere(struct mailbox *mailbox);
 /* true: the caller now asks the broker for all copies, and hands each to mailbox_put_copy. Due a
  * second after the last recall if at most a quarter of the total is held, else a minute after it; and

@@ -24,6 +24,10 @@ static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metric
 /* What makes heartbeats be heard. */
 #define ALIVE_SUFFIX "proplet/alive"
 
+/* A broker that does not let this process publish the end of the copies sends it no copies of its own
+ * either; those of others have come by then. */
+#define COPIES_PATIENCE_MS 10000
+
 #define KIND_BIT(kind) (1U << (kind))
 #define CONTROL_KINDS                                                                              \
     (KIND_BIT(MESSAGE_ALIVE) | KIND_BIT(MESSAGE_METRICS) | KIND_BIT(MESSAGE_TASK_METRICS))
@@ -51,7 +55,8 @@ struct bridge {
     struct map *waiters;     /* kube_name_key -> struct kube_name: Tasks that wait for a marker */
     int64_t events_since_ms; /* results come in since then; 0: not now */
     bool copies_asked; /* copies that the broker holds come before any marker sent from now on */
-    bool copies_heard; /* and by the control connection, by a subscription that was granted */
+    int64_t copies_heard_ms; /* the control connection's subscription to them was granted; 0: not */
+    char copies_end[UUID_LEN]; /* published behind it; "": not */
 };
 
 static struct metric CONNECTS = { .type = METRIC_COUNTER,
@@ -95,6 +100,34 @@ static void on_message(void *ctx, const char *topic, const void *payload, size_t
     struct bridge *bridge = ctx;
 
     bridge_message(&bridge->sink, topic, payload, len);
+}
+
+/* Nothing of an earlier process is to come any more. */
+static void copies_came(struct bridge *bridge)
+{
+    mailbox_copies_came(bridge->options.mailbox);
+    bridge_wake_active(&bridge->sink);
+}
+
+static bool is_end_of_copies(struct bridge *bridge, const char *topic)
+{
+    const char *end = strstr(topic, "/" QUARANTINE_END);
+
+    if (!end)
+        return false;
+    pthread_mutex_lock(&bridge->lock);
+    bool ret = str_equal(end + strlen("/" QUARANTINE_END), bridge->copies_end);
+    pthread_mutex_unlock(&bridge->lock);
+    return ret;
+}
+
+static void on_control_message(void *ctx, const char *topic, const void *payload, size_t len,
+                               bool duplicate)
+{
+    if (is_end_of_copies(ctx, topic))
+        copies_came(ctx);
+    else
+        on_message(ctx, topic, payload, len, duplicate);
 }
 
 static void on_retained(void *ctx UNUSED, const char *topic)
@@ -195,10 +228,14 @@ static void on_control_subscribed(void *ctx, const char *filter, int granted)
         on_subscribed(ctx, filter, granted);
         return;
     }
-    mailbox_copies_come(bridge->options.mailbox, clock_monotonic_ms(bridge->options.clock));
+    int64_t now_ms = clock_monotonic_ms(bridge->options.clock);
+
+    mailbox_copies_come(bridge->options.mailbox, now_ms);
     pthread_mutex_lock(&bridge->lock);
-    bridge->copies_heard = granted >= 0;
+    bridge->copies_heard_ms = granted < 0 ? 0 : now_ms;
     pthread_mutex_unlock(&bridge->lock);
+    if (granted < 0)
+        copies_came(bridge);
 }
 
 static void on_control_state(void *ctx, bool connected, bool session_present UNUSED,
@@ -214,7 +251,8 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
         log_warn("control connection to the broker ended, connecting again", "why", why, NULL);
 
     pthread_mutex_lock(&bridge->lock);
-    bridge->copies_heard = false;
+    bridge->copies_heard_ms = 0;
+    bridge->copies_end[0] = '\0';
     if (!connected)
         fence_forget(&bridge->fence);
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
@@ -321,7 +359,7 @@ static bool hears_copies(void *ctx)
     struct bridge *bridge = ctx;
 
     pthread_mutex_lock(&bridge->lock);
-    bool ret = bridge->copies_heard;
+    bool ret = bridge->copies_heard_ms;
     pthread_mutex_unlock(&bridge->lock);
     return ret;
 }
@@ -331,10 +369,53 @@ static void recall_copies(void *ctx)
     struct bridge *bridge = ctx;
 
     pthread_mutex_lock(&bridge->lock);
-    bridge->copies_heard = false;
+    bridge->copies_heard_ms = 0;
     pthread_mutex_unlock(&bridge->lock);
     mqtt_unsubscribe(bridge->control, QUARANTINE_FILTER);
     mqtt_subscribe(bridge->control, QUARANTINE_FILTER, 1);
+}
+
+/* Locked. true: the end of the copies is to be published to this topic. */
+static bool next_end(struct bridge *bridge, struct arena *arena, const char **ret_topic)
+{
+    const char *channel;
+    void *value;
+    size_t i = 0;
+
+    if (!bridge->copies_heard_ms || bridge->copies_end[0] ||
+        !map_next(bridge->channels, &i, &channel, &value))
+        return false;
+    const char *suffix = arena_printf(arena, QUARANTINE_END "%s", uuid_random(bridge->copies_end));
+    *ret_topic = message_topic(arena, channel, suffix);
+    return true;
+}
+
+static void await_copies(void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct bridge *bridge = ctx;
+    int64_t now_ms = clock_monotonic_ms(bridge->options.clock);
+    const char *topic;
+    struct error err = { 0 };
+
+    pthread_mutex_lock(&bridge->lock);
+    bool late = bridge->copies_heard_ms && now_ms - bridge->copies_heard_ms >= COPIES_PATIENCE_MS;
+    bool send = !late && next_end(bridge, arena, &topic);
+    pthread_mutex_unlock(&bridge->lock);
+    if (late) {
+        log_warn("the end of the copies of results does not come back, going on without it", NULL);
+        copies_came(bridge);
+    }
+    if (!send)
+        return;
+
+    int r = mqtt_publish(bridge->control, topic, "", 0, 1, bridge->options.timeout_ms, &err);
+    if (r == 0 || r == -ERROR_TIMEOUT)
+        return;
+    log_debug("end of copies not published", "error", err.message, NULL);
+    pthread_mutex_lock(&bridge->lock);
+    bridge->copies_end[0] = '\0';
+    pthread_mutex_unlock(&bridge->lock);
 }
 
 static void make_connections(struct bridge *bridge)
@@ -350,7 +431,7 @@ static void make_connections(struct bridge *bridge)
     connection.retained = QUARANTINE_FILTER;
     const struct mqtt_handlers control = {
         .ctx = bridge,
-        .message = on_message,
+        .message = on_control_message,
         .subscribed = on_control_subscribed,
         .state = on_control_state,
         .retained = on_retained,
@@ -407,6 +488,7 @@ struct bridge *bridge_create(const struct bridge_options *options)
         .remove = remove_copy,
         .hears_copies = hears_copies,
         .recall = recall_copies,
+        .await_copies = await_copies,
     };
     bridge->quarantine = quarantine_create(&quarantine);
     if (options->own_channel)
@@ -437,6 +519,8 @@ void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct wo
 
 int bridge_start(struct bridge *bridge, struct error *err)
 {
+    mailbox_expect_copies(bridge->options.mailbox);
+
     int r = mqtt_start(bridge->control, err);
     if (r < 0)
         return r;

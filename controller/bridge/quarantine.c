@@ -13,9 +13,9 @@
 #include "common/runtime/thread.h"
 #include "controller/bridge/bridge_messages.h"
 
-/* A wake is never lost, so this only bounds how late copies are recalled. */
+/* A wake is never lost, so this only bounds how late copies are recalled or asked for. */
 #define IDLE_MS 30000
-#define IDLE_ELSEWHERE_MS 1000
+#define IDLE_ASKING_MS 1000
 
 /* After a publish that failed: the connection may come back. */
 #define PAUSE_MS 1000
@@ -143,6 +143,20 @@ static void recall(struct quarantine *quarantine)
         options->recall(options->ctx);
 }
 
+static bool expects_copies(const struct quarantine *quarantine)
+{
+    struct mailbox *mailbox = quarantine->options.mailbox;
+
+    return mailbox_expects_copies(mailbox) && mailbox_len(mailbox);
+}
+
+static uint32_t idle_ms(const struct quarantine *quarantine)
+{
+    bool asks = mailbox_any_elsewhere(quarantine->options.mailbox) || expects_copies(quarantine);
+
+    return asks ? IDLE_ASKING_MS : IDLE_MS;
+}
+
 static void *run(void *data)
 {
     struct quarantine *quarantine = data;
@@ -153,8 +167,9 @@ static void *run(void *data)
 
         if (atomic_load(&quarantine->stopping))
             return NULL;
-        mailbox_wait_work(mailbox, wakes,
-                          mailbox_any_elsewhere(mailbox) ? IDLE_ELSEWHERE_MS : IDLE_MS);
+        mailbox_wait_work(mailbox, wakes, idle_ms(quarantine));
+        if (expects_copies(quarantine))
+            quarantine->options.await_copies(quarantine->options.ctx);
 
         bool reached = remove_released(quarantine) && hold_overdue(quarantine);
 

@@ -16,7 +16,13 @@
  * and held (mailbox.h) from the moment in which the broker has delivered this copy to the controller:
  * that proves that the broker keeps it, where an acknowledgement alone does not (a broker may
  * acknowledge what its access rules make it drop). Until then nothing is acknowledged. When the result
- * is written the copy is removed. Another process gets all copies at its first subscription.
+ * is written the copy is removed. Another process gets all copies with its first subscription. What its
+ * session had queued comes before them, so a create waits for them (mailbox_expect_copies): the process
+ * publishes a message behind the subscription,
+ *
+ *   m/<domain>/c/<channel>/control/controller/quarantine/end/<uuid>
+ *
+ * and when this comes back all copies have come.
  *
  * A create is held without a copy: if the process ends before it is written, the silence of the
  * device tells the same. The inbox keeps one for each Task and device.
@@ -24,6 +30,7 @@
 #define QUARANTINE_AFTER_MS 500
 #define QUARANTINE_SUFFIX "controller/quarantine"
 #define QUARANTINE_FILTER "m/+/c/+/control/" QUARANTINE_SUFFIX "/#"
+#define QUARANTINE_END QUARANTINE_SUFFIX "/end/"
 
 struct quarantine_options {
     struct mailbox *mailbox;
@@ -36,6 +43,7 @@ struct quarantine_options {
     bool (*remove)(void *ctx, const char *topic); /* what was published there; false: not now */
     bool (*hears_copies)(void *ctx); /* the broker has granted the last subscription to them */
     void (*recall)(void *ctx);       /* subscribes anew: all copies come again */
+    void (*await_copies)(void *ctx); /* publishes their end, unless it is on its way */
 };
 
 struct quarantine;

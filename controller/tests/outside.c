@@ -300,9 +300,22 @@ static void quarantine(void)
 /* A process has so many turns before the first message of the backlog comes. */
 #define TURNS_BEFORE_BACKLOG 10
 
+/* By the other connection, while the first messages of the backlog are dealt with. */
+#define DELIVERIES_BEFORE_COPIES 3
+
+static void bring_copies(void)
+{
+    if (!outside.copies_due || --outside.copies_due)
+        return;
+    hold_all();
+    mailbox_copies_came(stage.shared.mailbox);
+    stage_wake_active();
+}
+
 static void deliver(void)
 {
     quarantine();
+    bring_copies();
     for (; outside.delivered < outside.message_count &&
            (!outside.one_by_one || mailbox_wait_empty(stage.task.mailbox, 0));
          outside.delivered++)
@@ -338,7 +351,8 @@ bool outside_between(void)
     if (outside.away || outside.slow)
         return false;
     if (outside.died) {
-        hold_all();
+        mailbox_expect_copies(stage.shared.mailbox);
+        outside.copies_due = DELIVERIES_BEFORE_COPIES;
         outside.delivered = outside.acknowledged;
         outside.turns = 0;
         outside.marker_lost_ms = 0;
@@ -351,5 +365,5 @@ bool outside_between(void)
     if (outside.turns++ < TURNS_BEFORE_BACKLOG && !stage.fence_ms)
         return true;
     deliver();
-    return false;
+    return outside.copies_due > 0;
 }

@@ -60,6 +60,7 @@ struct outside {
         const char *name, *uid, *kind, *source, *body; /* name NULL: removed */
     } copies[OUTSIDE_MESSAGES];                        /* retained: see quarantine.h */
     size_t copy_count;
+    int copies_due; /* a new process has them after so many deliveries of what was queued; 0: it has */
     bool marker_sent;       /* it comes back behind all of them */
     unsigned lose_markers;  /* so many do not */
     int64_t marker_lost_ms; /* the last one was sent then and is lost; 0: it is not */

@@ -483,6 +483,11 @@ void stage_reconnect(void)
     bridge_wake_active(&process.sink);
 }
 
+void stage_wake_active(void)
+{
+    bridge_wake_active(&process.sink);
+}
+
 void stage_marker(void)
 {
     fake_clock_advance(&stage.clock, 1);

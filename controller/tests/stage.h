@@ -49,6 +49,8 @@ void stage_receive(const char *suffix, const char *payload);
 void stage_receive_bytes(const char *topic, const char *payload, size_t len);
 /* The broker was away: all are woken that may want to tell a device something. */
 void stage_reconnect(void);
+/* Active Tasks look again. */
+void stage_wake_active(void);
 
 /* A marker that is sent now comes back: everything before it has been handed over. */
 void stage_marker(void);

@@ -35,6 +35,7 @@ static void forbid_markers(void)
 
     ck_assert_ptr_nonnull(file);
     fputs("topic readwrite m/d/c/+/control/proplet/#\n"
+          "topic readwrite m/d/c/+/control/controller/quarantine/#\n"
           "topic read m/d/c/+/control/controller/marker\n"
           "topic write m/d/c/open/control/controller/marker\n",
           file);

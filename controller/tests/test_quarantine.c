@@ -1,12 +1,15 @@
 /* A result that is not written, whatever the reason: whom it holds up, and that it is not lost. */
 #include "controller/bridge/quarantine.h"
 
+#include "common/base/str.h"
 #include "common/tests/observe.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/tests/bridge_rig.h"
 
 /* The controller published with the retain flag. */
 #define RETAINED "Received PUBLISH from controller (d0, q1, r1"
+
+#define RIG_CREATE "m/d/c/c/control/proplet/create"
 
 /* More than the broker's window of 20. */
 #define STUCK 30
@@ -145,6 +148,36 @@ TEST(results_beyond_the_limit_of_a_task_are_refused_and_delay_no_other)
     size_t kept = mailbox_len_of_source(rig.options.mailbox, "d/c", uid_of(STUCK));
     ck_assert_uint_ge(kept, LARGE.key_messages);
     ck_assert_uint_lt(kept, 2 * LARGE.key_messages); /* a recall is not exact */
+    rig_end();
+}
+
+/* Two minutes, for a busy machine. */
+#define MAX_LOOKS 120000
+
+/* Its device sent the result, and was restarted while there was no controller. */
+TEST(create_is_not_shown_before_the_result_that_the_next_process_gets_as_a_copy)
+{
+    struct mail *mail = NULL;
+    size_t count = 0;
+
+    rig_put(rig.options.proplets,
+            "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"p\",\"uid\":\"uid-p\","
+            "\"resourceVersion\":\"1\"},\"spec\":{\"type\":\"external\",\"connectionConfig\":{"
+            "\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":\"device-1\"}}}");
+    begin(&LARGE);
+    publish_result(0);
+    poll_until(mailbox_held(rig.options.mailbox) == 1);
+    rig_end();
+    probe_publish(rig.device, RIG_CREATE, "{\"proplet_id\":\"device-1\"}");
+
+    rig_begin(&LARGE);
+    for (int looks = 0; looks < MAX_LOOKS && count < 2; looks++) {
+        count = mailbox_peek(rig.options.mailbox, rig.arena, "uid-0", &mail);
+        ck_assert(count != 1 || str_equal(mail[0].kind, MAIL_RESULT)); /* not the create alone */
+        (void)poll(NULL, 0, 1);
+    }
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_gt(rig_logged(QUARANTINE_END), 0); /* it was not for lack of patience */
     rig_end();
 }
 
