@@ -27,7 +27,7 @@ enum json_part { JSON_PART_DOCUMENT, JSON_PART_ITEM, JSON_PART_ENVELOPE };
 typedef int json_part_fn(void *ctx, enum json_part part, const char *text, size_t len,
                          struct error *err);
 
-/* What a list of an API server (JSON_SPLIT_LIST) may carry besides its items. */
+/* Limit of a list of an API server (JSON_SPLIT_LIST) without its items. */
 #define JSON_MAX_ENVELOPE (64u << 10)
 
 struct json_splitter;
@@ -40,5 +40,5 @@ void json_splitter_start(struct json_splitter *splitter, enum json_split split);
  * ERROR_TOO_LARGE: an envelope over its limit. Each later feed gives an error, too. */
 int json_splitter_feed(struct json_splitter *splitter, const char *bytes, size_t len,
                        struct error *err) MUST_CHECK;
-/* What was fed last belongs to a document or an item. */
+/* A document or an item has begun, and its end has not come. */
 bool json_splitter_is_in_part(const struct json_splitter *splitter);

@@ -55,7 +55,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 /*
  * The connection stands, the request goes out now. A second time means that libcurl found the
  * connection broken and tries another, or follows a redirect: a write that was sent once is not
- * sent again, as nobody knows what became of it.
+ * sent again, because the server may have executed it.
  */
 static int on_connected(void *ctx, char *ip UNUSED, char *local_ip UNUSED, int port UNUSED,
                         int local_port UNUSED)

@@ -21,7 +21,7 @@
  * (MHD_quiesce_daemon) while it uses epoll is a race that ends the process in 0.9.75: "Failed to
  * remove listen FD from epoll set". And so it is exact which connections have a new certificate.
  *
- * Its own pair is the first one, and serves nobody: each connection has its pair from http_pair_use.
+ * Its own pair, the first one, is not used: each connection has its pair from http_pair_use.
  */
 int http_daemon_start(struct http_server *server, const char *cert_pem, const char *key_pem,
                       struct error *err)

@@ -164,7 +164,7 @@ struct http_body {
 /* In the handler, once a request. */
 struct http_body *http_body_keep(const struct http_server_request *request);
 void http_body_release(struct http_body *body); /* any thread; NULL is fine */
-/* What is accepted from now on has the new pair; connections of an older one are closed with their next
- * answer, or two minutes after the last change. The old pair stays if this one is unusable. Any thread. */
+/* Connections that are accepted from now on have the new pair; those of an older one are closed with their
+ * next answer, or two minutes after the last change. The old pair stays if this one is unusable. Any thread. */
 int http_server_set_pair(struct http_server *server, const char *cert_pem, const char *key_pem,
                          struct error *err) MUST_CHECK;

@@ -1,5 +1,4 @@
-/* What one user may have of the server at the same time: connections with a request in progress, and bytes of
- * answers. */
+/* Limits for one user of the server: connections with a request in progress, and bytes of answers. */
 #pragma once
 
 #include <pthread.h>
