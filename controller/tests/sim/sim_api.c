@@ -26,8 +26,11 @@ struct change {
     int64_t version;
     const char *type;
     cJSON *object;
+    const char *scope; /* as that of a path */
+    const char *text;  /* of the object; NULL: nobody was told */
 };
 static struct {
+    struct arena *arena;
     struct change all[MAX_CHANGES];
     size_t count;
     unsigned writes;
@@ -45,6 +48,22 @@ static int64_t version_of(const cJSON *object)
     return version;
 }
 
+/* "/apis/<group>/<version>/<plural>|" of "<group>/<version>" and the kind. */
+static const char *scope_of(const cJSON *object)
+{
+    const char *version = json_string(json_get(object, "apiVersion"), "");
+    char plural[64];
+    size_t len = 0;
+
+    for (const char *c = json_string(json_get(object, "kind"), ""); *c && len < sizeof(plural) - 2;
+         c++)
+        plural[len++] = (char)tolower((unsigned char)*c);
+    plural[len++] = 's';
+    plural[len] = '\0';
+    return arena_printf(changes.arena, "%s/%s/%s|", strchr(version, '/') ? "/apis" : "/api",
+                        version, plural);
+}
+
 static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
 {
     const cJSON *object = current ? current : old;
@@ -55,7 +74,8 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
                                                     .type = !old      ? "ADDED"
                                                             : current ? "MODIFIED"
                                                                       : "DELETED",
-                                                    .object = json_copy(object) };
+                                                    .object = json_copy(object),
+                                                    .scope = scope_of(object) };
     sim_wake(&changes);
     judge(NULL, old, current);
 }
@@ -63,6 +83,7 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
 void sim_api_begin(fake_change_fn *on_change_too)
 {
     judge = on_change_too;
+    changes.arena = arena_create();
     sim_api = fake_api_create();
     fake_api_set_clock(sim_api, &CLOCK_SYSTEM);
     fake_api_on_change(sim_api, on_change, NULL);
@@ -324,23 +345,12 @@ static void list(struct feed *feed)
     }
 }
 
-/* "/apis/<group>/<version>/<plural>|" of "<group>/<version>" and the kind. */
-static bool is_of(const struct feed *feed, const cJSON *object)
+static bool is_of(const struct feed *feed, const struct change *change)
 {
-    const char *version = json_string(json_get(object, "apiVersion"), "");
-    char plural[64];
-    size_t len = 0;
-
-    for (const char *c = json_string(json_get(object, "kind"), ""); *c && len < sizeof(plural) - 2;
-         c++)
-        plural[len++] = (char)tolower((unsigned char)*c);
-    plural[len++] = 's';
-    plural[len] = '\0';
-    const char *scope = arena_printf(feed->arena, "%s/%s/%s|",
-                                     strchr(version, '/') ? "/apis" : "/api", version, plural);
-    return str_equal(scope, feed->path.scope) &&
+    return str_equal(change->scope, feed->path.scope) &&
            fake_path_selects(feed->arena,
-                             fake_path_query(feed->arena, &feed->path, "labelSelector"), object);
+                             fake_path_query(feed->arena, &feed->path, "labelSelector"),
+                             change->object);
 }
 
 static bool send(struct feed *feed, const char *type, const char *object)
@@ -354,12 +364,12 @@ static bool send(struct feed *feed, const char *type, const char *object)
 }
 
 /* The version of the next change that this stream tells; skips the others. */
-static const struct change *next_change(struct feed *feed)
+static struct change *next_change(struct feed *feed)
 {
     for (; feed->next < changes.count; feed->next++) {
-        const struct change *change = &changes.all[feed->next];
+        struct change *change = &changes.all[feed->next];
 
-        if (change->version > feed->version && is_of(feed, change->object))
+        if (change->version > feed->version && is_of(feed, change))
             return change;
     }
     return NULL;
@@ -396,14 +406,16 @@ static void send_bookmark(struct feed *feed)
 
 static void watch(struct feed *feed)
 {
-    const struct change *change;
+    struct change *change;
 
     if (!begin_stream(feed))
         return;
     while (feed->next_us <= sim_now_us() && (change = next_change(feed))) {
         feed->version = change->version;
         feed->next++;
-        if (!send(feed, change->type, json_text(feed->arena, change->object, NULL)))
+        if (!change->text)
+            change->text = json_text(changes.arena, change->object, NULL);
+        if (!send(feed, change->type, change->text))
             return;
         if (fails(sim_api_faults.slow_watch))
             feed->next_us = sim_now_us() + (int64_t)sim_random(5000000);
