@@ -1,22 +1,14 @@
 /* Each reconciler's requests bear the token of its own ServiceAccount. */
 #include "controller/process/identities.h"
 
-#include "common/kube/kinds.h"
+#include "common/api/kinds.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "common/tests/tiny_server.h"
 
 #define A_MOMENT_MS 60000
 
-/* As in rbac/. */
-static const char *const ACCOUNTS[IDENTITY_COUNT] = {
-    [IDENTITY_TASK] = "task-controller",
-    [IDENTITY_PROPLET] = "proplet-controller",
-    [IDENTITY_CERTIFICATE] = "certificate-controller",
-    [IDENTITY_JOB] = "propellerjob-controller",
-    [IDENTITY_FEDERATED] = "federatedjob-controller",
-    [IDENTITY_ROUND] = "traininground-controller",
-};
+static const char *const NAMES[] = { "task", "proplet", "certificate" };
 
 static struct arena *arena;
 static struct tiny_server *server;
@@ -41,14 +33,14 @@ static void set_up(void)
     ck_assert_int_eq(
         kube_config_load(temp_file(arena, temp_dir(arena), "config", text), &config, &err), 0);
     client = kube_client_create(config, A_MOMENT_MS);
-    for (size_t i = 0; i < IDENTITY_COUNT; i++)
-        tiny_server_answer(server, arena_printf(arena, "/serviceaccounts/%s/token", ACCOUNTS[i]),
-                           201,
-                           arena_printf(arena,
-                                        "{\"spec\":{\"expirationSeconds\":3600},"
-                                        "\"status\":{\"token\":\"token-of-%s\","
-                                        "\"expirationTimestamp\":\"2999-01-01T00:00:00Z\"}}",
-                                        ACCOUNTS[i]));
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        tiny_server_answer(
+            server, arena_printf(arena, "/serviceaccounts/%s-controller/token", NAMES[i]), 201,
+            arena_printf(arena,
+                         "{\"spec\":{\"expirationSeconds\":3600},"
+                         "\"status\":{\"token\":\"token-of-%s\","
+                         "\"expirationTimestamp\":\"2999-01-01T00:00:00Z\"}}",
+                         NAMES[i]));
     tiny_server_answer(server, "/tasks/one", 200, "{}");
 }
 
@@ -61,6 +53,8 @@ static void tear_down(void)
     arena_destroy(arena);
 }
 
+TEST_GROUP("identities", set_up, tear_down);
+
 static void create(bool separate)
 {
     const struct identities_options options = {
@@ -71,10 +65,12 @@ static void create(bool separate)
         .clock = &CLOCK_SYSTEM,
     };
 
-    ck_assert_int_eq(identities_create(&options, &identities, &err), 0);
+    identities = identities_create(&options);
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        ck_assert_int_eq(identities_add(identities, NAMES[i], false, &err), 0);
 }
 
-static void ask_as(enum identity identity)
+static void ask_as(const char *identity)
 {
     const struct kube_name name = { .ns = "default", .name = "one" };
 
@@ -83,38 +79,24 @@ static void ask_as(enum identity identity)
     ck_assert_msg(r == 0, "%s", err.message);
 }
 
-START_TEST(requests_of_a_reconciler_bear_the_token_of_its_own_account)
+TEST(requests_of_a_reconciler_bear_the_token_of_its_own_account)
 {
     create(true);
     for (int turn = 0; turn < 2; turn++) { /* nor does it take over the last one's */
-        for (enum identity i = 0; i < IDENTITY_COUNT; i++) {
-            const char *line =
-                arena_printf(arena, "Authorization: Bearer token-of-%s", ACCOUNTS[i]);
-            ask_as(i);
+        for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+            const char *line = arena_printf(arena, "Authorization: Bearer token-of-%s", NAMES[i]);
+            ask_as(NAMES[i]);
             ck_assert_msg(tiny_server_saw(server, "/tasks/one", line), "no '%s'", line);
         }
     }
 }
-END_TEST
 
-START_TEST(without_accounts_all_are_the_process)
+TEST(without_accounts_all_are_the_process)
 {
     create(false);
-    for (enum identity i = 0; i < IDENTITY_COUNT; i++) {
-        ask_as(i);
-        ck_assert_ptr_eq(identities_client(identities, i), identities_client(identities, 0));
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        ask_as(NAMES[i]);
+        ck_assert_ptr_eq(identities_client(identities, NAMES[i]),
+                         identities_client(identities, NAMES[0]));
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("identities");
-    TCase *tcase = tcase_create("identities");
-
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, requests_of_a_reconciler_bear_the_token_of_its_own_account);
-    tcase_add_test(tcase, without_accounts_all_are_the_process);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }
