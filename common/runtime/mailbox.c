@@ -8,6 +8,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
+#include "common/base/hash_list.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 
@@ -20,19 +21,14 @@
 /* While memory is full. All copies come again with each recall, so not more often. */
 #define RECALL_LATE_MS 60000
 
-/* Hashes of the names of copies: each may come more than once. */
-struct names {
-    uint64_t *hashes;
-    size_t len;
-};
-
 /* The messages of one source under one key. */
 struct share {
     struct share *next;
-    size_t here;            /* messages in memory that take capacity */
-    size_t copies;          /* of them, those that are held and have a copy */
-    struct names elsewhere; /* that came, or left memory, since the last recall */
-    struct names
+    size_t here;   /* messages in memory that take capacity */
+    size_t copies; /* of them, those that are held and have a copy */
+    /* Names of copies; each copy may come more than once. */
+    struct hash_list elsewhere; /* that came, or left memory, since the last recall */
+    struct hash_list
         recalled; /* that were elsewhere when the last recall began, and did not come yet */
     char source[];
 };
@@ -61,11 +57,6 @@ struct box {
     uint64_t turn; /* rises over the mailbox: when a copy of it was held last; 0: never */
 };
 
-struct released {
-    struct released *next;
-    char *copy;
-};
-
 struct usage {
     size_t messages, bytes;
 };
@@ -79,15 +70,12 @@ struct mailbox {
     size_t waiting;         /* of them */
     struct usage used;      /* by those that take capacity */
     struct usage held;      /* of them */
-    struct items
-        copies; /* held ones with a copy, the one that is held for the longest time first */
+    struct items copies;    /* held ones with a copy, the one held for longest first */
     uint64_t last_turn;
     bool elsewhere; /* some of some box may be */
     bool expects_copies;
-    int64_t
-        recalled_ms; /* when the last recall began, or the last copy came that it was to bring */
-    struct released *released;
-    size_t released_len;
+    int64_t recalled_ms;  /* the last recall began, or the last copy came that it was to bring */
+    struct map *released; /* names of copies that are not needed any more */
     uint64_t last_sequence;
     uint64_t wakes;
 };
@@ -118,8 +106,8 @@ static void box_destroy(void *value)
         struct share *share = box->shares;
 
         box->shares = share->next;
-        free(share->elsewhere.hashes);
-        free(share->recalled.hashes);
+        hash_list_release(&share->elsewhere);
+        hash_list_release(&share->recalled);
         free(share);
     }
     free(box);
@@ -133,6 +121,7 @@ struct mailbox *mailbox_create(const struct mailbox_limits *limits)
 
     mailbox->limits = *limits;
     mailbox->boxes = map_create(box_destroy);
+    mailbox->released = map_create(NULL);
     mailbox->recalled_ms = -RECALL_LATE_MS;
     TAILQ_INIT(&mailbox->copies);
     pthread_mutex_init(&mailbox->lock, NULL);
@@ -145,8 +134,7 @@ void mailbox_destroy(struct mailbox *mailbox)
     if (!mailbox)
         return;
     map_destroy(mailbox->boxes);
-    for (char *copy; (copy = mailbox_take_released(mailbox));)
-        free(copy);
+    map_destroy(mailbox->released);
     pthread_cond_destroy(&mailbox->changed);
     pthread_mutex_destroy(&mailbox->lock);
     free(mailbox);
@@ -218,16 +206,11 @@ static void remove_if_empty(struct mailbox *mailbox, const char *key, struct box
         (void)map_remove(mailbox->boxes, key);
 }
 
-static void add(struct usage *usage, const struct item *item)
+/* sign: 1 or -1. */
+static void tally(struct usage *usage, const struct item *item, int sign)
 {
-    usage->messages++;
-    usage->bytes += item->size;
-}
-
-static void subtract(struct usage *usage, const struct item *item)
-{
-    usage->messages--;
-    usage->bytes -= item->size;
+    usage->messages += (size_t)sign;
+    usage->bytes += (size_t)sign * item->size;
 }
 
 static bool has_capacity(const struct mailbox *mailbox, size_t size)
@@ -249,7 +232,7 @@ static void set_held(struct mailbox *mailbox, struct item *item)
     item->held = true;
     mailbox->waiting--;
     if (!item->mail.supersedes)
-        add(&mailbox->held, item);
+        tally(&mailbox->held, item, 1);
     pthread_cond_broadcast(&mailbox->changed);
 }
 
@@ -273,7 +256,7 @@ static void append(struct mailbox *mailbox, struct box *box, struct item *item)
     mailbox->waiting++;
     if (!item->mail.supersedes) {
         item->share->here++;
-        add(&mailbox->used, item);
+        tally(&mailbox->used, item, 1);
     }
     pthread_cond_broadcast(&mailbox->changed);
 }
@@ -291,55 +274,21 @@ static struct item *detach(struct mailbox *mailbox, struct item *item)
     }
     if (!item->mail.supersedes) {
         item->share->here--;
-        subtract(&mailbox->used, item);
+        tally(&mailbox->used, item, -1);
         if (item->held)
-            subtract(&mailbox->held, item);
+            tally(&mailbox->held, item, -1);
     }
     return item;
-}
-
-/* The place of this copy, or the end. */
-static size_t names_find(const struct names *names, uint64_t hash)
-{
-    size_t i = 0;
-
-    while (i < names->len && names->hashes[i] != hash)
-        i++;
-    return i;
-}
-
-static void names_add(struct names *names, uint64_t hash)
-{
-    size_t len = names->len;
-
-    if ((len & (len - 1)) == 0) /* full at each power of two */
-        names->hashes = xrealloc(names->hashes, (len ? 2 * len : 1) * sizeof(hash));
-    names->hashes[names->len++] = hash;
-}
-
-static bool names_remove(struct names *names, uint64_t hash)
-{
-    size_t i = names_find(names, hash);
-
-    if (i == names->len)
-        return false;
-    names->hashes[i] = names->hashes[--names->len];
-    return true;
 }
 
 /* Beyond key_messages they are not counted. */
 static void add_elsewhere(struct mailbox *mailbox, struct box *box, struct share *share,
                           const char *copy)
 {
-    uint64_t hash = map_hash(copy);
-    size_t len = share->elsewhere.len;
-
     mailbox->elsewhere = true;
     pthread_cond_broadcast(&mailbox->changed);
-    if (len >= mailbox->limits.key_messages || names_find(&share->elsewhere, hash) < len)
-        return;
-    names_add(&share->elsewhere, hash);
-    box->elsewhere++;
+    if (share->elsewhere.len < mailbox->limits.key_messages)
+        box->elsewhere += hash_list_add(&share->elsewhere, map_hash(copy));
 }
 
 /* It came: it is not elsewhere, as far as is known. */
@@ -348,8 +297,8 @@ static void remove_elsewhere(struct mailbox *mailbox, struct box *box, struct sh
 {
     uint64_t hash = map_hash(copy);
 
-    box->elsewhere -= names_remove(&share->elsewhere, hash);
-    if (!names_remove(&share->recalled, hash))
+    box->elsewhere -= hash_list_remove(&share->elsewhere, hash);
+    if (!hash_list_remove(&share->recalled, hash))
         return;
     box->recalled--;
     if (mailbox->recalled_ms < came_ms)
@@ -484,20 +433,11 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
     return count;
 }
 
-/* With the lock. The one who made the copy is told again by its next delivery if this is one too
- * many. */
-static void release(struct mailbox *mailbox, char *copy)
+/* With the lock. A copy for which there is no room here is released when it comes again. */
+static void release(struct mailbox *mailbox, const char *copy)
 {
-    if (!copy || mailbox->released_len >= mailbox->limits.total_messages) {
-        free(copy);
-        return;
-    }
-
-    struct released *entry = xmalloc(sizeof(*entry));
-
-    *entry = (struct released){ mailbox->released, copy };
-    mailbox->released = entry;
-    mailbox->released_len++;
+    if (copy && map_len(mailbox->released) < mailbox->limits.total_messages)
+        map_set(mailbox->released, copy, mailbox);
 }
 
 /* With the lock. */
@@ -511,7 +451,7 @@ static void take_up_to(struct mailbox *mailbox, struct box *box, uint64_t up_to_
 
         if (!item->mail.supersedes || item->shown || up_to_sequence == UINT64_MAX) {
             detach(mailbox, item);
-            release(mailbox, TAKE(item->copy));
+            release(mailbox, item->copy);
             TAILQ_INSERT_TAIL(ret, item, in_box);
         }
         item = next;
@@ -564,26 +504,19 @@ void mailbox_drop_all(struct mailbox *mailbox)
     map_destroy(boxes);
 }
 
-static size_t list_keys(struct mailbox *mailbox, struct arena *arena, const char ***ret)
-{
-    const char *key;
-    void *value;
-    size_t len = 0;
-
-    pthread_mutex_lock(&mailbox->lock);
-    *ret = arena_array(arena, const char *, map_len(mailbox->boxes) + 1);
-    for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);)
-        (*ret)[len++] = arena_strdup(arena, key);
-    pthread_mutex_unlock(&mailbox->lock);
-    return len;
-}
-
 void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, const char *key),
                             void *ctx)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char **keys;
-    size_t len = list_keys(mailbox, arena, &keys);
+    size_t len = 0;
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&mailbox->lock);
+    const char **keys = arena_array(arena, const char *, map_len(mailbox->boxes) + 1);
+    for (size_t i = 0; map_next(mailbox->boxes, &i, &key, &value);)
+        keys[len++] = arena_strdup(arena, key);
+    pthread_mutex_unlock(&mailbox->lock);
 
     for (size_t i = 0; i < len; i++) {
         if (!knows(ctx, keys[i]))
@@ -709,17 +642,15 @@ void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mai
 
 char *mailbox_take_released(struct mailbox *mailbox)
 {
+    const char *name;
     char *copy = NULL;
+    size_t position = 0;
+    void *value;
 
     pthread_mutex_lock(&mailbox->lock);
-
-    struct released *entry = mailbox->released;
-
-    if (entry) {
-        mailbox->released = entry->next;
-        mailbox->released_len--;
-        copy = entry->copy;
-        free(entry);
+    if (map_next(mailbox->released, &position, &name, &value)) {
+        copy = xstrdup(name);
+        (void)map_remove(mailbox->released, copy);
     }
     pthread_mutex_unlock(&mailbox->lock);
     return copy;
@@ -728,7 +659,7 @@ char *mailbox_take_released(struct mailbox *mailbox)
 void mailbox_release(struct mailbox *mailbox, const char *copy)
 {
     pthread_mutex_lock(&mailbox->lock);
-    release(mailbox, xstrdup(copy));
+    release(mailbox, copy);
     pthread_cond_broadcast(&mailbox->changed);
     pthread_mutex_unlock(&mailbox->lock);
 }
@@ -744,21 +675,11 @@ bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key)
     return ret;
 }
 
-static void set_expects_copies(struct mailbox *mailbox, bool expects)
+void mailbox_expect_copies(struct mailbox *mailbox, bool expects)
 {
     pthread_mutex_lock(&mailbox->lock);
     mailbox->expects_copies = expects;
     pthread_mutex_unlock(&mailbox->lock);
-}
-
-void mailbox_expect_copies(struct mailbox *mailbox)
-{
-    set_expects_copies(mailbox, true);
-}
-
-void mailbox_copies_came(struct mailbox *mailbox)
-{
-    set_expects_copies(mailbox, false);
 }
 
 bool mailbox_expects_copies(struct mailbox *mailbox)
@@ -792,17 +713,16 @@ static int by_turn(const void *a, const void *b)
 static void recall(struct box *box)
 {
     for (struct share *share = box->shares; share; share = share->next) {
-        free(share->recalled.hashes);
+        hash_list_release(&share->recalled);
         share->recalled = share->elsewhere;
-        share->elsewhere = (struct names){ 0 };
+        share->elsewhere = (struct hash_list){ 0 };
     }
     box->recalled = box->elsewhere;
     box->elsewhere = 0;
     box->wanted = false;
 }
 
-/* With the lock. Boxes whose turn was the longest ago are
- * wanted, up to a quarter of the total. */
+/* With the lock. Boxes whose turn was the longest ago are wanted, up to a quarter of the total. */
 static void begin_recall(struct mailbox *mailbox, struct arena *arena)
 {
     const char **keys = arena_array(arena, const char *, map_len(mailbox->boxes) + 1);
@@ -940,7 +860,7 @@ void mailbox_wait_work(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout
     bool in_time = true;
 
     pthread_mutex_lock(&mailbox->lock);
-    while (!mailbox->waiting && !mailbox->released && mailbox->wakes == wakes && in_time)
+    while (!mailbox->waiting && !map_len(mailbox->released) && mailbox->wakes == wakes && in_time)
         in_time = cond_wait_until(&mailbox->changed, &mailbox->lock, &deadline);
     pthread_mutex_unlock(&mailbox->lock);
 }

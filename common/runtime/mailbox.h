@@ -91,9 +91,8 @@ char *mailbox_take_released(struct mailbox *mailbox);
 void mailbox_release(struct mailbox *mailbox, const char *copy);
 /* Messages of this key are elsewhere, or may still come with the last recall. */
 bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key);
-/* Until mailbox_copies_came() the broker may hold copies that did not come yet. */
-void mailbox_expect_copies(struct mailbox *mailbox);
-void mailbox_copies_came(struct mailbox *mailbox);
+/* The broker may hold copies of an earlier process that did not come yet. */
+void mailbox_expect_copies(struct mailbox *mailbox, bool expects);
 bool mailbox_expects_copies(struct mailbox *mailbox);
 bool mailbox_any_elsewhere(struct mailbox *mailbox);
 /* true: the caller now asks the broker for all copies, and hands each to mailbox_put_copy. Due a

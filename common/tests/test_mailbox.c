@@ -414,13 +414,13 @@ TEST(message_that_supersedes_is_not_shown_before_the_copies_of_an_earlier_proces
     const struct mail restart = { .kind = "restart", .body = "", .supersedes = true };
     struct mail *mail;
 
-    mailbox_expect_copies(mailbox);
+    mailbox_expect_copies(mailbox, true);
     ck_assert_int_eq(mailbox_put(mailbox, "a", &restart, NULL), MAILBOX_TAKEN);
     ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 0);
     put_copy("a", "one", "copy-a");
     ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 1);
     ck_assert(mailbox_expects_copies(mailbox));
-    mailbox_copies_came(mailbox);
+    mailbox_expect_copies(mailbox, false);
     ck_assert_uint_eq(mailbox_peek(mailbox, arena, "a", &mail), 2);
     ck_assert_str_eq(mail[0].kind, "restart"); /* the result is behind it, so it counts */
     ck_assert(!mailbox_expects_copies(mailbox));

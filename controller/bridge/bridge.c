@@ -105,7 +105,7 @@ static void on_message(void *ctx, const char *topic, const void *payload, size_t
 /* Nothing of an earlier process is to come any more. */
 static void copies_came(struct bridge *bridge)
 {
-    mailbox_copies_came(bridge->options.mailbox);
+    mailbox_expect_copies(bridge->options.mailbox, false);
     bridge_wake_active(&bridge->sink);
 }
 
@@ -519,7 +519,7 @@ void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct wo
 
 int bridge_start(struct bridge *bridge, struct error *err)
 {
-    mailbox_expect_copies(bridge->options.mailbox);
+    mailbox_expect_copies(bridge->options.mailbox, true);
 
     int r = mqtt_start(bridge->control, err);
     if (r < 0)

@@ -308,7 +308,7 @@ static void bring_copies(void)
     if (!outside.copies_due || --outside.copies_due)
         return;
     hold_all();
-    mailbox_copies_came(stage.task.mailbox);
+    mailbox_expect_copies(stage.task.mailbox, false);
     stage_wake_active();
 }
 
@@ -351,7 +351,7 @@ bool outside_between(void)
     if (outside.away || outside.slow)
         return false;
     if (outside.died) {
-        mailbox_expect_copies(stage.task.mailbox);
+        mailbox_expect_copies(stage.task.mailbox, true);
         outside.copies_due = DELIVERIES_BEFORE_COPIES;
         outside.delivered = outside.acknowledged;
         outside.turns = 0;
