@@ -485,25 +485,6 @@ void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequen
     items_destroy(&done);
 }
 
-void mailbox_drop_all(struct mailbox *mailbox)
-{
-    struct map *empty = map_create(box_destroy);
-
-    pthread_mutex_lock(&mailbox->lock);
-
-    struct map *boxes = mailbox->boxes;
-
-    mailbox->boxes = empty;
-    mailbox->messages = mailbox->waiting = 0;
-    mailbox->used = mailbox->held = (struct usage){ 0 };
-    mailbox->elsewhere = false;
-    TAILQ_INIT(&mailbox->copies);
-    pthread_cond_broadcast(&mailbox->changed);
-    pthread_mutex_unlock(&mailbox->lock);
-
-    map_destroy(boxes);
-}
-
 void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, const char *key),
                             void *ctx)
 {

@@ -68,7 +68,6 @@ size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *ke
                     struct mail **ret);
 /* After the API write. One that supersedes and was never shown stays; UINT64_MAX: none does. */
 void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequence);
-void mailbox_drop_all(struct mailbox *mailbox); /* leadership ended: the broker has them still */
 /* Acknowledges everything under the keys of which knows() says no; it is called without the lock. */
 void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, const char *key),
                             void *ctx);

@@ -121,14 +121,12 @@ TEST(ack_of_one_key_leaves_older_mail_of_another)
     ck_assert_uint_eq(mailbox_len(mailbox), 1);
 }
 
-TEST(sequences_rise_over_all_keys_and_after_a_drop)
+TEST(sequences_rise_over_all_keys)
 {
     uint64_t before;
     uint64_t after;
 
     ck_assert(put("a", "", &before));
-    mailbox_drop_all(mailbox);
-    ck_assert_uint_eq(mailbox_len(mailbox), 0);
     ck_assert(put("b", "", &after));
     ck_assert_uint_lt(before, after);
 }
@@ -171,9 +169,6 @@ TEST(a_put_over_the_total_of_bytes_is_refused_until_there_is_room)
     ck_assert(put("b", body, NULL));
     ck_assert(!put("c", body, NULL));
     mailbox_ack(mailbox, "a", sequence);
-    ck_assert(put("c", body, NULL));
-    mailbox_drop_all(mailbox);
-    ck_assert(put("c", body, NULL));
     ck_assert(put("c", body, NULL));
 }
 
@@ -222,18 +217,6 @@ TEST(a_wait_ends_with_the_last_acknowledgement)
     start_waiter(&waiter);
     mailbox_ack(mailbox, "a", one);
     mailbox_ack(mailbox, "b", two);
-    pthread_join(waiter.thread, NULL);
-    ck_assert(waiter.empty);
-    ck_assert_int_lt(waiter.waited_ms, LONG_MS);
-}
-
-TEST(a_wait_ends_with_a_drop)
-{
-    struct waiter waiter;
-
-    ck_assert(put("a", "", NULL));
-    start_waiter(&waiter);
-    mailbox_drop_all(mailbox);
     pthread_join(waiter.thread, NULL);
     ck_assert(waiter.empty);
     ck_assert_int_lt(waiter.waited_ms, LONG_MS);
@@ -306,7 +289,7 @@ TEST(held_mail_is_kept_and_holds_up_nobody)
     ck_assert_uint_eq(mailbox_held(mailbox), 1);
     ck_assert_uint_eq(mailbox_peek(mailbox, arena, "stuck", &mail), 1);
     ck_assert_str_eq(mail[0].body, "four");
-    mailbox_drop_all(mailbox);
+    mailbox_ack(mailbox, "stuck", UINT64_MAX);
     ck_assert_uint_eq(mailbox_held(mailbox), 0);
 }
 
