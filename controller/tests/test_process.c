@@ -7,6 +7,8 @@
 
 #include "common/api/kinds.h"
 #include "common/base/log.h"
+#include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
 #include "common/tests/mqtt_probe.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
@@ -31,7 +33,7 @@ static struct probe *device;
 static struct tiny_server *server;
 static struct process process;
 
-static void set_up(void)
+static void set_up_with(const char *flag, const char *other_flag)
 {
     struct error err = { 0 };
 
@@ -55,6 +57,8 @@ static void set_up(void)
                      temp_file(process.arena, temp_dir(process.arena), "config", config)),
         arena_printf(process.arena, "--mqtt-address=tcp://127.0.0.1:%u", broker_port(broker)),
         arena_strdup(process.arena, "--client-id=controller"),
+        arena_strdup(process.arena, flag),
+        arena_strdup(process.arena, other_flag),
         NULL,
     };
     int r = controller_options_parse(process.arena, (int)ARRAY_LEN(argv) - 1, argv,
@@ -65,6 +69,17 @@ static void set_up(void)
 
     struct mqtt_options options = probe_options(broker, "device-1");
     device = probe_create(&options, false);
+}
+
+static void set_up(void)
+{
+    set_up_with("--kube-api-qps=0", "--kube-api-burst=30"); /* no limit */
+}
+
+/* Two at once, and no third one for a quarter of an hour. */
+static void set_up_limited(void)
+{
+    set_up_with("--kube-api-qps=0.001", "--kube-api-burst=2");
 }
 
 static void tear_down(void)
