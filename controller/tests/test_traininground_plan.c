@@ -213,6 +213,26 @@ TEST(a_round_over_its_time_fails_and_says_who_was_missing)
                      "1 of 2 updates after 60 s; missing: b (Training), c (Failed: DeviceError)");
 }
 
+TEST(a_step_of_the_wall_clock_is_no_time_of_a_round)
+{
+    const int64_t step_us = 24 * 3600 * SECOND_US;
+
+    begin("---", 2);
+    see("ooo");
+    observed.time = (struct timeline_view){
+        .epochs = { { NOW_US, 0 }, { NOW_US + 10 * SECOND_US + step_us, 10 * SECOND_US } },
+        .len = 2,
+    };
+    observed.now_us += step_us + 20 * SECOND_US;
+    struct round_plan plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, ROUND_RUNNING);
+    ck_assert_uint_eq(plan.requeue_after_ms, 40000);
+
+    observed.now_us += 40 * SECOND_US;
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
+}
+
 TEST(whose_updates_count_is_written_before_they_are_read_and_stays)
 {
     begin("---", 2);
