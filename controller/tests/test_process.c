@@ -180,3 +180,35 @@ TEST(a_leader_that_lacks_a_right_is_not_ready_until_it_is_back)
     attempts_not_forbidden(device_plane_of(&process.host)->attempts, "uid-1");
     ck_assert_int_eq(task_check_rights(&deps, why, sizeof(why)), 1);
 }
+
+TEST(requests_are_counted_with_the_host_that_was_asked)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(METRICS_MAX_TEXT);
+
+    tiny_server_answer(server, "/leases", 201, LEASE);
+    tiny_server_answer(server, "/leases/", 404, "{}");
+    (void)elector_step(process.host.elector);
+    tiny_server_answer(server, "/tasks/one", 200, "{}");
+    ck_assert_int_eq(write_something(identities_client(process.identities, "task")), 0);
+    ck_assert(metrics_write(&text));
+    const char *line = arena_printf(
+        process.arena,
+        "rest_client_requests_total{code=\"200\",method=\"DELETE\",host=\"127.0.0.1:%u\"} 1",
+        tiny_server_port(server));
+    ck_assert_msg(strstr(buf_string(&text), line), "no %s", line);
+}
+
+TEST_GROUP("limited", set_up_limited, tear_down);
+
+TEST(all_identities_share_one_limit_and_the_lease_has_none)
+{
+    tiny_server_answer(server, "/leases", 201, LEASE);
+    tiny_server_answer(server, "/leases/", 404, "{}");
+    for (int i = 0; i < 3; i++)
+        (void)elector_step(process.host.elector);
+    ck_assert(elector_is_leader(process.host.elector));
+    tiny_server_answer(server, "/tasks/one", 200, "{}");
+    ck_assert_int_eq(write_something(process.host.client), 0);
+    ck_assert_int_eq(write_something(identities_client(process.identities, "task")), 0);
+    ck_assert_uint_gt(rate_limit_reserve(process.limit), 0); /* both took one of its two */
+}
