@@ -6,8 +6,8 @@
 /*
  * The limit is kept where connections are accepted. That of libmicrohttpd is divided by its threads and must never be
  * reached: a thread that is given one connection more than its part, which happens while a handler keeps it, closes
- * it, tells nobody and (0.9.75) never unlocks a mutex that it needs for the next one. The thread hangs for ever, and so
- * does the stop of the server.
+ * it, reports nothing and (0.9.75) never unlocks a mutex that it needs for the next one. The thread hangs, and so does
+ * the stop of the server.
  */
 #define NO_LIMIT (1u << 24)
 

@@ -690,7 +690,7 @@ static int by_turn(const void *a, const void *b)
     return ((*left)->turn > (*right)->turn) - ((*left)->turn < (*right)->turn);
 }
 
-/* What is elsewhere is to come now; what was to come and did not is gone. */
+/* The copies that are elsewhere are expected now. Those that were expected and did not come are gone. */
 static void recall(struct box *box)
 {
     for (struct share *share = box->shares; share; share = share->next) {

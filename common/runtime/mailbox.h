@@ -96,7 +96,7 @@ bool mailbox_expects_copies(struct mailbox *mailbox);
 bool mailbox_any_elsewhere(struct mailbox *mailbox);
 /* true: the caller now asks the broker for all copies, and hands each to mailbox_put_copy. Due a
  * second after the last recall if at most a quarter of the total is held, else a minute after it; and
- * as long after the last copy that came by it. What did not come by then is there no more. */
+ * as long after the last copy that came by it. Copies that did not come by then are gone. */
 bool mailbox_recall(struct mailbox *mailbox, int64_t now_ms);
 /* From now on the broker sends all copies, asked by a recall or by a new connection. */
 void mailbox_copies_come(struct mailbox *mailbox, int64_t now_ms);

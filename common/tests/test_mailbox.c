@@ -521,7 +521,7 @@ TEST(next_recall_waits_for_what_the_last_one_brings)
     mailbox_put_copy(mailbox, "a", &copy, "copy-a-1"); /* twice says nothing */
     ck_assert(mailbox_recall(mailbox, 1950));
 
-    mailbox_copies_come(mailbox, 3000); /* anew, all of them: the connection was lost */
+    mailbox_copies_come(mailbox, 3000); /* by a new connection */
     ck_assert(!mailbox_recall(mailbox, 3999));
     ck_assert(mailbox_recall(mailbox, 4000));
 }

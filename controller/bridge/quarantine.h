@@ -16,9 +16,9 @@
  * and held (mailbox.h) from the moment in which the broker has delivered this copy to the controller:
  * that proves that the broker keeps it, where an acknowledgement alone does not (a broker may
  * acknowledge what its access rules make it drop). Until then nothing is acknowledged. When the result
- * is written the copy is removed. Another process gets all copies with its first subscription. What its
- * session had queued comes before them, so a create waits for them (mailbox_expect_copies): the process
- * publishes a message behind the subscription,
+ * is written the copy is removed. Another process gets all copies with its first subscription. The
+ * messages that its session had queued come before them, so a create waits for the copies
+ * (mailbox_expect_copies): the process publishes a message behind the subscription,
  *
  *   m/<domain>/c/<channel>/control/controller/quarantine/end/<uuid>
  *
@@ -42,7 +42,7 @@ struct quarantine_options {
                     const char *payload, size_t len);
     bool (*remove)(void *ctx, const char *topic); /* what was published there; false: not now */
     bool (*hears_copies)(void *ctx); /* the broker has granted the last subscription to them */
-    void (*recall)(void *ctx);       /* subscribes anew: all copies come again */
+    void (*recall)(void *ctx);       /* subscribes again: all copies come */
     void (*await_copies)(void *ctx); /* publishes their end, unless it is on its way */
 };
 
