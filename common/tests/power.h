@@ -1,5 +1,5 @@
 /* How much a test does, by TEST_POWER: "sample" while code is edited, "full" in make test-full, otherwise what make
- * test does. */
+ * test does: there a sanitizer, which looks for memory and races and takes several times as long, has a sample too. */
 #pragma once
 
 #include <stddef.h>

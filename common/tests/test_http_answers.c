@@ -69,7 +69,7 @@ TEST_TIMES(stop_cuts_an_answer_that_nobody_reads, 2)
 {
     serve_with((struct http_server_options){ .thread_per_connection = _i });
     int fd = ask("/large");
-    tear_down();
+    tear_down(); /* real time: HTTP_STOP_ANSWER_MS, for which the stop waits */
     ck_assert_uint_lt(hear_all(fd), LARGE);
     close(fd);
 }
@@ -99,5 +99,6 @@ static bool is_whole(uint32_t ms UNUSED)
 
 TEST(who_reads_quickly_gets_the_whole_answer_of_a_server_that_stops)
 {
+    /* real time: the stop waits so long for answers */
     ck_timed(is_whole, HTTP_STOP_ANSWER_MS);
 }

@@ -87,6 +87,7 @@ static bool handler_takes_time(uint32_t ms)
 /* Nor is it that of those whom its thread serves, too. */
 TEST(its_time_is_not_its_clients)
 {
+    /* real time: the limit of a request passes while a handler works */
     ck_timed(handler_takes_time, 100);
 }
 
@@ -121,6 +122,7 @@ static bool one_is_cut_alone(uint32_t ms)
 
 TEST(with_a_thread_each_its_time_is_that_of_one_connection_alone)
 {
+    /* real time: the limit of a request passes on one of two connections */
     ck_timed(one_is_cut_alone, 300);
 }
 

@@ -179,6 +179,7 @@ static bool may_be_idle(uint32_t ms)
 
 TEST(a_kept_connection_may_be_idle_for_longer_than_a_request_may_take)
 {
+    /* real time: the limit of a request passes on a connection that is idle */
     ck_timed(may_be_idle, 100);
 }
 

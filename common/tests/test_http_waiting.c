@@ -350,6 +350,7 @@ static bool is_refused_by_stop(uint32_t ms)
 
 TEST(stop_refuses_those_that_wait_for_room)
 {
+    /* real time: bodies wait until the server stops */
     ck_timed(is_refused_by_stop, 1000);
 }
 
@@ -385,6 +386,7 @@ static bool is_body_in_time(uint32_t ms)
 TEST_EACH(a_body_may_take_its_time_as_long_as_it_moves, RATES)
 {
     rate = _i;
+    /* real time: a body takes longer than the limit of a silent one */
     ck_timed(is_body_in_time, 100);
 }
 
@@ -419,5 +421,6 @@ static bool is_answer_in_time(uint32_t ms)
 TEST_EACH(an_answer_may_take_its_time_as_long_as_it_moves, RATES)
 {
     rate = _i;
+    /* real time: an answer takes longer than the limit of a silent one */
     ck_timed(is_answer_in_time, 100);
 }

@@ -9,13 +9,10 @@
 #include "common/json/json.h"
 #include "common/tests/json_documents.h"
 #include "common/tests/parsed.h"
+#include "common/tests/power.h"
 #include "common/tests/suite.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DOCUMENTS 2000
-#else
-#define DOCUMENTS 20000
-#endif
+#define DOCUMENTS ((unsigned)power_count(2000, 10000, 100000))
 #define MAX_DOCUMENT ((size_t)1 << 20)
 
 /* What cJSON takes and json_parse refuses, and nothing else. */

@@ -399,6 +399,7 @@ static bool is_named_after_a_signal(uint32_t ms)
 
 TEST(what_does_not_end_in_time_is_named_and_ends_the_process)
 {
+    /* real time: the time to stop passes */
     ck_timed(is_named_after_a_signal, 50);
 }
 
@@ -409,6 +410,7 @@ static bool is_named_after_a_failure(uint32_t ms)
 
 TEST(the_time_to_stop_counts_from_a_failure_too)
 {
+    /* real time: the time to stop passes */
     ck_timed(is_named_after_a_failure, 50);
 }
 
@@ -429,6 +431,7 @@ static bool is_hurried(uint32_t ms)
 
 TEST(at_half_of_the_time_what_is_waited_for_is_given_up)
 {
+    /* real time: half of the time to stop passes */
     ck_timed(is_hurried, 1000);
 }
 

@@ -104,7 +104,7 @@ static void tell_parent(void *ctx, const char *topic, const void *payload, size_
 static bool never(void *ctx, uint32_t timeout_ms)
 {
     (void)ctx;
-    poll(NULL, 0, (int)timeout_ms);
+    poll(NULL, 0, (int)timeout_ms); /* real time: as settling takes that does not succeed */
     return false;
 }
 
@@ -211,7 +211,8 @@ TEST(who_cannot_settle_loses_the_connection_and_gets_everything_again_when_he_ca
 {
     struct mqtt_options options = events_options();
 
-    options.keep_alive_s = 5;
+    options.keep_alive_s =
+        5; /* real time: the broker's patience with him passes; it knows no shorter one */
     events = probe_create(&options, true);
     mqtt_subscribe(probe_mqtt(events), "results", 1);
     probe_start(events);

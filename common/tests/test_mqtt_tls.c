@@ -331,6 +331,7 @@ TEST_GROUP("plain", set_up, tear_down);
 
 TEST(stop_does_not_wait_for_a_broker_that_says_nothing)
 {
+    /* real time: the limit of an attempt must not pass */
     ck_timed(stops_in_the_attempt, 1000);
 }
 

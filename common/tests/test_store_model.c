@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 
 #include "common/base/str.h"
+#include "common/tests/power.h"
 #include "common/tests/shapes.h"
 
 /* The store against a naive model of it, through random operations. */
@@ -196,7 +197,7 @@ static void begin_set(struct store *store, struct model *model)
     }
 }
 
-TEST_TIMES(the_store_and_its_indexes_agree_with_a_naive_model, 16)
+TEST_TIMES(the_store_and_its_indexes_agree_with_a_naive_model, power_count(4, 16, 100))
 {
     struct store *store = make_store();
     struct model model = { .split = _i % 2 };
@@ -230,7 +231,7 @@ TEST_TIMES(the_store_and_its_indexes_agree_with_a_naive_model, 16)
 
 /* --- threads --- */
 
-#define WRITES 1500
+#define WRITES ((int)power_count(500, 1500, 5000))
 
 static atomic_bool writer_done;
 static atomic_llong newest; /* what writers may use next */

@@ -32,6 +32,7 @@ TEST_GROUP("broken", wire_set_up, wire_tear_down);
 
 TEST(silence_is_a_time_out_and_no_secret_is_told)
 {
+    /* real time: the limit of a request passes */
     ck_timed(is_silence_a_time_out, 100);
 }
 
@@ -49,6 +50,7 @@ static bool is_silent_handshake_unavailable(uint32_t ms)
 
 TEST(silence_before_the_request_is_sent_is_unavailable)
 {
+    /* real time: the limit of a handshake passes */
     ck_timed(is_silent_handshake_unavailable, 200);
 }
 
@@ -83,6 +85,7 @@ static bool is_half_a_reply_a_time_out(uint32_t ms)
 TEST_EACH(a_reply_that_breaks_off_is_a_time_out, BROKEN)
 {
     broken = _i;
+    /* real time: the limit of a request passes in the middle of its reply */
     ck_timed(is_half_a_reply_a_time_out, 200);
 }
 

@@ -4,6 +4,7 @@
 
 #include "common/base/civil.h"
 #include "common/tests/arena_fixture.h"
+#include "common/tests/power.h"
 #include "common/tests/suite.h"
 #include "common/tests/tzif.h"
 
@@ -14,14 +15,14 @@ static int64_t seconds(const char *text)
 
 TEST_GROUP("zone", arena_set_up, arena_tear_down);
 
-TEST(every_day_of_eight_centuries_is_the_date_after_the_day_before)
+TEST(every_day_of_centuries_is_the_date_after_the_day_before)
 {
     struct civil_date date = { 1600, 1, 1 };
-    int64_t day = civil_days(1600, 1, 1);
+    int64_t day = civil_days(1600, 1, 1), end = 1600 + (int64_t)power_count(100, 800, 800);
 
     ck_assert_int_eq(civil_days(1970, 1, 1), 0);
     ck_assert_int_eq(civil_weekday(0), 4);
-    for (; date.year < 2400; day++) {
+    for (; date.year < end; day++) {
         struct civil_date found = civil_date_of(day);
         ck_assert_int_eq(civil_days(date.year, date.month, date.day), day);
         ck_assert(found.year == date.year && found.month == date.month && found.day == date.day);

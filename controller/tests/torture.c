@@ -5,12 +5,8 @@
 #include "common/tests/power.h"
 
 /* With N, each step fails in one Nth of the ways, and N steps in a row fail in all of them. make test-full takes all
- * ways; beside make test the simulation fails at random steps. Sanitizers are several times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define EVERY ((unsigned)power_count(6, 3, 3))
-#else
+ * ways; beside make test the simulation fails at random steps. */
 #define EVERY ((unsigned)power_count(6, 2, 1))
-#endif
 
 void torture_create(void)
 {

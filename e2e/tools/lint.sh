@@ -267,16 +267,18 @@ check_prose() {
     done
 }
 
-# A test that lets time pass says why in a comment beside the wait or above it: "real time: <reason>".
-readonly WAITS='observe_for |poll[(]&[^;]*, ([0-9][0-9][0-9]+|SILENCE_MS)[)]'
+# A test that lets time pass says why in a comment beside the wait or above it: "real time: <reason>". It waits for
+# silence, lets a limit of the code under test pass, or sleeps without asking again and again for a condition.
+readonly WAITS='observe_for |poll[(]&[^;]*, ([0-9][0-9][0-9]+|SILENCE_MS)[)]|ck_timed[(][a-z_]+, [0-9A-Z]'
 
 check_waits() {
     local -a files
     mapfile -t files < <({ find e2e/cases -name '*.sh'; sources '*.c' | grep /tests/; } | LC_ALL=C sort)
     awk -v waits="$WAITS" -v missing=': waits without a comment "real time: <reason>"' '
-        FNR == 1 { reason = -9 }
+        FNR == 1 { reason = loop = -9 }
         /real time: / { reason = FNR }
-        $0 ~ waits && FNR - reason > 3 { print FILENAME ":" FNR missing }' "${files[@]}"
+        /(for|while|for_each) [(]|do [{]/ { loop = FNR }
+        ($0 ~ waits || (/poll[(]NULL, 0, / && FNR - loop > 8)) && FNR - reason > 3 { print FILENAME ":" FNR missing }' "${files[@]}"
 }
 
 # Tests wait for conditions.

@@ -7,10 +7,11 @@
 
 #include "common/base/arena.h"
 #include "common/base/str.h"
+#include "common/tests/power.h"
 #include "standalone/tests/api_fixture.h"
 
 #define WRITERS 100
-#define WRITES 3
+#define WRITES ((int)power_count(1, 3, 3))
 
 #define HOT CONFIGMAPS "/hot"
 

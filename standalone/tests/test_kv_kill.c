@@ -18,11 +18,7 @@
 #include "standalone/tests/kv_fixture.h"
 #include "standalone/tests/kv_oracle.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KILLS power_count(10, 40, 40)
-#else
 #define KILLS power_count(10, 40, 200)
-#endif
 
 #define WRITERS 16
 #define KEYS_EACH 3

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
+#include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
@@ -131,7 +132,7 @@ static void check_loss(struct loss *loss)
     ck_assert_int_eq(kv_put(kv, "/after", "x", 1, 0, NULL, &err), 0);
 }
 
-TEST_TIMES(nothing_acknowledged_is_lost_with_the_power, 3)
+TEST_TIMES(nothing_acknowledged_is_lost_with_the_power, power_count(1, 3, 20))
 {
     pthread_t threads[WRITERS];
 

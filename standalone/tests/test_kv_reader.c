@@ -16,15 +16,12 @@
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/kv_fixture.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KILLS 10
-#else
-#define KILLS 25
-#endif
+#define KILLS ((int)power_count(10, 25, 100))
 #define WRITERS 8
 #define BACKUPS 200
 #define KEYS 300

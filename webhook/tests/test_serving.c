@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/runtime/metrics.h"
+#include "common/tests/power.h"
 #include "common/tests/temp_dir.h"
 #include "webhook/handler.h"
 
@@ -313,7 +314,7 @@ TEST(stopping_is_quick_and_frees_the_port)
 }
 
 #define CLIENTS 8
-#define ROTATIONS 30
+#define ROTATIONS ((int)power_count(8, 30, 30))
 static atomic_bool done;
 static atomic_uint answered;
 
