@@ -3,24 +3,12 @@
 #include <stdlib.h>
 
 #include "common/json/numbers.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 
-static struct arena *arena;
 static struct error err;
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("all", set_up, tear_down);
+TEST_GROUP("all", arena_set_up, arena_tear_down);
 
 static int parse(const char *text, size_t max, struct json_numbers *ret)
 {

@@ -3,25 +3,13 @@
 
 #include "common/base/str.h"
 #include "common/json/yaml.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 
-static struct arena *arena;
 static const char *taken;
 static struct error err;
 
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("all", setup, teardown);
+TEST_GROUP("all", arena_set_up, arena_tear_down);
 
 static int take(void *ctx UNUSED, const struct yaml_place *place, cJSON *object,
                 struct error *error UNUSED)

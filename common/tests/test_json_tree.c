@@ -4,25 +4,13 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/json/json.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
-static struct arena *arena;
 static struct error err;
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("json_tree", set_up, tear_down);
+TEST_GROUP("json_tree", arena_set_up, arena_tear_down);
 
 static const cJSON *parsed_without(const char *text, const char *const *unread)
 {

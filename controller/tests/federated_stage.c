@@ -8,7 +8,6 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/tests/parsed.h"
-#include "common/tests/temp_dir.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/tests/memory_store.h"
@@ -43,33 +42,14 @@ static struct {
     struct kind_queue jobs, rounds;
 } process;
 
-static int die(struct error *err)
-{
-    return error_set(err, ERROR_UNAVAILABLE, "dead");
-}
-
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
-    static const enum fake_failure FAILURES[] = {
-        [FAULT_REFUSED] = FAKE_REFUSED,
-        [FAULT_LOST_REPLY] = FAKE_LOST_REPLY,
-        [FAULT_CONFLICT] = FAKE_CONFLICT,
-        [FAULT_SERVER_ERROR] = FAKE_SERVER_ERROR,
-    };
-
     if (federated.dead)
-        return die(err);
+        return error_set(err, ERROR_UNAVAILABLE, "dead");
     if (++federated.steps != federated.fail_at)
         return fake_api_roundtrip(ctx, arena, request, ret, err);
-    if (federated.fault < FAULT_CRASH_BEFORE) {
-        fake_api_fail(ctx, 1, FAILURES[federated.fault]);
-        return fake_api_roundtrip(ctx, arena, request, ret, err);
-    }
-    federated.dead = true;
-    if (federated.fault == FAULT_CRASH_AFTER)
-        (void)fake_api_roundtrip(ctx, arena, request, ret, err);
-    return die(err);
+    return staged_failure(federated.fault, &federated.dead, ctx, arena, request, ret, err);
 }
 
 /* A use of the model store is a step, too. */
@@ -78,7 +58,7 @@ static int before_store(void *ctx UNUSED, struct error *err)
     if (federated.looking)
         return 0;
     if (federated.dead)
-        return die(err);
+        return error_set(err, ERROR_UNAVAILABLE, "dead");
     if (++federated.steps != federated.fail_at)
         return 0;
     federated.dead = federated.fault >= FAULT_CRASH_BEFORE;
@@ -199,20 +179,11 @@ static void end_process(void)
 
 void federated_stage_set_up(void)
 {
-    static const char CONFIG[] = "{apiVersion: v1, kind: Config, current-context: c,\n"
-                                 "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
-                                 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}],\n"
-                                 "users: [{name: u, user: {}}]}\n";
-    struct error err = { 0 };
-
     json_init();
     federated = (struct federated_stage){ .arena = arena_create(), .api = fake_api_create() };
     fake_clock_init(&federated.clock);
     log_configure(LOG_ERROR, LOG_TEXT);
-    int r =
-        kube_config_load(temp_file(federated.arena, temp_dir(federated.arena), "config", CONFIG),
-                         &process.config, &err);
-    ck_assert_msg(r == 0, "%s", err.message);
+    process.config = staged_config(federated.arena);
     federated.user = kube_client_create_with(fake_api_roundtrip, federated.api);
     process.memory = memory_store_create(1u << 20, before_store, NULL);
     federated.user_store = process.memory;
@@ -243,59 +214,29 @@ void federated_stage_use_configmaps(void)
     start_process();
 }
 
-static struct kube_name name_of(const char *name)
-{
-    struct kube_name ret;
-
-    ck_assert(kube_name_set(&ret, "default", name));
-    return ret;
-}
-
 const cJSON *federated_stage_get(const struct kube_kind *kind, const char *name)
 {
-    const struct kube_name key = name_of(name);
+    const struct kube_name key = staged_name(name);
 
     return fake_api_get(federated.api, federated.arena, kind, &key);
 }
 
-/* The object as it is, with another spec or status; generation moves with the spec. */
-static void put(const struct kube_kind *kind, const char *name, const cJSON *spec,
-                const cJSON *status)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kube_name key = name_of(name);
-    const cJSON *old = fake_api_get(federated.api, arena, kind, &key);
-    cJSON *object = json_object(arena);
-    cJSON *metadata;
-
-    json_set_string(object, "kind", kind->kind);
-    metadata = json_set_object(object, "metadata");
-    json_set_string(metadata, "namespace", "default");
-    json_set_string(metadata, "name", name);
-    json_for_each (member, json_get(old, "metadata"))
-        json_set_copy(metadata, member->string, member);
-    if (spec)
-        json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);
-    json_set_copy(object, "spec", spec ? spec : json_get(old, "spec"));
-    json_set_copy(object, "status", status ? status : json_get(old, "status"));
-    fake_api_put(federated.api, kind, object);
-}
-
 void federated_stage_put(const char *spec)
 {
-    put(&KIND_FEDERATEDJOB, "job", parsed(federated.arena, spec), NULL);
+    staged_put(federated.api, &KIND_FEDERATEDJOB, "job", parsed(federated.arena, spec), NULL);
 }
 
 void federated_stage_put_proplet(const char *name, const char *phase)
 {
-    put(&KIND_PROPLET, name, parsed(federated.arena, "{\"type\":\"external\"}"),
-        parsed(federated.arena, arena_printf(federated.arena, "{\"phase\":\"%s\"}", phase)));
+    staged_put(federated.api, &KIND_PROPLET, name,
+               parsed(federated.arena, "{\"type\":\"external\"}"),
+               parsed(federated.arena, arena_printf(federated.arena, "{\"phase\":\"%s\"}", phase)));
 }
 
 void federated_stage_delete(const struct kube_kind *kind, const char *name)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kube_name key = name_of(name);
+    const struct kube_name key = staged_name(name);
     cJSON *object = json_copy(fake_api_get(federated.api, arena, kind, &key));
 
     json_remove((cJSON *)(uintptr_t)json_get(object, "metadata"), "finalizers");
@@ -306,7 +247,7 @@ void federated_stage_delete(const struct kube_kind *kind, const char *name)
 
 void federated_stage_set_task(const char *name, const char *status)
 {
-    put(&KIND_TASK, name, NULL, parsed(federated.arena, status));
+    staged_put(federated.api, &KIND_TASK, name, NULL, parsed(federated.arena, status));
 }
 
 void federated_stage_end_task(const char *name, const char *update, int samples)
@@ -314,15 +255,15 @@ void federated_stage_end_task(const char *name, const char *update, int samples)
     struct arena *arena = federated.arena;
 
     if (!update) {
-        put(&KIND_TASK, name, NULL,
-            parsed(arena, "{\"phase\":\"failed\",\"reason\":\"DeviceError\"}"));
+        staged_put(federated.api, &KIND_TASK, name, NULL,
+                   parsed(arena, "{\"phase\":\"failed\",\"reason\":\"DeviceError\"}"));
         return;
     }
-    put(&KIND_TASK, name, NULL,
-        parsed(arena, arena_printf(arena,
-                                   "{\"phase\":\"completed\",\"results\":{\"format\":"
-                                   "\"json-f64\",\"numSamples\":%d,\"update_b64\":\"%s\"}}",
-                                   samples, base64_encode(arena, update, strlen(update)))));
+    staged_put(federated.api, &KIND_TASK, name, NULL,
+               parsed(arena, arena_printf(arena,
+                                          "{\"phase\":\"completed\",\"results\":{\"format\":"
+                                          "\"json-f64\",\"numSamples\":%d,\"update_b64\":\"%s\"}}",
+                                          samples, base64_encode(arena, update, strlen(update)))));
 }
 
 static void remember(struct kind_queue *kind, const struct kube_name *name, int64_t at_ms)

@@ -7,7 +7,6 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/tests/parsed.h"
-#include "common/tests/temp_dir.h"
 #include "controller/tests/staged.h"
 
 #define MAX_TURNS 500
@@ -27,25 +26,11 @@ static struct {
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
-    static const enum fake_failure FAILURES[] = {
-        [FAULT_REFUSED] = FAKE_REFUSED,
-        [FAULT_LOST_REPLY] = FAKE_LOST_REPLY,
-        [FAULT_CONFLICT] = FAKE_CONFLICT,
-        [FAULT_SERVER_ERROR] = FAKE_SERVER_ERROR,
-    };
-
     if (jobs.dead)
         return error_set(err, ERROR_UNAVAILABLE, "dead");
     if (++jobs.steps != jobs.fail_at)
         return fake_api_roundtrip(ctx, arena, request, ret, err);
-    if (jobs.fault < FAULT_CRASH_BEFORE) {
-        fake_api_fail(ctx, 1, FAILURES[jobs.fault]);
-        return fake_api_roundtrip(ctx, arena, request, ret, err);
-    }
-    jobs.dead = true;
-    if (jobs.fault == FAULT_CRASH_AFTER)
-        (void)fake_api_roundtrip(ctx, arena, request, ret, err);
-    return error_set(err, ERROR_UNAVAILABLE, "dead");
+    return staged_failure(jobs.fault, &jobs.dead, ctx, arena, request, ret, err);
 }
 
 /* ctx: the kind. */
@@ -140,19 +125,11 @@ static void end_process(void)
 
 void job_stage_set_up(void)
 {
-    static const char CONFIG[] = "{apiVersion: v1, kind: Config, current-context: c,\n"
-                                 "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
-                                 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}],\n"
-                                 "users: [{name: u, user: {}}]}\n";
-    struct error err = { 0 };
-
     json_init();
     jobs = (struct job_stage){ .arena = arena_create(), .api = fake_api_create() };
     fake_clock_init(&jobs.clock);
     log_configure(LOG_ERROR, LOG_TEXT);
-    int r = kube_config_load(temp_file(jobs.arena, temp_dir(jobs.arena), "config", CONFIG),
-                             &process.config, &err);
-    ck_assert_msg(r == 0, "%s", err.message);
+    process.config = staged_config(jobs.arena);
     process.other = kube_client_create_with(fake_api_roundtrip, jobs.api);
     start_process();
     fake_api_on_change(jobs.api, on_change, NULL);
@@ -168,57 +145,28 @@ void job_stage_tear_down(void)
     arena_destroy(jobs.arena);
 }
 
-static struct kube_name name_of(const char *name)
-{
-    struct kube_name ret;
-
-    ck_assert(kube_name_set(&ret, "default", name));
-    return ret;
-}
-
 const cJSON *job_stage_get(const struct kube_kind *kind, const char *name)
 {
-    const struct kube_name key = name_of(name);
+    const struct kube_name key = staged_name(name);
 
     return fake_api_get(jobs.api, jobs.arena, kind, &key);
 }
 
-/* The object as it is, with another spec or status; generation moves with the spec. */
-static void put(const struct kube_kind *kind, const char *name, const cJSON *spec,
-                const cJSON *status)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kube_name key = name_of(name);
-    const cJSON *old = fake_api_get(jobs.api, arena, kind, &key);
-    cJSON *object = json_object(arena);
-    cJSON *metadata = json_set_object(object, "metadata");
-
-    json_set_string(metadata, "namespace", "default");
-    json_set_string(metadata, "name", name);
-    json_for_each (member, json_get(old, "metadata"))
-        json_set_copy(metadata, member->string, member);
-    if (spec)
-        json_set_int(metadata, "generation", json_int(json_get(metadata, "generation"), 0) + 1);
-    json_set_copy(object, "spec", spec ? spec : json_get(old, "spec"));
-    json_set_copy(object, "status", status ? status : json_get(old, "status"));
-    fake_api_put(jobs.api, kind, object);
-}
-
 void job_stage_put(const char *spec)
 {
-    put(&KIND_PROPELLERJOB, "job", parsed(jobs.arena, spec), NULL);
+    staged_put(jobs.api, &KIND_PROPELLERJOB, "job", parsed(jobs.arena, spec), NULL);
 }
 
 void job_stage_delete(const struct kube_kind *kind, const char *name)
 {
-    const struct kube_name key = name_of(name);
+    const struct kube_name key = staged_name(name);
 
     fake_api_delete(jobs.api, kind, &key);
 }
 
 void job_stage_put_task(const char *name, const char *spec)
 {
-    put(&KIND_TASK, name, parsed(jobs.arena, spec), NULL);
+    staged_put(jobs.api, &KIND_TASK, name, parsed(jobs.arena, spec), NULL);
 }
 
 void job_stage_end_task(const char *name, enum task_phase phase)
@@ -231,7 +179,7 @@ void job_stage_end_task(const char *name, enum task_phase phase)
     json_set_string(status, "finishedAt", rfc3339_format(clock_wall_us(&jobs.clock.clock), now));
     if (phase == TASK_FAILED)
         json_set_string(status, "reason", "DeviceError");
-    put(&KIND_TASK, name, NULL, status);
+    staged_put(jobs.api, &KIND_TASK, name, NULL, status);
 }
 
 void job_stage_turn(void)
@@ -256,7 +204,7 @@ void job_stage_turn(void)
 
 static bool step(void)
 {
-    const struct kube_name name = name_of("job");
+    const struct kube_name name = staged_name("job");
 
     if (jobs.dead) {
         end_process();

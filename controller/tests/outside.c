@@ -11,6 +11,7 @@
 #include "controller/bridge/quarantine.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/stage.h"
+#include "controller/tests/staged.h"
 
 #define ANSWER "\"results\":\"42\",\"error\":null"
 
@@ -59,25 +60,11 @@ int outside_use(struct error *err)
 int outside_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                       struct http_response *ret, struct error *err)
 {
-    static const enum fake_failure FAILURES[] = {
-        [FAULT_REFUSED] = FAKE_REFUSED,
-        [FAULT_LOST_REPLY] = FAKE_LOST_REPLY,
-        [FAULT_CONFLICT] = FAKE_CONFLICT,
-        [FAULT_SERVER_ERROR] = FAKE_SERVER_ERROR,
-    };
-
     if (stage.dead)
         return error_set(err, ERROR_UNAVAILABLE, "dead");
     if (!fails_now())
         return fake_api_roundtrip(ctx, arena, request, ret, err);
-    if (!is_dying()) {
-        fake_api_fail(ctx, 1, FAILURES[outside.fault]);
-        return fake_api_roundtrip(ctx, arena, request, ret, err);
-    }
-    stage.dead = true;
-    if (outside.fault == FAULT_CRASH_AFTER)
-        (void)fake_api_roundtrip(ctx, arena, request, ret, err);
-    return error_set(err, ERROR_UNAVAILABLE, "dead");
+    return staged_failure(outside.fault, &stage.dead, ctx, arena, request, ret, err);
 }
 
 static void say(const char *suffix, const char *payload)

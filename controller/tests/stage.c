@@ -6,7 +6,6 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/tests/parsed.h"
-#include "common/tests/temp_dir.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/job/propellerjob.h"
 #include "controller/task/task_room.h"
@@ -301,12 +300,6 @@ static void end_process(void)
 
 void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void))
 {
-    static const char CONFIG[] = "{apiVersion: v1, kind: Config, current-context: c,\n"
-                                 "contexts: [{name: c, context: {cluster: c, user: u}}],\n"
-                                 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}],\n"
-                                 "users: [{name: u, user: {}}]}\n";
-    struct error err = { 0 };
-
     json_init();
     stage = (struct stage){ .arena = arena_create(), .api = fake_api_create() };
     stage_forget_objects();
@@ -315,9 +308,7 @@ void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void))
     log_configure(LOG_ERROR, LOG_TEXT);
     process.roundtrip = roundtrip;
     process.between = between;
-    int r = kube_config_load(temp_file(stage.arena, temp_dir(stage.arena), "config", CONFIG),
-                             &process.config, &err);
-    ck_assert_msg(r == 0, "%s", err.message);
+    process.config = staged_config(stage.arena);
     start_process();
     fake_api_on_change(stage.api, on_change, NULL);
     stage_put_proplet("alpha", PROPLET("device-1"));

@@ -72,28 +72,10 @@ static void wait_two_days(void)
     stage_wait_ms(2 * DAY_MS + 1000);
 }
 
-static void lose_device(void)
-{
-    bool first = str_equal(stage_task_string("assignedProplet"), "alpha");
-
-    outside.absent = stage.silent = first ? "device-1" : "device-2";
-    stage_receive("proplet/alive",
-                  arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"offline\"}",
-                               outside.absent));
-}
-
 static void find_device_that_answers(void)
 {
-    outside.absent = stage.silent = NULL;
+    torture_find_device();
     torture_let_answer();
-}
-
-static void lose_fleet(void)
-{
-    stage_put_fleet(8);
-    stage_run();
-    stage_lose_fleet(5);
-    lose_device();
 }
 
 #define RUNNING "running - attempt 1 True Unknown -; uid x1"
@@ -147,19 +129,19 @@ static const struct scenario SCENARIOS[] = {
       { create_that_nothing_can_run, wait_two_days, step_back },
       "pending - attempt 0 run 1 False - -" },
     { "its device is away, ahead",
-      { create_that_is_lost_with_its_proplet, lose_device, torture_wait_a_minute, step_ahead,
-        find_device_that_answers },
+      { create_that_is_lost_with_its_proplet, torture_lose_device, torture_wait_a_minute,
+        step_ahead, find_device_that_answers },
       COMPLETED },
     { "its device is away, back",
-      { create_that_is_lost_with_its_proplet, lose_device, torture_wait_a_minute, step_back,
+      { create_that_is_lost_with_its_proplet, torture_lose_device, torture_wait_a_minute, step_back,
         find_device_that_answers },
       COMPLETED },
     { "the fleet is away, ahead",
-      { create_that_is_lost_with_its_proplet, lose_fleet, torture_wait_a_minute,
+      { create_that_is_lost_with_its_proplet, torture_lose_fleet, torture_wait_a_minute,
         torture_wait_a_minute, torture_wait_a_minute, step_ahead, find_device_that_answers },
       COMPLETED },
     { "the fleet is away, back",
-      { create_that_is_lost_with_its_proplet, lose_fleet, torture_wait_a_minute,
+      { create_that_is_lost_with_its_proplet, torture_lose_fleet, torture_wait_a_minute,
         torture_wait_a_minute, torture_wait_a_minute, step_back, find_device_that_answers },
       COMPLETED },
     { "deleted while its device is deaf, ahead",

@@ -1,25 +1,14 @@
 /* Every captured message of a device, read as the contract says. */
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 #include "controller/device/messages.h"
 #include "controller/tests/captured.h"
 #include "controller/tests/fixture.h"
 
-static struct arena *arena;
 static size_t len;
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("messages", set_up, tear_down);
+TEST_GROUP("messages", arena_set_up, arena_tear_down);
 
 TEST_TIMES(result_of_a_device_is_read, CAPTURED_RESULTS)
 {

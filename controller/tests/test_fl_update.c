@@ -1,9 +1,9 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 #include "controller/federated/update.h"
 
-static struct arena *arena;
 static struct error err;
 static const struct fl_expected EXPECTED = {
     .proplet_id = "proplet-1",
@@ -11,19 +11,7 @@ static const struct fl_expected EXPECTED = {
     .default_samples = 5,
 };
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("all", set_up, tear_down);
+TEST_GROUP("all", arena_set_up, arena_tear_down);
 
 static struct fl_envelope parsed(const char *text)
 {

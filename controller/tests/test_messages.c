@@ -1,25 +1,13 @@
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/heap.h"
 #include "common/tests/suite.h"
 #include "controller/device/messages.h"
 #include "controller/device/samples.h"
 
-static struct arena *arena;
 static struct error err;
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("topics and ids", set_up, tear_down);
+TEST_GROUP("topics and ids", arena_set_up, arena_tear_down);
 
 static const struct {
     const char *topic;
@@ -163,7 +151,7 @@ static const struct {
     { "{\"task_id\":\"t\",\"error\":{\"message\":\"trap\"}}", METRICS },
 };
 
-TEST_GROUP("payloads", set_up, tear_down);
+TEST_GROUP("payloads", arena_set_up, arena_tear_down);
 
 TEST_EACH(payload_is_taken_by_its_parser_and_refused_with_a_word_by_others, PAYLOADS)
 {
@@ -402,7 +390,7 @@ TEST(metadata_cannot_fill_an_object)
                      arena_printf(arena, "{\"location\":\"%s\"}", cut));
 }
 
-TEST_GROUP("topics and ids", set_up, tear_down);
+TEST_GROUP("topics and ids", arena_set_up, arena_tear_down);
 
 TEST(first_attempt_is_named_by_the_uid_alone)
 {

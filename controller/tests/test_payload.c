@@ -1,4 +1,5 @@
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/device/payload.h"
@@ -7,23 +8,10 @@
 
 #define WASM "AGFzbQEAAAABBwFgAn9/AX8DAgEABwgBBG1haW4AAAoJAQcAIAAgAWoL"
 
-static struct arena *arena;
 static struct error err;
 static size_t payload_len;
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("payload", set_up, tear_down);
+TEST_GROUP("payload", arena_set_up, arena_tear_down);
 
 static const cJSON *json(const char *text)
 {

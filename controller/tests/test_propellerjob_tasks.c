@@ -1,23 +1,11 @@
 #include "controller/job/propellerjob_tasks.h"
 
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/job_text.h"
 
-static struct arena *arena;
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("tasks", set_up, tear_down);
+TEST_GROUP("tasks", arena_set_up, arena_tear_down);
 
 static struct job_tasks tasks_of(const char *mode, const char *text)
 {

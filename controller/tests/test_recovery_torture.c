@@ -40,35 +40,10 @@ static void create_that_waits(void)
     stage_put_task("{" TORTURE_SPEC ",\"propletLostPolicy\":\"Wait\"}");
 }
 
-/* Its network is gone; what it runs goes on. */
-static void lose_device(void)
-{
-    bool first = str_equal(stage_task_string("assignedProplet"), "alpha");
-
-    outside.absent = stage.silent = first ? "device-1" : "device-2";
-    stage_receive("proplet/alive",
-                  arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"offline\"}",
-                               outside.absent));
-}
-
-static void find_device(void)
-{
-    outside.absent = stage.silent = NULL;
-}
-
-/* And with it most of a fleet. */
-static void lose_fleet(void)
-{
-    stage_put_fleet(8);
-    stage_run();
-    stage_lose_fleet(5);
-    lose_device();
-}
-
 static void find_fleet(void)
 {
     stage_lose_fleet(0);
-    find_device();
+    torture_find_device();
 }
 
 static void find_fleet_without_device(void)
@@ -109,11 +84,12 @@ static const struct scenario SCENARIOS[] = {
       "running - attempt 2 True True -; uid x1; uid.2 x1 up 1" },
     { "daemon deleted", { create_daemon, torture_delete }, "gone; uid x1" },
     { "device away for a moment",
-      { torture_create, lose_device, torture_wait_a_minute, find_device, torture_let_answer },
+      { torture_create, torture_lose_device, torture_wait_a_minute, torture_find_device,
+        torture_let_answer },
       "completed 42 attempt 1 True True True; uid x1" },
     { "device lost",
-      { torture_create, lose_device, torture_wait_a_minute, torture_wait_a_minute,
-        torture_wait_a_minute, torture_let_answer, find_device, torture_wait_a_minute,
+      { torture_create, torture_lose_device, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute, torture_let_answer, torture_find_device, torture_wait_a_minute,
         torture_let_answer },
       "completed 42 attempt 2 True True True; uid x1 stopped; uid.2 x1" },
     { "retry whose device is restarted",
@@ -129,20 +105,20 @@ static const struct scenario SCENARIOS[] = {
         torture_let_answer },
       "completed 42 attempt 3 failures 1 True True True; uid x1; uid.2 x1; uid.3 x1" },
     { "device lost, policy Wait",
-      { create_that_waits, lose_device, torture_wait_a_minute, torture_wait_a_minute,
-        torture_wait_a_minute, find_device, torture_let_answer },
+      { create_that_waits, torture_lose_device, torture_wait_a_minute, torture_wait_a_minute,
+        torture_wait_a_minute, torture_find_device, torture_let_answer },
       "completed 42 attempt 1 True True True; uid x1" },
     { "device lost, policy Fail",
-      { create_that_must_not_be_repeated, lose_device, torture_wait_a_minute, torture_wait_a_minute,
-        torture_wait_a_minute },
+      { create_that_must_not_be_repeated, torture_lose_device, torture_wait_a_minute,
+        torture_wait_a_minute, torture_wait_a_minute },
       "failed its Proplet is offline for more than 120 s attempt 1 failures 1 True True False; uid "
       "x1" },
     { "fleet away",
-      { torture_create, lose_fleet, torture_wait_a_minute, torture_wait_a_minute,
+      { torture_create, torture_lose_fleet, torture_wait_a_minute, torture_wait_a_minute,
         torture_wait_a_minute, find_fleet, torture_let_answer },
       "completed 42 attempt 1 True True True; uid x1" },
     { "fleet back without the device",
-      { torture_create, lose_fleet, torture_wait_a_minute, torture_wait_a_minute,
+      { torture_create, torture_lose_fleet, torture_wait_a_minute, torture_wait_a_minute,
         find_fleet_without_device, torture_wait_a_minute, torture_wait_a_minute,
         torture_let_answer },
       "completed 42 attempt 2 True True True; uid x1; uid.2 x1" },

@@ -2,26 +2,14 @@
 #include "controller/device/samples.h"
 
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 
 #define NOW_US INT64_C(1795255200000000) /* 2026-11-21T10:00:00Z */
 
-static struct arena *arena;
 static struct error err;
 
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-    err = (struct error){ 0 };
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("samples", set_up, tear_down);
+TEST_GROUP("samples", arena_set_up, arena_tear_down);
 
 static const char *describe(enum sample_verdict verdict, const struct sample *sample)
 {

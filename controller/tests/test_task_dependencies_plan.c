@@ -1,25 +1,13 @@
 #include "controller/task/plan/task_dependencies_plan.h"
 
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 
 #define MAX_DEPENDENCIES 3
 
-static struct arena *arena;
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("plan", set_up, tear_down);
+TEST_GROUP("plan", arena_set_up, arena_tear_down);
 
 #define ABSENT OUTCOME_MISSING
 #define OPEN OUTCOME_OPEN

@@ -4,24 +4,12 @@
 
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/fixture.h"
 
-static struct arena *arena;
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("task_workload_manifest", set_up, tear_down);
+TEST_GROUP("task_workload_manifest", arena_set_up, arena_tear_down);
 
 static int make(const cJSON *task, int64_t attempt, const cJSON *pod_template,
                 struct task_workload_manifest *ret, struct error *err)

@@ -1,21 +1,9 @@
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/workload/task_workload_state.h"
 
-static struct arena *arena;
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("task_workload_state", set_up, tear_down);
+TEST_GROUP("task_workload_state", arena_set_up, arena_tear_down);
 
 static const char *told(struct task_workload_state state)
 {

@@ -2,24 +2,12 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/workload/workload.h"
 
-static struct arena *arena;
-
-static void set_up(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void tear_down(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("workload", set_up, tear_down);
+TEST_GROUP("workload", arena_set_up, arena_tear_down);
 
 static const char *text(const cJSON *value)
 {

@@ -39,6 +39,29 @@ void torture_wait_a_minute(void)
     stage_wait_ms(61000);
 }
 
+void torture_lose_device(void)
+{
+    bool first = str_equal(stage_task_string("assignedProplet"), "alpha");
+
+    outside.absent = stage.silent = first ? "device-1" : "device-2";
+    stage_receive("proplet/alive",
+                  arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"offline\"}",
+                               outside.absent));
+}
+
+void torture_find_device(void)
+{
+    outside.absent = stage.silent = NULL;
+}
+
+void torture_lose_fleet(void)
+{
+    stage_put_fleet(8);
+    stage_run();
+    stage_lose_fleet(5);
+    torture_lose_device();
+}
+
 static const char *condition_status(const cJSON *conditions, const char *type)
 {
     return json_string(json_get(condition_get(conditions, type), "status"), "-");

@@ -36,3 +36,7 @@ void torture_let_fail(void); /* whatever runs */
 void torture_delete(void);
 void torture_let_answer(void); /* whatever runs, and whatever is started from now on */
 void torture_wait_a_minute(void);
+/* The network of the device that has the Task is gone; what runs there goes on. With it most of a fleet. */
+void torture_lose_device(void);
+void torture_find_device(void);
+void torture_lose_fleet(void);

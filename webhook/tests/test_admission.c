@@ -2,6 +2,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/str.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/heap.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
@@ -14,21 +15,9 @@
     "\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\",\"metadata\":"
 #define TAIL "}}}}"
 
-static struct arena *arena;
 static const struct admission_settings SETTINGS = { .max_inline_wasm = 0 };
 
-static void setup(void)
-{
-    json_init();
-    arena = arena_create();
-}
-
-static void teardown(void)
-{
-    arena_destroy(arena);
-}
-
-TEST_GROUP("admission", setup, teardown);
+TEST_GROUP("admission", arena_set_up, arena_tear_down);
 
 static const struct admission_hook *task_validator(void)
 {
