@@ -50,15 +50,15 @@ sources_of() {
 }
 
 # A test looks at an object if it, or a fixture that it uses, names a symbol of that object. An object that no test
-# looks at is looked at through those that use it; a plan is always, through all of its kind (controller/task of
-# controller/task/plan/task_recovery_plan) as far as the reconciler: most of its tests ask another plan.
+# looks at is looked at through those that use it; one of a controller is always, through all of its kind
+# (controller/task of controller/task/plan/task_recovery_plan) as far as the reconciler: most of its tests ask another.
 tests_of() { # tests_of COMMIT FOLDER
     local objects
     mapfile -t objects < <(find "$2" -name '*.o' ! -path '*/bench/*' ! -name main.o)
     awk -v folder="$2/" '
         function is_test(object) { return object ~ /\/tests\/(fuzz\/)?(test|fuzz)_[^\/]*$/ }
         function is_fixture(object) { return object ~ /\/tests\// && !is_test(object) }
-        function is_plan(object) { return object ~ /\/plan\/|_plan$/ }
+        function is_controllers(object) { return object ~ /^controller\// }
         function kind_of(object) {
             sub(/(\/plan)?\/[^\/]*$/, "", object)
             return object
@@ -104,7 +104,7 @@ tests_of() { # tests_of COMMIT FOLDER
                     again = 0
                     look()
                     for (user_of in further)
-                        if (is_plan(object) && kind_of(user_of) == kind_of(object)) again = seen[user_of] = 1
+                        if (is_controllers(object) && kind_of(user_of) == kind_of(object)) again = seen[user_of] = 1
                 } while (again)
                 for (level = 0; level < 4 && !length(found); level++) {
                     look()
