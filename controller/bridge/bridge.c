@@ -672,33 +672,63 @@ static void send_marker(struct bridge *bridge, const struct marker *marker)
               NULL);
 }
 
-bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter)
+/* Locked. */
+static enum fence_state state_of(const struct bridge *bridge, int64_t since_ms)
+{
+    if (!fence_passed(&bridge->fence, since_ms))
+        return FENCE_PENDING;
+    /* Once a connection in any case: a marker tells what was stored from what happens. */
+    return fence_passed(&bridge->fence, bridge->events_since_ms) ? FENCE_PASSED
+                                                                 : FENCE_PASSED_EARLIER;
+}
+
+enum fence_state bridge_fence_state(struct bridge *bridge, int64_t since_ms)
+{
+    pthread_mutex_lock(&bridge->lock);
+
+    enum fence_state state = state_of(bridge, since_ms);
+
+    pthread_mutex_unlock(&bridge->lock);
+    return state;
+}
+
+/* Locked. */
+static void add_waiter(struct bridge *bridge, const struct kube_name *waiter)
+{
+    char key[KUBE_KEY_LEN];
+
+    if (map_get(bridge->waiters, kube_name_key(waiter, key)))
+        return;
+
+    struct kube_name *name = xmalloc(sizeof(*name));
+
+    *name = *waiter;
+    map_set(bridge->waiters, key, name);
+}
+
+void bridge_fence_request(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter)
 {
     int64_t now_ms = clock_monotonic_ms(bridge->options.clock);
     struct marker marker;
-    char key[KUBE_KEY_LEN];
-    struct kube_name *name = NULL;
 
     pthread_mutex_lock(&bridge->lock);
-    bool passed = fence_passed(&bridge->fence, since_ms);
-    /* Once a connection in any case: it tells what was stored from what happens. */
-    bool caught_up = passed && fence_passed(&bridge->fence, bridge->events_since_ms);
-    bool send = !caught_up && next_marker(bridge, now_ms, &marker);
-    if (!passed && !map_get(bridge->waiters, kube_name_key(waiter, key))) {
-        name = xmalloc(sizeof(*name));
-        *name = *waiter;
-        map_set(bridge->waiters, key, name);
-    }
+
+    enum fence_state state = state_of(bridge, since_ms);
+    bool send = state != FENCE_PASSED && next_marker(bridge, now_ms, &marker);
+
+    if (state == FENCE_PENDING && waiter)
+        add_waiter(bridge, waiter);
     pthread_mutex_unlock(&bridge->lock);
     if (send)
         send_marker(bridge, &marker);
-    return passed;
+    if (state != FENCE_PENDING && waiter)
+        workqueue_add(bridge->sink.task_queue, waiter);
 }
 
 bool bridge_marker_overdue(struct bridge *bridge)
 {
     pthread_mutex_lock(&bridge->lock);
-    bool ret = bridge->fence.overdue;
+    bool ret = fence_is_overdue(&bridge->fence, clock_monotonic_ms(bridge->options.clock));
     pthread_mutex_unlock(&bridge->lock);
     return ret;
 }

@@ -67,15 +67,23 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
                    const void *payload, size_t len, int qos, struct error *err) MUST_CHECK;
 
 /*
- * Everything that the broker had stored for us at since_ms (monotonic; 0: when this term began) is
- * in the mailbox or dealt with: a marker that was sent after it has come back on the events
- * connection. Otherwise one is sent, if none is on its way, and the Task is woken when one is back
- * or a connection ended. The broker may swallow markers: who waits asks again after
- * FENCE_RETRY_MS without being woken, and the next one goes by another channel; see
- * bridge_fence.h. Worker thread; may block like a publish.
+ * Whether everything that the broker had stored for this client at since_ms (monotonic; 0: when this
+ * term began) is in the inbox or dealt with: a marker that was sent after it has come back on the
+ * events connection (bridge_fence.h). Any thread; does not block.
  */
-bool bridge_fence_passed(struct bridge *bridge, int64_t since_ms,
-                         const struct kube_name *waiter) MUST_CHECK;
+enum fence_state {
+    FENCE_PASSED,
+    FENCE_PASSED_EARLIER, /* by an earlier connection: the present one needs a marker, too */
+    FENCE_PENDING,
+};
+enum fence_state bridge_fence_state(struct bridge *bridge, int64_t since_ms);
+/*
+ * Sends a marker, if none is on its way, and wakes the Task waiter when one is back or a connection
+ * ended; at once if one has come back since the caller looked. waiter NULL: no Task waits. The broker
+ * may swallow markers, so the Task requests another one after FENCE_RETRY_MS without being woken, and
+ * that one goes by another channel. Worker thread; may block like a publish.
+ */
+void bridge_fence_request(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter);
 /* A marker did not come back in time, and none has since then. */
 bool bridge_marker_overdue(struct bridge *bridge);
 

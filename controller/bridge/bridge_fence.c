@@ -22,6 +22,11 @@ bool fence_is_due(const struct fence *fence, int64_t now_ms)
     return !fence->sent_ms || now_ms - fence->sent_ms >= FENCE_TIMEOUT_MS;
 }
 
+bool fence_is_overdue(const struct fence *fence, int64_t now_ms)
+{
+    return fence->overdue || (fence->sent_ms && fence_is_due(fence, now_ms));
+}
+
 bool fence_send(struct fence *fence, int64_t now_ms, char ret_text[static FENCE_TEXT_LEN])
 {
     if (!fence_is_due(fence, now_ms))

@@ -32,6 +32,8 @@ void fence_init(struct fence *fence);
 bool fence_passed(const struct fence *fence, int64_t since_ms);
 /* None is on its way, or it is lost. */
 bool fence_is_due(const struct fence *fence, int64_t now_ms);
+/* The one on its way is lost, or one was lost and none has come back since. */
+bool fence_is_overdue(const struct fence *fence, int64_t now_ms);
 /* true: the text is to be published now. */
 bool fence_send(struct fence *fence, int64_t now_ms, char ret_text[static FENCE_TEXT_LEN]);
 /* It could not be published, or a connection ended: the next fence_send sends. */

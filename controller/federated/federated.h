@@ -20,9 +20,10 @@ struct traininground_deps {
     struct gone_scopes *gone;
     struct coordinator *coordinator; /* NULL: devices send updates by MQTT alone */
     const char *coordinator_url;     /* NULL likewise */
-    /* All results that the broker held for an earlier leader are here; otherwise waiter, a Task, is woken
-     * when they may be. NULL: there is no broker. */
-    bool (*backlog_drained)(void *ctx, const struct kube_name *waiter);
+    /* Whether all results that the broker held for an earlier leader are here, and the request to wake
+     * the Task waiter when they may be. NULL: there is no broker. */
+    bool (*backlog_drained)(void *ctx);
+    void (*await_backlog)(void *ctx, const struct kube_name *waiter);
     void *backlog_ctx;
 };
 

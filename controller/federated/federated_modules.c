@@ -107,10 +107,14 @@ static const struct module_source ROUND_SOURCES[] = {
     { .kind = NULL },
 };
 
-/* Asks for a marker, if there is none yet. */
-static bool backlog_drained(void *bridge, const struct kube_name *waiter)
+static bool backlog_drained(void *bridge)
 {
-    return bridge_fence_passed(bridge, 0, waiter);
+    return bridge_fence_state(bridge, 0) != FENCE_PENDING;
+}
+
+static void await_backlog(void *bridge, const struct kube_name *waiter)
+{
+    bridge_fence_request(bridge, 0, waiter);
 }
 
 static int start_coordinator(void *coordinator, struct error *err)
@@ -164,8 +168,10 @@ static int create_rounds(struct module_host *host, void **ret, struct error *err
         .jobs = module_host_informer(host, &KIND_FEDERATEDJOB),
         .backlog_ctx = device_plane_of(host)->bridge,
     };
-    if (deps->backlog_ctx)
+    if (deps->backlog_ctx) {
         deps->backlog_drained = backlog_drained;
+        deps->await_backlog = await_backlog;
+    }
     int r = make_store(host, &TRAININGROUND_MODULE, &deps->models, err);
     if (r < 0)
         return r;

@@ -8,9 +8,6 @@
 #include "controller/federated/training_task.h"
 #include "controller/task/plan/plan_parts.h"
 
-/* How soon the broker is asked again for what it held for the last leader. */
-#define BACKLOG_RETRY_MS 1000
-
 void model_scope_of(const struct kube_kind *kind, const cJSON *json, struct model_scope *ret)
 {
     const cJSON *metadata = json_get(json, "metadata");
@@ -130,24 +127,16 @@ static void observe_late(const struct traininground_deps *deps, struct reconcile
     }
 }
 
-/* Only when it matters: asking sends a marker. */
-static bool observe_backlog(const struct traininground_deps *deps, struct reconcile *rc,
-                            const struct round_turn *turn)
+/* Only when it matters: the answer no makes the round wait for a marker. */
+static bool observe_backlog(const struct traininground_deps *deps, const struct round_turn *turn)
 {
     const struct traininground *round = &turn->observed.round;
     int64_t seconds = traininground_timeout_seconds(&round->spec);
     int64_t start_us = round->status.start_time_us;
-    struct kube_name waiter;
 
-    if (!deps->backlog_drained || round->status.phase != ROUND_RUNNING || seconds <= 0 ||
-        !start_us || round_age_us(&turn->observed, start_us) < plan_limit_us(seconds) ||
-        !round->spec.participants.len ||
-        !kube_name_set(&waiter, rc->name.ns, turn->members[0].task))
-        return true;
-    if (deps->backlog_drained(deps->backlog_ctx, &waiter))
-        return true;
-    reconcile_again_after(rc, BACKLOG_RETRY_MS);
-    return false;
+    return !deps->backlog_drained || round->status.phase != ROUND_RUNNING || seconds <= 0 ||
+           !start_us || round_age_us(&turn->observed, start_us) < plan_limit_us(seconds) ||
+           !round->spec.participants.len || deps->backlog_drained(deps->backlog_ctx);
 }
 
 int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
@@ -183,6 +172,6 @@ int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
     }
     if (ret->keeps_late && round_has_job(ret) && ret->number > 1)
         observe_late(deps, rc, ret);
-    observed->backlog_drained = observe_backlog(deps, rc, ret);
+    observed->backlog_drained = observe_backlog(deps, ret);
     return 0;
 }

@@ -10,6 +10,9 @@
 #include "controller/shared/children.h"
 #include "controller/shared/status_writer.h"
 
+/* How soon the broker is asked again for what it held for the last leader. */
+#define BACKLOG_RETRY_MS 1000
+
 /* Tasks made in one turn; then other rounds have theirs. */
 #define MAX_CREATES 100
 
@@ -207,6 +210,18 @@ static int make_plan(const struct traininground_deps *deps, struct reconcile *rc
     return 0;
 }
 
+static void await_backlog(const struct traininground_deps *deps, struct reconcile *rc,
+                          const struct round_turn *turn)
+{
+    struct kube_name waiter;
+
+    if (turn->observed.backlog_drained)
+        return;
+    if (kube_name_set(&waiter, rc->name.ns, turn->members[0].task))
+        deps->await_backlog(deps->backlog_ctx, &waiter);
+    reconcile_again_after(rc, BACKLOG_RETRY_MS);
+}
+
 static int reconcile_object(const struct traininground_deps *deps, struct reconcile *rc,
                             const struct kube_object *object, struct error *err)
 {
@@ -221,6 +236,7 @@ static int reconcile_object(const struct traininground_deps *deps, struct reconc
     if (r < 0)
         return r;
 
+    await_backlog(deps, rc, &turn);
     int created = plan.create_len ? create_tasks(deps, rc, &turn, &model, &plan, err) : 0;
     if (created < 0 && !turn.observed.blocked)
         return created;

@@ -256,21 +256,38 @@ static void observe_mail(const struct task_deps *deps, struct reconcile *rc,
     }
 }
 
-/* See may_start. Asks for markers. */
-static bool is_settled(const struct task_deps *deps, struct reconcile *rc,
-                       const struct task_observed *ret)
+/* All markers that a Task awaits are one: the last that is to be sent. */
+static void await_marker(int64_t since_ms, struct task_observed *ret)
+{
+    if (!ret->marker_awaited || ret->marker_since_ms < since_ms)
+        ret->marker_since_ms = since_ms;
+    ret->marker_awaited = ret->marker_wanted = true;
+}
+
+static bool is_passed(const struct task_deps *deps, int64_t since_ms, struct task_observed *ret)
+{
+    enum fence_state state = bridge_fence_state(deps->bridge, since_ms);
+
+    if (state == FENCE_PENDING)
+        await_marker(since_ms, ret);
+    else if (state == FENCE_PASSED_EARLIER)
+        ret->marker_wanted = true;
+    return state != FENCE_PENDING;
+}
+
+/* See may_start. */
+static bool is_settled(const struct task_deps *deps, struct task_observed *ret)
 {
     int64_t unacknowledged_ms = ret->attempt.published_ms ? 0 : ret->attempt.began_ms;
     /* It may be silent because it is done, and its result wait behind what cannot be written. */
     int64_t silent_ms = task_silent_at_ms(ret);
 
     if (ret->start_from_ms &&
-        (ret->now_ms < ret->start_from_ms ||
-         !bridge_fence_passed(deps->bridge, ret->start_from_ms - 1, &rc->name)))
+        (ret->now_ms < ret->start_from_ms || !is_passed(deps, ret->start_from_ms - 1, ret)))
         return false;
-    if (unacknowledged_ms && !bridge_fence_passed(deps->bridge, unacknowledged_ms, &rc->name))
+    if (unacknowledged_ms && !is_passed(deps, unacknowledged_ms, ret))
         return false;
-    return !silent_ms || bridge_fence_passed(deps->bridge, silent_ms, &rc->name);
+    return !silent_ms || is_passed(deps, silent_ms, ret);
 }
 
 /* The markers, or the subscriptions, may still come. */
@@ -292,8 +309,7 @@ static void observe_deafness(int64_t due_ms, struct task_observed *ret)
 }
 
 /* due_ms: see task_end_due_ms. Also a connection that is newer has the broker's queue behind it. */
-static void observe_answer(const struct task_deps *deps, struct reconcile *rc, int64_t due_ms,
-                           struct task_observed *ret)
+static void observe_answer(const struct task_deps *deps, int64_t due_ms, struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
     int64_t since_ms = proplet->results_since_ms - 1;
@@ -308,14 +324,13 @@ static void observe_answer(const struct task_deps *deps, struct reconcile *rc, i
     }
     if (!ret->backlog_drained)
         return;
-    ret->answer_awaited = !bridge_fence_passed(deps->bridge, since_ms, &rc->name) &&
+    ret->answer_awaited = !is_passed(deps, since_ms, ret) &&
                           (!bridge_marker_overdue(deps->bridge) || is_patient(ret, since_ms));
     if (ret->answer_awaited)
         ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
 }
 
-static void observe_backlog(const struct task_deps *deps, struct reconcile *rc, int64_t due_ms,
-                            struct task_observed *ret)
+static void observe_backlog(const struct task_deps *deps, int64_t due_ms, struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
 
@@ -324,10 +339,10 @@ static void observe_backlog(const struct task_deps *deps, struct reconcile *rc, 
     if (!deps->bridge || !proplet->exists || !task_is_active(ret))
         return;
 
-    ret->backlog_drained = bridge_fence_passed(deps->bridge, 0, &rc->name);
+    ret->backlog_drained = is_passed(deps, 0, ret);
     if (proplet->fresh_since_ms)
         ret->start_from_ms = proplet->fresh_since_ms + DEVICE_SETTLE_MS;
-    ret->may_start = is_settled(deps, rc, ret);
+    ret->may_start = is_settled(deps, ret);
     if (!proplet->results_heard) {
         ret->may_start = false;
         if (ret->start_from_ms < ret->now_ms + SUBSCRIBED_RETRY_MS)
@@ -336,7 +351,7 @@ static void observe_backlog(const struct task_deps *deps, struct reconcile *rc, 
         ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
         ret->marker_overdue = bridge_marker_overdue(deps->bridge);
     }
-    observe_answer(deps, rc, due_ms, ret);
+    observe_answer(deps, due_ms, ret);
 }
 
 /* Each open target as if it were a Task. */
@@ -378,7 +393,7 @@ static struct task_observed *observe_parts(const struct task_deps *deps, struct 
         part->attempt.deleting_ms = task->attempt.deleting_ms;
         observe_proplet(deps, rc, &part->task, &part->proplet);
         int64_t own_ms = task_end_due_ms(part);
-        observe_backlog(deps, rc, own_ms > due_ms ? own_ms : due_ms, part);
+        observe_backlog(deps, own_ms > due_ms ? own_ms : due_ms, part);
     }
     attempts_targets(deps->attempts, task->uid, attempt, last + 1, task->now_ms);
     *ret_count = list->len;
@@ -457,10 +472,15 @@ int task_observe(const struct task_deps *deps, struct reconcile *rc,
     r = task_workload_observe(deps, rc, ret, err);
     if (r < 0)
         return r;
-    observe_backlog(deps, rc, task_end_due_ms(ret), ret);
+    observe_backlog(deps, task_end_due_ms(ret), ret);
     size_t part_count;
     struct task_observed *parts = observe_parts(deps, rc, ret, &part_count);
     ret->parts = parts;
+    for (size_t i = 0; i < part_count; i++) {
+        ret->marker_wanted = ret->marker_wanted || parts[i].marker_wanted;
+        if (parts[i].marker_awaited)
+            await_marker(parts[i].marker_since_ms, ret);
+    }
     /* after the marker: what came before it is there */
     observe_mail(deps, rc, object, parts, part_count, ret);
     r = task_owners_read_results(&deps->owners, rc, json, ret, err);

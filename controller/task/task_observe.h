@@ -8,8 +8,8 @@
 void task_observe_update(struct arena *arena, const struct mail *mail,
                          const struct observed_proplet *proplet, struct observed_result *ret);
 
-/* json: the tree of object. Of results that came before a marker came back, none is missed: the
- * marker is asked for first. */
+/* Reads and asks; writes, publishes and registers nothing. json: the tree of object. Of results that
+ * came before a marker came back, none is missed: the mail is read after the state of the marker. */
 int task_observe(const struct task_deps *deps, struct reconcile *rc,
                  const struct kube_object *object, const cJSON *json, struct task_observed *ret,
                  struct error *err) MUST_CHECK;

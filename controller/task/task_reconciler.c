@@ -409,6 +409,9 @@ static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
         return release_unreadable(rc, object, json, err);
     if (r < 0)
         return r;
+    if (observed.marker_wanted)
+        bridge_fence_request(deps->bridge, observed.marker_since_ms,
+                             observed.marker_awaited ? &rc->name : NULL);
     if (r == TASK_RESULTS_LATER)
         return 0;
 

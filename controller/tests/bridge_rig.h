@@ -54,3 +54,14 @@ void rig_put(struct store *store, const char *text);
 size_t rig_logged(const char *line);
 /* Both connections have asked for the Lease again, and several times: there was time to act. */
 void rig_wait_asked(void);
+
+/* As a reconciler does: asks, and requests a marker if the answer is no. */
+static inline bool bridge_catches_up(struct bridge *bridge, int64_t since_ms,
+                                     const struct kube_name *waiter)
+{
+    enum fence_state state = bridge_fence_state(bridge, since_ms);
+
+    if (state != FENCE_PASSED)
+        bridge_fence_request(bridge, since_ms, state == FENCE_PENDING ? waiter : NULL);
+    return state != FENCE_PENDING;
+}

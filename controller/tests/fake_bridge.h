@@ -21,15 +21,20 @@ struct channel_state bridge_channel_state(struct bridge *bridge UNUSED, const ch
                                    .refused = outside.forbidden };
 }
 
-bool bridge_fence_passed(struct bridge *bridge UNUSED, int64_t since_ms,
-                         const struct kube_name *waiter UNUSED)
+enum fence_state bridge_fence_state(struct bridge *bridge UNUSED, int64_t since_ms)
 {
-    return outside_fence(since_ms);
+    return stage.fence_ms > since_ms ? FENCE_PASSED : FENCE_PENDING;
+}
+
+void bridge_fence_request(struct bridge *bridge UNUSED, int64_t since_ms,
+                          const struct kube_name *waiter UNUSED)
+{
+    outside_request_marker(since_ms);
 }
 
 bool bridge_marker_overdue(struct bridge *bridge UNUSED)
 {
-    return outside.marker_overdue;
+    return outside_marker_is_overdue();
 }
 
 void bridge_channel_add(struct bridge *bridge UNUSED, const char *channel UNUSED)

@@ -214,17 +214,23 @@ int outside_publish(const char *suffix, const char *payload, int qos, struct err
     return error_set(err, delivered ? ERROR_TIMEOUT : ERROR_UNAVAILABLE, "failed");
 }
 
-bool outside_fence(int64_t since_ms)
+/* One was lost, so long ago that it is noticed. */
+static bool is_noticed(void)
 {
-    bool passed = stage.fence_ms > since_ms;
+    return clock_monotonic_ms(&stage.clock.clock) - outside.marker_lost_ms >= FENCE_TIMEOUT_MS;
+}
 
-    int64_t now_ms = clock_monotonic_ms(&stage.clock.clock);
+bool outside_marker_is_overdue(void)
+{
+    return outside.marker_overdue || (outside.marker_lost_ms > 0 && is_noticed());
+}
 
-    if (passed || now_ms - outside.marker_lost_ms < FENCE_TIMEOUT_MS)
-        return passed;
+void outside_request_marker(int64_t since_ms)
+{
+    if (stage.fence_ms > since_ms || !is_noticed())
+        return;
     outside.marker_sent = true;
     outside.marker_overdue = outside.marker_lost_ms > 0;
-    return false;
 }
 
 static void hold(const struct outside_copy *copy)

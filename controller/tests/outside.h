@@ -92,6 +92,7 @@ int outside_use(struct error *err);
 /* For stage_set_up. */
 http_roundtrip_fn outside_roundtrip;
 bool outside_between(void);
-bool outside_fence(int64_t since_ms); /* see bridge_fence_passed */
+bool outside_marker_is_overdue(void);
+void outside_request_marker(int64_t since_ms); /* see bridge_fence_request */
 /* See bridge_publish. */
 int outside_publish(const char *suffix, const char *payload, int qos, struct error *err);

@@ -38,9 +38,14 @@ void stage_federated_clear(void)
     part.used = false;
 }
 
-static bool backlog_drained(void *bridge, const struct kube_name *waiter)
+static bool backlog_drained(void *bridge)
 {
-    return bridge_fence_passed(bridge, 0, waiter);
+    return bridge_fence_state(bridge, 0) != FENCE_PENDING;
+}
+
+static void await_backlog(void *bridge, const struct kube_name *waiter)
+{
+    bridge_fence_request(bridge, 0, waiter);
 }
 
 void stage_federated_start(void)
@@ -61,6 +66,7 @@ void stage_federated_start(void)
         .cache = model_cache_create(part.store),
         .gone = gone_scopes_create(part.store, &KIND_TRAININGROUND),
         .backlog_drained = backlog_drained,
+        .await_backlog = await_backlog,
         .backlog_ctx = task->bridge,
     };
     stage.federated = (struct federatedjob_deps){

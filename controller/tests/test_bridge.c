@@ -14,7 +14,7 @@ static void wait_for_mail(size_t count)
 /* The marker has come back, so everything that the broker held before it has been handed over. */
 static void wait_until_drained(void)
 {
-    for (int i = 0; !bridge_fence_passed(rig.bridge, 0, &RIG_TASK); i++) {
+    for (int i = 0; !bridge_catches_up(rig.bridge, 0, &RIG_TASK); i++) {
         ck_assert_msg(i < MAX_POLLS, "the marker did not come back");
         (void)poll(NULL, 0, 10);
     }
@@ -110,12 +110,28 @@ TEST(marker_comes_behind_everything_that_waited_in_the_broker)
 
     rig_begin(&RIG_ROOMY);
     for (int i = 0;
-         !bridge_fence_passed(rig.bridge, 0, &RIG_TASK) || mailbox_len(rig.options.mailbox); i++) {
+         !bridge_catches_up(rig.bridge, 0, &RIG_TASK) || mailbox_len(rig.options.mailbox); i++) {
         ck_assert_msg(i < MAX_POLLS, "the marker did not come back after %zu results", seen);
         seen += take_mail(); /* what is not acknowledged holds back what comes after it */
         (void)poll(NULL, 0, 10);
     }
     ck_assert_uint_eq(seen, WAITING);
+    rig_end();
+}
+
+/* The reconciler saw the marker pending, and it came back before the request. */
+TEST(request_for_a_marker_that_has_come_back_wakes_its_task_at_once)
+{
+    struct kube_name name;
+
+    rig_begin(&RIG_ROOMY);
+    wait_until_drained();
+    while (workqueue_len(rig.task_queue)) {
+        ck_assert(workqueue_get(rig.task_queue, &name));
+        workqueue_done(rig.task_queue, &name);
+    }
+    bridge_fence_request(rig.bridge, 0, &RIG_TASK);
+    ck_assert_uint_eq(workqueue_len(rig.task_queue), 1);
     rig_end();
 }
 
@@ -126,7 +142,7 @@ static bool ask(int number, int64_t since_ms)
     struct kube_name name;
 
     ck_assert(kube_name_set(&name, "ns", arena_printf(rig.arena, "task-%d", number)));
-    return bridge_fence_passed(rig.bridge, since_ms, &name);
+    return bridge_catches_up(rig.bridge, since_ms, &name);
 }
 
 /* A result that is not written yet holds everything behind it back. */

@@ -12,6 +12,7 @@
 #include "common/tests/suite.h"
 #include "controller/bridge/bridge_fence.h"
 #include "controller/cache/indexes.h"
+#include "controller/tests/bridge_rig.h"
 
 /* Polls of 10 ms: two minutes, for a busy machine. */
 #define MAX_POLLS 12000
@@ -236,7 +237,7 @@ TEST(marker_that_the_broker_does_not_take_goes_by_another_channel)
             (void)poll(NULL, 0, 10);
         }
     }
-    for (int i = 0; !bridge_fence_passed(bridge, 0, &WAITER); i++) {
+    for (int i = 0; !bridge_catches_up(bridge, 0, &WAITER); i++) {
         ck_assert_msg(i < MAX_POLLS, "no marker came back");
         if (i % 200 == 0) /* a marker that is on its way gets its time */
             fake_clock_advance(&fence_clock, FENCE_TIMEOUT_MS);
@@ -266,7 +267,7 @@ TEST(connection_that_ended_tells_nothing_any_more)
     bridge_channel_add(bridge, "d/open");
     wait_until_heard(true);
     fake_clock_advance(&fence_clock, 1); /* the marker is sent after the connection began */
-    for (int i = 0; !bridge_fence_passed(bridge, 0, &WAITER); i++) {
+    for (int i = 0; !bridge_catches_up(bridge, 0, &WAITER); i++) {
         ck_assert_msg(i < MAX_POLLS, "no marker came back");
         (void)poll(NULL, 0, 10);
     }

@@ -76,7 +76,7 @@ TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process)
     rig_end();
 
     rig_begin(&LARGE);
-    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    poll_until(bridge_catches_up(rig.bridge, 0, &RIG_TASK));
     ck_assert_uint_eq(mailbox_held(rig.options.mailbox), STUCK); /* before the marker */
     for (int i = 0; i < STUCK; i++) {
         struct mail *mail;
@@ -93,7 +93,7 @@ TEST(results_that_are_not_written_hold_up_no_other_and_come_to_the_next_process)
     rig_end();
 
     rig_begin(&LARGE);
-    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    poll_until(bridge_catches_up(rig.bridge, 0, &RIG_TASK));
     ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
     rig_end();
 }
@@ -109,7 +109,7 @@ TEST(result_of_which_nothing_can_be_stored_comes_to_the_next_process)
     rig_end();
 
     rig_begin(&LARGE);
-    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    poll_until(bridge_catches_up(rig.bridge, 0, &RIG_TASK));
     ck_assert_uint_eq(mailbox_peek(rig.options.mailbox, rig.arena, "uid-0", &mail), 1);
     ck_assert_str_eq(mail->kind, MAIL_UNREADABLE);
     ck_assert_str_eq(mail->source, "d/c");
@@ -192,7 +192,7 @@ TEST(copy_for_a_task_that_is_gone_is_removed)
 
     kube_object_unref(store_remove(rig.options.tasks, &gone, "1000"));
     rig_begin(&LARGE);
-    poll_until(bridge_fence_passed(rig.bridge, 0, &RIG_TASK));
+    poll_until(bridge_catches_up(rig.bridge, 0, &RIG_TASK));
     ck_assert_uint_eq(mailbox_len(rig.options.mailbox), 0);
     rig_end();
 }

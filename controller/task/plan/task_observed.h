@@ -138,6 +138,10 @@ struct task_observed {
     int64_t start_from_ms;
     int64_t marker_due_ms; /* the broker is asked again then (monotonic); 0: it was answered */
     bool marker_overdue;   /* it did not answer for a whole time-out */
+    /* The reconciler asks for a marker, and the Task waits for one that is sent after
+     * marker_since_ms (monotonic). */
+    bool marker_wanted, marker_awaited;
+    int64_t marker_since_ms;
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;
