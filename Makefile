@@ -328,7 +328,7 @@ $(SIMULATE): $(call objects,$(SIM_SRC) controller/tests/device_model.c) \
              $(addprefix $(OUT)/,libcontroller.a libcerts.a libcommon.a)
 	@$(CC) $(LDFLAGS_ALL) $(SIM_WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(LDLIBS_ALL)
 -include $(patsubst %.c,$(OUT)/%.d,$(SIM_SRC))
-SEEDS ?= 800
+SEEDS ?= 1000
 .PHONY: simulate
-simulate: $(SIMULATE) ## whole controllers under a virtual clock, with faults by SEED (1), SEEDS (800) of them
+simulate: $(SIMULATE) ## whole controllers under a virtual clock, with faults by SEED (1), SEEDS (1000) of them
 	@$(SIMULATE) $(SEED) $(SEEDS)
