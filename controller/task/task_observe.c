@@ -354,6 +354,17 @@ static void observe_backlog(const struct task_deps *deps, int64_t due_ms, struct
     observe_answer(deps, due_ms, ret);
 }
 
+/* A Task waits for what its targets wait for. */
+static void await_markers_of(const struct task_observed *parts, size_t count,
+                             struct task_observed *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        ret->marker_wanted = ret->marker_wanted || parts[i].marker_wanted;
+        if (parts[i].marker_awaited)
+            await_marker(parts[i].marker_since_ms, ret);
+    }
+}
+
 /* Each open target as if it were a Task. */
 static struct task_observed *observe_parts(const struct task_deps *deps, struct reconcile *rc,
                                            const struct task_observed *task, size_t *ret_count)
@@ -476,11 +487,7 @@ int task_observe(const struct task_deps *deps, struct reconcile *rc,
     size_t part_count;
     struct task_observed *parts = observe_parts(deps, rc, ret, &part_count);
     ret->parts = parts;
-    for (size_t i = 0; i < part_count; i++) {
-        ret->marker_wanted = ret->marker_wanted || parts[i].marker_wanted;
-        if (parts[i].marker_awaited)
-            await_marker(parts[i].marker_since_ms, ret);
-    }
+    await_markers_of(parts, part_count, ret);
     /* after the marker: what came before it is there */
     observe_mail(deps, rc, object, parts, part_count, ret);
     r = task_owners_read_results(&deps->owners, rc, json, ret, err);
