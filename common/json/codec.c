@@ -5,35 +5,20 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/json/place.h"
 
 /* Longer paths are cut; the error message is shorter still. */
 #define MAX_PATH 200
-
-/* Where the decoder stands: a chain on the stack, written out only for an error. */
-struct place {
-    const struct place *parent;
-    const char *name; /* NULL: element `index` of the parent */
-    size_t index;
-};
 
 struct decoder {
     struct arena *arena;
     struct error *err;
 };
 
-static bool write_path(const struct place *place, struct buf *path)
-{
-    if (place->parent && !write_path(place->parent, path))
-        return false;
-    if (!place->name)
-        return buf_printf(path, "[%zu]", place->index);
-    return buf_printf(path, "%s%s", path->len ? "." : "", place->name);
-}
-
-static int refuse(const struct decoder *decoder, const struct place *place, const char *must)
+static int refuse(const struct decoder *decoder, const struct json_place *place, const char *must)
 {
     CLEANUP(buf_releasep) struct buf path = BUF_INIT(MAX_PATH);
-    bool whole = write_path(place, &path);
+    bool whole = json_place_write(place, &path);
 
     if (!place->parent)
         return error_set(decoder->err, ERROR_INVALID, "must be %s", must);
@@ -41,10 +26,10 @@ static int refuse(const struct decoder *decoder, const struct place *place, cons
                      whole ? "" : "...", must);
 }
 
-static int decode_struct(const struct decoder *decoder, const struct place *place,
+static int decode_struct(const struct decoder *decoder, const struct json_place *place,
                          const struct json_struct *table, const cJSON *json, void *ret);
 
-static int decode_string(const struct decoder *decoder, const struct place *place,
+static int decode_string(const struct decoder *decoder, const struct json_place *place,
                          const cJSON *json, const char **ret)
 {
     if (!cJSON_IsString(json))
@@ -53,8 +38,8 @@ static int decode_string(const struct decoder *decoder, const struct place *plac
     return 0;
 }
 
-static int decode_int(const struct decoder *decoder, const struct place *place, const cJSON *json,
-                      int64_t *ret)
+static int decode_int(const struct decoder *decoder, const struct json_place *place,
+                      const cJSON *json, int64_t *ret)
 {
     /* whatever the fallback is, an integer is found for one of two */
     if (json_int(json, 0) != json_int(json, 1))
@@ -63,8 +48,8 @@ static int decode_int(const struct decoder *decoder, const struct place *place, 
     return 0;
 }
 
-static int decode_bool(const struct decoder *decoder, const struct place *place, const cJSON *json,
-                       bool *ret)
+static int decode_bool(const struct decoder *decoder, const struct json_place *place,
+                       const cJSON *json, bool *ret)
 {
     if (!cJSON_IsBool(json))
         return refuse(decoder, place, "a boolean");
@@ -72,8 +57,8 @@ static int decode_bool(const struct decoder *decoder, const struct place *place,
     return 0;
 }
 
-static int decode_enum(const struct decoder *decoder, const struct place *place, const cJSON *json,
-                       const char *const *names, int *ret)
+static int decode_enum(const struct decoder *decoder, const struct json_place *place,
+                       const cJSON *json, const char *const *names, int *ret)
 {
     const char *text = json_string(json, NULL);
     CLEANUP(buf_releasep) struct buf must = BUF_INIT(MAX_PATH);
@@ -92,8 +77,8 @@ static int decode_enum(const struct decoder *decoder, const struct place *place,
     return refuse(decoder, place, fits ? buf_string(&must) : "one of the known values");
 }
 
-static int decode_time(const struct decoder *decoder, const struct place *place, const cJSON *json,
-                       int64_t *ret)
+static int decode_time(const struct decoder *decoder, const struct json_place *place,
+                       const cJSON *json, int64_t *ret)
 {
     const char *text = json_string(json, NULL);
 
@@ -102,7 +87,7 @@ static int decode_time(const struct decoder *decoder, const struct place *place,
     return 0;
 }
 
-static int decode_strings(const struct decoder *decoder, const struct place *place,
+static int decode_strings(const struct decoder *decoder, const struct json_place *place,
                           const cJSON *json, struct json_strings *ret)
 {
     if (!cJSON_IsArray(json))
@@ -112,7 +97,7 @@ static int decode_strings(const struct decoder *decoder, const struct place *pla
                                         arena_array(decoder->arena, const char *, json_len(json)) };
 
     json_for_each (item, json) {
-        struct place element = { .parent = place, .index = strings.len };
+        struct json_place element = { .parent = place, .index = strings.len };
         int r = decode_string(decoder, &element, item, &strings.items[strings.len]);
 
         if (r < 0)
@@ -123,13 +108,13 @@ static int decode_strings(const struct decoder *decoder, const struct place *pla
     return 0;
 }
 
-static int decode_map(const struct decoder *decoder, const struct place *place, const cJSON *json,
-                      const cJSON **ret)
+static int decode_map(const struct decoder *decoder, const struct json_place *place,
+                      const cJSON *json, const cJSON **ret)
 {
     if (!cJSON_IsObject(json))
         return refuse(decoder, place, "an object of strings");
     json_for_each (item, json) {
-        struct place member = { .parent = place, .name = item->string };
+        struct json_place member = { .parent = place, .name = item->string };
         const char *ignored;
         int r = decode_string(decoder, &member, item, &ignored);
 
@@ -140,7 +125,7 @@ static int decode_map(const struct decoder *decoder, const struct place *place, 
     return 0;
 }
 
-static int decode_object(const struct decoder *decoder, const struct place *place,
+static int decode_object(const struct decoder *decoder, const struct json_place *place,
                          const struct json_struct *table, const cJSON *json, void *ret)
 {
     void *object = arena_alloc(decoder->arena, 1, table->size);
@@ -152,7 +137,7 @@ static int decode_object(const struct decoder *decoder, const struct place *plac
     return 0;
 }
 
-static int decode_objects(const struct decoder *decoder, const struct place *place,
+static int decode_objects(const struct decoder *decoder, const struct json_place *place,
                           const struct json_struct *table, const cJSON *json,
                           struct json_objects *ret)
 {
@@ -166,7 +151,7 @@ static int decode_objects(const struct decoder *decoder, const struct place *pla
     size_t len = 0;
 
     json_for_each (item, json) {
-        struct place element = { .parent = place, .index = len };
+        struct json_place element = { .parent = place, .index = len };
         int r = decode_struct(decoder, &element, table, item, items + len * table->size);
 
         if (r < 0)
@@ -177,8 +162,8 @@ static int decode_objects(const struct decoder *decoder, const struct place *pla
     return 0;
 }
 
-static int decode_array(const struct decoder *decoder, const struct place *place, const cJSON *json,
-                        const cJSON **ret)
+static int decode_array(const struct decoder *decoder, const struct json_place *place,
+                        const cJSON *json, const cJSON **ret)
 {
     if (!cJSON_IsArray(json))
         return refuse(decoder, place, "an array");
@@ -186,7 +171,7 @@ static int decode_array(const struct decoder *decoder, const struct place *place
     return 0;
 }
 
-static int decode_field(const struct decoder *decoder, const struct place *place,
+static int decode_field(const struct decoder *decoder, const struct json_place *place,
                         const struct json_field *field, const cJSON *json, void *member)
 {
     struct json_opt_bool *opt_bool = member;
@@ -227,7 +212,7 @@ static int decode_field(const struct decoder *decoder, const struct place *place
     return refuse(decoder, place, "of a known type"); /* a table with a wrong type */
 }
 
-static int decode_struct(const struct decoder *decoder, const struct place *place,
+static int decode_struct(const struct decoder *decoder, const struct json_place *place,
                          const struct json_struct *table, const cJSON *json, void *ret)
 {
     if (!cJSON_IsObject(json))
@@ -235,7 +220,7 @@ static int decode_struct(const struct decoder *decoder, const struct place *plac
     for (size_t i = 0; i < table->len; i++) {
         const struct json_field *field = &table->fields[i];
         const cJSON *value = json_get(json, field->name);
-        struct place member = { .parent = place, .name = field->name };
+        struct json_place member = { .parent = place, .name = field->name };
 
         if (!value || cJSON_IsNull(value))
             continue;
@@ -251,7 +236,7 @@ int json_decode(struct arena *arena, const struct json_struct *table, const cJSO
                 struct error *err)
 {
     struct decoder decoder = { .arena = arena, .err = err };
-    struct place root = { .name = "" };
+    struct json_place root = { .name = "" };
 
     return decode_struct(&decoder, &root, table, json, ret);
 }

@@ -4,6 +4,7 @@
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/json/place.h"
 #include "common/schema/formats.h"
 #include "common/schema/members.h"
 #include "common/schema/nodes.h"
@@ -22,9 +23,7 @@ struct check {
 /* One value of the object, with what stood there before: a chain on the stack, whose path is written
  * for an error only. */
 struct place {
-    const struct place *parent;
-    const char *name; /* NULL: element `index` of the parent; "" at the top of an object */
-    size_t index;
+    struct json_place at;
     bool hidden; /* no error shows the value */
     const struct schema *schema;
     const cJSON *value;
@@ -37,42 +36,34 @@ static void check_place(struct check *check, const struct place *place);
 
 static bool is_top(const struct place *place)
 {
-    return !place->parent && !*place->name;
+    return !place->at.parent && !*place->at.name;
 }
 
-static bool write_path(const struct place *place, struct buf *path)
-{
-    if (place->parent && !write_path(place->parent, path))
-        return false;
-    if (!place->name)
-        return buf_printf(path, "[%zu]", place->index);
-    return buf_printf(path, "%s%s", path->len ? "." : "", place->name);
-}
-
-static const char *path_of(const struct check *check, const struct place *place)
+static const char *path_at(const struct check *check, const struct json_place *at)
 {
     CLEANUP(buf_releasep) struct buf path = BUF_INIT(MAX_PATH);
 
     if (field_errors_count(check->errors) >= FIELD_ERRORS_MAX)
         return ""; /* this error is only counted */
 
-    bool whole = write_path(place, &path);
+    bool whole = json_place_write(at, &path);
     return arena_printf(check->arena, "%s%s", buf_string(&path), whole ? "" : "...");
+}
+
+static const char *path_of(const struct check *check, const struct place *place)
+{
+    return path_at(check, &place->at);
 }
 
 static const char *path_of_member(const struct check *check, const struct place *place,
                                   const char *name)
 {
-    const struct place member = { .parent = place, .name = name };
-
-    return path_of(check, &member);
+    return path_at(check, &(struct json_place){ .parent = &place->at, .name = name });
 }
 
 static const char *path_of_item(const struct check *check, const struct place *place, size_t index)
 {
-    const struct place item = { .parent = place, .index = index };
-
-    return path_of(check, &item);
+    return path_at(check, &(struct json_place){ .parent = &place->at, .index = index });
 }
 
 static const cJSON *shown(const struct place *place)
@@ -189,14 +180,7 @@ static size_t runes_of(const char *text)
     return count;
 }
 
-/* A hidden text may be long, and a pattern slow: the rules of its kind check it. */
-static bool fits_pattern(const struct place *place, const char *text)
-{
-    const struct schema *schema = place->schema;
-
-    return !schema->pattern || place->hidden || regexec(&schema->regex, text, 0, NULL, 0) == 0;
-}
-
+/* The first that is wrong, as the API server says it. The rules of its kind look at a hidden text. */
 static void check_string(struct check *check, const struct place *place)
 {
     const struct schema *schema = place->schema;
@@ -204,19 +188,19 @@ static void check_string(struct check *check, const struct place *place)
     const char *text = json_string(place->value, "");
     int64_t len = (int64_t)runes_of(text);
 
-    if (limits->max_length != SCHEMA_NO_LIMIT && len > limits->max_length)
+    if (limits->max_length != SCHEMA_NO_LIMIT && len > limits->max_length) {
         field_error(blocking(check), FIELD_ERROR_TOO_LONG, path_of(check, place), NULL,
                     "may not be more than %lld byte%s", (long long)limits->max_length,
                     limits->max_length == 1 ? "" : "s");
-    if (limits->min_length != SCHEMA_NO_LIMIT && len < limits->min_length) {
+    } else if (limits->min_length != SCHEMA_NO_LIMIT && len < limits->min_length) {
         const char *path = path_of(check, place);
         field_error(check->errors, FIELD_ERROR_INVALID, path, shown(place),
                     IN_BODY "should be at least %lld chars long", said(check, path),
                     (long long)limits->min_length);
-    }
-    if (!fits_pattern(place, text)) {
+    } else if (schema->pattern && !place->hidden &&
+               regexec(&schema->regex, text, 0, NULL, 0) != 0) {
         const char *path = path_of(check, place);
-        field_error(check->errors, FIELD_ERROR_INVALID, path, shown(place),
+        field_error(check->errors, FIELD_ERROR_INVALID, path, place->value,
                     IN_BODY "should match '%s'", said(check, path), schema->pattern);
     }
 }
@@ -341,8 +325,7 @@ static void check_array(struct check *check, const struct place *place)
 
     if (place->schema->items) {
         json_for_each (item, place->value) {
-            struct place inner = { .parent = place,
-                                   .index = index,
+            struct place inner = { .at = { .parent = &place->at, .index = index },
                                    .hidden = place->hidden,
                                    .schema = place->schema->items,
                                    .value = item };
@@ -382,8 +365,7 @@ static void check_member(struct check *check, const struct place *place, const s
         return; /* object_meta.h looks at it */
     if (is_absent(check, schema, member))
         return;
-    struct place inner = { .parent = place,
-                           .name = member->string,
+    struct place inner = { .at = { .parent = &place->at, .name = member->string },
                            .hidden = place->hidden || is_hidden(check, member->string),
                            .schema = schema,
                            .value = member,
@@ -503,12 +485,12 @@ static void check_lists(struct check *check, const struct place *place)
     if (cJSON_IsArray(place->value) && schema->list != SCHEMA_LIST_ATOMIC)
         check_duplicates(check, place);
     json_for_each (item, place->value) {
-        struct place inner = { .parent = place, .index = index, .value = item };
+        struct place inner = { .at = { .parent = &place->at, .index = index }, .value = item };
 
         if (cJSON_IsArray(place->value)) {
             inner.schema = schema->items;
         } else {
-            inner.name = item->string;
+            inner.at.name = item->string;
             inner.schema = !is_top(place) || !str_equal(item->string, "metadata")
                                ? schema_member(schema, item->string)
                                : NULL;
@@ -526,7 +508,7 @@ static bool lists_fit(const struct schema *schema, const cJSON *object)
     struct check check = { .arena = arena,
                            .errors = field_errors_create(arena),
                            .manners = &PLAIN };
-    const struct place place = { .name = "", .schema = schema, .value = object };
+    const struct place place = { .at.name = "", .schema = schema, .value = object };
 
     check_lists(&check, &place);
     return field_errors_count(check.errors) == 0;
@@ -558,7 +540,7 @@ static void validate(const struct place *place, const struct place *lists, size_
 void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
                      struct field_errors *errors)
 {
-    const struct place place = { .name = "", .schema = schema, .value = object, .old = old };
+    const struct place place = { .at.name = "", .schema = schema, .value = object, .old = old };
 
     validate(&place, &place, 0, errors);
 }
@@ -566,8 +548,8 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
 void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
                             struct field_errors *errors)
 {
-    const struct place lists = { .name = "", .schema = schema, .value = object, .old = old };
-    const struct place place = { .name = "status",
+    const struct place lists = { .at.name = "", .schema = schema, .value = object, .old = old };
+    const struct place place = { .at.name = "status",
                                  .schema = schema_field(schema, "status"),
                                  .value = json_get(object, "status"),
                                  .old = json_get(old, "status") };
@@ -581,7 +563,7 @@ void schema_validate_part(const struct schema *schema, const char *path, const c
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct check check = { .arena = arena, .errors = errors, .manners = manners };
-    const struct place place = { .name = path, .schema = schema, .value = value };
+    const struct place place = { .at.name = path, .schema = schema, .value = value };
 
     check_place(&check, &place);
     check_lists(&check, &place);

@@ -151,6 +151,21 @@ TEST(a_long_client_key_is_refused_unseen)
         "spec.connectionConfig.clientKey: Too long: may not be more than 4096 bytes");
 }
 
+/* The API server says of a string the first thing that is wrong. */
+TEST(a_string_that_is_too_long_is_not_compared_with_its_pattern)
+{
+    char id[256] = { 0 };
+
+    memset(id, '/', sizeof(id) - 1);
+    ck_assert_str_eq(
+        errors_of(
+            arena, "proplet",
+            with_spec("proplet",
+                      arena_printf(arena, "{\"connectionConfig\":{\"clientId\":\"%s\"}}", id)),
+            NULL),
+        "spec.connectionConfig.clientId: Too long: may not be more than 253 bytes");
+}
+
 TEST(the_manager_of_a_job_cannot_change)
 {
     static const char *const VALUES[] = { "null", "\"\"", "\"a\"", "\"b\"" };
