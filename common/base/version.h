@@ -1,7 +1,7 @@
 /* Which build this is: what `git describe` said, or what `make VERSION=` was told. Constant strings. */
 #pragma once
 
-/* What the names of this product's metrics and environment variables begin with. */
+/* Prefixes of the names of metrics and environment variables. */
 #define PRODUCT_METRICS "propeller_"
 #define PRODUCT_ENVIRONMENT "PROPELLER_"
 

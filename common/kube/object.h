@@ -8,7 +8,7 @@
 
 struct json_phrases;
 
-/* What a path needs to know of a kind. Constants: there is no discovery. */
+/* A kind: the parts of its path. Kinds are constants, since there is no discovery. */
 struct kube_kind {
     const char *group; /* "" for the core group */
     const char *version;

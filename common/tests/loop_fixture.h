@@ -8,7 +8,7 @@
 extern struct tiny_server *server; /* a test may stop it, and start another or set NULL */
 extern struct watch_loop *loop;
 
-/* For TEST_GROUP. What was added to the loop is destroyed after loop_stop. */
+/* For TEST_GROUP. A test that adds a watch destroys it after watch_loop_stop. */
 void loop_set_up(void);
 void loop_tear_down(void);
 void loop_start(void);

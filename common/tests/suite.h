@@ -32,7 +32,7 @@
                                       .each = { set_up, tear_down } }))                            \
     _Static_assert(__LINE__, "for the semicolon")
 
-/* What the macros are made of. */
+/* The parts of these macros. */
 struct suite_entry {
     int line;          /* entries are in the order of their lines */
     const TTest *test; /* NULL: this begins a group */

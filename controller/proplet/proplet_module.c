@@ -31,7 +31,7 @@ static const struct module_source SOURCES[] = {
     { .kind = NULL },
 };
 
-static int create(struct module_host *host, void **ret, struct error *err UNUSED)
+static int proplet_create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
     const struct device_plane *plane = device_plane_of(host);
     struct proplet_deps *deps = arena_new(host->arena, struct proplet_deps);
@@ -65,6 +65,6 @@ const struct module PROPLET_MODULE = {
     .workers = 2,
     .caches = CACHES,
     .sources = SOURCES,
-    .create = create,
+    .create = proplet_create,
     .reconcile = proplet_reconcile,
 };

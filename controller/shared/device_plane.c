@@ -92,7 +92,7 @@ static int check_bridge(void *ctx, char *why, size_t size)
     return bridge_connected(device_plane_of(ctx)->bridge, why, size);
 }
 
-static void destroy(void *self)
+static void device_plane_destroy(void *self)
 {
     struct device_plane *plane = self;
 
@@ -105,7 +105,7 @@ static void destroy(void *self)
     fleet_destroy(plane->fleet);
 }
 
-static int create(struct module_host *host, void **ret, struct error *err)
+static int device_plane_create(struct module_host *host, void **ret, struct error *err)
 {
     struct device_plane *plane = arena_new(host->arena, struct device_plane);
     int r = 0;
@@ -119,7 +119,7 @@ static int create(struct module_host *host, void **ret, struct error *err)
     if (!str_is_empty(host->settings->mqtt_address))
         r = make_bridge(host, plane, err);
     if (r < 0) {
-        destroy(plane);
+        device_plane_destroy(plane);
         return r;
     }
     if (plane->bridge) {
@@ -137,7 +137,8 @@ static int create(struct module_host *host, void **ret, struct error *err)
     return 0;
 }
 
-const struct module DEVICE_PLANE_MODULE = { .create = create, .destroy = destroy };
+const struct module DEVICE_PLANE_MODULE = { .create = device_plane_create,
+                                            .destroy = device_plane_destroy };
 
 const struct device_plane *device_plane_of(const struct module_host *host)
 {

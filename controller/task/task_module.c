@@ -123,7 +123,7 @@ static struct task_deps *make_deps(struct module_host *host)
     return deps;
 }
 
-static int create(struct module_host *host, void **ret, struct error *err UNUSED)
+static int task_create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
     const struct option_strings *namespaces = &host->settings->namespaces;
     struct task_deps *deps = make_deps(host);
@@ -147,7 +147,7 @@ static int create(struct module_host *host, void **ret, struct error *err UNUSED
     return 0;
 }
 
-static void started_leading(void *self)
+static void task_started_leading(void *self)
 {
     const struct task_deps *deps = self;
 
@@ -155,7 +155,7 @@ static void started_leading(void *self)
     task_room_restore(deps, timeline_now_us(deps->timeline, NULL));
 }
 
-static void destroy(void *self)
+static void task_destroy(void *self)
 {
     struct task_deps *deps = self;
 
@@ -169,10 +169,10 @@ const struct module TASK_MODULE = {
     .workers = 8,
     .caches = CACHES,
     .sources = SOURCES,
-    .create = create,
-    .started_leading = started_leading,
+    .create = task_create,
+    .started_leading = task_started_leading,
     .reconcile = task_reconcile,
-    .destroy = destroy,
+    .destroy = task_destroy,
 };
 
 void task_owner_register(const struct module_host *host, const struct task_owner *hooks, void *self)

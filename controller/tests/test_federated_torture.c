@@ -51,8 +51,8 @@ static const struct variant {
       LAST_OF_LATE },
 };
 
-/* What is done at each step; other combinations of where an update is and what fails there add
- * nothing but time. */
+/* The fault at each step, by where the updates are. Other combinations of the two add nothing but
+ * time. */
 static const struct torment {
     size_t variant;
     enum fault fault;

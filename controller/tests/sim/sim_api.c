@@ -27,7 +27,7 @@ struct change {
     const char *type;
     cJSON *object;
     const char *scope; /* as that of a path */
-    const char *text;  /* of the object; NULL: nobody was told */
+    const char *text;  /* of the object; NULL: no client has received it */
 };
 static struct {
     struct arena *arena;
