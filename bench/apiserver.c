@@ -56,7 +56,7 @@ static void make_task(const char *name)
         "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"},\"spec\":{\"name\":\"%s\","
         "\"imageUrl\":\"registry.example/bench:1\",\"suspend\":true,\"env\":{\"FILLING\":\"%s\"}}}",
         name, ns, name, filling);
-    if (kube_create(client.kube, &KIND_TASK, bench_tree(arena, text), NULL, &err) < 0 &&
+    if (kube_create(client.kube, NULL, &KIND_TASK, bench_tree(arena, text), NULL, &err) < 0 &&
         err.code != ERROR_EXISTS)
         bench_die("make a Task", &err);
 }
@@ -71,8 +71,8 @@ static void change_task(const char *name, long value)
         bench_die("a name is too long", &err);
     const cJSON *patch = bench_tree(
         arena, arena_printf(arena, "{\"metadata\":{\"annotations\":{\"bench\":\"%ld\"}}}", value));
-    if (kube_patch(client.kube, &KIND_TASK, &full, KUBE_MAIN, KUBE_PATCH_MERGE, patch, NULL, &err) <
-        0)
+    if (kube_patch(client.kube, NULL, &KIND_TASK, &full, KUBE_MAIN, KUBE_PATCH_MERGE, patch, NULL,
+                   &err) < 0)
         bench_die("change a Task", &err);
 }
 

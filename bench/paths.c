@@ -5,6 +5,7 @@
 
 #include "common/api/kinds.h"
 #include "common/base/str.h"
+#include "common/kube/client.h"
 #include "common/kube/watch.h"
 #include "controller/cache/indexes.h"
 #include "controller/task/plan/task_plan.h"
@@ -34,6 +35,7 @@
 #define OBJECT                                                                                     \
     "{\"apiVersion\":\"propeller.propeller.abstractmachines.fr/v1\",\"kind\":\"Task\"," METADATA   \
     "," SPEC "," STATUS "}"
+#define PATCH "[{\"op\":\"replace\",\"path\":\"/status\",\"value\":{" STATUS "}}]"
 #define KIND_OF(word, more)                                                                        \
     "\"" word "\":{\"group\":\"propeller.propeller.abstractmachines.fr\",\"version\":\"v1\"," more \
     "}"
@@ -74,6 +76,31 @@ static void project(struct arena *arena)
         unread[i + 1] = UNREAD_OF_TASK[i];
     must(json_parse_with(arena, OBJECT, strlen(OBJECT), &reading, &tree, &err) == 0);
     must(watch_keep(project_task, (cJSON *)tree, &KIND_TASK, &object, &err) == 0);
+}
+
+/* A status write: the patch is printed, the reply parsed and kept in the cache. */
+static int reply(void *ctx UNUSED, struct arena *arena UNUSED,
+                 const struct http_request *request UNUSED, struct http_response *ret,
+                 struct error *err UNUSED)
+{
+    *ret = (struct http_response){ .status = 200, .body = OBJECT, .body_len = strlen(OBJECT) };
+    return 0;
+}
+
+static void write_status(struct arena *arena)
+{
+    static const struct kube_name NAME = { .ns = "default", .name = "addition" };
+    struct kube_client *client = kube_client_create_with(reply, NULL);
+    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    const cJSON *patch;
+    struct error err = { 0 };
+    cJSON *answer = NULL;
+
+    must(json_parse(arena, PATCH, strlen(PATCH), &patch, &err) == 0);
+    must(kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_JSON, patch, &answer,
+                    &err) == 0);
+    must(watch_keep(project_task, answer, &KIND_TASK, &object, &err) == 0);
+    kube_client_destroy(client);
 }
 
 static struct candidate candidates[CANDIDATES];
@@ -122,11 +149,15 @@ static void review(struct arena *arena)
 static const struct {
     const char *name;
     void (*run)(struct arena *arena);
-} PATHS[] = { { "parse", parse }, { "project", project }, { "plan", plan }, { "review", review } };
+} PATHS[] = { { "parse", parse },
+              { "project", project },
+              { "write", write_status },
+              { "plan", plan },
+              { "review", review } };
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "usage: paths parse|project|plan|review TIMES\n");
+    (void)fprintf(stderr, "usage: paths parse|project|write|plan|review TIMES\n");
     return 2;
 }
 

@@ -55,14 +55,13 @@ static const char *const STATUSES[] = {
 };
 static const char METADATA[] = "{\"metadata\":{\"annotations\":{\"bench\":\"written\"}}}";
 
-static struct kube_object *patch(struct kube_client *client, const struct kube_name *name,
-                                 enum kube_subresource subresource, enum kube_patch_type type,
-                                 const cJSON *body)
+static cJSON *patch(struct kube_client *client, struct arena *arena, const struct kube_name *name,
+                    enum kube_subresource subresource, enum kube_patch_type type, const cJSON *body)
 {
-    struct kube_object *reply = NULL;
+    cJSON *reply = NULL;
     struct error err = { 0 };
 
-    if (kube_patch(client, &KIND_TASK, name, subresource, type, body, &reply, &err) < 0)
+    if (kube_patch(client, arena, &KIND_TASK, name, subresource, type, body, &reply, &err) < 0)
         bench_die(name->name, &err);
     atomic_fetch_add(&writes, 1);
     return reply;
@@ -71,7 +70,7 @@ static struct kube_object *patch(struct kube_client *client, const struct kube_n
 static void write_task(const struct writer *writer, long number)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     const struct settings *settings = writer->settings;
     const char *text = arena_printf(arena, "%s-%ld", settings->prefix, number);
     struct kube_name name;
@@ -80,18 +79,16 @@ static void write_task(const struct writer *writer, long number)
     if (!kube_name_set(&name, settings->ns, text))
         bench_die("a name is too long", &err);
     if (settings->metadata)
-        object =
-            patch(writer->client, &name, KUBE_MAIN, KUBE_PATCH_MERGE, bench_tree(arena, METADATA));
-    else if (kube_get(writer->client, &KIND_TASK, &name, &object, &err) < 0)
+        object = patch(writer->client, arena, &name, KUBE_MAIN, KUBE_PATCH_MERGE,
+                       bench_tree(arena, METADATA));
+    else if (kube_get(writer->client, arena, &KIND_TASK, &name, &object, &err) < 0)
         bench_die(text, &err);
     for (size_t i = 0; i < ARRAY_LEN(STATUSES); i++) {
-        const cJSON *read = kube_object_json(arena, object);
-        struct json_patch *operations = guarded_patch_create(arena, read, "status");
+        struct json_patch *operations = guarded_patch_create(arena, object, "status");
 
-        json_patch_members(operations, "/status", json_get(read, "status"),
+        json_patch_members(operations, "/status", json_get(object, "status"),
                            bench_tree(arena, STATUSES[i]));
-        kube_object_unref(object);
-        object = patch(writer->client, &name, KUBE_STATUS, KUBE_PATCH_JSON,
+        object = patch(writer->client, arena, &name, KUBE_STATUS, KUBE_PATCH_JSON,
                        json_patch_operations(operations));
     }
 }
@@ -126,7 +123,8 @@ static void *write_events(void *self)
             "\"Task\",\"namespace\":\"%s\",\"name\":\"%s-1\"}}",
             settings->ns, settings->prefix, (long long)i, settings->ns, settings->prefix);
 
-        if (kube_create(writer->client, &KIND_EVENT, bench_tree(arena, text), NULL, &err) < 0)
+        if (kube_create(writer->client, arena, &KIND_EVENT, bench_tree(arena, text), NULL, &err) <
+            0)
             bench_die("an Event", &err);
     }
     return NULL;

@@ -75,7 +75,7 @@ static int create_secret(const struct cluster_place *self, struct arena *arena, 
     for (size_t i = 0; i < count; i++)
         json_set(data, fields[i].key, encoded(arena, fields[i].text));
 
-    int r = kube_create(self->configurations.client, &KIND_SECRET, secret, NULL, err);
+    int r = kube_create(self->configurations.client, NULL, &KIND_SECRET, secret, NULL, err);
     if (r == -ERROR_EXISTS) /* since it was looked for */
         return error_set(err, ERROR_CONFLICT, "Secret '%s' is there already", name);
     return r;

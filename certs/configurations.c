@@ -17,18 +17,18 @@ int configurations_read(struct kube_client *client, struct arena *arena,
                         const struct kube_kind *kind, const char *ns, const char *name,
                         const cJSON **ret, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     struct kube_name key;
 
     *ret = NULL;
     if (!kube_name_set(&key, ns, name))
         return error_set(err, ERROR_INVALID, "name '%.64s' is too long", name);
-    int r = kube_get(client, kind, &key, &object, err);
+    int r = kube_get(client, arena, kind, &key, &object, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r < 0)
         return r;
-    *ret = kube_object_json(arena, object);
+    *ret = object;
     return 0;
 }
 

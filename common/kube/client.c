@@ -125,16 +125,17 @@ static int call_make(struct kube_client *client, const struct call *call, struct
     return 0;
 }
 
-/* Makes the call; the reply is an object, if it is wanted. */
-static int call_for_object(struct kube_client *client, const struct call *call,
-                           struct kube_object **ret, struct error *err)
+/* Makes the call; the reply is an object in an arena of the caller's, if it is wanted. */
+static int call_for_object(struct kube_client *client, const struct call *call, struct arena *arena,
+                           cJSON **ret, struct error *err)
 {
     struct http_response response;
     int r = call_make(client, call, &response, err);
 
     if (r < 0 || !ret)
         return r;
-    return reply_object(call->arena, call->subject, call->kind, &response, ret, err);
+    return reply_object(arena, call->subject, call->kind, &response,
+                        !str_equal(call->request.method, "GET"), ret, err);
 }
 
 static void call_set_body(struct call *call, const char *content_type, const cJSON *body)
@@ -198,37 +199,33 @@ static int call_object(struct call *call, struct arena *arena, const char *metho
 
 static int name_of(const cJSON *object, struct kube_name *ret, struct error *err)
 {
-    const cJSON *metadata = json_get(object, "metadata");
-    const char *name = json_string(json_get(metadata, "name"), "");
-    const char *ns = json_string(json_get(metadata, "namespace"), "");
-
-    if (!kube_name_set(ret, ns, name))
+    if (!kube_name_of(object, ret))
         return error_set(err, ERROR_INVALID, "name or namespace of object '%.64s' is too long",
-                         name);
+                         json_string(json_path(object, "metadata", "name", NULL), ""));
     return 0;
 }
 
-int kube_get(struct kube_client *client, const struct kube_kind *kind, const struct kube_name *name,
-             struct kube_object **ret, struct error *err)
+int kube_get(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+             const struct kube_name *name, cJSON **ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct call call = { 0 };
 
-    int r = call_object(&call, arena, "GET", kind, name, "", NULL, err);
-    return r < 0 ? r : call_for_object(client, &call, ret, err);
+    int r = call_object(&call, scratch, "GET", kind, name, "", NULL, err);
+    return r < 0 ? r : call_for_object(client, &call, arena, ret, err);
 }
 
-int kube_create(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
-                struct kube_object **ret, struct error *err)
+int kube_create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *object, cJSON **ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct kube_name name;
     struct call call = { 0 };
 
     int r = name_of(object, &name, err);
     if (r < 0)
         return r;
-    call_init(&call, arena, "POST", kind, "", &name);
+    call_init(&call, scratch, "POST", kind, "", &name);
     r = check_name(&call, kind, &name, err);
     if (r < 0)
         return r;
@@ -239,73 +236,72 @@ int kube_create(struct kube_client *client, const struct kube_kind *kind, const 
     if (r < 0)
         return r;
     call_set_body(&call, "application/json", object);
-    return call_for_object(client, &call, ret, err);
+    return call_for_object(client, &call, arena, ret, err);
 }
 
-int kube_update(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
-                struct kube_object **ret, struct error *err)
+int kube_update(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *object, cJSON **ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct kube_name name;
     struct call call = { 0 };
 
     int r = name_of(object, &name, err);
     if (r == 0)
-        r = call_object(&call, arena, "PUT", kind, &name, "", NULL, err);
+        r = call_object(&call, scratch, "PUT", kind, &name, "", NULL, err);
     if (r < 0)
         return r;
     call_set_body(&call, "application/json", object);
-    return call_for_object(client, &call, ret, err);
+    return call_for_object(client, &call, arena, ret, err);
 }
 
-int kube_apply(struct kube_client *client, const struct kube_kind *kind, const char *manager,
-               const cJSON *object, struct kube_object **ret, struct error *err)
+int kube_apply(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+               const char *manager, const cJSON *object, cJSON **ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct kube_name name;
     struct call call = { 0 };
 
     int r = name_of(object, &name, err);
     if (r == 0)
-        r = call_object(&call, arena, "PATCH", kind, &name, "", manager, err);
+        r = call_object(&call, scratch, "PATCH", kind, &name, "", manager, err);
     if (r < 0)
         return r;
     call_set_body(&call, "application/apply-patch+yaml", object);
-    return call_for_object(client, &call, ret, err);
+    return call_for_object(client, &call, arena, ret, err);
 }
 
-int kube_patch(struct kube_client *client, const struct kube_kind *kind,
+int kube_patch(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                const struct kube_name *name, enum kube_subresource subresource,
-               enum kube_patch_type type, const cJSON *patch, struct kube_object **ret,
-               struct error *err)
+               enum kube_patch_type type, const cJSON *patch, cJSON **ret, struct error *err)
 {
     static const char *const CONTENT_TYPES[] = {
         [KUBE_PATCH_JSON] = "application/json-patch+json",
         [KUBE_PATCH_MERGE] = "application/merge-patch+json",
     };
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct call call = { 0 };
 
-    int r = call_object(&call, arena, "PATCH", kind, name,
+    int r = call_object(&call, scratch, "PATCH", kind, name,
                         subresource == KUBE_STATUS ? "/status" : "", NULL, err);
     if (r < 0)
         return r;
     call_set_body(&call, CONTENT_TYPES[type], patch);
-    return call_for_object(client, &call, ret, err);
+    return call_for_object(client, &call, arena, ret, err);
 }
 
 int kube_delete(struct kube_client *client, const struct kube_kind *kind,
                 const struct kube_name *name, const char *uid, const char *resource_version,
                 struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct call call = { 0 };
 
-    int r = call_object(&call, arena, "DELETE", kind, name, "", NULL, err);
+    int r = call_object(&call, scratch, "DELETE", kind, name, "", NULL, err);
     if (r < 0)
         return r;
 
-    cJSON *options = json_object(arena);
+    cJSON *options = json_object(scratch);
     json_set_string(options, "kind", "DeleteOptions");
     json_set_string(options, "apiVersion", "v1");
     json_set_string(options, "propagationPolicy", "Background");
@@ -315,7 +311,7 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
         json_set_string(preconditions, "resourceVersion", resource_version);
     }
     call_set_body(&call, "application/json", options);
-    return call_for_object(client, &call, NULL, err);
+    return call_for_object(client, &call, NULL, NULL, err);
 }
 
 static cJSON *token_request(struct arena *arena, uint32_t lifetime_s)

@@ -34,20 +34,23 @@ enum kube_patch_type { KUBE_PATCH_JSON, KUBE_PATCH_MERGE };
  * reply that does not parse is INTERNAL. Messages are "<METHOD> <resource> '<ns>/<name>': <the
  * server's message>"; of a Secret that was refused, only the status. ret may be NULL where the
  * reply is not wanted.
+ *
+ * The reply is a tree in the arena of the caller, who owns it and may change it; members of the kind's texts are kept
+ * as text in it. It has a metadata.name; that of a write has no metadata.managedFields.
  */
-int kube_get(struct kube_client *client, const struct kube_kind *kind, const struct kube_name *name,
-             struct kube_object **ret, struct error *err) MUST_CHECK;
+int kube_get(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+             const struct kube_name *name, cJSON **ret, struct error *err) MUST_CHECK;
 /* The namespace is taken from metadata.namespace. */
-int kube_create(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
-                struct kube_object **ret, struct error *err) MUST_CHECK;
-int kube_update(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
-                struct kube_object **ret, struct error *err) MUST_CHECK;
+int kube_create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
+int kube_update(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
 /* Server-side apply, force: true. */
-int kube_apply(struct kube_client *client, const struct kube_kind *kind, const char *manager,
-               const cJSON *object, struct kube_object **ret, struct error *err) MUST_CHECK;
-int kube_patch(struct kube_client *client, const struct kube_kind *kind,
+int kube_apply(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+               const char *manager, const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
+int kube_patch(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                const struct kube_name *name, enum kube_subresource subresource,
-               enum kube_patch_type type, const cJSON *patch, struct kube_object **ret,
+               enum kube_patch_type type, const cJSON *patch, cJSON **ret,
                struct error *err) MUST_CHECK;
 /* uid and resource_version are preconditions (NULL: none of that sort); propagation Background. */
 int kube_delete(struct kube_client *client, const struct kube_kind *kind,

@@ -47,28 +47,29 @@ static const cJSON *build_patch(struct arena *arena, const cJSON *object, const 
     return patch;
 }
 
-static int send_patch(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
-                      const char *finalizer, bool add, struct kube_object **ret, struct error *err)
+/* ret NULL: the reply is not wanted. */
+static int send_patch(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                      const cJSON *object, const char *finalizer, bool add, cJSON **ret,
+                      struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const cJSON *metadata = json_get(object, "metadata");
     const char *name_text = json_string(json_get(metadata, "name"), "");
     struct kube_name name;
 
-    if (!kube_name_set(&name, json_string(json_get(metadata, "namespace"), ""), name_text))
+    if (!kube_name_of(object, &name))
         return error_set(err, ERROR_INVALID, "name of object '%.64s' is too long", name_text);
     if (str_is_empty(json_string(json_get(metadata, "resourceVersion"), NULL)))
         return error_set(err, ERROR_INVALID, "object '%s' has no resourceVersion", name_text);
 
-    return kube_patch(client, kind, &name, KUBE_MAIN, KUBE_PATCH_JSON,
+    return kube_patch(client, arena, kind, &name, KUBE_MAIN, KUBE_PATCH_JSON,
                       build_patch(arena, object, finalizer, add), ret, err);
 }
 
-int finalizer_add(struct kube_client *client, const struct kube_kind *kind, const cJSON *object,
-                  const char *finalizer, struct kube_object **ret, struct error *err)
+int finalizer_add(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                  const cJSON *object, const char *finalizer, cJSON **ret, struct error *err)
 {
     if (!finalizer_has(object, finalizer))
-        return send_patch(client, kind, object, finalizer, true, ret, err);
+        return send_patch(client, arena, kind, object, finalizer, true, ret, err);
     if (ret)
         *ret = NULL;
     return 0;
@@ -80,6 +81,7 @@ int finalizer_remove(struct kube_client *client, const struct kube_kind *kind, c
     if (!finalizer_has(object, finalizer))
         return 0;
 
-    int r = send_patch(client, kind, object, finalizer, false, NULL, err);
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    int r = send_patch(client, arena, kind, object, finalizer, false, NULL, err);
     return r == -ERROR_NOT_FOUND ? 0 : r;
 }

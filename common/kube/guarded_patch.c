@@ -23,8 +23,8 @@ int guarded_patch_send(struct kube_client *client, const struct kube_kind *kind,
                        struct error *err)
 {
     char key[KUBE_KEY_LEN];
-    int r = kube_patch(client, kind, name, KUBE_MAIN, KUBE_PATCH_JSON, json_patch_operations(patch),
-                       NULL, err);
+    int r = kube_patch(client, NULL, kind, name, KUBE_MAIN, KUBE_PATCH_JSON,
+                       json_patch_operations(patch), NULL, err);
 
     if (r == -ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "%s '%s' is gone", kind->kind,

@@ -65,14 +65,13 @@ int kube_object_create_with(const cJSON *json, const struct kube_kind *kind,
 {
     const cJSON *metadata = json_get(json, "metadata");
     const char *name = json_string(json_get(metadata, "name"), "");
-    const char *ns = json_string(json_get(metadata, "namespace"), "");
     const char *uid = json_string(json_get(metadata, "uid"), "");
     const char *version = json_string(json_get(metadata, "resourceVersion"), "");
 
     struct kube_name key;
     if (!name[0])
         return error_set(err, ERROR_INVALID, "object without 'metadata.name'");
-    if (!kube_name_set(&key, ns, name))
+    if (!kube_name_of(json, &key))
         return error_set(err, ERROR_INVALID, "name or namespace of object '%.64s' is too long",
                          name);
 
@@ -182,6 +181,24 @@ int kube_version_compare(const char *a, const char *b)
     if (a_len != b_len)
         return a_len > b_len ? 1 : -1;
     return strcmp(a_digits, b_digits);
+}
+
+bool kube_name_of(const cJSON *object, struct kube_name *ret)
+{
+    const cJSON *metadata = json_get(object, "metadata");
+
+    return kube_name_set(ret, json_string(json_get(metadata, "namespace"), ""),
+                         json_string(json_get(metadata, "name"), ""));
+}
+
+const char *kube_uid(const cJSON *object)
+{
+    return json_string(json_path(object, "metadata", "uid", NULL), "");
+}
+
+bool kube_is_deleting(const cJSON *object)
+{
+    return json_string(json_path(object, "metadata", "deletionTimestamp", NULL), NULL) != NULL;
 }
 
 const cJSON *kube_controller_reference(const cJSON *object)

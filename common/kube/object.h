@@ -74,6 +74,12 @@ const cJSON *kube_object_json(struct arena *arena, const struct kube_object *obj
  */
 int kube_version_compare(const char *a, const char *b);
 
+/* Of a tree that is an object: false if a name is too long. */
+bool kube_name_of(const cJSON *object, struct kube_name *ret);
+/* "" if it has none yet. */
+const char *kube_uid(const cJSON *object);
+bool kube_is_deleting(const cJSON *object);
+
 /* The controller owner reference, or NULL; and its uid. */
 const cJSON *kube_controller_reference(const cJSON *object);
 const char *kube_controller_uid(const cJSON *object);

@@ -33,15 +33,21 @@ static int unreadable(struct error *err, const char *subject, struct error *caus
 }
 
 int reply_object(struct arena *arena, const char *subject, const struct kube_kind *kind,
-                 const struct http_response *response, struct kube_object **ret, struct error *err)
+                 const struct http_response *response, bool is_write, cJSON **ret,
+                 struct error *err)
 {
-    const struct json_reading reading = { .texts = kind->texts };
+    static const char *const UNREAD[] = { "metadata.managedFields", NULL };
+    const struct json_reading reading = { .texts = kind->texts,
+                                          .unread = is_write ? UNREAD : NULL };
     const cJSON *json = NULL;
     struct error cause;
     int r = json_parse_with(arena, response->body, response->body_len, &reading, &json, &cause);
 
-    if (r < 0 || kube_object_create_with(json, kind, ret, &cause) < 0)
+    if (r == 0 && str_is_empty(json_string(json_path(json, "metadata", "name", NULL), NULL)))
+        r = error_set(&cause, ERROR_INVALID, "object without 'metadata.name'");
+    if (r < 0)
         return unreadable(err, subject, &cause);
+    *ret = (cJSON *)(uintptr_t)json; /* parsed for the caller alone */
     return 0;
 }
 

@@ -9,8 +9,9 @@
  * (status.h) is replaced by the HTTP status, for a Secret must not be in an object's status either. */
 int reply_error(const char *subject, const struct http_response *response, bool hide,
                 struct error *err) MUST_CHECK;
+/* is_write: the tree has no metadata.managedFields, which may be half of a reply. */
 int reply_object(struct arena *arena, const char *subject, const struct kube_kind *kind,
-                 const struct http_response *response, struct kube_object **ret,
+                 const struct http_response *response, bool is_write, cJSON **ret,
                  struct error *err) MUST_CHECK;
 /* One page of a list; *ret_continue: the token of the next one, or NULL. */
 int reply_items(struct arena *arena, const char *subject, const struct http_response *response,

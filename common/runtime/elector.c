@@ -33,12 +33,12 @@ struct elector {
 
     /* The lease thread's own. */
     struct lease_view view;
-    struct kube_object *seen; /* the Lease of the view: what others keep in it is written back */
-    bool is_current;          /* view is what our last write made: the next needs no look before */
-    bool led;                 /* started() was called, ended() was not */
-    int64_t transitions;      /* of our term */
-    bool is_late;             /* the renew deadline has passed, and that was told */
-    bool has_failed;          /* the last attempt, and that was told */
+    cJSON *seen;         /* owned; the Lease of the view: what others keep in it is written back */
+    bool is_current;     /* view is what our last write made: the next needs no look before */
+    bool led;            /* started() was called, ended() was not */
+    int64_t transitions; /* of our term */
+    bool is_late;        /* the renew deadline has passed, and that was told */
+    bool has_failed;     /* the last attempt, and that was told */
 
     _Atomic int64_t may_act_until_ms; /* boot clock; NEVER: not leading */
     _Atomic int64_t in_touch_until_ms;
@@ -107,7 +107,7 @@ void elector_destroy(struct elector *elector)
     elector_stop(elector, false);
     (void)pthread_cond_destroy(&elector->changed);
     (void)pthread_mutex_destroy(&elector->lock);
-    kube_object_unref(elector->seen);
+    json_free(elector->seen);
     free(elector->identity);
     free(elector);
 }
@@ -138,18 +138,17 @@ static uint32_t duration_ms(const struct elector *elector, const cJSON *spec)
     return seconds < UINT32_MAX / 1000 ? (uint32_t)seconds * 1000 : UINT32_MAX;
 }
 
-/* What a reply says of the Lease; takes it (NULL: there is none). Only a new version moves the time
- * of observation. */
-static void observe(struct elector *elector, struct arena *arena, struct kube_object *lease)
+/* Takes over what a reply says of the Lease; NULL: there is none. Only a new version moves the time of observation. */
+static void observe(struct elector *elector, const cJSON *lease)
 {
-    kube_object_unref(elector->seen);
-    elector->seen = lease;
+    json_free(elector->seen);
+    elector->seen = lease ? json_copy(lease) : NULL;
     if (!lease) {
         elector->view = (struct lease_view){ 0 };
         return;
     }
 
-    const cJSON *spec = json_get(kube_object_json(arena, lease), "spec");
+    const cJSON *spec = json_get(lease, "spec");
     const char *holder = json_string(json_get(spec, "holderIdentity"), "");
     struct lease_view seen = { .exists = true,
                                .observed_ms = clock_boot_ms(elector->clock),
@@ -158,7 +157,8 @@ static void observe(struct elector *elector, struct arena *arena, struct kube_ob
 
     if (!str_copy(seen.holder, sizeof(seen.holder), holder))
         (void)str_copy(seen.holder, sizeof(seen.holder), "(a long name)"); /* not us, not nobody */
-    (void)str_copy(seen.version, sizeof(seen.version), lease->resource_version);
+    (void)str_copy(seen.version, sizeof(seen.version),
+                   json_string(json_path(lease, "metadata", "resourceVersion", NULL), ""));
     if (elector->view.exists && str_equal(elector->view.version, seen.version))
         seen.observed_ms = elector->view.observed_ms;
     if (!elector->led && seen.holder[0] && !str_equal(seen.holder, elector->view.holder) &&
@@ -169,19 +169,19 @@ static void observe(struct elector *elector, struct arena *arena, struct kube_ob
 
 static int read_lease(struct elector *elector, struct arena *arena, struct error *err)
 {
-    struct kube_object *lease = NULL;
-    int r = kube_get(elector->client, &KIND_LEASE, &elector->options.lease, &lease, err);
+    cJSON *lease = NULL;
+    int r = kube_get(elector->client, arena, &KIND_LEASE, &elector->options.lease, &lease, err);
 
     if (r < 0 && r != -ERROR_NOT_FOUND)
         return r;
-    observe(elector, arena, lease);
+    observe(elector, lease);
     return 0;
 }
 
 /* Before we act: the Lease that was seen says since when the clock is watched. */
-static void take_over_timeline(const struct elector *elector, struct arena *arena)
+static void take_over_timeline(const struct elector *elector)
 {
-    const cJSON *seen = elector->seen ? kube_object_json(arena, elector->seen) : NULL;
+    const cJSON *seen = elector->seen;
     const char *since =
         json_string(json_path(seen, "metadata", "annotations", elector->annotation, NULL), "");
     const char *renewed = json_string(json_path(seen, "spec", "renewTime", NULL), "");
@@ -219,7 +219,7 @@ static cJSON *lease_object(const struct elector *elector, struct arena *arena,
                            enum lease_action action, const char *holder)
 {
     const struct elector_options *options = &elector->options;
-    const cJSON *seen = elector->seen ? kube_object_json(arena, elector->seen) : NULL;
+    const cJSON *seen = elector->seen;
     cJSON *lease = json_object(arena);
     char now[RFC3339_LEN];
 
@@ -256,9 +256,9 @@ static int write_lease(struct elector *elector, struct arena *arena, enum lease_
                        const char *holder, struct error *err)
 {
     if (elector->timeline && !elector->led)
-        take_over_timeline(elector, arena);
+        take_over_timeline(elector);
 
-    struct kube_object *reply = NULL;
+    cJSON *reply = NULL;
     const cJSON *lease = lease_object(elector, arena, action, holder);
     int r;
 
@@ -267,13 +267,13 @@ static int write_lease(struct elector *elector, struct arena *arena, enum lease_
         return error_set(err, ERROR_INTERNAL, "lease '%s' came without a resourceVersion",
                          elector->options.lease.name);
     if (action == LEASE_CREATE)
-        r = kube_create(elector->client, &KIND_LEASE, lease, &reply, err);
+        r = kube_create(elector->client, arena, &KIND_LEASE, lease, &reply, err);
     else
-        r = kube_update(elector->client, &KIND_LEASE, lease, &reply, err);
+        r = kube_update(elector->client, arena, &KIND_LEASE, lease, &reply, err);
     if (r < 0)
         return r;
 
-    observe(elector, arena, reply);
+    observe(elector, reply);
     elector->is_current = true;
     return 0;
 }

@@ -185,7 +185,7 @@ static int write_new(struct events *events, struct arena *arena, const struct pe
 
     event_name(events, pending, &series->event);
     events->next_id++;
-    int r = kube_create(events->client, &KIND_EVENT,
+    int r = kube_create(events->client, NULL, &KIND_EVENT,
                         event_object(events, arena, pending, &series->event), NULL, err);
     if (r < 0) {
         free(series);
@@ -211,8 +211,8 @@ static int write_again(struct events *events, struct arena *arena, const struct 
 
     json_set_int(to, "count", series->count + 1);
     json_set_string(to, "lastObservedTime", rfc3339_format_micro(pending->time_us, time));
-    int r = kube_patch(events->client, &KIND_EVENT, &series->event, KUBE_MAIN, KUBE_PATCH_MERGE,
-                       patch, NULL, err);
+    int r = kube_patch(events->client, NULL, &KIND_EVENT, &series->event, KUBE_MAIN,
+                       KUBE_PATCH_MERGE, patch, NULL, err);
     if (r < 0)
         return r;
 

@@ -31,6 +31,7 @@ struct informer {
     struct source *sources;
     size_t source_count;
     watch_project_fn *project;
+    const struct kube_kind *kind;
     struct subscriber subscribers[MAX_SUBSCRIBERS]; /* fixed before the loop starts */
     size_t subscriber_count;
     pthread_mutex_t lock; /* of what is synced */
@@ -161,6 +162,7 @@ struct informer *informer_create_in(struct watch_loop *loop, const struct watch_
 
     informer->store = store_create();
     informer->project = options->project;
+    informer->kind = options->kind;
     pthread_mutex_init(&informer->lock, NULL);
     cond_init(&informer->changed);
     informer->sources = xcalloc(len > 0 ? len : 1, sizeof(struct source));
@@ -254,17 +256,15 @@ bool informer_wait_synced(struct informer *informer, uint32_t timeout_ms)
     return synced;
 }
 
-void informer_observed(struct informer *informer, const struct kube_object *object)
+void informer_observed(struct informer *informer, cJSON *reply)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     CLEANUP(kube_object_unrefp) struct kube_object *kept = NULL;
     struct error err = { 0 };
-    /* the tree was parsed for this alone, so it may be changed */
-    cJSON *tree = (cJSON *)(uintptr_t)kube_object_json(arena, object);
 
-    if (watch_keep(informer->project, tree, object->kind, &kept, &err) < 0) {
-        log_warn("reply to a write not kept, waiting for the watch", "name", object->name.name,
-                 "error", ERROR_TEXT(&err), NULL);
+    if (watch_keep(informer->project, reply, informer->kind, &kept, &err) < 0) {
+        log_warn("reply to a write not kept, waiting for the watch", "name",
+                 json_string(json_path(reply, "metadata", "name", NULL), ""), "error",
+                 ERROR_TEXT(&err), NULL);
         return;
     }
     put(informer, store_put, kept);

@@ -27,6 +27,6 @@ bool informer_complete(struct informer *informer);
 bool informer_settled(struct informer *informer, uint32_t patience_ms);
 bool informer_wait_synced(struct informer *informer, uint32_t timeout_ms);
 
-/* The reply to an own write: projected, kept if newer, subscribers told. So a reconcile never acts
- * on an object older than its last write. */
-void informer_observed(struct informer *informer, const struct kube_object *object);
+/* The reply to an own write or read, which is taken: projected in place, kept if newer, subscribers told. So a
+ * reconcile never acts on an object older than its last write. */
+void informer_observed(struct informer *informer, cJSON *reply);

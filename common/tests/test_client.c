@@ -77,21 +77,23 @@ TEST(each_verb_asks_for_what_it_says)
     const cJSON *object = parsed(arena, OBJECT);
     const cJSON *patch = parsed(arena, "{\"a\":1}");
 
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), 0);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), 0);
     check_asked("GET", TASKS "/a", NULL, NULL);
-    ck_assert_int_eq(kube_create(client, &KIND_SECRET, object, NULL, NULL), 0);
+    ck_assert_int_eq(kube_create(client, arena, &KIND_SECRET, object, NULL, NULL), 0);
     check_asked("POST", "/api/v1/namespaces/ns/secrets", "application/json", OBJECT);
-    ck_assert_int_eq(kube_update(client, &KIND_LEASE, object, NULL, NULL), 0);
+    ck_assert_int_eq(kube_update(client, arena, &KIND_LEASE, object, NULL, NULL), 0);
     check_asked("PUT", "/apis/coordination.k8s.io/v1/namespaces/ns/leases/a", "application/json",
                 OBJECT);
-    ck_assert_int_eq(kube_apply(client, &KIND_TASK, "me & you", object, NULL, NULL), 0);
+    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "me & you", object, NULL, NULL), 0);
     check_asked("PATCH", TASKS "/a?fieldManager=me%20%26%20you&force=true",
                 "application/apply-patch+yaml", OBJECT);
     ck_assert_int_eq(
-        kube_patch(client, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON, patch, NULL, NULL), 0);
+        kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON, patch, NULL, NULL),
+        0);
     check_asked("PATCH", TASKS "/a", "application/json-patch+json", "{\"a\":1}");
-    ck_assert_int_eq(
-        kube_patch(client, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE, patch, NULL, NULL), 0);
+    ck_assert_int_eq(kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE,
+                                patch, NULL, NULL),
+                     0);
     check_asked("PATCH", TASKS "/a/status", "application/merge-patch+json", "{\"a\":1}");
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, NULL), 0);
     check_asked("DELETE", TASKS "/a", "application/json",
@@ -110,7 +112,7 @@ TEST(a_cluster_scoped_kind_has_no_namespace_in_its_path)
         .group = "", .version = "v1", .kind = "Node", .plural = "nodes"
     };
     struct kube_name name = { .name = "n" };
-    ck_assert_int_eq(kube_get(client, &NODE, &name, NULL, NULL), 0);
+    ck_assert_int_eq(kube_get(client, arena, &NODE, &name, NULL, NULL), 0);
     ck_assert_str_eq(asked.path, "/api/v1/nodes/n");
 }
 
@@ -122,7 +124,8 @@ static const struct kube_name BAD_NAMES[] = {
 TEST_EACH(a_name_that_would_ask_for_something_else_is_not_sent, BAD_NAMES)
 {
     struct error err = { 0 };
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &BAD_NAMES[_i], NULL, &err), -ERROR_INVALID);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &BAD_NAMES[_i], NULL, &err),
+                     -ERROR_INVALID);
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &BAD_NAMES[_i], NULL, NULL, &err),
                      -ERROR_INVALID);
     ck_assert_uint_eq(requests, 0);
@@ -131,7 +134,7 @@ TEST_EACH(a_name_that_would_ask_for_something_else_is_not_sent, BAD_NAMES)
 TEST(names_are_encoded)
 {
     struct kube_name name = { .ns = "ns", .name = "a/b?c=d%2F \xc3\xa9" };
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &name, NULL, NULL), 0);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &name, NULL, NULL), 0);
     ck_assert_str_eq(asked.path, TASKS "/a%2Fb%3Fc%3Dd%252F%20%C3%A9");
 }
 
@@ -171,28 +174,29 @@ static const struct {
 TEST_EACH(refusals_become_typed_errors_that_name_the_request, REFUSALS)
 {
     struct error err = { 0 };
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     const char *body = REFUSALS[_i].body;
     answer(REFUSALS[_i].status, body);
 
-    ck_assert_int_eq(kube_patch(client, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE,
+    ck_assert_int_eq(kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_STATUS, KUBE_PATCH_MERGE,
                                 parsed(arena, "{}"), &object, &err),
                      -(int)REFUSALS[_i].code);
     ck_assert_int_eq(err.code, REFUSALS[_i].code);
     ck_assert_str_eq(err.message,
                      arena_printf(arena, "PATCH tasks/status 'ns/a': %s", REFUSALS[_i].message));
     ck_assert_ptr_null(object);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -(int)REFUSALS[_i].code);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL),
+                     -(int)REFUSALS[_i].code);
 }
 
 TEST(the_server_may_name_a_time_in_header_or_body)
 {
     struct error err = { 0 };
     answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7}}");
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
     ck_assert_uint_eq(err.retry_after_ms, 7000);
     reply.retry_after_ms = 3000;
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), -ERROR_UNAVAILABLE);
     ck_assert_uint_eq(err.retry_after_ms, 3000);
 }
 
@@ -200,11 +204,11 @@ TEST(a_refused_secret_is_not_quoted)
 {
     struct error err = { 0 };
     answer(400, STATUS("BadRequest", "illegal base64 in |hunter2|"));
-    ck_assert_int_eq(kube_create(client, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
+    ck_assert_int_eq(kube_create(client, arena, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 400");
     answer(403, STATUS("Forbidden", "admission webhook |w| denied the request: hunter2"));
-    ck_assert_int_eq(kube_create(client, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
+    ck_assert_int_eq(kube_create(client, arena, &KIND_SECRET, parsed(arena, OBJECT), NULL, &err),
                      -ERROR_FORBIDDEN);
     ck_assert_str_eq(err.message, "POST secrets 'ns/a': refused with HTTP 403");
 }
@@ -213,9 +217,9 @@ TEST(errors_of_the_transport_keep_their_code)
 {
     struct error err = { 0 };
     reply_error_code = ERROR_TIMEOUT;
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_TIMEOUT);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), -ERROR_TIMEOUT);
     ck_assert_str_eq(err.message, "GET tasks 'ns/a': broken");
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_TIMEOUT);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), -ERROR_TIMEOUT);
 }
 
 static const char *const UNREADABLE[] = { "", "{", "[]", "{\"metadata\":{}}", "<html>" };
@@ -223,12 +227,25 @@ static const char *const UNREADABLE[] = { "", "{", "[]", "{\"metadata\":{}}", "<
 TEST_EACH(an_unreadable_reply_is_an_internal_error_if_it_is_wanted, UNREADABLE)
 {
     struct error err = { 0 };
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     answer(200, UNREADABLE[_i]);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, &object, &err), -ERROR_INTERNAL);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, &object, &err), -ERROR_INTERNAL);
     ck_assert_ptr_null(object);
     ck_assert(str_has_prefix(err.message, "GET tasks 'ns/a': unreadable reply: "));
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), 0);
+}
+
+TEST(only_the_reply_to_a_read_says_who_wrote_what)
+{
+    cJSON *object = NULL;
+
+    answer(200, "{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}]}}");
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, &object, NULL), 0);
+    ck_assert_ptr_nonnull(json_path(object, "metadata", "managedFields", NULL));
+    ck_assert_int_eq(kube_create(client, arena, &KIND_TASK, parsed(arena, OBJECT), &object, NULL),
+                     0);
+    ck_assert_ptr_null(json_path(object, "metadata", "managedFields", NULL));
+    ck_assert_str_eq(json_string(json_path(object, "metadata", "name", NULL), ""), "a");
 }
 
 static bool may_write;
@@ -245,18 +262,19 @@ TEST(the_guard_stops_writes_and_no_reads)
     may_write = false;
     kube_client_set_guard(client, guard, &may_write);
 
-    ck_assert_int_eq(kube_create(client, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
-    ck_assert_int_eq(kube_update(client, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
-    ck_assert_int_eq(kube_apply(client, &KIND_TASK, "m", object, NULL, &err), -ERROR_CANCELED);
-    ck_assert_int_eq(
-        kube_patch(client, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON, object, NULL, &err),
-        -ERROR_CANCELED);
+    ck_assert_int_eq(kube_create(client, arena, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(kube_update(client, arena, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "m", object, NULL, &err),
+                     -ERROR_CANCELED);
+    ck_assert_int_eq(kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON,
+                                object, NULL, &err),
+                     -ERROR_CANCELED);
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, &err), -ERROR_CANCELED);
     ck_assert_uint_eq(requests, 0);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), 0);
 
     may_write = true;
-    ck_assert_int_eq(kube_create(client, &KIND_TASK, object, NULL, &err), 0);
+    ck_assert_int_eq(kube_create(client, arena, &KIND_TASK, object, NULL, &err), 0);
 }
 
 TEST(a_request_whose_slot_is_canceled_is_not_sent)
@@ -265,10 +283,10 @@ TEST(a_request_whose_slot_is_canceled_is_not_sent)
     struct error err = { 0 };
 
     kube_client_set_limit(client, limit);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), 0);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), 0);
     unsigned sent = requests;
     kube_client_cancel(client);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, &err), -ERROR_CANCELED);
     ck_assert_uint_eq(requests, sent);
     kube_client_set_limit(client, NULL);
     rate_limit_destroy(limit);
@@ -285,11 +303,11 @@ TEST(the_observer_sees_every_request)
 {
     observed = "";
     kube_client_set_observer(client, observe, NULL);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), 0);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), 0);
     answer(404, "");
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, NULL, NULL, NULL), -ERROR_NOT_FOUND);
     reply_error_code = ERROR_UNAVAILABLE;
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_UNAVAILABLE);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), -ERROR_UNAVAILABLE);
     ck_assert_str_eq(observed, "GET 200;DELETE 404;GET 0;");
 }
 
@@ -307,18 +325,17 @@ TEST(written_objects_are_read_back)
 {
     struct fake_api *api = fake_api_create();
     struct kube_client *other = kube_client_create_with(fake_api_roundtrip, api);
-    CLEANUP(kube_object_unrefp) struct kube_object *created = NULL, *read = NULL;
+    cJSON *created = NULL, *read = NULL;
     const cJSON *object = parsed(arena, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
                                         "\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"},"
                                         "\"data\":{\"k\":\"v\"}}");
 
-    ck_assert_int_eq(kube_create(other, &KIND_CONFIGMAP, object, &created, NULL), 0);
-    ck_assert_int_eq(kube_get(other, &KIND_CONFIGMAP, &NAME, &read, NULL), 0);
-    ck_assert_str_eq(kube_object_text(arena, created, NULL), kube_object_text(arena, read, NULL));
-    ck_assert_int_eq(kube_update(other, &KIND_CONFIGMAP, kube_object_json(arena, read), NULL, NULL),
-                     0);
-    ck_assert_int_eq(kube_delete(other, &KIND_CONFIGMAP, &NAME, read->uid, NULL, NULL), 0);
-    ck_assert_int_eq(kube_get(other, &KIND_CONFIGMAP, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kube_create(other, arena, &KIND_CONFIGMAP, object, &created, NULL), 0);
+    ck_assert_int_eq(kube_get(other, arena, &KIND_CONFIGMAP, &NAME, &read, NULL), 0);
+    ck_assert(json_equal(created, read));
+    ck_assert_int_eq(kube_update(other, arena, &KIND_CONFIGMAP, read, NULL, NULL), 0);
+    ck_assert_int_eq(kube_delete(other, &KIND_CONFIGMAP, &NAME, kube_uid(read), NULL, NULL), 0);
+    ck_assert_int_eq(kube_get(other, arena, &KIND_CONFIGMAP, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
     kube_client_destroy(other);
     fake_api_destroy(api);
 }

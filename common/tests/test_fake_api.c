@@ -43,7 +43,7 @@ static const cJSON *task(const char *name, const char *extra)
 static void create(const char *name, const char *extra)
 {
     struct error err = { 0 };
-    ck_assert_msg(kube_create(client, &KIND_TASK, task(name, extra), NULL, &err) == 0, "%s",
+    ck_assert_msg(kube_create(client, arena, &KIND_TASK, task(name, extra), NULL, &err) == 0, "%s",
                   err.message);
 }
 
@@ -62,23 +62,23 @@ static const char *text_at(const cJSON *json, const char *first, const char *sec
 
 static int patch(enum kube_subresource subresource, enum kube_patch_type type, const char *text)
 {
-    return kube_patch(client, &KIND_TASK, &NAME, subresource, type, parsed(arena, text), NULL,
-                      NULL);
+    return kube_patch(client, arena, &KIND_TASK, &NAME, subresource, type, parsed(arena, text),
+                      NULL, NULL);
 }
 
 TEST(a_new_object_gets_what_the_server_gives)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     const cJSON *body =
         parsed(arena, "{\"apiVersion\":\"v1\",\"kind\":\"Task\",\"metadata\":{\"name\":\"a\","
                       "\"namespace\":\"ns\"},\"spec\":{},\"status\":{\"phase\":\"x\"}}");
 
-    ck_assert_int_eq(kube_create(client, &KIND_TASK, body, &object, NULL), 0);
-    ck_assert_str_eq(object->resource_version, "1");
-    ck_assert_int_eq(object->generation, 1);
-    ck_assert_uint_eq(strlen(object->uid), 36);
+    ck_assert_int_eq(kube_create(client, arena, &KIND_TASK, body, &object, NULL), 0);
+    ck_assert_str_eq(text_at(object, "metadata", "resourceVersion"), "\"1\"");
+    ck_assert_str_eq(text_at(object, "metadata", "generation"), "1");
+    ck_assert_uint_eq(strlen(kube_uid(object)), 36);
     ck_assert_str_eq(text_at(stored("a"), "status", NULL), "absent");
-    ck_assert_int_eq(kube_create(client, &KIND_TASK, body, NULL, NULL), -ERROR_EXISTS);
+    ck_assert_int_eq(kube_create(client, arena, &KIND_TASK, body, NULL, NULL), -ERROR_EXISTS);
 }
 
 TEST(spec_moves_the_generation_and_status_does_not)
@@ -132,9 +132,9 @@ TEST(a_stale_version_or_another_uid_is_refused)
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
         cJSON *body = json_copy(stored("a"));
         json_set_string(fake_metadata(body), KEYS[i][0], KEYS[i][1]);
-        ck_assert_int_eq(kube_update(client, &KIND_TASK, body, NULL, NULL), -ERROR_CONFLICT);
+        ck_assert_int_eq(kube_update(client, arena, &KIND_TASK, body, NULL, NULL), -ERROR_CONFLICT);
         json_set_string(fake_metadata(body), "resourceVersion", NULL);
-        ck_assert_int_eq(kube_update(client, &KIND_TASK, body, NULL, NULL), -ERROR_INVALID);
+        ck_assert_int_eq(kube_update(client, arena, &KIND_TASK, body, NULL, NULL), -ERROR_INVALID);
         json_free(body);
     }
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, "other", NULL, NULL), -ERROR_CONFLICT);
@@ -154,15 +154,15 @@ TEST(a_finalizer_keeps_a_deleted_object_until_it_goes)
         -ERROR_INVALID);
     ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"metadata\":{\"finalizers\":null}}"), 0);
     ck_assert_ptr_null(stored("a"));
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
 }
 
 TEST(an_apply_creates_and_then_merges)
 {
-    ck_assert_int_eq(kube_apply(client, &KIND_TASK, "me", task("a", ""), NULL, NULL), 0);
-    ck_assert_int_eq(
-        kube_apply(client, &KIND_TASK, "me", task("a", ",\"labels\":{\"l\":\"1\"}"), NULL, NULL),
-        0);
+    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "me", task("a", ""), NULL, NULL), 0);
+    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "me",
+                                task("a", ",\"labels\":{\"l\":\"1\"}"), NULL, NULL),
+                     0);
     ck_assert_str_eq(text_at(stored("a"), "metadata", "labels"), "{\"l\":\"1\"}");
     ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"2\"");
 }
@@ -239,7 +239,7 @@ TEST_TIMES(the_kth_request_fails_as_asked_and_no_other, FAKE_FAILURES)
     ck_assert_int_eq(patch(KUBE_MAIN, KUBE_PATCH_MERGE, "{\"spec\":{\"n\":4}}"), 0);
 
     fake_api_fail(api, 1, FAKE_CONFLICT);
-    ck_assert_int_eq(kube_get(client, &KIND_TASK, &NAME, NULL, NULL), -ERROR_INTERNAL);
+    ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), -ERROR_INTERNAL);
 
     struct fake_request *log;
     ck_assert_uint_eq(fake_api_requests(api, arena, &log), 5);
@@ -313,7 +313,8 @@ static void *write_often(void *ctx)
         CLEANUP(arena_destroyp) struct arena *mine = arena_create();
         cJSON *body = json_object(mine);
         json_set_int(json_set_object(body, "spec"), ctx, i);
-        if (kube_patch(own, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_MERGE, body, NULL, NULL) < 0)
+        if (kube_patch(own, arena, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_MERGE, body, NULL,
+                       NULL) < 0)
             abort();
     }
     kube_client_destroy(own);

@@ -63,10 +63,11 @@ static const char *const ADDED[][2] = {
 
 TEST_EACH(ours_is_added_behind_those_of_others, ADDED)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, put(ADDED[_i][0]), OURS, &object, NULL), 0);
+    cJSON *object = NULL;
+    ck_assert_int_eq(
+        finalizer_add(client, arena, &KIND_TASK, put(ADDED[_i][0]), OURS, &object, NULL), 0);
     ck_assert_str_eq(finalizers_now(), ADDED[_i][1]);
-    ck_assert(finalizer_has(kube_object_json(arena, object), OURS));
+    ck_assert(finalizer_has(object, OURS));
 }
 
 TEST(only_ours_is_removed)
@@ -78,9 +79,9 @@ TEST(only_ours_is_removed)
 
 TEST(nothing_to_do_sends_nothing)
 {
-    struct kube_object *object = (struct kube_object *)arena;
-    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, put("[\"" OURS "\"]"), OURS, &object, NULL),
-                     0);
+    cJSON *object = (cJSON *)arena;
+    ck_assert_int_eq(
+        finalizer_add(client, arena, &KIND_TASK, put("[\"" OURS "\"]"), OURS, &object, NULL), 0);
     ck_assert_ptr_null(object);
     ck_assert_int_eq(finalizer_remove(client, &KIND_TASK, put("[\"x/y\"]"), OURS, NULL), 0);
     ck_assert_uint_eq(requests(), 0);
@@ -93,7 +94,8 @@ TEST_EACH(a_change_since_the_read_is_a_conflict_and_nothing_is_lost, CHANGED_MEA
     const cJSON *without = put("[\"x/y\"]");
     put(CHANGED_MEANWHILE[_i]);
     const char *before = finalizers_now();
-    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, without, OURS, NULL, NULL), -ERROR_CONFLICT);
+    ck_assert_int_eq(finalizer_add(client, arena, &KIND_TASK, without, OURS, NULL, NULL),
+                     -ERROR_CONFLICT);
     ck_assert_str_eq(finalizers_now(), before);
 
     const cJSON *with = put("[\"x/y\",\"" OURS "\"]");
@@ -117,6 +119,7 @@ TEST(the_last_finalizer_lets_a_deleted_object_go)
 TEST(an_object_that_was_never_stored_is_refused)
 {
     const cJSON *object = parsed(arena, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
-    ck_assert_int_eq(finalizer_add(client, &KIND_TASK, object, OURS, NULL, NULL), -ERROR_INVALID);
+    ck_assert_int_eq(finalizer_add(client, arena, &KIND_TASK, object, OURS, NULL, NULL),
+                     -ERROR_INVALID);
     ck_assert_uint_eq(requests(), 0);
 }

@@ -177,13 +177,13 @@ static void clean(const struct federatedjob_deps *deps, struct reconcile *rc, st
 static int find_round(const struct federatedjob_deps *deps, struct reconcile *rc,
                       const struct job_turn *turn, bool *ret_found, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     struct kube_name name;
 
     *ret_found = false;
     if (!kube_name_set(&name, rc->name.ns, turn->observed.round_name))
         return error_set(err, ERROR_INVALID, "name '%s' is too long", turn->observed.round_name);
-    int r = kube_get(rc->client, &KIND_TRAININGROUND, &name, &object, err);
+    int r = kube_get(rc->client, rc->arena, &KIND_TRAININGROUND, &name, &object, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r < 0)

@@ -23,13 +23,12 @@ static void keep(struct kept *kept, const char *reference)
 static int keep_update(struct reconcile *rc, const struct kube_name *task, struct kept *kept,
                        struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = kube_get(rc->client, &KIND_TASK, task, &object, err);
+    cJSON *object = NULL;
+    int r = kube_get(rc->client, rc->arena, &KIND_TASK, task, &object, err);
 
     if (r < 0)
         return r == -ERROR_NOT_FOUND ? 0 : r;
-    const cJSON *results =
-        json_path(kube_object_json(rc->arena, object), "status", "results", NULL);
+    const cJSON *results = json_path(object, "status", "results", NULL);
     keep(kept, json_string(json_get(json_opened(rc->arena, results), "ref"), NULL));
     return 0;
 }

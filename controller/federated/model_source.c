@@ -116,16 +116,16 @@ static int find_value(struct arena *arena, const cJSON *object, const char *key,
 static int read_configmap(const struct model_source *source, struct arena *arena, const char *ns,
                           const char *rest, const char **ret, size_t *ret_len, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     struct kube_name name;
     const char *key = NULL;
     int r = split_configmap(arena, ns, rest, &name, &key, err);
 
     if (r == 0)
-        r = kube_get(source->client, &KIND_CONFIGMAP, &name, &object, err);
+        r = kube_get(source->client, arena, &KIND_CONFIGMAP, &name, &object, err);
     if (r < 0)
         return r;
-    return find_value(arena, kube_object_json(arena, object), key, ret, ret_len, err);
+    return find_value(arena, object, key, ret, ret_len, err);
 }
 
 static int read_s3(const struct model_source *source, struct arena *arena, const char *rest,

@@ -99,8 +99,8 @@ static const char *annotation(const cJSON *object, const char *key)
 static int read_chunk(struct configmaps *self, struct arena *arena, const struct kube_name *name,
                       const char *uid, const char *digest, const cJSON **ret, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = kube_get(self->client, &KIND_CONFIGMAP, name, &object, err);
+    cJSON *object = NULL;
+    int r = kube_get(self->client, arena, &KIND_CONFIGMAP, name, &object, err);
 
     *ret = NULL;
     if (r == -ERROR_NOT_FOUND)
@@ -108,12 +108,11 @@ static int read_chunk(struct configmaps *self, struct arena *arena, const struct
     if (r < 0)
         return r;
 
-    const cJSON *json = kube_object_json(arena, object);
-    if (!str_equal(kube_controller_uid(json), uid) ||
-        !str_equal(annotation(json, ANNOTATION_DIGEST), digest))
+    if (!str_equal(kube_controller_uid(object), uid) ||
+        !str_equal(annotation(object, ANNOTATION_DIGEST), digest))
         return error_set(err, ERROR_EXISTS, "ConfigMap '%s' is not a part of this model",
                          name->name);
-    *ret = json;
+    *ret = object;
     return 0;
 }
 
@@ -135,7 +134,7 @@ static int put_chunk(struct configmaps *self, const struct chunk *chunk, struct 
         return r;
 
     const cJSON *wanted = manifest(arena, chunk, name.name);
-    r = kube_create(self->client, &KIND_CONFIGMAP, wanted, NULL, err);
+    r = kube_create(self->client, NULL, &KIND_CONFIGMAP, wanted, NULL, err);
     if (r != -ERROR_EXISTS)
         return r;
 

@@ -62,16 +62,16 @@ static int find_origin(const struct reading *reading, struct arena *arena, const
 static int read_task(const struct reading *reading, struct arena *arena, const char *task,
                      const cJSON **ret, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     struct kube_name name;
+    cJSON *object = NULL;
 
     if (!kube_name_set(&name, reading->rc->name.ns, task))
         return error_set(err, ERROR_INVALID, "name '%s' is too long", task);
 
-    int r = kube_get(reading->rc->client, &KIND_TASK, &name, &object, err);
+    int r = kube_get(reading->rc->client, arena, &KIND_TASK, &name, &object, err);
     if (r < 0)
         return r;
-    *ret = kube_object_json(arena, object);
+    *ret = object;
     return 0;
 }
 

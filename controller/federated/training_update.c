@@ -30,7 +30,7 @@ struct training {
 
 /* The API server is asked for what the cache lacks: a message never waits for a watch. */
 static int read_round(const struct traininground_deps *deps, struct reconcile *rc,
-                      const cJSON *task, struct kube_object **ret, struct error *err)
+                      const cJSON *task, const cJSON **ret, struct error *err)
 {
     struct store *rounds = informer_store(deps->rounds);
     const cJSON *owner = kube_controller_reference(task);
@@ -41,15 +41,18 @@ static int read_round(const struct traininground_deps *deps, struct reconcile *r
     if (!kube_name_set(&name, rc->name.ns, json_string(json_get(owner, "name"), "")))
         return 0;
 
-    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(rounds, &name);
-    if (!object || !str_equal(object->uid, uid)) {
-        kube_object_unref(TAKE(object));
-        int r = kube_get(rc->client, &KIND_TRAININGROUND, &name, &object, err);
-        if (r < 0)
-            return r == -ERROR_NOT_FOUND ? 0 : error_wrap(err, "read its TrainingRound");
+    CLEANUP(kube_object_unrefp) struct kube_object *cached = store_get(rounds, &name);
+    if (cached && str_equal(cached->uid, uid)) {
+        *ret = kube_object_json(rc->arena, cached);
+        return 0;
     }
-    if (str_equal(object->uid, uid))
-        *ret = TAKE(object);
+
+    cJSON *read = NULL;
+    int r = kube_get(rc->client, rc->arena, &KIND_TRAININGROUND, &name, &read, err);
+    if (r < 0)
+        return r == -ERROR_NOT_FOUND ? 0 : error_wrap(err, "read its TrainingRound");
+    if (str_equal(kube_uid(read), uid))
+        *ret = read;
     return 0;
 }
 
@@ -57,14 +60,13 @@ static int read_round(const struct traininground_deps *deps, struct reconcile *r
 static int find_round(const struct traininground_deps *deps, struct reconcile *rc,
                       const cJSON *task, struct training *ret, bool *ret_found, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = read_round(deps, rc, task, &object, err);
+    const cJSON *json = NULL;
+    int r = read_round(deps, rc, task, &json, err);
 
-    *ret_found = r == 0 && object;
+    *ret_found = r == 0 && json;
     if (!*ret_found)
         return r;
 
-    const cJSON *json = kube_object_json(rc->arena, object);
     const cJSON *job = round_job(informer_store(deps->jobs), rc->arena, json);
     r = traininground_decode(rc->arena, json, &ret->round, err);
     if (r < 0)

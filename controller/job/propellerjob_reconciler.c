@@ -81,16 +81,16 @@ static int observe(const struct job_deps *deps, struct reconcile *rc,
 static int read_whole(struct reconcile *rc, const struct kube_object *object, const cJSON **ret,
                       struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *whole = NULL;
-    int r = kube_get(rc->client, &KIND_PROPELLERJOB, &rc->name, &whole, err);
+    cJSON *whole = NULL;
+    int r = kube_get(rc->client, rc->arena, &KIND_PROPELLERJOB, &rc->name, &whole, err);
     if (r < 0)
         return error_wrap(err, "read the Tasks");
-    if (!str_equal(whole->uid, object->uid) || whole->generation != object->generation ||
-        whole->deleting)
+    if (!str_equal(kube_uid(whole), object->uid) || kube_is_deleting(whole) ||
+        json_int(json_path(whole, "metadata", "generation", NULL), 0) != object->generation)
         return error_set(err, ERROR_CONFLICT, "PropellerJob '%s' changed since it was read",
                          rc->name.name);
 
-    *ret = kube_object_json(rc->arena, whole);
+    *ret = whole;
     return 0;
 }
 

@@ -37,19 +37,19 @@ static const cJSON *cached(const struct turn *turn, struct informer *informer)
 /* Not in the cache: perhaps another operator made it, without the label. */
 static int find_live(struct turn *turn, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
 
     turn->observed.live = cached(turn, turn->informer);
     if (turn->observed.live)
         return 0;
 
-    int r = kube_get(turn->rc->client, turn->kind, &turn->name, &object, err);
+    int r = kube_get(turn->rc->client, turn->rc->arena, turn->kind, &turn->name, &object, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r < 0)
         return r;
 
-    turn->observed.live = kube_object_json(turn->rc->arena, object);
+    turn->observed.live = object;
     return 0;
 }
 
@@ -73,13 +73,13 @@ static int remove_other_kind(struct turn *turn, struct error *err)
 /* The cache does not hold it. */
 static int read_key(const struct turn *turn, const char **ret, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = kube_get(turn->rc->client, &KIND_PROPLET, &turn->rc->name, &object, err);
+    cJSON *object = NULL;
+    int r =
+        kube_get(turn->rc->client, turn->rc->arena, &KIND_PROPLET, &turn->rc->name, &object, err);
     if (r < 0)
         return r;
 
-    const cJSON *config =
-        json_path(kube_object_json(turn->rc->arena, object), "spec", "connectionConfig", NULL);
+    const cJSON *config = json_path(object, "spec", "connectionConfig", NULL);
     *ret = json_string(json_get(config, "clientKey"), "");
     return 0;
 }
@@ -94,7 +94,7 @@ static const cJSON *key_data(struct arena *arena, const char *key)
 
 /* Secrets are not read: the owner is a test in the patch. */
 static int replace_key(struct turn *turn, const struct kube_name *name, const cJSON *data,
-                       struct kube_object **ret, struct error *err)
+                       cJSON **ret, struct error *err)
 {
     struct arena *arena = turn->rc->arena;
     const cJSON *uid = json_path(turn->observed.proplet, "metadata", "uid", NULL);
@@ -102,14 +102,14 @@ static int replace_key(struct turn *turn, const struct kube_name *name, const cJ
 
     json_patch_test(patch, "/metadata/ownerReferences/0/uid", json_copy(uid));
     json_patch_set(patch, "/data", json_copy(data));
-    return kube_patch(turn->rc->client, &KIND_SECRET, name, KUBE_MAIN, KUBE_PATCH_JSON,
+    return kube_patch(turn->rc->client, arena, &KIND_SECRET, name, KUBE_MAIN, KUBE_PATCH_JSON,
                       json_patch_operations(patch), ret, err);
 }
 
 /* A key that is as it was leaves the Secret and its version as they were. */
 static int write_key(struct turn *turn, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    cJSON *reply = NULL;
     struct arena *arena = turn->rc->arena;
     struct kube_name name;
     const char *key;
@@ -130,7 +130,7 @@ static int write_key(struct turn *turn, struct error *err)
                        json_string(json_path(secret, "metadata", "name", NULL), "")))
         return error_set(err, ERROR_INVALID, "name of the Secret is too long");
 
-    r = kube_create(turn->rc->client, &KIND_SECRET, secret, &reply, err);
+    r = kube_create(turn->rc->client, arena, &KIND_SECRET, secret, &reply, err);
     if (r == -ERROR_EXISTS)
         r = replace_key(turn, &name, key_data(arena, key), &reply, err);
     if (r == -ERROR_INVALID) {
@@ -144,7 +144,8 @@ static int write_key(struct turn *turn, struct error *err)
     if (r < 0)
         return r;
 
-    turn->observed.key_version = arena_strdup(arena, reply->resource_version);
+    turn->observed.key_version =
+        json_string(json_path(reply, "metadata", "resourceVersion", NULL), "");
     return 0;
 }
 
@@ -184,12 +185,12 @@ static const char *proplet_uid(const struct turn *turn)
 
 static int write_object(struct turn *turn, const struct deployment_plan *plan, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    cJSON *reply = NULL;
     struct kube_client *client = turn->rc->client;
     bool create = plan->action == DEPLOYMENT_CREATE;
-    int r = create ? kube_create(client, turn->kind, plan->object, &reply, err)
-                   : kube_patch(client, turn->kind, &turn->name, KUBE_MAIN, KUBE_PATCH_JSON,
-                                json_patch_operations(plan->patch), &reply, err);
+    int r = create ? kube_create(client, turn->rc->arena, turn->kind, plan->object, &reply, err)
+                   : kube_patch(client, turn->rc->arena, turn->kind, &turn->name, KUBE_MAIN,
+                                KUBE_PATCH_JSON, json_patch_operations(plan->patch), &reply, err);
 
     if (r == -ERROR_EXISTS || r == -ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "%s '%s' is not as it was read", turn->kind->kind,
@@ -199,8 +200,8 @@ static int write_object(struct turn *turn, const struct deployment_plan *plan, s
 
     log_info(create ? "pods made" : "pods changed", "uid", proplet_uid(turn), "kind",
              turn->kind->kind, "object", turn->name.name, NULL);
+    turn->observed.live = arena_own(turn->rc->arena, json_copy(reply), json_free);
     informer_observed(turn->informer, reply);
-    turn->observed.live = kube_object_json(turn->rc->arena, reply);
     const char *left_out =
         pod_template_left_out(turn->rc->arena, turn->proplet->spec.k8s->pod_template,
                               json_path(turn->observed.live, "spec", "template", NULL));

@@ -227,8 +227,9 @@ static int act(const struct proplet_deps *deps, struct reconcile *rc,
 static int add_finalizer(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,
                          struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
-    int r = finalizer_add(rc->client, &KIND_PROPLET, json, FINALIZER_PROPLET, &reply, err);
+    cJSON *reply = NULL;
+    int r =
+        finalizer_add(rc->client, rc->arena, &KIND_PROPLET, json, FINALIZER_PROPLET, &reply, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r < 0)

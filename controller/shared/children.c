@@ -3,14 +3,14 @@
 static int read_existing(struct reconcile *rc, struct informer *informer,
                          const struct kube_kind *kind, const cJSON *object, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *existing = NULL;
+    cJSON *existing = NULL;
     const char *name = json_string(json_path(object, "metadata", "name", NULL), "");
     struct kube_name key;
 
     if (!kube_name_set(&key, rc->name.ns, name))
         return error_set(err, ERROR_INVALID, "name '%s' is too long", name);
 
-    int r = kube_get(rc->client, kind, &key, &existing, err);
+    int r = kube_get(rc->client, rc->arena, kind, &key, &existing, err);
     if (r < 0)
         return r;
     informer_observed(informer, existing);
@@ -20,8 +20,8 @@ static int read_existing(struct reconcile *rc, struct informer *informer,
 int child_create(struct reconcile *rc, struct informer *informer, const struct kube_kind *kind,
                  const cJSON *object, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
-    int r = kube_create(rc->client, kind, object, &reply, err);
+    cJSON *reply = NULL;
+    int r = kube_create(rc->client, rc->arena, kind, object, &reply, err);
     if (r == -ERROR_EXISTS)
         return read_existing(rc, informer, kind, object, err);
     if (r < 0)

@@ -42,8 +42,8 @@ int status_write(struct reconcile *rc, struct informer *informer, const struct k
     struct json_patch *patch = guarded_patch_create(rc->arena, base, "status");
     put_status(rc->arena, patch, stored, status);
 
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
-    int r = kube_patch(rc->client, kind, &rc->name, KUBE_STATUS, KUBE_PATCH_JSON,
+    cJSON *reply = NULL;
+    int r = kube_patch(rc->client, rc->arena, kind, &rc->name, KUBE_STATUS, KUBE_PATCH_JSON,
                        json_patch_operations(patch), &reply, err);
     if (r < 0)
         return r;

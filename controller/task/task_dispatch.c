@@ -29,15 +29,15 @@ static int qos_of(const struct observed_proplet *proplet)
 int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
                     const cJSON **ret_json, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = kube_get(rc->client, &KIND_TASK, &rc->name, &object, err);
+    cJSON *object = NULL;
+    int r = kube_get(rc->client, rc->arena, &KIND_TASK, &rc->name, &object, err);
     if (r < 0)
         return error_wrap(err, "read the module");
-    if (!str_equal(object->uid, observed->uid) || object->deleting)
+    if (!str_equal(kube_uid(object), observed->uid) || kube_is_deleting(object))
         return error_set(err, ERROR_CONFLICT, "Task '%s' was deleted", rc->name.name);
 
-    *ret_json = kube_object_json(rc->arena, object);
-    r = task_decode(rc->arena, *ret_json, ret, err);
+    *ret_json = object;
+    r = task_decode(rc->arena, object, ret, err);
     if (r < 0)
         return r;
     if (ret->status.attempt != observed->task.status.attempt)

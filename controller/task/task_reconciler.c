@@ -113,19 +113,16 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
         (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING))
         return 0;
 
-    struct kube_object *whole;
-    int r = kube_get(rc->client, &KIND_TASK, &rc->name, &whole, err);
+    cJSON *whole = NULL;
+    int r = kube_get(rc->client, rc->arena, &KIND_TASK, &rc->name, &whole, err);
     if (r < 0)
         return r;
 
-    const cJSON *read = kube_object_json(rc->arena, whole);
-    bool same = str_equal(whole->resource_version,
-                          json_string(json_path(*json, "metadata", "resourceVersion", NULL), ""));
-    kube_object_unref(whole);
-    if (!same)
+    if (!json_equal(json_path(whole, "metadata", "resourceVersion", NULL),
+                    json_path(*json, "metadata", "resourceVersion", NULL)))
         return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
 
-    r = task_decode(rc->arena, read, &task, err);
+    r = task_decode(rc->arena, whole, &task, err);
     if (r < 0)
         return r;
 
@@ -136,7 +133,7 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
                                                 task_history_limit(&observed->task.spec));
     }
     plan->status.latest_metrics = task.status.latest_metrics;
-    *json = read;
+    *json = whole;
     return 0;
 }
 
@@ -287,8 +284,8 @@ static void tell_forbidden(const struct task_deps *deps, struct reconcile *rc, c
 static int add_finalizer(const struct task_deps *deps, struct reconcile *rc, const cJSON *json,
                          const struct task_observed *observed, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
-    int r = finalizer_add(rc->client, &KIND_TASK, json, FINALIZER_TASK, &reply, err);
+    cJSON *reply = NULL;
+    int r = finalizer_add(rc->client, rc->arena, &KIND_TASK, json, FINALIZER_TASK, &reply, err);
     if (r == -ERROR_FORBIDDEN) {
         tell_forbidden(deps, rc, json, observed);
         wait_for_rights(deps, rc, observed, err);

@@ -170,7 +170,7 @@ static void look_for_refusal(struct look *look, struct task_workload_state *stat
 static int fetch_result(void *ctx, enum result_source source, const cJSON **ret, struct error *err)
 {
     const struct look *look = ctx;
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     const char *workload = metadata_of(look->workload, "name");
     bool is_secret = source == RESULT_SECRET;
     struct kube_name name;
@@ -182,8 +182,8 @@ static int fetch_result(void *ctx, enum result_source source, const cJSON **ret,
                        task_workload_result_name(look->rc->arena, workload)))
         return 0;
 
-    int r =
-        kube_get(look->rc->client, is_secret ? &KIND_SECRET : &KIND_CONFIGMAP, &name, &object, err);
+    int r = kube_get(look->rc->client, look->rc->arena, is_secret ? &KIND_SECRET : &KIND_CONFIGMAP,
+                     &name, &object, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r == -ERROR_FORBIDDEN && is_secret) {
@@ -194,29 +194,28 @@ static int fetch_result(void *ctx, enum result_source source, const cJSON **ret,
     }
     if (r < 0)
         return r;
-    *ret = kube_object_json(look->rc->arena, object);
+    *ret = object;
     return 0;
 }
 
 static int read_workload(const struct look *look, const struct kube_kind *kind, const char *name,
                          const cJSON **ret, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     struct kube_name key;
 
     *ret = NULL;
     if (!kube_name_set(&key, look->rc->name.ns, name))
         return error_set(err, ERROR_INVALID, "name '%s' is too long", name);
 
-    int r = kube_get(look->rc->client, kind, &key, &object, err);
+    int r = kube_get(look->rc->client, look->rc->arena, kind, &key, &object, err);
     if (r == -ERROR_NOT_FOUND)
         return 0;
     if (r < 0)
         return r;
 
-    const cJSON *json = kube_object_json(look->rc->arena, object);
-    if (workload_is_of(json, look->observed->uid))
-        *ret = json;
+    if (workload_is_of(object, look->observed->uid))
+        *ret = object;
     return 0;
 }
 

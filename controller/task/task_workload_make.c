@@ -15,14 +15,13 @@ static int patch_workload(struct reconcile *rc, const struct kube_kind *kind,
                           struct informer *informer, const cJSON *object,
                           const struct json_patch *patch, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *reply = NULL;
+    cJSON *reply = NULL;
     struct kube_name name;
 
-    if (!kube_name_set(&name, rc->name.ns,
-                       json_string(json_path(object, "metadata", "name", NULL), "")))
+    if (!kube_name_of(object, &name))
         return 0;
 
-    int r = kube_patch(rc->client, kind, &name, KUBE_MAIN, KUBE_PATCH_JSON,
+    int r = kube_patch(rc->client, rc->arena, kind, &name, KUBE_MAIN, KUBE_PATCH_JSON,
                        json_patch_operations(patch), &reply, err);
     if (r < 0)
         return r;
@@ -126,25 +125,25 @@ int task_workload_clean(const struct task_deps *deps, struct reconcile *rc,
 
 /* Whether what stands there under the name is the Task's. */
 static int read_existing(struct reconcile *rc, const struct kube_kind *kind,
-                         const struct kube_name *name, const char *uid, struct kube_object **ret,
+                         const struct kube_name *name, const char *uid, cJSON **ret,
                          bool *ret_is_ours, struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
-    int r = kube_get(rc->client, kind, name, &object, err);
+    cJSON *object = NULL;
+    int r = kube_get(rc->client, rc->arena, kind, name, &object, err);
 
     if (r == -ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "%s '%s' came and went", kind->kind, name->name);
     if (r < 0)
         return r;
 
-    *ret_is_ours = workload_is_of(kube_object_json(rc->arena, object), uid);
-    *ret = TAKE(object);
+    *ret_is_ours = workload_is_of(object, uid);
+    *ret = object;
     return 0;
 }
 
 /* 1: somebody else has the name. */
 static int make(struct reconcile *rc, const struct kube_kind *kind, const cJSON *wanted,
-                const char *uid, struct kube_object **ret, struct error *err)
+                const char *uid, cJSON **ret, struct error *err)
 {
     const char *text = json_string(json_path(wanted, "metadata", "name", NULL), "");
     struct kube_name name;
@@ -153,7 +152,7 @@ static int make(struct reconcile *rc, const struct kube_kind *kind, const cJSON 
     if (!kube_name_set(&name, rc->name.ns, text))
         return error_set(err, ERROR_INVALID, "name '%s' is too long", text);
 
-    int r = kube_create(rc->client, kind, wanted, ret, err);
+    int r = kube_create(rc->client, rc->arena, kind, wanted, ret, err);
     if (r != -ERROR_EXISTS)
         return r;
 
@@ -164,12 +163,13 @@ static int make(struct reconcile *rc, const struct kube_kind *kind, const cJSON 
 }
 
 /* That of an earlier attempt has another environment, or module. */
-static int update_config_map(struct reconcile *rc, const struct kube_name *name, const cJSON *live,
-                             const cJSON *wanted, struct error *err)
+static int update_config_map(struct reconcile *rc, const cJSON *live, const cJSON *wanted,
+                             struct error *err)
 {
     static const char *const MEMBERS[] = { "data", "binaryData" };
     struct json_patch *patch = guarded_patch_create(rc->arena, live, MEMBERS[0]);
     bool differs = false;
+    struct kube_name name;
 
     for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++) {
         const cJSON *value = json_get(wanted, MEMBERS[i]);
@@ -180,34 +180,36 @@ static int update_config_map(struct reconcile *rc, const struct kube_name *name,
         json_patch_set(patch, arena_printf(rc->arena, "/%s", MEMBERS[i]),
                        value ? json_copy(value) : cJSON_CreateObject());
     }
-    return differs ? guarded_patch_send(rc->client, &KIND_CONFIGMAP, name, patch, err) : 0;
+    if (!differs || !kube_name_of(live, &name))
+        return 0;
+    return guarded_patch_send(rc->client, &KIND_CONFIGMAP, &name, patch, err);
 }
 
 static int make_config_map(struct reconcile *rc, const cJSON *wanted, const char *uid,
                            struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     int r = make(rc, &KIND_CONFIGMAP, wanted, uid, &object, err);
 
     if (r != 0)
         return r;
-    return update_config_map(rc, &object->name, kube_object_json(rc->arena, object), wanted, err);
+    return update_config_map(rc, object, wanted, err);
 }
 
 static int make_workload(const struct task_deps *deps, struct reconcile *rc,
                          const struct task_observed *observed, const cJSON *wanted,
                          struct error *err)
 {
-    CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
+    cJSON *object = NULL;
     const struct kube_kind *kind = task_workload_kind(&observed->task.spec);
     int64_t now_ms = clock_monotonic_ms(rc->clock);
 
     int r = make(rc, kind, wanted, observed->uid, &object, err);
     if (r != 0)
         return r;
-    if (object->deleting) /* of an earlier attempt, or by a user: it goes first */
+    if (kube_is_deleting(object)) /* of an earlier attempt, or by a user: it goes first */
         return error_set(err, ERROR_CONFLICT, "%s '%s' is being deleted", kind->kind,
-                         object->name.name);
+                         json_string(json_path(object, "metadata", "name", NULL), ""));
 
     attempts_published(deps->attempts, observed->uid, observed->task.status.attempt, now_ms,
                        now_ms);

@@ -95,7 +95,9 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         return;
     ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
     if (current) {
-        informer_observed(informers[kind], object);
+        cJSON *reply = json_copy(current);
+        informer_observed(informers[kind], reply);
+        json_free(reply);
         return;
     }
     CLEANUP(kube_object_unrefp)

@@ -61,7 +61,9 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         return;
     ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
     if (current) {
-        informer_observed(informer, object);
+        cJSON *reply = json_copy(current);
+        informer_observed(informer, reply);
+        json_free(reply);
         return;
     }
     CLEANUP(kube_object_unrefp)

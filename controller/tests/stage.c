@@ -123,7 +123,9 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         return;
     ck_assert_int_eq(kube_object_create(either, &object, &err), 0);
     if (current) {
-        informer_observed(watched.informer, object);
+        cJSON *reply = json_copy(current);
+        informer_observed(watched.informer, reply);
+        json_free(reply);
         return;
     }
     CLEANUP(kube_object_unrefp)
