@@ -168,14 +168,6 @@ bool cert_is_signed_by(const char *cert, const char *ca)
     return good;
 }
 
-bool cert_is_same(const char *cert, const char *other)
-{
-    CLEANUP(X509_freep) X509 *a = cert ? cert_read_certificate(cert) : NULL;
-    CLEANUP(X509_freep) X509 *b = other ? cert_read_certificate(other) : NULL;
-
-    return a && b && X509_cmp(a, b) == 0;
-}
-
 static bool is_listed(const struct cert_list *list, const char *pem)
 {
     for (size_t i = 0; i < list->len; i++) {

@@ -18,7 +18,6 @@ const char *cert_leaf_problem(const struct cert_pair *leaf, const struct cert_na
 
 /* false also for what cannot be read; NULL is fine. */
 bool cert_is_signed_by(const char *cert, const char *ca);
-bool cert_is_same(const char *cert, const char *other);
 
 /* The first of the text in OpenSSL's own form, or the text if it has none; NULL gives NULL. */
 const char *cert_first(struct arena *arena, const char *pem);

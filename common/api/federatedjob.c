@@ -77,11 +77,6 @@ int64_t federatedjob_rounds(const struct federatedjob_spec *spec)
     return total < 1 ? 1 : total;
 }
 
-int64_t federatedjob_k_of_n(const struct federatedjob_spec *spec)
-{
-    return spec->k_of_n.set ? spec->k_of_n.value : (int64_t)spec->participants.len;
-}
-
 int64_t federatedjob_timeout_seconds(const struct federatedjob_spec *spec)
 {
     return spec->timeout_seconds.set ? spec->timeout_seconds.value : ROUND_DEFAULT_TIMEOUT_SECONDS;

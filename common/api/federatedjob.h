@@ -78,7 +78,6 @@ cJSON *federatedjob_status_encode(struct arena *arena, const struct federatedjob
 #define FEDERATED_DEFAULT_HISTORY_LIMIT 3
 
 int64_t federatedjob_rounds(const struct federatedjob_spec *spec);          /* at least 1 */
-int64_t federatedjob_k_of_n(const struct federatedjob_spec *spec);          /* all participants */
 int64_t federatedjob_timeout_seconds(const struct federatedjob_spec *spec); /* 0: for ever */
 int64_t federatedjob_history_limit(const struct federatedjob_spec *spec);
 const struct participant *federatedjob_participant(const struct federatedjob_spec *spec,

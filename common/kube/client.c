@@ -179,10 +179,9 @@ static int check_name(const struct call *call, const struct kube_kind *kind,
     return 0;
 }
 
-/* apply_as: the field manager of an apply, else NULL. */
 static int call_object(struct call *call, struct arena *arena, const char *method,
                        const struct kube_kind *kind, const struct kube_name *name,
-                       const char *subresource, const char *apply_as, struct error *err)
+                       const char *subresource, struct error *err)
 {
     call_init(call, arena, method, kind, subresource, name);
     int r = check_name(call, kind, name, err);
@@ -191,9 +190,6 @@ static int call_object(struct call *call, struct arena *arena, const char *metho
 
     struct buf path = BUF_INIT(MAX_PATH);
     bool fits = kube_path_object(&path, kind, name) && buf_append_string(&path, subresource);
-    if (apply_as)
-        fits = fits && kube_path_query(&path, "fieldManager", apply_as) &&
-               kube_path_query(&path, "force", "true");
     return call_set_path(call, &path, fits, err);
 }
 
@@ -211,7 +207,7 @@ int kube_get(struct kube_client *client, struct arena *arena, const struct kube_
     CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct call call = { 0 };
 
-    int r = call_object(&call, scratch, "GET", kind, name, "", NULL, err);
+    int r = call_object(&call, scratch, "GET", kind, name, "", err);
     return r < 0 ? r : call_for_object(client, &call, arena, ret, err);
 }
 
@@ -248,26 +244,10 @@ int kube_update(struct kube_client *client, struct arena *arena, const struct ku
 
     int r = name_of(object, &name, err);
     if (r == 0)
-        r = call_object(&call, scratch, "PUT", kind, &name, "", NULL, err);
+        r = call_object(&call, scratch, "PUT", kind, &name, "", err);
     if (r < 0)
         return r;
     call_set_body(&call, "application/json", object);
-    return call_for_object(client, &call, arena, ret, err);
-}
-
-int kube_apply(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
-               const char *manager, const cJSON *object, cJSON **ret, struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
-    struct kube_name name;
-    struct call call = { 0 };
-
-    int r = name_of(object, &name, err);
-    if (r == 0)
-        r = call_object(&call, scratch, "PATCH", kind, &name, "", manager, err);
-    if (r < 0)
-        return r;
-    call_set_body(&call, "application/apply-patch+yaml", object);
     return call_for_object(client, &call, arena, ret, err);
 }
 
@@ -283,7 +263,7 @@ int kube_patch(struct kube_client *client, struct arena *arena, const struct kub
     struct call call = { 0 };
 
     int r = call_object(&call, scratch, "PATCH", kind, name,
-                        subresource == KUBE_STATUS ? "/status" : "", NULL, err);
+                        subresource == KUBE_STATUS ? "/status" : "", err);
     if (r < 0)
         return r;
     call_set_body(&call, CONTENT_TYPES[type], patch);
@@ -297,7 +277,7 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
     CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct call call = { 0 };
 
-    int r = call_object(&call, scratch, "DELETE", kind, name, "", NULL, err);
+    int r = call_object(&call, scratch, "DELETE", kind, name, "", err);
     if (r < 0)
         return r;
 
@@ -332,7 +312,7 @@ int kube_request_token(struct kube_client *client, const struct kube_name *accou
     struct http_response response;
     const cJSON *reply = NULL;
 
-    int r = call_object(&call, arena, "POST", &KIND_SERVICE_ACCOUNT, account, "/token", NULL, err);
+    int r = call_object(&call, arena, "POST", &KIND_SERVICE_ACCOUNT, account, "/token", err);
     if (r < 0)
         return r;
     call.is_secret = true;

@@ -45,9 +45,6 @@ int kube_create(struct kube_client *client, struct arena *arena, const struct ku
                 const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
 int kube_update(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                 const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
-/* Server-side apply, force: true. */
-int kube_apply(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
-               const char *manager, const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
 int kube_patch(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                const struct kube_name *name, enum kube_subresource subresource,
                enum kube_patch_type type, const cJSON *patch, cJSON **ret,

@@ -181,28 +181,11 @@ static void create_object(struct fake_exchange *x, struct fake_entry *entry UNUS
     }
 }
 
-static void apply_object(struct fake_exchange *x, struct fake_entry *entry, const cJSON *body)
-{
-    if (!*fake_path_query(x->arena, &x->path, "fieldManager")) {
-        fake_refuse(x, 422, "Invalid", "fieldManager is required for apply patch");
-    } else if (!entry) {
-        create_object(x, NULL, body);
-    } else {
-        cJSON *current = apply_merge_patch(json_copy(entry->object), body);
-        write_object(x, entry, current);
-        json_free(current);
-    }
-}
-
 static void patch_object(struct fake_exchange *x, struct fake_entry *entry, const cJSON *body)
 {
     const char *type = x->request->content_type, *problem = NULL;
     cJSON *current = NULL;
 
-    if (str_equal(type, "application/apply-patch+yaml")) {
-        apply_object(x, entry, body);
-        return;
-    }
     if (!entry) {
         refuse_missing(x);
         return;

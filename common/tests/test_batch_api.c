@@ -112,7 +112,6 @@ TEST(absent_fields_mean_their_defaults)
                            "{\"propletId\":\"b\"}]}}");
     ck_assert_int_eq(federatedjob_decode(arena, object, &federated, NULL), 0);
     ck_assert_int_eq(federatedjob_rounds(&federated.spec), 1);
-    ck_assert_int_eq(federatedjob_k_of_n(&federated.spec), 2);
     ck_assert_int_eq(federatedjob_timeout_seconds(&federated.spec), 600);
     ck_assert_int_eq(federatedjob_history_limit(&federated.spec), 3);
     ck_assert_int_eq(federated.spec.late_updates, LATE_DROP);
@@ -134,7 +133,6 @@ TEST(what_is_written_wins_over_the_defaults_also_zero)
                                                &(struct federated_rounds){ .total = { true, 9 } } };
     struct traininground_spec round = { .k_of_n = { true, 1 }, .timeout_seconds = { true, 0 } };
 
-    ck_assert_int_eq(federatedjob_k_of_n(&federated), 1);
     ck_assert_int_eq(federatedjob_timeout_seconds(&federated), 0);
     ck_assert_int_eq(federatedjob_history_limit(&federated), 7);
     ck_assert_int_eq(federatedjob_rounds(&federated), 9);

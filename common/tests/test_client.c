@@ -84,9 +84,6 @@ TEST(each_verb_asks_for_what_it_says)
     ck_assert_int_eq(kube_update(client, arena, &KIND_LEASE, object, NULL, NULL), 0);
     check_asked("PUT", "/apis/coordination.k8s.io/v1/namespaces/ns/leases/a", "application/json",
                 OBJECT);
-    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "me & you", object, NULL, NULL), 0);
-    check_asked("PATCH", TASKS "/a?fieldManager=me%20%26%20you&force=true",
-                "application/apply-patch+yaml", OBJECT);
     ck_assert_int_eq(
         kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON, patch, NULL, NULL),
         0);
@@ -264,8 +261,6 @@ TEST(the_guard_stops_writes_and_no_reads)
 
     ck_assert_int_eq(kube_create(client, arena, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
     ck_assert_int_eq(kube_update(client, arena, &KIND_TASK, object, NULL, &err), -ERROR_CANCELED);
-    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "m", object, NULL, &err),
-                     -ERROR_CANCELED);
     ck_assert_int_eq(kube_patch(client, arena, &KIND_TASK, &NAME, KUBE_MAIN, KUBE_PATCH_JSON,
                                 object, NULL, &err),
                      -ERROR_CANCELED);

@@ -157,16 +157,6 @@ TEST(a_finalizer_keeps_a_deleted_object_until_it_goes)
     ck_assert_int_eq(kube_get(client, arena, &KIND_TASK, &NAME, NULL, NULL), -ERROR_NOT_FOUND);
 }
 
-TEST(an_apply_creates_and_then_merges)
-{
-    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "me", task("a", ""), NULL, NULL), 0);
-    ck_assert_int_eq(kube_apply(client, arena, &KIND_TASK, "me",
-                                task("a", ",\"labels\":{\"l\":\"1\"}"), NULL, NULL),
-                     0);
-    ck_assert_str_eq(text_at(stored("a"), "metadata", "labels"), "{\"l\":\"1\"}");
-    ck_assert_str_eq(text_at(stored("a"), "metadata", "resourceVersion"), "\"2\"");
-}
-
 static int collect(void *ctx, const cJSON *item, struct error *err UNUSED)
 {
     const char **names = ctx;

@@ -55,20 +55,6 @@ static int split(struct arena *arena, const char *reference, struct parts *ret, 
     return 0;
 }
 
-int model_source_check(const char *reference, struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct parts parts;
-
-    if (str_has_prefix(reference, "model://"))
-        return model_reference_digest(reference)
-                   ? 0
-                   : error_set(err, ERROR_INVALID,
-                               "modelRef must be '" MODEL_REFERENCE_PREFIX
-                               "' and 64 hexadecimal digits");
-    return split(arena, reference, &parts, err);
-}
-
 /* "name", "name/key" or "namespace/name/key". */
 static int split_configmap(struct arena *arena, const char *ns, const char *rest,
                            struct kube_name *ret_name, const char **ret_key, struct error *err)

@@ -23,9 +23,6 @@ struct model_source {
     const char *ca_file; /* for https; NULL: the system's authorities */
 };
 
-/* For the status before anything is read, and for the webhook's warnings: 0 or ERROR_INVALID that
- * names the schemes. */
-int model_source_check(const char *reference, struct error *err) MUST_CHECK;
 /* ERROR_INVALID, ERROR_NOT_FOUND, ERROR_FORBIDDEN, ERROR_TOO_LARGE (over the store's limit): trying
  * again cannot help, the message is for the job's condition. Others may pass. Blocks on the network. */
 int model_source_read(const struct model_source *source, struct arena *arena, const char *ns,

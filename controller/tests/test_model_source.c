@@ -153,22 +153,8 @@ TEST_EACH(what_no_model_can_be_read_from_is_said_before_anything_is_read, BAD)
 {
     struct fake_request *log;
 
-    ck_assert_int_eq(model_source_check(BAD[_i], &err), -ERROR_INVALID);
-    ck_assert(str_has_prefix(err.message, "modelRef "));
     ck_assert(str_has_prefix(outcome(BAD[_i]), "Invalid: "));
     ck_assert_uint_eq(fake_api_requests(api, arena, &log), 0);
-}
-
-static const char *const GOOD[] = {
-    "configmap://a/b",
-    "s3://bucket/some/key.json",
-    "https://h/p#sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    "model://sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-};
-
-TEST_EACH(what_may_name_a_model_is_accepted, GOOD)
-{
-    ck_assert_msg(model_source_check(GOOD[_i], &err) == 0, "%s", err.message);
 }
 
 /* ---- https ---- */
