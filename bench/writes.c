@@ -1,6 +1,6 @@
 /* The ceiling: what the client library of the operator alone makes of the writes that Tasks cost, with
  * nothing else to do. The Tasks PREFIX-1 ... PREFIX-N are there; each is written as the operator
- * writes it: metadata (if asked for), then three statuses one after the other, each guarded by the
+ * writes it: metadata (if asked for), then two statuses one after the other, each guarded by the
  * version that the reply before it had. Events are made by one thread beside, as the operator does.
  *
  * Prints "seconds=S" and "writes=N", of Tasks only. */
@@ -47,8 +47,6 @@ static atomic_long writes;
 
 static const char *const STATUSES[] = {
     "{\"phase\":\"scheduled\"," CHOSEN ",\"conditions\":[" SCHEDULED "]}",
-    "{\"phase\":\"running\"," CHOSEN ",\"startedAt\":\"" NOW "\",\"conditions\":[" SCHEDULED
-    "," STARTED "]}",
     "{\"phase\":\"completed\"," CHOSEN ",\"startedAt\":\"" NOW "\",\"finishedAt\":\"" NOW
     "\",\"results\":\"42\",\"conditions\":[" SCHEDULED "," STARTED
     "," CONDITION("Completed", "True", "Completed", "completed on Proplet 'worker-1'") "]}",

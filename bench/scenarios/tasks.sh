@@ -50,7 +50,7 @@ measure_throughput() {
     figure "processor time per Task (ms)" "$(ratio $(($(cpu_ms) - cpu)) "$TASKS")"
     audit_writes "$mark" '.objectRef.resource == "tasks" and .responseStatus.code < 300' |
         jq -rs --argjson n "$TASKS" '
-            "status writes per Task|\(map(select(.[2] == "status")) | length / $n)|<= 3",
+            "status writes per Task|\(map(select(.[2] == "status")) | length / $n)|<= 2",
             "metadata writes per Task|\(map(select(.[2] == "")) | length / $n)|<= 1"' | figures
     proplet_writes "$mark" "$took"
 }

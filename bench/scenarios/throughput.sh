@@ -36,7 +36,7 @@ run() { # run COUNT
     cpu=$(cpu_ms) # of a process that did nothing else
     seen[$count]=$(of_run "$mark" "$count")
     figure "$count Tasks (Tasks/s)" "$(ratio "$count" "$(of seconds "$count")" 1)"
-    figure "$count Tasks: writes of Tasks each" "$(ratio "$(of writes "$count")" "$count")" "<= 4"
+    figure "$count Tasks: writes of Tasks each" "$(ratio "$(of writes "$count")" "$count")" "<= 3"
     figure "$count Tasks: processor time each (ms)" "$(ratio "$cpu" "$count")"
     figure "$count Tasks: ids on two devices" "$(fleet_count elsewhere)" "<= 0"
     tasks_drop "run$count" "$count"

@@ -40,6 +40,7 @@ struct controller_settings {
     int64_t last_seen_threshold_ms;
     bool allow_pod_template;
     int64_t start_confirm_ms;
+    int64_t running_write_delay_ms;
     int64_t stop_timeout_ms;
     int64_t pod_start_ms;
     bool job_result_secrets;

@@ -93,6 +93,8 @@ static void note_answer(const struct task_deps *deps, const struct kube_name *ta
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct task_plan *plan)
 {
+    if (plan->started)
+        events_emit(rc->events, &KIND_TASK, object, &TASK_EVENT_STARTED);
     if (!plan->event)
         return;
 

@@ -32,6 +32,7 @@ static const struct controller_settings SETTINGS = {
     .liveliness_interval_ms = 10000,
     .last_seen_threshold_ms = 30000,
     .start_confirm_ms = 30000,
+    .running_write_delay_ms = 500,
     .stop_timeout_ms = 30000,
     .pod_start_ms = 120000,
     .max_result_bytes = 262144,

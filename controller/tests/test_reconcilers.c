@@ -16,9 +16,27 @@
 static const char *refused_text;
 static int refused_status;
 
+/* The reasons of the Events of Tasks, in the order in which they are made. */
+static char task_events[256];
+
+static void note_event(const struct http_request *request)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    if (!str_equal(request->method, "POST") || !strstr(request->path, "/events"))
+        return;
+    const cJSON *event = parsed(arena, request->body);
+    const char *kind = json_string(json_path(event, "regarding", "kind", NULL), "");
+    if (str_equal(kind, "Task"))
+        (void)str_copy(
+            task_events, sizeof(task_events),
+            arena_printf(arena, "%s %s", task_events, json_string(json_get(event, "reason"), "")));
+}
+
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
+    note_event(request);
     if (!refused_text || !request->body || !strstr(request->body, refused_text))
         return outside_roundtrip(ctx, arena, request, ret, err);
 
@@ -32,6 +50,7 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
 static void set_up(void)
 {
     refused_text = NULL;
+    task_events[0] = '\0';
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
@@ -64,17 +83,85 @@ static unsigned writes_to(const char *resource)
     return count;
 }
 
-TEST(task_needs_three_status_writes_and_a_finalizer)
+TEST(task_that_ends_soon_needs_two_status_writes_and_a_finalizer)
 {
     outside.answers = true;
     stage_put_task("{" SPEC "}");
     stage_run();
     expect_task("completed", "");
-    ck_assert_uint_le(writes_to("/tasks/one/status"), 3);
+    ck_assert_uint_eq(writes_to("/tasks/one/status"), 2);
+    ck_assert_str_ne(stage_task_string("startedAt"), "");
     /* Two Proplets that are heard, and the first answer ever of one. */
     ck_assert_uint_le(writes_to("/status") - writes_to("/tasks/one/status"), 2 * 1 + 1);
     ck_assert_uint_eq(writes_to("/tasks/one") - writes_to("/tasks/one/status"), 1);
     ck_assert_int_eq(outside.published_qos, 1);
+}
+
+TEST(the_last_write_of_a_task_tells_its_start_as_well)
+{
+    outside.answers = true;
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    stage_write_events();
+    ck_assert_str_eq(task_events, " Scheduled Started Completed");
+}
+
+static void let_be(void)
+{
+}
+
+static void suspend(void)
+{
+    stage_put_task("{" SPEC ",\"suspend\":true}");
+}
+
+static void delete_it(void)
+{
+    stage_delete(&KIND_TASK, "one");
+}
+
+static void die(void)
+{
+    stage.dead = true;
+}
+
+static void lose_proplet(void)
+{
+    stage_delete(&KIND_PROPLET, "alpha");
+}
+
+static void answer(void)
+{
+    outside_answer(RESULT);
+}
+
+/* In the half second in which its start is out and not written. */
+static const struct {
+    void (*happens)(void);
+    const char *phase;
+    unsigned starts; /* in all */
+    unsigned writes; /* of the status, in all */
+} MEANWHILE[] = {
+    { let_be, "running", 1, 2 },       { answer, "completed", 1, 2 },
+    { suspend, "scheduled", 1, 2 },    { delete_it, "", 1, 1 },
+    { die, "running", 2, 2 },          { outside_restart, "running", 2, 3 },
+    { lose_proplet, "running", 2, 6 },
+};
+
+TEST_EACH(what_happens_before_running_is_written_finds_the_start, MEANWHILE)
+{
+    stage_put_task("{" SPEC "}");
+    for (int i = 0; i < 50 && !outside.starts; i++)
+        stage_turns(1);
+    ck_assert_uint_eq(outside.starts, 1);
+    expect_task("scheduled", "");
+    ck_assert_uint_eq(writes_to("/tasks/one/status"), 1);
+
+    MEANWHILE[_i].happens();
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), MEANWHILE[_i].phase);
+    ck_assert_uint_eq(outside.starts, MEANWHILE[_i].starts);
+    ck_assert_uint_eq(writes_to("/tasks/one/status"), MEANWHILE[_i].writes);
 }
 
 /* Of 1,000 bytes: 500 levels; of more: zeros. */

@@ -16,9 +16,20 @@
 #define PINNED(proplet) TASK_THAT("\"propletSelector\":{\"propletId\":\"" proplet "\"}")
 #define PROPLETS 100 /* two of them with a device */
 
+/* Time that passes would tell all who wait their reasons again and again. */
+static void write_running_at_once(void)
+{
+    static struct controller_settings settings;
+
+    settings = *stage.task.settings;
+    settings.running_write_delay_ms = 0;
+    stage.task.settings = &settings;
+}
+
 static void set_up(void)
 {
     outside_set_up();
+    write_running_at_once();
     stage_put_proplet("alpha", PROPLET("device-1"));
     stage_put_proplet("beta", PROPLET("device-2"));
     for (int i = 2; i < PROPLETS; i++)

@@ -169,6 +169,79 @@ TEST(start_is_published_to_what_was_written)
     ck_assert_str_eq(plan.event->reason, "Started");
 }
 
+TEST(running_is_written_when_the_task_has_not_ended_soon)
+{
+    world_assigned();
+    world.observed.running_write_delay_ms = 500;
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_start);
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_uint_eq(plan.requeue_after_ms, 500);
+    world_do(&plan);
+    int64_t started_us = world.observed.now_us;
+
+    world_wait_ms(200);
+    plan = world_plan();
+    world_expect_rest(&plan);
+    ck_assert_uint_eq(plan.requeue_after_ms, 300);
+
+    world_wait_ms(300);
+    plan = world_plan();
+    ck_assert(!plan.publish_start);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert_int_eq(plan.status.started_at_us, started_us);
+    ck_assert_str_eq(plan.event->reason, "Started");
+}
+
+static void make_daemon(void)
+{
+    world.spec->daemon = true;
+}
+
+static void change_spec(void)
+{
+    world.observed.generation++;
+}
+
+static void have_waited(void)
+{
+    world.status->reason = "BacklogUnknown";
+}
+
+/* It runs long by its nature, or there is something to write anyhow. */
+static void (*const AT_ONCE[])(void) = { make_daemon, change_spec, have_waited };
+
+TEST_EACH(running_is_written_at_once_where_that_saves_nothing, AT_ONCE)
+{
+    world_assigned();
+    world.observed.running_write_delay_ms = 500;
+    AT_ONCE[_i]();
+    struct task_plan plan = world_plan();
+
+    ck_assert(plan.publish_start);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+}
+
+TEST(the_end_that_comes_before_running_is_written_tells_the_start)
+{
+    world_assigned();
+    world.observed.running_write_delay_ms = 500;
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    int64_t started_us = world.observed.now_us;
+
+    world_wait_ms(20);
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"42\"}",
+                 task_message_id(world.arena, &world.observed));
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
+    ck_assert_int_eq(plan.status.started_at_us, started_us);
+    ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
+    ck_assert(plan.started);
+    ck_assert_str_eq(plan.event->reason, "Completed");
+}
+
 TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)
 {
     world_assigned();

@@ -145,7 +145,8 @@ struct task_observed {
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;
-    int64_t pod_start_ms; /* a pod that cannot start has so long */
+    int64_t running_write_delay_ms; /* 0: running is written when the start is out */
+    int64_t pod_start_ms;           /* a pod that cannot start has so long */
     int64_t now_ms;
     int64_t now_us;
     struct timeline_view time; /* what waits is counted with it */
@@ -194,6 +195,7 @@ struct task_plan {
     struct task_status status; /* as it is to be stored */
 
     const struct event *event; /* of a transition; NULL: none */
+    bool started;              /* no write has told the start yet: this one does */
     size_t missed; /* times of the schedule that passed before this run; counted to a limit */
     bool
         stop_unconfirmed; /* a deleted Task is let go although its device did not confirm the stop */

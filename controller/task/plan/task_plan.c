@@ -207,6 +207,38 @@ static void plan_backlog(struct arena *arena, const struct task_observed *observ
     }
 }
 
+static int64_t running_write_due_ms(const struct task_observed *observed)
+{
+    int64_t began_ms = observed->attempt.began_ms;
+
+    return (began_ms ? began_ms : observed->now_ms) + observed->running_write_delay_ms;
+}
+
+/* The write of running is saved for a Task that ends within some milliseconds. Until the delay has passed, the phase
+ * scheduled says all that another leader needs: the device, and the id under which a start may be there. A daemon
+ * runs long by its nature, and where the status changes anyhow a delay saves nothing. */
+static bool may_end_soon(const struct task_observed *observed)
+{
+    const struct task_status *status = &observed->task.status;
+    const char *reason =
+        json_string(json_get(condition_get(status->conditions, "Scheduled"), "reason"), "");
+
+    return observed->now_ms < running_write_due_ms(observed) && !observed->task.spec.daemon &&
+           !observed->target_id && observed->proplet.exists && observed->proplet.ready &&
+           str_is_empty(status->reason) && str_equal(reason, "Assigned") &&
+           status->observed_generation == observed->generation;
+}
+
+/* The start is out, or goes out with this plan. */
+static void plan_started(struct arena *arena, const struct task_observed *observed,
+                         struct task_plan *plan)
+{
+    if (may_end_soon(observed))
+        task_requeue_at(observed, plan, running_write_due_ms(observed));
+    else
+        task_run(arena, observed, plan, task_started_status(observed));
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -225,9 +257,8 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         task_plan_workload(arena, observed, plan);
         return;
     }
-    if (observed->attempt
-            .published_ms) { /* the start went out, the running write did not succeed */
-        task_run(arena, observed, plan, task_started_status(observed));
+    if (observed->attempt.published_ms) { /* the start went out, and running is not written yet */
+        plan_started(arena, observed, plan);
         return;
     }
     if (task_is_displaced(observed)) {
@@ -254,7 +285,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     plan->publish_start = true;
     task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
                    arena_printf(arena, "assigned to Proplet '%s'", proplet));
-    task_run(arena, observed, plan, task_started_status(observed));
+    plan_started(arena, observed, plan);
 }
 
 static void plan_running(struct arena *arena, const struct task_observed *observed,

@@ -137,11 +137,20 @@ void task_unassign(struct arena *arena, const struct task_observed *observed,
     task_wait(arena, observed, plan, reason, message);
 }
 
+/* When the start went out, as far as this process published it. */
+static int64_t start_us(const struct task_observed *observed)
+{
+    int64_t published_ms = observed->attempt.published_ms;
+
+    return published_ms ? observed->now_us - (observed->now_ms - published_ms) * 1000
+                        : observed->now_us;
+}
+
 void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
               enum condition_status started)
 {
     set_phase(plan, TASK_RUNNING);
-    plan->status.started_at_us = observed->now_us;
+    plan->status.started_at_us = start_us(observed);
     plan->status.reason = NULL;
     task_condition(arena, observed, plan, "Started", started, "StartPublished",
                    "the broker has the start");
@@ -150,8 +159,10 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
 
 void task_heard(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
 {
-    if (!plan->status.started_at_us)
-        plan->status.started_at_us = observed->now_us;
+    if (!plan->status.started_at_us) {
+        plan->status.started_at_us = start_us(observed);
+        plan->started = observed->attempt.published_ms;
+    }
     if (!condition_is(plan->status.conditions, "Started", CONDITION_TRUE))
         task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "ResultReceived", "");
 }
