@@ -11,19 +11,93 @@
 
 extern const struct module FEDERATEDJOB_MODULE, TRAININGROUND_MODULE;
 
+/* --- flags ------------------------------------------------------------------------------------ */
+
+#define MAX_COORDINATOR_URL 512
+
+struct federated_flags {
+    const char *coordinator_address;
+    const char *model_store; /* "configmap" or "s3" */
+    const char *s3_endpoint, *s3_region, *s3_bucket, *s3_credentials_file;
+};
+
+static const char *const MODEL_STORES[] = { "configmap", "s3", NULL };
+
+#define FLAG(flag, kind, member, value)                                                            \
+    .name = (flag), .type = (kind), .offset = offsetof(struct federated_flags, member),            \
+    .fallback = (value)
+
+static const struct option FLAG_TABLE[] = {
+    { FLAG("coordinator-bind-address", OPTION_STRING, coordinator_address, NULL),
+      .value_name = "ADDRESS",
+      .help = "listen here for updates of federated learning and for devices that fetch models; "
+              "needs --coordinator-url" },
+    { FLAG("model-store", OPTION_CHOICE, model_store, "configmap"), .choices = MODEL_STORES,
+      .help = "where models and large updates are kept" },
+    { FLAG("s3-endpoint", OPTION_STRING, s3_endpoint, NULL), .value_name = "URL",
+      .help = "of --model-store s3, such as https://s3.example.com" },
+    { FLAG("s3-region", OPTION_STRING, s3_region, "us-east-1"), .value_name = "NAME",
+      .help = "for which requests are signed" },
+    { FLAG("s3-bucket", OPTION_STRING, s3_bucket, NULL), .value_name = "NAME",
+      .help = "which exists" },
+    { FLAG("s3-credentials-file", OPTION_STRING, s3_credentials_file, NULL), .value_name = "FILE",
+      .help = "access key and secret key, as the AWS tools keep them" },
+};
+
+static int check_coordinator(const struct controller_settings *settings,
+                             const struct federated_flags *flags, struct error *err)
+{
+    const char *url = settings->coordinator_url;
+
+    if (str_is_empty(flags->coordinator_address) != str_is_empty(url))
+        return error_set(err, ERROR_INVALID,
+                         "--coordinator-bind-address and --coordinator-url: give both or neither");
+    if (str_is_empty(url))
+        return 0;
+    if ((!str_has_prefix(url, "http://") && !str_has_prefix(url, "https://")) ||
+        url[strlen(url) - 1] == '/' || strlen(url) > MAX_COORDINATOR_URL)
+        return error_set(err, ERROR_INVALID,
+                         "--coordinator-url: must be http://HOST[:PORT] or https://HOST[:PORT] "
+                         "without a slash at its end, of at most %d characters",
+                         MAX_COORDINATOR_URL);
+    return 0;
+}
+
+static int check_flags(const struct controller_settings *settings, const void *own,
+                       struct error *err)
+{
+    const struct federated_flags *flags = own;
+
+    if (str_equal(flags->model_store, "s3") &&
+        (str_is_empty(flags->s3_endpoint) || str_is_empty(flags->s3_bucket) ||
+         str_is_empty(flags->s3_credentials_file)))
+        return error_set(err, ERROR_INVALID,
+                         "--model-store: s3 needs --s3-endpoint, --s3-bucket and "
+                         "--s3-credentials-file");
+    return check_coordinator(settings, flags, err);
+}
+
+static const struct module_flags FEDERATED_FLAGS = { FLAG_TABLE, ARRAY_LEN(FLAG_TABLE),
+                                                     sizeof(struct federated_flags), check_flags };
+
+static const struct federated_flags *flags_of(const struct module_host *host)
+{
+    return module_host_flags(host, &FEDERATEDJOB_MODULE);
+}
+
 /* --- both ------------------------------------------------------------------------------------- */
 
 static int make_s3(struct module_host *host, struct model_store **ret, struct error *err)
 {
-    const struct controller_settings *settings = host->settings;
-    struct model_s3_options options = { .endpoint = settings->s3_endpoint,
-                                        .region = settings->s3_region,
-                                        .bucket = settings->s3_bucket,
-                                        .credentials_file = settings->s3_credentials_file,
+    const struct federated_flags *flags = flags_of(host);
+    struct model_s3_options options = { .endpoint = flags->s3_endpoint,
+                                        .region = flags->s3_region,
+                                        .bucket = flags->s3_bucket,
+                                        .credentials_file = flags->s3_credentials_file,
                                         .may_write = module_host_leads,
                                         .ctx = host };
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    int r = model_s3_credentials_read(arena, settings->s3_credentials_file, &options, err);
+    int r = model_s3_credentials_read(arena, flags->s3_credentials_file, &options, err);
     if (r < 0)
         return error_wrap(err, "--s3-credentials-file");
 
@@ -35,7 +109,7 @@ static int make_s3(struct module_host *host, struct model_store **ret, struct er
 static int make_store(struct module_host *host, const struct module *module,
                       struct model_store **ret, struct error *err)
 {
-    if (str_equal(host->settings->model_store, "s3"))
+    if (str_equal(flags_of(host)->model_store, "s3"))
         return make_s3(host, ret, err);
     *ret = model_store_configmap_create(module_host_client(host, module));
     return 0;
@@ -83,6 +157,7 @@ const struct module FEDERATEDJOB_MODULE = {
     .name = "federatedjob",
     .kind = &KIND_FEDERATEDJOB,
     .workers = 1,
+    .flags = &FEDERATED_FLAGS, /* TrainingRounds use them, too */
     .caches = JOB_CACHES,
     .sources = JOB_SOURCES,
     .create = create_jobs,
@@ -133,7 +208,7 @@ static void join_coordinator(void *coordinator)
 static void make_coordinator(struct module_host *host, struct traininground_deps *deps)
 {
     const struct coordinator_options options = {
-        .address = host->settings->coordinator_address,
+        .address = flags_of(host)->coordinator_address,
         .tasks = deps->tasks,
         .rounds = deps->rounds,
         .jobs = deps->jobs,
@@ -177,7 +252,7 @@ static int create_rounds(struct module_host *host, void **ret, struct error *err
         return r;
     deps->cache = model_cache_create(deps->models);
     deps->gone = gone_scopes_create(deps->models, &KIND_TRAININGROUND);
-    if (!str_is_empty(host->settings->coordinator_address))
+    if (!str_is_empty(flags_of(host)->coordinator_address))
         make_coordinator(host, deps);
     task_owner_register(host, &TRAININGROUND_OWNER, deps);
     *ret = deps;

@@ -6,6 +6,7 @@
 #include "common/runtime/elector.h"
 #include "common/runtime/health.h"
 #include "common/runtime/manager.h"
+#include "common/runtime/options.h"
 
 struct controller_settings;
 struct module_host;
@@ -26,6 +27,15 @@ struct module_source {
         *wakes; /* the kind of the names that map queues; NULL: the module's own */
 };
 
+/* Flags of a module, which fill a struct of its own. */
+struct module_flags {
+    const struct option *table;
+    size_t len;
+    size_t size; /* of the struct */
+    /* Whether they fit together, and to the flags of all: < 0, and err names the flag. May be NULL. */
+    int (*check)(const struct controller_settings *settings, const void *own, struct error *err);
+};
+
 /*
  * A module is a kind, or a part that several kinds use (it has no name, kind and reconcile then). The process
  * loops over MODULES and knows none of them by name. The caches and queues of all modules exist before
@@ -37,6 +47,7 @@ struct module {
         *name; /* in --workers, metrics and logs; the ServiceAccount is "<name>-controller" */
     const struct kube_kind *kind;
     unsigned workers;                    /* parallel reconciles, if --workers does not say */
+    const struct module_flags *flags;    /* NULL: none */
     const struct module_cache *caches;   /* ended by one without a kind; NULL: none */
     const struct module_source *sources; /* ended by one without a kind; NULL: none */
 
@@ -75,6 +86,8 @@ struct informer *module_host_informer(const struct module_host *host, const stru
 struct workqueue *module_host_queue(const struct module_host *host, const struct kube_kind *kind);
 /* With the rights of the ServiceAccount of a module. */
 struct kube_client *module_host_client(const struct module_host *host, const struct module *module);
+/* The struct that the flags of a module filled. */
+const void *module_host_flags(const struct module_host *host, const struct module *module);
 /* self of a module that stands before this one in the list. */
 void *module_host_self(const struct module_host *host, const struct module *module);
 

@@ -214,6 +214,15 @@ struct kube_client *module_host_client(const struct module_host *host, const str
     return find_module(host, module)->client;
 }
 
+const void *module_host_flags(const struct module_host *host, const struct module *module)
+{
+    for (size_t i = 0; MODULES[i]; i++) {
+        if (MODULES[i] == module)
+            return host->settings->flags_of[i];
+    }
+    return NULL;
+}
+
 void *module_host_self(const struct module_host *host, const struct module *module)
 {
     return find_module(host, module)->self;

@@ -1,6 +1,8 @@
 #include "controller/shared/options.h"
 
 #include <inttypes.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +11,8 @@
 #include "controller/scheduler/scheduler.h"
 
 #define MAX_WORKERS 64
-#define MAX_COORDINATOR_URL 512
 
 static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
-static const char *const MODEL_STORES[] = { "configmap", "s3", NULL };
 static const char *const LOG_FORMATS[] = { "json", "text", NULL };
 
 #define OPTION(flag, kind, member, value)                                                          \
@@ -116,22 +116,8 @@ static const struct option OPTIONS[] = {
     { OPTION("status-refresh-qps", OPTION_DOUBLE, refresh.qps, "10"), .min = 1, .max = 10000,
       .help = "refreshes per second of all Proplets and Tasks together" },
 
-    { OPTION("coordinator-bind-address", OPTION_STRING, coordinator_address, NULL),
-      .value_name = "ADDRESS",
-      .help = "listen here for updates of federated learning and for devices that fetch models; "
-              "needs --coordinator-url" },
     { OPTION("coordinator-url", OPTION_STRING, coordinator_url, NULL), .value_name = "URL",
       .help = "how devices reach that address, http:// or https://, without a slash at its end" },
-    { OPTION("model-store", OPTION_CHOICE, model_store, "configmap"), .choices = MODEL_STORES,
-      .help = "where models and large updates are kept" },
-    { OPTION("s3-endpoint", OPTION_STRING, s3_endpoint, NULL), .value_name = "URL",
-      .help = "of --model-store s3, such as https://s3.example.com" },
-    { OPTION("s3-region", OPTION_STRING, s3_region, "us-east-1"), .value_name = "NAME",
-      .help = "for which requests are signed" },
-    { OPTION("s3-bucket", OPTION_STRING, s3_bucket, NULL), .value_name = "NAME",
-      .help = "which exists" },
-    { OPTION("s3-credentials-file", OPTION_STRING, s3_credentials_file, NULL), .value_name = "FILE",
-      .help = "access key and secret key, as the AWS tools keep them" },
     { OPTION("manage-webhook-certificates", OPTION_BOOL, manage_certificates, "true"),
       .help = "make and renew the webhook's certificates and keep the caBundle of its "
               "configurations" },
@@ -209,24 +195,6 @@ static int check_mqtt_address(const char *address, struct error *err)
     return 0;
 }
 
-static int check_coordinator(const struct controller_settings *settings, struct error *err)
-{
-    const char *url = settings->coordinator_url;
-
-    if (str_is_empty(settings->coordinator_address) != str_is_empty(url))
-        return error_set(err, ERROR_INVALID,
-                         "--coordinator-bind-address and --coordinator-url: give both or neither");
-    if (str_is_empty(url))
-        return 0;
-    if ((!str_has_prefix(url, "http://") && !str_has_prefix(url, "https://")) ||
-        url[strlen(url) - 1] == '/' || strlen(url) > MAX_COORDINATOR_URL)
-        return error_set(err, ERROR_INVALID,
-                         "--coordinator-url: must be http://HOST[:PORT] or https://HOST[:PORT] "
-                         "without a slash at its end, of at most %d characters",
-                         MAX_COORDINATOR_URL);
-    return 0;
-}
-
 /* Each once: a list and a watch belong to each. */
 static int check_namespaces(struct option_strings *namespaces, struct error *err)
 {
@@ -292,33 +260,73 @@ static int check_together(const struct controller_settings *settings, struct err
                          "--mqtt-cert-file and --mqtt-key-file: give both or neither");
     if (str_is_empty(settings->client_id))
         return error_set(err, ERROR_INVALID, "--client-id: must not be empty");
-    if (str_equal(settings->model_store, "s3") &&
-        (str_is_empty(settings->s3_endpoint) || str_is_empty(settings->s3_bucket) ||
-         str_is_empty(settings->s3_credentials_file)))
-        return error_set(err, ERROR_INVALID,
-                         "--model-store: s3 needs --s3-endpoint, --s3-bucket and "
-                         "--s3-credentials-file");
-    int r = check_coordinator(settings, err);
-    return r < 0 ? r : check_mqtt_address(settings->mqtt_address, err);
+    return check_mqtt_address(settings->mqtt_address, err);
+}
+
+/* The flags of all and of each module are one table, which fills one block: the structs one behind the other. */
+struct flags {
+    struct option *table;
+    size_t len, size;
+    size_t offset_of[MODULES_MAX]; /* in the block; 0: the module has no flags */
+};
+
+static void add_flags(struct flags *flags, const struct option *table, size_t len, size_t size)
+{
+    for (size_t i = 0; i < len; i++) {
+        flags->table[flags->len] = table[i];
+        flags->table[flags->len++].offset += flags->size;
+    }
+    flags->size += (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+}
+
+static void collect_flags(struct arena *arena, struct flags *ret)
+{
+    size_t count = ARRAY_LEN(OPTIONS);
+
+    for (size_t i = 0; MODULES[i]; i++)
+        count += MODULES[i]->flags ? MODULES[i]->flags->len : 0;
+    ret->table = arena_array(arena, struct option, count);
+    add_flags(ret, OPTIONS, ARRAY_LEN(OPTIONS), sizeof(struct controller_settings));
+    for (size_t i = 0; i < ARRAY_LEN(OPTIONS); i++) {
+        if (ret->table[i].offset == offsetof(struct controller_settings, workers))
+            ret->table[i].fallback = list_workers(arena, true);
+    }
+    for (size_t i = 0; MODULES[i]; i++) {
+        const struct module_flags *own = MODULES[i]->flags;
+
+        ret->offset_of[i] = own ? ret->size : 0;
+        if (own)
+            add_flags(ret, own->table, own->len, own->size);
+    }
+}
+
+static int check_modules(const struct controller_settings *settings, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; MODULES[i] && r == 0; i++) {
+        if (MODULES[i]->flags && MODULES[i]->flags->check)
+            r = MODULES[i]->flags->check(settings, settings->flags_of[i], err);
+    }
+    return r;
 }
 
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,
                              struct controller_settings *ret, struct error *err)
 {
-    struct option options[ARRAY_LEN(OPTIONS)];
+    struct flags flags = { .table = NULL };
 
-    for (size_t i = 0; i < ARRAY_LEN(OPTIONS); i++) {
-        options[i] = OPTIONS[i];
-        if (options[i].offset == offsetof(struct controller_settings, workers))
-            options[i].fallback = list_workers(arena, true);
-    }
-
+    collect_flags(arena, &flags);
+    char *block = arena_alloc(arena, flags.size, 1);
     int r = options_parse(arena, "propeller-controller",
-                          "Runs WebAssembly work on devices, from Kubernetes.", options,
-                          ARRAY_LEN(options), argc, argv, ret, err);
+                          "Runs WebAssembly work on devices, from Kubernetes.", flags.table,
+                          flags.len, argc, argv, block, err);
     if (r != 0)
         return r;
 
+    memcpy(ret, block, sizeof(*ret));
+    for (size_t i = 0; MODULES[i]; i++)
+        ret->flags_of[i] = flags.offset_of[i] ? block + flags.offset_of[i] : NULL;
     r = parse_workers(arena, ret, err);
     if (r < 0)
         return r;
@@ -329,6 +337,8 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
     if (r < 0)
         return r;
     r = check_together(ret, err);
+    if (r == 0)
+        r = check_modules(ret, err);
     if (r < 0)
         return r;
 

@@ -49,14 +49,14 @@ struct controller_settings {
     const char *workers;
     struct refresh_limits refresh;
 
-    const char *coordinator_address, *coordinator_url; /* both or none */
-    const char *model_store;                           /* "configmap" or "s3" */
-    const char *s3_endpoint, *s3_region, *s3_bucket, *s3_credentials_file;
+    const char *coordinator_url; /* where training Tasks send updates; NULL: nowhere */
 
     bool manage_certificates;
     struct cert_settings certificates;
 
-    unsigned workers_of[MODULES_MAX]; /* parsed from workers; in the order of MODULES */
+    /* In the order of MODULES: parsed from workers, and the structs of their own flags (NULL: none). */
+    unsigned workers_of[MODULES_MAX];
+    const void *flags_of[MODULES_MAX];
 };
 
 /* As options_parse: 1 for --help and --version; ERROR_INVALID names the flag. */
