@@ -32,7 +32,7 @@ struct pending {
 /* What was written under one (object, type, reason, note), so that the next one raises its count.
  */
 struct series {
-    struct kube_name event;
+    uint64_t id; /* in the name of the Event */
     int64_t count;
     int64_t last_ms;
 };
@@ -164,8 +164,7 @@ static cJSON *event_object(struct events *events, struct arena *arena,
 }
 
 /* "<object>.<hex>", a DNS subdomain like the name of the object. */
-static void event_name(const struct events *events, const struct pending *pending,
-                       struct kube_name *ret)
+static void event_name(const struct pending *pending, uint64_t id, struct kube_name *ret)
 {
     const struct kube_name *about = &pending->regarding->name;
     size_t len = strnlen(about->name, MAX_NAME_PART);
@@ -175,29 +174,27 @@ static void event_name(const struct events *events, const struct pending *pendin
     *ret = (struct kube_name){ 0 };
     (void)snprintf(ret->ns, sizeof(ret->ns), "%s", about->ns[0] ? about->ns : "default");
     (void)snprintf(ret->name, sizeof(ret->name), "%.*s.%016llx", (int)len, about->name,
-                   (unsigned long long)events->next_id);
+                   (unsigned long long)id);
 }
 
 static int write_new(struct events *events, struct arena *arena, const struct pending *pending,
                      const char *key, struct error *err)
 {
-    struct series *series = xcalloc(1, sizeof(*series));
+    uint64_t id = events->next_id++;
+    struct kube_name name;
 
-    event_name(events, pending, &series->event);
-    events->next_id++;
+    event_name(pending, id, &name);
     int r = kube_create(events->client, NULL, &KIND_EVENT,
-                        event_object(events, arena, pending, &series->event), NULL, err);
-    if (r < 0) {
-        free(series);
+                        event_object(events, arena, pending, &name), NULL, err);
+    if (r < 0)
         return r;
-    }
 
     if (map_len(events->series) >= MAX_SERIES) { /* old ones would start a new Event anyway */
         map_destroy(events->series);
         events->series = map_create(free);
     }
-    series->count = 1;
-    series->last_ms = pending->time_ms;
+    struct series *series = xmalloc(sizeof(*series));
+    *series = (struct series){ .id = id, .count = 1, .last_ms = pending->time_ms };
     map_set(events->series, key, series);
     return 0;
 }
@@ -208,11 +205,13 @@ static int write_again(struct events *events, struct arena *arena, const struct 
     char time[RFC3339_LEN];
     cJSON *patch = json_object(arena);
     cJSON *to = json_set_object(patch, "series");
+    struct kube_name name;
 
     json_set_int(to, "count", series->count + 1);
     json_set_string(to, "lastObservedTime", rfc3339_format_micro(pending->time_us, time));
-    int r = kube_patch(events->client, NULL, &KIND_EVENT, &series->event, KUBE_MAIN,
-                       KUBE_PATCH_MERGE, patch, NULL, err);
+    event_name(pending, series->id, &name);
+    int r = kube_patch(events->client, NULL, &KIND_EVENT, &name, KUBE_MAIN, KUBE_PATCH_MERGE, patch,
+                       NULL, err);
     if (r < 0)
         return r;
 
