@@ -4,8 +4,8 @@
 #include "common/schema/schema.h"
 #include "standalone/api/stored.h"
 #include "standalone/api/write.h"
-#include "standalone/patch/json_patch_apply.h"
 #include "standalone/patch/managed_fields.h"
+#include "standalone/patch/patches.h"
 #include "standalone/schema/object_meta.h"
 
 #define DELETED "deletionTimestamp"

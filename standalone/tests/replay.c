@@ -2,9 +2,8 @@
 
 #include "common/base/str.h"
 #include "common/schema/schema.h"
-#include "standalone/patch/json_patch_apply.h"
 #include "standalone/patch/managed_fields.h"
-#include "standalone/patch/merge_patch.h"
+#include "standalone/patch/patches.h"
 #include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 

@@ -105,7 +105,6 @@ TEST(a_patch_does_not_nest_without_end)
 TEST(too_many_operations_are_refused)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(4u << 20);
-    const cJSON *answer;
     bool fits = true;
 
     (void)ask("POST", TASKS, task_text("a", "", ""), 201);
@@ -114,10 +113,7 @@ TEST(too_many_operations_are_refused)
             fits && buf_printf(&text, "%s{\"op\":\"test\",\"path\":\"/kind\",\"value\":\"Task\"}",
                                i ? "," : "[");
     ck_assert(fits && buf_append_string(&text, "]"));
-    answer = ask_patch(TASKS "/a", "json-patch+json", text.data, 413);
-    ck_assert_str_eq(json_string(json_get(answer, "message"), ""),
-                     "Request entity too large: The allowed maximum operations in a JSON patch is "
-                     "10000, got 10001");
+    (void)ask_patch(TASKS "/a", "json-patch+json", text.data, 413);
 }
 
 /* An array of so many values, each written as `value` and a comma. */

@@ -1,8 +1,6 @@
 /* The four patches that are no apply. */
 #include "common/base/str.h"
-#include "standalone/patch/json_patch_apply.h"
-#include "standalone/patch/merge_patch.h"
-#include "standalone/patch/strategic_patch.h"
+#include "standalone/patch/patches.h"
 #include "standalone/tests/resources_fixture.h"
 
 static const struct {
@@ -41,7 +39,7 @@ static const struct {
     { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/a\"}]", "{}" },
     { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":null}]", "{\"a\":null}" },
-    /* not the RFC: the library of the API server adds it */
+    /* not the RFC: the API server adds it */
     { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", "{\"a\":1,\"b\":1}" },
     { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/a/1\",\"value\":1}]", NULL },
     { "{\"a\":{\"b\":1},\"c\":{}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/c/d\"}]",
@@ -53,7 +51,7 @@ static const struct {
     { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/x/y\",\"value\":2}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"jump\",\"path\":\"/a\"}]", NULL },
-    /* that library, too: of an insertion a negative index counts among the places after it */
+    /* nor this: a negative index counts from the end, for an insertion from behind it */
     { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-1\",\"value\":3}]", "[1,2,3]" },
     { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-2\",\"value\":3}]", "[1,3,2]" },
     { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-3\",\"value\":3}]", "[3,1,2]" },
@@ -65,29 +63,20 @@ static const struct {
     { "[1,2]", "[{\"op\":\"replace\",\"path\":\"/-3\",\"value\":3}]", NULL },
     { "[1,2]", "[{\"op\":\"remove\",\"path\":\"/-2\"}]", "[2]" },
     { "[1,2]", "[{\"op\":\"test\",\"path\":\"/-1\",\"value\":2}]", "[1,2]" },
-    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/+1\",\"value\":3}]", "[1,3,2]" },
-    { "[1,2]", "[{\"op\":\"remove\",\"path\":\"/+1\"}]", "[1]" },
-    { "[1,2]", "[{\"op\":\"add\",\"path\":\"/+-1\",\"value\":3}]", NULL },
     { "[1,2]", "[{\"op\":\"add\",\"path\":\"/+\",\"value\":3}]", NULL },
-    /* what is before the first slash is passed over */
-    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"a/-\",\"value\":2}]", "{\"a\":[1],\"-\":2}" },
-    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"x/a/-\",\"value\":2}]", "{\"a\":[1,2]}" },
-    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"x/a\",\"value\":1}]", "{\"a\":1}" },
     { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"a\"}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"a\",\"value\":1}]", NULL },
-    /* a member that is not there is copied as null, an item is not */
-    { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/b\",\"path\":\"/c\"}]", "{\"a\":1,\"c\":null}" },
     { "{\"a\":[1]}", "[{\"op\":\"copy\",\"from\":\"/a/1\",\"path\":\"/c\"}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/b/d\",\"path\":\"/c\"}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/c\"}]", NULL },
-    /* all of it is replaced by what has members, and by nothing else */
+    /* the whole document is replaced by what has members, and by nothing else */
     { "{\"a\":1}",
       "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":1}},"
       "{\"op\":\"add\",\"path\":\"/c\",\"value\":2}]",
       "{\"b\":1,\"c\":2}" },
     { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":[]}]", "[]" },
-    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":\"w\"}]", "{\"a\":1}" },
-    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":null}]", "{\"a\":1}" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":\"w\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":null}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\"}]", NULL },
     { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"\",\"value\":{\"b\":1}}]", NULL },
 };
@@ -141,8 +130,6 @@ TEST(what_a_json_patch_copies_is_limited)
     }
     ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err),
                      -ERROR_CONFLICT);
-    ck_assert_str_eq(err.message, "Unable to complete the copy, the accumulated size increase of "
-                                  "copy is 4194304, exceeding the limit 3145728");
 }
 
 /* Each doubles what is there. */
@@ -160,7 +147,6 @@ TEST(copies_of_copies_end_at_the_limit)
     }
     ck_assert_int_eq(json_patch_apply(test_arena, tree("{\"a\":[1]}"), operations, &patched, &err),
                      -ERROR_CONFLICT);
-    ck_assert(str_has_prefix(err.message, "Unable to complete the copy, "));
 }
 
 /* `{"a":{"a":…{}…}}` of so many levels. */
@@ -204,49 +190,26 @@ TEST(no_json_patch_nests_deeper_than_can_be_read)
                              levels == JSON_MAX_DEPTH - 2 ? 0 : -ERROR_CONFLICT);
         }
     }
-    ck_assert_str_eq(err.message, "exceeded max depth");
 }
 
-/* More children than are looked at one by one. */
-TEST(large_lists_and_maps_are_patched_as_small_ones)
+/* Each looks at all items but the last. */
+TEST(operations_that_look_at_too_many_values_are_refused)
 {
     struct error err = { 0 };
-    cJSON *document = tree("{\"m\":{},\"n\":{}}"), *list = json_set_array(document, "l");
-    cJSON *map = (cJSON *)(uintptr_t)json_get(document, "m"), *patched = NULL;
-    const cJSON *item;
-    int64_t expected = -1;
+    cJSON *document = json_object(test_arena), *list = json_set_array(document, "l"),
+          *patched = NULL, *operations = json_array(test_arena);
+    const size_t len = JSON_PATCH_MAX_STEPS / JSON_PATCH_MAX_OPERATIONS - 2;
 
-    for (int i = 0; i < 100; i++) {
-        json_add(list, cJSON_CreateNumber(i));
-        json_set_int(map, arena_printf(test_arena, "k%d", i), i);
-    }
-
-    const cJSON *operations = parsed(
-        test_arena,
-        "[{\"op\":\"add\",\"path\":\"/l/0\",\"value\":-1},{\"op\":\"remove\",\"path\":\"/l/50\"},"
-        "{\"op\":\"test\",\"path\":\"/l/50\",\"value\":50},"
-        "{\"op\":\"add\",\"path\":\"/l/50\",\"value\":0},"
-        "{\"op\":\"replace\",\"path\":\"/l/50\",\"value\":49},"
-        "{\"op\":\"add\",\"path\":\"/l/-\",\"value\":100},"
-        "{\"op\":\"test\",\"path\":\"/l/-1\",\"value\":100},"
-        "{\"op\":\"move\",\"from\":\"/m/k5\",\"path\":\"/n/k5\"},"
-        "{\"op\":\"add\",\"path\":\"/m/k5\",\"value\":6},"
-        "{\"op\":\"replace\",\"path\":\"/m/k5\",\"value\":7},"
-        "{\"op\":\"move\",\"from\":\"/m\",\"path\":\"/n/m\"},"
-        "{\"op\":\"remove\",\"path\":\"/n/m/k99\"},"
-        "{\"op\":\"test\",\"path\":\"/n/m/k5\",\"value\":7},"
-        "{\"op\":\"test\",\"path\":\"/n/k5\",\"value\":5}]");
-
+    for (size_t i = 0; i < len; i++)
+        json_add(list, cJSON_CreateNull());
+    for (size_t i = 0; i < JSON_PATCH_MAX_OPERATIONS; i++)
+        (void)operation_of(operations, "replace", NULL,
+                           arena_printf(test_arena, "/l/%zu", len - 1));
     ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err), 0);
-    ck_assert_uint_eq(json_len(json_get(patched, "l")), 102);
-    json_for_each (number, json_get(patched, "l"))
-        ck_assert_int_eq(json_int(number, -2), expected++);
-    ck_assert_uint_eq(json_len(json_path(patched, "n", "m", NULL)), 99);
-    item = json_path(patched, "n", "m", NULL);
-    ck_assert_int_eq(json_int(json_get(item, "k98"), 0), 98);
-    ck_assert_ptr_null(json_get(item, "k99"));
-    ck_assert_uint_eq(json_len(document), 3); /* stays as it is */
-    ck_assert_uint_eq(json_len(list), 100);
+    for (int i = 0; i < 4; i++)
+        json_add(list, cJSON_CreateNull());
+    ck_assert_int_eq(json_patch_apply(test_arena, document, operations, &patched, &err),
+                     -ERROR_TOO_LARGE);
 }
 
 #define ACCOUNT "{\"secrets\":[{\"name\":\"a\",\"kind\":\"K\"},{\"name\":\"b\"},{\"name\":\"c\"}]}"
@@ -273,7 +236,7 @@ static const struct {
     { "{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"replace\",\"b\":\"2\"}}",
       "{\"data\":{\"b\":\"2\"}}" },
     { "{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"3\"}}",
-      "{\"data\":{\"a\":\"3\"}}" },
+      NULL },
     { "{}", "{\"data\":{\"$patch\":\"jump\"}}", "{}" },
     { "{\"data\":{}}", "{\"data\":{\"$patch\":\"jump\"}}", NULL },
     { "{\"metadata\":{}}", "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
@@ -291,5 +254,6 @@ TEST_EACH(strategic_patches_merge_lists_by_their_keys, STRATEGIC)
     if (STRATEGIC[_i].expected)
         ck_assert_str_eq(text_of(patched), STRATEGIC[_i].expected);
     else
-        ck_assert_int_eq(r, -ERROR_INTERNAL);
+        ck_assert_int_eq(r, strstr(STRATEGIC[_i].patch, "retainKeys") ? -ERROR_INVALID
+                                                                      : -ERROR_INTERNAL);
 }

@@ -4,9 +4,7 @@
 
 #include "common/tests/fuzz/target.h"
 #include "common/tests/heap.h"
-#include "standalone/patch/json_patch_apply.h"
-#include "standalone/patch/merge_patch.h"
-#include "standalone/patch/strategic_patch.h"
+#include "standalone/patch/patches.h"
 #include "standalone/schema/resource.h"
 
 static const struct schema *account_schema(void)
