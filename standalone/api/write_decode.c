@@ -6,7 +6,6 @@
 #include "common/base/str.h"
 #include "common/schema/schema.h"
 #include "standalone/api/write.h"
-#include "standalone/patch/go_text.h"
 #include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
@@ -87,7 +86,7 @@ static int refuse_no_object(struct write *write, const cJSON *json, bool patched
     if (!patched || !cJSON_IsArray(json))
         return refuse_unrecognized(write, why, patched);
 
-    const char *text = sorted_text(write->call->arena, json);
+    const char *text = json_text(write->call->arena, json, NULL);
 
     return refuse_showing(write, text, strlen(text), why);
 }

@@ -1,326 +1,237 @@
 #include "standalone/patch/field_set.h"
 
-#include "standalone/patch/typed.h"
+#include <stdlib.h>
 
-/* Two levels for each of a document: a list and its item. */
-#define MAX_PATH (2 * JSON_MAX_DEPTH + 2)
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "common/schema/members.h"
 
-struct field_set *field_set_create(struct arena *arena)
+/* --- building --------------------------------------------------------------------------------- */
+
+int field_set_compare(const void *a, const void *b)
 {
-    return arena_new(arena, struct field_set);
+    const struct field_set *one = a, *other = b;
+
+    return one->kind == other->kind ? strcmp(one->name, other->name) : one->kind - other->kind;
 }
 
-/* --- growing ---------------------------------------------------------------------------------- */
-
-/* Where element stands or belongs among the members. */
-static size_t member_at(const struct field_set *set, const struct field_element *element,
-                        bool *ret_found)
+void field_set_reserve(struct arena *arena, struct field_set *set, size_t len)
 {
-    size_t low = 0, high = set->members_len;
+    struct field_set *larger = arena_array(arena, struct field_set, len + 1);
 
-    *ret_found = false;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = field_element_compare(&set->members[middle], element);
-
-        *ret_found = *ret_found || order == 0;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (set->len)
+        memcpy(larger, set->children, set->len * sizeof(*larger));
+    set->children = larger;
+    set->cap = (uint32_t)len;
 }
 
-static size_t child_at(const struct field_set *set, const struct field_element *element,
-                       bool *ret_found)
+/* Adds a copy of child. */
+static struct field_set *field_set_append(struct arena *arena, struct field_set *set,
+                                          const struct field_set *child)
 {
-    size_t low = 0, high = set->children_len;
-
-    *ret_found = false;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = field_element_compare(&set->children[middle].element, element);
-
-        *ret_found = *ret_found || order == 0;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (set->len == set->cap)
+        field_set_reserve(arena, set, set->cap ? 2 * set->cap : 2);
+    set->children[set->len] = *child;
+    return &set->children[set->len++];
 }
 
-static void *grown(struct arena *arena, const void *items, size_t len, size_t *cap, size_t size)
+struct field_set *field_set_add(struct arena *arena, struct field_set *set, char kind,
+                                const char *name)
 {
-    void *larger;
-
-    *cap = *cap ? *cap * 2 : 4;
-    larger = arena_alloc(arena, *cap, size);
-    if (len)
-        memcpy(larger, items, len * size);
-    return larger;
+    return field_set_append(arena, set, &(struct field_set){ .kind = kind, .name = name });
 }
 
-static void append_member(struct arena *arena, struct field_set *set,
-                          const struct field_element *element)
+void field_set_complete(struct arena *arena, struct field_set *set)
 {
-    if (set->members_len == set->members_cap)
-        set->members =
-            grown(arena, set->members, set->members_len, &set->members_cap, sizeof(*set->members));
-    set->members[set->members_len++] = *element;
-}
-
-static void append_child(struct arena *arena, struct field_set *set,
-                         const struct field_element *element, const struct field_set *inner)
-{
-    if (set->children_len == set->children_cap)
-        set->children = grown(arena, set->children, set->children_len, &set->children_cap,
-                              sizeof(*set->children));
-    set->children[set->children_len++] =
-        (struct field_child){ .element = *element, .set = (struct field_set *)inner };
-}
-
-void field_set_insert_element(struct arena *arena, struct field_set *set,
-                              const struct field_element *element)
-{
-    bool found;
-    size_t at = member_at(set, element, &found);
-
-    if (found)
-        return;
-    append_member(arena, set, element);
-    memmove(&set->members[at + 1], &set->members[at],
-            (set->members_len - 1 - at) * sizeof(*set->members));
-    set->members[at] = *element;
-}
-
-struct field_set *field_set_descend(struct arena *arena, struct field_set *set,
-                                    const struct field_element *element)
-{
-    bool found;
-    size_t at = child_at(set, element, &found);
-
-    if (found)
-        return set->children[at].set;
-    struct field_child child = { .element = *element, .set = field_set_create(arena) };
-
-    append_child(arena, set, element, child.set);
-    memmove(&set->children[at + 1], &set->children[at],
-            (set->children_len - 1 - at) * sizeof(*set->children));
-    set->children[at] = child;
-    return child.set;
-}
-
-void field_set_insert(struct arena *arena, struct field_set *set, const struct field_path *path)
-{
-    const struct field_path *steps[MAX_PATH];
-    size_t len = 0;
-
-    for (; path && len < MAX_PATH; path = path->parent)
-        steps[len++] = path;
-    if (!len)
-        return; /* nobody owns the whole object */
-    while (len > 1)
-        set = field_set_descend(arena, set, &steps[--len]->element);
-    field_set_insert_element(arena, set, &steps[0]->element);
+    *set = field_set_union(arena, set, 1);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
 
 bool field_set_is_empty(const struct field_set *set)
 {
-    if (set->members_len)
-        return false;
-    for (size_t i = 0; i < set->children_len; i++) {
-        if (!field_set_is_empty(set->children[i].set))
+    for (size_t i = 0; i < set->len; i++) {
+        if (set->children[i].member || !field_set_is_empty(&set->children[i]))
             return false;
     }
     return true;
 }
 
-bool field_set_has(const struct field_set *set, const struct field_element *element)
+const struct field_set *field_set_child(const struct field_set *set, char kind, const char *name)
 {
-    bool found;
+    const struct field_set key = { .kind = kind, .name = name };
 
-    member_at(set, element, &found);
-    return found;
-}
-
-const struct field_set *field_set_below(const struct field_set *set,
-                                        const struct field_element *element)
-{
-    bool found;
-    size_t at = child_at(set, element, &found);
-
-    return found ? set->children[at].set : NULL;
+    return set->len ? bsearch(&key, set->children, set->len, sizeof(key), field_set_compare) : NULL;
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static void merge_members(struct arena *arena, struct field_set *sum, const struct field_set *a,
-                          const struct field_set *b)
+/* Of all sets at once: a thousand small ones are not each copied together with a large one. */
+struct field_set field_set_union(struct arena *arena, const struct field_set *sets, size_t len)
 {
-    size_t i = 0, j = 0;
+    struct field_set sum = len ? sets[0] : (struct field_set){ 0 };
+    struct field_set *children;
+    size_t total = 0, same;
 
-    while (i < a->members_len || j < b->members_len) {
-        int order = i == a->members_len   ? 1
-                    : j == b->members_len ? -1
-                                          : field_element_compare(&a->members[i], &b->members[j]);
-
-        append_member(arena, sum, order <= 0 ? &a->members[i] : &b->members[j]);
-        i += order <= 0;
-        j += order >= 0;
+    for (size_t i = 0; i < len; i++)
+        total += sets[i].len;
+    sum.len = 0;
+    field_set_reserve(arena, &sum, total);
+    for (size_t i = 0; i < len; i++) {
+        for (size_t j = 0; j < sets[i].len; j++)
+            field_set_append(arena, &sum, &sets[i].children[j]);
+        sum.member = sum.member || sets[i].member;
     }
-}
-
-struct field_set *field_set_union(struct arena *arena, const struct field_set *a,
-                                  const struct field_set *b)
-{
-    struct field_set *sum = field_set_create(arena);
-    size_t i = 0, j = 0;
-
-    merge_members(arena, sum, a, b);
-    while (i < a->children_len || j < b->children_len) {
-        const struct field_child *one = i < a->children_len ? &a->children[i] : NULL;
-        const struct field_child *other = j < b->children_len ? &b->children[j] : NULL;
-        int order = one && other ? field_element_compare(&one->element, &other->element)
-                    : one        ? -1
-                                 : 1;
-
-        if (one && other && order == 0)
-            append_child(arena, sum, &one->element, field_set_union(arena, one->set, other->set));
-        else if (one && order < 0)
-            append_child(arena, sum, &one->element, one->set);
-        else if (other)
-            append_child(arena, sum, &other->element, other->set);
-        i += order <= 0;
-        j += order >= 0;
+    children = sum.children;
+    qsort(children, total, sizeof(*children), field_set_compare);
+    sum.len = 0;
+    for (size_t i = 0; i < total; i += same) {
+        for (same = 1; i + same < total; same++) {
+            if (field_set_compare(&children[i], &children[i + same]) != 0)
+                break;
+        }
+        children[sum.len++] = same == 1 ? children[i] : field_set_union(arena, &children[i], same);
     }
     return sum;
 }
 
-/* By halves: a thousand small sets are not each copied together with a large one. */
-struct field_set *field_set_union_of(struct arena *arena, const struct field_set *const *sets,
-                                     size_t len)
+enum field_set_keep { KEEP_COMMON, KEEP_OTHERS, KEEP_OTHERS_AND_BELOW };
+
+/* The part of a that is, or is not, in b. */
+static struct field_set field_set_part(struct arena *arena, const struct field_set *a,
+                                       const struct field_set *b, enum field_set_keep keep)
 {
-    const struct field_set *left, *right;
+    struct field_set part = *a;
 
-    if (!len)
-        return field_set_create(arena);
-    left = len > 2 ? field_set_union_of(arena, sets, len / 2) : sets[0];
-    right = len > 2   ? field_set_union_of(arena, sets + len / 2, len - len / 2)
-            : len > 1 ? sets[1]
-                      : field_set_create(arena);
-    return field_set_union(arena, left, right);
-}
+    part.children = NULL;
+    part.len = part.cap = 0;
+    for (size_t i = 0; i < a->len; i++) {
+        const struct field_set *child = &a->children[i];
+        const struct field_set *other = field_set_child(b, child->kind, child->name);
 
-struct field_set *field_set_intersection(struct arena *arena, const struct field_set *a,
-                                         const struct field_set *b)
-{
-    struct field_set *both = field_set_create(arena);
-
-    for (size_t i = 0; i < a->members_len; i++) {
-        if (field_set_has(b, &a->members[i]))
-            append_member(arena, both, &a->members[i]);
-    }
-    for (size_t i = 0; i < a->children_len; i++) {
-        const struct field_child *child = &a->children[i];
-        const struct field_set *below = field_set_below(b, &child->element);
-        const struct field_set *inner =
-            below ? field_set_intersection(arena, child->set, below) : NULL;
-
-        if (inner && !field_set_is_empty(inner))
-            append_child(arena, both, &child->element, inner);
-    }
-    return both;
-}
-
-static struct field_set *subtract(struct arena *arena, const struct field_set *a,
-                                  const struct field_set *b, bool with_children)
-{
-    struct field_set *rest = field_set_create(arena);
-
-    for (size_t i = 0; i < a->members_len; i++) {
-        if (!field_set_has(b, &a->members[i]))
-            append_member(arena, rest, &a->members[i]);
-    }
-    for (size_t i = 0; i < a->children_len; i++) {
-        const struct field_child *child = &a->children[i];
-        const struct field_set *below = field_set_below(b, &child->element);
-        const struct field_set *inner = child->set;
-
-        if (with_children && field_set_has(b, &child->element))
+        if (!other && keep != KEEP_COMMON)
+            field_set_append(arena, &part, child);
+        if (!other || (keep == KEEP_OTHERS_AND_BELOW && other->member))
             continue;
-        if (below)
-            inner = subtract(arena, child->set, below, with_children);
-        if (!below || !field_set_is_empty(inner))
-            append_child(arena, rest, &child->element, inner);
+
+        struct field_set rest = field_set_part(arena, child, other, keep);
+
+        rest.member = child->member && other->member == (keep == KEEP_COMMON);
+        if (rest.member || rest.len)
+            field_set_append(arena, &part, &rest);
     }
-    return rest;
+    return part;
 }
 
-struct field_set *field_set_difference(struct arena *arena, const struct field_set *a,
-                                       const struct field_set *b)
+struct field_set field_set_intersection(struct arena *arena, const struct field_set *a,
+                                        const struct field_set *b)
 {
-    return subtract(arena, a, b, false);
+    return field_set_part(arena, a, b, KEEP_COMMON);
 }
 
-struct field_set *field_set_without(struct arena *arena, const struct field_set *a,
-                                    const struct field_set *b)
+struct field_set field_set_difference(struct arena *arena, const struct field_set *a,
+                                      const struct field_set *b)
 {
-    return subtract(arena, a, b, true);
+    return field_set_part(arena, a, b, KEEP_OTHERS);
 }
 
-struct field_set *field_set_with_named(struct arena *arena, const struct field_set *set,
-                                       const struct schema *schema)
+struct field_set field_set_without(struct arena *arena, const struct field_set *a,
+                                   const struct field_set *b)
 {
-    struct field_set *all = field_set_create(arena);
-    struct field_set named = { 0 };
+    return field_set_part(arena, a, b, KEEP_OTHERS_AND_BELOW);
+}
 
-    for (size_t i = 0; i < set->children_len; i++) {
-        const struct field_child *child = &set->children[i];
+/* --- FieldsV1 --------------------------------------------------------------------------------- */
 
-        if (schema && typed_is_named(schema, &child->element))
-            append_member(arena, &named, &child->element);
-        append_child(arena, all, &child->element,
-                     field_set_with_named(arena, child->set,
-                                          schema ? typed_at(schema, &child->element) : NULL));
+/* The name of a child as this program writes it; NULL: it is none. Lists here have one key at most, so the order of
+ * keys does not matter. */
+static const char *field_set_read_name(struct arena *arena, const char *text)
+{
+    const char *name = text + 2;
+    const cJSON *value = NULL;
+
+    if (text[0] == 'f')
+        return name;
+    if (text[0] == 'i')
+        return str_to_int64(name, &(int64_t){ 0 }) ? name : NULL;
+    if (json_parse(arena, name, strlen(name), &value, NULL) < 0 ||
+        (text[0] == 'k' && !cJSON_IsObject(value)))
+        return NULL;
+    return json_text(arena, value, NULL);
+}
+
+bool field_set_read(struct arena *arena, const cJSON *fields, struct field_set *ret)
+{
+    if (!cJSON_IsObject(fields))
+        return false;
+    json_for_each (member, fields) {
+        const char *text = member->string, *name;
+        struct field_set *child;
+
+        if (str_equal(text, ".")) {
+            ret->member = true;
+            continue;
+        }
+        if (strlen(text) < 2 || text[1] != ':')
+            return false;
+        if (!strchr("fikv", text[0]))
+            continue;
+        name = field_set_read_name(arena, text);
+        if (!name)
+            return false;
+        child = field_set_add(arena, ret, text[0], name);
+        child->member = !json_first(member);
+        if (!field_set_read(arena, member, child))
+            return false;
     }
-    merge_members(arena, all, set, &named);
-    return all;
+    field_set_complete(arena, ret);
+    return true;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
-
-static bool each(const struct field_set *set, const struct field_path *parent,
-                 field_set_visit_fn *visit, void *ctx)
+cJSON *field_set_write(struct arena *arena, const struct field_set *set)
 {
-    bool more = true;
+    cJSON *fields = cJSON_CreateObject();
 
-    for (size_t i = 0; more && i < set->members_len; i++) {
-        struct field_path path = { .parent = parent, .element = set->members[i] };
+    for (size_t i = 0; i < set->len; i++) {
+        const struct field_set *child = &set->children[i];
+        cJSON *below = field_set_write(arena, child);
 
-        more = visit(ctx, &path);
+        if (child->member && below->child)
+            cJSON_AddItemToObject(below, ".", cJSON_CreateObject());
+        if (child->member || below->child)
+            members_append(fields, arena_printf(arena, "%c:%s", child->kind, child->name), below);
+        else
+            json_free(below);
     }
-    for (size_t i = 0; more && i < set->children_len; i++) {
-        struct field_path path = { .parent = parent, .element = set->children[i].element };
-
-        more = each(set->children[i].set, &path, visit, ctx);
-    }
-    return more;
+    return fields;
 }
 
-void field_set_each(const struct field_set *set, field_set_visit_fn *visit, void *ctx)
+/* --- text ------------------------------------------------------------------------------------- */
+
+static const char *field_set_step_text(struct arena *arena, const struct field_set *field)
 {
-    (void)each(set, NULL, visit, ctx);
+    const char *text = "";
+    const cJSON *key = NULL;
+
+    if (field->kind != 'k')
+        return field->kind == 'f'
+                   ? arena_printf(arena, ".%s", field->name)
+                   : arena_printf(arena, field->kind == 'v' ? "[=%s]" : "[%s]", field->name);
+    if (json_parse(arena, field->name, strlen(field->name), &key, NULL) < 0)
+        return "[]";
+    json_for_each (part, key)
+        text = arena_printf(arena, "%s%s%s=%s", text, *text ? "," : "", part->string,
+                            json_text(arena, part, NULL));
+    return arena_printf(arena, "[%s]", text);
 }
 
-size_t field_set_count(const struct field_set *set)
+const char *field_path_text(struct arena *arena, const struct field_path *path)
 {
-    size_t count = set->members_len;
+    const char *text;
 
-    for (size_t i = 0; i < set->children_len; i++)
-        count += field_set_count(set->children[i].set);
-    return count;
+    if (!path->parent)
+        return "";
+    text = arena_printf(arena, "%s%s", field_path_text(arena, path->parent),
+                        field_set_step_text(arena, path->field));
+    return arena_strndup(arena, text, str_utf8_cut(text, strlen(text), FIELD_PATH_TEXT_MAX));
 }

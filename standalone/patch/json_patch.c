@@ -11,7 +11,7 @@ struct json_patching {
     size_t copied_values;
 };
 
-/* What a path points to. */
+/* The place that a path points to. */
 struct json_place {
     cJSON *container;
     cJSON *item; /* NULL: nothing is there */
@@ -266,7 +266,7 @@ static int json_patch_copy(struct json_patching *patching, const cJSON *operatio
     return r < 0 ? r : json_patch_add_value(patching, path, json_copy(place.item));
 }
 
-/* What is not there equals null. */
+/* A missing value equals null. */
 static int json_patch_test(struct json_patching *patching, const cJSON *operation, const char *path)
 {
     const cJSON *value = json_get(operation, "value");

@@ -1,10 +1,8 @@
-/* Who set which field: metadata.managedFields and server-side apply (KEP-555). */
+/* Managers of fields: metadata.managedFields and server-side apply (KEP-555). */
 #pragma once
 
 #include "standalone/schema/resource.h"
 
-/* As the API server: more managers that only update are joined into one named "ancient-changes". */
-#define MANAGED_FIELDS_MAX_UPDATERS 10
 #define FIELD_MANAGER_MAX 128
 
 struct managed_fields_write {
@@ -14,31 +12,30 @@ struct managed_fields_write {
     int64_t now_us;          /* wall clock */
 };
 
-/* ?fieldManager=, else what stands before the first '/' of the User-Agent, at most
- * FIELD_MANAGER_MAX bytes; "unknown" for none. */
+/* The parameter fieldManager; without one, what stands before the first '/' of the User-Agent, at most
+ * FIELD_MANAGER_MAX bytes; "unknown" without either. */
 const char *managed_fields_manager(struct arena *arena, const char *field_manager,
                                    const char *user_agent);
 
 /*
- * Of create, update and patches but apply: sets metadata.managedFields of object, which is what the
- * client wants, pruned and with the defaults of the schema, before admission and before the
- * strategy takes anything from live: as in the API server, nobody holds what these add. Fields that
- * the endpoint does not write (status; for status all but it) are left out here. live NULL: it is
- * created. What the client sent as managedFields counts if it can be decoded; [{}] forgets all
- * (of built-in kinds [] too). Who changes nothing keeps the times. Never fails: what cannot be tracked is as
- * live had it.
+ * For create, update and all patches but apply: sets metadata.managedFields of object. object is what the client
+ * wants, pruned and with the defaults of the schema, before admission changes it and before fields are taken over
+ * from live: fields that these add have no manager. Fields that the endpoint does not write (status; for status, spec) are
+ * not managed by this write. live NULL: the object is created. managedFields that the client sent are taken if they
+ * can be read; [{}] removes all (for built-in kinds [] too). A write that changes nothing keeps the times.
+ * Never fails: if object does not fit the schema, the object has no managers then.
  */
 void managed_fields_update(struct arena *arena, const struct managed_fields_write *write,
                            const cJSON *live, cJSON *object);
 
 /*
- * Server-side apply: live (NULL: not there) with applied merged into it, list by list as the schema says,
- * without what this manager applied before and nobody holds any more; managedFields are set. *ret is a new
- * tree in the arena, to be defaulted, admitted and stored.
- * applied must hold apiVersion, kind and no managedFields. The list's keys and types are checked:
- *   ERROR_INVALID   applied does not fit the schema (400 BadRequest, message as it is)
- *   ERROR_CONFLICT  not forced, and others hold fields with other values: *ret_status is the Status (409,
- *                   causes FieldManagerConflict), in the arena
+ * Server-side apply: merges applied into live (NULL: the object is created), list by list as the schema says, removes
+ * what this manager applied before, does not apply now, and no other manager has, and sets managedFields. *ret is
+ * a new tree in the arena, to be defaulted, admitted and stored.
+ *   ERROR_INVALID   applied is of another kind, or has managedFields (400 BadRequest)
+ *   ERROR_INTERNAL  applied or live does not fit the schema (500, as the API server answers)
+ *   ERROR_CONFLICT  not forced, and others manage fields with other values: *ret_status is the Status (409, causes
+ *                   FieldManagerConflict), in the arena
  */
 int managed_fields_apply(struct arena *arena, const struct managed_fields_write *write,
                          const cJSON *live, const cJSON *applied, bool force, cJSON **ret,

@@ -1,41 +1,35 @@
-/* metadata.managedFields as sets, and back. */
+/* metadata.managedFields: who manages which fields. */
 #pragma once
 
 #include "standalone/patch/field_set.h"
 
-/* Of one object; the API server has no limit, but its objects may hold 3 MiB. */
+/* Of one object. */
 #define MANAGERS_MAX 1024
+/* As in the API server: more managers that only update are joined into one, "ancient-changes". */
+#define MANAGERS_MAX_UPDATERS 10
 
 struct manager {
     const char *name;
     const char *subresource; /* "" for none */
     const char *version;     /* apiVersion of the fields */
-    bool applies;            /* operation Apply; else Update */
+    bool applies;            /* operation Apply; otherwise Update */
     const char *time;        /* RFC 3339; NULL: none */
-    struct field_set *set;
+    struct field_set fields;
 };
 
-/* In the arena of whoever reads them. */
+/* In the arena, as all they point to. */
 struct managers {
     struct manager *items;
     size_t len, cap;
 };
 
-/* false: an entry is not one; *ret is untouched. */
+/* false: an entry cannot be read; *ret is not changed. */
 bool managers_read(struct arena *arena, const cJSON *managed_fields, struct managers *ret);
-/* An array in the order of the API server, the caller's; NULL: there are none. */
-cJSON *managers_write(struct arena *arena, const struct managers *managers);
+/* Orders them as the API server does, drops those without fields and joins the oldest updaters. Returns an array, the
+ * caller's; NULL: there are none. */
+cJSON *managers_write(struct arena *arena, struct managers *managers);
 
-/* The same name, operation and subresource, and for Update the same version. NULL: not there. */
+/* The manager with the same name, operation and subresource, and for Update the same version. NULL: there is none. */
 struct manager *managers_find(const struct managers *managers, const struct manager *id);
 struct manager *managers_add(struct arena *arena, struct managers *managers,
                              const struct manager *manager);
-void managers_drop_empty(struct managers *managers);
-
-/* Joins the oldest that update, until at most max do. */
-void managers_cap(struct arena *arena, struct managers *managers, size_t max);
-
-/* `"kubectl" with subresource "status" using v1`, in conflicts. */
-const char *manager_text(struct arena *arena, const struct manager *manager);
-/* By what conflicts are ordered. */
-int manager_compare(const struct manager *a, const struct manager *b);
